@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const IDLE_TO_STIRRING: u32 = 50;
 const STIR_EVERY: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(50);
+/// A guess of how long a process takes to start on a busy machine.
+const BIRTH: Duration = Duration::from_millis(5);
 
 /// Starts the crowd and waits until all of it is there.
 pub(crate) fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Running> {
@@ -23,7 +25,7 @@ pub(crate) fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Runnin
         .args(["--seconds", &limit.as_secs().to_string()])
         .stdout(Stdio::null());
     let crowd = Running::start(bench, &mut command)?;
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(20) + BIRTH * count;
     while crate::procfs::process_count()? < before + count as usize && Instant::now() < until {
         std::thread::sleep(SETTLE);
     }

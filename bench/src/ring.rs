@@ -11,10 +11,9 @@ use kymo_kernel::sampler::{Due, Plan, Sampler};
 use kymo_kernel::source::kind;
 use kymo_recording::record::{self, Head};
 use kymo_recording::writer::{Options, Place, Writer};
-use kymo_sys::clock::{Clock, RealClock, Stamp};
+use kymo_sys::clock::{self, Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
-use kymo_sys::machine;
 use kymo_sys::sim_clock::SimClock;
 
 use crate::args::Args;
@@ -167,5 +166,5 @@ impl Simulation {
 }
 
 fn cpu_ns() -> u64 {
-    machine::thread_cpu_ns()
+    clock::thread_cpu_ns()
 }

@@ -1,5 +1,7 @@
 //! `agentfarm`: the farm as a program, see `agentfarm --help`.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
+
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::process::ExitCode;

@@ -141,7 +141,7 @@ impl Hub {
         let (base, store) = (base.display(), store.display());
         let text = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:{}\"\ncollectd = [\"127.0.0.1:{}\"]\n\
-             [store]\nbase = \"{base}\"\nfolder = \"{store}\"\n{files}",
+             [collectd]\ntrusted = [\"127.0.0.0/8\"]\n[store]\nbase = \"{base}\"\nfolder = \"{store}\"\n{files}",
             free_port()?,
             self.port
         );

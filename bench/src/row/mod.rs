@@ -1,13 +1,16 @@
 //! The rows of the recorder's cost table, one file each, in the table's order; and how any table is run.
 
 mod bytes;
+mod chosen;
 mod cold;
+mod crowds;
 mod day;
 mod herd;
 mod instructions;
 mod large;
 pub(crate) mod lateness;
 mod letters;
+mod long;
 mod memory;
 mod play;
 mod processes;
@@ -35,13 +38,16 @@ pub(crate) struct Row {
     pub run: fn(&Bench) -> Result<Outcome>,
 }
 
-const ROWS: [&Row; 16] = [
+const ROWS: [&Row; 19] = [
     &day::ROW,
     &spaced::ROW,
     &cold::ROW,
     &processes::ROW,
+    &crowds::ROW,
+    &chosen::ROW,
     &letters::ROW,
     &large::ROW,
+    &long::ROW,
     &instructions::ROW,
     &seal::ROW,
     &bytes::ROW,

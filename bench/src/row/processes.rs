@@ -40,7 +40,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn take(count: u32) -> Take<'static> {
+pub(super) fn take(count: u32) -> Take<'static> {
     Take {
         letters: "Z",
         interval: "0:1",

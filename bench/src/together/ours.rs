@@ -33,7 +33,7 @@ impl Ours {
         let dir = bench.new_dir("kymo")?;
         let text = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:{}\"\ncollectd = [\"127.0.0.1:{}\"]\nrrdcached = [\"{}\"]\n\
-             [poll]\nmrtg = [\"{}\"]\n[record]\nsubsystems = \"cdnmZ\"\n",
+             [collectd]\ntrusted = [\"127.0.0.0/8\"]\n[poll]\nmrtg = [\"{}\"]\n[record]\nsubsystems = \"cdnmZ\"\n",
             free_port()?,
             work.ports[0],
             work.sockets[0].display(),
