@@ -217,7 +217,7 @@ fn a_type_that_is_missing_is_said_and_mended() {
     ] {
         hub.served.has_said(said);
     }
-    // The file is looked at now and then: who changes it need not send a signal.
+    // The keeper reads a changed types.db without a signal.
     let more = format!("{lines}own rx:GAUGE:0:U tx:GAUGE:0:U\nother value:GAUGE:0:U\n");
     fs::write(&types, more).expect("types");
     hub.served.has_said("read types.db again: 3 types");

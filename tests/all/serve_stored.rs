@@ -623,10 +623,20 @@ fn commands_find_a_serve_that_runs() {
         "--listen",
         "127.0.0.1:0",
     ];
-    let mut served =
-        Served::start_with(&words, |command| command.env("RUNTIME_DIRECTORY", &runtime));
+    let own = format!("RUNTIME_DIRECTORY={runtime}");
+    let shell = "umask 077 && exec \"$@\"";
+    let program = kymo().display().to_string();
+    let mut command = vec![&own[..], "sh", "-c", shell, "sh", &program, "serve"];
+    command.extend(words);
+    let mut served = Served::start_as("env", &command);
     served.address();
     served.has_said("rrdcached's protocol on");
+    let mode = fs::metadata(&runtime)
+        .expect("a folder")
+        .permissions()
+        .mode()
+        & 0o777;
+    assert_eq!(mode, 0o755, "other users' programs publish below it");
     let mut client = Client::unix(&Path::new(&data).join("rrdcached.sock")).expect("a client");
     client.text("CREATE a.rrd -s 10 DS:x:GAUGE:20:U:U RRA:LAST:0.5:1:5");
     let run = |words: &[&str]| {

@@ -181,7 +181,7 @@ impl EventKeeper {
         !saving.waiting.iter().all(Waiting::is_empty) || !saving.unsaved.is_empty()
     }
 
-    /// Shows those that are new, and writes them to the files.
+    /// Writes new events to the files and shows them.
     pub(super) fn save(&self, now_ns: u64, log: &Log) {
         self.lock().save(&self.events, now_ns, log);
     }
@@ -212,24 +212,29 @@ impl Saving {
         self.forget(&gone);
     }
 
+    /// Writes waiting events to the files, then shows them: an event that a question has seen outlives the keeper.
     fn save(&mut self, events: &Events, now_ns: u64, log: &Log) {
+        let mut new = Vec::new();
         for at in 0..self.waiting.len() {
-            let (new, dropped) = self.waiting[at].take(now_ns);
+            let (kept, dropped) = self.waiting[at].take(now_ns);
             self.forget(&dropped);
             if let Some(line) = self.waiting[at].take_news(now_ns) {
                 log(Severity::Warning, &line);
             }
-            if self.files.is_some() {
-                self.unsaved.extend(new.iter().cloned());
-            }
-            self.show(new, events);
+            new.extend(kept);
         }
-        let first = self.unsaved.len().saturating_sub(UNSAVED_MAX);
-        self.unsaved.drain(..first);
+        self.write(&new, events, log);
+        self.show(new, events);
+    }
+
+    fn write(&mut self, new: &[Kept], events: &Events, log: &Log) {
         let Some(files) = &mut self.files else {
             return;
         };
-        let all = || events.lock().all().cloned().collect();
+        self.unsaved.extend(new.iter().cloned());
+        let first = self.unsaved.len().saturating_sub(UNSAVED_MAX);
+        self.unsaved.drain(..first);
+        let all = || events.lock().all().chain(new).cloned().collect();
         match files.append(&mut self.unsaved, all) {
             Ok(()) => self.is_failing = false,
             // They are tried again with the next save.
@@ -319,6 +324,28 @@ pub(super) mod tests {
         let (again, _) = EventKeeper::open(disk, folder);
         assert_eq!(again.range(&all()), want);
         assert_eq!(*said.lock().unwrap(), [""; 0]);
+    }
+
+    /// A kill between the two lost events that a question had shown.
+    #[test]
+    fn events_are_written_before_they_are_shown() {
+        let disk = Arc::new(SimDisk::new(1));
+        let folder = Path::new("/store");
+        disk.create_dir_all(folder).unwrap();
+        let (keeper, _) = EventKeeper::open(disk.clone(), folder);
+        disk.set_faults(Faults {
+            capacity_bytes: Some(0),
+            ..Faults::default()
+        });
+        let shown_at_write = Arc::new(Mutex::new(None));
+        let (found, asked) = (shown_at_write.clone(), keeper.clone());
+        let log: Log = Arc::new(move |_, _| {
+            *found.lock().unwrap() = Some(asked.range(&all()).len());
+        });
+        keeper.add("ada", None, event(0));
+        keeper.save(SECOND_NS, &log);
+        assert_eq!(*shown_at_write.lock().unwrap(), Some(0));
+        assert_eq!(keeper.range(&all()).len(), 1);
     }
 
     #[test]

@@ -28,12 +28,12 @@ pub(super) struct Watchdog {
     is_reported: bool,
 }
 
-/// What the watchdog has found.
+/// A watchdog's finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Finding {
     /// Nothing to report.
     Nothing,
-    /// The keeper has not answered for so long, which is not reported yet.
+    /// The keeper has not answered for this long; the guardian has not reported it yet.
     Silent(Duration),
     /// The keeper has not answered for longer than it may.
     TooLong(Duration),
@@ -60,17 +60,17 @@ impl Watchdog {
         *self = Watchdog::new(socket, self.limit, now);
     }
 
-    /// When the watchdog looks next.
+    /// Time of the next look.
     pub(super) fn due(&self) -> Instant {
         self.looked + self.pause()
     }
 
-    /// Readable once the keeper has answered, or has closed the connection, which is an answer as well.
+    /// Readable once the keeper has answered or closed the connection; either counts as an answer.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.asked.as_ref().map(AsFd::as_fd)
     }
 
-    /// How long the keeper still has.
+    /// Time left to the keeper.
     pub(super) fn left(&self) -> Duration {
         self.limit.saturating_sub(self.silence)
     }
@@ -125,10 +125,10 @@ impl Watchdog {
     }
 }
 
-/// What keeps a process from answering.
+/// Cause of a silence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
-    /// It has yet to say that it is ready.
+    /// The process has not said yet that it is ready.
     Opening,
     /// The kernel lets it wait for a disk.
     Disk,
@@ -136,12 +136,12 @@ pub(super) enum Cause {
     Stopped,
     /// A debugger holds it.
     Debugged,
-    /// Nothing that can be seen from outside.
+    /// The kernel shows no cause.
     Unknown,
 }
 
 impl Cause {
-    /// That of process `pid`.
+    /// Cause of the silence of process `pid`.
     pub(super) fn of(pid: u32, is_ready: bool) -> Cause {
         let states = procs::thread_states(pid);
         match () {
@@ -161,14 +161,14 @@ impl Cause {
         }
     }
 
-    /// In words, which follow a colon.
+    /// Words that follow a colon.
     pub(super) fn text(self) -> &'static str {
         match self {
             Cause::Opening => "it is opening its store",
             Cause::Disk => "it waits for a disk",
             Cause::Stopped => "a signal has stopped it",
             Cause::Debugged => "a debugger holds it",
-            Cause::Unknown => "it hangs",
+            Cause::Unknown => "the kernel shows no cause",
         }
     }
 }

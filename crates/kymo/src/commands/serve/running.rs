@@ -28,6 +28,10 @@ fn link(folder: &Path, data: &Path) -> io::Result<()> {
     let folder = SureFolder::make(folder, FOLDER_MODE, &[])?;
     // Another user's link would have commands of this user ask another user's program.
     folder.trust(&[machine::user()])?;
+    // The umask may be narrow, but other users' programs publish in a folder below this one.
+    if folder.is_new() {
+        folder.set_mode(FOLDER_MODE)?;
+    }
     let new = folder
         .own_path()
         .join(format!(".{LINK}.{}", std::process::id()));
