@@ -290,29 +290,21 @@ fn is_there(root: &Root, pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
+
+    use crate::made_root::MadeRoot;
 
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// A made-up proc, whose processes have the names that the test wants.
     struct Proc {
-        folder: PathBuf,
-        root: Root,
+        made: MadeRoot,
         chooser: Chooser,
-    }
-
-    impl Drop for Proc {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.folder);
-        }
     }
 
     impl Proc {
         /// Wants those that are called `a`.
-        fn new(name: &str, fixed: bool) -> Proc {
-            let folder = format!("kymo-choice-{name}-{}", std::process::id());
-            let folder = std::env::temp_dir().join(folder);
-            std::fs::create_dir_all(folder.join("proc")).expect("a folder");
+        fn new(fixed: bool) -> Proc {
             let choice = Choice {
                 wants: Some(Arc::new(|candidate| candidate.comm == b"a")),
                 facts: Facts {
@@ -322,29 +314,25 @@ mod tests {
                 fixed,
             };
             Proc {
-                root: Root::open(&folder).expect("a root"),
-                folder,
+                made: MadeRoot::new(),
                 chooser: Chooser::new(choice),
             }
         }
 
         fn is_called(&self, pid: u32, name: &str) {
-            let folder = self.folder.join(format!("proc/{pid}"));
-            std::fs::create_dir_all(&folder).expect("a folder");
             let stat = format!("{pid} ({name}) S 1 0 0\n");
-            std::fs::write(folder.join("stat"), stat).expect("a file");
+            self.made.write(&format!("proc/{pid}/stat"), &stat);
         }
 
         fn ends(&self, pid: u32) {
-            let folder = self.folder.join(format!("proc/{pid}"));
-            std::fs::remove_dir_all(folder).expect("no folder");
+            self.made.remove(&format!("proc/{pid}"));
         }
 
         fn listed(&mut self, second: u64) -> Vec<u32> {
-            let proc = self.root.folder("proc").expect("a folder");
+            let proc = self.made.root.folder("proc").expect("a folder");
             let mut out = Listing::new();
             self.chooser
-                .list(&self.root, &proc, second * SECOND_NS, &mut out);
+                .list(&self.made.root, &proc, second * SECOND_NS, &mut out);
             let mut pids: Vec<u32> = out.iter().map(|&(pid, _)| pid).collect();
             pids.sort_unstable();
             pids
@@ -353,7 +341,7 @@ mod tests {
 
     #[test]
     fn the_chosen_alone_are_listed_and_new_ones_are_found() {
-        let mut proc = Proc::new("found", false);
+        let mut proc = Proc::new(false);
         proc.is_called(7, "a");
         proc.is_called(8, "b");
         assert_eq!(proc.listed(1), [7]);
@@ -367,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_program_is_judged_after_its_exec_and_then_once_a_minute() {
-        let mut proc = Proc::new("judged", false);
+        let mut proc = Proc::new(false);
         proc.is_called(7, "sh");
         assert_eq!(proc.listed(1), []);
         proc.is_called(7, "a");
@@ -382,9 +370,8 @@ mod tests {
     #[test]
     fn a_process_with_the_number_of_a_chosen_one_is_judged_anew() {
         for (fixed, again) in [(false, vec![7]), (true, vec![])] {
-            let mut proc = Proc::new("reborn", fixed);
-            std::fs::write(proc.folder.join("proc/loadavg"), "0.00 0.00 0.00 1/10 7\n")
-                .expect("a file");
+            let mut proc = Proc::new(fixed);
+            proc.made.write("proc/loadavg", "0.00 0.00 0.00 1/10 7\n");
             proc.is_called(7, "a");
             assert_eq!(proc.listed(1), [7]);
             assert_eq!(proc.listed(2), [7]);
@@ -398,7 +385,7 @@ mod tests {
 
     #[test]
     fn none_that_is_born_later_is_looked_for() {
-        let mut proc = Proc::new("fixed", true);
+        let mut proc = Proc::new(true);
         proc.is_called(7, "a");
         proc.is_called(8, "a");
         assert_eq!(proc.listed(1), [7, 8]);

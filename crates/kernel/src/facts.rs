@@ -378,6 +378,8 @@ fn standing(root: &Root, name: &str, folder: &str) -> Standing {
 mod tests {
     use super::*;
 
+    use crate::made_root::MadeRoot;
+
     #[test]
     fn numbers_of_devices() {
         for (text, number) in [
@@ -418,32 +420,26 @@ mod tests {
         const BERLIN: &str = "TZif2...\0\nCET-1CEST,M3.5.0,M10.5.0/3\n";
         const RULE: Option<&str> = Some("CET-1CEST,M3.5.0,M10.5.0/3");
         const NAME: Option<&str> = Some("Europe/Berlin");
-        let folder = std::env::temp_dir().join(format!("kymo-zones-{}", std::process::id()));
-        let zones = folder.join("usr/share/zoneinfo/Europe");
-        std::fs::create_dir_all(&zones).expect("a folder");
-        std::fs::create_dir_all(folder.join("etc")).expect("a folder");
-        std::fs::create_dir_all(folder.join("proc")).expect("a folder");
-        let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).expect(file);
-        write("usr/share/zoneinfo/Europe/Berlin", BERLIN);
-        write("etc/zone", BERLIN);
-        write("etc/old", "TZif\0...");
-        let root = Root::open(&folder).expect("a root");
-        assert_eq!(zone_as_said(&root, None), None);
-        let local = folder.join("etc/localtime");
+        let made = MadeRoot::new();
+        made.write("usr/share/zoneinfo/Europe/Berlin", BERLIN);
+        made.write("etc/zone", BERLIN);
+        made.write("etc/old", "TZif\0...");
+        let root = &made.root;
+        assert_eq!(zone_as_said(root, None), None);
         for target in [
             "../usr/share/zoneinfo/Europe/Berlin",
             "/usr/share/zoneinfo/posix/Europe/Berlin",
         ] {
-            std::os::unix::fs::symlink(target, &local).expect("a link");
-            let found = zone_as_said(&root, None);
+            made.link("etc/localtime", target);
+            let found = zone_as_said(root, None);
             assert_eq!(found.as_deref(), NAME, "{target}");
-            std::fs::remove_file(&local).expect("a link");
+            made.remove("etc/localtime");
         }
-        write("etc/localtime", BERLIN);
-        assert_eq!(zone_as_said(&root, None).as_deref(), RULE);
+        made.write("etc/localtime", BERLIN);
+        assert_eq!(zone_as_said(root, None).as_deref(), RULE);
         for (timezone, expect) in [("Europe/Berlin\n", NAME), ("Asia/Tokyo\n", RULE)] {
-            write("etc/timezone", timezone);
-            assert_eq!(zone_as_said(&root, None).as_deref(), expect, "{timezone}");
+            made.write("etc/timezone", timezone);
+            assert_eq!(zone_as_said(root, None).as_deref(), expect, "{timezone}");
         }
         for (said, expect) in [
             ("", None),
@@ -456,9 +452,8 @@ mod tests {
             ("/etc/old", Some("/etc/old")),
             ("/no/such", Some("/no/such")),
         ] {
-            assert_eq!(zone_as_said(&root, Some(said)).as_deref(), expect, "{said}");
+            assert_eq!(zone_as_said(root, Some(said)).as_deref(), expect, "{said}");
         }
-        std::fs::remove_dir_all(&folder).expect("a folder");
     }
 
     #[test]

@@ -235,6 +235,8 @@ mod tests {
     use super::*;
     use Controller::*;
 
+    use crate::made_root::MadeRoot;
+
     /// Each line of mounts, and the places they make.
     #[test]
     fn hierarchies_of_the_mount_table() {
@@ -285,30 +287,26 @@ mod tests {
         }
     }
 
-    /// A folder for one test.
-    struct Tree(std::path::PathBuf);
-
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn groups_of_several_hierarchies_are_one_tree_within_the_limit() {
-        let tree = Tree(std::env::temp_dir().join(format!("kymo-walk-{}", std::process::id())));
-        for folder in ["proc", "a/x/y", "a/z", "b/x", "b/w/v", "outside/o"] {
-            std::fs::create_dir_all(tree.0.join(folder)).expect("a folder");
+        let made = MadeRoot::new();
+        for file in [
+            "a/x/cpu.stat",
+            "a/x/y/f",
+            "a/z/f",
+            "b/x/f",
+            "b/w/v/f",
+            "outside/o/f",
+        ] {
+            made.write(file, "");
         }
-        std::os::unix::fs::symlink("../outside", tree.0.join("a/link")).expect("a link");
-        std::fs::write(tree.0.join("a/x/cpu.stat"), "").expect("a file");
-        let root = Root::open(&tree.0).expect("a root");
+        made.link("a/link", "../outside");
         let open = |point: &str| {
             let place = MountPoint {
                 point: point.into(),
                 controllers: vec![Unified],
             };
-            Hierarchy::open(&root, &place).expect("a hierarchy")
+            Hierarchy::open(&made.root, &place).expect("a hierarchy")
         };
         let hierarchies = [open("/a"), open("/b")];
         let Found { mut groups, is_cut } = walk(&hierarchies, 100);

@@ -14,6 +14,8 @@ mod idle;
 pub mod interpret;
 pub mod layout;
 pub mod listing;
+#[cfg(test)]
+mod made_root;
 pub mod mounts;
 pub mod mountstats;
 pub mod reader;

@@ -70,3 +70,73 @@ pub(crate) fn named(root: &Root, folder: &str, prefix: &str) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_root::MadeRoot;
+
+    #[test]
+    fn instances_are_in_the_order_of_their_numbers() {
+        let made = MadeRoot::new();
+        for path in [
+            "sys/devices/system/node/node0/meminfo",
+            "sys/devices/system/node/node10/meminfo",
+            "sys/devices/system/node/node2/meminfo",
+            "sys/devices/system/node/nodes/meminfo",
+            "sys/devices/system/node/online",
+            "sys/class/hwmon/hwmon1/name",
+            "sys/class/thermal/thermal_zone0/type",
+            "sys/class/thermal/cooling_device0/type",
+            "sys/class/powercap/intel-rapl:0/name",
+            "sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq",
+            "sys/class/infiniband/mlx5_0/ports/1/state",
+            "sys/class/infiniband/mlx5_0/ports/2/state",
+            "sys/class/infiniband/mlx5_0/ports/x/state",
+            "sys/class/infiniband/hfi1_0/ports/1/state",
+        ] {
+            made.write(path, "");
+        }
+        for (scope, expect) in [
+            (Scope::Node, &["0", "2", "10"][..]),
+            (Scope::Chip, &["1"]),
+            (Scope::ThermalZone, &["0"]),
+            (Scope::PowerZone, &["intel-rapl:0"]),
+            (Scope::FrequencyPolicy, &["4"]),
+            (
+                Scope::FabricPort,
+                &["hfi1_0/ports/1", "mlx5_0/ports/1", "mlx5_0/ports/2"],
+            ),
+            (Scope::Machine, &[]),
+            (Scope::Process, &[]),
+        ] {
+            assert_eq!(instances(&made.root, scope), expect, "{scope:?}");
+        }
+        assert_eq!(instances(&MadeRoot::new().root, Scope::Node), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_of_a_class_names_its_device() {
+        let made = MadeRoot::new();
+        for (chip, target, expect) in [
+            (
+                "hwmon0",
+                "../../devices/platform/coretemp.0/hwmon/hwmon0",
+                Some("platform/coretemp.0"),
+            ),
+            (
+                "hwmon1",
+                "../../devices/pci0000:00/0000:01:00.0/hwmon1",
+                Some("pci0000:00/0000:01:00.0"),
+            ),
+            ("hwmon2", "../../devices/virtual/hwmon/hwmon2", None),
+            ("hwmon3", "hwmon", None),
+        ] {
+            let folder = format!("sys/class/hwmon/{chip}");
+            made.link(&folder, target);
+            let found = device_of(&made.root, &folder);
+            assert_eq!(found.as_deref(), expect, "{chip}");
+        }
+        assert_eq!(device_of(&made.root, "sys/class/hwmon/hwmon9"), None);
+    }
+}

@@ -285,3 +285,133 @@ fn has_more(file: &KernelFile, offset: usize) -> Result<bool, u16> {
 pub fn errno_of(errno: kymo_sys::kernel_file::Errno) -> u16 {
     errno.raw_os_error().clamp(0, i32::from(u16::MAX)) as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made_root::MadeRoot;
+    use crate::source::kind;
+
+    const ENOENT: u16 = 2;
+
+    fn reader(wanted: u8, path: &str) -> Reader {
+        Reader::new(source::of(wanted).expect("a source"), path.into())
+    }
+
+    fn read(reader: &mut Reader, made: &MadeRoot, second: u64) -> Result<String, u16> {
+        let mut out = b"old".to_vec();
+        reader.read(&made.root, second * 1_000_000_000, &mut out)?;
+        Ok(String::from_utf8(out).expect("a text"))
+    }
+
+    #[test]
+    fn texts_are_read_to_their_end_however_long_they_grow() {
+        let made = MadeRoot::new();
+        for wanted in [kind::STAT, kind::DISKSTATS] {
+            let mut reader = reader(wanted, "proc/text");
+            for lines in [1, 3, 4000, 0, 40_000, 2] {
+                let text = "a line of numbers 1 2 3\n".repeat(lines);
+                made.write("proc/text", &text);
+                assert_eq!(read(&mut reader, &made, 0), Ok(text), "{lines} lines");
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_a_made_up_proc_are_not_kept() {
+        let made = MadeRoot::new();
+        let mut reader = reader(kind::STAT, "proc/stat");
+        assert!(reader.is_one_file() && !reader.is_open());
+        made.write("proc/stat", "cpu 1\n");
+        assert_eq!(read(&mut reader, &made, 0), Ok("cpu 1\n".into()));
+        assert!(!reader.is_open());
+        made.remove("proc/stat");
+        made.write("proc/stat", "cpu 2\n");
+        assert_eq!(read(&mut reader, &made, 0), Ok("cpu 2\n".into()));
+        assert_eq!(reader.path(), "proc/stat");
+    }
+
+    #[test]
+    fn a_missing_file_is_looked_for_at_the_next_read_and_then_once_a_minute() {
+        let made = MadeRoot::new();
+        let mut reader = reader(kind::STAT, "proc/stat");
+        assert_eq!(read(&mut reader, &made, 0), Err(ENOENT));
+        made.write("proc/stat", "cpu 1\n");
+        assert_eq!(read(&mut reader, &made, 1), Ok("cpu 1\n".into()));
+        made.remove("proc/stat");
+        assert_eq!(read(&mut reader, &made, 2), Err(ENOENT));
+        assert_eq!(read(&mut reader, &made, 3), Err(ENOENT));
+        made.write("proc/stat", "cpu 2\n");
+        assert_eq!(read(&mut reader, &made, 62), Err(ENOENT));
+        assert_eq!(read(&mut reader, &made, 63), Ok("cpu 2\n".into()));
+    }
+
+    /// All pieces of a text, and the number of pieces.
+    fn pieces(reader: &mut Reader, made: &MadeRoot) -> Result<(String, usize), u16> {
+        let (mut all, mut count) = (Vec::new(), 0);
+        reader.read_in_pieces(&made.root, 0, |more| {
+            loop {
+                let mut piece = Vec::with_capacity(1000);
+                if more(&mut piece)? == 0 {
+                    return Ok(());
+                }
+                count += 1;
+                all.extend(piece);
+            }
+        })?;
+        Ok((String::from_utf8(all).expect("a text"), count))
+    }
+
+    #[test]
+    fn pieces_make_up_the_text() {
+        let made = MadeRoot::new();
+        let mut reader = reader(kind::STAT, "proc/stat");
+        assert_eq!(pieces(&mut reader, &made), Err(ENOENT));
+        let text = "cpu 1 2 3\n".repeat(250);
+        made.write("proc/stat", &text);
+        for _ in 0..2 {
+            assert_eq!(pieces(&mut reader, &made), Ok((text.clone(), 3)));
+        }
+    }
+
+    #[test]
+    fn a_bundle_has_a_line_for_each_file_in_the_order_of_patterns_and_numbers() {
+        let made = MadeRoot::new();
+        let chip = "sys/devices/platform/coretemp.0/hwmon/hwmon0";
+        for (file, text) in [
+            ("name", "coretemp\n"),
+            ("temp10_input", "40000\n"),
+            ("temp2_input", "30000\n"),
+            ("temp2_label", "Core 0\nsecond line\n"),
+            ("temp_input", "1\n"),
+            ("tempx_input", "1\n"),
+            ("in0_input", "  800 \n"),
+            ("uevent", "X=1\n"),
+        ] {
+            made.write(&format!("{chip}/{file}"), text);
+        }
+        let folder = "sys/class/hwmon/hwmon0";
+        made.link(folder, "../../devices/platform/coretemp.0/hwmon/hwmon0");
+        let mut reader = reader(kind::HWMON, folder);
+        assert!(!reader.is_one_file());
+        let expect = "name coretemp\ndevice platform/coretemp.0\ntemp2_label Core 0 second line\n\
+            temp2_input 30000\ntemp10_input 40000\nin0_input   800\n";
+        let found = read(&mut reader, &made, 0);
+        assert_eq!(found.as_deref(), Ok(expect));
+        made.remove(&format!("{chip}/temp10_input"));
+        let expect = expect.replace("temp10_input 40000\n", "");
+        assert_eq!(read(&mut reader, &made, 0), Ok(expect));
+    }
+
+    #[test]
+    fn a_bundle_without_files_is_missing() {
+        let made = MadeRoot::new();
+        let mut reader = reader(kind::THERMAL, "sys/class/thermal/thermal_zone0");
+        for second in 0..2 {
+            assert_eq!(read(&mut reader, &made, second), Err(ENOENT));
+        }
+        made.write("sys/class/thermal/thermal_zone0/temp", "1\n");
+        assert_eq!(read(&mut reader, &made, 60), Err(ENOENT));
+        assert_eq!(read(&mut reader, &made, 61), Ok("temp 1\n".into()));
+    }
+}

@@ -541,3 +541,228 @@ fn list_processes(proc: &Folder, out: &mut Listing) {
     // A listing cut short by an error lists what it got; the rest is seen at the next scan.
     let _ = proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use kymo_base::track::{State, Track};
+    use kymo_sys::clock::Stamp;
+
+    use crate::made_root::MadeRoot;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+    const ENOENT: u16 = 2;
+
+    /// A clock on which each look at it takes `look_ns`.
+    #[derive(Default)]
+    struct Watch {
+        now_ns: AtomicU64,
+        look_ns: AtomicU64,
+    }
+
+    impl Clock for Watch {
+        fn now(&self) -> Stamp {
+            let look_ns = self.look_ns.load(Ordering::Relaxed);
+            Stamp {
+                mono_ns: self.now_ns.fetch_add(look_ns, Ordering::Relaxed),
+                ..Stamp::default()
+            }
+        }
+    }
+
+    struct World {
+        made: MadeRoot,
+        clock: Watch,
+        sampler: Sampler,
+        tracks: BTreeMap<u8, Track>,
+    }
+
+    impl World {
+        fn new(made: MadeRoot, kinds: &[u8]) -> World {
+            let plan = Plan {
+                kinds: kinds.to_vec(),
+                slow_ns: 1_000_000,
+                interval_ns: SECOND_NS,
+                backoff: true,
+                ..Plan::default()
+            };
+            let root = Root::open(made.root.path()).expect("a root");
+            World {
+                made,
+                clock: Watch::default(),
+                sampler: Sampler::new(Arc::new(root), plan, 100),
+                tracks: BTreeMap::new(),
+            }
+        }
+
+        /// A sample, `seconds` after the last one.
+        fn sample(&mut self, seconds: u64, key: bool, tasks: Due) {
+            let now_ns = seconds * SECOND_NS;
+            self.clock.now_ns.fetch_add(now_ns, Ordering::Relaxed);
+            let tracks = &mut self.tracks;
+            self.sampler
+                .sample(&self.clock, key, tasks, |kind, _cost, section| {
+                    let track = tracks.entry(kind).or_default();
+                    track.apply(key, section).expect("a section");
+                });
+        }
+
+        /// Instances of a kind: name, state and text.
+        fn known(&self, kind: u8) -> Vec<(String, State, String)> {
+            let track = &self.tracks[&kind];
+            let one = |(_, instance): (usize, &kymo_base::track::Instance)| {
+                let mut text = Vec::new();
+                track.render(instance, &mut text);
+                let name = String::from_utf8_lossy(&instance.name).into_owned();
+                let text = String::from_utf8_lossy(&text).into_owned();
+                (name, instance.state, text)
+            };
+            track.instances().map(one).collect()
+        }
+
+        fn only(&self, kind: u8) -> (State, String) {
+            let known = self.known(kind);
+            assert_eq!(known.len(), 1, "{known:?}");
+            let (_, state, text) = known[0].clone();
+            (state, text)
+        }
+    }
+
+    #[test]
+    fn each_file_is_read_at_its_own_pace() {
+        let made = MadeRoot::new();
+        made.write("proc/stat", "cpu 1 2\n");
+        made.write("proc/slabinfo", "slab 7\n");
+        made.write("proc/self/net/dev", "eth0: 1\n");
+        let kinds = [kind::STAT, kind::SLABINFO, kind::NET_DEV, kind::LOADAVG];
+        let mut world = World::new(made, &kinds);
+        world.sample(1, true, Due::Now);
+        let changed = |text: &str| (State::Changed, text.to_string());
+        assert_eq!(world.only(kind::STAT), changed("cpu 1 2\n"));
+        assert_eq!(world.only(kind::SLABINFO), changed("slab 7\n"));
+        assert_eq!(world.only(kind::NET_DEV), changed("eth0: 1\n"));
+        assert_eq!(world.only(kind::LOADAVG).0, State::Failed(ENOENT));
+        world.made.write("proc/stat", "cpu 1 3\n");
+        world.made.write("proc/slabinfo", "slab 8\n");
+        world.sample(1, false, Due::Later);
+        assert_eq!(world.only(kind::STAT), changed("cpu 1 3\n"));
+        let unread = State::Unread(Why::NotDue);
+        assert_eq!(world.only(kind::SLABINFO), (unread, "slab 7\n".into()));
+        assert_eq!(world.only(kind::NET_DEV).0, State::Same);
+        world.sample(1, false, Due::Now);
+        assert_eq!(world.only(kind::SLABINFO), changed("slab 8\n"));
+        assert_eq!(world.sampler.sizes(), (0, 0, 0), "nothing is kept open");
+        assert!(world.sampler.take_slow().next().is_none());
+        assert!(!world.sampler.take_malformed_activity() && !world.sampler.take_groups_left_out());
+        assert_eq!(world.sampler.forbidden(), 0);
+        assert!(world.sampler.lane().is_none());
+    }
+
+    #[test]
+    fn instances_that_come_and_go_are_found_once_a_minute() {
+        let made = MadeRoot::new();
+        let text = |node: u32| format!("Node {node} MemTotal: {node} kB\n");
+        let path = |node: u32| format!("sys/devices/system/node/node{node}/meminfo");
+        for node in 0..3 {
+            made.write(&path(node), &text(node));
+        }
+        let mut world = World::new(made, &[kind::NODE_MEMINFO]);
+        let named = |world: &World| -> Vec<String> {
+            let known = world.known(kind::NODE_MEMINFO).into_iter();
+            known.map(|(name, _, _)| name).collect()
+        };
+        world.sample(1, true, Due::Now);
+        assert_eq!(named(&world), ["0", "1", "2"]);
+        world.made.remove("sys/devices/system/node/node1");
+        world.made.write(&path(7), &text(7));
+        world.sample(59, false, Due::Now);
+        let failed = world.known(kind::NODE_MEMINFO).remove(1);
+        assert_eq!(failed.1, State::Failed(ENOENT));
+        world.sample(1, false, Due::Now);
+        assert_eq!(named(&world), ["0", "7", "2"], "a free slot is taken again");
+        assert_eq!(world.known(kind::NODE_MEMINFO)[1].2, text(7));
+        world.sample(1, true, Due::Now);
+        assert_eq!(named(&world), ["0", "7", "2"]);
+    }
+
+    #[test]
+    fn another_set_of_disks_or_links_is_news_once() {
+        let made = MadeRoot::new();
+        made.write("proc/diskstats", " 8 0 sda 1 2\n");
+        made.write("proc/self/net/dev", "eth0: 1\n");
+        made.write("proc/stat", "cpu 1\n");
+        let kinds = [kind::DISKSTATS, kind::NET_DEV, kind::STAT];
+        let mut world = World::new(made, &kinds);
+        let news = |world: &mut World, file: &str, text: &str| {
+            world.made.write(file, text);
+            world.sample(1, false, Due::Now);
+            (
+                world.sampler.devices_changed(),
+                world.sampler.devices_changed(),
+            )
+        };
+        world.sample(1, true, Due::Now);
+        assert!(!world.sampler.devices_changed(), "the first texts");
+        for (file, text, expect) in [
+            ("proc/diskstats", " 8 0 sda 3 4\n", false),
+            ("proc/diskstats", " 8 0 sda 3 4\n 8 16 sdb 1 1\n", true),
+            ("proc/stat", "cpu 1\nintr 2\n", false),
+            ("proc/self/net/dev", "eth0: 1\nveth1: 2\n", true),
+            ("proc/self/net/dev", "eth0: 5\nveth1: 6\n", false),
+        ] {
+            assert_eq!(news(&mut world, file, text), (expect, false), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_slow_file_is_named_and_read_less_often() {
+        let made = MadeRoot::new();
+        made.write("proc/stat", "cpu 1\n");
+        made.write("proc/loadavg", "1 1 1\n");
+        let mut world = World::new(made, &[kind::STAT, kind::LOADAVG]);
+        let look = |world: &World, ns| world.clock.look_ns.store(ns, Ordering::Relaxed);
+        // More than 1 % of the interval.
+        let slow_ns = 20_000_000;
+        look(&world, slow_ns);
+        for key in [true, false] {
+            world.sample(1, key, Due::Now);
+            assert!(world.sampler.take_slow().next().is_none());
+        }
+        world.sample(1, false, Due::Now);
+        let found: Vec<SlowRead> = world.sampler.take_slow().collect();
+        let slow = |path: &str, again_ns| SlowRead {
+            path: path.into(),
+            cost_ns: slow_ns,
+            again_ns,
+            stride: 2,
+        };
+        let expect = ["proc/stat", "proc/loadavg"].map(|path| slow(path, found[0].again_ns));
+        assert_eq!(found, expect);
+        assert!(found[0].again_ns >= slow_ns);
+        world.sample(1, false, Due::Now);
+        assert_eq!(world.only(kind::STAT).0, State::Unread(Why::Slow));
+        world.sample(1, false, Due::Now);
+        assert_eq!(world.only(kind::STAT).0, State::Same);
+        let strides: Vec<u32> = world.sampler.take_slow().map(|slow| slow.stride).collect();
+        assert_eq!(strides, [4, 4]);
+        // No stride is longer than 10 s for the CPU, 60 s for others.
+        for _ in 0..400 {
+            world.sample(1, false, Due::Now);
+        }
+        let strides: Vec<u32> = world.sampler.take_slow().map(|slow| slow.stride).collect();
+        assert_eq!(strides, [8, 8, 10, 16, 32, 60]);
+        // Quick again, each read comes twice as soon.
+        look(&world, 0);
+        for _ in 0..200 {
+            world.sample(1, false, Due::Now);
+        }
+        for _ in 0..3 {
+            world.sample(1, false, Due::Now);
+            assert_eq!(world.only(kind::STAT).0, State::Same);
+            assert_eq!(world.only(kind::LOADAVG).0, State::Same);
+        }
+    }
+}

@@ -798,6 +798,8 @@ impl Places {
 mod tests {
     use super::*;
 
+    use crate::made_root::MadeRoot;
+
     #[test]
     fn marks_are_found_by_their_numbers_in_proc_5() {
         let fields: Vec<String> = (4..=52)
@@ -824,32 +826,19 @@ mod tests {
 
     /// A made-up proc with one process, whose files say what the test wants.
     struct Proc {
-        folder: std::path::PathBuf,
-        root: Root,
+        made: MadeRoot,
         tasks: Tasks,
         scans: u64,
     }
 
-    impl Drop for Proc {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.folder);
-        }
-    }
-
     impl Proc {
-        fn new(name: &str) -> Proc {
-            let folder = format!("kymo-{name}-{}", std::process::id());
-            let folder = std::env::temp_dir().join(folder);
-            for below in ["proc/7", "proc/thread-self"] {
-                std::fs::create_dir_all(folder.join(below)).expect("a folder");
-            }
+        fn new() -> Proc {
             let plan = TaskPlan {
                 io: true,
                 ..TaskPlan::default()
             };
             let proc = Proc {
-                root: Root::open(&folder).expect("a root"),
-                folder,
+                made: MadeRoot::new(),
                 tasks: Tasks::new(Scope::Process, plan),
                 scans: 0,
             };
@@ -859,7 +848,7 @@ mod tests {
         }
 
         fn say(&self, file: &str, text: &str) {
-            std::fs::write(self.folder.join("proc").join(file), text).expect("a file");
+            self.made.write(&format!("proc/{file}"), text);
         }
 
         /// The ticks that are recorded of stat, a second after the scan before.
@@ -873,7 +862,7 @@ mod tests {
             );
             self.say("7/stat", &stat);
             let scan = Scan {
-                root: &self.root,
+                root: &self.made.root,
                 clock: &kymo_sys::clock::RealClock,
                 age_ns: self.scans * 1_000_000_000,
                 allowance: Allowance {
@@ -992,7 +981,7 @@ mod tests {
 
     #[test]
     fn a_process_that_has_not_run_is_not_read_and_one_that_has_is() {
-        let mut proc = Proc::new("at-rest");
+        let mut proc = Proc::new();
         for _ in 0..4 {
             assert_eq!(proc.scan("S", 1, 5, "9 1 1\n"), Some(5));
         }
@@ -1016,7 +1005,7 @@ mod tests {
             ("S", 1, "0 0 0\n"),
             ("S", 1, ""),
         ] {
-            let mut proc = Proc::new("not-at-rest");
+            let mut proc = Proc::new();
             for _ in 0..4 {
                 proc.scan(state, threads, 5, account);
             }

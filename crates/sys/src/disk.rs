@@ -150,3 +150,128 @@ pub fn is_full(error: &io::Error) -> bool {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A folder for one test.
+    struct Scratch(std::path::PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn scratch(name: &str) -> Scratch {
+        let name = format!("kymo-real-disk-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        RealDisk.create_dir_all(&folder).expect("a folder");
+        Scratch(folder)
+    }
+
+    #[test]
+    fn files_are_opened_as_asked_and_never_through_a_link() {
+        let folder = scratch("open");
+        let path = folder.0.join("file");
+        let open = |mode| RealDisk.open(&path, mode);
+        for mode in [OpenMode::Read, OpenMode::Write] {
+            let error = open(mode).err().expect("no file");
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{mode:?}");
+        }
+        let made = open(OpenMode::CreateNew).expect("a file");
+        made.write_at(b"text", 0).expect("written");
+        let error = open(OpenMode::CreateNew).err().expect("a file is there");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        for mode in [OpenMode::Read, OpenMode::Write, OpenMode::Create] {
+            let mut text = [0; 10];
+            let file = open(mode).expect("the file");
+            assert_eq!(file.read_at(&mut text, 0).expect("read"), 4);
+            let is_written = file.write_at(b"text", 0).is_ok();
+            assert_eq!(is_written, mode != OpenMode::Read, "{mode:?}");
+        }
+        let mode = std::fs::metadata(&path)
+            .expect("a file")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o137, 0, "not for others, not to be executed");
+        let link = folder.0.join("link");
+        symlink(&path, &link).expect("a link");
+        for mode in [OpenMode::Read, OpenMode::Write, OpenMode::Create] {
+            assert!(RealDisk.open(&link, mode).is_err(), "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_listed_renamed_and_removed() {
+        let folder = scratch("names");
+        let below = |name: &str| folder.0.join(name);
+        let listed = || {
+            let mut found = BTreeMap::new();
+            let mut each =
+                |name: &str, kind| assert!(found.insert(name.to_string(), kind).is_none());
+            RealDisk.list(&folder.0, &mut each).expect("listed");
+            found
+        };
+        RealDisk
+            .create_dir_all(&below("dir/inner"))
+            .expect("folders");
+        RealDisk
+            .open(&below("old"), OpenMode::Create)
+            .expect("a file");
+        RealDisk
+            .open(&below("new"), OpenMode::Create)
+            .expect("a file");
+        symlink("old", below("link")).expect("a link");
+        let expect = |names: &[(&str, NameKind)]| -> BTreeMap<String, NameKind> {
+            let own = names.iter().map(|(name, kind)| (name.to_string(), *kind));
+            own.collect()
+        };
+        let (file, directory, other) = (NameKind::File, NameKind::Directory, NameKind::Other);
+        let all = [
+            ("dir", directory),
+            ("link", other),
+            ("new", file),
+            ("old", file),
+        ];
+        assert_eq!(listed(), expect(&all));
+        for (name, kind) in all {
+            assert_eq!(RealDisk.name_kind(&below(name)).expect(name), kind);
+            assert_eq!(RealDisk.metadata(&below(name)).expect(name).kind, kind);
+        }
+        assert!(RealDisk.rmdir(&below("dir")).is_err(), "it is not empty");
+        RealDisk.rmdir(&below("dir/inner")).expect("removed");
+        RealDisk.rmdir(&below("dir")).expect("removed");
+        RealDisk
+            .rename(&below("old"), &below("new"))
+            .expect("renamed");
+        RealDisk.unlink(&below("link")).expect("removed");
+        assert_eq!(listed(), expect(&[("new", file)]));
+        RealDisk.sync_dir(&folder.0).expect("synced");
+        assert!(RealDisk.sync_dir(&below("none")).is_err());
+        sync_names_of(&below("none"));
+    }
+
+    #[test]
+    fn full_disks_and_quotas_are_full() {
+        for (kind, full) in [
+            (io::ErrorKind::StorageFull, true),
+            (io::ErrorKind::QuotaExceeded, true),
+            (io::ErrorKind::PermissionDenied, false),
+        ] {
+            assert_eq!(is_full(&kind.into()), full, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn files_belong_to_this_user() {
+        let folder = scratch("user");
+        let made = RealDisk.metadata(&folder.0).expect("a folder");
+        assert_eq!(made.owner, RealDisk.user());
+        let synced = RealDisk.sync_file_system(&folder.0);
+        assert!(synced.is_ok(), "{synced:?}");
+    }
+}

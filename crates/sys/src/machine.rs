@@ -594,6 +594,9 @@ pub fn kernel() -> (String, String) {
 /// Writes all of `bytes` to an open file descriptor inherited by number.
 #[allow(unsafe_code)]
 pub fn write_fd(fd: i32, bytes: &[u8]) -> io::Result<()> {
+    if fd < 0 {
+        return Err(rustix::io::Errno::BADF.into());
+    }
     // SAFETY: the number came from the command line; if it is not open, write answers EBADF.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     let mut rest = bytes;
@@ -638,5 +641,109 @@ mod tests {
             mapped_kb() < before_kb
         };
         assert!((0..10).any(gives_back));
+    }
+
+    #[test]
+    fn signals_mean_what_their_documents_say() {
+        use HangUp::{Ends, Flushes, Ignored};
+        for (number, hang_up, expect) in [
+            (libc::SIGTERM, Ignored, Some(Signal::Stop)),
+            (libc::SIGINT, Ignored, Some(Signal::Stop)),
+            (libc::SIGUSR1, Ignored, Some(Signal::Flush)),
+            (libc::SIGUSR2, Ignored, Some(Signal::Wake)),
+            (libc::SIGCHLD, Ignored, Some(Signal::Child)),
+            (libc::SIGHUP, Ends, Some(Signal::Stop)),
+            (libc::SIGHUP, Flushes, Some(Signal::HangUp)),
+            (libc::SIGHUP, Ignored, None),
+            (libc::SIGWINCH, Ends, None),
+            (-1, Ends, None),
+        ] {
+            assert_eq!(meaning(number, hang_up), expect, "{number} {hang_up:?}");
+        }
+    }
+
+    #[test]
+    fn senders_of_signals_have_names() {
+        let sent = |number, code, pid: libc::pid_t| {
+            // SAFETY: all zeros are a valid siginfo_t.
+            #[allow(unsafe_code)]
+            let mut info: libc::siginfo_t = unsafe { MaybeUninit::zeroed().assume_init() };
+            info.si_code = code;
+            // The pid stands behind three numbers, and four bytes that align it.
+            // SAFETY: siginfo_t has 128 bytes.
+            #[allow(unsafe_code)]
+            unsafe {
+                (&raw mut info).cast::<libc::pid_t>().add(4).write(pid);
+            }
+            Sent::of(number, &info).to_string()
+        };
+        assert_eq!(sent(libc::SIGTERM, 1, 7), "SIGTERM from the kernel");
+        let outside = "SIGINT from outside of this pid namespace";
+        assert_eq!(sent(libc::SIGINT, 0, 0), outside);
+        let own = std::process::id();
+        let comm = std::fs::read_to_string(format!("/proc/{own}/comm")).expect("our name");
+        let expect = format!("SIGHUP from process {own} ({}) of user 0", comm.trim_end());
+        assert_eq!(sent(libc::SIGHUP, 0, own as libc::pid_t), expect);
+        let gone = "a signal from process 2147483647 of user 0";
+        assert_eq!(sent(libc::SIGWINCH, 0, libc::pid_t::MAX), gone);
+    }
+
+    /// Counters of this process grow while it works.
+    #[test]
+    fn work_costs() {
+        let (before, before_ns) = (usage(), process_cpu_ns());
+        let cost_us = |usage: Usage| usage.user_us + usage.system_us;
+        while process_cpu_ns() < before_ns + 50_000_000 {
+            std::hint::black_box(0);
+        }
+        // The kernel brings the two clocks together at each tick.
+        assert!(cost_us(usage()) >= cost_us(before) + 20_000);
+        let peak_kb = peak_kb().expect("a peak");
+        let page_kb = page_size() / 1024;
+        assert!(
+            (page_kb..memory_bytes() / 1024).contains(&peak_kb),
+            "{peak_kb}"
+        );
+        assert_eq!(clock_ticks(), 100, "USER_HZ of all architectures but alpha");
+    }
+
+    #[test]
+    fn a_file_that_can_be_read_ends_the_wait() {
+        let (quiet, _keeps_open) = rustix::pipe::pipe().expect("a pipe");
+        let (ready, writer) = rustix::pipe::pipe().expect("a pipe");
+        write_fd(std::os::fd::AsRawFd::as_raw_fd(&writer), b"all of it").expect("written");
+        let long = Duration::from_secs(3600);
+        let found = wait_readable(&[quiet.as_fd(), ready.as_fd()], long);
+        assert_eq!(found, [false, true]);
+        let mut text = [0; 20];
+        assert_eq!(rustix::io::read(&ready, &mut text), Ok(9));
+        assert_eq!(&text[..9], b"all of it");
+        let short = Duration::from_millis(1);
+        assert_eq!(wait_readable(&[quiet.as_fd()], short), [false]);
+        assert!(write_fd(-1, b"x").is_err() && write_fd(-7, b"x").is_err());
+    }
+
+    #[test]
+    fn random_bytes_fill_all_and_differ() {
+        let (mut one, mut two) = ([0; 1000], [0; 1000]);
+        random(&mut one).expect("random");
+        random(&mut two).expect("random");
+        assert_ne!(one, two);
+        assert!(one[900..].iter().any(|&byte| byte != 0));
+    }
+
+    #[test]
+    fn this_machine_has_a_name_and_room() {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+        assert_eq!(Some(&host()[..]), name.trim_end().split('.').next());
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
+        assert_eq!(kernel().0, release.trim_end());
+        assert!(
+            kernel().1.starts_with(std::env::consts::ARCH),
+            "{kernel:?}",
+            kernel = kernel()
+        );
+        assert!(file_system_bytes("/").is_some_and(|bytes| bytes > 1 << 20));
+        assert_eq!(file_system_bytes("/no/such"), None);
     }
 }

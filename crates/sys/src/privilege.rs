@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -488,12 +488,14 @@ fn keep_only(keep: CapabilitySet) -> io::Result<()> {
 /// handed on.
 #[allow(unsafe_code)]
 pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // 0 to 2 are the standard streams, which others use.
+    if fd <= 2 {
+        return Err(rustix::io::Errno::BADF.into());
+    }
     // SAFETY: if the number is not open, fcntl answers EBADF, and nothing is made of it.
     fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC)?;
     // SAFETY: it is open, and nobody in this program made it: it was there at the start.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
-    debug_assert!(file.as_raw_fd() > 2);
-    Ok(file)
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// What a process may do, as its status file says.
@@ -572,6 +574,7 @@ fn capability_words(set: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn root_is_known_and_nobody_else_made_up() {
@@ -638,5 +641,13 @@ mod tests {
         let state = State::parse(&text).unwrap();
         assert_eq!((state.capabilities, state.no_new_privs), (0, true));
         assert_eq!(state.uid, Account::own().uid);
+    }
+
+    #[test]
+    fn a_number_of_no_handed_over_file_is_refused() {
+        for fd in [-1, 0, 2, RawFd::MAX] {
+            let error = inherited(fd).expect_err("no file");
+            assert_eq!(error.raw_os_error(), Some(libc::EBADF), "{fd}");
+        }
     }
 }

@@ -103,3 +103,63 @@ fn timespec(ns: i128) -> Timespec {
         tv_nsec: ns.rem_euclid(1_000_000_000) as i64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    const INTERVAL: Duration = Duration::from_millis(20);
+    const PHASE: Duration = Duration::from_millis(7);
+
+    /// Number of the interval in which this moment is.
+    fn number() -> u128 {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        (now.expect("after 1970") - PHASE).as_nanos() / INTERVAL.as_nanos()
+    }
+
+    #[test]
+    fn beats_are_at_the_phase_of_each_multiple() {
+        let ticker = Ticker::behind(INTERVAL, PHASE).expect("a ticker");
+        let mut beats = 0;
+        let first = number();
+        for _ in 0..5 {
+            let before = number();
+            let Beat::Tick { missed } = ticker.wait().expect("a beat") else {
+                panic!("nobody sets the clock");
+            };
+            beats += u128::from(missed) + 1;
+            assert!(number() > before || missed > 0);
+        }
+        let passed = number() - first;
+        assert!(
+            (passed - 1..=passed + 1).contains(&beats),
+            "{beats} in {passed}"
+        );
+    }
+
+    #[test]
+    fn beats_that_went_by_are_counted() {
+        let ticker = Ticker::new(INTERVAL).expect("a ticker");
+        std::thread::sleep(5 * INTERVAL);
+        let Ok(Beat::Tick { missed }) = ticker.wait() else {
+            panic!("nobody sets the clock");
+        };
+        assert!(missed >= 4, "{missed}");
+    }
+
+    #[test]
+    fn a_ring_ends_the_wait_at_once() {
+        let ticker = Ticker::new(Duration::from_secs(100_000)).expect("a ticker");
+        ticker.ring().expect("a ring");
+        assert!(matches!(ticker.wait(), Ok(Beat::Tick { .. })));
+    }
+
+    #[test]
+    fn times_before_1970_have_nanoseconds_from_0() {
+        for (ns, seconds, rest) in [(-1, -1, 999_999_999), (1_500_000_000, 1, 500_000_000)] {
+            let time = timespec(ns);
+            assert_eq!((time.tv_sec, time.tv_nsec), (seconds, rest));
+        }
+    }
+}
