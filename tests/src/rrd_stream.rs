@@ -59,6 +59,8 @@ pub struct Subject {
     counts: Vec<u128>,
     step: f64,
     last: f64,
+    /// Values in the stream's updates.
+    values: u64,
     /// Made by a CREATE of the stream, so its rows begin anywhere.
     pub by_command: bool,
     /// A FORGET was sent: from then on stock compares stamps with the whole second of the file's last update, takes in
@@ -215,6 +217,7 @@ fn subject(random: &mut Random, folder: &str, file: &str, plain: bool) -> Subjec
         counts,
         step: step as f64,
         last: born,
+        values: 0,
         by_command: false,
         forgotten: false,
     }
@@ -418,6 +421,9 @@ fn range(random: &mut Random, file: &Subject) -> String {
 
 /// An UPDATE whose stamps are good for the most part, and whose values can be written. `whole`: stamps that are not
 /// good have no fraction.
+/// Most values of a file. Ours saves 64 values in a block, and counts them as written; stock does not write them yet.
+const VALUES_MAX: u64 = 60;
+
 fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
     let whole = whole || file.forgotten;
     let word = random.pick(&["UPDATE", "update", "Update"]);
@@ -427,6 +433,11 @@ fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
     } else {
         1 + random.below(4)
     };
+    let many = many.min(VALUES_MAX - file.values);
+    if many == 0 {
+        return format!("LAST {}", file.name);
+    }
+    file.values += many;
     for _ in 0..many {
         let stamp = match random.below(40) {
             // Not behind the last, or equal to it: refused when it is received.

@@ -203,7 +203,8 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// FORGET: drops what is known of a file, its pending values too (as rrdcached does). `false`: not known.
+    /// FORGET: drops a file and its pending values, as rrdcached does; a block on its way keeps its values, which count as
+    /// written. `false`: the file is not known.
     pub fn forget(&mut self, name: &[u8]) -> bool {
         let Some(id) = self.find(name) else {
             return false;
@@ -226,6 +227,7 @@ impl<'a> WriteBatch<'a> {
             before.truncate(undo.mark);
             state.dropped.push((id, before, series.suspended));
         }
+        series.values.publish_taken(&mut state.stats);
         series.values.pending.cut_after(series.values.published);
         series.forgotten = true;
         series.suspended = false;

@@ -502,4 +502,43 @@ mod tests {
         finish(&mut inner.lock(), &inner.segments, job, &*inner.clock);
         assert_eq!(seen(), (10, Some(0)));
     }
+
+    /// PENDING still told values of a block on its way after FORGET, and an older value could be accepted and then not be
+    /// kept.
+    #[test]
+    fn a_file_is_forgotten_while_a_block_takes_its_values() {
+        let store = store();
+        let update = |value: &str| {
+            store.touch(b"a.rrd").unwrap();
+            let mut batch = store.write_batch();
+            let taken = batch.update(b"a.rrd", [value.as_bytes()]);
+            batch.commit().unwrap();
+            taken.is_ok()
+        };
+        let pending = || {
+            let mut texts = Vec::new();
+            let mut each = |text: &[u8]| texts.push(String::from_utf8_lossy(text).into_owned());
+            store.write_batch().pending(b"a.rrd", &mut each);
+            texts
+        };
+        assert!(update("1000000010:1") && update("1000000020:2"));
+        let inner = &*store.inner;
+        let (mut saver, mut job) = (Saver::new().unwrap(), inner.take_job(0).unwrap());
+        assert!(update("1000000030:3"));
+        assert_eq!(pending().len(), 3);
+        let mut batch = store.write_batch();
+        assert!(batch.forget(b"a.rrd"));
+        batch.commit().unwrap();
+        assert_eq!(store.write_batch().stats().data_sets_written, 2);
+        assert!(!update("1000000015:9"), "the block has a later value");
+        assert!(update("1000000025:4"));
+        assert_eq!(pending(), ["1000000025:4"]);
+        inner.build(&mut saver, &mut job).unwrap();
+        inner.segments.append(&mut saver.builder).unwrap();
+        finish(&mut inner.lock(), &inner.segments, job, &*inner.clock);
+        assert_eq!(pending(), ["1000000025:4"]);
+        assert_eq!(store.write_batch().stats().data_sets_written, 2);
+        let header = store.read(b"a.rrd", Fresh::Flushed).unwrap().header;
+        assert_eq!(header.last_up - BIRTH, 25);
+    }
 }

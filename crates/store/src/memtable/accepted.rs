@@ -125,6 +125,18 @@ impl Accepted {
         }
     }
 
+    /// From now on its values on their way into a block count as written: the block will have them.
+    pub(crate) fn publish_taken(&mut self, stats: &mut Stats) {
+        let count = self.taken_unpublished();
+        if let Some(taken) = self.flushing.as_ref().filter(|_| count > 0) {
+            let mut newest = self.published;
+            taken.each_stamp(&mut |at| newest = newest.max(at));
+            self.published = newest;
+            stats.updates_written += 1;
+            stats.data_sets_written += count as u64;
+        }
+    }
+
     /// Values in no block with later stamps.
     pub(crate) fn count_after(&self, stamp: f64) -> usize {
         let mut count = 0;
