@@ -408,11 +408,12 @@ pub static DISK: Subsystem = Subsystem {
 };
 
 fn layout(_: u8, template: &Template, context: &Context) -> Layout {
-    let rows = template
-        .lines()
-        .iter()
-        .filter_map(|line| row(line, context))
-        .collect();
+    let lines = template.lines();
+    let rows = lines.iter().filter_map(|line| row(line, context));
+    let mut rows: Vec<RowLayout> = rows.collect();
+    if !rows.iter().any(|row| row.counted) {
+        count_outermost(&mut rows, context);
+    }
     Layout {
         rows,
         ..Layout::default()
@@ -453,6 +454,23 @@ fn counts(name: &[u8], context: &Context) -> bool {
     match relation(name, context) {
         Some(relation) => relation == "whole",
         None => counts_by_name(name),
+    }
+}
+
+/// Names of devices that are made of memory, of files or of other devices, and of drives for media that come and go.
+const NO_DISKS: [&[u8]; 11] = [
+    b"dm-", b"md", b"loop", b"ram", b"zram", b"bcache", b"drbd", b"zd", b"psv", b"sr", b"fd",
+];
+
+/// Counts devices that are no partitions, such as `mmcblk0`, `nbd0`, or `xvda1` without `xvda`: for recordings that lack relations
+/// and have no name that collectl counts.
+fn count_outermost(rows: &mut [RowLayout], context: &Context) {
+    let names: Vec<Vec<u8>> = rows.iter().map(|row| row.name.clone()).collect();
+    for row in rows {
+        let name = &row.name;
+        row.counted = relation(name, context).is_none()
+            && !NO_DISKS.iter().any(|no_disk| name.starts_with(no_disk))
+            && !names.iter().any(|disk| is_part_of(name, disk));
     }
 }
 
@@ -656,6 +674,31 @@ mod tests {
             let line = |&(name, reads): &(&str, u64)| {
                 format!("259 0 {name} {reads} 0 {reads} 0 0 0 0 0 0 0 0\n")
             };
+            let text: String = disks.iter().map(line).collect();
+            let reading = read(&DISK, &[(kind::DISKSTATS, &text)], &Context::default());
+            let counted = reading.rows.iter().filter(|row| row.counted);
+            let counted: Vec<_> = counted
+                .map(|row| String::from_utf8_lossy(&row.name))
+                .collect();
+            assert_eq!(counted, expect, "{disks:?}");
+        }
+    }
+
+    /// Disks of a played file without relations: which of them count.
+    #[test]
+    fn the_outermost_count_where_collectl_knows_no_name() {
+        for (disks, expect) in [
+            (
+                &["mmcblk0", "mmcblk0p1", "mmcblk0boot0"][..],
+                &["mmcblk0", "mmcblk0boot0"][..],
+            ),
+            (&["xvda1", "xvda2"], &["xvda1", "xvda2"]),
+            (&["nbd0", "nbd0p1", "loop0", "dm-0", "md0"], &["nbd0"]),
+            (&["rbd0", "rbd1", "rbd1p1", "sr0"], &["rbd0", "rbd1"]),
+            (&["pmem0", "sda"], &["sda"]),
+            (&["dm-0", "loop0", "zram0"], &[]),
+        ] {
+            let line = |name: &&str| format!("8 0 {name} 1 0 1 0 0 0 0 0 0 0 0\n");
             let text: String = disks.iter().map(line).collect();
             let reading = read(&DISK, &[(kind::DISKSTATS, &text)], &Context::default());
             let counted = reading.rows.iter().filter(|row| row.counted);

@@ -389,11 +389,12 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
         true => By::Fact,
         false => By::Name,
     };
-    let rows = template
-        .lines()
-        .iter()
-        .filter_map(|line| row(line, by, context))
-        .collect();
+    let lines = template.lines();
+    let rows = lines.iter().filter_map(|line| row(line, by, context));
+    let mut rows: Vec<RowLayout> = rows.collect();
+    if !rows.iter().any(|row| row.counted) {
+        count_only_one(&mut rows, context);
+    }
     Layout {
         rows,
         ..Layout::default()
@@ -445,10 +446,51 @@ pub(crate) fn counts_by_name(name: &[u8]) -> bool {
     !name.contains(&b'.') && (slot || starts.iter().any(|start| name.starts_with(start)))
 }
 
+/// Names of interfaces that carry nothing of their own: `lo`, those that the kernel makes with a module, and dummies.
+const IDLE: [&[u8]; 9] = [
+    b"lo", b"sit", b"tunl", b"gre", b"erspan", b"ip6", b"ip_vti", b"dummy", b"ifb",
+];
+
+/// Counts the interface of a machine that has only one, whatever its name is (`venet0`, `wwan0`): for recordings that lack facts
+/// and have no name that collectl counts.
+fn count_only_one(rows: &mut [RowLayout], context: &Context) {
+    let is_own = |row: &RowLayout| {
+        let is_idle = IDLE.iter().any(|idle| row.name.starts_with(idle));
+        // A VLAN has the bytes of its interface.
+        let is_vlan = row.name.contains(&b'.');
+        fact(&row.name, context).is_none() && !is_idle && !is_vlan
+    };
+    let mut own = rows.iter_mut().filter(|row| is_own(row));
+    if let (Some(only), None) = (own.next(), own.next()) {
+        only.counted = true;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::read;
     use super::*;
+
+    /// Interfaces of a played file without facts: which of them count.
+    #[test]
+    fn the_only_interface_counts_whatever_its_name_is() {
+        for (names, expect) in [
+            (&["lo", "venet0", "venet0.5"][..], &["venet0"][..]),
+            (&["lo", "wwan0", "sit0", "dummy0"], &["wwan0"]),
+            (&["lo", "eth0", "usb0"], &["eth0"]),
+            (&["lo", "veth1", "docker0"], &[]),
+            (&["lo"], &[]),
+        ] {
+            let line = |name: &&str| format!("{name}: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+            let text: String = names.iter().map(line).collect();
+            let reading = read(&NET, &[(kind::NET_DEV, &text)], &Context::default());
+            let counted = reading.rows.iter().filter(|row| row.counted);
+            let counted: Vec<_> = counted
+                .map(|row| String::from_utf8_lossy(&row.name))
+                .collect();
+            assert_eq!(counted, expect, "{names:?}");
+        }
+    }
 
     #[test]
     fn headers_and_names() {
