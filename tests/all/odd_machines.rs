@@ -495,6 +495,26 @@ fn more_swap_than_there_is_cannot_be_free() {
     }
 }
 
+/// A container's memory is made up of several sources, and a part may be more than its whole, or below 0.
+#[test]
+fn memory_is_never_below_0() {
+    let scratch = Scratch::new("odd-memory");
+    let buffers = "18446744073709551611";
+    let text =
+        format!("MemTotal: 8000 kB\nMemFree: 9000 kB\nBuffers: {buffers} kB\nCached: 70 kB\n");
+    let path = raw(&scratch, &[text.clone(), text]);
+    for (key, expect) in [
+        ("memory.total", Some(8000.0)),
+        ("memory.free", Some(9000.0)),
+        ("memory.used", None),
+        ("memory.buffers", None),
+        ("memory.cached", Some(70.0)),
+    ] {
+        let found = numbers(&path, &["-sm"], key);
+        assert_eq!(found.last(), Some(&expect), "{key}");
+    }
+}
+
 /// Every command that has bounds takes them in every form.
 #[test]
 fn bounds_are_the_same_everywhere() {

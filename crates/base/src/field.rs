@@ -109,3 +109,52 @@ pub struct Field {
     /// What it means, and where it comes from.
     pub help: &'static str,
 }
+
+impl Field {
+    /// The value of a raw number. A gauge has a sign, but a size has none: a kernel or a container's file system that computes a
+    /// size below 0 makes it 2^64 less something, which is NaN here.
+    pub fn value(&self, raw: u64) -> f64 {
+        let is_size = matches!(
+            self.unit,
+            Unit::Bytes | Unit::Kilobytes | Unit::Sectors | Unit::Pages
+        );
+        match self.rule {
+            Rule::Gauge if is_size && raw.cast_signed() < 0 => f64::NAN,
+            Rule::Gauge => raw.cast_signed() as f64,
+            Rule::Counter64 | Rule::Counter32 | Rule::CounterMayStepBack => raw as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gauges_have_signs_and_sizes_have_none() {
+        let below_0 = 5_u64.wrapping_neg();
+        for (rule, unit, raw, expect) in [
+            (Rule::Gauge, Unit::Celsius, below_0, -5.0),
+            (Rule::Gauge, Unit::Kilobytes, 5, 5.0),
+            (Rule::Gauge, Unit::Kilobytes, below_0, f64::NAN),
+            (Rule::Gauge, Unit::Pages, below_0, f64::NAN),
+            (
+                Rule::Counter64,
+                Unit::Bytes,
+                1 << 63,
+                9_223_372_036_854_775_808.0,
+            ),
+            (Rule::Counter32, Unit::Milliseconds, 7, 7.0),
+        ] {
+            let field = Field {
+                name: "n",
+                rule,
+                unit,
+                help: "",
+            };
+            let value = field.value(raw);
+            let same = value == expect || value.is_nan() && expect.is_nan();
+            assert!(same, "{rule:?} {unit:?} {raw}: {value}");
+        }
+    }
+}

@@ -41,6 +41,13 @@ impl Row {
         row
     }
 
+    /// The other way round: each value is below those of the fields before, as a part is below its whole.
+    fn falling() -> Row {
+        let mut row = Row::busy();
+        row.now.reverse();
+        row
+    }
+
     /// Nothing is there, and nothing was done.
     fn idle() -> Row {
         Row {
@@ -72,7 +79,12 @@ impl Row {
 }
 
 fn lines_of(subsystem: &Subsystem) -> String {
-    let rows = [Row::busy(), Row::with_unknown(), Row::idle()];
+    let rows = [
+        Row::busy(),
+        Row::falling(),
+        Row::with_unknown(),
+        Row::idle(),
+    ];
     let mut lines = String::new();
     for (shown, columns) in [("", subsystem.columns), ("detail.", subsystem.detail)] {
         for column in columns {

@@ -4,7 +4,7 @@
 //! whoever has dashboards and alerts for it keeps them. The text is written by `view::prometheus`.
 
 use kymo_base::context::Context;
-use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::field::{Field, Unit};
 use kymo_base::reading::{MISSING, Row};
 
 /// What a subsystem exposes.
@@ -180,10 +180,7 @@ impl Scale {
     /// so that the last bit is the same.
     /// `values` are all numbers of the instance.
     pub fn of(self, field: &Field, raw: u64, values: &[u64], context: &Context) -> f64 {
-        let number = match field.rule {
-            Rule::Gauge => raw as i64 as f64,
-            _ => raw as f64,
-        };
+        let number = field.value(raw);
         match (self, field.unit) {
             (Scale::Times(factor), _) => number * factor,
             (Scale::Over(divisor), _) => number / divisor,
@@ -302,6 +299,7 @@ const fn family(name: &'static str, kind: Kind, field: usize) -> Family {
 mod tests {
     use super::super::ALL;
     use super::*;
+    use kymo_base::field::Rule;
 
     #[test]
     fn kinds_are_those_of_the_text_format() {

@@ -8,7 +8,7 @@ use kymo_base::template::{Piece, Template};
 use super::exposed::{self, Each, Exposed, Family, Scale};
 use super::{
     Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
-    ratio, text,
+    ratio, rest, text,
 };
 use crate::layout::{Label, Layout, RowLayout, Word};
 use crate::mounts;
@@ -54,7 +54,7 @@ fn kb(cells: &Cells, blocks: f64) -> f64 {
 
 /// As df says it: of what is used and what all may use.
 fn used_percent(cells: &Cells) -> f64 {
-    let used = cells.now[BLOCKS] - cells.now[FREE];
+    let used = rest(cells.now[BLOCKS], cells.now[FREE]);
     ratio(100.0 * used, used + cells.now[AVAILABLE])
 }
 
@@ -72,7 +72,7 @@ const DETAIL: &[Column] = &[
     }),
     number("size_kb", Unit::Kilobytes, "Size", |c| kb(c, c.now[BLOCKS])),
     number("used_kb", Unit::Kilobytes, "Used", |c| {
-        kb(c, c.now[BLOCKS] - c.now[FREE])
+        kb(c, rest(c.now[BLOCKS], c.now[FREE]))
     }),
     number(
         "free_kb",
@@ -91,13 +91,13 @@ const DETAIL: &[Column] = &[
     ),
     number("files", Unit::Count, "Files there may be", |c| c.now[FILES]),
     number("files_used", Unit::Count, "Files there are", |c| {
-        c.now[FILES] - c.now[FREE_FILES]
+        rest(c.now[FILES], c.now[FREE_FILES])
     }),
     number(
         "files_percent",
         Unit::Percent,
         "Files there are of those there may be",
-        |c| ratio(100.0 * (c.now[FILES] - c.now[FREE_FILES]), c.now[FILES]),
+        |c| ratio(100.0 * rest(c.now[FILES], c.now[FREE_FILES]), c.now[FILES]),
     ),
     number(
         "grows_kb",

@@ -8,7 +8,7 @@ use kymo_base::template::Template;
 use super::exposed::{self, Exposed};
 use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
-    numbers, place, plot, ratio,
+    numbers, place, plot, ratio, rest,
 };
 use crate::layout::Layout;
 use crate::source::kind;
@@ -73,7 +73,7 @@ const COLUMNS: &[Column] = &[
         ratio(100.0 * c.now[FILES], c.now[FILES_MAX])
     }),
     count("inodes", "Inodes in use", |c| {
-        c.now[INODES] - c.now[FREE_INODES]
+        rest(c.now[INODES], c.now[FREE_INODES])
     }),
     count(
         "inodes_free",

@@ -7,7 +7,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, value,
+    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, rest,
+    value,
 };
 use crate::layout::{Cell, Layout};
 use crate::source::kind;
@@ -198,7 +199,7 @@ const fn size(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) 
 
 const COLUMNS: &[Column] = &[
     size("total", "Memory the kernel manages", |c| c.now[TOTAL]),
-    size("used", "total - free", |c| c.now[TOTAL] - c.now[FREE]),
+    size("used", "total - free", |c| rest(c.now[TOTAL], c.now[FREE])),
     size("free", "Not used at all", |c| c.now[FREE]),
     size("available", "What programs can get without swapping", |c| {
         c.now[AVAILABLE]

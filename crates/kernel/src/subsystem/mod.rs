@@ -469,6 +469,14 @@ pub(crate) fn known_rates(cells: &kymo_base::column::Cells, fields: &[usize]) ->
     sum.unwrap_or(f64::NAN)
 }
 
+/// `whole - part`; NaN where the part is more than the whole, as containers' and network file systems may say.
+pub(crate) fn rest(whole: f64, part: f64) -> f64 {
+    match part <= whole {
+        true => whole - part,
+        false => f64::NAN,
+    }
+}
+
 /// `a / b`, 0 where `b` is 0.
 pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }

@@ -130,10 +130,9 @@ impl Past {
                 out.delta.push(f64::NAN);
                 continue;
             }
-            out.now.push(if rule == Rule::Gauge {
-                now as i64 as f64
-            } else {
-                now as f64
+            out.now.push(match fields.get(at) {
+                Some(field) => field.value(now),
+                None => now as f64,
             });
             out.delta.push(self.difference(at, now, rule, span));
             self.values[at] = now;
