@@ -186,6 +186,9 @@ fn cpus(cells: &Cells) -> f64 {
 /// No kernel has fewer ticks a second than this.
 const TICKS_A_SECOND_MIN: f64 = 100.0;
 
+/// Time of a CPU that the kernel may add late, in seconds.
+const LATE_SECONDS: f64 = 0.25;
+
 /// What shares are of.
 struct Basis {
     whole: f64,
@@ -218,6 +221,8 @@ impl Basis {
         let is_whole = sum_of_all <= most && (cells.delta[IDLE] > 0.0 || known >= passed / 2.0);
         let whole = match is_whole || passed.is_nan() {
             true => sum_of_all,
+            // More than all CPUs had: the times jumped together, as a container's do when it gets another set of CPUs.
+            false if known > passed + LATE_SECONDS * cpus(cells) * hz => f64::NAN,
             false => known.max(passed),
         };
         Basis { whole, most }
@@ -751,6 +756,13 @@ mod tests {
             (
                 [8.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0],
                 [0.5, 0.0, 0.0, 1.0, 0.5],
+            ),
+            // All jump together.
+            ([1300.0, 0.0, 1300.0, 9000.0, 0.0, 0.0, 0.0, 0.0], [NAN; 5]),
+            // A little more than there was, beside an idle that jumped.
+            (
+                [1600.0, 0.0, 40.0, FAR, 0.0, 0.0, 0.0, 0.0],
+                [1600.0 / 16.4, NAN, 0.0, 100.0, 40.0 / 16.4],
             ),
             // Busy it may be.
             (
