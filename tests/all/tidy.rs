@@ -36,10 +36,10 @@ const MACHINE: &[(&str, usize)] = &[
 const CASTS: &[(&str, usize)] = &[
     ("base", 57),
     ("ingest", 48),
-    ("kernel", 15),
+    ("kernel", 14),
     ("kymo", 43),
     ("poll", 35),
-    ("query", 29),
+    ("query", 28),
     ("recording", 105),
     ("rrd", 205),
     ("serve", 17),

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     const SECOND_NS: u64 = 1_000_000_000;
 

@@ -378,7 +378,7 @@ fn standing(root: &Root, name: &str, folder: &str) -> Standing {
 mod tests {
     use super::*;
 
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     #[test]
     fn numbers_of_devices() {

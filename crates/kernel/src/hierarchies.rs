@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use Controller::*;
 
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     /// Each line of mounts, and the places they make.
     #[test]

@@ -14,8 +14,6 @@ mod idle;
 pub mod interpret;
 pub mod layout;
 pub mod listing;
-#[cfg(test)]
-mod made_root;
 pub mod mounts;
 pub mod mountstats;
 pub mod reader;
@@ -23,3 +21,6 @@ pub mod sampler;
 pub mod source;
 pub mod subsystem;
 pub mod tasks;
+
+#[cfg(test)]
+mod tests;

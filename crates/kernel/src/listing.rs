@@ -74,7 +74,7 @@ pub(crate) fn named(root: &Root, folder: &str, prefix: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     #[test]
     fn instances_are_in_the_order_of_their_numbers() {

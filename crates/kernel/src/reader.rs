@@ -289,8 +289,8 @@ pub fn errno_of(errno: kymo_sys::kernel_file::Errno) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made_root::MadeRoot;
     use crate::source::kind;
+    use crate::tests::MadeRoot;
 
     const ENOENT: u16 = 2;
 

@@ -551,7 +551,7 @@ mod tests {
     use kymo_base::track::{State, Track};
     use kymo_sys::clock::Stamp;
 
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     const SECOND_NS: u64 = 1_000_000_000;
     const ENOENT: u16 = 2;

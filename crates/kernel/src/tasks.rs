@@ -798,7 +798,7 @@ impl Places {
 mod tests {
     use super::*;
 
-    use crate::made_root::MadeRoot;
+    use crate::tests::MadeRoot;
 
     #[test]
     fn marks_are_found_by_their_numbers_in_proc_5() {

@@ -43,13 +43,18 @@ pub(crate) fn with_settings(words: Vec<OsString>, name: Under) -> Result<Vec<OsS
         words.splice(1..1, own);
     }
     let plays = has(&words, 'p', "--playback");
-    for (switch, value) in conf.defaults {
+    let is_daemon = has(&words, 'D', "--daemon");
+    for (switch, mut value) in conf.defaults {
+        if switch == "-i" && !is_daemon {
+            // The first interval of the file is the daemon's alone.
+            value = value.trim_start_matches(|c| c != ':').to_string();
+        }
         let given = match switch {
             "-i" => plays || has(&words, 'i', "--interval"),
             "-l" => has(&words, 'l', "--limits"),
             _ => has(&words, '\0', switch),
         };
-        if !given {
+        if !given && !value.is_empty() {
             words.extend([switch.into(), value.into()]);
         }
     }

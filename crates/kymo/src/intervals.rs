@@ -33,12 +33,12 @@ impl Intervals {
         format!("{first}:{}:{}", nth(self.second), nth(self.third))
     }
 
-    /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, into files 10:60:120; `-i0:N:M`
+    /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, or 10:60:120 where `is_slow`; `-i0:N:M`
     /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
     pub(crate) fn parse(
         given: Option<&str>,
         letters: &str,
-        to_files: bool,
+        is_slow: bool,
         scans: Scans,
     ) -> Result<Intervals, String> {
         let text = given.unwrap_or_default();
@@ -57,13 +57,13 @@ impl Intervals {
         }
         let second = match scans {
             Scans::EachSample if second.is_none() && first == Some(0) => Some(SECOND),
-            Scans::EachSample => second.or(first).or(Some(default_first(to_files))),
+            Scans::EachSample => second.or(first).or(Some(default_first(is_slow))),
             Scans::AtTheirOwn => second,
         };
         if first == Some(0) {
             return benchmark(second, third).ok_or_else(|| wrong("not a number of samples"));
         }
-        timed(first, second, third, letters, to_files).map_err(wrong)
+        timed(first, second, third, letters, is_slow).map_err(wrong)
     }
 }
 
@@ -82,8 +82,8 @@ fn benchmark(second: Option<u64>, third: Option<u64>) -> Option<Intervals> {
 
 const SECOND: u64 = 1_000_000_000;
 
-fn default_first(to_files: bool) -> u64 {
-    if to_files { 10 * SECOND } else { SECOND }
+fn default_first(is_slow: bool) -> u64 {
+    if is_slow { 10 * SECOND } else { SECOND }
 }
 
 fn timed(
@@ -91,7 +91,7 @@ fn timed(
     second: Option<u64>,
     third: Option<u64>,
     letters: &str,
-    to_files: bool,
+    is_slow: bool,
 ) -> Result<Intervals, &'static str> {
     let is_scanned = |letter: char| subsystem::of(letter).is_some_and(Subsystem::is_scanned);
     let only_processes = letters.chars().all(is_scanned);
@@ -100,8 +100,8 @@ fn timed(
         // Processes alone: one interval, the second, whatever the first says.
         _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
         Some(ns) => ns,
-        None if second.is_some() && letters.contains(is_scanned) && !to_files => SECOND,
-        None => default_first(to_files),
+        None if second.is_some() && letters.contains(is_scanned) && !is_slow => SECOND,
+        None => default_first(is_slow),
     };
     if first < 1_000_000 {
         return Err("shorter than a millisecond");

@@ -346,9 +346,13 @@ impl RecordOptions {
         }
     }
 
-    /// The intervals, collectl's defaults filled in.
+    /// The intervals, with defaults filled in. collectl's daemon has 10 s, a recorder of kymo as well.
     pub(crate) fn intervals(&self, letters: &str, scans: Scans) -> Result<Intervals, String> {
-        Intervals::parse(self.interval.as_deref(), letters, self.dir.is_some(), scans)
+        let is_slow = match self.as_collectl {
+            true => self.daemon.daemon,
+            false => self.dir.is_some(),
+        };
+        Intervals::parse(self.interval.as_deref(), letters, is_slow, scans)
     }
 
     /// Intervals after which to end.

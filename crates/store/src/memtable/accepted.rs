@@ -127,14 +127,16 @@ impl Accepted {
 
     /// From now on its values on their way into a block count as written: the block will have them.
     pub(crate) fn publish_taken(&mut self, stats: &mut Stats) {
-        let count = self.taken_unpublished();
-        if let Some(taken) = self.flushing.as_ref().filter(|_| count > 0) {
-            let mut newest = self.published;
-            taken.each_stamp(&mut |at| newest = newest.max(at));
-            self.published = newest;
-            stats.updates_written += 1;
-            stats.data_sets_written += count as u64;
-        }
+        let Some(taken) = &self.flushing else {
+            return;
+        };
+        let (mut count, before) = (0, self.published);
+        taken.each_stamp(&mut |at| {
+            count += u64::from(at > before);
+            self.published = self.published.max(at);
+        });
+        stats.updates_written += u64::from(count > 0);
+        stats.data_sets_written += count;
     }
 
     /// Values in no block with later stamps.

@@ -1,4 +1,4 @@
-//! A made-up `/proc` and `/sys` for one test.
+//! What tests of several modules need: a made-up `/proc` and `/sys` for one test.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
