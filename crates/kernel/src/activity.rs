@@ -124,7 +124,7 @@ impl Activity {
                 None => new.push(n),
             }
         }
-        // Those that are new take the places of those that are no more.
+        // New slots take the places of slots that are gone.
         let mut new = new.into_iter();
         for place in placed.iter_mut().filter(|place| place.is_none()) {
             *place = new.next();
@@ -165,7 +165,7 @@ mod tests {
     const ONE: &str = "00000000000000000000000000000001";
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A keeper, a recorder, and who plays what it has recorded.
+    /// A keeper, a recorder, and a player of the recording.
     struct World {
         write: OwnedFd,
         activity: Activity,
@@ -198,7 +198,7 @@ mod tests {
             }
         }
 
-        /// Bytes of the section; what is known then.
+        /// Bytes of the section, and the known texts after it.
         fn record(&mut self, key: bool) -> (usize, Vec<(String, String)>) {
             self.now_ns += SECOND_NS;
             let section = self.activity.sample(self.now_ns, key);

@@ -1,6 +1,5 @@
-//! Slow reads: what is dear is read less often, each source for itself. A read whose thread had no CPU
-//! is not slow, however long it took, and one slow read makes no slow file: a host may have taken the CPU
-//! away, or a lock's owner may have waited for one.
+//! Backs off from slow sources, each for itself. A read whose thread waited for a CPU is not slow, however long it took, and
+//! one slow read makes no slow file: a host may have taken the CPU away, or a lock's owner may have waited for one.
 
 use kymo_sys::clock::Clock;
 
@@ -9,15 +8,15 @@ use kymo_sys::clock::Clock;
 pub struct SlowRead {
     /// Path under the root.
     pub path: String,
-    /// How long it took.
+    /// Time of the read.
     pub cost_ns: u64,
-    /// How long it took when read again at once.
+    /// Time of a second read at once.
     pub again_ns: u64,
-    /// It is read at each n-th turn from now on.
+    /// From now on the sampler reads the file at each n-th turn.
     pub stride: u32,
 }
 
-/// When a read is too dear.
+/// Limits of a read's time.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     /// A read this slow is an event.
@@ -26,17 +25,17 @@ pub struct Allowance {
     pub interval_ns: u64,
     /// The longest time from read to read.
     pub longest_ns: u64,
-    /// Whether slow sources are read less often at all.
+    /// False: slow sources are read as often as others.
     pub backoff: bool,
 }
 
-/// The slow reads of a sample, and what tells them from reads that waited for a CPU. Nothing is asked of
-/// the scheduler before a read was slow by the clock.
+/// Slow reads of a sample, told from reads whose thread waited for a CPU. Only after a read that is slow by the clock is the
+/// scheduler asked how long the thread waited.
 #[derive(Default)]
 pub struct SlowReads {
-    /// Those that were slow.
+    /// Slow reads of this sample.
     pub found: Vec<SlowRead>,
-    /// What this thread had waited when that was looked at last.
+    /// Time that this thread had waited for a CPU at the last look.
     looked_ns: u64,
     /// Time waited since then that explains no read yet.
     unexplained_ns: u64,
@@ -93,7 +92,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// A driver that keeps what it has read is quick the second time.
+    /// The longer of both times: a driver may keep the text, so that its second read is quick.
     fn longest_ns(self) -> u64 {
         self.cost_ns.max(self.again_ns)
     }
@@ -102,7 +101,7 @@ impl Judged {
 /// Turns in a row at which a read is slow before its file is called slow.
 pub const SLOW_TURNS: u8 = 3;
 
-/// How often one source is read.
+/// The stride of one source.
 #[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     stride: u32,
@@ -121,7 +120,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Whether it is read at this turn.
+    /// True if the source is read at this turn.
     pub fn is_due(&mut self) -> bool {
         if self.wait > 0 {
             self.wait -= 1;
@@ -131,7 +130,7 @@ impl Backoff {
         true
     }
 
-    /// It was quick: twice as often, if it was read less.
+    /// Notes a quick read: the sampler then reads the source twice as often, up to each turn.
     pub fn quick(&mut self) {
         self.slow_turns = 0;
         self.stride = 1.max(self.stride / 2);

@@ -1,5 +1,5 @@
-//! Which processes are recorded, where not all of them are: a listing is narrowed before any file of theirs is read again
-//! and again. A process is judged at first and at second sight, as it may be between fork and exec, and then seldom.
+//! Chooses the processes to record: a listing is narrowed before the sampler reads files of processes again and again. A process
+//! is judged in its first two scans, as it may be between fork and exec in the first, and then seldom.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn not_recorded(context: &Context) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// How long a verdict holds.
+/// Time that a verdict holds.
 const VERDICT_NS: u64 = 60_000_000_000;
 /// `PID\n` of the youngest process is the last word.
 const YOUNGEST: &str = "proc/loadavg";
@@ -57,7 +57,7 @@ pub struct Candidate {
     pub groups: Vec<u8>,
 }
 
-/// Which files a verdict needs.
+/// Files that a verdict needs.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Facts {
     /// `stat`, for the name.
@@ -75,14 +75,14 @@ pub struct Facts {
 /// Says whether a process is wanted.
 pub type Wants = Arc<dyn Fn(&Candidate) -> bool + Send + Sync>;
 
-/// Which processes are wanted.
+/// Rule for processes to record.
 #[derive(Clone)]
 pub struct Choice {
     /// Says whether one is; `None`: all are.
     pub wants: Option<Wants>,
     /// The facts that `wants` looks at.
     pub facts: Facts,
-    /// None that is born after the first scan.
+    /// True: processes born after the first scan are not chosen.
     pub fixed: bool,
 }
 
@@ -96,7 +96,7 @@ struct Verdict {
     is_wanted: bool,
     judged: u8,
     judged_ns: u64,
-    /// CPU time at the judgement: who has not run since has the same name, command line and user.
+    /// CPU time at the judgement: a process that has not run since has the same name, command line and user.
     cpu_ns: Option<u64>,
     seen: u64,
 }
@@ -131,7 +131,7 @@ impl Chooser {
         }
         self.listing += 1;
         self.listed_ns = age_ns;
-        // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+        // After an error the listing has the names up to there; the next scan finds the others.
         let _ = proc.list(|name| {
             let number = scan::number(name.to_bytes());
             let pid = number.and_then(|pid| u32::try_from(pid).ok());
@@ -152,7 +152,7 @@ impl Chooser {
         }
     }
 
-    /// Whether no process can have come since the last listing, and no verdict is due.
+    /// True if no process can have come since the last listing, and no verdict is due.
     fn keeps_last(&mut self, root: &Root, age_ns: u64) -> bool {
         if self.choice.fixed && self.listing > 0 {
             return true;
@@ -248,7 +248,7 @@ impl Chooser {
 }
 
 impl Facts {
-    /// Whether others may change them while the process sleeps.
+    /// True if others may change them while the process sleeps.
     fn moves_at_rest(self) -> bool {
         self.groups || self.parent
     }

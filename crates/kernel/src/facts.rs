@@ -179,7 +179,7 @@ fn users(root: &Root, context: &mut Context) {
 fn names(root: &Root, path: &str) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok(folder) = root.folder(path) {
-        // A folder that cannot be listed to its end gives what it gave.
+        // After an error the listing has the names up to there.
         let _ = folder.list(|name| names.push(name.to_string_lossy().into_owned()));
     }
     names.retain(|name| name != "." && name != "..");
@@ -187,7 +187,7 @@ fn names(root: &Root, path: &str) -> Vec<String> {
     names
 }
 
-/// Whether a disk is memory: major number 1, or compressed (only zram has `mm_stat`).
+/// True if a disk is memory: major number 1, or compressed (only zram has `mm_stat`).
 fn is_ram(root: &Root, folder: &str) -> bool {
     let ramdisk = text(root, &format!("{folder}/dev")).is_some_and(|dev| dev.starts_with("1:"));
     ramdisk || root.file(&format!("{folder}/mm_stat")).is_ok()
@@ -196,7 +196,7 @@ fn is_ram(root: &Root, folder: &str) -> bool {
 /// Devices that lie on others without saying so in sysfs: DRBD and volumes of ZFS.
 const LAYERED: [&str; 2] = ["drbd", "zd"];
 
-/// Whether a name is `start` and a number.
+/// True if a name is `start` and a number.
 fn is_numbered(name: &str, start: &str) -> bool {
     let number = name.strip_prefix(start).unwrap_or_default();
     !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
@@ -207,7 +207,7 @@ fn spelled(name: &str) -> String {
     name.replace('!', "/")
 }
 
-/// Who lies on whom, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
+/// Relations of disks, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
 fn disks(root: &Root, context: &mut Context) {
     for disk in names(root, "sys/block") {
         let folder = format!("sys/block/{disk}");
@@ -236,7 +236,7 @@ fn disks(root: &Root, context: &mut Context) {
 }
 
 /// Devices whose I/O is not counted again in a control group: each with all that it lies on, as numbers of devices.
-/// What lies on nothing is in the list as well, so that a device that came later is known to be one.
+/// Disks that lie on no other disk are in the list as well, so that a device that came later is known to be one.
 pub(crate) fn layers(root: &Root) -> BTreeMap<u64, Layer> {
     let disks = names(root, "sys/block");
     let number = |disk: &str| device(text(root, &format!("sys/block/{disk}/dev"))?.as_bytes());
@@ -264,10 +264,10 @@ pub(crate) fn layers(root: &Root) -> BTreeMap<u64, Layer> {
 
 const LOOP_MAJOR: u64 = 7;
 
-/// What a disk lies on.
+/// Layer of a disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Layer {
-    /// A file or memory: what it does is not a disk's, or that of another disk.
+    /// A file or memory: its I/O is no disk's, or that of another disk.
     Never,
     /// Nothing.
     Lowest,
@@ -312,9 +312,9 @@ enum Standing {
     Named,
     /// Nothing of this machine is below it, and it is no part of another.
     Outer,
-    /// The same, of another kind than Ethernet.
+    /// An outermost interface of another kind than Ethernet.
     OuterOther,
-    /// What passes through others.
+    /// An interface whose traffic passes through others.
     Inner,
 }
 

@@ -16,19 +16,19 @@ use crate::facts::{self, Layer};
 use crate::hierarchies::{self, Controller, Found, Hierarchy, MountPoint, Seen};
 use crate::tasks::Budget;
 
-/// What of a file is kept: always numbers, so that no name stands in a text and a text has a limit.
+/// Part of a file that the recorder keeps: always numbers, so that texts have no names in them, and a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Keep {
     /// The one number that it is.
     Number,
-    /// The same; nothing where there is no limit: version 2 says `max`, version 1 says [`NO_LIMIT`] or more.
+    /// A number, or nothing where there is no limit: version 2 says `max`, version 1 says [`NO_LIMIT`] or more.
     Limit,
-    /// Of lines `KEY NUMBER` those of these keys.
+    /// Numbers of lines `KEY NUMBER` with these keys.
     Keys(&'static [&'static str]),
     /// Of lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER` the sums of these keys over all devices that lie on no other
     /// one there.
     Sums(&'static [&'static str]),
-    /// Of pressure: the totals.
+    /// Totals of a pressure file.
     Stalls,
 }
 
@@ -37,7 +37,7 @@ enum Keep {
 struct GroupFile {
     of: Controller,
     name: &'static str,
-    /// What is read in its place where it is there: the sums of version 1 with the groups below.
+    /// A better file that is read instead where there is one: the sums of version 1 with the groups below.
     rather: Option<&'static str>,
     keep: Keep,
 }
@@ -149,12 +149,12 @@ const PARTS: &[GroupFile] = &[
     part(Controller::Pids, "pids.max", Keep::Limit),
 ];
 
-/// How a file of a group stands.
+/// State of a file of a group.
 enum Open {
     /// Not tried, or not to be kept: opened for each read.
     Closed,
     Kept(KernelFile),
-    /// It is not there; tried again after [`AGAIN_NS`].
+    /// The file is missing; the next attempt is after [`AGAIN_NS`].
     Absent,
 }
 
@@ -165,14 +165,14 @@ struct Group {
     level: &'static str,
     /// As many as [`PARTS`].
     files: Vec<Open>,
-    /// When what is absent was looked for last.
+    /// Time of the last attempt to open missing files.
     tried_ns: u64,
     walk: u64,
 }
 
-/// How seldom hierarchies, and files that were not there, are looked for again.
+/// Time between two searches for hierarchies and for missing files.
 const AGAIN_NS: u64 = 60_000_000_000;
-/// How often groups are looked for at the most.
+/// Shortest time between two walks for groups.
 const WALK_NS_MIN: u64 = 1_000_000_000;
 /// The pause after looking for groups is this times as long as that took.
 const WALK_SHARE: u64 = 500;
@@ -191,9 +191,9 @@ pub struct Groups {
     walks: u64,
     next_walk_ns: u64,
     track: TrackWriter,
-    /// How often they are read.
+    /// Stride of the groups.
     pub(crate) backoff: Backoff,
-    /// Whether they were in the last sample.
+    /// True if the last sample has the groups.
     pub(crate) is_read: bool,
     pub(crate) cost_ns: u64,
     /// More groups than are read, and whether that was said.
@@ -204,7 +204,7 @@ pub struct Groups {
     raw: Vec<u8>,
 }
 
-/// Whether there are more groups than are read.
+/// Tells whether there are more groups than the sampler reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LeftOut {
     None,
@@ -295,7 +295,7 @@ impl Groups {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no groups.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -366,7 +366,7 @@ impl Groups {
                 _ => new.push(seen),
             }
         }
-        // Who went, and who is another now, goes before anybody comes.
+        // Groups that are gone or replaced leave before new groups come.
         for slot in 0..self.groups.len() {
             let group = self.groups[slot].as_ref();
             if group.is_some_and(|group| group.walk != self.walks) {
@@ -458,12 +458,12 @@ impl Groups {
 }
 
 impl Group {
-    /// Whether it is the group that was seen before, in the same hierarchies.
+    /// True if this is the group of the last walk, in the same hierarchies.
     fn is_same(&self, seen: &Seen) -> bool {
         self.seen.inode == seen.inode && self.seen.hierarchies == seen.hierarchies
     }
 
-    /// What was absent may have come: controllers are turned on at any time.
+    /// Looks again for missing files: controllers are turned on at any time.
     fn try_again(&mut self, now_ns: u64) {
         self.tried_ns = now_ns;
         for file in &mut self.files {
@@ -474,7 +474,7 @@ impl Group {
     }
 }
 
-/// What counts in the sum are the groups right below the root, or the root where there are no others.
+/// The groups right below the root count in the sum, or the root where there are no others.
 fn level(path: &[u8], is_alone: bool) -> &'static str {
     match (path, is_alone) {
         (b"/", true) => "alone",
@@ -491,7 +491,7 @@ const RAW_ROOM: usize = 16 << 10;
 struct Way<'a> {
     hierarchy: &'a Hierarchy,
     path: &'a [u8],
-    /// Its folder, once it was wanted; `None` in it: it is gone.
+    /// The group's folder, opened at its first use; `None` in it: the folder is gone.
     folder: Option<Option<Folder>>,
 }
 
@@ -538,8 +538,8 @@ fn read_file(file: &KernelFile, out: &mut Vec<u8>) -> Result<(), Errno> {
 }
 
 impl GroupFile {
-    /// Appends what is kept of the file as one line: `memory.stat anon 1 file 2`; nothing where it has none of it.
-    /// Whether there was a device that is not among `layers`.
+    /// Appends the kept part of the file as one line: `memory.stat anon 1 file 2`; nothing if the file has no such part.
+    /// Returns true if there was a device that is not among `layers`.
     fn put(&self, raw: &[u8], layers: &BTreeMap<u64, Layer>, out: &mut Vec<u8>) -> bool {
         let mut has_new_device = false;
         let start = out.len();
@@ -626,7 +626,7 @@ fn put_sums(raw: &[u8], keys: &[&str], layers: &BTreeMap<u64, Layer>, out: &mut 
     has_new_device
 }
 
-/// Whether a line with numbers is of one of the devices.
+/// True if a line with numbers is of one of the devices.
 fn is_said_of(raw: &[u8], devices: &[u64]) -> bool {
     scan::lines(raw).any(|line| {
         let mut words = scan::words(line).skip_while(|word| facts::device(word).is_none());

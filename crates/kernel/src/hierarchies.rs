@@ -10,7 +10,7 @@ use kymo_sys::kernel_file::{Folder, FolderNode, Root};
 
 use crate::mounts::unescaped;
 
-/// What a hierarchy accounts for.
+/// Resources that a hierarchy accounts for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Controller {
     /// All that version 2 does.
@@ -41,13 +41,13 @@ const VERSION_1: [(&str, Controller); 5] = [
 pub struct MountPoint {
     /// Where it is mounted.
     pub point: String,
-    /// What it accounts for.
+    /// Resources that the hierarchy accounts for.
     pub controllers: Vec<Controller>,
 }
 
 /// A mount of /proc/PID/mountinfo that is a hierarchy.
 struct Mounted {
-    /// Whether it shows all of the hierarchy, not a part of it.
+    /// True: the mount shows all of the hierarchy, not a part of it.
     is_whole: bool,
     controllers: Vec<Controller>,
 }
@@ -58,7 +58,7 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<MountPoint> {
     for line in scan::lines(text) {
         let line = String::from_utf8_lossy(line);
         if let Some((point, mount)) = read_mount(&line) {
-            // What was mounted there last hides the others.
+            // The last mount on a mount point hides the others.
             mounted.insert(point, mount);
         }
     }
@@ -122,7 +122,7 @@ pub fn places(root: &Root) -> Vec<MountPoint> {
 
 /// A hierarchy that is looked at.
 pub struct Hierarchy {
-    /// What it accounts for.
+    /// Resources that the hierarchy accounts for.
     pub controllers: Vec<Controller>,
     /// Where it is mounted.
     pub top: Folder,
@@ -145,9 +145,9 @@ impl Hierarchy {
 /// A group, as it was seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Its path: `/` for the root.
+    /// Path of the group: `/` for the root.
     pub path: Vec<u8>,
-    /// Its inode number in the first hierarchy that has it.
+    /// Inode number in the first hierarchy that has the group.
     pub inode: u64,
     /// In which hierarchies it is: bit n for the n-th.
     pub hierarchies: u32,
@@ -162,7 +162,7 @@ pub struct Seen {
 pub struct Found {
     /// Each group stands behind the one that it is in.
     pub groups: Vec<Seen>,
-    /// Whether there were more than [`limits::CGROUPS_MAX`].
+    /// True: there were more than [`limits::CGROUPS_MAX`] groups.
     pub is_cut: bool,
 }
 

@@ -1,6 +1,5 @@
-//! The slow lane: who a process is (command line, cgroup, executable). These reads can wait
-//! for a lock of the process itself, so another thread does them, and the sampler takes up
-//! what has come.
+//! The slow lane reads the identity of processes: command line, cgroup, executable. These reads can wait for a lock of the
+//! process itself, so another thread does them, and the sampler takes the answers.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -17,18 +16,18 @@ const WAITING_MAX: usize = 65_536;
 /// The kinds of source that make up an identity.
 pub const KINDS: [u8; 3] = [kind::PID_CMDLINE, kind::PID_CGROUP, kind::PID_EXE];
 
-/// Whom a question or an answer is about.
+/// The process of a question or an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Slot in the process table.
     pub slot: usize,
-    /// Tells it from an earlier process in that slot.
+    /// Differs from the generation of an earlier process in that slot.
     pub generation: u64,
     /// The pid.
     pub name: Arc<str>,
 }
 
-/// What was read of one process, in the order of [`KINDS`].
+/// Texts of one process, in the order of [`KINDS`].
 pub type Texts = [Result<Vec<u8>, u16>; KINDS.len()];
 
 /// Questions one way, answers the other.
@@ -52,7 +51,7 @@ impl Lane {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Asks who these are; with a full lane some are left, to be asked again.
+    /// Asks for identities. A full lane leaves some subjects in the list, for the next call.
     pub fn ask(&self, subjects: &mut Vec<Subject>) {
         if subjects.is_empty() {
             return;
@@ -65,7 +64,7 @@ impl Lane {
         self.asked.notify_one();
     }
 
-    /// Takes what has been answered, in the order of slots.
+    /// Takes the answers, in the order of slots.
     pub fn answers(&self, out: &mut Vec<(Subject, Texts)>) {
         out.clear();
         std::mem::swap(&mut self.lock().answers, out);
@@ -110,7 +109,7 @@ fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
     }
     let mut text = Vec::new();
     let file = root.file(&path).map_err(errno_of)?;
-    // A process may make its command line as long as its memory: what is kept of it is cut.
+    // A process may make its command line as long as its memory, so the lane keeps the first part only.
     while text.len() < limits::IDENTITY_MAX {
         text.reserve(4096);
         let offset = text.len() as u64;

@@ -1,4 +1,4 @@
-//! Which processes have not run since they were read: the scheduler's account of a process says so. A system call asks for the account and
+//! Finds processes that have not run since their last read, by the scheduler's account. A system call asks for the account and
 //! needs no open file; where pids are those of another pid namespace, the account is a file, which costs a sixth of `stat` and `io`.
 
 use kymo_base::scan;
@@ -11,14 +11,14 @@ pub(crate) type Account = [u64; 3];
 const NO_ACCOUNT: Account = [0; 3];
 const OWN_ACCOUNT: &str = "proc/thread-self/schedstat";
 const VMSTAT: &str = "proc/vmstat";
-/// How old a row may be. Others change a sleeping process seldom: they take its memory, its parent or its priority.
+/// Greatest age of a row. Others seldom change a sleeping process: they take its memory, its parent or its priority.
 const AGE_NS: u64 = 60_000_000_000;
 /// Each time that a row proves to be the same it may be twice as old the next time, up to this.
 const AGE_NS_MAX: u64 = 480_000_000_000;
 /// Rows are read again at up to this many moments, not all at once.
 const SPREAD: u64 = 32;
 
-/// Whether the kernel's accounts can be believed: that of this thread has to grow.
+/// Tells whether the kernel keeps accounts: the account of this thread has to grow.
 #[derive(Default)]
 pub(crate) enum Accounts {
     /// Not looked at yet.
@@ -26,9 +26,9 @@ pub(crate) enum Accounts {
     Unseen,
     /// This thread's, at the scan before.
     Seen(Account),
-    /// They grow.
+    /// The accounts grow.
     Kept(AccountSource),
-    /// They do not, or are not there.
+    /// The accounts are missing, or do not grow.
     Missing,
 }
 
@@ -92,7 +92,7 @@ impl Accounts {
         }
     }
 
-    /// Whether no account will ever be believed.
+    /// True if the kernel keeps no accounts.
     pub(crate) fn are_missing(&self) -> bool {
         matches!(self, Accounts::Missing)
     }
@@ -106,7 +106,7 @@ pub(crate) struct Reclaim {
 }
 
 impl Reclaim {
-    /// Whether the kernel has taken pages away since the last question, or may have.
+    /// True if the kernel has reclaimed pages since the last question, or may have.
     pub(crate) fn goes_on(&mut self, root: &Root) -> bool {
         let pages = match root.read(VMSTAT, &mut self.text) {
             Ok(()) => pages_taken(&self.text),
@@ -126,7 +126,7 @@ fn pages_taken(text: &[u8]) -> Option<u64> {
         .reduce(u64::wrapping_add)
 }
 
-/// What is known of one process.
+/// Last account and age of one process's row.
 #[derive(Default)]
 pub(crate) struct Rest {
     /// The process' account before the last read of its files; all 0: not known.
@@ -137,13 +137,13 @@ pub(crate) struct Rest {
     is_still: bool,
     /// When `is_still` was false last.
     ran_at_ns: u64,
-    /// How old the row may be while no memory is taken away.
+    /// Greatest age of the row while the kernel reclaims no memory.
     age_max_ns: u64,
 }
 
 impl Rest {
-    /// Whether it is worth looking at its account: who runs always is read anyway.
-    /// `reclaims`: the kernel takes memory away, also from processes that sleep.
+    /// True if a look at the account is worth its cost: a process that always runs is read anyway.
+    /// `reclaims`: the kernel reclaims memory, also of sleeping processes.
     pub(crate) fn is_likely(&self, generation: u64, age_ns: u64, reclaims: bool) -> bool {
         let age_max_ns = if reclaims { AGE_NS } else { self.age_max_ns };
         // Up to a half earlier, for each task another part.
@@ -158,12 +158,12 @@ impl Rest {
         goes_on
     }
 
-    /// Whether its files said the same as the time before, and that it does not run.
+    /// True if the last read brought the same texts as the one before, of a process that does not run.
     pub(crate) fn is_still(&self) -> bool {
         self.is_still
     }
 
-    /// Its files were read.
+    /// Notes a read of the process's files.
     pub(crate) fn was_read(&mut self, age_ns: u64, is_still: bool) {
         self.read_at_ns = age_ns;
         self.age_max_ns = match self.is_still && is_still {
@@ -177,13 +177,13 @@ impl Rest {
         self.is_still = is_still;
     }
 
-    /// How long ago its files were read.
+    /// Time since the last read of the process's files.
     #[cfg(test)]
     pub(crate) fn age_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.read_at_ns)
     }
 
-    /// Whether it may have run after that.
+    /// True if the process may have run after that.
     pub(crate) fn has_run_since(&self, age_ns: u64) -> bool {
         age_ns <= self.ran_at_ns
     }

@@ -188,7 +188,7 @@ impl Interpreter {
     }
 }
 
-/// Whether the source was read in the last sample, as far as its numbers go.
+/// True if the last sample has new numbers of the source.
 fn is_read(track: &Track) -> bool {
     track.sampled
         && track
@@ -196,7 +196,7 @@ fn is_read(track: &Track) -> bool {
             .any(|(_, instance)| !is_stale(track, instance))
 }
 
-/// Whether the instance's counters are older than the sample.
+/// True if the instance's counters are older than the sample.
 fn is_stale(track: &Track, instance: &Instance) -> bool {
     !track.sampled || matches!(instance.state, State::Unread(Why::NotDue | Why::Slow))
 }
@@ -257,12 +257,12 @@ impl Rows<'_> {
     }
 }
 
-/// A text, cut: what it has for readings.
+/// Parts of a text that readings need.
 struct Cut<'a> {
     layout: &'a Layout,
     values: &'a [u64],
     words: &'a Words,
-    /// Its counters are older than the sample.
+    /// True: the counters are older than the sample.
     stale: bool,
 }
 
@@ -317,7 +317,7 @@ impl Cut<'_> {
 }
 
 impl Layouts {
-    /// What counts in a sum depends on the facts: with new facts, new layouts.
+    /// Facts decide which rows count in a sum: new facts need new layouts.
     fn forget_if_new(&mut self, context: &Context) {
         let full = self.known.len() > LAYOUTS_MAX || self.bytes > limits::LAYOUTS_BYTES;
         if self.context_stamp != context.stamp() || full {

@@ -20,11 +20,11 @@ pub struct RowLayout {
     pub instance: Option<Vec<u8>>,
     /// Slots whose values together are the row's key.
     pub key: Vec<usize>,
-    /// Whether it counts in the sum.
+    /// True if the row counts in the sum.
     pub counted: bool,
-    /// Its numbers.
+    /// Numbers of the row.
     pub cells: Vec<Cell>,
-    /// Its texts.
+    /// Texts of the row.
     pub labels: Vec<Label>,
 }
 

@@ -1,10 +1,10 @@
-//! What there are several of, processes aside: the names of a source's instances, as folders list them.
+//! Lists the instances of sources other than processes, by the names in folders.
 
 use kymo_sys::kernel_file::Root;
 
 use crate::source::{Scope, is_instance};
 
-/// The instances of a scope that there are now, in the order of their names.
+/// The present instances of a scope, in the order of their names and numbers.
 pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
     let mut found = match scope {
         Scope::Node => named(root, "sys/devices/system/node", "node"),
@@ -25,8 +25,8 @@ pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
     found
 }
 
-/// The device that a folder of /sys/class belongs to: the last two folders of where it is (`platform/coretemp.0`). None
-/// where there is no device.
+/// The device of a folder of /sys/class: the last two folders of the device's path (`platform/coretemp.0`). `None`: the folder
+/// has no device.
 pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
     let target = root.link(folder).ok()?;
     let target = String::from_utf8_lossy(&target).into_owned();
@@ -58,11 +58,11 @@ fn ports(root: &Root) -> Vec<String> {
     devices.iter().flat_map(of_device).collect()
 }
 
-/// What stands behind `prefix` in the names of a folder.
+/// Names of a folder that begin with `prefix`, without it.
 pub(crate) fn named(root: &Root, folder: &str, prefix: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Ok(folder) = root.folder(folder) {
-        // A folder that cannot be listed to its end gives what it gave.
+        // After an error the listing has the names up to there.
         let _ = folder.list(|name| {
             let name = name.to_string_lossy();
             found.extend(name.strip_prefix(prefix).map(str::to_string));

@@ -57,11 +57,11 @@ const WITHOUT_ROOM: &[&str] = &[
 pub struct Mount {
     /// Where it is mounted, as the kernel spells it: a blank is `\040`.
     pub point: String,
-    /// What it is: `ext4 /dev/vda1`.
+    /// Type and source: `ext4 /dev/vda1`.
     pub what: String,
 }
 
-/// The mounts of /proc/PID/mountinfo that have room, each mount point once, in their order: what was mounted there last.
+/// The mounts of /proc/PID/mountinfo that have room, in their order; of several mounts on one mount point the last one.
 pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for line in scan::lines(text) {
@@ -112,29 +112,29 @@ pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What was answered.
+/// Answer of `statvfs`, or its errno.
 type Answer = Result<Space, u16>;
 
 /// A question under way.
 #[derive(Clone, Copy)]
 struct Asked {
     since_ns: u64,
-    /// Whether it hangs, so that another thread goes on in the place of the one that waits for the answer.
+    /// True: the mount hangs, and another thread goes on in place of the one that waits for the answer.
     hangs: bool,
 }
 
-/// What threads and sampler share.
+/// State that threads and sampler share.
 #[derive(Default)]
 struct Shared {
     /// Mounts to be asked.
     queue: VecDeque<String>,
-    /// Who is being asked, and since when.
+    /// Mounts whose answers threads wait for, and the times of the questions.
     asked: BTreeMap<String, Asked>,
     /// When the sampler came last.
     now_ns: u64,
     answers: BTreeMap<String, Answer>,
     threads: usize,
-    /// Of these, left to a mount that hangs.
+    /// Threads among them that a hanging mount holds.
     hanging: usize,
     ends: bool,
 }
@@ -200,7 +200,7 @@ impl Mounts {
         self.text.len()
     }
 
-    /// A sample's section, and what it took; `None` where nothing is due and nothing need be stated.
+    /// A sample's section and its cost; `None`: nothing is due, and nothing need be stated.
     pub fn sample(
         &mut self,
         root: &Arc<Root>,
@@ -274,10 +274,10 @@ impl Mounts {
     fn ask_all(&mut self, root: &Arc<Root>, now_ns: u64) {
         let mut shared = self.desk.lock();
         shared.now_ns = now_ns;
-        // What came too late for the last scan is what is known where this one is late too.
+        // Answers that came too late for the last scan stand in where this scan is late too.
         shared.queue.clear();
         for mount in self.mounts.iter().flatten() {
-            // Who has not answered yet is not asked again.
+            // A mount that has not answered yet gets no second question.
             if !shared.asked.contains_key(&mount.point) {
                 shared.queue.push_back(mount.point.clone());
             }
@@ -294,12 +294,12 @@ impl Mounts {
             shared = self.desk.lock();
         }
         self.desk.changed.notify_all();
-        // Those that hang are not waited for.
+        // The sampler does not wait for hanging mounts.
         let open = |shared: &mut Shared| {
             let is_open = shared.asked.len() + shared.queue.len() > shared.hanging;
             is_open && shared.threads > shared.hanging
         };
-        // What comes later is for the next sample.
+        // Later answers are for the next sample.
         let _late = self.desk.changed.wait_timeout_while(shared, PATIENCE, open);
     }
 
@@ -427,7 +427,7 @@ mod tests {
         mounts
     }
 
-    /// Those that answer are read, at once or when the thread before them is known to hang.
+    /// Mounts that answer are read, at once or when the thread before them is known to hang.
     #[test]
     fn one_that_hangs_holds_up_no_other() {
         let root = Arc::new(Root::open(Path::new("/")).expect("a root"));

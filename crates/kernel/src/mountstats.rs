@@ -19,15 +19,15 @@ const PATIENCE: Duration = Duration::from_millis(5);
 /// Most NFS mounts that are recorded.
 const MOUNTS_MAX: usize = 1024;
 
-/// NFS mounts by their mount points, and what is kept of each.
+/// NFS mounts by their mount points, with the kept part of each text.
 pub type Mounts = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What thread and sampler share.
+/// State that thread and sampler share.
 #[derive(Default)]
 struct Request {
-    /// Whether the text is wanted, or being read.
+    /// True: the sampler wants the text, or the thread reads it.
     is_wanted: bool,
-    /// What was read.
+    /// The text that the thread has read.
     answer: Option<Mounts>,
     ends: bool,
 }
@@ -72,7 +72,7 @@ impl Drop for Mountstats {
 }
 
 impl Mountstats {
-    /// A sample's section, and what it took.
+    /// A sample's section and its cost.
     pub(crate) fn sample(
         &mut self,
         root: &Arc<Root>,
@@ -101,7 +101,7 @@ impl Mountstats {
         (clock.mono_ns() - start_ns, self.track.end())
     }
 
-    /// Has the texts read, and waits a little for what they say; `None` where it has not come.
+    /// Has the thread read the texts, and waits for them a few milliseconds; `None`: they have not come.
     fn ask(&mut self, root: &Arc<Root>) -> Option<Mounts> {
         if !self.is_started {
             let (exchange, root) = (self.exchange.clone(), root.clone());
@@ -112,7 +112,7 @@ impl Mountstats {
             self.is_started = started.is_ok();
         }
         let mut request = self.exchange.lock();
-        // What came too late for the scan before is older than this one.
+        // A text that came too late for the scan before is older than this scan.
         request.answer = None;
         request.is_wanted = true;
         self.exchange.changed.notify_all();
@@ -176,7 +176,7 @@ fn work(exchange: &Exchange, root: &Root) {
     }
 }
 
-/// What the NFS mounts of a machine say.
+/// Reads the texts of a machine's NFS mounts.
 pub fn read(root: &Root) -> Result<Mounts, u16> {
     let text = of_process(root, "mountstats")?;
     let words = |line| scan::words(line).collect::<Vec<_>>();
@@ -321,7 +321,7 @@ mod tests {
         let expect = BTreeMap::from([(b"/a\\040b".to_vec(), said.as_bytes().to_vec())]);
         let of = |mountinfo: &str| mounts(TEXT.as_bytes(), &addresses(mountinfo.as_bytes()));
         assert_eq!(of(MOUNTINFO), expect);
-        // Whatever is cut off, what is left does no harm.
+        // A text that is cut anywhere does no harm.
         for end in 0..TEXT.len() {
             assert!(mounts(&TEXT.as_bytes()[..end], &Mounts::new()).len() <= 1);
         }

@@ -1,5 +1,5 @@
-//! One kernel file read again and again: kept open where that is sound, read whole or by
-//! records, reopened after the errors that mean its device came back.
+//! Reads one kernel file again and again. A reader keeps the file open on the kernel's own file systems, reads it whole or by
+//! records, and opens it again after an error.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use crate::source::{self, Reads, Source};
 
 /// ESRCH, ENOENT: the process is gone.
 pub const GONE: [u16; 2] = [3, 2];
-/// A minute, in nanoseconds: how seldom a failing file is opened again.
+/// Time between two attempts to open a failing file: a minute.
 const REOPEN_NS: u64 = 60_000_000_000;
 
 /// A file of one source.
@@ -19,7 +19,7 @@ pub struct Reader {
     path: String,
     reads: Reads,
     file: Option<KernelFile>,
-    /// Of a bundle: each file and its name.
+    /// Names and files of a bundle.
     parts: Vec<(String, Part)>,
     /// The longest text that a read of nothing has confirmed to be whole.
     confirmed: usize,
@@ -30,14 +30,14 @@ pub struct Reader {
 
 /// A line of a bundle.
 enum Part {
-    /// What a file says.
+    /// The text of a file.
     File(KernelFile),
-    /// What is known since the folder was opened.
+    /// A text that does not change while the folder is open.
     Known(String),
 }
 
 impl Part {
-    /// Appends what it says; whether it could be read.
+    /// Appends the text; false if the file cannot be read.
     fn read(&self, out: &mut Vec<u8>) -> bool {
         match self {
             Part::File(file) => file.pread(out, 0).is_ok(),
@@ -50,7 +50,7 @@ impl Part {
 }
 
 thread_local! {
-    /// Where the read that confirms an end goes, should it bring anything.
+    /// Buffer of the read that confirms an end.
     static BEYOND: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(4096));
 }
 
@@ -73,7 +73,7 @@ impl Reader {
         &self.path
     }
 
-    /// Whether the file is open.
+    /// True if the file is open.
     pub fn is_open(&self) -> bool {
         self.file.is_some() || !self.parts.is_empty()
     }
@@ -101,12 +101,12 @@ impl Reader {
         result
     }
 
-    /// Whether its text is that of one file.
+    /// True if the text is that of one file, not of a bundle.
     pub fn is_one_file(&self) -> bool {
         !matches!(self.reads, Reads::Bundle(_))
     }
 
-    /// As [`Reader::read`], of one file and piece by piece: `take` is given what appends the next piece, no bytes at the end.
+    /// [`Reader::read`] of one file, piece by piece: `take` gets a function that appends the next piece, and no bytes at the end.
     pub fn read_in_pieces(
         &mut self,
         root: &Root,
@@ -129,7 +129,7 @@ impl Reader {
         result
     }
 
-    /// What the next read has to know of this one.
+    /// Notes the result of a read for the next one.
     fn note(&mut self, root: &Root, now_ns: u64, errno: Option<u16>) {
         match errno {
             Some(errno) => self.fail(errno, now_ns),
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// A line for each file that can be read; where none can, all are looked for again.
+    /// Reads a line of each file of a bundle. If none can be read, the next read looks for all of them again.
     fn read_bundle(
         &mut self,
         root: &Root,
@@ -203,7 +203,7 @@ impl Reader {
         Ok(())
     }
 
-    /// After the first failure it is tried again at the next read, then once a minute.
+    /// After the first failure the next read tries again, then one read a minute.
     fn fail(&mut self, errno: u16, now_ns: u64) {
         if self.errno == errno {
             self.closed_until_ns = now_ns.saturating_add(REOPEN_NS);
@@ -254,7 +254,7 @@ fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Par
     found.into_iter().filter_map(open).collect()
 }
 
-/// One pread; the end is confirmed by a second one only when the text is longer than ever.
+/// Reads a text with one pread. A second pread confirms the end, but only of a text that is longer than any before.
 pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -> Result<(), u16> {
     out.clear();
     if out.capacity() == 0 {

@@ -1,7 +1,6 @@
-//! One sample: which sources are due, reading them, and turning each text into its section.
-//! After warm-up nothing is allocated for a text that was seen before, and no file system but
-//! proc is touched. Threads,
-//! clocks' beats and disks are the recorder's business.
+//! The sampler decides for each sample which sources are due, reads them, and writes each text into the section of its track.
+//! After warm-up the sampler allocates nothing for a known text, and touches no file system but proc. The recorder has the
+//! threads, the beat and the disk.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -27,14 +26,14 @@ use crate::reader::Reader;
 use crate::source::{self, Pace, Scope, kind};
 use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
 
-/// What is recorded.
+/// Sources and processes to record, and their limits.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Kinds of source of the machine as a whole.
     pub kinds: Vec<u8>,
     /// Processes, where they are wanted.
     pub tasks: Option<TaskPlan>,
-    /// Which processes; `None`: all.
+    /// Chosen processes; `None`: all.
     pub choice: Option<Choice>,
     /// A read this slow is an event.
     pub slow_ns: u64,
@@ -42,18 +41,18 @@ pub struct Plan {
     pub interval_ns: u64,
     /// The interval of process scans.
     pub scan_interval_ns: u64,
-    /// Whether slow sources are read less often.
+    /// True: the sampler reads slow sources less often.
     pub backoff: bool,
     /// The pipe on which the keeper says what programs that publish do; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
 }
 
-/// Whether something is due in this sample.
+/// Answer to the question whether processes are due in a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// It is.
+    /// Processes are due.
     Now,
-    /// Its turn comes less often.
+    /// Processes are due in a later sample.
     Later,
 }
 
@@ -61,7 +60,7 @@ struct MachineSource {
     source: &'static source::Source,
     /// A slot of the track each: its name and its file; `None`: it is gone.
     instances: Vec<Option<(String, Reader)>>,
-    /// When its instances were last looked for.
+    /// Time of the last listing of instances.
     listed_ns: Option<u64>,
     track: TrackWriter,
     /// The template of the last text: another one means that rows came or went.
@@ -69,7 +68,7 @@ struct MachineSource {
     cost_ns: u64,
     backoff: Backoff,
     read: bool,
-    /// Why it was not, if it was not.
+    /// Cause, if the source was not read.
     unread: Why,
 }
 
@@ -92,14 +91,14 @@ pub struct Sampler {
     budget: Budget,
     samples: u64,
     slow: SlowReads,
-    /// For the text just read: one for all, as at one sample a second memory is cold.
+    /// Buffers for the text of the last read. All sources share them, because memory is cold at one sample a second.
     buffers: Buffers,
 }
 
 /// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
 const STRIDE_NS_MAX: u64 = 60_000_000_000;
 const STRIDE_NS_MAX_CPU: u64 = 10_000_000_000;
-/// How often it is looked for what there are several of.
+/// Time between two listings of a source's instances.
 const LISTED_EVERY_NS: u64 = 60_000_000_000;
 /// At an interval of 0 each sample counts as this long in all that goes by age.
 pub const PAUSELESS_SAMPLE_NS: u64 = 10_000_000_000;
@@ -151,7 +150,7 @@ impl Sampler {
         self.lane.clone()
     }
 
-    /// Takes a sample: reads what is due, then gives each kind, its cost as one byte, and its section.
+    /// Takes a sample: reads the sources that are due, and calls `emit` with each kind, its cost as one byte, and its section.
     pub fn sample(
         &mut self,
         clock: &dyn Clock,
@@ -199,13 +198,13 @@ impl Sampler {
         }
     }
 
-    /// Said once: whether the pipe of [`Plan::activity`] has given what no keeper writes.
+    /// True once after the pipe of [`Plan::activity`] brought bytes that no keeper writes.
     pub fn take_malformed_activity(&mut self) -> bool {
         let activity = self.activity.as_mut();
         activity.is_some_and(Activity::take_malformed)
     }
 
-    /// Said once each time it becomes so: whether there are more control groups than are read.
+    /// True once each time when there have become more control groups than the sampler reads.
     pub fn take_groups_left_out(&mut self) -> bool {
         let groups = self.groups.as_mut();
         groups.is_some_and(Groups::take_left_out)
@@ -216,7 +215,7 @@ impl Sampler {
         self.slow.found.drain(..)
     }
 
-    /// Whether a disk or a NIC came or went since the last call.
+    /// True if a disk or a NIC came or went since the last call.
     pub fn devices_changed(&mut self) -> bool {
         let mut changed = false;
         let listing = |source: &&mut MachineSource| {
@@ -255,7 +254,7 @@ impl Sampler {
         )
     }
 
-    /// Groups that take long to read are read less often, as any source.
+    /// Reads slow control groups less often, as any other slow source.
     fn note_slow_groups(&mut self, clock: &dyn Clock) {
         let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_read) else {
             return;
@@ -410,7 +409,7 @@ impl MachineSource {
         self.instances.iter().flatten().map(|(_, reader)| reader)
     }
 
-    /// The file, or what all its files are called.
+    /// The path of the file, or the pattern of the paths of all files.
     fn path(&self) -> String {
         match (self.source.scope, self.readers().next()) {
             (Scope::Machine, Some(reader)) => reader.path().to_string(),
@@ -455,7 +454,7 @@ impl MachineSource {
         }
     }
 
-    /// Looks at most once a minute which instances there are.
+    /// Lists the instances, at most once a minute.
     fn list(&mut self, root: &Root, now_ns: u64) {
         let is_due = |last: u64| now_ns.saturating_sub(last) >= LISTED_EVERY_NS;
         if !self.listed_ns.is_none_or(is_due) {
@@ -484,7 +483,7 @@ impl MachineSource {
     }
 }
 
-/// What reading cost, in ns, without the comparison, and how it ended.
+/// Cost of a read in nanoseconds, without the comparison, and the errno of a read that failed.
 type Paid = (u64, Result<(), u16>);
 
 fn read_whole(
@@ -523,7 +522,7 @@ fn read_in_pieces(
     (cost_ns, result)
 }
 
-/// Everyone of a scope, in the kernel's order.
+/// Lists the threads of all processes, in the kernel's order.
 fn list_threads(root: &Root, pids: &Listing, out: &mut Listing) {
     out.clear();
     for &(pid, _) in pids {
@@ -538,7 +537,7 @@ fn list_threads(root: &Root, pids: &Listing, out: &mut Listing) {
 
 fn list_processes(proc: &Folder, out: &mut Listing) {
     out.clear();
-    // A listing cut short by an error lists what it got; the rest is seen at the next scan.
+    // After an error the listing has the names up to there; the next scan finds the others.
     let _ = proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
 }
 

@@ -1,5 +1,5 @@
 //! The table of the kernel's files: where each is, how it is read and how it is cut.
-//! What the numbers mean is not here but in `subsystem/`.
+//! `subsystem/` gives the numbers their meaning.
 
 use kymo_base::template::Grammar;
 
@@ -99,7 +99,7 @@ pub mod kind {
     pub const ACTIVITY: u8 = 64;
 }
 
-/// How many reads a text takes.
+/// Number of reads for a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
     /// One pread gives all of it.
@@ -111,7 +111,7 @@ pub enum Reads {
     Bundle(&'static [&'static str]),
 }
 
-/// How often a source is read.
+/// Pace of reads of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
     /// At each sample.
@@ -120,31 +120,30 @@ pub enum Pace {
     EachScan,
 }
 
-/// How many instances a source has. Who adds one says in [`is_instance`] what its instances are called, and reads them in
-/// the sampler; what is read is understood as it is.
+/// Instances of a source. A new scope needs the names of its instances in [`is_instance`], and a reader in the sampler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// One for the machine.
+    /// A single instance, the machine.
     Machine,
-    /// One a NUMA node; the instance's name is the node's number.
+    /// An instance for each NUMA node; its name is the node's number.
     Node,
-    /// One a chip of sensors; the instance's name is its number.
+    /// An instance for each chip of sensors; its name is the chip's number.
     Chip,
-    /// One a thermal zone; the instance's name is its number.
+    /// An instance for each thermal zone; its name is the zone's number.
     ThermalZone,
-    /// One a zone whose energy is counted; the instance's name is the folder's, such as `intel-rapl:0`.
+    /// An instance for each zone with a counter of energy; its name is the folder's, such as `intel-rapl:0`.
     PowerZone,
-    /// One a group of CPUs that have one frequency; the instance's name is its number.
+    /// An instance for each group of CPUs with one frequency; its name is the group's number.
     FrequencyPolicy,
-    /// One a port of an InfiniBand, RoCE or Omni-Path device; the instance's name is `DEVICE/ports/N`.
+    /// An instance for each port of an InfiniBand, RoCE or Omni-Path device; its name is `DEVICE/ports/N`.
     FabricPort,
-    /// One a mounted file system; the instance's name is the mount point.
+    /// An instance for each mounted file system; its name is the mount point.
     Mount,
-    /// One a control group; the instance's name is its path from where the hierarchy is mounted: `/system.slice`.
+    /// An instance for each control group; its name is the path below the mount point of the hierarchy: `/system.slice`.
     Cgroup,
-    /// One a process; the instance's name is the pid.
+    /// An instance for each process; its name is the pid.
     Process,
-    /// One a thread; the instance's name is `PID/task/TID`.
+    /// An instance for each thread; its name is `PID/task/TID`.
     Thread,
     /// What the keeper says of programs that publish: one instance for all of them, `now`, one for each, its epoch in 32
     /// hexadecimal digits, and one for each of its slots that is at work, `EPOCH/SLOT`.
@@ -168,7 +167,7 @@ impl Scope {
         Scope::Program,
     ];
 
-    /// Whether its instances are processes or threads, which are scanned at an interval of their own.
+    /// True if the instances are processes or threads, which have an interval of their own.
     pub fn is_of_tasks(self) -> bool {
         matches!(self, Scope::Process | Scope::Thread)
     }
@@ -177,17 +176,17 @@ impl Scope {
 /// One kind of source.
 #[derive(Debug)]
 pub struct Source {
-    /// Its number on disk.
+    /// Number of the kind on disk.
     pub kind: u8,
-    /// Its path under the root; `{}` stands for the instance's name.
+    /// Path under the root; `{}` stands for the instance's name.
     pub path: &'static str,
-    /// How it is read.
+    /// Number of reads for a text.
     pub reads: Reads,
-    /// How its text is cut into template and values.
+    /// Grammar that cuts the text into template and values.
     pub grammar: Grammar,
-    /// How many instances it has.
+    /// Instances of the source.
     pub scope: Scope,
-    /// How often it is read.
+    /// Pace of its reads.
     pub pace: Pace,
 }
 
@@ -237,7 +236,7 @@ const fn sensors(
 /// In a bundle not a file, but the device that the folder belongs to: KIND/NAME.
 pub const DEVICE: &str = "device/";
 
-/// What a chip measures, by the names of the kernel's hwmon interface.
+/// Measurements of a chip, by the names of the kernel's hwmon interface.
 const HWMON: &[&str] = &[
     "name",
     DEVICE,
@@ -258,7 +257,7 @@ const HWMON: &[&str] = &[
     "humidity*_input",
 ];
 
-/// Of a port: what passed and what went wrong; words of four bytes in the counters of data.
+/// Counters of a port: traffic and errors. The counters of data count words of four bytes.
 const INFINIBAND: &[&str] = &[
     "link_layer",
     "state",
@@ -468,7 +467,7 @@ pub const ALL: &[Source] = &[
             Grammar::Counts,
         )
     },
-    // Which files, and what is kept of them, is in `groups.rs`.
+    // `groups.rs` has the files and their kept parts.
     several(Scope::Cgroup, kind::CGROUP, "cgroup{}", Grammar::Plain).bundle(&[]),
     machine(
         kind::SELF_STAT,
@@ -510,7 +509,7 @@ pub fn names(kinds: &[u8]) -> String {
     kinds.iter().map(path).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether `name` can be the name of an instance of such a source.
+/// True if `name` can be the name of an instance of this scope.
 pub fn is_instance(scope: Scope, name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match scope {
@@ -540,7 +539,7 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
     }
 }
 
-/// Whether it is the name of something in a folder.
+/// True if this is a name of a file, without folders.
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains('/')
 }

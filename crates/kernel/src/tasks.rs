@@ -19,7 +19,7 @@ use crate::idle::{self, Accounts, Reclaim, Rest};
 use crate::reader::{GONE, errno_of, read_whole};
 use crate::source::{Scope, kind};
 
-/// How often `status` is read.
+/// Policy for reads of `status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StatusPolicy {
     /// At first sight, then when size or threads changed, at most each 10 s a process.
@@ -31,22 +31,22 @@ pub enum StatusPolicy {
     Never,
 }
 
-/// What of tasks is recorded.
+/// Parts of tasks to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TaskPlan {
     /// Threads too.
     pub threads: bool,
     /// `/proc/PID/io` too.
     pub io: bool,
-    /// How often `status` is read.
+    /// Policy for reads of `status`.
     pub status: StatusPolicy,
-    /// Whether command lines are cut after their first word.
+    /// True: command lines end after their first word.
     pub redact: bool,
 }
 
 const STATUS_AGE_NS: u64 = 10_000_000_000;
 const IDENTITY_AGE_NS: u64 = 60_000_000_000;
-/// The same of who has not run since: no title of its own making can be new, its cgroup may be.
+/// Age of the identity of a task that has not run since: it cannot have changed its title, but others may have changed its cgroup.
 const IDENTITY_AGE_AT_REST_NS: u64 = 600_000_000_000;
 /// EACCES and EPERM: the file is not for us, and will not be at the next scan either.
 const FORBIDDEN: [u16; 2] = [13, 1];
@@ -57,7 +57,7 @@ pub struct Budget {
     pub left: u64,
 }
 
-/// What a scan needs to know.
+/// Arguments of a scan.
 pub struct Scan<'a> {
     /// Where the files are.
     pub root: &'a Root,
@@ -65,7 +65,7 @@ pub struct Scan<'a> {
     pub clock: &'a dyn Clock,
     /// The time by which ages are counted (at `-i0` it runs faster).
     pub age_ns: u64,
-    /// What a read may cost.
+    /// Limits of a read's time.
     pub allowance: Allowance,
 }
 
@@ -92,12 +92,12 @@ struct Task {
     identity_at_ns: u64,
     size: [u64; 3],
     exec: [u64; 5],
-    /// Its size changed since its status was read.
+    /// The task's size changed since the last read of `status`.
     grown: bool,
     backoff: Backoff,
 }
 
-/// Whether a file that is opened stays open.
+/// Decides whether an opened file stays open.
 enum Keeping<'a> {
     Not,
     Within(&'a mut Budget),
@@ -147,7 +147,7 @@ pub struct Tasks {
     reborn: Vec<u32>,
 }
 
-/// Who there is in this scan: pid and, for threads, tid.
+/// Tasks of this scan: pid and, for threads, tid.
 pub type Listing = Vec<(u32, u32)>;
 
 impl Tasks {
@@ -199,7 +199,7 @@ impl Tasks {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -214,7 +214,7 @@ impl Tasks {
         }
     }
 
-    /// Takes in who is there now: the dead leave, the new get a slot.
+    /// Takes the tasks of a listing: ended tasks leave, new tasks get a slot.
     pub fn update(&mut self, listing: &Listing, budget: &mut Budget) {
         self.scan += 1;
         for &id in listing.iter().take(limits::INSTANCES_MAX) {
@@ -359,7 +359,7 @@ impl Tasks {
         }
     }
 
-    /// Says again what was read of a task that has not run since; `None` where it has, or may have.
+    /// Repeats the last texts of a task that has not run since; `None`: the task has run, or may have.
     fn read_at_rest(
         &mut self,
         slot: usize,
@@ -586,7 +586,7 @@ impl Tasks {
             }
         }
         drop(answers);
-        // Everyone is asked about at the first scan, and few at later ones.
+        // The first scan asks about all tasks, later scans about few.
         self.answers.shrink_to(ANSWERS_ROOM);
         self.questions.shrink_to(ANSWERS_ROOM);
         true
@@ -650,7 +650,7 @@ impl Task {
     }
 }
 
-/// Puts what was read in its track; whether it is another text than the last.
+/// Puts a read text into its track; true if the text differs from the last one.
 fn record(track: &mut TrackWriter, slot: usize, result: Result<(), u16>, text: &[u8]) -> bool {
     match result {
         Ok(()) => track.read(slot, text),
@@ -728,7 +728,7 @@ struct Places {
     exec: [Option<usize>; 5],
 }
 
-/// What tells that a task grew, or is another program now.
+/// Values that change when a task grows or becomes another program.
 #[derive(Clone, Copy)]
 struct Marks {
     size: [u64; 3],
@@ -760,7 +760,7 @@ impl PlacesCache {
         })
     }
 
-    /// Whether it neither runs nor wants to; with threads only where its account counts all of them.
+    /// True if the task neither runs nor wants to. A task with threads counts only where its account counts all of them.
     fn is_waiting(&mut self, track: &TrackWriter, slot: usize, counts_threads: bool) -> bool {
         let Some(places) = self.of(track, slot) else {
             return false;

@@ -82,7 +82,7 @@ impl Clock for Behind {
 }
 
 thread_local! {
-    /// What the scheduler says of this thread: time on a CPU, time waited for one, turns.
+    /// The scheduler's account of this thread: time on a CPU, time waited for one, turns.
     static SCHEDULED: Option<File> = File::open("/proc/thread-self/schedstat").ok();
 }
 
@@ -102,7 +102,7 @@ fn waited(file: &File) -> Option<u64> {
     is_counted.then_some(waited_ns)
 }
 
-/// What a clock says. Not by rustix, which looks for the vDSO itself: valgrind hides that, and ends the program.
+/// Reads a clock. Not by rustix, which looks for the vDSO itself: valgrind hides the vDSO, and ends the program.
 #[allow(unsafe_code)]
 pub(crate) fn nanoseconds(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {

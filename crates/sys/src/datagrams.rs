@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 /// No datagram is longer.
 pub const DATAGRAM_MAX: usize = 1 << 16;
-/// From one datagram's room to the next: what is read first of each does not fall into the same lines of a cache.
+/// Distance of the buffers of two datagrams: their first bytes do not fall into the same lines of a cache.
 const STRIDE: usize = DATAGRAM_MAX + 4096 + 64;
 /// Room for a control message of 32 bits, one of an address and one of a time, aligned as the kernel wants it.
 const CONTROL_WORDS: usize = 12;
@@ -139,15 +139,15 @@ struct Filled {
 /// One datagram.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// What is in it; may be changed in place, as decryption does.
+    /// Content of the datagram. The reader may change it in place, as decryption does.
     pub bytes: &'a mut [u8],
-    /// Who says that he sent it.
+    /// Address that the datagram gives as its sender's.
     pub sender: SocketAddr,
     /// The address it was sent to, where the socket hears several ([`bind_udp_loopback`]).
     pub local: Option<Ipv4Addr>,
     /// When it came, nanoseconds since 1970, where the socket says so ([`UdpSocket::stamp_datagrams`]).
     pub came_ns: Option<i64>,
-    /// Its end is missing.
+    /// True: the end of the datagram is missing.
     pub truncated: bool,
 }
 
@@ -214,7 +214,7 @@ impl Datagrams {
         Ok(count)
     }
 
-    /// Those that the last [`Datagrams::receive`] took.
+    /// Datagrams that the last [`Datagrams::receive`] took.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = Datagram<'_>> {
         let rooms = self.bytes.chunks_exact_mut(STRIDE).zip(&self.names);
         let filled = self.filled.iter().zip(rooms);
@@ -257,7 +257,7 @@ fn head(
     head
 }
 
-/// What the kernel says beside a datagram.
+/// Control messages of the kernel beside a datagram.
 #[derive(Default)]
 struct Beside {
     /// SO_RXQ_OVFL, once something was dropped.
@@ -390,7 +390,7 @@ mod tests {
             }
         }
         assert!(taken < sent, "the queue is too long for this test");
-        // It is said with the next one that comes.
+        // The kernel reports the loss with the next datagram.
         client.send(&[0; 1000]).unwrap();
         assert_eq!(datagrams.receive(&bound.socket).unwrap(), 1);
         let dropped = u32::try_from(sent - taken).unwrap();

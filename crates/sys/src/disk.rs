@@ -26,7 +26,7 @@ pub enum OpenMode {
 
 /// A file system.
 pub trait Disk: Send + Sync {
-    /// Makes `dir` and what is missing above it, mode 0750.
+    /// Makes `dir` and missing folders above it, mode 0750.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
     /// Opens `path`.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
@@ -42,7 +42,7 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// `lstat`.
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
-    /// What `path` is, not following links.
+    /// Kind of `path`; does not follow links.
     fn name_kind(&self, path: &Path) -> io::Result<NameKind>;
     /// Makes everything on the file system of `path` durable (`syncfs`). `Unsupported` where that reaches no disk: each file
     /// and each folder has to be synced.
@@ -143,7 +143,7 @@ pub fn sync_names_of(folder: &Path) {
     }
 }
 
-/// Whether `error` says that there is no room: the disk is full or the quota is used up.
+/// True if `error` says that there is no room: the disk is full or the quota is used up.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

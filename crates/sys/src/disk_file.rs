@@ -10,10 +10,10 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What `stat` says.
+/// Result of `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What it is.
+    /// Kind of the file.
     pub kind: NameKind,
     /// Length in bytes.
     pub size_bytes: u64,
@@ -27,7 +27,7 @@ pub struct Metadata {
     pub mtime_ns: i64,
     /// Names it has.
     pub links: u64,
-    /// Its owner's number.
+    /// Number of the owner.
     pub owner: u32,
     /// Permission bits.
     pub mode: u32,
@@ -42,7 +42,7 @@ pub enum RecordLock {
     Exclusive,
 }
 
-/// What a name in a directory stands for.
+/// Kind of a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// A regular file.
@@ -74,7 +74,7 @@ pub trait DiskFile: Send + Sync {
     /// `fstat`.
     fn metadata(&self) -> io::Result<Metadata>;
     /// Takes the exclusive lock without waiting; `false` when another open file holds it.
-    /// It ends when the file is closed, also by the death of the process.
+    /// The lock ends when the file is closed, also by the death of the process.
     fn try_lock(&self) -> io::Result<bool>;
     /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false`
     /// when somebody else's lock is in the way. It ends when the file is closed here, also while a child that has just been
@@ -106,7 +106,7 @@ impl RealFile {
 impl Drop for RealFile {
     fn drop(&mut self) {
         if *self.has_record_lock.get_mut() {
-            // It ends with the last descriptor at the latest.
+            // The lock ends with the last descriptor at the latest.
             let _ = record_lock(&self.file, libc::F_UNLCK);
         }
     }

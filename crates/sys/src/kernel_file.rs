@@ -1,5 +1,5 @@
 //! Kernel files beneath a root folder: opened by path, kept open, read with pread.
-//! It knows nothing of what is in them.
+//! This module knows nothing of their content.
 
 use std::ffi::CStr;
 use std::io;
@@ -155,12 +155,12 @@ impl KernelFile {
 /// An open folder.
 pub struct Folder(OwnedFd);
 
-/// What a folder below another one is.
+/// Identity of a folder below another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FolderNode {
-    /// Its inode number.
+    /// Inode number.
     pub inode: u64,
-    /// Whether there may be folders in it: a file system that counts them as links says so.
+    /// False: the folder has no folders, as the number of links says on file systems that count folders as links.
     pub may_have_folders: bool,
 }
 
@@ -191,7 +191,7 @@ impl Folder {
         Ok(KernelFile(file))
     }
 
-    /// What this folder is.
+    /// Identity of this folder.
     pub fn node(&self) -> Result<FolderNode, Errno> {
         Ok(FolderNode::of(&rustix::fs::fstat(&self.0)?))
     }

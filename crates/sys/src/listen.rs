@@ -19,7 +19,7 @@ const BACKLOG: i32 = 4096;
 /// Neither hands itself on to children nor makes anybody wait.
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A process of this user, here.
@@ -28,7 +28,7 @@ pub enum Peer {
     Address(IpAddr),
 }
 
-/// Who is at the other end; `None`: it has gone.
+/// The other end of a connection; `None`: the other end has gone.
 pub fn peer(connection: impl AsFd) -> Option<Peer> {
     let connection = connection.as_fd();
     let address = rustix::net::getpeername(connection).ok()?;
@@ -159,7 +159,7 @@ pub fn bound_to(socket: &impl AsFd) -> io::Result<SocketAddr> {
     Ok(address.try_into()?)
 }
 
-/// Whether this machine just does not have that kind of address.
+/// True if this machine has no such kind of address.
 pub fn is_missing_family(error: &io::Error) -> bool {
     let missing = [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].map(Errno::raw_os_error);
     error

@@ -1,4 +1,4 @@
-//! What the process asks of its machine: limits, signals, locked memory, its own cost.
+//! Requests of the process to its machine: limits, signals, locked memory, its own cost.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::clock::nanoseconds;
 
-/// What this process has used so far.
+/// CPU time and context switches of this process so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Usage {
     /// CPU time in user mode, microseconds.
@@ -120,7 +120,7 @@ extern "C" fn forget_object(
     0
 }
 
-/// Keeps what has been touched, and is from now on, in memory. Best effort: refused without privilege.
+/// Locks touched pages in memory, and pages touched from now on. Best effort: refused without privilege.
 #[allow(unsafe_code)]
 pub fn lock_memory() -> bool {
     // SAFETY: mlockall takes no pointers.
@@ -163,7 +163,7 @@ pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
 
-/// Whether this process runs as root.
+/// True if this process runs as root.
 pub fn is_root() -> bool {
     user() == ROOT
 }
@@ -189,7 +189,7 @@ pub enum Signal {
     Child,
 }
 
-/// What SIGHUP says.
+/// Meaning of SIGHUP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum HangUp {
     /// The terminal is gone: end.
@@ -383,7 +383,7 @@ impl AsFd for SignalFile {
     }
 }
 
-/// What a daemon is told by signals.
+/// Requests to a daemon by signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DaemonSignal {
     /// SIGTERM or SIGINT: end as configured.
@@ -489,7 +489,7 @@ pub fn hang_up(pid: u32) {
 fn send(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
@@ -520,7 +520,7 @@ pub fn name_process_as(name: &str) {
     }
 }
 
-/// What files that are made from now on are not: 0o027 keeps others out.
+/// Sets the umask: permissions that new files do not have. 0o027 keeps others out.
 pub fn set_umask(mask: u32) {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
 }
@@ -613,7 +613,7 @@ pub fn terminal_lines() -> Option<u16> {
     rustix::termios::isatty(&stdout).then_some(size.ws_row)
 }
 
-/// Whether a person reads what goes to stderr.
+/// True if stderr is a terminal.
 pub fn stderr_is_terminal() -> bool {
     rustix::termios::isatty(rustix::stdio::stderr())
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A name, and what it stood for when it was made.
+/// A name, and the identity of its file when it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnName {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! What will be needed soon is brought near while something else is done: a walk over many small things in memory spends
+//! Brings data near that will be needed soon: a walk over many small things in memory spends
 //! most of its time waiting for them.
 
 /// Bytes that the processor fetches at once.

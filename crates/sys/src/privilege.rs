@@ -119,7 +119,7 @@ pub fn group_named(name: &str) -> Option<u32> {
     group(look)
 }
 
-/// The same number, if a group has it.
+/// The number, if a group has it.
 #[allow(unsafe_code)]
 pub fn group_numbered(gid: u32) -> Option<u32> {
     // SAFETY: the buffer lives as long as what points into it.
@@ -314,16 +314,16 @@ pub enum Memory {
     Mapped(u64),
 }
 
-/// What is done in a child before its program starts.
+/// Privileges and limits of a child.
 #[derive(Clone, Debug)]
 pub struct Role {
     /// As whom it runs; `None`: as its parent.
     pub account: Option<Account>,
     /// Groups that it is in besides its own.
     pub groups: Vec<u32>,
-    /// What it may do beyond that.
+    /// Capabilities that the child keeps.
     pub keep: Keep,
-    /// Whether it gets SIGTERM when its parent ends, however that ends.
+    /// True: the child gets SIGTERM when its parent ends, however the parent ends.
     pub ends_with_parent: bool,
     /// Memory limit of the child.
     pub memory: Memory,
@@ -498,24 +498,24 @@ pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// What a process may do, as its status file says.
+/// Privileges of a process, by its status file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
     /// Effective user.
     pub uid: u32,
     /// All capabilities it has or could take up.
     pub capabilities: u64,
-    /// Whether no program it starts can have more.
+    /// True: no program that the process starts can have more.
     pub no_new_privs: bool,
 }
 
 impl State {
-    /// Of a process by its number.
+    /// Privileges of the process with this number.
     pub fn of(pid: u32) -> Option<State> {
         State::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
     }
 
-    /// Whether CAP_SYS_PTRACE is among the capabilities.
+    /// True if CAP_SYS_PTRACE is among the capabilities.
     pub fn may_trace(&self) -> bool {
         CapabilitySet::from_bits_retain(self.capabilities).contains(CapabilitySet::SYS_PTRACE)
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// What a process has used.
+/// CPU time and memory of a process.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Used {
     /// CPU time since its start, in seconds.
@@ -11,7 +11,7 @@ pub struct Used {
     pub memory_bytes: u64,
 }
 
-/// What process `pid` has used; `None` if it is not there.
+/// CPU time and memory of process `pid`; `None`: there is no such process.
 pub fn usage_of(pid: u32) -> Option<Used> {
     let stat = stat_of(pid)?;
     let ticks = stat.get(11)? + stat.get(12)?;

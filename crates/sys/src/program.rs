@@ -18,12 +18,12 @@ pub struct Program {
     output: Option<ChildStdout>,
 }
 
-/// What becomes of what a program prints.
+/// Use of a program's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// It is read from the program's [`Program::output`]; what goes to stderr is dropped.
+    /// [`Program::output`] has stdout; stderr is dropped.
     Kept,
-    /// It is dropped.
+    /// All output is dropped.
     Dropped,
 }
 
@@ -54,7 +54,7 @@ impl Program {
             Ok(end) => Ok(Program { child, end, output }),
             Err(error) => {
                 kill_group(&child);
-                // It was killed.
+                // The program was killed.
                 let _ = child.wait();
                 Err(error)
             }

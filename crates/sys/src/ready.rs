@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// What is waited for.
+/// Events to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// That there is something to read, or that the other end has gone.
+    /// There is something to read, or the other end has gone.
     Read,
-    /// The same, or that there is room to write.
+    /// There is something to read, the other end has gone, or there is room to write.
     ReadOrWrite,
 }
 

@@ -20,12 +20,12 @@ use tree::SimTree;
 const SECTOR: usize = 512;
 const PAGE: u64 = 4096;
 
-/// What becomes of one pending operation at a power cut.
+/// Fate of one pending operation at a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It reached the disk.
+    /// The operation reached the disk.
     Keep,
-    /// It did not.
+    /// The operation did not reach the disk.
     Drop,
     /// Each of its sectors did or did not, by this seed. A torn name is a dropped one.
     Torn(u64),
@@ -50,7 +50,7 @@ pub struct Faults {
     pub gone_once_listed: Option<PathBuf>,
 }
 
-/// What was done and what was made to fail.
+/// Counts of operations and of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Operations that change something.
@@ -137,7 +137,7 @@ impl SimDisk {
         self.state().faults = faults;
     }
 
-    /// What happened so far.
+    /// Counts of operations and of faults so far.
     pub fn counts(&self) -> Counts {
         self.state().counts
     }
@@ -195,7 +195,7 @@ impl SimDisk {
         }
     }
 
-    /// What `path` itself is, a directory too.
+    /// Metadata of `path`, which may be a directory.
     pub(crate) fn stat(&self, path: &Path) -> io::Result<Metadata> {
         let state = self.state();
         let metadata = |kind, inode| Metadata {

@@ -4,7 +4,7 @@ use rustix::fs::StatVfsMountFlags;
 
 use crate::kernel_file::{Errno, Root};
 
-/// What a file system says of its room.
+/// Room of a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
     /// Bytes of a block.
@@ -17,9 +17,9 @@ pub struct Space {
     pub available: u64,
     /// Files there may be; 0 where that is not limited.
     pub files: u64,
-    /// Of these, free.
+    /// Free ones among them.
     pub free_files: u64,
-    /// Whether nothing can be written.
+    /// True: the file system is read-only.
     pub is_read_only: bool,
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum Stream {
     /// On this machine.
     Unix(UnixStream),
-    /// Anywhere. What is written is sent at once: requests and answers follow each other.
+    /// Anywhere. Written bytes are sent at once, because requests and answers follow each other.
     Tcp(TcpStream),
 }
 

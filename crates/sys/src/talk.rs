@@ -34,7 +34,7 @@ pub fn stamp_lines(stamp: fn() -> String) {
     let _ = STAMP.set(stamp);
 }
 
-/// Whether lines have stamps: they go into a log of their own.
+/// True if lines have stamps: they go into a log of their own.
 pub fn stamps_lines() -> bool {
     STAMP.get().is_some()
 }

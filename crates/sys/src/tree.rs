@@ -33,19 +33,19 @@ pub enum Access {
     Update,
 }
 
-/// What becomes of a file that has the name already.
+/// Treatment of a file that has the name already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is replaced and gives its permission bits to the new one.
+    /// The new file replaces it, and takes its permission bits.
     Replace,
-    /// It stays: `AlreadyExists`.
+    /// The file stays: `AlreadyExists`.
     Keep,
 }
 
-/// Whether a file that is put in place is on the disk when that returns.
+/// Durability of a file that is put in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Safe {
-    /// Its bytes and its name are.
+    /// Bytes and name are on the disk when the call returns.
     Synced,
     /// Whenever the kernel likes.
     Unsynced,
@@ -74,7 +74,7 @@ pub trait Tree: Send + Sync {
     ) -> io::Result<Metadata> {
         self.put_pieces(path, &mut |out| out.write_all(bytes), existing, safe)
     }
-    /// The same with bytes that `write` writes, in as many pieces as it likes.
+    /// Puts a file in place as [`Tree::put`] does; `write` writes its bytes in any number of pieces.
     fn put_pieces(
         &self,
         path: &Path,
@@ -84,7 +84,7 @@ pub trait Tree: Send + Sync {
     ) -> io::Result<Metadata>;
     /// Removes a file's name; on the disk, too, when this returns. A link is removed, not what it leads to.
     fn unlink(&self, path: &Path) -> io::Result<()>;
-    /// Makes a folder and what is missing above it, mode 0755.
+    /// Makes a folder and missing folders above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
     /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
     fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()>;

@@ -46,7 +46,7 @@ impl Window {
         Some(Window { start, range })
     }
 
-    /// Whether all of these bytes lie in it.
+    /// True if all of these bytes lie in the window.
     pub(crate) fn holds(&self, offset: u64, len: usize) -> bool {
         offset >= self.range.start
             && self.range.end - self.range.start >= len as u64

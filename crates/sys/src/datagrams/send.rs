@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use super::blank_name;
 
-/// What an address takes as a control message: 16 bytes of head, 12 of content, up to a whole word.
+/// Size of an address as a control message: 16 bytes of head, 12 of content, up to a whole word.
 const CONTROL_WORDS: usize = 4;
 
 /// Datagrams to be sent together; memory is used again.
@@ -71,7 +71,7 @@ impl Outbox {
         self.parts.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no datagram.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -98,7 +98,7 @@ impl Outbox {
         (refused, why)
     }
 
-    /// What the kernel is to read.
+    /// Messages for the kernel.
     #[allow(unsafe_code)]
     fn address(&mut self) {
         self.names.resize_with(self.parts.len(), blank_name);

@@ -51,7 +51,7 @@ impl SimTree {
     }
 }
 
-/// Writes behind what was written before.
+/// Writes behind the bytes written before.
 struct Appended<'a>(&'a dyn DiskFile, u64);
 
 impl Write for Appended<'_> {
