@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 64;
 /// A text, in bytes: with its name it fits into one packet.
 pub const TEXT_MAX: usize = PACKET_MAX - HEAD - 3 - NAME_MAX;
 
-/// What a packet begins with; the last byte is the version.
+/// First bytes of a packet; the last one is the version.
 const MAGIC: [u8; 4] = *b"KYA0";
 /// Magic, number of the sample, number of the packet in it, number of its packets.
 const HEAD: usize = 12;
@@ -46,10 +46,10 @@ pub fn packets(sample: u32, texts: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// What became of a packet.
+/// Result of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// It was the last one of a sample, which is whole now.
+    /// The packet was the last one of its sample, which is whole now.
     Whole,
     /// More of its sample is to come, or its beginning was lost.
     Part,
@@ -82,7 +82,7 @@ impl Texts {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -152,7 +152,7 @@ impl Assembler {
             self.gathered.clear();
         }
         if (sample, count, number) != (self.sample, self.count, self.next) {
-            // What comes before it was lost: with whoever read it, or because the pipe was full.
+            // The packets before it were lost, because the pipe was full or because another process read them.
             self.count = 0;
             return Some(Taken::Part);
         }

@@ -10,7 +10,7 @@ use crate::field::Unit;
 pub struct Cells<'a> {
     /// Values at the end of the interval, by field index.
     pub now: &'a [f64],
-    /// What was added in the interval, by field index; NaN at a baseline, and for gauges the change.
+    /// Differences of the interval, by field index: of counters what they counted, of gauges the change; NaN at a baseline.
     pub delta: &'a [f64],
     /// Seconds to divide by: the MONOTONIC length of the interval, or 1 with `-on`.
     pub secs: f64,
@@ -47,16 +47,16 @@ pub struct Column {
     pub name: &'static str,
     /// Unit of the value.
     pub unit: Unit,
-    /// What it means.
+    /// Meaning of the column.
     pub help: &'static str,
     /// How it is computed.
     pub value: Value,
-    /// Whether it tells of people: users, command lines, where they are logged in.
+    /// True: the column tells of people: users, command lines, where they are logged in.
     pub private: bool,
 }
 
 impl Column {
-    /// The same column, for those only who may see what tells of people.
+    /// Shows the column only to people who may see private columns.
     pub const fn private(mut self) -> Column {
         self.private = true;
         self

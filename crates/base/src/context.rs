@@ -77,7 +77,7 @@ impl Context {
         self.ticks_a_second() as f64
     }
 
-    /// The same as a whole number, which it is.
+    /// Clock ticks a second as a whole number.
     pub fn ticks_a_second(&self) -> u64 {
         self.number("hz").filter(|&hz| hz > 0).unwrap_or(100)
     }

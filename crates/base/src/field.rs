@@ -15,7 +15,7 @@ pub enum Rule {
     CounterMayStepBack,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Things: requests, packets, processes.
@@ -104,9 +104,9 @@ pub struct Field {
     pub name: &'static str,
     /// How it moves.
     pub rule: Rule,
-    /// What the raw number counts.
+    /// Unit of the raw number.
     pub unit: Unit,
-    /// What it means, and where it comes from.
+    /// Meaning and source of the number.
     pub help: &'static str,
 }
 

@@ -114,7 +114,7 @@ pub fn value<'a>(text: &'a [u8], label: &str) -> Cow<'a, [u8]> {
     found.map_or(Cow::Borrowed(&b""[..]), |(_, value)| value)
 }
 
-/// Whether this may be a label's name.
+/// True if this may be a label's name.
 pub fn is_name(name: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     name.len() <= NAME_MAX

@@ -50,7 +50,7 @@ fn of_file<'a>(name: &'a [u8], label: &str) -> &'a [u8] {
     }
 }
 
-/// What is before the first such byte, and what is behind it.
+/// The texts before and behind the first such byte.
 fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
     match text.iter().position(|&each| each == byte) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -63,7 +63,7 @@ fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
 pub struct Matcher {
     /// One of [`LABELS`], or of a label set.
     pub label: String,
-    /// Whether those are picked that do not fit.
+    /// True: the matcher picks series that do not fit.
     pub negated: bool,
     /// With `*` and `?`.
     pub pattern: Vec<u8>,
@@ -119,7 +119,7 @@ impl Matcher {
         LABELS.contains(&self.label.as_str())
     }
 
-    /// Whether a series is picked.
+    /// True if the matcher picks a series.
     pub fn picks(&self, name: &[u8]) -> bool {
         // The label `name` of files is without `.rrd`, but lists show it with.
         let is_shown =

@@ -15,7 +15,7 @@ pub const TEXT_START: usize = 8192;
 pub const TASKS_BYTES_MAX: usize = 64 << 20;
 /// Bytes of words of a kind after which a foreign recording's texts are cut again.
 pub const WORDS_PLAYED_BYTES: usize = 16 << 20;
-/// Bytes of templates after which what is known of their layouts is made again.
+/// Bytes of templates after which their layouts are made again.
 pub const LAYOUTS_BYTES: usize = 8 << 20;
 /// Most instances (processes, threads, devices) of one kind of source.
 pub const INSTANCES_MAX: usize = 1 << 20;
@@ -66,7 +66,7 @@ pub const RRD_HEADER_MAX: u64 = 4 << 20;
 /// rrdcached: cells of files that are in memory as a whole: for TUNE, and for CREATE with sources, all of them and what
 /// is made. Others are read and written in pieces.
 pub const RRD_CELLS_MAX: u64 = 8 << 20;
-/// rrdcached: what has more cells, or a header of more bytes, is large, and is served by threads of its own.
+/// rrdcached: a file with more cells, or with a header of more bytes, is large, and has threads of its own.
 pub const SMALL_CELLS: u64 = 8 << 10;
 /// See [`SMALL_CELLS`].
 pub const SMALL_HEADER: u64 = 64 << 10;

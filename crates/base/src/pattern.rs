@@ -1,8 +1,8 @@
 //! Patterns for names: `*` is any text, `?` any byte.
 
-/// Whether a name fits a pattern.
+/// True if a name fits a pattern.
 pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    // The last `*` and what it stood for: only that one must ever be tried again.
+    // The last `*` and the text it stood for: no other `*` must ever be tried again.
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
         if pattern.get(p) == Some(&b'*') {

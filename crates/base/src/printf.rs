@@ -131,7 +131,7 @@ pub fn put_general(out: &mut Vec<u8>, value: f64, digits: usize) {
     put_shortened(out, read, digits, exponent);
 }
 
-/// What [`decimal`] gives, for any double. `out` is used, and left as it was.
+/// The result of [`decimal`] for any double. Uses `out`, and leaves it as it was.
 fn decimal_slowly(out: &mut Vec<u8>, value: f64, digits: usize) -> (u64, i32) {
     let from = out.len();
     put(out, format_args!("{value:.digits$e}"));
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// What Perl's printf, which is C's, made of the doubles with these bits.
+    /// Results of Perl's printf, which is C's, for the doubles with these bits.
     #[test]
     fn general_is_cs() {
         for line in include_str!("printf_general.txt").lines() {

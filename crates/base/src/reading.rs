@@ -1,4 +1,4 @@
-//! What one sample says of one subsystem: raw numbers, before any subtraction.
+//! A reading: the raw numbers of one subsystem in one sample, before any subtraction.
 
 /// The value of a field the kernel did not give. No counter gets there.
 pub const MISSING: u64 = 1 << 63;
@@ -20,7 +20,7 @@ pub struct Row {
     pub key: u64,
     /// The instance's name as the kernel spells it.
     pub name: Vec<u8>,
-    /// Whether the row counts in the subsystem's sum (a partition does not).
+    /// True: the row counts in the subsystem's sum (a partition does not).
     pub counted: bool,
     /// Numbers in the order of `Subsystem::fields`; [`MISSING`] where there is none.
     pub values: Vec<u64>,

@@ -3,9 +3,9 @@
 //!
 //! SQL is read as PostgreSQL reads it. Where two servers could read a text differently, all that follows goes.
 
-/// What stands in the place of a literal.
+/// Replaces a literal.
 const GONE: u8 = b'?';
-/// What stands in the place of a rest that may be one.
+/// Replaces a rest that may be a literal.
 const REST_GONE: &[u8] = b"? ...";
 
 /// SQL without its literals and comments: strings, numbers and what is between `$$` become `?`, blanks become one. A text may end
@@ -43,7 +43,7 @@ struct Scrubber<'a> {
 enum Backslash {
     /// It is a character like others, or not: that is a setting of the server.
     Unknown,
-    /// It takes the next one's meaning away.
+    /// A backslash takes the next character's meaning away.
     Escapes,
 }
 

@@ -86,7 +86,7 @@ impl Template {
         self.slots.len()
     }
 
-    /// Whether the text has no values at all.
+    /// True if the text has no values at all.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -96,7 +96,7 @@ impl Template {
         self.literals.len() + self.slots.len() * size_of::<Slot>()
     }
 
-    /// Whether some of its values are words.
+    /// True if some values are words.
     pub fn has_words(&self) -> bool {
         self.slots
             .iter()

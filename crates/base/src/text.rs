@@ -16,7 +16,7 @@ pub struct Text {
     pub ends: Vec<u32>,
 }
 
-/// A value that moved: its slot and what it was before.
+/// A value that moved: its slot and its last value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
     /// Index of the slot.
@@ -134,7 +134,7 @@ impl Text {
             let stop = from + alike;
             if stop == old.len() && to + alike == next_end {
                 (place.from, place.to) = (stop, next_end);
-                // Of the rest nothing but the end has moved: its numbers are the caller's.
+                // Nothing of the rest has moved but its end: the numbers there are the caller's.
                 if next.is_rest {
                     (place.from, place.to) = (from, to);
                 }

@@ -41,9 +41,9 @@ pub(crate) mod op {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Why {
-    /// Its turn comes less often than each sample.
+    /// The source is due in a later sample.
     NotDue = 0,
-    /// Its reads were slow: its stride was doubled.
+    /// The source's reads were slow, so its stride was doubled.
     Slow = 1,
     /// The kernel says nothing in it can have changed.
     Idle = 2,
@@ -60,7 +60,7 @@ impl Why {
     }
 }
 
-/// What happened to an instance in a sample.
+/// State of an instance in a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Read, and not as before.
@@ -89,16 +89,16 @@ pub struct Track {
     zeros: usize,
     words: Words,
     instances: Vec<Option<Box<Instance>>>,
-    /// Whether the last sample had a section of this kind.
+    /// True: the last sample had a section of this kind.
     pub sampled: bool,
 }
 
 /// An instance of a source as of the last sample.
 #[derive(Debug)]
 pub struct Instance {
-    /// What tells it from its siblings: `1234` for process 1234, empty where there is but one.
+    /// Name among the instances of its kind: `1234` for process 1234, empty where there is but one.
     pub name: Vec<u8>,
-    /// What happened to it in the last sample.
+    /// State in the last sample.
     pub state: State,
     /// How its text is made; `None`: `bytes` holds it verbatim.
     pub template: Option<Arc<Template>>,
@@ -115,7 +115,7 @@ impl Track {
             self.restart();
         }
         self.sampled = true;
-        // What the section does not speak of was not read.
+        // Instances that the section does not name were not read.
         for instance in self.instances.iter_mut().flatten() {
             instance.state = State::Unread(Why::NotDue);
         }
@@ -458,7 +458,7 @@ mod tests {
     use crate::track_writer::{Buffers, TrackWriter};
     use proptest::prelude::*;
 
-    /// What a test does to one instance in one sample.
+    /// Step of a test for one instance in one sample.
     #[derive(Clone, Debug)]
     enum Act {
         Read(Vec<u8>),
@@ -477,7 +477,7 @@ mod tests {
         ]
     }
 
-    /// What the reader must show of one instance.
+    /// Expected state of one instance in the reader.
     #[derive(Clone, PartialEq, Debug)]
     struct Expected {
         text: Vec<u8>,
@@ -679,7 +679,7 @@ mod tests {
         read.expect("nothing fails")
     }
 
-    /// What may happen to a table between two samples.
+    /// Changes of a table between two samples.
     fn happened(text: &mut Vec<u8>, what: u8, at: usize) {
         let at = at % text.len();
         let number = text[at..].iter().position(u8::is_ascii_digit);

@@ -40,7 +40,7 @@ pub struct TrackWriter {
     sample: u64,
 }
 
-/// What texts are read into.
+/// Buffers for texts that are read.
 #[derive(Default)]
 pub struct Buffers {
     /// A whole text.
@@ -295,7 +295,7 @@ impl TrackWriter {
         &self.section
     }
 
-    /// Whether the sample's section says anything yet.
+    /// True if the sample's section has frames.
     pub fn has_frames(&self) -> bool {
         !self.section.is_empty() || self.run.is_some()
     }

@@ -68,7 +68,7 @@ impl Words {
         self.bytes
     }
 
-    /// Whether no word is held.
+    /// True if no word is held.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }

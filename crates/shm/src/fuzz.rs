@@ -1,4 +1,4 @@
-//! What is fuzzed: a file of any bytes is read without panic, and a reader keeps no more than the file has.
+//! Fuzzing: a reader reads a file of any bytes without panic, and keeps no more than the file has.
 
 use crate::reader::fuzz_file;
 

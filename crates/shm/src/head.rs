@@ -1,8 +1,8 @@
-//! What the words of a slot's head say: whose the slot is, and what it does.
+//! The words of a slot's head: owner and state of the slot.
 
 use crate::layout::{GENERATION, HEAD_WORDS, OWNER, START, STATE};
 
-/// What kind of text a command is.
+/// Kind of a command's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// SQL: recorded without its literals.
@@ -22,7 +22,7 @@ impl Kind {
         }
     }
 
-    /// Of an unknown byte: [`Kind::Secret`], which goes nowhere.
+    /// Kind of a byte; an unknown byte is [`Kind::Secret`], whose text goes nowhere.
     pub(crate) const fn of(byte: u8) -> Kind {
         match byte {
             1 => Kind::Sql,
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// What a slot is doing.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Nothing was said yet, or something that this version does not know.
@@ -45,7 +45,7 @@ pub enum State {
     IdleInTransaction,
     /// Waits, in a failed transaction.
     IdleInAbortedTransaction,
-    /// Its process gave the slot back.
+    /// The process gave the slot back.
     Gone,
 }
 

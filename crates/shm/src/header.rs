@@ -23,7 +23,7 @@ pub enum FormatError {
     Version {
         /// The number that says what can be read.
         major: u16,
-        /// The number of what was appended.
+        /// Minor version, which grows with appended fields.
         minor: u16,
     },
     /// The file is shorter or longer than it says.
@@ -51,12 +51,12 @@ pub(crate) struct Section {
     pub(crate) stride: u64,
 }
 
-/// What a publisher says of itself.
+/// A publisher's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Appended fields; those of version 1.0 are known here.
     pub minor: u16,
-    /// Its first process, in its own namespace.
+    /// The publisher's first process, in its own namespace.
     pub pid: u32,
     /// Start of that process in clock ticks from boot; 0: unknown.
     pub start: u64,

@@ -74,7 +74,7 @@ impl Buckets {
         Some(self.lower(bucket + 1))
     }
 
-    /// Its three numbers, as in a file.
+    /// The three numbers of a histogram, as in a file.
     pub const fn parameters(self) -> [u8; 3] {
         [self.bits, self.low, self.low + self.powers]
     }

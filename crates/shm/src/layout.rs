@@ -52,7 +52,7 @@ pub(crate) const START: usize = 5;
 pub(crate) const IDENTITY_AT: usize = 6;
 pub(crate) const LIFE: usize = 7;
 
-/// What a new file has to have room for.
+/// Sizes that a new file has to have room for.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) slots: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Layout {
     pub(crate) identities: usize,
     pub(crate) metrics: usize,
     pub(crate) cell_stride: usize,
-    /// Of both buffers of a slot.
+    /// Bytes of both buffers of a slot.
     pub(crate) text_stride: usize,
     pub(crate) identity_stride: usize,
     pub(crate) metrics_room: usize,

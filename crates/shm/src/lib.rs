@@ -1,4 +1,4 @@
-//! The channel by which programs say what they do: a file in memory for each, whose layout is `docs/formats/shm.md`.
+//! The channel by which programs publish their state and counts: a file in memory for each program. `docs/formats/shm.md` has its layout.
 //!
 //! [`Publisher`] and [`Slot`] write it, as `include/kymo.h` does for programs in C: a few stores and no system call an update.
 //! [`Reader`] reads any of them, and takes each byte for a lie until it is checked. What numbers mean, and where totals of ended

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Who may store into a mapping.
+/// Access to a mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rights {
     Read,
@@ -60,10 +60,10 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 
-    /// The same for who keeps the mapping alive itself, beside what it gets here.
+    /// A view for a caller that keeps the mapping alive beside it.
     ///
     /// # Safety
-    /// What is returned must not be used after the mapping was dropped.
+    /// The caller must not use the view after the mapping was dropped.
     pub(crate) unsafe fn words_unbound(&self) -> &'static [AtomicU64] {
         // SAFETY: as in `words`; the caller sees to the time.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }

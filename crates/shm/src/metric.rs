@@ -16,7 +16,7 @@ pub enum GaugeType {
     Double,
 }
 
-/// What a metric's cells are.
+/// Kind of a metric's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// One cell that only grows.
@@ -65,10 +65,10 @@ impl MetricKind {
 /// Keys and values.
 pub type Labels = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a metric is called and what it is of. Texts are bytes: who made them may have lied.
+/// Name and labels of a metric. Texts are bytes, because a publisher may write anything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// Of a series, without the publisher's name: `commands_total`.
+    /// Name of the series, without the publisher's name: `commands_total`.
     pub name: Vec<u8>,
     /// `seconds`, `bytes`, or nothing.
     pub unit: Vec<u8>,
@@ -76,7 +76,7 @@ pub struct Description {
     pub help: Vec<u8>,
     /// Keys and values.
     pub labels: Labels,
-    /// What a cell is multiplied with to be in the unit.
+    /// Factor from a cell to the unit.
     pub scale: f64,
 }
 
@@ -110,9 +110,9 @@ impl Description {
 /// A metric of a publisher: its cells are those of each slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What it is called.
+    /// Name and labels.
     pub description: Description,
-    /// What its cells are.
+    /// Kind of the cells.
     pub kind: MetricKind,
     /// The first one of them.
     pub first_cell: usize,

@@ -1,4 +1,4 @@
-//! Reads what a program publishes: what it is, its metrics' totals over all slots, and what each slot is doing.
+//! Reads a program's file: its description, the totals of its metrics over all slots, and the state of each slot.
 //!
 //! Other users' files are read by `pread`: their owner may make them shorter, which would be a SIGBUS in a mapping. Own ones are
 //! mapped. Either way a scan of the counters is one small read.
@@ -44,29 +44,29 @@ pub enum OpenError {
     /// The system refused.
     #[error("cannot {verb} it: {cause}")]
     System {
-        /// What was tried.
+        /// Attempted action.
         verb: &'static str,
-        /// What the system said.
+        /// Error of the system.
         cause: Errno,
     },
-    /// It is a folder, a pipe, a device.
+    /// The file is a folder, a pipe, a device.
     #[error("it is no regular file")]
     Irregular,
-    /// It has names in other folders, or none.
+    /// The file has names in other folders, or none.
     #[error("it has {0} names instead of one")]
     Names(u64),
-    /// It is too short or too long.
+    /// The file is too short or too long.
     #[error("it has {0} bytes")]
     Size(u64),
-    /// It is no publisher's, or of another version.
+    /// The file is no publisher's, or of another version.
     #[error("{0}")]
     Format(#[from] FormatError),
-    /// Its name is that of another epoch.
+    /// The file's name is that of another epoch.
     #[error("its name is not that of its epoch")]
     Name,
 }
 
-/// Whether processes of a publisher live.
+/// Tells whether processes of a publisher live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// At least one has the file open.
@@ -143,7 +143,7 @@ impl Reader {
         })
     }
 
-    /// What the publisher says of itself.
+    /// The publisher's description of itself.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -153,12 +153,12 @@ impl Reader {
         self.owner
     }
 
-    /// Whether it is mapped.
+    /// True if the file is mapped.
     pub fn is_mapped(&self) -> bool {
         matches!(self.bytes, Bytes::Mapped(..))
     }
 
-    /// Whether a process of the publisher lives: as long as one does, the file is locked.
+    /// Tells whether a process of the publisher lives: as long as one does, the file is locked.
     pub fn liveness(&self) -> Result<Liveness, Errno> {
         match flock(self.bytes.file(), FlockOperation::NonBlockingLockShared) {
             Ok(()) => flock(self.bytes.file(), FlockOperation::Unlock).map(|()| Liveness::Ended),
@@ -185,12 +185,12 @@ impl Reader {
         &self.table.metrics
     }
 
-    /// Whether a description made no sense: then it and those behind it are not there.
+    /// True: a description made no sense, so it and the descriptions behind it are left out.
     pub fn has_bad_metrics(&self) -> bool {
         self.table.bad
     }
 
-    /// Whether the publisher said at the last scan that it will change nothing any more.
+    /// True: the publisher said at the last scan that it will change nothing any more.
     pub fn is_closed(&self) -> bool {
         self.table.closed
     }
@@ -233,13 +233,13 @@ impl Reader {
         activities.sample(bytes, header, *most, lives, scratch)
     }
 
-    /// What the slots did at the last sample, by their numbers.
+    /// States of the slots at the last sample, by their numbers.
     pub fn activities(&self) -> &[Activity] {
         &self.activities.slots
     }
 }
 
-/// What cells, added up over all slots, say of a metric.
+/// Value of a metric, added up over all slots.
 pub(crate) fn value<'a>(totals: &'a [u64], metric: &Metric) -> Value<'a> {
     let cells = &totals[metric.first_cell..][..metric.kind.cells()];
     match metric.kind {

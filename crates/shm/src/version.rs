@@ -160,7 +160,7 @@ pub(crate) trait Memory {
     type Error;
     /// Copies words, each whole, in any order. `at` is in bytes, a multiple of 8.
     fn read(&self, at: u64, words: &mut [u64]) -> Result<(), Self::Error>;
-    /// What was read before is read before what is read after.
+    /// Keeps loads before it in front of loads after it.
     fn acquire(&self);
 }
 
@@ -247,7 +247,7 @@ mod tests {
     impl Memory for Words<LoomWord> {
         type Error = Infallible;
         fn read(&self, at: u64, words: &mut [u64]) -> Result<(), Infallible> {
-            // Of a head, the generation and the state.
+            // Generation and state of a head.
             let count = words.len().min(2);
             for (number, word) in words[..count].iter_mut().enumerate() {
                 *word = Word::get(&self.0[at as usize / 8 + number]);
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// What a reader saw: a generation, the buffer's words, the state word.
+    /// A reader's view: a generation, the buffer's words, the state word.
     fn read(words: &Words<LoomWord>) -> Option<(u64, [u64; 2], u64)> {
         let head = read_head(words, 0).expect("no error");
         let (mut copied, mut of) = ([0; 2], 0);

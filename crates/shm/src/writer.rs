@@ -41,7 +41,7 @@ pub enum CreateError {
     /// A name, a number or a metric is beyond its limit.
     #[error("cannot publish {what}: {cause}")]
     Schema {
-        /// Of which kind, and which.
+        /// Kind and number of the metric.
         what: String,
         /// The limit.
         cause: &'static str,
@@ -51,17 +51,17 @@ pub enum CreateError {
     Folder {
         /// Where files were to be.
         folder: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the description.
         cause: &'static str,
     },
     /// The system refused.
     #[error("cannot {verb} {}: {}", path.display(), cause_of(*cause))]
     System {
-        /// What was tried.
+        /// Attempted action.
         verb: &'static str,
         /// A folder or a file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         cause: Errno,
     },
 }
@@ -94,7 +94,7 @@ pub struct Histogram {
     buckets: Buckets,
 }
 
-/// What a program is going to publish.
+/// Description of a program and its metrics.
 #[derive(Clone, Debug)]
 pub struct Schema {
     name: String,
@@ -111,7 +111,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Of a program with this name; `slots` processes or threads publish at the same time, at most.
+    /// Describes a program with this name, of which `slots` processes or threads publish at the same time, at most.
     pub fn new(name: &str, slots: usize) -> Schema {
         Schema {
             name: name.to_string(),
@@ -250,7 +250,7 @@ impl Schema {
     }
 }
 
-/// What all slots of a process share.
+/// State that all slots of a process share.
 struct Shared {
     mapping: Mapping,
     layout: Layout,
@@ -282,7 +282,7 @@ impl Shared {
         forks::between(|| self.begin_life())
     }
 
-    /// The same for who holds up forks.
+    /// The same for a caller that holds up forks.
     fn begin_life(&self) -> u32 {
         let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
         let forks = forks::count();

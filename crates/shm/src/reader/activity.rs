@@ -1,4 +1,4 @@
-//! What the slots of a publisher are doing. Heads are read for all of them; a text is copied where its generation has changed.
+//! Reads the states of a publisher's slots: the heads of all, and texts whose generation has changed.
 
 use crate::head::{Head, Kind, Owner, State, halves};
 use crate::header::Header;
@@ -20,11 +20,11 @@ const FIRST_BYTES: usize = 480;
 /// A command that a slot began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What kind of text it is.
+    /// Kind of the text.
     pub kind: Kind,
     /// When it began, by the publisher's clock.
     pub stamp: u64,
-    /// What is there of the text: any bytes, maybe cut within a character.
+    /// The available text: any bytes, maybe cut within a character.
     pub text: Vec<u8>,
     /// Bytes that the text had; `u32::MAX`: as many or more.
     pub whole_bytes: u32,
@@ -35,7 +35,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Whether only the beginning is there.
+    /// True: the text is only the beginning of the command.
     pub fn is_truncated(&self) -> bool {
         usize::try_from(self.whole_bytes).is_ok_and(|bytes| bytes > self.text.len())
     }
@@ -46,11 +46,11 @@ impl Command {
 pub struct Label {
     /// Any bytes, 63 at most.
     pub text: Vec<u8>,
-    /// Whether only its beginning is there.
+    /// True: the text is only the beginning of the command.
     pub is_truncated: bool,
 }
 
-/// Who works in a slot.
+/// Owner of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The process.
@@ -73,21 +73,21 @@ pub struct Activity {
     pub has_ended: bool,
     /// Commands that ever began in this slot, under any owner.
     pub commands: u64,
-    /// What it does.
+    /// State of the slot.
     pub state: State,
     /// The command that its owner began last.
     pub command: Option<Command>,
-    /// Who its owner says that it is.
+    /// Identity that the owner gives.
     pub identity: Option<Identity>,
-    /// Whether anything differs from the sample before.
+    /// True: something differs from the sample before.
     pub is_changed: bool,
-    /// Whether the slot changed too quickly to be read: what is here is of the sample before.
+    /// True: the slot changed too quickly to be read, and the values are of the sample before.
     pub is_busy: bool,
     /// The generation of identities that was copied, and for which owner.
     identified: (u64, Option<Owner>),
 }
 
-/// What a sample found.
+/// Counts of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
     /// Slots that differ from the sample before.

@@ -11,7 +11,7 @@ use crate::version::{Memory, Word};
 /// Why a file that was open cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It became shorter.
+    /// The file became shorter.
     #[error("it is shorter than it was")]
     Short,
     /// The system refused.
@@ -24,7 +24,7 @@ pub(crate) enum Bytes {
     File(OwnedFd),
     /// A mapping, and the file for its lock.
     Mapped(Mapping, OwnedFd),
-    /// What a fuzzer made up.
+    /// Bytes of a fuzzer.
     #[cfg(any(test, feature = "testing"))]
     Made(Vec<u8>),
 }

@@ -16,20 +16,20 @@ const STEPS: usize = 1 << 20;
 /// Questions of a look, at least.
 const LEAST: usize = 64;
 
-/// Whether a slot is somebody's.
+/// Ownership of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tenure {
     /// Nobody has it.
     Free,
-    /// Its owner lives, as far as can be known.
+    /// The owner lives, as far as can be known.
     Lives,
-    /// Its owner has ended without giving it back.
+    /// The owner has ended without giving the slot back.
     Ended,
-    /// Its owner is just taking it: what is there is of the one before.
+    /// The owner is just taking the slot: its values are of the owner before.
     Begins,
 }
 
-/// What is known of the processes of a publisher.
+/// Known processes of a publisher.
 #[derive(Default)]
 pub(crate) struct Lives {
     /// Bytes of processes that have ended: no process locks them again.
@@ -51,7 +51,7 @@ impl Lives {
         self.left = (STEPS / self.count.max(1)).max(LEAST);
     }
 
-    /// Whose a slot is.
+    /// Ownership of a slot.
     pub(crate) fn of(&mut self, slot: usize, head: &Head, header: &Header, file: &Bytes) -> Tenure {
         let ([pid, taken], [byte, of]) = (halves(head.0[OWNER]), halves(head.0[LIFE]));
         match () {

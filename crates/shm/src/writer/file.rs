@@ -26,7 +26,7 @@ use crate::mapping::{Mapping, Rights};
 use crate::reader::{epoch_of, file_name};
 use crate::version::Word;
 
-/// What `statfs` says of tmpfs.
+/// Type of tmpfs, by `statfs`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 const MODE: Mode = Mode::from_raw_mode(0o640);
 
@@ -80,7 +80,7 @@ pub(super) fn create(
 /// The file of a publisher, for who asks for locks.
 pub(super) struct OpenFile {
     opened: Option<OwnedFd>,
-    /// Its device and its number there.
+    /// Device and inode number of the file.
     inode: (u64, u64),
 }
 
@@ -116,7 +116,7 @@ impl OpenFile {
 impl Drop for OpenFile {
     fn drop(&mut self) {
         if !self.is_still_open() {
-            // Its number is another file's.
+            // The inode number is another file's.
             std::mem::forget(self.opened.take());
         }
     }
@@ -127,7 +127,7 @@ fn inode(file: impl AsFd) -> Result<(u64, u64), Errno> {
 }
 
 fn remove(folder: &OwnedFd, name: &OsStr) {
-    // What is left is not locked any more, and is removed by who collects.
+    // A file that stays is not locked any more, and the collector removes it.
     let _left = unlinkat(folder, name, AtFlags::empty());
 }
 
@@ -170,7 +170,7 @@ fn ended(folder: &OwnedFd, name: &CStr) -> Option<u64> {
     (length == created.len()).then_some(u64::from_le_bytes(created))
 }
 
-/// Allocates all of a new file and writes what does not change.
+/// Allocates all of a new file and writes its constant parts.
 fn fill(
     file: &OwnedFd,
     schema: &Schema,

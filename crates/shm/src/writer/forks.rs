@@ -13,7 +13,7 @@ use super::Shared;
 /// Forks between the first process and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Who forks, or changes what a child has to change, has this: a child never finds it halfway.
+/// A thread that forks, or that changes state which a child has to change, holds this lock: a child never finds such state halfway.
 static HELD: AtomicBool = AtomicBool::new(false);
 
 /// Files that this process publishes in. Locked only by who holds the above.
@@ -70,7 +70,7 @@ pub(super) fn watch() -> Result<(), Errno> {
     }
 }
 
-/// What differs between a process and its children.
+/// State that differs between a process and its children.
 #[inline(always)]
 pub(super) fn count() -> u64 {
     FORKS.load(Ordering::Relaxed)

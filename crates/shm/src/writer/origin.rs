@@ -1,4 +1,4 @@
-//! Who publishes: a process, in a boot, with an epoch of its own.
+//! Identity of a publisher: a process, in a boot, with an epoch of its own.
 
 use std::ffi::{CStr, CString};
 use std::time::SystemTime;
@@ -7,12 +7,12 @@ use rustix::fs::{CWD, Mode, OFlags, openat, stat};
 use rustix::io::{Errno, read};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Who made a file.
+/// Maker of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The process.
     pub pid: u32,
-    /// Its start, in clock ticks from boot; 0: unknown.
+    /// Start of the process, in clock ticks from boot; 0: unknown.
     pub start: u64,
     /// The boot.
     pub boot: [u8; 16],

@@ -66,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// Whether something is published.
+    /// True if the slot publishes.
     pub fn is_enabled(&self) -> bool {
         self.forks == forks::count()
     }
@@ -101,7 +101,7 @@ impl Slot {
         draft.publish();
     }
 
-    /// What every command has, but for its text: where that goes.
+    /// Begins a command without its text; returns the place of the text.
     #[inline(always)]
     fn fill(
         &self,
@@ -177,7 +177,7 @@ impl Slot {
         self.identify_as(own_pid(), leader, stamp, labels);
     }
 
-    /// The same for another process than this one.
+    /// Names the owner on behalf of another process.
     pub fn identify_as(&mut self, pid: u32, leader: Option<u32>, stamp: u64, labels: &[&[u8]]) {
         if !self.is_enabled() {
             return;
@@ -217,7 +217,7 @@ impl Slot {
         swapped.ok()?;
         let (places, generation) = (places(shared, index), head[GENERATION].get());
         for cell in shared.gauge_cells() {
-            // A gauge is of who has the slot: what the last owner left of it goes.
+            // A gauge belongs to the owner of the slot: the last owner's value goes.
             places.cells[cell].put(0);
         }
         head[START].put(own_start());

@@ -78,7 +78,7 @@ fn a_dead_processs_slot_is_taken_when_none_is_free() {
     assert_eq!(published.owners(), [[0, 6], init, [0, 2], [0, 1]]);
 }
 
-/// Who has a slot, and what the file says of that process's life.
+/// Owner of a slot, and the state of that process by the file.
 struct Held {
     what: &'static str,
     pid: u32,
@@ -86,7 +86,7 @@ struct Held {
     /// The byte, and of which owner the word is: the slot is taken for the 5th time.
     life: (u32, u32),
     ended: bool,
-    /// The same when the master says that it waited for the process.
+    /// Owner and state after the master has said that it waited for the process.
     said: bool,
 }
 
