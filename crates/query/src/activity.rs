@@ -1,4 +1,4 @@
-//! What programs that publish did at a moment, as the recording has it.
+//! State of programs that publish, at a moment of the recording.
 
 use kymo_base::track::Track;
 use kymo_kernel::source::kind;

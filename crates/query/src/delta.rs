@@ -53,13 +53,13 @@ pub fn added(rule: Rule, last: u64, now: u64, is_reset: bool) -> Option<f64> {
     }
 }
 
-/// What was added to a counter that has gone round, where that is the shorter way.
+/// Growth of a counter that has gone round, where that is the shorter way.
 fn round(last: u64, now: u64) -> Option<u64> {
     let added = ROUND.checked_sub(last)? + now;
     (added < ROUND / 2).then_some(added)
 }
 
-/// Whether two values of a counter tell of a reset.
+/// True if two values of a counter tell of a reset.
 fn tells_reset(rule: Rule, last: u64, now: u64) -> bool {
     let steady = matches!(rule, Rule::Counter64 | Rule::Counter32);
     steady && last != MISSING && now < last && round(last, now).is_none()
@@ -78,7 +78,7 @@ pub struct Delta {
     remarks: Remarks,
 }
 
-/// Whose remarks were made: each is made once.
+/// Subjects of remarks that were made: each is made once.
 #[derive(Default)]
 struct Remarks(HashSet<Vec<u8>>);
 
@@ -98,7 +98,7 @@ struct Boot {
 }
 
 impl Boot {
-    /// Whether the facts are of another boot than the last ones.
+    /// True: the facts are of another boot than the last ones.
     fn changes(&mut self, context: &Context) -> bool {
         if self.context_stamp == context.stamp() {
             return false;
@@ -116,7 +116,7 @@ impl Boot {
 pub struct Rates {
     /// Seconds since the reading before; 0 at a baseline.
     pub elapsed: f64,
-    /// Whether there was no reading before: nothing can be shown.
+    /// True: there was no reading before, so nothing can be shown.
     pub baseline: bool,
     /// The whole machine.
     pub globals: Numbers,
@@ -126,12 +126,12 @@ pub struct Rates {
     pub rows: Vec<RateRow>,
     /// The row, in the reading, of the greatest of all peaks of `Subsystem::sum`.
     pub peak: Option<usize>,
-    /// What is to be said of this interval, each once.
+    /// Remarks on this interval, each once.
     pub remarks: Vec<String>,
     len: usize,
 }
 
-/// Values and what was added to them, by field.
+/// Values and their differences, by field.
 #[derive(Default, Debug, Clone)]
 pub struct Numbers {
     /// At the end of the interval; NaN: missing.
@@ -143,13 +143,13 @@ pub struct Numbers {
 /// One instance over one interval.
 #[derive(Default, Debug, Clone)]
 pub struct RateRow {
-    /// Its row in the reading.
+    /// Index of the row in the reading.
     pub row: usize,
-    /// Whether it has no past.
+    /// True: the row has no past.
     pub baseline: bool,
-    /// Whether what it counted is not known: a counter of it was reset, or it counted more than can be.
+    /// True: the row's differences are unknown, because a counter was reset or counted more than the ceiling.
     pub is_unknown: bool,
-    /// Its numbers.
+    /// Numbers of the row.
     pub numbers: Numbers,
 }
 
@@ -249,7 +249,7 @@ impl Delta {
         &self.rates
     }
 
-    /// What the last reading added.
+    /// Differences of the last reading.
     pub fn rates(&self) -> &Rates {
         &self.rates
     }
@@ -730,7 +730,7 @@ mod tests {
                 &[NAN, NAN, NAN, 10.0],
             ),
             (&[[1000, 500], [0, 0], [30, 5], [45, 9]], &[NAN, 30.0, 15.0]),
-            // Of one counter alone the row could have returned.
+            // With one counter alone the row could have returned.
             (&[[1000, 2], [0, 0], [30, 3], [45, 9]], &[NAN, 30.0, 15.0]),
             (&[[1000, 500], [3, 0], [9000, 5]], &[NAN, 8997.0]),
             // Nearly where it was: no rate.
@@ -757,7 +757,7 @@ mod tests {
                 &[[1000, 500], [0, 0], [1020, 510], [0, 0], [1040, 520]],
                 &[NAN, 10.0, NAN, 10.0],
             ),
-            // What the other counted in the reset's interval is not known either.
+            // The difference of the other counter in the reset's interval is unknown as well.
             (&[[1000, 500], [1010, 0], [1020, 3]], &[NAN, 10.0]),
         ];
         for (readings, expect) in cases {

@@ -13,13 +13,13 @@ const COVERED_MAX: usize = 4096;
 /// The means of one length of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its end, in nanoseconds since 1970.
+    /// End, in nanoseconds since 1970.
     pub thru_ns: i64,
     /// By the number of the line; NaN, or none: not known for half of the time.
     pub means: Vec<f64>,
 }
 
-/// What is known of lengths of time that have not ended.
+/// Values of lengths of time that have not ended.
 pub struct Downsampler {
     step_ns: i64,
     sheet: Sheet,
@@ -29,7 +29,7 @@ pub struct Downsampler {
 }
 
 impl Downsampler {
-    /// Of these fields, at most `lines_max` lines, over lengths of `step_ns`.
+    /// Downsamples these fields over lengths of `step_ns`, into at most `lines_max` lines.
     pub fn new(picks: &[Pick], step_ns: i64, lines_max: usize) -> Downsampler {
         Downsampler {
             step_ns,
@@ -64,7 +64,7 @@ impl Downsampler {
         Ok(rows)
     }
 
-    /// What ended up to this moment.
+    /// Rows of lengths that ended up to this moment.
     fn close(&mut self, now_ns: i64, rows: &mut Vec<Row>) {
         let step_ns = self.step_ns;
         while let Some(first) = self.open.first_entry()

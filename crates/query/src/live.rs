@@ -91,16 +91,16 @@ impl Source for Live {
 #[derive(Default)]
 pub(crate) struct Decoder {
     pub(crate) tracks: Tracks,
-    /// Whether a key has been seen since the last gap.
+    /// True: there has been a key since the last gap.
     synced: bool,
     /// Kinds that are not believed until the next key.
     broken: Vec<u8>,
-    /// What is to be given before anything else.
+    /// Steps to give first.
     pending: Option<Step>,
 }
 
 impl Decoder {
-    /// What a record says; `None` for one that cannot be understood yet.
+    /// Step of a record; `None`: the record cannot be understood yet.
     pub(crate) fn step(&mut self, head: Head, record: &Record<'_>) -> Option<Step> {
         match head.record_type {
             RecordType::Sample => self.sample(
@@ -153,7 +153,7 @@ impl Decoder {
         )))
     }
 
-    /// What is to be given before the next record.
+    /// Steps to give before the next record.
     pub(crate) fn pending(&mut self) -> Option<Step> {
         self.pending.take()
     }

@@ -13,22 +13,22 @@ pub struct Mark {
     pub from_ns: i64,
     /// End; the same as the begin for a moment.
     pub until_ns: i64,
-    /// What kind of thing.
+    /// Kind of the mark.
     pub kind: Kind,
     /// A line on it.
     pub text: String,
-    /// Whose it is.
+    /// Subject of the mark.
     pub origin: Origin,
 }
 
-/// Whose a mark is.
+/// Subject of a mark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// This machine's.
     Machine,
-    /// Of a host that sends.
+    /// A host that sends.
     Host(String),
-    /// Of a device that is polled.
+    /// A polled device.
     Device(String),
 }
 
@@ -55,7 +55,7 @@ pub enum Kind {
     Failure,
     /// Something may become wrong.
     Warning,
-    /// It is as it should be again.
+    /// The host or device is well again.
     Okay,
 }
 
@@ -75,7 +75,7 @@ impl Kind {
         Kind::Okay,
     ];
 
-    /// Its name in answers.
+    /// Name in answers.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Gap => "gap",

@@ -19,13 +19,13 @@ struct Stream {
     state: State,
     /// When its last sample or event was, in nanoseconds since 1970.
     at_ns: i64,
-    /// Whether a step of it was given.
+    /// True: a step of this stream was given.
     begun: bool,
 }
 
 /// How far a stream is.
 enum State {
-    /// Its next step has to be looked for.
+    /// The next step of the stream has to be read.
     Open,
     /// This step comes next.
     Waits(Step),

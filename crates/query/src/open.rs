@@ -32,7 +32,7 @@ pub struct Recordings {
     spooled: Option<Arc<Spooled>>,
 }
 
-/// Who made a recording.
+/// Maker of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MadeBy {
     /// kymo.
@@ -41,7 +41,7 @@ pub enum MadeBy {
     Collectl,
 }
 
-/// What a path turned out to be.
+/// Content of a path.
 #[derive(Clone, PartialEq, Debug)]
 enum Found {
     Recording(PathBuf),
@@ -159,7 +159,7 @@ impl Recordings {
         }
     }
 
-    /// What each recording is of; collectl's files are one.
+    /// Machine of each recording; collectl's files together are one.
     fn sources(&self, range: TimeRange, kinds: Kinds) -> Result<Vec<Box<dyn Source>>, String> {
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         let mut files = Vec::new();
@@ -196,7 +196,7 @@ fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// What can be played of all that matches a pattern, in the order of names.
+/// Everything that matches a pattern and can be played, in the order of names.
 fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
     let cannot = |cause: &str| format!("cannot play {}: {cause}", pattern.escape_debug());
     let matches = glob::glob(pattern).map_err(|error| cannot(error.msg))?;
@@ -216,7 +216,7 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// What is at one path.
+/// Opens one path.
 fn look(path: &Path) -> Result<Vec<Found>, String> {
     let cannot = |error| format!("cannot open {}: {error}", path.display());
     if path.metadata().map_err(cannot)?.is_file() {
@@ -245,7 +245,7 @@ fn raw_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(raw)
 }
 
-/// Whether there is a recording of our own; what is wrong with it is said.
+/// True if there is a recording of kymo; its faults become notices.
 fn is_recording(path: &Path) -> Result<bool, String> {
     match Recording::open(Arc::new(RealDisk), path) {
         Ok(_) => Ok(true),

@@ -37,7 +37,7 @@ impl Recorded {
         })
     }
 
-    /// What reading each kind cost in the last sample, as codes of `kymo_base::cost`.
+    /// Cost of reading each kind in the last sample, as codes of `kymo_base::cost`.
     pub fn costs(&self) -> &[(u8, u8)] {
         &self.costs
     }

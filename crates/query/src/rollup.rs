@@ -132,7 +132,7 @@ pub fn merge(bytes: &[u8], picks: &[Pick], series: &mut Series) -> bool {
         && merge_checked(body, picks, series).is_some()
 }
 
-/// Whether these are the bytes of a roll-up as it was written, by this kymo or another one.
+/// True if these are the bytes of a roll-up, by this kymo or another one.
 pub fn is_whole(bytes: &[u8]) -> bool {
     let checked = bytes
         .split_last_chunk()
@@ -174,7 +174,7 @@ fn merge_checked(body: &[u8], picks: &[Pick], series: &mut Series) -> Option<()>
     Some(())
 }
 
-/// What zstd sets up is kept: for each of a hundred roll-ups again it was a quarter of a day's graph.
+/// Keeps zstd's context: making it for each of a hundred roll-ups took a quarter of the time of a day's graph.
 fn unpack(packed: &[u8], length: usize) -> Option<Vec<u8>> {
     thread_local! {
         static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
@@ -259,7 +259,7 @@ impl Column<'_> {
     }
 }
 
-/// Whether the line of this id is what a pick asks for; nothing is allocated, since most are not.
+/// True if a pick asks for the line of this id; allocates nothing, since most lines are not asked for.
 fn is_of(line: &str, pick: &Pick) -> bool {
     let field = line
         .strip_prefix(pick.subsystem.name)

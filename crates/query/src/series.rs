@@ -66,7 +66,7 @@ impl Grid {
         self.from_ns + self.step_ns * n as i64
     }
 
-    /// What has to be read: rates at the begin need the sample before.
+    /// Range to read: rates at the beginning need the sample before.
     pub fn range(&self) -> TimeRange {
         TimeRange {
             from_ns: self.from_ns,
@@ -107,7 +107,7 @@ fn ceil(a: i64, b: i64) -> i64 {
     a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0)
 }
 
-/// What is known of one line in one point.
+/// Values of one line in one point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
     /// Least value.
@@ -139,7 +139,7 @@ impl Point {
         });
     }
 
-    /// What another point of the same line knows.
+    /// Adds the values of another point of the same line.
     pub fn merge(&mut self, other: &Point) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -166,7 +166,7 @@ pub struct Series {
     pub lines: Vec<Line>,
     /// Points, a row a line.
     pub points: Vec<Vec<Point>>,
-    /// What happened.
+    /// Kind of the event.
     pub marks: Vec<Mark>,
     /// Samples that were taken in.
     pub samples: u64,

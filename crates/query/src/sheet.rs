@@ -19,7 +19,7 @@ use crate::source::{Moment, Source};
 /// A field that was asked for.
 #[derive(Clone)]
 pub struct Pick {
-    /// Whose.
+    /// Subsystem.
     pub subsystem: &'static Subsystem,
     /// Which.
     pub column: &'static Column,
@@ -27,7 +27,7 @@ pub struct Pick {
     pub of: Of,
 }
 
-/// What a field is of.
+/// Scope of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Of {
     /// The whole machine.
@@ -94,7 +94,7 @@ impl Pick {
         picks
     }
 
-    /// Whether it is one of [`Pick::all`], of which roll-ups are made.
+    /// True: the pick is one of [`Pick::all`], of which roll-ups are made.
     pub fn is_rolled_up(&self) -> bool {
         !self.subsystem.is_of_processes()
     }
@@ -111,11 +111,11 @@ impl Pick {
 /// One field of the machine or of one instance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// Its id.
+    /// Id of the line.
     pub id: String,
-    /// Its unit.
+    /// Unit of the line.
     pub unit: Unit,
-    /// What it means.
+    /// Meaning of the line.
     pub help: &'static str,
     /// Which of the picks it belongs to.
     pub pick: usize,
@@ -146,7 +146,7 @@ struct Lines {
     refused: bool,
 }
 
-/// What is wanted of one subsystem.
+/// Picks of one subsystem.
 struct Part {
     subsystem: &'static Subsystem,
     interpreter: Interpreter,
@@ -154,7 +154,7 @@ struct Part {
     reading: Reading,
     machine: Vec<Wanted>,
     instances: Vec<(usize, Pick)>,
-    /// What is wanted of each row of the last reading, in its order.
+    /// Picks for each row of the last reading, in its order.
     rows: Vec<RowLines>,
 }
 
@@ -223,7 +223,7 @@ impl Sheet {
         &self.lines.lines
     }
 
-    /// Whether there were more lines than the sheet may have.
+    /// True: there were more lines than the sheet may have.
     pub fn is_full(&self) -> bool {
         self.lines.refused
     }
@@ -291,7 +291,7 @@ impl Sheet {
     }
 }
 
-/// Brings what is wanted into the order of the rows.
+/// Brings the picks into the order of the rows.
 fn arrange(
     known: &mut Vec<RowLines>,
     picks: &[(usize, Pick)],

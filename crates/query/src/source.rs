@@ -23,7 +23,7 @@ pub struct Moment {
     pub warmup: bool,
 }
 
-/// What a source gives next.
+/// The next step of a source.
 #[derive(Debug)]
 pub enum Step {
     /// A sample; `tracks` and `context` are as of it.

@@ -137,7 +137,7 @@ impl Keeper {
         self.ask(&Question::Write(series), |stream| read_done(stream, count))
     }
 
-    /// Who sends.
+    /// Asks for senders.
     pub fn accounts(&self) -> Result<Accounts, String> {
         self.ask(&Question::Accounts, |stream| match read_answer(stream)? {
             Answer::Accounts(accounts) => Ok(Ok(accounts)),
@@ -146,7 +146,7 @@ impl Keeper {
         })?
     }
 
-    /// Who publishes, and what it does now; texts of commands only if they are asked for.
+    /// Asks for publishers and their state; texts of commands only with `texts`.
     pub fn programs(&self, texts: bool) -> Result<Programs, String> {
         self.ask(&Question::Programs { texts }, |stream| {
             match read_answer(stream)? {
@@ -162,7 +162,7 @@ impl Keeper {
         self.ask_watched(&Question::Activity(activity))
     }
 
-    /// Whether somebody looks at what programs do.
+    /// True if somebody looks at programs.
     pub fn is_watched(&self) -> Result<bool, String> {
         self.ask_watched(&Question::Watched)
     }
@@ -175,7 +175,7 @@ impl Keeper {
         })?
     }
 
-    /// What senders wanted to be heard, by its time.
+    /// Asks for notifications of senders, by their time.
     pub fn events(&self, range: &EventRange) -> Result<Vec<Event>, String> {
         let question = Question::Events(range.clone());
         self.ask(&question, |stream| match read_answer(stream)? {
@@ -211,7 +211,7 @@ impl Keeper {
         Ok(outcomes)
     }
 
-    /// The same as marks; no hosts: of all.
+    /// Asks for notifications as marks; no hosts: of all hosts.
     pub fn marks(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Result<Vec<Mark>, String> {
         let (from, thru) = range;
         let events = self.events(&EventRange {
@@ -223,7 +223,7 @@ impl Keeper {
         Ok(events.iter().map(mark).collect())
     }
 
-    /// What happened to a device that is polled.
+    /// Asks for events of a polled device.
     pub fn device_marks(&self, device: &str, range: (i64, i64)) -> Result<Vec<Mark>, String> {
         let mut marks = self.marks(range, vec![device.as_bytes().to_vec()])?;
         marks.retain(|mark| matches!(mark.origin, Origin::Device(_)));
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!((fine[0].min, fine[0].max), (0.0, 9.0));
         assert!(fine[2].mean().is_nan() && fine[3].mean().is_nan());
         assert_eq!(fine[5].mean(), 5.0);
-        // Coarser ones: the mean over time of what is known.
+        // Coarser rows: the mean over time of the known values.
         assert_eq!(means(1, &grid(1000, 20, 1)), [2.5]);
         assert_eq!(means(0, &grid(1000, 30, 1)), [3.0]);
         assert!(means(0, &grid(2000, 10, 1))[0].is_nan());

@@ -13,7 +13,7 @@ use super::{Numbers, Span, added, tells_reset};
 /// Readings in which a counter that fell may rest where it fell to, until that is believed (a guess).
 const REST_MAX: u32 = 5;
 
-/// What is known of the past of a row, or of the globals.
+/// Past of a row, or of the globals.
 #[derive(Default)]
 pub(super) struct Past {
     pub(super) name: Vec<u8>,
@@ -25,16 +25,16 @@ pub(super) struct Past {
     pub(super) turn: u64,
     /// Counters that fell: most rows have none.
     fallen: Vec<Fallen>,
-    /// Whether the last reading was a reset.
+    /// True: the last reading was a reset.
     pub(super) is_reset: bool,
-    /// Whether the last reading was beyond what can be.
+    /// True: the last reading was beyond the ceiling.
     pub(super) is_beyond: bool,
 }
 
 /// A counter that fell.
 struct Fallen {
     field: usize,
-    /// What it was before, and when that was read.
+    /// Value before the fall, and the time of its reading.
     before: u64,
     before_ns: u64,
     /// Readings since.
@@ -44,13 +44,13 @@ struct Fallen {
 /// How a counter that fell goes on. Of several the greatest is that of the row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Then {
-    /// It stands where it fell to.
+    /// The counter stands where it fell to.
     Rests,
-    /// It is where it was before, or has grown from there.
+    /// The counter is where it was before the fall, or has grown from there.
     Returns,
-    /// It is below, but nearer to where it was than to where it fell to.
+    /// The counter is below its old value, but nearer to it than to where it fell to.
     ComesNear,
-    /// It grows from where it fell to.
+    /// The counter grows from where it fell to.
     GoesOn,
 }
 
@@ -140,7 +140,7 @@ impl Past {
         }
     }
 
-    /// What was added to a value in the interval; NaN: not known.
+    /// Difference of a value in the interval; NaN: unknown.
     fn difference(&mut self, at: usize, now: u64, rule: Rule, span: Span) -> f64 {
         let last = self.values[at];
         let has_fallen = self.fallen.iter().any(|fallen| fallen.field == at);
@@ -160,7 +160,7 @@ impl Past {
             return f64::NAN;
         };
         if self.times[at] != span.last_ns {
-            // It was not read at the last reading: the share of this interval.
+            // The last reading did not have the value: this is the share of this interval.
             delta *= span.secs() / (span.now_ns - self.times[at]) as f64 * 1e9;
         }
         delta

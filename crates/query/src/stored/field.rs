@@ -12,7 +12,7 @@ use crate::marks::Origin;
 use crate::series::Series;
 use crate::sheet::Line;
 
-/// What a field of a stored series begins with: `@host/plugin/type.rrd:column`.
+/// First byte of a field of a stored series: `@host/plugin/type.rrd:column`.
 pub const MARK: char = '@';
 
 /// A column of a series.
@@ -22,7 +22,7 @@ pub struct StoredField {
     pub id: String,
     /// The series.
     pub name: Vec<u8>,
-    /// Its column.
+    /// Column of the field.
     pub column: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl StoredField {
         })
     }
 
-    /// What it counts, going by a list that is sorted by name.
+    /// Unit of the field, by a list that is sorted by name.
     fn unit(&self, listed: &[SeriesInfo]) -> Unit {
         let columns = find(listed, &self.name).map_or(&[][..], |info| &info.columns[..]);
         let column = columns.iter().find(|(name, _)| *name == self.column);
@@ -149,10 +149,10 @@ pub fn find<'a>(listed: &'a [SeriesInfo], name: &[u8]) -> Option<&'a SeriesInfo>
     at.ok().map(|at| &listed[at])
 }
 
-/// What a column counts, as far as collectd's type or rrdtool's kind says it.
+/// Unit of a column, as far as collectd's type or rrdtool's kind tells it.
 pub fn unit(name: &[u8], kind: &[u8]) -> Unit {
     let is_rate = !matches!(kind, b"GAUGE" | b"COMPUTE" | b"");
-    // Fields of label sets end in what they are counted in.
+    // Fields of label sets end in their units.
     let field = labels::value(name, "field");
     match is_rate {
         true if field.ends_with(b"_bytes") || field.ends_with(b"_bytes_total") => {

@@ -1,4 +1,4 @@
-//! What the parts of a target's page are called: MRTG's words and colours where the configuration has none.
+//! Names and colours of the parts of a target's page: MRTG's where the configuration has none.
 
 use kymo_wire::targets::DescribedTarget;
 
@@ -7,7 +7,7 @@ use super::{Direction, TargetUnit};
 /// MRTG's colours: in, out, their peaks, the relation of both.
 const COLOURS: [&str; 5] = ["#00cc00", "#0000ff", "#006600", "#ff00ff", "#ef9f4f"];
 
-/// What a direction is called in the table below a graph; `None`: it is not in it.
+/// Name of a direction in the table below a graph; `None`: the table does not have it.
 pub fn direction_name(target: &DescribedTarget, direction: Direction) -> Option<&str> {
     let (legend, name) = match direction {
         Direction::In => (&target.legend_i, "In"),
@@ -17,7 +17,7 @@ pub fn direction_name(target: &DescribedTarget, direction: Direction) -> Option<
     Some(name).filter(|name| !name.is_empty() && direction.is_shown(target))
 }
 
-/// What is drawn: rates in and out, their peaks, the relation of both.
+/// Drawn values: rates in and out, their peaks, the relation of both.
 pub fn legends(target: &DescribedTarget) -> [String; 5] {
     let rates = TargetUnit::of(&DescribedTarget {
         y_legend: None,

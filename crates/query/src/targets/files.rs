@@ -20,7 +20,7 @@ const PIECE: usize = LINE_MAX + 1;
 /// A file as it was when it was listed: one that is written again differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetsFile {
-    /// Its name without its end: that of the configuration.
+    /// Name without its ending: that of the configuration.
     pub stem: String,
     suffix: &'static str,
     inode: u64,

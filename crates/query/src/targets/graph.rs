@@ -16,11 +16,11 @@ const CURRENT: usize = 3;
 pub enum Period {
     /// Rows of 5 minutes.
     Day,
-    /// Of 30 minutes.
+    /// Rows of 30 minutes.
     Week,
-    /// Of 2 hours.
+    /// Rows of 2 hours.
     Month,
-    /// Of a day.
+    /// Rows of a day.
     Year,
 }
 
@@ -51,15 +51,15 @@ pub struct TargetGraph {
 /// One direction: rates as they are stored; NaN is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetLine {
-    /// Of each row.
+    /// Mean of each row.
     pub averages: Vec<f64>,
-    /// Of each row the largest; empty: they are not wanted.
+    /// Maximum of each row; empty: not asked for.
     pub peaks: Vec<f64>,
     /// The largest of all that is drawn.
     pub max: f64,
     /// The mean of `averages`.
     pub average: f64,
-    /// That of the end.
+    /// Value at the end.
     pub current: f64,
     /// The mean of the largest ones.
     pub average_peak: f64,
@@ -69,7 +69,7 @@ impl Direction {
     /// Both, in their order.
     pub const ALL: [Direction; 2] = [Direction::In, Direction::Out];
 
-    /// Its part of a pair.
+    /// The direction's part of a pair.
     pub fn of<T>(self, [in_, out]: &[T; 2]) -> &T {
         match self {
             Direction::In => in_,
@@ -77,7 +77,7 @@ impl Direction {
         }
     }
 
-    /// Whether a target shows it.
+    /// True if a target shows this direction.
     pub fn is_shown(self, target: &DescribedTarget) -> bool {
         !target.has(match self {
             Direction::In => "noi",
@@ -100,7 +100,7 @@ impl Period {
         }
     }
 
-    /// That of a name.
+    /// Period of a name.
     pub fn parse(name: &str) -> Option<Period> {
         Period::ALL.into_iter().find(|period| period.name() == name)
     }
@@ -125,17 +125,17 @@ impl Period {
         }
     }
 
-    /// Whether a target has it.
+    /// True if a target has this graph.
     pub fn is_shown(self, target: &DescribedTarget) -> bool {
         !target.suppress.contains(self.letter())
     }
 
-    /// Whether its axis ends at MaxBytes.
+    /// True if the axis ends at MaxBytes.
     pub fn is_unscaled(self, target: &DescribedTarget) -> bool {
         target.unscaled.contains(self.letter())
     }
 
-    /// Whether its peaks are shown. A day of rows of 5 minutes has none.
+    /// True if the graph shows peaks. A day of rows of 5 minutes has none.
     pub fn has_peaks(self, target: &DescribedTarget) -> bool {
         self != Period::Day && target.with_peak.contains(self.letter())
     }
@@ -146,7 +146,7 @@ impl Period {
         (now - i64::from(points) * i64::from(self.row_s()), now)
     }
 
-    /// What the keeper is asked for it.
+    /// Question for the keeper.
     pub fn question(self, target: &DescribedTarget, now: i64) -> Range {
         let (from, thru) = self.range(target, now);
         rows_of(target, from, thru, self.row_s())
@@ -253,7 +253,7 @@ impl TargetLine {
         }
     }
 
-    /// What is drawn highest.
+    /// Greatest drawn value.
     fn drawn(&self) -> &[f64] {
         match self.peaks.is_empty() {
             true => &self.averages,

@@ -9,7 +9,7 @@ use super::{column, columns};
 /// Which percentile.
 pub const PERCENT: usize = 95;
 
-/// Of in and out, and of what.
+/// Percentiles of in and out, and their range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Percentile {
     /// Rates as they are stored: 95 % of them are no larger. NaN: nothing is known.
@@ -23,13 +23,13 @@ pub struct Percentile {
 }
 
 impl Percentile {
-    /// What the keeper is asked for it.
+    /// Question for the keeper.
     pub fn question(target: &DescribedTarget, now: i64) -> Range {
         let (from, thru) = Period::Month.range(target, now);
         rows_of(target, from, thru, Period::Day.row_s())
     }
 
-    /// Of rows that were asked for.
+    /// Percentiles of the rows of an answer.
     pub fn new(rows: &Rows) -> Percentile {
         let lines = columns(rows).map(|of| column(rows, &rows.mean, of));
         let first = lines

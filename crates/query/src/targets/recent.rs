@@ -23,7 +23,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Of a target of which nothing is known.
+    /// Values of a target without data.
     pub const NONE: Recent = Recent {
         rates: [f64::NAN; 2],
         missing: 0,

@@ -12,13 +12,13 @@ const PREFIXES_MAX: usize = 16;
 /// How a target's rates are written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetUnit {
-    /// What a stored rate is multiplied with.
+    /// Factor of a stored rate.
     pub scale: f64,
-    /// What the numbers below a graph are multiplied with besides.
+    /// Further factor of the numbers below a graph.
     pub factor: f64,
     /// What those beside it are.
     pub tics_factor: f64,
-    /// What lies between two prefixes.
+    /// Factor between two prefixes.
     pub kilo: f64,
     /// From none on; `None`: it is left out.
     pub prefixes: Vec<Option<String>>,
@@ -31,7 +31,7 @@ pub struct TargetUnit {
 }
 
 impl TargetUnit {
-    /// That of a target.
+    /// Unit of a target.
     pub fn of(target: &DescribedTarget) -> TargetUnit {
         let bits = target.has("bits");
         let (seconds, short, long) = per(target);
