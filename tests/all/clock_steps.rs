@@ -234,11 +234,12 @@ fn serve_goes_on() {
     served.has_said("keeper: user");
     let children = children_of(served.pid());
     for child in &children {
-        let maps = fs::read_to_string(format!("/proc/{child}/maps")).expect("its maps");
-        assert!(
-            maps.contains("clock_steps.so"),
-            "a process has another clock"
-        );
+        // Between fork and the loader's work a child has no library yet.
+        let has_clock = || {
+            let maps = fs::read_to_string(format!("/proc/{child}/maps")).expect("its maps");
+            maps.contains("clock_steps.so").then_some(())
+        };
+        eventually(has_clock).expect("a process has another clock");
     }
     let mut client = Client::unix(&data.join("rrdcached.sock")).expect("a client");
     let mut values = Values::new(&mut client);
