@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
-	rrdtool rrdcached librrds-perl collectd-core mrtg dc snmpd snmp g++ clang \
+	rrdtool rrdcached librrds-perl collectd-core libmicrohttpd12 libprotobuf-c1 mrtg dc snmpd snmp g++ clang \
 	postgresql-15 postgresql-server-dev-15 pgbouncer
 # And those that only the bench runs beside us.
 BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web

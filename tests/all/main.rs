@@ -69,6 +69,7 @@ mod rrdcached_replies;
 mod rrdcached_start;
 mod rrdtool_scripts;
 mod rrdtool_scripts_direct;
+mod series_names;
 mod serve_collectd;
 mod serve_collectd_faults;
 mod serve_faults;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_tests::keeper_client::ask_at;
 use kymo_tests::served::{Served, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
@@ -154,7 +154,7 @@ fn the_role_is_the_sockets() {
     let (_served, _) = start(&dir, &config);
     let question = |step| {
         Question::Define(vec![LabelledSeries {
-            labels: LabelSet::new([("job", &b"test"[..])]).expect("a set"),
+            labels: Labels::new([("job", &b"test"[..])]).expect("a set"),
             step,
             heartbeat: 120,
             start: 1_700_000_000,

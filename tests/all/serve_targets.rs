@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_tests::keeper_client::answer_of;
 use kymo_tests::rrd_client::Client;
@@ -142,7 +142,7 @@ impl Polled {
     /// Has the keeper take what the poller says of a device.
     fn device(&self, device: &str, values: [f64; 5], age_s: i64) {
         let labels = [("device", device.as_bytes()), ("job", b"poll")];
-        let labels = LabelSet::new(labels).expect("labels");
+        let labels = Labels::new(labels).expect("labels");
         let columns = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
         let columns = columns.map(|name| (name.as_bytes().to_vec(), b"GAUGE".to_vec()));
         let stamp = RealClock.now().real_ns / 1_000_000_000 - age_s;

@@ -13,7 +13,7 @@ pub const TEXT_MAX: usize = 2048;
 
 /// A sorted set of labels.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LabelSet {
+pub struct Labels {
     text: Box<[u8]>,
 }
 
@@ -46,11 +46,11 @@ impl fmt::Display for LabelError {
     }
 }
 
-impl LabelSet {
+impl Labels {
     /// The set of these labels. One whose value is empty is as good as none.
     pub fn new<'a>(
         labels: impl IntoIterator<Item = (&'a str, &'a [u8])>,
-    ) -> Result<LabelSet, LabelError> {
+    ) -> Result<Labels, LabelError> {
         let labels = labels.into_iter().filter(|(_, value)| !value.is_empty());
         let mut labels: Vec<(&str, &[u8])> = labels.collect();
         labels.sort_unstable();
@@ -74,17 +74,17 @@ impl LabelSet {
         text.push(b'}');
         match text.len() > TEXT_MAX {
             true => Err(LabelError::Long),
-            false => Ok(LabelSet { text: text.into() }),
+            false => Ok(Labels { text: text.into() }),
         }
     }
 
-    /// Reads what [`LabelSet::text`] says, and nothing else: two texts are never one set.
-    pub fn parse(text: &[u8]) -> Result<LabelSet, LabelError> {
+    /// Reads what [`Labels::text`] says, and nothing else: two texts are never one set.
+    pub fn parse(text: &[u8]) -> Result<Labels, LabelError> {
         let labels: Vec<(&str, Cow<'_, [u8]>)> = each(text)
             .map(|(name, value)| Some((std::str::from_utf8(name).ok()?, value)))
             .collect::<Option<_>>()
             .ok_or(LabelError::Name)?;
-        let set = LabelSet::new(labels.iter().map(|(name, value)| (*name, &**value)))?;
+        let set = Labels::new(labels.iter().map(|(name, value)| (*name, &**value)))?;
         match *set.text == *text {
             true => Ok(set),
             false => Err(LabelError::Text),
@@ -97,7 +97,7 @@ impl LabelSet {
     }
 }
 
-impl fmt::Debug for LabelSet {
+impl fmt::Debug for Labels {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&String::from_utf8_lossy(&self.text))
     }
@@ -148,7 +148,8 @@ fn end_of(quoted: &[u8]) -> Option<usize> {
     })
 }
 
-fn put_value(text: &mut Vec<u8>, value: &[u8]) {
+/// Appends a value as a set has it between quotes.
+pub fn put_value(text: &mut Vec<u8>, value: &[u8]) {
     for &byte in value {
         match byte {
             b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
@@ -185,15 +186,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn set(labels: &[(&str, &str)]) -> Result<LabelSet, LabelError> {
-        LabelSet::new(labels.iter().map(|(name, value)| (*name, value.as_bytes())))
+    fn set(labels: &[(&str, &str)]) -> Result<Labels, LabelError> {
+        Labels::new(labels.iter().map(|(name, value)| (*name, value.as_bytes())))
     }
 
     #[test]
     fn one_text_for_one_set() {
         let one = set(&[("job", "kymo"), ("host", "web1"), ("instance", "")]).unwrap();
         assert_eq!(one.text(), br#"{host="web1",job="kymo"}"#);
-        assert_eq!(LabelSet::parse(one.text()), Ok(one.clone()));
+        assert_eq!(Labels::parse(one.text()), Ok(one.clone()));
         assert_eq!(&*value(one.text(), "job"), b"kymo");
         assert_eq!(&*value(one.text(), "jo"), b"");
         for text in [
@@ -207,7 +208,7 @@ mod tests {
             b"",
             b"web1/load/load.rrd",
         ] {
-            assert!(LabelSet::parse(text).is_err(), "{}", text.escape_ascii());
+            assert!(Labels::parse(text).is_err(), "{}", text.escape_ascii());
         }
     }
 
@@ -231,16 +232,16 @@ mod tests {
     proptest! {
         #[test]
         fn any_value_comes_back(bytes in proptest::collection::vec(any::<u8>(), 1..40), other in "[\"\\\\\n,={}a]{1,9}") {
-            let set = LabelSet::new([("b", &bytes[..]), ("a", other.as_bytes())]).unwrap();
+            let set = Labels::new([("b", &bytes[..]), ("a", other.as_bytes())]).unwrap();
             prop_assert_eq!(&*value(set.text(), "b"), &bytes[..]);
             prop_assert_eq!(&*value(set.text(), "a"), other.as_bytes());
-            prop_assert_eq!(LabelSet::parse(set.text()), Ok(set.clone()));
+            prop_assert_eq!(Labels::parse(set.text()), Ok(set.clone()));
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(text: Vec<u8>) {
             let text = [&b"{"[..], &text].concat();
-            if let Ok(set) = LabelSet::parse(&text) {
+            if let Ok(set) = Labels::parse(&text) {
                 prop_assert_eq!(set.text(), &text[..]);
             }
         }

@@ -92,7 +92,7 @@ fn is_pollers(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::label_set::LabelSet;
+    use kymo_base::label_set::Labels;
 
     /// Each input with each kind of name.
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             ("another", &[Hub, Poller, Postgres, Programs]),
         ];
         for (job, writers) in sets {
-            let labels = LabelSet::new([("host", &b"web"[..]), ("job", job.as_bytes())]).unwrap();
+            let labels = Labels::new([("host", &b"web"[..]), ("job", job.as_bytes())]).unwrap();
             for input in Input::ALL {
                 let may = input.may_write(SeriesName::Labels(&labels));
                 assert_eq!(may, writers.contains(&input), "{input:?} {job}");

@@ -20,7 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_base::labels::Matcher;
 use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
@@ -350,7 +350,7 @@ impl Answers {
 /// An answer for each.
 fn answer_done<'a>(
     verb: &str,
-    labels: impl Iterator<Item = &'a LabelSet>,
+    labels: impl Iterator<Item = &'a Labels>,
     outcomes: Vec<Result<(), String>>,
     stream: &mut UnixStream,
 ) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kymo_base::label_set::{LabelSet, is_set};
+use kymo_base::label_set::{Labels, is_set};
 use kymo_base::labels::{self, Matcher};
 use kymo_query::downsample::{Downsampler, Row};
 use kymo_query::recorded::Recorded;
@@ -61,14 +61,14 @@ fn picks() -> Vec<Pick> {
 }
 
 /// The name of a field's series.
-fn name(host: &str, field: &str, instance: Option<&str>) -> Option<LabelSet> {
+fn name(host: &str, field: &str, instance: Option<&str>) -> Option<Labels> {
     let labels = [
         ("field", field.as_bytes()),
         ("host", host.as_bytes()),
         ("instance", instance.unwrap_or_default().as_bytes()),
         ("job", JOB),
     ];
-    LabelSet::new(labels).ok()
+    Labels::new(labels).ok()
 }
 
 /// Who gives the recording's means to the keeper.
@@ -238,7 +238,7 @@ struct Names<'a> {
     host: &'a str,
     stored: Vec<SeriesInfo>,
     /// By the number of the line; `None`: it has none, or none yet.
-    lines: Vec<Option<LabelSet>>,
+    lines: Vec<Option<Labels>>,
     /// New ones that there is room for.
     room: usize,
 }
@@ -346,7 +346,7 @@ pub(crate) fn add(
 }
 
 /// The series of these fields, and their lines.
-fn wanted(stored: &Stored, picks: &[Pick], host: &str) -> Result<Vec<(LabelSet, Line)>, String> {
+fn wanted(stored: &Stored, picks: &[Pick], host: &str) -> Result<Vec<(Labels, Line)>, String> {
     let line = |pick: &Pick, n: usize, instance: Option<&str>| Line {
         id: id(pick.subsystem, pick.column, instance),
         unit: pick.column.unit,
@@ -369,7 +369,7 @@ fn wanted(stored: &Stored, picks: &[Pick], host: &str) -> Result<Vec<(LabelSet, 
                 wanted.extend(mine.filter_map(|info| {
                     let instance = labels::value(&info.name, "instance").into_owned();
                     let instance = String::from_utf8(instance).ok()?;
-                    let labels = LabelSet::parse(&info.name).ok()?;
+                    let labels = Labels::parse(&info.name).ok()?;
                     (!instance.is_empty()).then(|| (labels, line(pick, n, Some(&instance))))
                 }));
                 continue;

@@ -18,7 +18,7 @@ mod writer;
 pub use head::{Kind, Owner, StampClock, State};
 pub use header::{FormatError, Header};
 pub use histogram::{Buckets, HistogramTotal};
-pub use metric::{Description, GaugeType, Labels, Metric, MetricKind};
+pub use metric::{Description, GaugeType, LabelPairs, Metric, MetricKind};
 pub use reader::{
     Access, Activity, Command, Identity, Label, Liveness, OpenError, ReadError, Reader, Sampled,
     Scratch, Value, epoch_of, file_name,

@@ -63,7 +63,7 @@ impl MetricKind {
 }
 
 /// Keys and values.
-pub type Labels = Vec<(Vec<u8>, Vec<u8>)>;
+pub type LabelPairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Name and labels of a metric. Texts are bytes, because a publisher may write anything.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ pub struct Description {
     /// One sentence.
     pub help: Vec<u8>,
     /// Keys and values.
-    pub labels: Labels,
+    pub labels: LabelPairs,
     /// Factor from a cell to the unit.
     pub scale: f64,
 }
@@ -228,7 +228,7 @@ fn take<'a>(bytes: &mut &'a [u8], length: u16) -> Result<&'a [u8], BadMetric> {
     Ok(taken)
 }
 
-fn parse_labels(mut bytes: &[u8], count: usize) -> Result<Labels, BadMetric> {
+fn parse_labels(mut bytes: &[u8], count: usize) -> Result<LabelPairs, BadMetric> {
     if count > SHM_METRIC_LABELS_MAX {
         return Err(BadMetric);
     }

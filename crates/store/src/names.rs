@@ -1,7 +1,7 @@
 //! Names as clients send them: how replies show them, which of them `-B` allows, and which cannot be a file's.
 
 use crate::settings::Settings;
-use kymo_base::label_set::{self, LabelSet};
+use kymo_base::label_set::{self, Labels};
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub enum SeriesName<'a> {
     /// As its .rrd file, as a client would say it.
     File(&'a [u8]),
     /// It has no file, ever.
-    Labels(&'a LabelSet),
+    Labels(&'a Labels),
 }
 
 /// The name of a series below the base, as [`SeriesName`] has it. One of a file is never taken for a label set.
@@ -54,7 +54,7 @@ pub(crate) fn is_file(path: &[u8]) -> bool {
 pub(crate) fn is_sound(path: &[u8]) -> bool {
     match is_file(path) {
         true => path.first() == Some(&b'/') && refused(path).is_none(),
-        false => LabelSet::parse(path).is_ok(),
+        false => Labels::parse(path).is_ok(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::stats::Stats;
 use crate::wal::record::{Record, ValuesHead};
 use crate::wal::value::Value;
 use crate::wal::value::stamp_of;
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use std::io::{self, Write as _};
 use std::sync::MutexGuard;
 
@@ -105,7 +105,7 @@ impl<'a> WriteBatch<'a> {
     /// finite number is unknown.
     pub fn append(
         &mut self,
-        labels: &LabelSet,
+        labels: &Labels,
         stamp_ms: i64,
         cells: &[f64],
     ) -> Result<usize, Refusal> {

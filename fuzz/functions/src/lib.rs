@@ -51,6 +51,8 @@ pub const TARGETS: &[Target] = &[
     ("journal", kymo_store::fuzz::fuzz_journal),
     ("segment", kymo_store::fuzz::fuzz_segment),
     ("shm", kymo_shm::fuzz::fuzz_shm),
+    ("selector", kymo_series::fuzz::fuzz_selector),
+    ("names", kymo_series::fuzz::fuzz_names),
     ("statement", statement),
     ("activity", activity),
 ];

@@ -1,6 +1,6 @@
 //! Names of one input are closed to the others, to the byte: a datagram that was named as a polled target's file silenced it.
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_tests::collectd_packet::datagram;
 use kymo_tests::keeper_client::ask_at;
 use kymo_wire::collectd::{Cdtime, Identifier, Value, ValueList};
@@ -115,7 +115,7 @@ fn the_poller_takes_no_series_of_who_signs_and_names_of_jobs_are_theirs() {
     assert_eq!(poll(&hub, &update(name("web").as_bytes(), &later)), 1);
     let define = |job: &[u8]| {
         Question::Define(vec![LabelledSeries {
-            labels: LabelSet::new([("job", job)]).expect("a set"),
+            labels: Labels::new([("job", job)]).expect("a set"),
             step: 10,
             heartbeat: 60,
             start: 1_700_000_000,

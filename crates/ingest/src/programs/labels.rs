@@ -1,7 +1,7 @@
 //! The names of programs' series: who publishes and whose it is comes from the file, never from what a publisher says of its
 //! metrics, so that none of them can name another one's series.
 
-use kymo_base::label_set::{self, LabelSet};
+use kymo_base::label_set::{self, Labels};
 use kymo_shm::{Description, MetricKind};
 
 use super::quantile;
@@ -22,7 +22,7 @@ pub(super) fn is_ours(name: &[u8]) -> bool {
 }
 
 /// The series of a total, which has the label set of its metric.
-pub(super) fn of_total(labels: &LabelSet, kind: MetricKind) -> Vec<LabelSet> {
+pub(super) fn of_total(labels: &Labels, kind: MetricKind) -> Vec<Labels> {
     if !matches!(kind, MetricKind::Histogram(_)) {
         return vec![labels.clone()];
     }
@@ -50,16 +50,12 @@ pub(super) struct Whose<'a> {
 }
 
 /// The label set of a metric; `None`: it has none.
-pub(super) fn of_metric(whose: Whose, metric: &Description) -> Option<LabelSet> {
+pub(super) fn of_metric(whose: Whose, metric: &Description) -> Option<Labels> {
     labelled(whose, &metric.name, None, &metric.labels)
 }
 
 /// The series of a metric: its own, or of a histogram that of the count and one for each quantile.
-pub(super) fn series(
-    whose: Whose,
-    metric: &Description,
-    kind: MetricKind,
-) -> Option<Vec<LabelSet>> {
+pub(super) fn series(whose: Whose, metric: &Description, kind: MetricKind) -> Option<Vec<Labels>> {
     if !matches!(kind, MetricKind::Histogram(_)) {
         return Some(vec![of_metric(whose, metric)?]);
     }
@@ -76,7 +72,7 @@ fn labelled(
     name: &[u8],
     quantile: Option<&str>,
     labels: &[(Vec<u8>, Vec<u8>)],
-) -> Option<LabelSet> {
+) -> Option<Labels> {
     let mut all = vec![
         ("job", JOB),
         ("publisher", whose.publisher),
@@ -91,7 +87,7 @@ fn labelled(
         }
         all.push((key, value));
     }
-    LabelSet::new(all).ok()
+    Labels::new(all).ok()
 }
 
 #[cfg(test)]

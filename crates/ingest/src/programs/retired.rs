@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_shm::{Buckets, MetricKind};
 use kymo_sys::disk::Disk;
 use kymo_sys::kept_file::{Contents, KeptFile, Kind, Old, Records, Sync};
@@ -87,7 +87,7 @@ impl CellForm {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Legacy {
     pub(super) epoch: Epoch,
-    pub(super) totals: Vec<(LabelSet, Total)>,
+    pub(super) totals: Vec<(Labels, Total)>,
 }
 
 /// Trust in the totals.
@@ -106,7 +106,7 @@ pub(super) struct Retired {
     kept: KeptFile,
     boot: Epoch,
     /// One for each form, in the order in which they came.
-    totals: HashMap<LabelSet, Vec<Total>>,
+    totals: HashMap<Labels, Vec<Total>>,
     epochs: HashSet<Epoch>,
     /// The same, oldest first.
     order: VecDeque<Epoch>,
@@ -187,7 +187,7 @@ impl Retired {
     }
 
     /// One of other series takes the place of what was: the program means something else now. Another form of the same stands beside it.
-    fn add(&mut self, labels: LabelSet, total: Total) {
+    fn add(&mut self, labels: Labels, total: Total) {
         let (form, all) = (total.form(), self.totals.entry(labels).or_default());
         all.retain(|known| known.form().is_akin(&form));
         match all.iter_mut().find(|known| known.form().is_like(&form)) {
@@ -216,18 +216,18 @@ impl Retired {
     }
 
     /// What was kept of this label set: one total for each form.
-    pub(super) fn of(&self, labels: &LabelSet) -> &[Total] {
+    pub(super) fn of(&self, labels: &Labels) -> &[Total] {
         self.totals.get(labels).map_or(&[], Vec::as_slice)
     }
 
     /// Whether something was kept of this label set in this form.
-    pub(super) fn has(&self, labels: &LabelSet, form: &CellForm) -> bool {
+    pub(super) fn has(&self, labels: &Labels, form: &CellForm) -> bool {
         let all = self.of(labels).iter();
         all.map(Total::form).any(|known| known.is_like(form))
     }
 
     /// Forgets a label set: its series are gone. The file has it until it begins again, which is with the next publisher that ends.
-    pub(super) fn forget(&mut self, labels: &LabelSet) -> Vec<Total> {
+    pub(super) fn forget(&mut self, labels: &Labels) -> Vec<Total> {
         let totals = self.totals.remove(labels).unwrap_or_default();
         if !totals.is_empty() {
             self.kept.give_up();
@@ -235,7 +235,7 @@ impl Retired {
         totals
     }
 
-    pub(super) fn totals(&self) -> impl Iterator<Item = (&LabelSet, &Total)> {
+    pub(super) fn totals(&self) -> impl Iterator<Item = (&Labels, &Total)> {
         pairs(&self.totals)
     }
 
@@ -280,7 +280,7 @@ impl Retired {
     }
 }
 
-fn pairs(totals: &HashMap<LabelSet, Vec<Total>>) -> impl Iterator<Item = (&LabelSet, &Total)> {
+fn pairs(totals: &HashMap<Labels, Vec<Total>>) -> impl Iterator<Item = (&Labels, &Total)> {
     let each = |(labels, all)| std::iter::repeat(labels).zip(all);
     totals.iter().flat_map(each)
 }
@@ -301,10 +301,10 @@ pub(crate) fn is_record(_version: u32, body: &[u8]) -> bool {
 struct Record {
     boot: Epoch,
     epoch: Option<Epoch>,
-    totals: Vec<(LabelSet, Total)>,
+    totals: Vec<(Labels, Total)>,
 }
 
-fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&LabelSet, &Total)]) {
+fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&Labels, &Total)]) {
     out.push(kind);
     if let Some((boot, epoch)) = of {
         out.extend(boot);
@@ -316,7 +316,7 @@ fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&Labe
 }
 
 /// Cells that are not 0, with their numbers.
-fn put_total(out: &mut Vec<u8>, labels: &LabelSet, total: &Total) {
+fn put_total(out: &mut Vec<u8>, labels: &Labels, total: &Total) {
     let text = labels.text();
     out.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     out.extend(text);
@@ -356,11 +356,11 @@ fn record(body: &[u8]) -> Option<Record> {
     Some(record)
 }
 
-fn total(rest: &mut &[u8]) -> Option<(LabelSet, Total)> {
+fn total(rest: &mut &[u8]) -> Option<(Labels, Total)> {
     let length = usize::from(u16::from_le_bytes(array(rest)?));
     let (text, behind) = rest.split_at_checked(length)?;
     *rest = behind;
-    let labels = LabelSet::parse(text).ok()?;
+    let labels = Labels::parse(text).ok()?;
     let uid = u32::from_le_bytes(array(rest)?);
     let kind = match array(rest)? {
         [1, 0, 0, 0] => MetricKind::Counter,
@@ -422,11 +422,11 @@ mod tests {
 
     const BOOT: Epoch = [7; 16];
 
-    fn labels(name: &str) -> LabelSet {
-        LabelSet::new([("field", name.as_bytes())]).unwrap()
+    fn labels(name: &str) -> Labels {
+        Labels::new([("field", name.as_bytes())]).unwrap()
     }
 
-    fn counter(name: &str, value: u64) -> (LabelSet, Total) {
+    fn counter(name: &str, value: u64) -> (Labels, Total) {
         let total = Total {
             uid: 1,
             kind: MetricKind::Counter,
@@ -436,7 +436,7 @@ mod tests {
         (labels(name), total)
     }
 
-    fn histogram(name: &str, cell: usize) -> (LabelSet, Total) {
+    fn histogram(name: &str, cell: usize) -> (Labels, Total) {
         let kind = MetricKind::Histogram(Buckets::new(1, 3, 6).unwrap());
         let mut cells = vec![0; kind.cells()];
         cells[cell] = 5;
@@ -449,7 +449,7 @@ mod tests {
         (labels(name), total)
     }
 
-    fn legacy(epoch: u8, totals: Vec<(LabelSet, Total)>) -> Legacy {
+    fn legacy(epoch: u8, totals: Vec<(Labels, Total)>) -> Legacy {
         Legacy {
             epoch: [epoch; 16],
             totals,
@@ -639,7 +639,7 @@ mod tests {
         );
     }
 
-    fn fixture_records() -> [(u8, Vec<(LabelSet, Total)>); 2] {
+    fn fixture_records() -> [(u8, Vec<(Labels, Total)>); 2] {
         [
             (1, vec![counter("a", 1_200_000), histogram("h", 4)]),
             (2, vec![counter("a", 7)]),

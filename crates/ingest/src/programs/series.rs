@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kymo_base::label_set::{self, LabelSet};
+use kymo_base::label_set::{self, Labels};
 use kymo_shm::{Metric, MetricKind};
 use kymo_store::{SeriesName, Store};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
@@ -32,11 +32,11 @@ pub(super) struct Id {
 
 /// A metric, by its label set.
 struct Summed {
-    labels: LabelSet,
+    labels: Labels,
     uid: u32,
     /// As publishers have it; a place is free where none has.
     forms: Vec<Option<Formed>>,
-    series: Vec<LabelSet>,
+    series: Vec<Labels>,
     is_defined: bool,
 }
 
@@ -56,10 +56,10 @@ struct Formed {
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Option<Summed>>,
-    by_labels: HashMap<LabelSet, usize>,
+    by_labels: HashMap<Labels, usize>,
     free: Vec<usize>,
     /// Series that the store has or is about to get, with their owners. They count as long as they exist.
-    stored: HashMap<LabelSet, u32>,
+    stored: HashMap<Labels, u32>,
 }
 
 impl Table {
@@ -75,7 +75,7 @@ impl Table {
             let (known, next) = store.known(first);
             for series in known.iter().filter(|series| labels::is_ours(&series.name)) {
                 let owner = owner(&label_set::value(&series.name, "user"));
-                if let (Some(uid), Ok(labels)) = (owner, LabelSet::parse(&series.name))
+                if let (Some(uid), Ok(labels)) = (owner, Labels::parse(&series.name))
                     && self.stored.insert(labels, uid).is_none()
                 {
                     budgets.add_series(uid, 1, 0);
@@ -99,15 +99,15 @@ impl Table {
             .iter()
             .flatten()
             .flat_map(|entry| &entry.series);
-        let live: HashSet<&LabelSet> = live.collect();
+        let live: HashSet<&Labels> = live.collect();
         let silent = self.stored.iter();
         let silent = silent.filter(|(labels, owner)| **owner == uid && !live.contains(labels));
-        let silent: Vec<LabelSet> = silent.map(|(labels, _)| labels.clone()).collect();
+        let silent: Vec<Labels> = silent.map(|(labels, _)| labels.clone()).collect();
         let has = store.has(&silent);
         let gone = silent.iter().zip(has).filter(|(_, has)| !has);
         let gone = gone.map(|(labels, _)| self.stored.remove(labels)).count();
         budgets.give_series(uid, gone, 0);
-        let is_gone = |labels: &LabelSet, total: &Total| {
+        let is_gone = |labels: &Labels, total: &Total| {
             total.uid == uid
                 && !self.by_labels.contains_key(labels)
                 && labels::of_total(labels, total.kind)
@@ -116,7 +116,7 @@ impl Table {
         };
         let totals = retired.totals();
         let totals = totals.filter(|(labels, total)| is_gone(labels, total));
-        let totals: Vec<LabelSet> = totals.map(|(labels, _)| labels.clone()).collect();
+        let totals: Vec<Labels> = totals.map(|(labels, _)| labels.clone()).collect();
         for labels in &totals {
             for total in retired.forget(labels) {
                 budgets.give_series(uid, 0, total.kind.cells());
@@ -240,7 +240,7 @@ impl Table {
     }
 
     /// What a publisher leaves of it; `None`: a gauge has no total.
-    pub(super) fn legacy(&self, id: Id, cells: &[u64]) -> Option<(LabelSet, Total)> {
+    pub(super) fn legacy(&self, id: Id, cells: &[u64]) -> Option<(Labels, Total)> {
         let entry = self.entries.get(id.entry)?.as_ref()?;
         let CellForm { kind, scale } = entry.forms.get(id.form)?.as_ref()?.form;
         let total = Total {

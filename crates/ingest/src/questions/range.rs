@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use kymo_base::label_set::{LabelSet, is_set};
+use kymo_base::label_set::{Labels, is_set};
 use kymo_base::name::DisplayName;
 use kymo_rrd::fetch::Fetched;
 use kymo_store::{FetchError, LookRange, Looked, SeriesName, Store};
@@ -83,7 +83,7 @@ fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
     if from >= thru {
         return Err("the range is empty".into());
     }
-    let labels = is_set(name).then(|| LabelSet::parse(name)).transpose();
+    let labels = is_set(name).then(|| Labels::parse(name)).transpose();
     let labels = labels.map_err(|error| error.to_string())?;
     let name = labels
         .as_ref()

@@ -145,12 +145,12 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::label_set::LabelSet;
+    use kymo_base::label_set::Labels;
 
     fn series(step: u32, columns: &[(&str, &str)]) -> LabelledSeries {
         let bytes = |text: &str| text.as_bytes().to_vec();
         LabelledSeries {
-            labels: LabelSet::new([("a", &b"b"[..])]).unwrap(),
+            labels: Labels::new([("a", &b"b"[..])]).unwrap(),
             step,
             heartbeat: 120,
             start: 1_000_000_000,

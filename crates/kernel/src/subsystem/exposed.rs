@@ -328,6 +328,35 @@ mod tests {
         assert_eq!(names.len(), count, "a name twice");
     }
 
+    /// Names and labels of all tables are series that PromQL can ask for, and none is who sends them.
+    #[test]
+    fn tables_name_series() {
+        for subsystem in ALL {
+            let Exposed { machine, each } = &subsystem.exposed;
+            let of_each = each.iter().flat_map(|each| {
+                let labels: Vec<&str> = each.labels.iter().map(|label| label.name).collect();
+                each.families
+                    .iter()
+                    .map(move |family| (family, labels.clone()))
+            });
+            for (family, mut labels) in of_each.chain(machine.iter().map(|one| (one, vec![]))) {
+                labels.extend(Some(family.parts.label()).filter(|label| !label.is_empty()));
+                let with_values = labels.iter().map(|label| (*label, &b"x"[..]));
+                let set = kymo_series::names::machine(b"host", family.name, with_values);
+                let set = set.unwrap_or_else(|error| panic!("{}: {error}", family.name));
+                assert!(
+                    kymo_series::names::is_metric(family.name),
+                    "{}",
+                    family.name
+                );
+                for label in labels {
+                    let value = kymo_base::label_set::value(set.text(), label);
+                    assert_eq!(&*value, b"x", "{label} of {}", family.name);
+                }
+            }
+        }
+    }
+
     fn one_field_one_family(families: &[Family], fields: &[Field]) {
         let mut used: Vec<(usize, Scale)> = Vec::new();
         for family in families {

@@ -1,6 +1,6 @@
 //! Devices that are polled: what the poller stores of each, and what that says of it.
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_wire::keeper::{Range, Rows};
 
 /// Seconds that are looked at.
@@ -79,7 +79,7 @@ impl Device {
     /// The name of its series in the keeper; of commands there is none.
     pub(super) fn series(&self) -> Vec<u8> {
         let labels = [("device", self.name.as_bytes()), ("job", b"poll")];
-        let labels = LabelSet::new(labels).ok().filter(|_| !self.name.is_empty());
+        let labels = Labels::new(labels).ok().filter(|_| !self.name.is_empty());
         labels.map_or_else(Vec::new, |labels| labels.text().to_vec())
     }
 }

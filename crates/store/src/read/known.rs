@@ -4,7 +4,7 @@ use crate::engine::Store;
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_rrd::header::DsDef;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -62,11 +62,11 @@ impl Store {
 
 impl Store {
     /// For each label set, true if it is a series.
-    pub fn has(&self, labels: &[LabelSet]) -> Vec<bool> {
+    pub fn has(&self, labels: &[Labels]) -> Vec<bool> {
         let slices = labels.chunks(SLICE_LABELS);
         let found = slices.flat_map(|slice| {
             let state = self.inner.lock();
-            let has = |labels: &LabelSet| {
+            let has = |labels: &Labels| {
                 let id = state.series.by_path(labels.text());
                 id.is_some_and(|id| state.series.is_known(id))
             };

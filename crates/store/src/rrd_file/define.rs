@@ -13,7 +13,7 @@ use crate::rrd_file::header::{identity, require_modest};
 use crate::rrd_file::pieces::write_blank;
 use crate::settings::Files;
 use crate::wal::record::Identity;
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_sys::disk::Metadata;
 use kymo_sys::tree::{Existing, Safe};
@@ -171,7 +171,7 @@ impl Store {
 
 impl Inner {
     /// Where a series without a file is to begin; `None`: it is known.
-    fn look_for_labels(&self, labels: &LabelSet, looks: &mut Looks) -> Option<Site> {
+    fn look_for_labels(&self, labels: &Labels, looks: &mut Looks) -> Option<Site> {
         let path = labels.text().to_vec();
         let is_known = self.lock().series.by_path(&path).is_some();
         (!is_known && looks.new.insert(path.clone())).then_some(Site {

@@ -2,7 +2,7 @@
 //! files whose points are kept for long.
 
 use crate::common::{Bench, MODES, SECOND, START, base};
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
 use kymo_store::{
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 const CELLS_MAX: u64 = 1 << 20;
 
-fn labels(field: &str) -> LabelSet {
-    LabelSet::new([("field", field.as_bytes()), ("host", b"a/b")]).unwrap()
+fn labels(field: &str) -> Labels {
+    Labels::new([("field", field.as_bytes()), ("host", b"a/b")]).unwrap()
 }
 
 /// A gauge each 10 seconds, its archives have 50 rows of 100 seconds; points are kept for a while.
@@ -40,7 +40,7 @@ fn header(start: i64, kept_s: u32) -> Header {
 
 struct Labelled {
     bench: Bench,
-    labels: LabelSet,
+    labels: Labels,
     /// What was taken, by the number of its interval.
     values: Vec<f64>,
 }
@@ -51,7 +51,7 @@ impl Labelled {
         bench.settings.files = files;
         bench.open();
         let labels = labels("cpu.user");
-        let define = |labels: &LabelSet| {
+        let define = |labels: &Labels| {
             let definition = Definition {
                 name: SeriesName::Labels(labels),
                 header: header(START, kept_s),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::collectd::Severity;
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 
 fn questions() -> Vec<Question> {
     let matcher = |text| Matcher::parse(text).expect("a matcher");
@@ -94,8 +94,8 @@ fn values_of_files_come_back_in_their_order() {
     assert!(Question::read(&Question::Update(many).frame()[HEAD..]).is_ok());
 }
 
-fn labels(field: &str) -> LabelSet {
-    LabelSet::new([("field", field.as_bytes()), ("host", b"web1")]).expect("a set")
+fn labels(field: &str) -> Labels {
+    Labels::new([("field", field.as_bytes()), ("host", b"web1")]).expect("a set")
 }
 
 fn event() -> Event {

@@ -1,6 +1,6 @@
 //! Series named by label sets, and their values: what may be asked where the role is `write`.
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 
 use super::body::{Put, Take};
 
@@ -13,7 +13,7 @@ const COLUMNS_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledSeries {
     /// Its name.
-    pub labels: LabelSet,
+    pub labels: Labels,
     /// Seconds of a primary data point.
     pub step: u32,
     /// Seconds without a value after which what was is unknown.
@@ -28,7 +28,7 @@ pub struct LabelledSeries {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledValues {
     /// Its name.
-    pub labels: LabelSet,
+    pub labels: Labels,
     /// When, in milliseconds since 1970, oldest first.
     pub stamps_ms: Vec<i64>,
     /// For each stamp a cell for each column; NaN: unknown.
@@ -53,7 +53,7 @@ pub(super) fn put_definitions(out: &mut Vec<u8>, series: &[LabelledSeries]) {
 pub(super) fn definitions(body: &mut Take) -> Option<Vec<LabelledSeries>> {
     let count = body.count(SERIES_MAX)?;
     let series = (0..count).map(|_| {
-        let labels = LabelSet::parse(body.text()?).ok()?;
+        let labels = Labels::parse(body.text()?).ok()?;
         let (step, heartbeat, start) = (body.u32()?, body.u32()?, body.i64()?);
         let columns = body.count(COLUMNS_MAX)?;
         let columns = (0..columns).map(|_| Some((body.text()?.to_vec(), body.text()?.to_vec())));
@@ -83,7 +83,7 @@ pub(super) fn put_values(out: &mut Vec<u8>, series: &[LabelledValues]) {
 pub(super) fn values(body: &mut Take) -> Option<Vec<LabelledValues>> {
     let count = body.count(SERIES_MAX)?;
     let series = (0..count).map(|_| {
-        let labels = LabelSet::parse(body.text()?).ok()?;
+        let labels = Labels::parse(body.text()?).ok()?;
         let width = body.count(COLUMNS_MAX)?;
         let rows = body.u32()? as usize;
         // Values of no columns would be written as none.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_query::stored::Keeper;
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
@@ -24,7 +24,7 @@ const TOGETHER: usize = 1000;
 pub(super) struct Series {
     pub(super) keeper: Keeper,
     server: String,
-    known: HashMap<LabelSet, Known>,
+    known: HashMap<Labels, Known>,
     /// The next values come after a gap.
     is_after_gap: bool,
 }
@@ -36,7 +36,7 @@ struct Known {
 
 /// A value of a series, and what kind of series it is.
 struct Value {
-    labels: LabelSet,
+    labels: Labels,
     kind: Kind,
     value: f64,
 }
@@ -173,14 +173,14 @@ fn kind(kind: Kind) -> &'static [u8] {
     }
 }
 
-fn labels(server: &str, number: &Number) -> Option<LabelSet> {
+fn labels(server: &str, number: &Number) -> Option<Labels> {
     let mut labels = vec![
         ("job", JOB),
         ("server", server.as_bytes()),
         ("field", number.field.as_bytes()),
     ];
     labels.extend(number.of.iter().map(|(label, value)| (*label, &value[..])));
-    LabelSet::new(labels).ok()
+    Labels::new(labels).ok()
 }
 
 #[cfg(test)]

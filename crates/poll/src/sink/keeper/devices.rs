@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::sink::Report;
-use kymo_base::label_set::LabelSet;
+use kymo_base::label_set::Labels;
 use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 use std::collections::HashSet;
 use std::io;
@@ -108,6 +108,6 @@ impl Keeper {
     }
 }
 
-fn labels(device: &[u8]) -> Option<LabelSet> {
-    LabelSet::new([("device", device), ("job", b"poll")]).ok()
+fn labels(device: &[u8]) -> Option<Labels> {
+    Labels::new([("device", device), ("job", b"poll")]).ok()
 }

@@ -1,0 +1,24 @@
+//! One model for everything that kymo keeps: a series has labels, a kind, a unit and samples.
+//!
+//! [`names`] maps each source to labels. [`Matcher`]s select series. A [`Reader`] gives their samples, wherever they
+//! lie. Nothing here does I/O or asks a clock.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+#[cfg(feature = "testing")]
+pub mod fuzz;
+mod matcher;
+pub mod names;
+mod re2;
+mod reader;
+mod sample;
+mod selector;
+
+pub use kymo_base::label_set::{LabelError, Labels};
+pub use matcher::{Matcher, MatcherError, Op};
+pub use reader::{
+    Budget, Metadata, ReadError, Reader, Row, RowSink, SampleSink, SeriesId, TimeRange,
+};
+pub use sample::{Kind, STALE_BITS, Sample, Unit, is_stale, stale};
+pub use selector::Selector;

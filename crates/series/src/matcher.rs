@@ -1,0 +1,209 @@
+//! Matchers: what picks series by one label.
+
+use std::fmt;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use kymo_base::label_set::{self, put_value};
+
+use crate::re2;
+
+/// Bytes of an expression at most.
+const EXPRESSION_MAX: usize = 64 << 10;
+/// Bytes of memory that a compiled expression may take.
+const COMPILED_MAX: usize = 4 << 20;
+/// Levels of groups.
+const NESTED_MAX: u32 = 200;
+
+/// How a matcher compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `=~`
+    Matches,
+    /// `!~`
+    NotMatches,
+}
+
+impl Op {
+    /// Every one.
+    pub const ALL: [Op; 4] = [Op::Equal, Op::NotEqual, Op::Matches, Op::NotMatches];
+
+    /// As it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Op::Equal => "=",
+            Op::NotEqual => "!=",
+            Op::Matches => "=~",
+            Op::NotMatches => "!~",
+        }
+    }
+
+    fn is_negated(self) -> bool {
+        match self {
+            Op::Equal | Op::Matches => false,
+            Op::NotEqual | Op::NotMatches => true,
+        }
+    }
+}
+
+/// Picks series by the value of a label. A series without the label has an empty one.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    label: String,
+    op: Op,
+    value: String,
+    test: Test,
+}
+
+/// What a value is compared with.
+#[derive(Clone, Debug)]
+enum Test {
+    /// One of these, sorted: of `=` one, of an expression such as `a|b` several.
+    OneOf(Box<[Box<str>]>),
+    /// An expression that begins with a text, for which most values need not be searched.
+    Expression(Box<Regex>),
+    /// `.*`.
+    Anything,
+    /// `.+`.
+    Something,
+}
+
+/// Why there is no such matcher, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatcherError(pub String);
+
+impl fmt::Display for MatcherError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MatcherError {}
+
+impl Matcher {
+    /// A matcher. An expression is Prometheus' (RE2), and has to match all of the value.
+    pub fn new(label: &str, op: Op, value: &str) -> Result<Matcher, MatcherError> {
+        if !label_set::is_name(label.as_bytes()) {
+            return Err(MatcherError(format!(
+                "cannot use {label:?} as a label: {}",
+                label_set::LabelError::Name
+            )));
+        }
+        let test = match op {
+            Op::Equal | Op::NotEqual => Test::OneOf([value.into()].into()),
+            Op::Matches | Op::NotMatches => Test::of_expression(value).map_err(|why| {
+                MatcherError(format!("cannot use {value:?} as an expression: {why}"))
+            })?,
+        };
+        Ok(Matcher {
+            label: label.into(),
+            op,
+            value: value.into(),
+            test,
+        })
+    }
+
+    /// Picks the series of a metric.
+    pub fn of_metric(name: &str) -> Matcher {
+        Matcher {
+            label: crate::names::METRIC.into(),
+            op: Op::Equal,
+            value: name.into(),
+            test: Test::OneOf([name.into()].into()),
+        }
+    }
+
+    /// The label's name.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// How it compares.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// What it compares with.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// True if it picks a series whose label has this value; empty: no such label.
+    pub fn matches(&self, value: &[u8]) -> bool {
+        let fits = match &self.test {
+            Test::OneOf(values) => values
+                .binary_search_by(|each| each.as_bytes().cmp(value))
+                .is_ok(),
+            Test::Expression(expression) => expression.is_match(value),
+            Test::Anything => true,
+            Test::Something => !value.is_empty(),
+        };
+        fits != self.op.is_negated()
+    }
+
+    /// True if it picks series that have no such label.
+    pub fn matches_empty(&self) -> bool {
+        self.matches(b"")
+    }
+
+    /// The only values that it picks, sorted; `None`: there may be others.
+    pub fn only(&self) -> Option<&[Box<str>]> {
+        match &self.test {
+            Test::OneOf(values) if !self.op.is_negated() => Some(values),
+            _ => None,
+        }
+    }
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Matcher) -> bool {
+        (&self.label, self.op, &self.value) == (&other.label, other.op, &other.value)
+    }
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = Vec::new();
+        put_value(&mut value, self.value.as_bytes());
+        let value = String::from_utf8_lossy(&value);
+        write!(out, "{}{}\"{value}\"", self.label, self.op.text())
+    }
+}
+
+impl Test {
+    fn of_expression(text: &str) -> Result<Test, String> {
+        if text.len() > EXPRESSION_MAX {
+            return Err(format!("it has more than {EXPRESSION_MAX} bytes"));
+        }
+        let is_plain =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ':' | '/' | ' ' | '|' | ',');
+        match text {
+            ".*" => return Ok(Test::Anything),
+            ".+" => return Ok(Test::Something),
+            _ if text.chars().all(is_plain) => {
+                let mut values: Vec<Box<str>> = text.split('|').map(Box::from).collect();
+                values.sort_unstable();
+                values.dedup();
+                return Ok(Test::OneOf(values.into()));
+            }
+            _ => {}
+        }
+        let expression = RegexBuilder::new(&re2::anchored(text)?)
+            .size_limit(COMPILED_MAX)
+            .dfa_size_limit(COMPILED_MAX)
+            .nest_limit(NESTED_MAX)
+            .build();
+        let expression = expression.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => "it is too large".to_string(),
+            _ => "it is not valid".to_string(),
+        })?;
+        Ok(Test::Expression(Box::new(expression)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

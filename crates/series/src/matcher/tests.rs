@@ -1,0 +1,61 @@
+use super::*;
+
+/// Expressions, values, and whether Go's `regexp` has them match: made by `re2.go`, which says how.
+const TABLE: &str = include_str!("re2.txt");
+
+fn unquoted(text: &str) -> String {
+    let selector = crate::Selector::parse(&format!("{{a=\"x\",b={text}}}"));
+    selector.unwrap().0[1].value().to_string()
+}
+
+#[test]
+fn expressions_match_as_in_prometheus() {
+    let mut count = 0;
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let (expression, value, outcome) = (unquoted(fields[0]), unquoted(fields[1]), fields[2]);
+        let matcher = Matcher::new("a", Op::Matches, &expression);
+        let found = match &matcher {
+            Err(_) => "error",
+            Ok(matcher) if matcher.matches(value.as_bytes()) => "yes",
+            Ok(_) => "no",
+        };
+        assert_eq!(found, outcome, "{expression:?} on {value:?}: {matcher:?}");
+        count += 1;
+    }
+    assert!(count > 300, "{count} lines");
+}
+
+#[test]
+fn operators_compare() {
+    for (op, value, picked) in [
+        (Op::Equal, "a", "a"),
+        (Op::NotEqual, "a", "b c "),
+        (Op::Matches, "a|b", "a b"),
+        (Op::NotMatches, "a|b", "c "),
+        (Op::Equal, "", ""),
+        (Op::Matches, ".+", "a b c"),
+        (Op::Matches, "[ab]?", "a b "),
+    ] {
+        let matcher = Matcher::new("l", op, value).unwrap();
+        let values = ["a", "b", "c", ""].into_iter();
+        let values: Vec<&str> = values.filter(|v| matcher.matches(v.as_bytes())).collect();
+        assert_eq!(values.join(" "), picked, "{matcher}");
+        let text = format!("l{}\"{value}\"", op.text());
+        assert_eq!(matcher.to_string(), text);
+    }
+}
+
+#[test]
+fn expressions_have_limits() {
+    let long = "a".repeat(EXPRESSION_MAX + 1);
+    let nested = format!("{}a{}", "(".repeat(500), ")".repeat(500));
+    for text in [&*long, &nested, "(a{1000}){1000}", "((\\pL{200}){9}){9}"] {
+        assert!(Matcher::new("a", Op::Matches, text).is_err());
+    }
+    assert!(Matcher::new("1a", Op::Equal, "").is_err());
+    let hosts: Vec<String> = (0..3000).map(|at| format!("web{at}")).collect();
+    let many = Matcher::new("a", Op::Matches, &hosts.join("|")).unwrap();
+    assert!(many.matches(b"web2999") && !many.matches(b"web3000"));
+    assert_eq!(many.only().map(<[_]>::len), Some(3000));
+}

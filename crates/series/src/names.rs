@@ -1,0 +1,372 @@
+//! What the series of each source are called: the only place that makes a name from what a source says.
+//!
+//! Names and labels are those by which the field's dashboards ask: node_exporter's for this machine (they stand in the
+//! subsystems' tables, `kymo_kernel::subsystem::exposed`; the rules for them are here), those of collectd's write_prometheus,
+//! of snmp_exporter and of postgres_exporter. Whatever a source says may be hostile: bytes that are no UTF-8 become `\xNN`, and
+//! what a name may not have becomes `_`.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use kymo_base::label_set::{self, LabelError, Labels};
+
+use crate::sample::{Kind, Unit};
+
+mod postgres;
+
+pub use postgres::{postgres, postgres_scale};
+
+/// The label that holds the metric's name.
+pub const METRIC: &str = "__name__";
+/// `job` of what kymo says of itself and of this machine beyond node_exporter.
+pub const JOB_KYMO: &[u8] = b"kymo";
+/// `job` of what node_exporter has, too.
+pub const JOB_NODE: &[u8] = b"node";
+/// `job` of what programs publish.
+pub const JOB_PROGRAMS: &[u8] = b"programs";
+/// `job` of polled devices.
+pub const JOB_POLL: &[u8] = b"poll";
+/// `job` of database servers.
+pub const JOB_POSTGRES: &[u8] = b"postgres";
+/// `job` of statsd's series.
+pub const JOB_STATSD: &[u8] = b"statsd";
+/// `job` of Graphite's series.
+pub const JOB_GRAPHITE: &[u8] = b"graphite";
+
+/// Labels that a source may not set itself, since they say who it is.
+const RESERVED: [&str; 4] = [METRIC, "job", "publisher", "user"];
+
+/// The name of a value of collectd, in five texts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collectd<'a> {
+    /// Whose value it is.
+    pub host: &'a [u8],
+    /// What read it.
+    pub plugin: &'a [u8],
+    /// Of which thing; may be empty.
+    pub plugin_instance: &'a [u8],
+    /// A name in types.db.
+    pub type_name: &'a [u8],
+    /// Which one of that type; may be empty.
+    pub type_instance: &'a [u8],
+}
+
+/// A target of an mrtg.cfg.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Target<'a> {
+    /// MRTG's name of it.
+    pub name: &'a [u8],
+    /// The device that is asked; empty: a command.
+    pub device: &'a [u8],
+    /// `Title`.
+    pub title: &'a [u8],
+    /// The number and the name of the interface that it is.
+    pub interface: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// One of a target's two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The first.
+    In,
+    /// The second.
+    Out,
+}
+
+/// A value of this machine, by its metric's name and labels in the tables of the kernel.
+pub fn machine<'a>(
+    host: &'a [u8],
+    metric: &'a str,
+    labels: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+) -> Result<Labels, LabelError> {
+    let job = match metric.starts_with("kymo_") {
+        true => JOB_KYMO,
+        false => JOB_NODE,
+    };
+    let mut set = Set::of(metric);
+    set.put("job", job);
+    set.put("instance", host);
+    for (name, value) in labels {
+        set.put_free(name, value);
+    }
+    set.labels()
+}
+
+/// A value of collectd, as its write_prometheus plugin calls it. `data_source`: its name in types.db; `counts`: it is of type
+/// COUNTER or DERIVE.
+pub fn collectd(of: &Collectd, data_source: &[u8], counts: bool) -> Result<Labels, LabelError> {
+    let mut metric = String::from("collectd");
+    let mut part = |text: &[u8]| {
+        metric.push('_');
+        put_word(&mut metric, text, false);
+    };
+    if of.plugin != of.type_name {
+        part(of.plugin);
+    }
+    part(of.type_name);
+    if data_source != b"value" {
+        part(data_source);
+    }
+    if counts {
+        metric.push_str("_total");
+    }
+    let plugin = label_name(of.plugin);
+    let mut set = Set::of(&metric);
+    set.put("instance", of.host);
+    match of.plugin_instance.is_empty() {
+        true => set.put_free(&plugin, of.type_instance),
+        false => {
+            set.put_free(&plugin, of.plugin_instance);
+            set.put_free("type", of.type_instance);
+        }
+    }
+    set.labels()
+}
+
+/// A column of an .rrd file, by its path below the base.
+pub fn rrd(path: &[u8], data_source: &[u8]) -> Result<Labels, LabelError> {
+    let mut set = Set::of("rrd");
+    set.put("path", path.strip_suffix(b".rrd").unwrap_or(path));
+    set.put("ds", data_source);
+    set.labels()
+}
+
+/// The five texts of a path that collectd could have written: `HOST/PLUGIN[-INSTANCE]/TYPE[-INSTANCE].rrd`.
+pub fn collectd_of_path(path: &[u8]) -> Option<Collectd<'_>> {
+    let path = path.strip_suffix(b".rrd").unwrap_or(path);
+    let mut parts = path.split(|&byte| byte == b'/');
+    let (host, plugin, type_name) = (parts.next()?, parts.next()?, parts.next()?);
+    let (plugin, plugin_instance) = cut(plugin, b'-');
+    let (type_name, type_instance) = cut(type_name, b'-');
+    let is_whole =
+        parts.next().is_none() && !host.is_empty() && !plugin.is_empty() && !type_name.is_empty();
+    is_whole.then_some(Collectd {
+        host,
+        plugin,
+        plugin_instance,
+        type_name,
+        type_instance,
+    })
+}
+
+/// A value of a polled target.
+pub fn target(of: &Target, direction: Direction, counts: bool) -> Result<Labels, LabelError> {
+    let metric = match (direction, counts) {
+        (Direction::In, true) => "mrtg_in_total",
+        (Direction::In, false) => "mrtg_in",
+        (Direction::Out, true) => "mrtg_out_total",
+        (Direction::Out, false) => "mrtg_out",
+    };
+    of_target(of, metric)
+}
+
+/// The name that snmp_exporter has for a counter of octets of an interface; `None`: the target is none.
+pub fn target_alias(of: &Target, direction: Direction) -> Option<Result<Labels, LabelError>> {
+    of.interface?;
+    let metric = match direction {
+        Direction::In => "ifHCInOctets",
+        Direction::Out => "ifHCOutOctets",
+    };
+    Some(of_target(of, metric))
+}
+
+fn of_target(of: &Target, metric: &str) -> Result<Labels, LabelError> {
+    let mut set = Set::of(metric);
+    set.put("job", JOB_POLL);
+    set.put("target", of.name);
+    set.put("device", of.device);
+    set.put("title", of.title);
+    let (index, name) = of.interface.unwrap_or_default();
+    set.put("ifIndex", index);
+    set.put("ifName", name);
+    set.labels()
+}
+
+/// A metric that a program publishes. A name that is one word gets a prefix, since it would be anybody's.
+pub fn program(
+    name: &[u8],
+    publisher: &[u8],
+    user: &[u8],
+    labels: &[(&[u8], &[u8])],
+) -> Result<Labels, LabelError> {
+    let mut metric = String::new();
+    if !name.contains(&b'_') {
+        metric.push_str("kymo_program_");
+    }
+    put_word(&mut metric, name, true);
+    let mut set = Set::of(&metric);
+    set.put("job", JOB_PROGRAMS);
+    set.put("publisher", publisher);
+    set.put("user", user);
+    set.put_all(labels);
+    set.labels()
+}
+
+/// A metric of statsd, with the end of its name (`_total`, `_bucket` ...), the bound of a bucket and the tags of DogStatsD.
+pub fn statsd(
+    name: &[u8],
+    end: &str,
+    bound: Option<&str>,
+    tags: &[(&[u8], &[u8])],
+) -> Result<Labels, LabelError> {
+    let mut metric = metric_name(name);
+    if end != "_total" || !metric.ends_with(end) {
+        metric.push_str(end);
+    }
+    let mut set = Set::of(&metric);
+    set.put("job", JOB_STATSD);
+    set.put("le", bound.unwrap_or_default().as_bytes());
+    set.put_all(tags);
+    set.labels()
+}
+
+/// A metric of Graphite: its path, with the tags behind it.
+pub fn graphite(path: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
+    let mut set = Set::of(&metric_name(path));
+    set.put("job", JOB_GRAPHITE);
+    set.put("path", path);
+    set.put_all(tags);
+    set.labels()
+}
+
+/// The metric of a set.
+pub fn metric_of(labels: &Labels) -> String {
+    String::from_utf8_lossy(&label_set::value(labels.text(), METRIC)).into_owned()
+}
+
+/// How the values of a metric move, as far as its name tells.
+pub fn kind_of(metric: &str) -> Kind {
+    let is = |end: &str| metric.ends_with(end);
+    match () {
+        () if is("_bucket") || is("_sum") || is("_count") => Kind::Histogram,
+        () if is("_total") => Kind::Counter,
+        () => Kind::Untyped,
+    }
+}
+
+/// The unit of a metric, as far as its name tells.
+pub fn unit_of(metric: &str) -> Unit {
+    Unit::of_name(metric)
+}
+
+/// True if a text may be a metric's name: letters, digits, `_` and `:`, and no digit first.
+pub fn is_metric(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | ':');
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+}
+
+/// A metric's name from any text: what a name may not have becomes `_`.
+pub fn metric_name(text: &[u8]) -> String {
+    let mut name = String::with_capacity(text.len());
+    put_word(&mut name, text, true);
+    match name.is_empty() {
+        true => "_".into(),
+        false => name,
+    }
+}
+
+/// A label's name from any text, likewise.
+pub fn label_name(text: &[u8]) -> String {
+    metric_name(text).replace(':', "_")
+}
+
+/// A text from any bytes: those that are no UTF-8, and control characters, become `\xNN`.
+pub fn utf8(bytes: &[u8]) -> Cow<'_, str> {
+    let is_plain = |text: &&str| !text.chars().any(char::is_control);
+    if let Some(text) = std::str::from_utf8(bytes).ok().filter(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(bytes.len() + 8);
+    // Writing to a String cannot fail.
+    let put_byte = |out: &mut String, byte: u8| {
+        let _ = write!(out, "\\x{byte:02x}");
+    };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c.is_control() {
+                true => c
+                    .encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .for_each(|byte| put_byte(&mut out, byte)),
+                false => out.push(c),
+            }
+        }
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|&byte| put_byte(&mut out, byte));
+    }
+    Cow::Owned(out)
+}
+
+/// Appends a text with `_` for each character that a name may not have; `is_first`: it begins the name.
+fn put_word(name: &mut String, text: &[u8], is_first: bool) {
+    for c in String::from_utf8_lossy(text).chars() {
+        let is_leading_digit = is_first && name.is_empty() && c.is_ascii_digit();
+        if is_leading_digit {
+            name.push('_');
+        }
+        match c.is_ascii_alphanumeric() || matches!(c, '_' | ':') {
+            true => name.push(c),
+            false => name.push('_'),
+        }
+    }
+}
+
+/// The texts before and behind the first such byte.
+fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
+    match text.iter().position(|&each| each == byte) {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, b""),
+    }
+}
+
+/// Labels of a series in the making.
+struct Set<'a> {
+    labels: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
+}
+
+impl<'a> Set<'a> {
+    fn of(metric: &str) -> Set<'a> {
+        Set {
+            labels: vec![(METRIC.into(), Cow::Owned(metric.as_bytes().to_vec()))],
+        }
+    }
+
+    /// Adds a label, unless its value is empty.
+    fn put(&mut self, name: &'a str, value: &'a [u8]) {
+        let value = match utf8(value) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        };
+        self.labels.push((name.into(), value));
+    }
+
+    /// Adds a label that the source named. One that is there already, or that says who the source is, becomes `exported_NAME`, as
+    /// Prometheus has it.
+    fn put_free(&mut self, name: &str, value: &'a [u8]) {
+        if value.is_empty() {
+            return;
+        }
+        let mut name = name.to_string();
+        while self.labels.iter().any(|(known, _)| **known == *name) || RESERVED.contains(&&*name) {
+            name.insert_str(0, "exported_");
+        }
+        let value = utf8(value).into_owned().into_bytes();
+        self.labels.push((name.into(), value.into()));
+    }
+
+    fn put_all(&mut self, labels: &[(&[u8], &'a [u8])]) {
+        for (name, value) in labels {
+            self.put_free(&label_name(name), value);
+        }
+    }
+
+    fn labels(&self) -> Result<Labels, LabelError> {
+        let labels = self.labels.iter();
+        Labels::new(labels.map(|(name, value)| (&**name, &**value)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
