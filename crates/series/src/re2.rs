@@ -187,7 +187,7 @@ impl Translator<'_> {
         if name.is_empty() || !name.chars().all(is_word) {
             return Err(format!("invalid named capture: `(?P<{name}>`"));
         }
-        // Nobody asks for a group's text: its name need not be unique here.
+        // A matcher needs no text of a group, so the name may be left out.
         self.out.push(':');
         Ok(())
     }
@@ -275,7 +275,7 @@ impl Translator<'_> {
 
     fn octal(&mut self, first: char) -> Result<char, String> {
         let is_octal = |c: &char| matches!(c, '0'..='7');
-        if first != '0' && !self.input.peek().is_some_and(|c| is_octal(c)) {
+        if first != '0' && !self.input.peek().is_some_and(is_octal) {
             return Err(format!("invalid escape sequence: `\\{first}`"));
         }
         let mut value = first.to_digit(8).unwrap_or_default();
