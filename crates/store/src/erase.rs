@@ -85,6 +85,16 @@ impl Inner {
             false => self.any(name, &self.checked(name)?),
         };
         let id = self.verified_soon(found.ok_or(FileError::NoSuchFile)?)?;
+        if self
+            .lock()
+            .series
+            .get(id)
+            .is_some_and(|series| series.values.points.is_some())
+        {
+            return Err(FileError::Rrd(
+                "its samples cannot be removed in part: remove the series".into(),
+            ));
+        }
         let reserved = self.reserve(id)?.ok_or(FileError::NoSuchFile)?;
         let before = self.before_erasing(id)?;
         let points = self.points_without(&before, range)?;

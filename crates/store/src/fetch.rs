@@ -53,6 +53,9 @@ impl Store {
             SeriesName::File(name) => name,
             SeriesName::Labels(labels) => {
                 let id = inner.lock().series.by_path(labels.text());
+                if let Some(looked) = self.look_at_points(labels, range)? {
+                    return Ok(looked);
+                }
                 return inner.look_at(id.ok_or(FileError::NoSuchFile)?, range, Use::WhereFiner);
             }
         };
@@ -132,7 +135,7 @@ pub struct Looked {
 
 impl Looked {
     /// Rows without peaks.
-    fn plain(mean: Fetched) -> Looked {
+    pub(crate) fn plain(mean: Fetched) -> Looked {
         let (min, max) = (None, None);
         Looked { mean, min, max }
     }

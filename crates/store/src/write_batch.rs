@@ -3,18 +3,22 @@
 use crate::engine::{Inner, Store};
 use crate::error::Refusal;
 use crate::folder::fence;
+use crate::memtable::point_tail::PointRefusal;
 use crate::memtable::series::Series;
 use crate::memtable::state::{State, Undo};
 use crate::memtable::writer::Writer;
 use crate::names;
 use crate::settings::Files;
 use crate::stats::Stats;
+use crate::wal::point::Point;
 use crate::wal::record::{Record, ValuesHead};
 use crate::wal::value::Value;
 use crate::wal::value::stamp_of;
 use kymo_base::label_set::Labels;
 use std::io::{self, Write as _};
 use std::sync::MutexGuard;
+
+mod points;
 
 /// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +60,8 @@ pub struct WriteBatch<'a> {
     writer: Writer,
     /// For one value; memory is kept.
     text: Vec<u8>,
+    /// For samples that are taken; memory is kept.
+    accepted: Vec<(u32, Point)>,
 }
 
 impl<'a> WriteBatch<'a> {
@@ -72,6 +78,7 @@ impl<'a> WriteBatch<'a> {
             committed: false,
             writer: Writer::ANYBODY,
             text: Vec::new(),
+            accepted: Vec::new(),
         }
     }
 
@@ -111,12 +118,41 @@ impl<'a> WriteBatch<'a> {
     ) -> Result<usize, Refusal> {
         let id = self.state.series.by_path(labels.text());
         let id = id.ok_or(Refusal::Untouched)?;
+        let series = self.state.series.get(id);
+        if series.is_some_and(|series| series.values.points.is_some()) {
+            return self.append_cell(id, stamp_ms, cells);
+        }
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         put_numbers(&mut text, stamp_ms, cells);
         let taken = self.update_series(id, [&text[..]]);
         self.text = text;
         taken
+    }
+
+    /// The same for a series of points.
+    fn append_cell(&mut self, id: u32, t_ms: i64, cells: &[f64]) -> Result<usize, Refusal> {
+        let &[v] = cells else {
+            return Err(Refusal::NoValues);
+        };
+        let point = Point { t_ms, v };
+        match self.accept_point(id, point) {
+            Ok(true) => {
+                self.put_points(&[(id, point)]);
+                Ok(1)
+            }
+            Ok(false) => Ok(0),
+            Err(PointRefusal::NoSeries) => Err(Refusal::Untouched),
+            Err(PointRefusal::Held) => Err(Refusal::Held),
+            Err(PointRefusal::TooOld | PointRefusal::Duplicate) => Err(Refusal::Past {
+                stamp: point.seconds(),
+                last: self
+                    .state
+                    .series
+                    .get(id)
+                    .map_or(0.0, |series| series.values.last),
+            }),
+        }
     }
 
     fn update_series<'v>(
@@ -355,6 +391,7 @@ impl<'a> WriteBatch<'a> {
         match written {
             Ok(position) => {
                 self.state.undo.clear();
+                self.state.undo_points.clear();
                 self.state.dropped.clear();
                 if self.flushes {
                     self.state.flushes = true;

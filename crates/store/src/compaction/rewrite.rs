@@ -35,10 +35,10 @@ pub(super) struct Rewrite<'a> {
     blocks: &'a [Placed],
     mine: Vec<(&'a Placed, Arc<Head>)>,
     /// The newest row of each archive.
-    newest: Vec<u64>,
+    pub(super) newest: Vec<u64>,
     /// Older points are dead.
     points_from: u64,
-    schema: &'a Schema,
+    pub(super) schema: &'a Schema,
     chunk: u32,
     liveness: &'a dyn Liveness,
 }
@@ -177,8 +177,13 @@ impl<'a> Rewrite<'a> {
             if is_last && let Some((_, states)) = self.state(stripe, Age::Newest)? {
                 builder.state(&states)?;
             }
-            self.points(few, builder, stripe)?;
-            self.rows(few, builder, stripe)?;
+            match self.schema.points {
+                Some(_) => self.points_and_tiers(few, builder, stripe)?,
+                None => {
+                    self.points(few, builder, stripe)?;
+                    self.rows(few, builder, stripe)?;
+                }
+            }
             builder.drop_empty_part();
         }
         let stamp = few.iter().map(|(placed, _)| placed.stamp).max();
@@ -220,7 +225,15 @@ impl<'a> Rewrite<'a> {
         Ok((!found.is_empty()).then_some((*placed, found)))
     }
 
-    fn is_alive(&self, stripe: u8, member: u8) -> bool {
+    /// True if the points of a block are dead.
+    pub(super) fn has_old_points(&self, placed: &Placed) -> bool {
+        let stamps = self.blocks.iter().map(|placed| placed.stamp);
+        let newest = stamps.max().unwrap_or(0);
+        let kept_s = self.schema.points_kept_s;
+        placed.stamp.saturating_add(kept_s) < newest || placed.stamp < self.points_from
+    }
+
+    pub(super) fn is_alive(&self, stripe: u8, member: u8) -> bool {
         self.liveness
             .is_alive(self.chunk, stripe * STRIPE as u8 + member)
     }
@@ -250,7 +263,7 @@ impl<'a> Rewrite<'a> {
 
     /// Who of a stripe is there, and up to where blocks have them; `None`: their rows were imported, and no block has
     /// their state yet.
-    fn members(&self, stripe: u8) -> io::Result<Vec<(u8, Option<i64>)>> {
+    pub(super) fn members(&self, stripe: u8) -> io::Result<Vec<(u8, Option<i64>)>> {
         let states = states(self.blocks, self.schema, stripe)?;
         let alive = (0..STRIPE as u8).filter(|&member| self.is_alive(stripe, member));
         let members = alive.map(|member| {
@@ -291,12 +304,9 @@ impl<'a> Rewrite<'a> {
         builder: &mut Builder,
         stripe: u8,
     ) -> io::Result<()> {
-        let stamps = self.blocks.iter().map(|placed| placed.stamp);
-        let newest = stamps.max().unwrap_or(0);
         let mut out = Vec::new();
         for (placed, head) in few {
-            let dead = placed.stamp.saturating_add(self.schema.points_kept_s) < newest;
-            if placed.point_bytes == 0 || dead || placed.stamp < self.points_from {
+            if placed.point_bytes == 0 || self.has_old_points(placed) {
                 continue;
             }
             let frame = head.part(stripe).and_then(|part| part.points);

@@ -1,7 +1,9 @@
 //! How values become rows: the schema of a series, and rrdtool's arithmetic applied to it.
 
 pub(crate) mod apply;
+pub(crate) mod points_schema;
 pub(crate) mod row_sink;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod schema;
+pub(crate) mod tiers;

@@ -4,6 +4,7 @@
 //! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
 //! they are smoothed: that comes from a file's name, and all else files may have in common.
 
+use crate::consolidation::points_schema::{self, PointsSchema};
 use crate::layout::POINTS_KEPT_S;
 use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
@@ -49,6 +50,8 @@ pub(crate) struct Schema {
     pub(crate) words: usize,
     /// How long values are kept as they were sent, in seconds.
     pub(crate) points_kept_s: u64,
+    /// Of series of points: what they are. Their archives are tiers, and the template only says their step.
+    pub(crate) points: Option<PointsSchema>,
     live_words: usize,
 }
 
@@ -68,6 +71,27 @@ impl Schema {
 
     /// Reads a front; `None`: it is none.
     pub(crate) fn parse(front: &[u8]) -> Option<Schema> {
+        match front.starts_with(points_schema::MAGIC) {
+            true => Schema::of_points(PointsSchema::parse(front)?),
+            false => Schema::of_archives(front),
+        }
+    }
+
+    /// The schema of series of points.
+    pub(crate) fn of_points(points: PointsSchema) -> Option<Schema> {
+        Some(Schema {
+            front: points.front(),
+            template: points.template()?,
+            archives: points.archives(),
+            width: points_schema::ROW_CELLS,
+            words: points_schema::WORDS,
+            live_words: points_schema::WORDS,
+            points_kept_s: points.kept_s.into(),
+            points: Some(points),
+        })
+    }
+
+    fn of_archives(front: &[u8]) -> Option<Schema> {
         let count = |at: usize| {
             let bytes = front.get(at..at + 8)?;
             let count = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
@@ -112,6 +136,7 @@ impl Schema {
             template,
             archives,
             words,
+            points: None,
             live_words,
         })
     }
@@ -162,6 +187,10 @@ impl Schema {
             return None;
         }
         let header = &mut series.header;
+        if self.points.is_some() {
+            header.last_up = self.stamp(words);
+            return Some(());
+        }
         let (live, mut seasons) = words.split_at(self.live_words);
         let mut live = live.iter().copied();
         header.last_up = live.next()? as i64;
@@ -244,11 +273,18 @@ impl Schema {
 
     /// The stamp of a state, without unpacking it.
     pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
-        words.first().map_or(0, |&word| word as i64)
+        let stamp = words.first().map_or(0, |&word| word as i64);
+        match self.points {
+            Some(_) => stamp.div_euclid(1000),
+            None => stamp,
+        }
     }
 
     /// The same with its microseconds.
     pub(crate) fn stamp_of(&self, words: &[u64]) -> f64 {
+        if self.points.is_some() {
+            return points_schema::last(words).map_or(f64::NEG_INFINITY, |last| last.seconds());
+        }
         let usec = match self.template.version {
             3.. => words.get(1).map_or(0, |&word| word as i64),
             _ => 0,

@@ -6,6 +6,7 @@ use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
+use crate::flush::points::{SamplesJob, build_part as build_points};
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::state::State;
@@ -17,6 +18,7 @@ use crate::segment::placed::Placed;
 use crate::segment::points;
 use crate::segment::rows::Column;
 use crate::segment::set::{SegmentSet, states_and_damage};
+use crate::wal::point::PointBuffer;
 use crate::wal::record::Packed;
 use crate::wal::value::stamp_of;
 use kymo_base::name::DisplayName;
@@ -30,21 +32,23 @@ const RETRY_NS: u64 = 5_000_000_000;
 
 /// Memory that is used for one chunk after the other.
 pub(crate) struct Saver {
-    builder: Builder,
+    pub(super) builder: Builder,
     applier: Applier,
     texts: Texts,
     columns: Vec<Column>,
     entries: points::PointsWriter,
+    pub(super) samples: SamplesJob,
 }
 
 /// One series on its way into a block.
-struct Member {
+pub(super) struct Member {
     id: u32,
-    slot: u8,
+    pub(super) slot: u8,
     path: Arc<[u8]>,
     values: Arc<Pending>,
-    state: Option<Packed>,
-    line: Line,
+    pub(super) points: Arc<PointBuffer>,
+    pub(super) state: Option<Packed>,
+    pub(super) line: Line,
     refused: Vec<String>,
     /// Its state could not be read.
     lost: bool,
@@ -72,6 +76,7 @@ impl Saver {
             texts: Texts::default(),
             columns: Vec::new(),
             entries: points::PointsWriter::default(),
+            samples: SamplesJob::default(),
         })
     }
 }
@@ -157,11 +162,13 @@ impl Inner {
                     (Pending::default(), values)
                 }
             };
+            let points = series.values.points.as_mut().map(|points| points.take());
             members.push(Member {
                 id: id.unwrap_or_default(),
                 slot: slot as u8,
                 path: series.path.clone(),
                 values,
+                points: points.unwrap_or_default(),
                 state: series.values.state.clone(),
                 line: Line {
                     slot: slot as u8,
@@ -212,9 +219,18 @@ impl Inner {
                 .count();
             let members = from..from + count;
             from += count;
-            let moved = |member: &Member| !member.values.is_empty() || member.state.is_some();
-            if job.members[members.clone()].iter().any(moved) {
-                build_part(saver, job, stripe, members, now)?;
+            let moved = |member: &Member| {
+                let has_values = !member.values.is_empty() || !member.points.is_empty();
+                has_values || member.state.is_some()
+            };
+            if !job.members[members.clone()].iter().any(moved) {
+                continue;
+            }
+            let (known, damaged) = states_and_damage(&job.blocks, &job.schema, stripe)?;
+            job.damaged |= damaged;
+            match job.schema.points {
+                Some(_) => build_points(saver, stripe, &mut job.members[members], &known)?,
+                None => build_part(saver, job, stripe, (members, &known), now)?,
             }
         }
         let mut catalog = Vec::new();
@@ -282,7 +298,7 @@ fn build_part(
     saver: &mut Saver,
     job: &mut FlushJob,
     stripe: u8,
-    members: std::ops::Range<usize>,
+    (members, known): (std::ops::Range<usize>, &States),
     now: Now,
 ) -> io::Result<()> {
     let Saver {
@@ -291,11 +307,10 @@ fn build_part(
         texts,
         columns,
         entries,
+        ..
     } = saver;
     let schema = job.schema.clone();
     columns.iter_mut().for_each(Column::clear);
-    let (known, damaged) = states_and_damage(&job.blocks, &schema, stripe)?;
-    job.damaged |= damaged;
     let (mut new, mut points): (States, Vec<u8>) = (Vec::new(), Vec::new());
     for member in &mut job.members[members] {
         let at = member.slot % STRIPE as u8;
@@ -407,6 +422,11 @@ fn finish(state: &mut State, segments: &SegmentSet, job: FlushJob, clock: &dyn C
             state.stats.data_sets_written += count.saturating_sub(refused);
         }
         series.values.flushing = None;
+        series
+            .values
+            .points
+            .iter_mut()
+            .for_each(|points| points.flushing = None);
         series.values.state = None;
         series.renamed &= series.path != member.path;
         series.values.applied = member.line.applied;
@@ -432,6 +452,7 @@ fn put_back(state: &mut State, segments: &SegmentSet, job: FlushJob, not_before_
             let after = series.values.pending.len();
             state.count(job.chunk, before, after);
         }
+        state.put_back_points(member.id, job.chunk);
     }
     if let Some(chunk) = state.chunks.get_mut(job.chunk) {
         chunk.saving = false;

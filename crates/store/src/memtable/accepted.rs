@@ -1,6 +1,7 @@
 //! What was accepted for a series: its values that are in no block, and up to which stamps blocks and clients have them.
 
 use crate::memtable::buffer::{Pending, Texts};
+use crate::memtable::point_tail::PointTail;
 use crate::stats::Stats;
 use crate::wal::record::Packed;
 use crate::wal::value::stamp_of;
@@ -27,6 +28,8 @@ pub(crate) struct Accepted {
     pub(crate) published_ns: u64,
     /// The batch that last changed it.
     pub(crate) batch: u64,
+    /// Of a series of points: its samples, and then there are no other values.
+    pub(crate) points: Option<Box<PointTail>>,
 }
 
 impl Default for Accepted {
@@ -41,6 +44,7 @@ impl Default for Accepted {
             published: f64::NEG_INFINITY,
             published_ns: 0,
             batch: 0,
+            points: None,
         }
     }
 }
@@ -77,9 +81,20 @@ impl Accepted {
         Some(texts)
     }
 
+    /// Values that wait for a block, and are on their way into none.
+    pub(crate) fn unsaved_len(&self) -> usize {
+        let points = self
+            .points
+            .as_ref()
+            .map_or(0, |points| points.pending.len());
+        self.pending.len() + points
+    }
+
     /// Whether all its values are in blocks.
     pub(crate) fn is_saved(&self) -> bool {
-        self.pending.is_empty() && self.flushing.is_none()
+        let points = self.points.as_ref();
+        let has_points = points.is_some_and(|points| !points.is_saved());
+        self.pending.is_empty() && self.flushing.is_none() && !has_points
     }
 
     /// Whether all its values count as written.

@@ -5,6 +5,7 @@ use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
 use crate::memtable::epochs::Epochs;
 use crate::memtable::file_state::Left;
+use crate::memtable::point_tail::PointUndo;
 use crate::memtable::series::SeriesTable;
 use crate::names;
 use crate::settings::Settings;
@@ -27,6 +28,8 @@ pub(crate) const FRAME_BYTES: usize = 1 << 20;
 /// After a journal file could not be begun, the next try is so much later.
 const RETRY_NS: u64 = 500_000_000;
 pub(crate) const EIO: i32 = 5;
+/// So many samples are saved together where others save one value: they take less memory.
+const SAMPLES_OF_VALUES: u64 = 2;
 /// Files that are late at a start are due within this time.
 const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
 
@@ -56,6 +59,7 @@ pub(crate) struct State {
     /// FLUSHALL came, and no thread has begun with it.
     pub(crate) flushes: bool,
     pub(crate) undo: Vec<Undo>,
+    pub(crate) undo_points: Vec<PointUndo>,
     /// The numbers before the first of them.
     pub(crate) stats_before: Stats,
     /// FORGET's victims: their values, and whether they were suspended.
@@ -128,6 +132,7 @@ impl State {
             writing_back: 0,
             flushes: false,
             undo: Vec::new(),
+            undo_points: Vec::new(),
             stats_before: Stats::default(),
             dropped: Vec::new(),
             value: Value::default(),
@@ -231,6 +236,10 @@ impl State {
         let Some(series) = self.series.get_mut(id) else {
             return;
         };
+        if series.values.points.is_some() {
+            // Samples that are lost are missing, and that is all.
+            return;
+        }
         let (chunk, before) = (series.chunk, series.values.pending.len());
         series.values.pending.push_hole(series.values.last);
         let after = series.values.pending.len();
@@ -287,6 +296,7 @@ impl State {
             self.journal.put(&start);
         }
         self.put_values(id, &texts);
+        self.carry_over_points(id);
         if published.is_finite() {
             self.journal.put(&Record::Published {
                 id,
@@ -398,9 +408,12 @@ impl State {
 
     /// A series' pending values have become more or fewer. Its chunk is due when there are many.
     pub(crate) fn count(&mut self, chunk_id: u32, before: usize, after: usize) {
-        let values = self.chunk_values;
         let Some(chunk) = self.chunks.get_mut(chunk_id) else {
             return;
+        };
+        let values = match chunk.schema.points {
+            Some(_) => self.chunk_values * SAMPLES_OF_VALUES,
+            None => self.chunk_values,
         };
         chunk.pending = (chunk.pending + after as u64).saturating_sub(before as u64);
         match (before, after) {
@@ -502,7 +515,7 @@ impl State {
     }
 
     /// Gathers the definitions of a chunk, once a journal file.
-    fn introduce(&mut self, chunk: u32) {
+    pub(crate) fn introduce(&mut self, chunk: u32) {
         let sequence = self.journal.sequence();
         let Some(known) = self.chunks.get_mut(chunk) else {
             return;
@@ -521,7 +534,7 @@ impl State {
         let Some(series) = self.series.get(old) else {
             return;
         };
-        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.pending.len());
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.unsaved_len());
         self.count(chunk, pending, 0);
         let sequence = self.journal.sequence();
         if let Some(known) = self.chunks.get_mut(chunk) {
@@ -537,7 +550,7 @@ impl State {
         let Some(series) = self.series.get(id) else {
             return;
         };
-        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.pending.len());
+        let (chunk, slot, pending) = (series.chunk, series.slot, series.values.unsaved_len());
         self.count(chunk, pending, 0);
         if let Some(known) = self.chunks.get_mut(chunk) {
             known.members[usize::from(slot)] = None;
@@ -549,6 +562,7 @@ impl State {
     /// What a batch did is undone.
     pub(crate) fn roll_back(&mut self) {
         self.journal.abandon();
+        self.roll_back_points();
         if !self.undo.is_empty() {
             self.stats = self.stats_before;
         }

@@ -233,7 +233,8 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     series.forgotten = line.forgotten;
     series.values.pending = line.held;
     series.values.last = series.values.newest();
-    let after = series.values.pending.len();
+    let (id, after) = (line.id, series.values.pending.len());
+    state.restore_points(id);
     state.count(chunk, 0, after);
 }
 

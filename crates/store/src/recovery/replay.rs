@@ -12,6 +12,8 @@ use crate::memtable::state::State;
 use crate::names;
 use crate::wal::frame;
 use crate::wal::frame::{FileHead, Frame};
+use crate::wal::point::{Double, Point, take_double};
+use crate::wal::point_records::{Before, take_points};
 use crate::wal::record;
 use crate::wal::record::{Birth, Packed, Record};
 use crate::wal::value::stamp_of;
@@ -56,6 +58,10 @@ struct Teller<'a> {
     /// Memory for the value that is read.
     value: Value,
     text: Vec<u8>,
+    /// The decimals of series of points in this journal file, as far as all of it was read.
+    decimals: HashMap<u32, Before>,
+    /// Samples whose values are steps from ones that are lost.
+    lost_samples: u64,
 }
 
 /// The frames of journal files, which must be sorted by sequence.
@@ -99,6 +105,8 @@ pub(crate) fn replay(
         next_id: 0,
         value: Value::default(),
         text: Vec::new(),
+        decimals: HashMap::new(),
+        lost_samples: 0,
     };
     let heads: Vec<&FileHead> = sources.iter().map(|source| &source.head).collect();
     let proofs = proofs(&heads, walked, proven);
@@ -106,6 +114,7 @@ pub(crate) fn replay(
     let mut number = 0;
     for (source, frames) in sources.iter().zip(walked) {
         teller.fronts.clear();
+        teller.decimals.clear();
         teller.sequence = source.head.sequence;
         let first = number;
         number += frames.len();
@@ -178,6 +187,10 @@ impl Teller<'_> {
                 self.values(id, 1, position, &mut input, &mut stamps)?;
                 continue;
             }
+            let mut each = |id, t_ms, input: &mut &[u8]| self.point(id, t_ms, position, input);
+            if take_points(&mut input, &mut stamps, &mut each)? {
+                continue;
+            }
             match Record::take(&mut input)? {
                 Record::Schema { chunk, front } => {
                     self.fronts.insert(chunk, front.into_owned());
@@ -200,6 +213,7 @@ impl Teller<'_> {
     fn lose(&mut self, end: u64) {
         self.gaps += 1;
         self.gap_end = end;
+        self.decimals.clear();
         self.state.has_lost = true;
     }
 
@@ -228,6 +242,13 @@ impl Teller<'_> {
             _ => self.state.series.iter().map(|(id, _)| id).collect(),
         };
         ids.into_iter().for_each(|id| self.look(id));
+        if self.lost_samples > 0 {
+            let line = format!(
+                "{} samples behind damage in the journal are lost",
+                self.lost_samples
+            );
+            self.notices.push(line);
+        }
         // Of series whose beginning is lost others must not have the numbers.
         self.state.series.go_on_at(self.next_id);
     }
@@ -295,6 +316,7 @@ impl Teller<'_> {
         series.values.last = stamp;
         series.values.applied = stamp;
         series.values.published = stamp;
+        self.state.restore_points(id);
         self.touch(id);
         self.looked
             .resize(self.looked.len().max(id as usize + 1), 0);
@@ -346,6 +368,33 @@ impl Teller<'_> {
             self.state.count(chunk, after - taken, after);
             self.touch(id);
         }
+        Some(())
+    }
+
+    /// A sample.
+    fn point(&mut self, id: u32, t_ms: i64, position: u64, input: &mut &[u8]) -> Option<()> {
+        let double = take_double(input, self.decimals.entry(id).or_default())?;
+        self.next_id = self.next_id.max(id.saturating_add(1));
+        if self.is_saved(id, position) {
+            return Some(());
+        }
+        let Double::Known(v) = double else {
+            self.lost_samples += 1;
+            return Some(());
+        };
+        let series = self.state.series.get_mut(id)?;
+        let tail = series.values.points.as_mut()?;
+        let before = tail.pending.len();
+        let point = Point { t_ms, v };
+        // What was carried over is there already.
+        if tail.admits(point) == Ok(true) {
+            tail.push(point);
+        }
+        let (chunk, after) = (series.chunk, tail.pending.len());
+        series.values.last = series.values.last.max(point.seconds());
+        series.values.published = series.values.last;
+        self.state.count(chunk, before, after);
+        self.touch(id);
         Some(())
     }
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a segment begins with.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
-/// Of the format, and the oldest that is read: in that, names are absolute.
-pub(crate) const VERSION: u32 = 3;
+/// The format's version, and the oldest that is read: in version 2 names are absolute, in version 3 there are no samples.
+pub(crate) const VERSION: u32 = 4;
 const OLDEST: u32 = 2;
 const HEAD_LEN: usize = 64;
 /// Where the head is written, once in each of two sectors.

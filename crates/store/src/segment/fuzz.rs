@@ -3,6 +3,7 @@
 
 use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
+use crate::consolidation::points_schema::{PointsKind, PointsSchema};
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::schema::Schema;
 use crate::layout::STRIPE;
@@ -49,6 +50,12 @@ impl Liveness for All {
 
 /// Opens segments made of `data`, and reads and merges what came of it.
 pub(crate) fn fuzz_segment(data: &[u8]) {
+    let points = PointsSchema::new(PointsKind::Counter, 10, 60);
+    if let Some(points) = Schema::of_points(points).map(Arc::new) {
+        let _hostile = made_of(&points, &|file| {
+            file.write_at(&block(&points, data)?, BLOCKS_OFFSET)
+        });
+    }
     let schema = schema();
     let _hostile = made_of(&schema, &|file| file.write_at(data, 0));
     let _hostile = made_of(&schema, &|file| file.write_at(data, BLOCKS_OFFSET));
@@ -137,6 +144,12 @@ fn read_all(segments: &SegmentSet, schema: &Arc<Schema>) -> io::Result<()> {
     for chunk in segments.chunks() {
         let blocks = segments.blocks(chunk);
         space::points(&blocks)?;
+        if schema.points.is_some() {
+            for slot in [0, 1, 17] {
+                crate::points::read_hostile(schema, &blocks, slot)?;
+            }
+            continue;
+        }
         for stripe in 0..STRIPE as u8 {
             for (member, words) in states(&blocks, schema, stripe)? {
                 let mut applier = Applier::default();

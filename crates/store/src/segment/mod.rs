@@ -12,8 +12,10 @@ pub(crate) mod file;
 pub(crate) mod fuzz;
 pub(crate) mod open;
 pub(crate) mod placed;
+pub(crate) mod point_column;
 pub(crate) mod points;
 pub(crate) mod rows;
+pub(crate) mod samples;
 pub(crate) mod set;
 #[cfg(test)]
 pub(crate) mod tests;

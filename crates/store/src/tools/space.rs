@@ -2,8 +2,10 @@
 
 use crate::consolidation::schema::Schema;
 use crate::segment::placed::Placed;
+use crate::segment::point_column::PointDecoder;
 use crate::segment::points::{each_entry, texts};
 use crate::segment::rows::ReadRows;
+use crate::segment::samples;
 use crate::segment::set::SegmentSet;
 use crate::wal::value::stamp_of;
 use std::io;
@@ -101,6 +103,20 @@ pub(crate) fn rows(blocks: &[Placed], schema: &Schema) -> io::Result<Reach> {
     Ok(reach)
 }
 
+/// The stamps of the oldest and the newest sample of a frame.
+fn samples_reach(raw: &[u8]) -> Reach {
+    let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
+    for entry in samples::each_entry(raw) {
+        let first = points.len();
+        entry.read(&mut decoder, &mut points)?;
+        if entry.has_before {
+            points.remove(first);
+        }
+    }
+    let stamps = points.iter().map(|point| point.seconds());
+    stamps.fold(None, |reach, stamp| both(reach, Some((stamp, stamp))))
+}
+
 /// The stamps of the oldest and the newest point of a chunk.
 pub(crate) fn points(blocks: &[Placed]) -> io::Result<Reach> {
     let has_points = |placed: &&Placed| placed.point_bytes > 0;
@@ -111,6 +127,7 @@ pub(crate) fn points(blocks: &[Placed]) -> io::Result<Reach> {
         let Some(head) = placed.head()? else { continue };
         for frame in head.parts.iter().filter_map(|(_, part)| part.points) {
             let raw = placed.frame(&frame)?.unwrap_or_default();
+            reach = both(reach, samples_reach(&raw));
             for (_, count, entry) in each_entry(&raw) {
                 let texts = texts(count, entry);
                 let stamps = texts

@@ -166,10 +166,16 @@ fn count(state: &State, status: &mut Status) {
         status.forgotten += u64::from(series.forgotten);
         status.without_files += u64::from(series.file.left().is_none());
         status.unsaved.series += u64::from(series.values.state.is_some());
-        status.unsaved.values += series.values.pending.len() as u64;
+        status.unsaved.values += series.values.unsaved_len() as u64;
         let mut texts = Texts::default();
         series.values.texts_into(&mut texts);
-        for stamp in texts.iter().filter_map(stamp_of) {
+        let points = series
+            .values
+            .points
+            .iter()
+            .flat_map(|points| points.points());
+        let points = points.map(|point| point.seconds());
+        for stamp in texts.iter().filter_map(stamp_of).chain(points) {
             let oldest = status.unsaved.oldest.unwrap_or(stamp);
             status.unsaved.oldest = Some(oldest.min(stamp));
         }

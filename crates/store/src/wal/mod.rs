@@ -3,6 +3,8 @@
 pub(crate) mod crc_ranges;
 pub(crate) mod frame;
 pub(crate) mod live;
+pub(crate) mod point;
+pub(crate) mod point_records;
 pub(crate) mod record;
 pub(crate) mod value;
 pub(crate) mod writer;

@@ -34,6 +34,21 @@ impl Stamps {
         }
     }
 
+    /// The stamp of samples that is so far from the last second before it, in milliseconds; it is the next one's.
+    pub(crate) fn milli(&mut self, step: u64) -> i64 {
+        let before = self.seconds.wrapping_mul(1000);
+        let t_ms = unzigzag(step, before) as i64;
+        self.seconds = (t_ms / 1000).max(0) as u64;
+        t_ms
+    }
+
+    /// How far samples of this stamp are from the last second before them.
+    pub(crate) fn milli_step(&mut self, t_ms: i64) -> u64 {
+        let before = self.seconds.wrapping_mul(1000);
+        self.seconds = (t_ms / 1000).max(0) as u64;
+        zigzag(t_ms as u64, before)
+    }
+
     fn second(&mut self, step: u64) -> u64 {
         self.seconds = unzigzag(step, self.seconds);
         self.seconds

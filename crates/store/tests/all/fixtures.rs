@@ -1,14 +1,16 @@
 //! Stores as earlier builds left them, kept for ever: a journal and segments. `tests/fixtures/store-3-2` is of the first build with
-//! version 3 of the journal and version 2 of segments, whose names are absolute; `store-4-3` of the first with versions 4 and 3.
+//! version 3 of the journal and version 2 of segments, whose names are absolute; `store-4-3` of the first with versions 4 and 3;
+//! `store-5-4` of the first with samples.
 //! KYMO_BLESS=1 writes the newest again.
 
-use crate::common::{Bench, base, folder, settings};
-use kymo_store::{Settings, Store};
+use crate::common::{Bench, START, base, folder, settings};
+use kymo_base::label_set::Labels;
+use kymo_store::{Point, PointSeries, PointsKind, PointsSchema, Settings, Store};
 use kymo_sys::disk::Disk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const FIXTURES: [&str; 2] = ["store-3-2", "store-4-3"];
+const FIXTURES: [&str; 3] = ["store-3-2", "store-4-3", "store-5-4"];
 
 fn path_of(fixture: &str) -> PathBuf {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -31,6 +33,51 @@ fn put(bench: &Bench, fixture: &str) {
     }
 }
 
+/// Samples of three series: numbers, and what is none.
+fn samples() -> impl Iterator<Item = (usize, Point)> {
+    (0..50_i64).map(|n| {
+        let v = match n % 7 {
+            0 => f64::from_bits(0x7ff0_0000_0000_0002),
+            1 => 1.0 / (n + 2) as f64,
+            _ => (n * n) as f64 / 4.0,
+        };
+        let t_ms = (START + n * 10) * 1000 + n % 3;
+        ((n % 3) as usize, Point { t_ms, v })
+    })
+}
+
+fn point_series(bench: &Bench) -> Vec<PointSeries> {
+    let kinds = [PointsKind::Gauge, PointsKind::Counter, PointsKind::Untyped];
+    let definitions = kinds.iter().enumerate().map(|(at, kind)| {
+        let name = format!("m{at}");
+        let labels = Labels::new([("__name__", name.as_bytes()), ("job", b"a")]);
+        (labels.unwrap(), PointsSchema::new(*kind, 30, 60))
+    });
+    let definitions: Vec<_> = definitions.collect();
+    let defined = bench.store().define_points(&definitions).into_iter();
+    defined.map(Result::unwrap).collect()
+}
+
+fn append(bench: &Bench, samples: impl Iterator<Item = (usize, Point)>) {
+    let series = point_series(bench);
+    let samples: Vec<(PointSeries, Point)> = samples.map(|(at, it)| (series[at], it)).collect();
+    let store = bench.store();
+    let mut batch = store.write_batch();
+    batch.append_points(&samples, &mut |_, why| panic!("{why:?}"));
+    batch.commit().unwrap();
+}
+
+fn has_samples(bench: &Bench) {
+    for (at, series) in point_series(bench).into_iter().enumerate() {
+        let read = bench.store().samples(series, (i64::MIN, i64::MAX)).unwrap();
+        let bits = |point: &Point| (point.t_ms, point.v.to_bits());
+        let mine = samples().filter(|(series, _)| *series == at);
+        let mine: Vec<(i64, u64)> = mine.map(|(_, point)| bits(&point)).collect();
+        let found: Vec<(i64, u64)> = read.points.iter().map(bits).collect();
+        assert_eq!(found, mine, "{at}");
+    }
+}
+
 /// A store that was killed: some values are in blocks, some only in the journal.
 fn lived() -> Bench {
     let mut bench = Bench::new(9, 3);
@@ -38,8 +85,11 @@ fn lived() -> Bench {
     for _ in 0..60 {
         bench.any_update().unwrap();
     }
+    let mut samples = samples();
+    append(&bench, samples.by_ref().take(40));
     bench.store().maintain();
     bench.store().checkpoint();
+    append(&bench, samples);
     for _ in 0..5 {
         bench.any_update().unwrap();
     }
@@ -49,7 +99,7 @@ fn lived() -> Bench {
 }
 
 fn bless(lived: &Bench) {
-    let newest = path_of(FIXTURES[1]);
+    let newest = path_of(FIXTURES[2]);
     let _new = std::fs::create_dir_all(&newest);
     for (path, _) in lived.disk.files() {
         let Ok(name) = path.strip_prefix(folder()) else {
@@ -87,6 +137,9 @@ fn stores_of_all_versions_are_read_for_ever() {
         bench.open();
         assert_eq!(bench.replayed.notices, Vec::<String>::new(), "{fixture}");
         bench.judge(lived.acked.len(), fixture);
+        if fixture == FIXTURES[2] {
+            has_samples(&bench);
+        }
     }
 }
 

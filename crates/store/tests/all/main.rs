@@ -16,6 +16,7 @@ mod import;
 mod labels;
 mod limits;
 mod many;
+mod points;
 mod redefine;
 mod remove;
 mod status;

@@ -7,6 +7,7 @@ use crate::segment::block::{FRAME_MAX, FramePlace, Head, StripePart, take_state,
 use crate::segment::catalog::take_catalog;
 use crate::segment::points::are_points;
 use crate::segment::rows::ReadRows;
+use crate::segment::samples::are_samples;
 use std::path::Path;
 
 /// A block that is checked.
@@ -92,7 +93,11 @@ impl Block<'_> {
         }
         if let Some(frame) = &part.points {
             let what = format!("points {slots}");
-            self.frame(frame, FRAME_MAX, &what, |raw| are_points(raw).then_some(()));
+            let are_right = match schema.is_some_and(|schema| schema.points.is_some()) {
+                true => are_samples,
+                false => are_points,
+            };
+            self.frame(frame, FRAME_MAX, &what, |raw| are_right(raw).then_some(()));
         }
         let mut last = 0;
         for (archive, frame) in part.rows.iter().enumerate() {

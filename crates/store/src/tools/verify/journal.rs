@@ -8,6 +8,7 @@ use crate::recovery::open::SOURCE_MAX;
 use crate::recovery::replay::proofs;
 use crate::wal::frame;
 use crate::wal::frame::{FRAMES_OFFSET, FileHead, Frame};
+use crate::wal::point_records::skip_points;
 use crate::wal::record::{Record, take_next, take_short};
 use crate::wal::value::{Stamps, take_value};
 use crate::wal::writer;
@@ -163,6 +164,7 @@ fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
     while !input.is_empty() {
         let count = match take_next(&mut input, &mut stamps) {
             Some(_) => 1,
+            None if skip_points(&mut input, &mut stamps)? => 0,
             None => match Record::take(&mut input)? {
                 Record::Values { id, count } => {
                     stamps.id = id;

@@ -1,0 +1,243 @@
+//! What series of points are: samples as they were received, and tiers of rows that are written when the samples leave.
+
+use crate::consolidation::schema::Archive;
+use crate::consolidation::tiers;
+use crate::wal::point::Point;
+use kymo_base::varint::{put, take};
+use kymo_rrd::Header;
+use kymo_rrd::create::{self, Create};
+
+/// How a schema of points begins: no file of rrdtool's does.
+pub(crate) const MAGIC: &[u8] = b"KYMOPNTS";
+/// Words of a series' state: the stamp of its last saved sample, and its value.
+pub(crate) const WORDS: usize = 2;
+pub(crate) const ROW_CELLS: usize = tiers::WIDTH;
+/// A series that has no saved sample.
+const NEVER: i64 = i64::MIN;
+/// Tiers at most, rows of one, and seconds of its rows.
+const TIERS_MAX: u64 = 8;
+const ROWS_MAX: u32 = 1 << 20;
+const STEP_MAX_S: u32 = 7 * 86_400;
+/// Samples are kept for ten years at most.
+const KEPT_MAX_S: u32 = 10 * 366 * 86_400;
+
+/// How the values of a series move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointsKind {
+    /// Its source does not say.
+    Untyped,
+    /// Moves both ways.
+    Gauge,
+    /// Grows, and begins again at 0.
+    Counter,
+    /// A part of a histogram: a counter.
+    Histogram,
+}
+
+impl PointsKind {
+    const ALL: [PointsKind; 4] = [
+        PointsKind::Untyped,
+        PointsKind::Gauge,
+        PointsKind::Counter,
+        PointsKind::Histogram,
+    ];
+
+    /// True if it counts.
+    pub fn counts(self) -> bool {
+        match self {
+            PointsKind::Counter | PointsKind::Histogram => true,
+            PointsKind::Untyped | PointsKind::Gauge => false,
+        }
+    }
+}
+
+/// Rows of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TierDefinition {
+    /// Seconds of a row.
+    pub step_s: u32,
+    /// How many rows are kept.
+    pub rows: u32,
+}
+
+/// What series of points have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointsSchema {
+    /// How their values move.
+    pub kind: PointsKind,
+    /// Seconds between samples; 0: not known.
+    pub interval_s: u32,
+    /// Seconds without a sample after which a series is gone; 0: not known.
+    pub heartbeat_s: u32,
+    /// How long samples are kept, in seconds.
+    pub kept_s: u32,
+    /// What they become then, the finest first.
+    pub tiers: Vec<TierDefinition>,
+}
+
+impl PointsSchema {
+    /// Samples for 15 days, then rows of five minutes for 60 days and of an hour for two years.
+    pub fn new(kind: PointsKind, interval_s: u32, heartbeat_s: u32) -> PointsSchema {
+        let tier = |step_s, rows| TierDefinition { step_s, rows };
+        PointsSchema {
+            kind,
+            interval_s,
+            heartbeat_s,
+            kept_s: 15 * 86_400,
+            tiers: vec![tier(300, 17_280), tier(3600, 17_520)],
+        }
+    }
+
+    /// True if a store takes it.
+    pub(crate) fn is_valid(&self) -> bool {
+        let tiers = self.tiers.iter();
+        self.kept_s <= KEPT_MAX_S
+            && self.tiers.len() as u64 <= TIERS_MAX
+            && self
+                .tiers
+                .is_sorted_by(|one, next| one.step_s < next.step_s)
+            && tiers.clone().all(|tier| {
+                (1..=STEP_MAX_S).contains(&tier.step_s) && (1..=ROWS_MAX).contains(&tier.rows)
+            })
+    }
+
+    pub(crate) fn front(&self) -> Vec<u8> {
+        let mut front = MAGIC.to_vec();
+        let kind = PointsKind::ALL.iter().position(|kind| *kind == self.kind);
+        put(&mut front, kind.unwrap_or(0) as u64);
+        put(&mut front, self.interval_s.into());
+        put(&mut front, self.heartbeat_s.into());
+        put(&mut front, self.kept_s.into());
+        put(&mut front, self.tiers.len() as u64);
+        for tier in &self.tiers {
+            put(&mut front, tier.step_s.into());
+            put(&mut front, tier.rows.into());
+        }
+        front
+    }
+
+    pub(crate) fn parse(front: &[u8]) -> Option<PointsSchema> {
+        let mut input = front.strip_prefix(MAGIC)?;
+        let mut number = || u32::try_from(take(&mut input)?).ok();
+        let kind = PointsKind::ALL.get(usize::try_from(number()?).ok()?)?;
+        let mut schema = PointsSchema {
+            kind: *kind,
+            interval_s: number()?,
+            heartbeat_s: number()?,
+            kept_s: number()?,
+            tiers: Vec::new(),
+        };
+        for _ in 0..number().filter(|&count| u64::from(count) <= TIERS_MAX)? {
+            schema.tiers.push(TierDefinition {
+                step_s: number()?,
+                rows: number()?,
+            });
+        }
+        // Two texts are never one schema.
+        (schema.is_valid() && schema.front() == front).then_some(schema)
+    }
+
+    pub(crate) fn archives(&self) -> Vec<Archive> {
+        let mut base = 0;
+        let archives = self.tiers.iter().map(|tier| {
+            let archive = Archive {
+                row_cnt: tier.rows.into(),
+                step: tier.step_s.into(),
+                base,
+                seasonal: false,
+            };
+            base += archive.row_cnt * ROW_CELLS as u64;
+            archive
+        });
+        archives.collect()
+    }
+
+    /// A header with one source, for who asks for its step and its columns.
+    pub(crate) fn template(&self) -> Option<Header> {
+        let kind = if self.kind.counts() {
+            "DERIVE"
+        } else {
+            "GAUGE"
+        };
+        let heartbeat = self.heartbeat_s.max(1);
+        let source = format!("DS:value:{kind}:{heartbeat}:U:U");
+        let request = Create {
+            file_name: b"",
+            step: self.interval_s.max(1).into(),
+            start: Some(1),
+            definitions: &[source.as_bytes(), b"RRA:AVERAGE:0.5:1:1"],
+        };
+        let (mut header, _) = create::define(&request, 1, &mut 1, None, false).ok()?;
+        header.rra.clear();
+        header.cdp_prep.clear();
+        header.cur_row.clear();
+        Some(header)
+    }
+}
+
+/// A state of a series, after its last saved sample.
+pub(crate) fn state_of(last: Option<Point>) -> Vec<u64> {
+    let last = last.unwrap_or(Point {
+        t_ms: NEVER,
+        v: 0.0,
+    });
+    vec![last.t_ms as u64, last.v.to_bits()]
+}
+
+/// The last saved sample of a state; `None`: there is none.
+pub(crate) fn last(words: &[u64]) -> Option<Point> {
+    let &[t_ms, bits] = words else { return None };
+    let t_ms = t_ms as i64;
+    (t_ms != NEVER).then_some(Point {
+        t_ms,
+        v: f64::from_bits(bits),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consolidation::schema::Schema;
+
+    #[test]
+    fn schemas_come_back() {
+        for kind in PointsKind::ALL {
+            let points = PointsSchema::new(kind, 10, 60);
+            let schema = Schema::of_points(points.clone()).unwrap();
+            assert_eq!(Schema::parse(&schema.front).as_ref(), Some(&schema));
+            assert_eq!(schema.points, Some(points));
+            for len in 0..schema.front.len() {
+                assert_eq!(Schema::parse(&schema.front[..len]), None);
+            }
+            let last = Point {
+                t_ms: 1_000_000_000_250,
+                v: -0.0,
+            };
+            let words = state_of(Some(last));
+            assert_eq!((schema.stamp(&words), schema.words), (1_000_000_000, 2));
+            assert_eq!(schema.stamp_of(&words), 1_000_000_000.25);
+            assert_eq!(schema.stamp_of(&state_of(None)), f64::NEG_INFINITY);
+            assert!(schema.unpack(&words).is_some());
+        }
+    }
+
+    #[test]
+    fn odd_definitions_are_refused() {
+        let usual = PointsSchema::new(PointsKind::Gauge, 10, 60);
+        assert!(usual.is_valid());
+        let tier = |step_s, rows| TierDefinition { step_s, rows };
+        for tiers in [
+            vec![tier(0, 1)],
+            vec![tier(300, 0)],
+            vec![tier(300, 1), tier(300, 1)],
+            vec![tier(1, 1); 9],
+        ] {
+            let odd = PointsSchema {
+                tiers,
+                ..usual.clone()
+            };
+            assert!(!odd.is_valid(), "{odd:?}");
+            assert_eq!(PointsSchema::parse(&odd.front()), None);
+        }
+    }
+}

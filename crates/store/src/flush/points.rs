@@ -1,0 +1,65 @@
+//! Saving series of points: their samples are sorted, and lie in a block as they are.
+
+use crate::consolidation::points_schema::{last, state_of};
+use crate::flush::chunk::{Member, Saver};
+use crate::layout::STRIPE;
+use crate::segment::block::States;
+use crate::segment::samples::SamplesWriter;
+use crate::wal::point::Point;
+use crate::wal::record::Packed;
+use std::io;
+
+/// Memory for the samples of one series after the other.
+#[derive(Default)]
+pub(super) struct SamplesJob {
+    writer: SamplesWriter,
+    points: Vec<Point>,
+}
+
+/// The frames of a stripe. `known`: the states that blocks have.
+pub(super) fn build_part(
+    saver: &mut Saver,
+    stripe: u8,
+    members: &mut [Member],
+    known: &States,
+) -> io::Result<()> {
+    let Saver {
+        builder, samples, ..
+    } = saver;
+    let SamplesJob { writer, points } = samples;
+    let (mut states, mut frame): (States, Vec<u8>) = (Vec::new(), Vec::new());
+    writer.begin();
+    for member in members {
+        let at = member.slot % STRIPE as u8;
+        let in_block = known.iter().find(|(slot, _)| *slot == at);
+        let fresh = member.state.as_ref().map(Packed::words);
+        let words = fresh.as_deref().or(in_block.map(|(_, words)| &words[..]));
+        // A state that is damaged costs what a counter grew by, and nothing else.
+        let before = words.and_then(last);
+        points.clear();
+        points.extend(member.points.iter());
+        // Of samples of one moment the first counts.
+        points.sort_by_key(|point| point.t_ms);
+        points.dedup_by_key(|point| point.t_ms);
+        let is_later =
+            |before: &Point| points.first().is_some_and(|point| before.t_ms < point.t_ms);
+        if !points.is_empty() {
+            writer.put(&mut frame, at, before.filter(is_later), points);
+        }
+        let newest = before.into_iter().chain(points.last().copied());
+        let newest = newest.max_by_key(|point| point.t_ms);
+        if let Some(newest) = newest {
+            let second = newest.t_ms.div_euclid(1000);
+            builder.stamp = builder.stamp.max(u64::try_from(second).unwrap_or(0));
+            member.line.applied = newest.seconds();
+            member.line.published = newest.seconds();
+        }
+        states.push((at, state_of(newest)));
+    }
+    builder.part(stripe);
+    builder.state(&states)?;
+    if !frame.is_empty() {
+        builder.points(&frame)?;
+    }
+    Ok(())
+}
