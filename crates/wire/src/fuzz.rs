@@ -1,18 +1,22 @@
 //! Entry points for fuzzing: any bytes of a client or of a server must neither panic nor take much memory.
 
 mod collectd;
+mod graphite;
 mod keeper;
 mod mrtg_cfg;
 mod mrtg_secrets;
 mod snmp;
+mod statsd;
 mod targets;
 
 pub use crate::activity::fuzz_activity;
 pub use collectd::fuzz_collectd;
+pub use graphite::fuzz_graphite;
 pub use keeper::{fuzz_keeper, keeper_frames};
 pub use mrtg_cfg::fuzz_mrtg_cfg;
 pub use mrtg_secrets::fuzz_mrtg_secrets;
 pub use snmp::fuzz_snmp;
+pub use statsd::fuzz_statsd;
 pub use targets::fuzz_targets;
 
 use crate::rrdcached::{

@@ -8,8 +8,13 @@ pub mod activity;
 pub mod collectd;
 #[cfg(feature = "testing")]
 pub mod fuzz;
+pub mod graphite;
 pub mod keeper;
+pub mod line_stream;
 pub mod mrtg_cfg;
+mod number;
 pub mod rrdcached;
 pub mod snmp;
+pub mod statsd;
+mod tags;
 pub mod targets;

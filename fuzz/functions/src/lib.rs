@@ -39,6 +39,8 @@ pub const TARGETS: &[Target] = &[
     ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
     ("mrtg_secrets", kymo_wire::fuzz::fuzz_mrtg_secrets),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
+    ("statsd", kymo_wire::fuzz::fuzz_statsd),
+    ("graphite", kymo_wire::fuzz::fuzz_graphite),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("questions", kymo_ingest::fuzz::fuzz_questions),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),
