@@ -1,11 +1,10 @@
 //! Series of points: they begin, and are read. Their samples come in a batch ([`crate::WriteBatch::append_points`]).
 
-use crate::consolidation::points_schema::{PointsKind, PointsSchema, state_of};
+use crate::consolidation::points_schema::{PointsSchema, state_of};
 use crate::consolidation::schema::Schema;
 use crate::consolidation::tiers::{Tier, Tiers};
 use crate::engine::{Inner, Store};
-use crate::error::{FetchError, FileError};
-use crate::fetch::{LookRange, Looked};
+use crate::error::FileError;
 use crate::layout::STRIPE;
 use crate::memtable::file_state::FileState;
 use crate::memtable::point_tail::PointTail;
@@ -17,9 +16,11 @@ use crate::segment::samples::{each_entry, read_member};
 use crate::wal::point::Point;
 use crate::wal::record::{Birth, Packed};
 use kymo_base::label_set::Labels;
-use kymo_rrd::fetch::Fetched;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+
+mod look;
 
 /// A series of points, for as long as it is there: its number is never another one's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,9 +65,10 @@ impl Store {
         }
         let mut began: Vec<(u32, &Labels, Birth)> = Vec::new();
         let mut id = state.series.next_id();
+        let mut new: HashMap<&[u8], u32> = HashMap::new();
         let outcomes = definitions.iter().map(|(labels, points)| {
-            if let Some((known, ..)) = began.iter().find(|(_, other, _)| *other == labels) {
-                return Ok(PointSeries(*known));
+            if let Some(&known) = new.get(labels.text()) {
+                return Ok(PointSeries(known));
             }
             if let Some(known) = state.series.by_path(labels.text()) {
                 return points_of(&state, known);
@@ -75,6 +77,7 @@ impl Store {
             let schema = schema.and_then(|points| state.chunks.schema(&points.front()));
             let schema = schema.ok_or_else(|| FileError::Rrd("its definition is wrong".into()))?;
             let birth = state.put_points_series(id, labels, &schema);
+            new.insert(labels.text(), id);
             began.push((id, labels, birth));
             id += 1;
             Ok(PointSeries(id - 1))
@@ -138,94 +141,6 @@ impl Store {
             tier,
         });
         Ok(rows.collect())
-    }
-}
-
-impl Store {
-    /// What a series of points looks like: rows with peaks, of a counter what it grew by in a second. `None`: the series has
-    /// archives, or is not there.
-    pub(crate) fn look_at_points(
-        &self,
-        labels: &Labels,
-        range: &LookRange,
-    ) -> Result<Option<Looked>, FetchError> {
-        let Some(series) = self.find_points(labels) else {
-            return Ok(None);
-        };
-        let snapshot = self.inner.points_snapshot(series)?;
-        let step_s = snapshot.step_of(range)?;
-        let step = i64::from(step_s);
-        let start = range.from.div_euclid(step);
-        let end = range
-            .thru
-            .saturating_add(step - 1)
-            .div_euclid(step)
-            .max(start);
-        let numbers = (
-            u64::try_from(start + 1).unwrap_or(0),
-            u64::try_from(end).unwrap_or(0),
-        );
-        let tiers = snapshot.tiers(step_s, numbers).map_err(FileError::Io)?;
-        let counts = snapshot.kind().counts();
-        let fetched = |value: &dyn Fn(&Tier) -> f64| {
-            let cell = |number: i64| {
-                let number = u64::try_from(number).ok();
-                let row = number.and_then(|number| tiers.rows.get(&number));
-                row.filter(|row| row.count > 0.0).map_or(f64::NAN, value)
-            };
-            Fetched {
-                start: start.saturating_mul(step),
-                end: end.saturating_mul(step),
-                step: u64::from(step_s),
-                names: vec![b"value".to_vec()],
-                rows: (start + 1..=end).map(cell).collect(),
-            }
-        };
-        Ok(Some(match counts {
-            true => Looked::plain(fetched(&|row| row.increase / f64::from(step_s))),
-            false => Looked {
-                mean: fetched(&|row| row.mean()),
-                min: Some(fetched(&|row| row.min)),
-                max: Some(fetched(&|row| row.max)),
-            },
-        }))
-    }
-}
-
-impl PointsSnapshot {
-    fn kind(&self) -> PointsKind {
-        let points = self.schema.points.as_ref();
-        points.map_or(PointsKind::Untyped, |points| points.kind)
-    }
-
-    /// Seconds of the rows that fit a range: of a tier where samples do not reach back as far, or where these would be too many.
-    fn step_of(&self, range: &LookRange) -> Result<u32, FetchError> {
-        let wanted = u32::try_from(range.step).unwrap_or(u32::MAX);
-        let interval = self.schema.template.pdp_step;
-        let own = wanted.max(u32::try_from(interval).unwrap_or(1)).max(1);
-        let span = range.thru.saturating_sub(range.from);
-        let fits = |step: &u32| {
-            let rows = u64::try_from(span / i64::from(*step)).unwrap_or(0);
-            rows < range.cells_max
-        };
-        let has_rows = |placed: &Placed| placed.newest.iter().any(|&newest| newest > 0);
-        let have_left = self.blocks.iter().any(has_rows);
-        let reach_back = !have_left || range.from >= self.samples_from();
-        let tiers = self.schema.archives.iter();
-        let tiers = tiers.filter_map(|tier| u32::try_from(tier.step).ok());
-        let last = tiers.clone().next_back();
-        let tiers = tiers.filter(|&tier| tier >= wanted || Some(tier) == last);
-        let mut steps = Some(own).filter(|_| reach_back).into_iter().chain(tiers);
-        steps.find(fits).ok_or(FetchError::Large)
-    }
-
-    /// Before this second samples may be gone.
-    fn samples_from(&self) -> i64 {
-        let newest = self.blocks.iter().map(|placed| placed.stamp).max();
-        let kept = newest
-            .unwrap_or(0)
-            .saturating_sub(self.schema.points_kept_s);
-        i64::try_from(kept).unwrap_or(i64::MAX)
     }
 }
 

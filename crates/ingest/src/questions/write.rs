@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
-use kymo_store::{Definition, Refusal, SeriesName, Store, keep_points};
+use kymo_store::{Definition, PointsKind, PointsSchema, Refusal, SeriesName, Store, keep_points};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
 /// Refuses a name that the client may not write.
@@ -18,43 +19,64 @@ const FUNCTIONS: [&str; 4] = ["AVERAGE", "MIN", "MAX", "LAST"];
 const POINTS_KEPT_S: u32 = 15 * 86_400;
 /// Steps that are taken: up to an hour.
 const STEP_MAX: u32 = 3600;
+/// Kinds of columns whose values are counters as they were read.
+const COUNTERS: [&[u8]; 4] = [b"COUNTER", b"DERIVE", b"DCOUNTER", b"DDERIVE"];
 
-/// For each whether it is there now, or why not.
+/// For each whether it is there now, or why not. A new one of one column is a series of points, and of several columns one of
+/// archives. Those of earlier builds go on as they are.
 pub(crate) fn define(
     store: &Store,
     may_write: MayWrite,
     series: &[LabelledSeries],
 ) -> Vec<Result<(), String>> {
+    let labels: Vec<Labels> = series.iter().map(|series| series.labels.clone()).collect();
+    let known = store.has(&labels);
     let mut headers = HashMap::new();
-    let made: Vec<Result<Header, String>> = series
+    let wanted: Vec<Result<Wanted, String>> = series
         .iter()
-        .map(|series| {
+        .zip(known)
+        .map(|(series, is_known)| {
             may_write(SeriesName::Labels(&series.labels))?;
-            let key = (series.step, series.heartbeat, &series.columns);
-            let plain = headers.entry(key).or_insert_with(|| header(series));
-            let plain = plain.as_ref().map_err(Clone::clone)?;
-            begun(plain, series.start)
+            let wanted = wanted(series, &mut headers)?;
+            Ok(if is_known { Wanted::Nothing } else { wanted })
         })
         .collect();
-    let definitions = series.iter().zip(&made).filter_map(|(series, header)| {
-        Some(Definition {
-            name: SeriesName::Labels(&series.labels),
-            header: header.as_ref().ok()?.clone(),
-        })
-    });
-    let mut defined = store.define(definitions.collect()).into_iter();
-    let outcome = |header: Result<Header, String>| {
-        header?;
-        match defined.next() {
-            Some(Err(error)) => Err(error.to_string()),
-            _ => Ok(()),
+    let (mut points, mut archives) = (Vec::new(), Vec::new());
+    for (series, wanted) in series.iter().zip(&wanted) {
+        match wanted {
+            Ok(Wanted::Points(schema)) => points.push((series.labels.clone(), schema.clone())),
+            Ok(Wanted::Archives(header)) => archives.push(Definition {
+                name: SeriesName::Labels(&series.labels),
+                header: (**header).clone(),
+            }),
+            Ok(Wanted::Nothing) | Err(_) => {}
         }
+    }
+    let mut points = store.define_points(&points).into_iter();
+    let mut archives = store.define(archives).into_iter();
+    let outcome = |wanted: Result<Wanted, String>| {
+        let defined = match wanted? {
+            Wanted::Points(_) => points.next().map(|defined| defined.map(drop)),
+            Wanted::Archives(_) => archives.next().map(|defined| defined.map(drop)),
+            Wanted::Nothing => None,
+        };
+        defined.unwrap_or(Ok(())).map_err(|error| error.to_string())
     };
-    made.into_iter().map(outcome).collect()
+    wanted.into_iter().map(outcome).collect()
 }
 
-/// What such a series consists of.
-fn header(series: &LabelledSeries) -> Result<Header, String> {
+/// What a series is to be.
+enum Wanted {
+    Points(PointsSchema),
+    Archives(Box<Header>),
+    /// It is there.
+    Nothing,
+}
+
+/// Headers by step, heartbeat and columns.
+type Headers<'a> = HashMap<(u32, u32, &'a [(Vec<u8>, Vec<u8>)]), Result<Header, String>>;
+
+fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<Wanted, String> {
     let LabelledSeries {
         step,
         heartbeat,
@@ -66,6 +88,28 @@ fn header(series: &LabelledSeries) -> Result<Header, String> {
             "a step is 1 to {STEP_MAX} seconds, and a heartbeat no less"
         ));
     }
+    if let [(_, kind)] = &columns[..] {
+        let kind = match &kind[..] {
+            b"GAUGE" => PointsKind::Gauge,
+            kind if COUNTERS.contains(&kind) => PointsKind::Counter,
+            _ => return Err("a column is a GAUGE or a counter".into()),
+        };
+        return Ok(Wanted::Points(PointsSchema::new(kind, *step, *heartbeat)));
+    }
+    let key = (*step, *heartbeat, &columns[..]);
+    let plain = headers.entry(key).or_insert_with(|| header(series));
+    let plain = plain.as_ref().map_err(Clone::clone)?;
+    Ok(Wanted::Archives(Box::new(begun(plain, series.start)?)))
+}
+
+/// What such a series consists of.
+fn header(series: &LabelledSeries) -> Result<Header, String> {
+    let LabelledSeries {
+        step,
+        heartbeat,
+        columns,
+        ..
+    } = series;
     let is_word = |word: &[u8]| {
         word.iter()
             .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
@@ -145,7 +189,6 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::label_set::Labels;
 
     fn series(step: u32, columns: &[(&str, &str)]) -> LabelledSeries {
         let bytes = |text: &str| text.as_bytes().to_vec();
@@ -181,16 +224,32 @@ mod tests {
     }
 
     #[test]
+    fn one_column_is_a_gauge_or_a_counter() {
+        for (kind, points) in [
+            ("GAUGE", PointsKind::Gauge),
+            ("DDERIVE", PointsKind::Counter),
+            ("COUNTER", PointsKind::Counter),
+        ] {
+            let series = series(10, &[("value", kind)]);
+            let Ok(Wanted::Points(schema)) = wanted(&series, &mut HashMap::new()) else {
+                panic!("{kind} is no series of points");
+            };
+            assert_eq!(schema, PointsSchema::new(points, 10, 120));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_defined() {
         for series in [
             series(0, &[("value", "GAUGE")]),
             series(121, &[("value", "GAUGE")]),
             series(10, &[]),
             series(10, &[("value", "WHAT")]),
-            series(10, &[("a value", "GAUGE")]),
-            series(10, &[("x:GAUGE:1:U:U", "GAUGE")]),
+            series(10, &[("value", "ABSOLUTE")]),
+            series(10, &[("a b", "GAUGE"), ("b", "GAUGE")]),
+            series(10, &[("x:GAUGE:1:U:U", "GAUGE"), ("b", "GAUGE")]),
         ] {
-            assert!(header(&series).is_err(), "{series:?}");
+            assert!(wanted(&series, &mut HashMap::new()).is_err(), "{series:?}");
         }
     }
 }

@@ -1,0 +1,256 @@
+//! What series of points look like: rows with peaks. A sample stands for the time since the one before it, as a value of rrdtool's
+//! does; a counter's rows are what it grew by in a second.
+
+use super::PointsSnapshot;
+use crate::engine::Store;
+use crate::error::{FetchError, FileError};
+use crate::fetch::{LookRange, Looked};
+use crate::segment::placed::Placed;
+use crate::wal::point::Point;
+use kymo_base::label_set::Labels;
+use kymo_rrd::fetch::Fetched;
+
+/// Of a row of which samples stand for less than this part nothing is known.
+const COVERED_LEAST: f64 = 0.5;
+
+/// Rows of one length that follow each other.
+struct Rows {
+    start_s: i64,
+    step_s: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    /// Milliseconds that samples stand for, and the sum of their values over them.
+    covered_ms: f64,
+    sum: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Rows {
+    fn of(range: &LookRange, step_s: u32) -> Rows {
+        let step = i64::from(step_s);
+        let start = range.from.div_euclid(step);
+        let end = range.thru.saturating_add(step - 1).div_euclid(step);
+        let count = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+        let row = Row {
+            covered_ms: 0.0,
+            sum: 0.0,
+            min: f64::NAN,
+            max: f64::NAN,
+        };
+        Rows {
+            start_s: start.saturating_mul(step),
+            step_s,
+            rows: vec![row; count],
+        }
+    }
+
+    fn end_s(&self) -> i64 {
+        let rows = i64::try_from(self.rows.len()).unwrap_or(i64::MAX);
+        let length = rows.saturating_mul(self.step_s.into());
+        self.start_s.saturating_add(length)
+    }
+
+    /// Adds a value that stands for the time between two moments.
+    fn add(&mut self, (from_ms, thru_ms): (i64, i64), value: f64) {
+        let step_ms = i64::from(self.step_s) * 1000;
+        let start_ms = self.start_s.saturating_mul(1000);
+        let from_ms = from_ms.max(start_ms);
+        let first = from_ms.saturating_sub(start_ms).div_euclid(step_ms);
+        let first = usize::try_from(first).unwrap_or(usize::MAX);
+        for (at, row) in (0_i64..).zip(&mut self.rows).skip(first) {
+            let begin_ms = start_ms + at * step_ms;
+            if begin_ms >= thru_ms {
+                break;
+            }
+            let part_ms = thru_ms.min(begin_ms + step_ms) - from_ms.max(begin_ms);
+            if part_ms > 0 {
+                row.covered_ms += part_ms as f64;
+                row.sum += value * part_ms as f64;
+                row.min = row.min.min(value);
+                row.max = row.max.max(value);
+            }
+        }
+    }
+
+    fn fetched(&self, cell: impl Fn(&Row) -> f64) -> Fetched {
+        let least_ms = f64::from(self.step_s) * 1000.0 * COVERED_LEAST;
+        let cells = self
+            .rows
+            .iter()
+            .map(|row| match row.covered_ms >= least_ms {
+                true => cell(row),
+                false => f64::NAN,
+            });
+        Fetched {
+            start: self.start_s,
+            end: self.end_s(),
+            step: self.step_s.into(),
+            names: vec![b"value".to_vec()],
+            rows: cells.collect(),
+        }
+    }
+
+    fn looked(&self, has_peaks: bool) -> Looked {
+        let mean = self.fetched(|row| row.sum / row.covered_ms);
+        match has_peaks {
+            true => Looked {
+                mean,
+                min: Some(self.fetched(|row| row.min)),
+                max: Some(self.fetched(|row| row.max)),
+            },
+            false => Looked::plain(mean),
+        }
+    }
+}
+
+impl Store {
+    /// What a series of points looks like; `None`: the series has archives, or is not there.
+    pub(crate) fn look_at_points(
+        &self,
+        labels: &Labels,
+        range: &LookRange,
+    ) -> Result<Option<Looked>, FetchError> {
+        let Some(series) = self.find_points(labels) else {
+            return Ok(None);
+        };
+        let snapshot = self.inner.points_snapshot(series)?;
+        let (step_s, source) = snapshot.source_of(range)?;
+        let mut rows = Rows::of(range, step_s);
+        let interval_s = snapshot.schema.template.pdp_step;
+        match source {
+            Source::Samples => snapshot.add_samples(&mut rows)?,
+            Source::Tier => snapshot.add_tier(&mut rows)?,
+        }
+        Ok(Some(rows.looked(u64::from(step_s) > interval_s)))
+    }
+}
+
+/// Where rows come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Samples,
+    Tier,
+}
+
+impl PointsSnapshot {
+    fn counts(&self) -> bool {
+        let points = self.schema.points.as_ref();
+        points.is_some_and(|points| points.kind.counts())
+    }
+
+    /// Seconds of the rows that fit a range, and where they come from: a tier where samples do not reach back as far.
+    fn source_of(&self, range: &LookRange) -> Result<(u32, Source), FetchError> {
+        let wanted = u32::try_from(range.step).unwrap_or(u32::MAX);
+        let interval = u32::try_from(self.schema.template.pdp_step).unwrap_or(1);
+        let own = wanted.max(interval).max(1);
+        let span = range.thru.saturating_sub(range.from);
+        let fits = |step: &u32| {
+            let rows = u64::try_from(span / i64::from(*step)).unwrap_or(0);
+            rows < range.cells_max
+        };
+        let has_rows = |placed: &Placed| placed.newest.iter().any(|&newest| newest > 0);
+        let have_left = self.blocks.iter().any(has_rows);
+        if (!have_left || range.from >= self.samples_from()) && fits(&own) {
+            return Ok((own, Source::Samples));
+        }
+        let tiers = self.schema.archives.iter();
+        let tiers = tiers.filter_map(|tier| u32::try_from(tier.step).ok());
+        let last = tiers.clone().next_back();
+        let mut tiers = tiers.filter(|&tier| tier >= wanted || Some(tier) == last);
+        let tier = tiers.find(fits).ok_or(FetchError::Large)?;
+        Ok((tier, Source::Tier))
+    }
+
+    /// Before this second samples may be gone.
+    fn samples_from(&self) -> i64 {
+        let newest = self.blocks.iter().map(|placed| placed.stamp).max();
+        let kept = newest
+            .unwrap_or(0)
+            .saturating_sub(self.schema.points_kept_s);
+        i64::try_from(kept).unwrap_or(i64::MAX)
+    }
+
+    fn add_samples(&self, rows: &mut Rows) -> Result<(), FileError> {
+        let points = self.schema.points.as_ref();
+        let heartbeat_s = points.map_or(0, |points| points.heartbeat_s.max(points.interval_s));
+        let heartbeat_ms = match heartbeat_s {
+            0 => i64::from(rows.step_s) * 1000,
+            seconds => i64::from(seconds) * 1000,
+        };
+        let from_ms = rows
+            .start_s
+            .saturating_mul(1000)
+            .saturating_sub(heartbeat_ms);
+        let thru_ms = rows
+            .end_s()
+            .saturating_mul(1000)
+            .saturating_add(heartbeat_ms);
+        let read = self.samples((from_ms, thru_ms)).map_err(FileError::Io)?;
+        let counts = self.counts();
+        // Behind a gap a sample stands for one interval.
+        let interval_ms = points.map_or(0, |points| i64::from(points.interval_s) * 1000);
+        let mut before: Option<Point> = None;
+        for point in read.points {
+            let last = before.replace(point);
+            if point.v.is_nan() {
+                continue;
+            }
+            let near = last.filter(|last| point.t_ms - last.t_ms <= heartbeat_ms);
+            let Some(last) = near else {
+                if !counts {
+                    rows.add((point.t_ms - interval_ms, point.t_ms), point.v);
+                }
+                continue;
+            };
+            let length_ms = point.t_ms - last.t_ms;
+            let grown = match point.v < last.v {
+                true => point.v,
+                false => point.v - last.v,
+            };
+            let value = match counts {
+                true if last.v.is_nan() => continue,
+                true => grown * 1000.0 / length_ms as f64,
+                false => point.v,
+            };
+            rows.add((last.t_ms, point.t_ms), value);
+        }
+        Ok(())
+    }
+
+    fn add_tier(&self, rows: &mut Rows) -> Result<(), FileError> {
+        let step = i64::from(rows.step_s);
+        let first = rows.start_s.div_euclid(step) + 1;
+        let last = rows.end_s().div_euclid(step);
+        let number = |number: i64| u64::try_from(number).unwrap_or(0);
+        let tiers = self.tiers(rows.step_s, (number(first), number(last)));
+        let step_ms = f64::from(rows.step_s) * 1000.0;
+        for (&at, tier) in &tiers.map_err(FileError::Io)?.rows {
+            let place = at
+                .checked_sub(number(first))
+                .and_then(|at| usize::try_from(at).ok());
+            let row = place.and_then(|at| rows.rows.get_mut(at));
+            let Some(row) = row.filter(|_| tier.count > 0.0) else {
+                continue;
+            };
+            let mean = match self.counts() {
+                true => tier.increase / f64::from(rows.step_s),
+                false => tier.mean(),
+            };
+            let (min, max) = match self.counts() {
+                true => (mean, mean),
+                false => (tier.min, tier.max),
+            };
+            *row = Row {
+                covered_ms: step_ms,
+                sum: mean * step_ms,
+                min,
+                max,
+            };
+        }
+        Ok(())
+    }
+}
