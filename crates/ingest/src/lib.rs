@@ -15,6 +15,7 @@ pub mod name_space;
 pub mod prefix;
 pub mod programs;
 pub mod questions;
+pub mod reader;
 pub mod rrdcached;
 pub mod sender_group;
 mod shares;

@@ -229,6 +229,13 @@ pub fn graphite(path: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelErr
     set.labels()
 }
 
+/// A metric of which nothing is known but its name and labels.
+pub fn plain(name: &[u8], labels: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
+    let mut set = Set::of(&metric_name(name));
+    set.put_all(labels);
+    set.labels()
+}
+
 /// The metric of a set.
 pub fn metric_of(labels: &Labels) -> String {
     String::from_utf8_lossy(&label_set::value(labels.text(), METRIC)).into_owned()

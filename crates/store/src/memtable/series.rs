@@ -45,6 +45,8 @@ pub(crate) struct SeriesTable {
     started: BTreeSet<u32>,
     /// Names that wait for a series which takes another's place.
     heir: Option<(u32, Spellings)>,
+    /// How often a series got another name.
+    renamed: u64,
 }
 
 impl SeriesTable {
@@ -59,6 +61,11 @@ impl SeriesTable {
     /// A number for a new series.
     pub(crate) fn next_id(&self) -> u32 {
         self.next_id.max(self.slots.len() as u32)
+    }
+
+    /// How often a series got another name.
+    pub(crate) fn renamed(&self) -> u64 {
+        self.renamed
     }
 
     /// Numbers below this one were given to others.
@@ -190,6 +197,7 @@ impl SeriesTable {
         let names = std::mem::take(&mut series.names);
         self.unname(id, &before, &names);
         self.by_path.insert(path, id);
+        self.renamed += 1;
     }
 
     fn unname(&mut self, id: u32, path: &[u8], names: &Spellings) {

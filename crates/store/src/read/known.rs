@@ -1,9 +1,11 @@
 //! The series that are known, for who lists or searches them: slice by slice, so that the lock is never held for long.
 
-use crate::engine::Store;
+use crate::consolidation::points_schema::PointsKind;
+use crate::engine::{Inner, Store};
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
+use crate::points::PointSeries;
 use kymo_base::label_set::Labels;
 use kymo_rrd::header::DsDef;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +18,10 @@ const SLICE_LABELS: usize = 1024;
 /// A series, as much of it as memory has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownSeries {
+    /// Its number in this store, which no other series ever gets.
+    pub id: u32,
+    /// Of a series of points: what its samples are read by, and how its values move.
+    pub points: Option<(PointSeries, PointsKind)>,
     /// Its name: below the base, or an absolute path; or a label set.
     pub name: Vec<u8>,
     /// The newest stamp that was accepted, seconds since 1970; `None`: it never had a value.
@@ -37,26 +43,56 @@ impl Store {
     /// Series with numbers from `from` on, of a part of them; and the number to go on at, `None` at the end.
     pub fn known(&self, from: u32) -> (Vec<KnownSeries>, Option<u32>) {
         let inner = &*self.inner;
-        let base = inner.settings.base.as_os_str().as_bytes();
         let mut last: Option<(usize, Arc<Columns>)> = None;
         let state = inner.lock();
         let end = state.series.next_id().min(from.saturating_add(SLICE));
-        let mut found = Vec::new();
-        for id in from..end {
-            let Some(series) = state.series.get(id).filter(|series| !series.forgotten) else {
-                continue;
-            };
-            let Some(columns) = columns(&state, series, &mut last) else {
-                continue;
-            };
-            found.push(KnownSeries {
-                name: names::below(base, &series.path),
-                last: series.values.last.is_finite().then_some(series.values.last),
-                columns,
-            });
-        }
+        let found = (from..end).filter_map(|id| inner.known(&state, id, &mut last));
+        let found = found.collect();
         let more = end < state.series.next_id();
         (found, more.then_some(end))
+    }
+}
+
+impl Store {
+    /// For each number of a series its series, if it is there.
+    pub fn known_of(&self, ids: &[u32]) -> Vec<Option<KnownSeries>> {
+        let mut last: Option<(usize, Arc<Columns>)> = None;
+        let state = self.inner.lock();
+        let known = ids
+            .iter()
+            .map(|&id| self.inner.known(&state, id, &mut last));
+        known.collect()
+    }
+
+    /// The number that the next new series gets.
+    pub fn next_id(&self) -> u32 {
+        self.inner.lock().series.next_id()
+    }
+
+    /// How often a series of this store got another name.
+    pub fn renamed(&self) -> u64 {
+        self.inner.lock().series.renamed()
+    }
+}
+
+impl Inner {
+    fn known(
+        &self,
+        state: &State,
+        id: u32,
+        last: &mut Option<(usize, Arc<Columns>)>,
+    ) -> Option<KnownSeries> {
+        let base = self.settings.base.as_os_str().as_bytes();
+        let series = state.series.get(id).filter(|series| !series.forgotten)?;
+        let chunk = state.chunks.get(series.chunk)?;
+        let points = chunk.schema.points.as_ref();
+        Some(KnownSeries {
+            id,
+            points: points.map(|points| (PointSeries(id), points.kind)),
+            name: names::below(base, &series.path),
+            last: series.values.last.is_finite().then_some(series.values.last),
+            columns: columns(state, series, last)?,
+        })
     }
 }
 

@@ -1,0 +1,360 @@
+//! The reader of a store: the keeper answers with it, and a folder is read by it.
+//!
+//! Series of points have their own labels. Columns of .rrd files are `rrd{path=,ds=}`, and have collectd's name as well where the
+//! path is collectd's. Label sets of earlier builds, which have no `__name__`, get the name that their source has today.
+
+mod index;
+mod labelled;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kymo_base::label_set;
+use kymo_series::{
+    Budget, Kind, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, Sample, SampleSink,
+    SeriesId, TimeRange, names,
+};
+use kymo_store::{
+    FetchError, KnownSeries, LookRange, Looked, PointSeries, PointsKind, SeriesName, Store,
+};
+
+use index::{Entry, Index};
+use labelled::{alias_of, labels_of, metric_kind};
+
+/// Series that are looked up while the store is locked.
+const SLICE: usize = 1024;
+/// Rows of one series that are read at once.
+const CELLS_MAX: u64 = 1 << 20;
+
+/// Reads a store.
+pub struct StoreReader {
+    store: Store,
+    index: Mutex<Index>,
+}
+
+impl StoreReader {
+    /// The reader of a store.
+    pub fn new(store: Store) -> StoreReader {
+        StoreReader {
+            store,
+            index: Mutex::default(),
+        }
+    }
+
+    /// The index of all series that there are now.
+    fn index(&self) -> MutexGuard<'_, Index> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let renamed = self.store.renamed();
+        if index.renamed != renamed {
+            *index = Index::default();
+            index.renamed = renamed;
+        }
+        let mut from = Some(index.next_id);
+        while let Some(first) = from {
+            let (known, next) = self.store.known(first);
+            for series in &known {
+                index.add(series);
+            }
+            index.next_id = next.unwrap_or_else(|| self.store.next_id());
+            from = next;
+        }
+        index
+    }
+
+    /// Entries that all matchers pick, with their series and labels.
+    fn picked(
+        &self,
+        matchers: &[Matcher],
+        each: &mut dyn FnMut(Entry, &KnownSeries, Labels) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        let candidates = self.index().candidates(matchers);
+        for slice in candidates.chunks(SLICE) {
+            let ids: Vec<u32> = slice.iter().map(|entry| entry.id).collect();
+            let known = self.store.known_of(&ids);
+            for (&entry, series) in slice.iter().zip(&known) {
+                let Some(series) = series else { continue };
+                let Some(labels) = labels_of(series, entry.column) else {
+                    continue;
+                };
+                if picks(matchers, &labels, || alias_of(series, entry.column)) {
+                    each(entry, series, labels)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, id: SeriesId) -> Option<(Entry, KnownSeries)> {
+        let entry = Entry::of(id);
+        let known = self.store.known_of(&[entry.id]).pop().flatten()?;
+        Some((entry, known))
+    }
+}
+
+/// True if all matchers pick a series. An alias is found only by a matcher that names it by equality.
+fn picks(matchers: &[Matcher], labels: &Labels, alias: impl FnOnce() -> Option<Labels>) -> bool {
+    let all = |labels: &Labels| {
+        let mut matchers = matchers.iter();
+        matchers.all(|matcher| matcher.matches(&label_set::value(labels.text(), matcher.label())))
+    };
+    if all(labels) {
+        return true;
+    }
+    let names_one =
+        |matcher: &Matcher| matcher.label() == names::METRIC && matcher.only().is_some();
+    matchers.iter().any(names_one) && alias().is_some_and(|alias| all(&alias))
+}
+
+impl Reader for StoreReader {
+    fn select(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+        budget: &mut Budget,
+    ) -> Result<Vec<SeriesId>, ReadError> {
+        let mut found = Vec::new();
+        self.picked(matchers, &mut |entry, series, _| {
+            // A series that ended before the range has nothing in it.
+            let last_ms = series.last.map_or(i64::MIN, milliseconds);
+            if last_ms >= range.from_ms {
+                budget.take_series(1)?;
+                found.push(entry.series_id());
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn labels(&self, id: SeriesId) -> Option<Labels> {
+        let (entry, series) = self.known(id)?;
+        labels_of(&series, entry.column)
+    }
+
+    fn samples(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        for &id in ids {
+            let Some((entry, series)) = self.known(id) else {
+                continue;
+            };
+            match series.points {
+                Some((points, _)) => self.points(id, points, range, budget, sink)?,
+                None => self.rows_as_samples(id, entry, &series, range, budget, sink)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        step_s: u32,
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ReadError> {
+        for &id in ids {
+            let Some((entry, series)) = self.known(id) else {
+                continue;
+            };
+            let Some(looked) = self.look(&series, range, step_s)? else {
+                continue;
+            };
+            let rows = rows_of(&looked, usize::from(entry.column));
+            budget.take_samples(rows.len())?;
+            sink.rows(
+                id,
+                &rows,
+                u32::try_from(looked.mean.step).unwrap_or(u32::MAX),
+            );
+        }
+        Ok(())
+    }
+
+    fn label_names(
+        &self,
+        matchers: &[Matcher],
+        _range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        if matchers.is_empty() {
+            return Ok(self.index().label_names());
+        }
+        let mut found = BTreeSet::new();
+        self.picked(matchers, &mut |_, _, labels| {
+            for (name, _) in label_set::each(labels.text()) {
+                found.insert(String::from_utf8_lossy(name).into_owned());
+            }
+            Ok(())
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn label_values(
+        &self,
+        label: &str,
+        matchers: &[Matcher],
+        _range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        let mut found = BTreeSet::new();
+        let has = Matcher::new(label, kymo_series::Op::NotEqual, "");
+        let has = has.map_err(|error| ReadError::Failed(error.to_string()))?;
+        let all: Vec<Matcher> = matchers.iter().cloned().chain([has]).collect();
+        self.picked(&all, &mut |_, _, labels| {
+            let value = label_set::value(labels.text(), label);
+            let value = String::from_utf8_lossy(&value);
+            if !found.contains(&*value) {
+                found.insert(value.into_owned());
+            }
+            Ok(())
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
+        let matchers: Vec<Matcher> = metric.map(Matcher::of_metric).into_iter().collect();
+        let mut found: BTreeMap<String, Kind> = BTreeMap::new();
+        self.picked(&matchers, &mut |entry, series, labels| {
+            let metric = names::metric_of(&labels);
+            let kind = metric_kind(series, entry.column, &metric);
+            found.entry(metric).or_insert(kind);
+            Ok(())
+        })?;
+        let metadata = found.into_iter().map(|(metric, kind)| Metadata {
+            metric,
+            kind,
+            help: String::new(),
+        });
+        Ok(metadata.collect())
+    }
+}
+
+impl StoreReader {
+    fn points(
+        &self,
+        id: SeriesId,
+        points: PointSeries,
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        let read = self.store.samples(points, (range.from_ms, range.thru_ms));
+        let read = read.map_err(|error| ReadError::Failed(error.to_string()))?;
+        budget.take_samples(read.points.len())?;
+        let samples = read.points.iter().map(|point| Sample {
+            t_ms: point.t_ms,
+            v: point.v,
+        });
+        sink.samples(id, &samples.collect::<Vec<_>>(), 0);
+        Ok(())
+    }
+
+    /// Rows of the finest archive, each as a sample at its end.
+    fn rows_as_samples(
+        &self,
+        id: SeriesId,
+        entry: Entry,
+        series: &KnownSeries,
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        let Some(looked) = self.look(series, range, 1)? else {
+            return Ok(());
+        };
+        let rows = rows_of(&looked, usize::from(entry.column));
+        let samples = rows
+            .iter()
+            .filter(|row| !row.mean.is_nan() && range.has(row.t_ms));
+        let samples: Vec<Sample> = samples
+            .map(|row| Sample {
+                t_ms: row.t_ms,
+                v: row.mean,
+            })
+            .collect();
+        budget.take_samples(samples.len())?;
+        let resolution_s = u32::try_from(looked.mean.step).unwrap_or(u32::MAX);
+        sink.samples(id, &samples, resolution_s);
+        Ok(())
+    }
+
+    /// Rows of a series of about a length; coarser ones where there would be too many. `None`: it has none.
+    fn look(
+        &self,
+        series: &KnownSeries,
+        range: TimeRange,
+        step_s: u32,
+    ) -> Result<Option<Looked>, ReadError> {
+        let from = range.from_ms.div_euclid(1000).max(0);
+        let newest = series.last.map_or(i64::MIN, milliseconds);
+        let thru_ms = range.thru_ms.min(newest);
+        let thru = thru_ms.div_euclid(1000).saturating_add(1);
+        if thru <= from {
+            return Ok(None);
+        }
+        let range = LookRange {
+            from,
+            thru,
+            step: step_s.max(1).into(),
+            cells_max: CELLS_MAX,
+        };
+        let labels = Labels::parse(&series.name);
+        let name = match &labels {
+            Ok(labels) if label_set::is_set(&series.name) => SeriesName::Labels(labels),
+            _ => SeriesName::File(&series.name),
+        };
+        match self.store.look(name, &range) {
+            Ok(looked) => Ok(Some(looked)),
+            // rrdtool's words for a range or a series without rows.
+            Err(FetchError::Rrd(_)) => Ok(None),
+            Err(FetchError::Large) => Err(ReadError::TooMuch { things: "samples" }),
+            Err(FetchError::File(error)) => Err(ReadError::Failed(error.to_string())),
+        }
+    }
+}
+
+/// Rows of one column.
+fn rows_of(looked: &Looked, column: usize) -> Vec<Row> {
+    let width = looked.mean.names.len().max(1);
+    let step = i64::try_from(looked.mean.step).unwrap_or(i64::MAX);
+    let peak = |found: &Option<kymo_rrd::fetch::Fetched>, at: usize, mean: f64| {
+        let cell = found.as_ref().and_then(|found| found.rows.get(at).copied());
+        cell.unwrap_or(mean)
+    };
+    let rows = looked.mean.rows.chunks_exact(width).enumerate();
+    let rows = rows.filter_map(|(number, cells)| {
+        let mean = *cells.get(column)?;
+        let at = number * width + column;
+        let ends = i64::try_from(number + 1).ok()?.saturating_mul(step);
+        Some(Row {
+            t_ms: looked.mean.start.saturating_add(ends).saturating_mul(1000),
+            mean,
+            min: peak(&looked.min, at, mean),
+            max: peak(&looked.max, at, mean),
+            last: mean,
+            covered: if mean.is_nan() { 0.0 } else { 1.0 },
+        })
+    });
+    rows.collect()
+}
+
+/// Milliseconds of a stamp.
+fn milliseconds(seconds: f64) -> i64 {
+    (seconds * 1000.0).round() as i64
+}
+
+/// How a series of points moves, as the model has it.
+fn kind_of(kind: PointsKind) -> Kind {
+    match kind {
+        PointsKind::Untyped => Kind::Untyped,
+        PointsKind::Gauge => Kind::Gauge,
+        PointsKind::Counter => Kind::Counter,
+        PointsKind::Histogram => Kind::Histogram,
+    }
+}
+
+#[cfg(test)]
+mod tests;

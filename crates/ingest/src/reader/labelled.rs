@@ -1,0 +1,90 @@
+//! Labels of a store's series.
+
+use kymo_base::label_set;
+use kymo_series::{Kind, Labels, names};
+use kymo_store::KnownSeries;
+
+use super::kind_of;
+
+/// The labels of a column of a series; `None`: it has no such column, or they are more than a set may have.
+pub(super) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
+    let (source, _) = series.columns.columns.get(usize::from(column))?;
+    if !label_set::is_set(&series.name) {
+        return names::rrd(&series.name, source).ok();
+    }
+    let own = Labels::parse(&series.name).ok()?;
+    match label_set::value(own.text(), names::METRIC).is_empty() {
+        false => Some(own),
+        true => of_earlier_build(&own),
+    }
+}
+
+/// collectd's name of a column of a file; `None`: its path is none of collectd's.
+pub(super) fn alias_of(series: &KnownSeries, column: u16) -> Option<Labels> {
+    if label_set::is_set(&series.name) {
+        return None;
+    }
+    let (source, kind) = series.columns.columns.get(usize::from(column))?;
+    let of = names::collectd_of_path(&series.name)?;
+    names::collectd(&of, source, counts(kind)).ok()
+}
+
+/// How the values of a column move.
+pub(super) fn metric_kind(series: &KnownSeries, column: u16, metric: &str) -> Kind {
+    match series.points {
+        Some((_, kind)) => kind_of(kind),
+        // Rows are rates, whatever was sent.
+        None if metric == "rrd" => Kind::Gauge,
+        None => series
+            .columns
+            .columns
+            .get(usize::from(column))
+            .map_or(Kind::Untyped, |_| Kind::Gauge),
+    }
+}
+
+/// True if values of this kind of rrdtool's are counters.
+fn counts(kind: &[u8]) -> bool {
+    matches!(kind, b"COUNTER" | b"DERIVE" | b"DCOUNTER" | b"DDERIVE")
+}
+
+/// The name of a set that has its metric in the label `field`.
+fn of_earlier_build(own: &Labels) -> Option<Labels> {
+    let value = |label| label_set::value(own.text(), label);
+    let (job, field) = (value("job"), value("field"));
+    let field = String::from_utf8_lossy(&field).into_owned();
+    let own_labels = [
+        "job",
+        "field",
+        "host",
+        "instance",
+        "server",
+        "publisher",
+        "user",
+    ];
+    let free = label_set::each(own.text())
+        .filter(|(name, _)| !own_labels.iter().any(|known| known.as_bytes() == *name));
+    let free: Vec<(Vec<u8>, Vec<u8>)> = free
+        .map(|(name, value)| (name.to_vec(), value.into_owned()))
+        .collect();
+    let free: Vec<(&[u8], &[u8])> = free
+        .iter()
+        .map(|(name, value)| (&name[..], &value[..]))
+        .collect();
+    let named = match &*job {
+        b"kymo" => {
+            let metric = format!("kymo_{}", names::metric_name(field.as_bytes()));
+            let of = value("instance").into_owned();
+            let of = (!of.is_empty()).then_some(("of", &of[..]));
+            names::machine(&value("host"), &metric, of)
+        }
+        b"postgres" => {
+            let of = free.first().map(|(name, value)| (*name, *value));
+            let of = of.and_then(|(name, value)| Some((std::str::from_utf8(name).ok()?, value)));
+            names::postgres(&value("server"), &field, of)
+        }
+        b"programs" => names::program(field.as_bytes(), &value("publisher"), &value("user"), &free),
+        _ => names::plain(field.as_bytes(), &free),
+    };
+    named.ok()
+}

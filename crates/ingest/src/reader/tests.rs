@@ -1,0 +1,311 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_rrd::create::{Create, define};
+use kymo_series::{Op, Selector};
+use kymo_store::{Definition, Files, Point, PointsSchema, Settings};
+use kymo_sys::clock::Stamp;
+use kymo_sys::disk::Disk as _;
+use kymo_sys::sim_clock::SimClock;
+use kymo_sys::sim_disk::SimDisk;
+
+use super::*;
+
+const START: i64 = 1_000_000_000;
+
+fn store() -> Store {
+    let disk = SimDisk::new(1);
+    for folder in ["/j", "/db"] {
+        disk.create_dir_all(Path::new(folder)).unwrap();
+    }
+    let clock = SimClock::new(Stamp {
+        real_ns: START * 1_000_000_000,
+        mono_ns: 1,
+        boot_ns: 1,
+    });
+    let settings = Settings {
+        files: Files::Never,
+        ..Settings::new("/j", "/db")
+    };
+    let opened = Store::open(settings, Arc::new(disk), Arc::new(clock));
+    opened.unwrap().0
+}
+
+/// A file of rrdtool's with these sources, or a label set that has archives.
+fn add(store: &Store, name: SeriesName<'_>, sources: &[&[u8]], value: &str) {
+    let archives: [&[u8]; 1] = [b"RRA:AVERAGE:0.5:1:100"];
+    let words: Vec<&[u8]> = sources.iter().chain(&archives).copied().collect();
+    let request = Create {
+        step: 10,
+        start: Some(START),
+        definitions: &words,
+        ..Create::default()
+    };
+    let (header, _) = define(&request, START, &mut 1, None, false).unwrap();
+    let defined = store.define(vec![Definition { name, header }]);
+    assert!(matches!(defined[..], [Ok(true)]));
+    let mut batch = store.write_batch();
+    for n in 1..=3 {
+        match name {
+            SeriesName::File(name) => {
+                let text = format!("{}:{value}", START + n * 10);
+                batch.update(name, [text.as_bytes()]).unwrap();
+            }
+            SeriesName::Labels(labels) => {
+                let cells = [value.parse().unwrap()];
+                batch
+                    .append(labels, (START + n * 10) * 1000, &cells)
+                    .unwrap();
+            }
+        }
+    }
+    batch.commit().unwrap();
+}
+
+fn add_points(store: &Store, labels: &[(&str, &str)], kind: PointsKind) {
+    let labels = labels.iter().map(|(name, value)| (*name, value.as_bytes()));
+    let labels = Labels::new(labels).unwrap();
+    let series = store.define_points(&[(labels, PointsSchema::new(kind, 10, 60))]);
+    let series = *series[0].as_ref().unwrap();
+    let samples = (1..=3).map(|n| {
+        let point = Point {
+            t_ms: (START + n * 10) * 1000 + 250,
+            v: n as f64,
+        };
+        (series, point)
+    });
+    let mut batch = store.write_batch();
+    let samples: Vec<_> = samples.collect();
+    batch.append_points(&samples, &mut |_, why| panic!("{why:?}"));
+    batch.commit().unwrap();
+}
+
+fn filled() -> StoreReader {
+    let store = store();
+    let gauge: &[u8] = b"DS:value:GAUGE:60:U:U";
+    let rates: [&[u8]; 2] = [b"DS:rx:DERIVE:60:U:U", b"DS:tx:DERIVE:60:U:U"];
+    let file = |name: &'static str| SeriesName::File(name.as_bytes());
+    add(&store, file("web1/load/load.rrd"), &[gauge], "5");
+    add(
+        &store,
+        file("web1/interface-eth0/if_octets.rrd"),
+        &rates,
+        "7:9",
+    );
+    add(&store, file("router.rrd"), &[gauge], "1");
+    let earlier = [
+        ("field", &b"cpu.user"[..]),
+        ("host", b"web1"),
+        ("job", b"kymo"),
+    ];
+    let earlier = Labels::new(earlier).unwrap();
+    add(&store, SeriesName::Labels(&earlier), &[gauge], "42.5");
+    for (method, kind) in [("get", PointsKind::Counter), ("put", PointsKind::Counter)] {
+        let labels = [
+            ("__name__", "http_requests_total"),
+            ("job", "web"),
+            ("method", method),
+        ];
+        add_points(&store, &labels, kind);
+    }
+    add_points(
+        &store,
+        &[("__name__", "temperature_celsius")],
+        PointsKind::Gauge,
+    );
+    StoreReader::new(store)
+}
+
+fn selected(reader: &StoreReader, selector: &str) -> Vec<String> {
+    let matchers = Selector::parse(selector).unwrap().0;
+    let mut budget = Budget::UNLIMITED;
+    let ids = reader
+        .select(&matchers, TimeRange::ALL, &mut budget)
+        .unwrap();
+    let labels = ids.iter().map(|id| reader.labels(*id).unwrap());
+    let mut labels: Vec<String> = labels
+        .map(|labels| String::from_utf8_lossy(labels.text()).into_owned())
+        .collect();
+    labels.sort();
+    labels
+}
+
+#[test]
+fn series_are_selected_by_their_labels() {
+    let reader = filled();
+    let get = r#"{__name__="http_requests_total",job="web",method="get"}"#;
+    let put = r#"{__name__="http_requests_total",job="web",method="put"}"#;
+    let load = r#"{__name__="rrd",ds="value",path="web1/load/load"}"#;
+    let rx = r#"{__name__="rrd",ds="rx",path="web1/interface-eth0/if_octets"}"#;
+    let user = r#"{__name__="kymo_cpu_user",instance="web1",job="kymo"}"#;
+    for (selector, expected) in [
+        ("http_requests_total", vec![get, put]),
+        (r#"http_requests_total{method="get"}"#, vec![get]),
+        (r#"http_requests_total{method!="get"}"#, vec![put]),
+        (r#"http_requests_total{method=~"g.*|x"}"#, vec![get]),
+        (r#"{method=~"get|put",job="web"}"#, vec![get, put]),
+        (r#"{method="delete"}"#, vec![]),
+        (r#"{nothing="x"}"#, vec![]),
+        (r#"rrd{path="web1/load/load"}"#, vec![load]),
+        ("collectd_load", vec![load]),
+        (r#"collectd_load{instance="web2"}"#, vec![]),
+        (
+            r#"collectd_interface_if_octets_rx_total{interface="eth0"}"#,
+            vec![rx],
+        ),
+        (r#"{__name__=~"collectd_l.+"}"#, vec![]),
+        ("kymo_cpu_user", vec![user]),
+        (r#"{__name__=~"kymo_.*",instance="web1"}"#, vec![user]),
+    ] {
+        assert_eq!(selected(&reader, selector), expected, "{selector}");
+    }
+    assert_eq!(selected(&reader, r#"{__name__=~".+"}"#).len(), 8);
+}
+
+#[derive(Default)]
+struct Taken {
+    samples: Vec<(i64, f64, u32)>,
+    rows: Vec<Row>,
+}
+
+impl SampleSink for Taken {
+    fn samples(&mut self, _id: SeriesId, samples: &[Sample], resolution_s: u32) {
+        let samples = samples.iter();
+        let samples = samples.map(|sample| (sample.t_ms - START * 1000, sample.v, resolution_s));
+        self.samples.extend(samples);
+    }
+}
+
+impl RowSink for Taken {
+    fn rows(&mut self, _id: SeriesId, rows: &[Row], _step_s: u32) {
+        self.rows.extend_from_slice(rows);
+    }
+}
+
+#[test]
+fn samples_are_those_that_were_sent_and_rows_elsewhere() {
+    let reader = filled();
+    for (selector, expected) in [
+        (
+            r#"http_requests_total{method="get"}"#,
+            vec![(10_250, 1.0, 0), (20_250, 2.0, 0), (30_250, 3.0, 0)],
+        ),
+        (
+            "collectd_load",
+            vec![(10_000, 5.0, 10), (20_000, 5.0, 10), (30_000, 5.0, 10)],
+        ),
+        (
+            "kymo_cpu_user",
+            vec![(10_000, 42.5, 10), (20_000, 42.5, 10), (30_000, 42.5, 10)],
+        ),
+    ] {
+        let matchers = Selector::parse(selector).unwrap().0;
+        let mut budget = Budget::UNLIMITED;
+        let range = TimeRange {
+            from_ms: START * 1000,
+            thru_ms: START * 1000 + 60_000,
+        };
+        let ids = reader.select(&matchers, range, &mut budget).unwrap();
+        let mut taken = Taken::default();
+        reader
+            .samples(&ids, range, &mut budget, &mut taken)
+            .unwrap();
+        assert_eq!(taken.samples, expected, "{selector}");
+        reader
+            .rows(&ids, range, 20, &mut budget, &mut taken)
+            .unwrap();
+        assert!(!taken.rows.is_empty(), "{selector}");
+        let mut few = Budget {
+            samples: 2,
+            ..Budget::UNLIMITED
+        };
+        let refused = reader.samples(&ids, range, &mut few, &mut taken);
+        assert_eq!(refused, Err(ReadError::TooMuch { things: "samples" }));
+    }
+    // What ended before a range is not selected.
+    let matchers = [Matcher::of_metric("http_requests_total")];
+    let later = TimeRange {
+        from_ms: START * 1000 + 60_000,
+        thru_ms: i64::MAX,
+    };
+    let ids = reader.select(&matchers, later, &mut Budget::UNLIMITED.clone());
+    assert_eq!(ids, Ok(vec![]));
+}
+
+#[test]
+fn labels_values_and_kinds_are_listed() {
+    let reader = filled();
+    let all = TimeRange::ALL;
+    let names = reader.label_names(&[], all).unwrap();
+    assert_eq!(
+        names,
+        ["__name__", "ds", "instance", "job", "method", "path"]
+    );
+    let matchers = [Matcher::of_metric("http_requests_total")];
+    let names = reader.label_names(&matchers, all).unwrap();
+    assert_eq!(names, ["__name__", "job", "method"]);
+    let values = reader.label_values("method", &[], all).unwrap();
+    assert_eq!(values, ["get", "put"]);
+    let values = reader.label_values("__name__", &[], all).unwrap();
+    let metrics = [
+        "http_requests_total",
+        "kymo_cpu_user",
+        "rrd",
+        "temperature_celsius",
+    ];
+    assert_eq!(values, metrics);
+    let metadata = reader.metadata(Some("http_requests_total")).unwrap();
+    assert_eq!(metadata[0].kind, Kind::Counter);
+    assert_eq!(reader.metadata(None).unwrap().len(), 4);
+}
+
+/// Series that begin, go, or come later are found, or not.
+#[test]
+fn the_index_follows_the_store() {
+    let reader = filled();
+    assert_eq!(selected(&reader, "later_total").len(), 0);
+    add_points(
+        &reader.store,
+        &[("__name__", "later_total")],
+        PointsKind::Counter,
+    );
+    assert_eq!(selected(&reader, "later_total").len(), 1);
+    let name = Labels::new([("__name__", &b"later_total"[..])]).unwrap();
+    let removed = reader.store.remove(&[name.text().to_vec()]);
+    assert!(removed[0].is_ok());
+    assert_eq!(selected(&reader, "later_total").len(), 0);
+}
+
+/// Memory of an index of many series, and that only a few of them are looked at for a question.
+#[test]
+fn an_index_takes_few_bytes() {
+    let store = store();
+    let definitions = (0..20_000).map(|n| {
+        let instance = format!("host{}", n / 100);
+        let cpu = (n % 100).to_string();
+        let labels = [
+            ("__name__", &b"node_cpu_seconds_total"[..]),
+            ("cpu", cpu.as_bytes()),
+            ("instance", instance.as_bytes()),
+            ("job", b"node"),
+            ("mode", b"idle"),
+        ];
+        let schema = PointsSchema::new(PointsKind::Counter, 10, 60);
+        (Labels::new(labels).unwrap(), schema)
+    });
+    let definitions: Vec<(Labels, PointsSchema)> = definitions.collect();
+    for part in definitions.chunks(1000) {
+        assert!(store.define_points(part).iter().all(Result::is_ok));
+    }
+    let reader = StoreReader::new(store);
+    let equal = |label: &str, value: &str| Matcher::new(label, Op::Equal, value).unwrap();
+    let matchers = [
+        equal("instance", "host7"),
+        equal("cpu", "3"),
+        equal("job", "node"),
+    ];
+    let index = reader.index();
+    assert_eq!(index.candidates(&matchers).len(), 1);
+    let bytes = index.bytes() as f64 / 20_000.0;
+    assert!(bytes <= 60.0, "{bytes} bytes a series");
+}
