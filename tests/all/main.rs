@@ -76,6 +76,7 @@ mod serve_faults;
 mod serve_groups;
 mod serve_history;
 mod serve_keeper;
+mod serve_keeper_stopped;
 mod serve_kinds;
 mod serve_moved;
 mod serve_process;

@@ -42,7 +42,7 @@ const CASTS: &[(&str, usize)] = &[
     ("query", 28),
     ("recording", 105),
     ("rrd", 205),
-    ("serve", 17),
+    ("serve", 15),
     ("shm", 49),
     ("store", 290),
     ("sys", 50),

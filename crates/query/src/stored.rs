@@ -1,19 +1,23 @@
 //! Series of the store, asked of the keeper.
 
+mod connections;
 mod field;
 #[cfg(feature = "testing")]
 pub mod fuzz;
+mod silence;
 
 pub use field::{Answered, MARK, StoredField, find, unit};
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use kymo_base::errno::strerror;
 use kymo_base::labels::{LABELS, Matcher};
 use kymo_base::name::DisplayName;
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
@@ -22,48 +26,95 @@ use kymo_wire::keeper::{
 
 use crate::marks::{Kind, Mark, Origin};
 use crate::series::{Grid, Point};
+use connections::{Connections, Exchange, Patience, Place};
+use silence::Silence;
 
-/// How long an answer may take. A keeper that starts again opens its store first.
+/// Longest wait for a piece of an answer. A keeper that starts again opens its store first.
 const PATIENCE: Duration = Duration::from_secs(15);
 const REMOVING: Duration = Duration::from_secs(1800);
 /// Series of an answer: many more than a keeper has room for.
 const SERIES_MAX: usize = 4 << 20;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The keeper, as who asks it knows it. One question at a time: others wait.
+/// The keeper, as who asks it knows it. Its clones ask by the same connections.
+#[derive(Clone)]
 pub struct Keeper {
-    path: PathBuf,
-    patience: Duration,
-    /// A connection that was good the last time.
-    open: Mutex<Option<UnixStream>>,
+    connections: Arc<Connections>,
+    /// Shared by all threads of a process that ask; `None`: each question finds out for itself.
+    silence: Option<Arc<Silence>>,
+    patience: Patience,
+    /// Time that messages name.
+    said: Duration,
 }
 
 impl Keeper {
-    /// The keeper that answers on this socket.
+    /// The keeper that answers on this socket: one question at a time, others wait.
     pub fn at(path: PathBuf) -> Keeper {
-        Keeper::with_patience(path, PATIENCE)
+        Keeper::new(Connections::new(path, 1), PATIENCE)
     }
 
-    /// The same, of whom no answer may take longer.
-    pub fn with_patience(path: PathBuf, patience: Duration) -> Keeper {
+    /// The keeper that answers on this socket, waited for as long as removing takes: of files that others have locked.
+    pub fn of_administrator(path: PathBuf) -> Keeper {
+        Keeper::new(Connections::new(path, 1), REMOVING)
+    }
+
+    /// A keeper that answers at the other end of this connection, for `path`: in this process, which opened the store.
+    pub fn over(stream: UnixStream, path: PathBuf) -> Keeper {
+        let connections = Connections::new(path, 1);
+        let keeper = Keeper::new(connections, REMOVING);
+        if let Some(place) = keeper.connections.place(keeper.patience) {
+            place.keep(stream);
+        }
+        keeper
+    }
+
+    /// The keeper that answers on this socket, for many threads. At most `most` questions wait for it at a time, each at
+    /// most `patience` for a piece of its answer. After one that had no answer the next ones fail at once, until the keeper
+    /// answers again.
+    pub fn shared(path: PathBuf, most: usize, patience: Duration) -> Keeper {
+        let silence = Silence::new(&path);
         Keeper {
-            path,
-            patience,
-            open: Mutex::new(None),
+            silence: Some(silence),
+            ..Keeper::new(Connections::new(path, most), patience)
         }
     }
 
-    /// The same, waited for as long as removing takes: of files that others have locked.
-    pub fn of_administrator(path: PathBuf) -> Keeper {
-        Keeper::with_patience(path, REMOVING)
+    /// Asks this keeper by other connections: questions of the two do not wait for each other.
+    pub fn apart(&self, most: usize) -> Keeper {
+        let path = self.connections.path().to_path_buf();
+        Keeper {
+            connections: Arc::new(Connections::new(path, most)),
+            ..self.clone()
+        }
     }
 
-    /// One that answers at the other end of this connection, for `path`.
-    pub fn over(stream: UnixStream, path: PathBuf) -> Keeper {
+    /// Asks this keeper by these connections, but all questions together end within `time` from now.
+    pub fn within(&self, time: Duration) -> Keeper {
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Keeper {
-            path,
-            open: Mutex::new(Some(stream)),
-            patience: PATIENCE,
+            patience: Patience {
+                piece: time.min(self.patience.piece),
+                until_ns: Some(RealClock.mono_ns().saturating_add(time_ns)),
+            },
+            said: time,
+            ..self.clone()
+        }
+    }
+
+    /// Longest wait for a piece of an answer.
+    pub fn patience(&self) -> Duration {
+        self.patience.piece
+    }
+
+    fn new(connections: Connections, patience: Duration) -> Keeper {
+        Keeper {
+            connections: Arc::new(connections),
+            silence: None,
+            patience: Patience {
+                piece: patience,
+                until_ns: None,
+            },
+            said: patience,
         }
     }
 
@@ -230,47 +281,69 @@ impl Keeper {
         Ok(marks)
     }
 
-    /// Asks; on a new connection where the old one is of a keeper that has ended.
+    /// Asks, unless the keeper is known to be silent.
     fn ask<T>(
         &self,
         question: &Question,
-        read: impl Fn(&mut UnixStream) -> io::Result<T>,
+        read: impl Fn(&mut Exchange) -> io::Result<T>,
     ) -> Result<T, String> {
+        let silence = self.silence.as_ref();
+        if let Some(lasts) = silence.and_then(|silence| silence.lasts()) {
+            return Err(self.cannot(&format!(
+                "the keeper has not answered for {} s",
+                lasts.as_secs()
+            )));
+        }
+        let Some(place) = self.connections.place(self.patience) else {
+            return Err(self.cannot(&format!(
+                "the keeper did not answer other questions in {} s",
+                self.said.as_secs_f64()
+            )));
+        };
+        self.ask_at(&place, question, read).map_err(|error| {
+            if !is_timeout(&error) {
+                return self.cannot(&strerror(&error));
+            }
+            if let Some(silence) = silence {
+                silence.begin(self.said);
+            }
+            self.cannot(&format!(
+                "the keeper did not answer in {} s",
+                self.said.as_secs_f64()
+            ))
+        })
+    }
+
+    /// Asks on a new connection where the old one is of a keeper that has ended.
+    fn ask_at<T>(
+        &self,
+        place: &Place<'_>,
+        question: &Question,
+        read: impl Fn(&mut Exchange) -> io::Result<T>,
+    ) -> io::Result<T> {
         let frame = question.frame();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let ask = |stream: &mut UnixStream| {
-            stream.write_all(&frame)?;
-            read(stream)
+        let ask = |stream: UnixStream| {
+            let patience = self.patience;
+            let mut exchange = Exchange { stream, patience };
+            exchange.write_all(&frame)?;
+            let answer = read(&mut exchange)?;
+            place.keep(exchange.stream);
+            Ok(answer)
         };
-        let cannot = |error: io::Error| {
-            let why = match is_timeout(&error) {
-                true => "it does not answer".to_string(),
-                false => error.to_string(),
-            };
-            format!("cannot ask the keeper at {}: {why}", self.path.display())
-        };
-        if let Some(mut stream) = open.take() {
-            match ask(&mut stream) {
-                Ok(answer) => {
-                    *open = Some(stream);
-                    return Ok(answer);
-                }
-                // One that hangs would hang on a new connection as well.
-                Err(error) if is_timeout(&error) => return Err(cannot(error)),
+        if let Some(stream) = place.old() {
+            match ask(stream) {
+                Ok(answer) => return Ok(answer),
+                // A keeper that hangs would hang on a new connection as well.
+                Err(error) if is_timeout(&error) => return Err(error),
                 Err(_) => {}
             }
         }
-        let mut stream = self.connect().map_err(cannot)?;
-        let answer = ask(&mut stream).map_err(cannot)?;
-        *open = Some(stream);
-        Ok(answer)
+        ask(place.connect(self.patience)?)
     }
 
-    fn connect(&self) -> io::Result<UnixStream> {
-        let stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(self.patience))?;
-        stream.set_write_timeout(Some(self.patience))?;
-        Ok(stream)
+    fn cannot(&self, why: &str) -> String {
+        let path = self.connections.path().display();
+        format!("cannot ask the keeper at {path}: {why}")
     }
 }
 
@@ -279,7 +352,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | TimedOut)
 }
 
-fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {
+fn read_answer(stream: &mut Exchange) -> io::Result<Answer> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head)?;
     let mut frame = vec![0; body_bytes(head, ANSWER_MAX).map_err(strange)?];
@@ -287,7 +360,7 @@ fn read_answer(stream: &mut UnixStream) -> io::Result<Answer> {
     Answer::read(&frame).map_err(strange)
 }
 
-fn read_done(stream: &mut UnixStream, count: usize) -> io::Result<Vec<Result<(), String>>> {
+fn read_done(stream: &mut Exchange, count: usize) -> io::Result<Vec<Result<(), String>>> {
     let answers = (0..count).map(|_| match read_answer(stream)? {
         Answer::Done => Ok(Ok(())),
         Answer::Refused(why) => Ok(Err(why)),

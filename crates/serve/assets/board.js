@@ -96,10 +96,10 @@ async function ask(board) {
     const answer =
       board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
     if (stop.signal.aborted) return;
-    if (!view.live && view.thru < ctx.edge - 15) remember(board.answers, key, answer);
+    if (!view.live && view.thru < ctx.edge - 15 && !answer.problem) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.add?.(board.frame);
-    board.problem = '';
+    board.problem = answer.problem ?? '';
     board.answered = performance.now();
     if (view.live) for (const sample of ctx.recent) take(board, sample);
     if (board.frame.covered >= board.frame.first) ctx.seen(board.frame.covered);

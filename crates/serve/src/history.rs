@@ -203,10 +203,7 @@ impl Begin {
         {
             return begin;
         }
-        // A stalled keeper must not hold up other questions.
-        let begin = stored
-            .if_awake(|| Ok(begin_s(stored, now_ns.div_euclid(SECOND_NS))))
-            .flatten()
+        let begin = begin_s(&stored.for_addition(), now_ns.div_euclid(SECOND_NS))
             .map(|begin| begin.saturating_mul(SECOND_NS));
         *self.known.lock().ok()? = Some((mono_ns, begin));
         begin

@@ -2,7 +2,7 @@
 //! recording.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_query::marks::Mark;
@@ -14,11 +14,14 @@ use kymo_wire::keeper::{Accounts, Programs, Range, Rows, SeriesInfo};
 use crate::access::Scopes;
 use crate::answer::Refusal;
 use crate::guarded::{self, Guarded};
+use crate::turns::KEEPER_TURNS_MAX;
 
-/// A keeper that does not answer the smallest question within this hangs.
-const PROBED: Duration = Duration::from_secs(1);
-/// Pause after which the hub asks a hanging keeper again for additions to answers.
-const LEFT_ALONE: Duration = Duration::from_secs(10);
+/// Longest wait of a question about stored series for a piece of its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time of an addition to an answer about this machine.
+const ADDITION: Duration = Duration::from_secs(2);
+/// Connections for additions.
+const ADDITIONS_MAX: usize = 2;
 /// How long a list of all series holds.
 const FRESH: Duration = Duration::from_secs(10);
 
@@ -28,21 +31,102 @@ pub(crate) type Listed = Arc<Vec<SeriesInfo>>;
 /// The store as the hub sees it.
 pub(crate) struct Stored {
     keeper: Keeper,
-    /// A connection on which nothing waits.
-    probe: Keeper,
-    /// When the keeper did not answer.
-    silent_ns: Mutex<Option<u64>>,
-    listed: Mutex<Option<(u64, Listed)>>,
+    additions: Keeper,
+    list: Arc<List>,
+}
+
+/// The list of all series. One thread at a time asks for it, without a lock that others would wait for.
+#[derive(Default)]
+struct List {
+    state: Mutex<ListState>,
+    /// The thread that asked has an answer, or none.
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct ListState {
+    /// The newest list, and when the keeper answered with it.
+    known: Option<(u64, Listed)>,
+    is_asking: bool,
+}
+
+/// While a thread asks for the list. However that ends, others may ask then.
+struct ListAsking<'a>(&'a List);
+
+impl Drop for ListAsking<'_> {
+    fn drop(&mut self) {
+        self.0.state().is_asking = false;
+        self.0.ended.notify_all();
+    }
+}
+
+impl List {
+    fn state(&self) -> MutexGuard<'_, ListState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest list, however old.
+    fn newest(&self) -> Option<Listed> {
+        self.state().known.as_ref().map(|(_, list)| list.clone())
+    }
+
+    /// A list that is fresh, asked for by `ask` unless another thread is asking; that one gets `patience`.
+    fn fresh(
+        &self,
+        patience: Duration,
+        ask: impl FnOnce() -> Result<Vec<SeriesInfo>, String>,
+    ) -> Result<Listed, String> {
+        let is_fresh = |at_ns: u64| RealClock.mono_ns().saturating_sub(at_ns) < nanoseconds(FRESH);
+        let is_awaited = |state: &mut ListState| {
+            state.is_asking && !state.known.as_ref().is_some_and(|(at, _)| is_fresh(*at))
+        };
+        let waited = self
+            .ended
+            .wait_timeout_while(self.state(), patience, is_awaited);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if let Some((at_ns, list)) = &state.known
+            && is_fresh(*at_ns)
+        {
+            return Ok(list.clone());
+        }
+        if state.is_asking {
+            return Err("cannot list stored series: another question waits for the keeper".into());
+        }
+        state.is_asking = true;
+        drop(state);
+        let _asking = ListAsking(self);
+        let list = Arc::new(ask()?);
+        self.state().known = Some((RealClock.mono_ns(), list.clone()));
+        Ok(list)
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Stored {
-    /// That of the keeper which answers on this socket.
+    /// The store of the keeper that answers on this socket.
     pub(crate) fn new(socket: PathBuf) -> Stored {
+        let keeper = Keeper::shared(socket, KEEPER_TURNS_MAX, PATIENCE);
         Stored {
-            probe: Keeper::with_patience(socket.clone(), PROBED),
-            silent_ns: Mutex::new(None),
-            keeper: Keeper::at(socket),
-            listed: Mutex::new(None),
+            additions: keeper.apart(ADDITIONS_MAX),
+            keeper,
+            list: Arc::default(),
+        }
+    }
+
+    /// The keeper, asked by as many threads as have turns for it.
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    /// Asks this store for an addition to an answer about this machine, which goes without it after [`ADDITION`].
+    pub(crate) fn for_addition(&self) -> Stored {
+        Stored {
+            keeper: self.additions.within(ADDITION),
+            additions: self.additions.clone(),
+            list: self.list.clone(),
         }
     }
 
@@ -53,16 +137,8 @@ impl Stored {
 
     /// All series, also private ones. This machine's history needs them; answers must not use them.
     pub(crate) fn all(&self) -> Result<Listed, String> {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        let now_ns = RealClock.mono_ns();
-        if let Some((at_ns, list)) = &*listed
-            && now_ns - at_ns < FRESH.as_nanos() as u64
-        {
-            return Ok(list.clone());
-        }
-        let list = Arc::new(self.keeper.select(&[])?);
-        *listed = Some((RealClock.mono_ns(), list.clone()));
-        Ok(list)
+        let ask = || self.keeper.select(&[]);
+        self.list.fresh(self.keeper.patience(), ask)
     }
 
     /// Rows of some series, or why one has none.
@@ -70,14 +146,10 @@ impl Stored {
         self.keeper.range(range)
     }
 
-    /// A list that has these series, however old: what a series consists of does not change.
+    /// A list that has these series, however old: the columns of a series do not change.
     fn list_with(&self, names: &[Vec<u8>]) -> Result<Listed, String> {
-        let kept = {
-            let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-            listed.as_ref().map(|(_, list)| list.clone())
-        };
         let has_all = |list: &Listed| names.iter().all(|name| find(list, name).is_some());
-        match kept.filter(has_all) {
+        match self.list.newest().filter(has_all) {
             Some(list) => Ok(list),
             None => self.all(),
         }
@@ -94,42 +166,13 @@ impl Stored {
         Ok(Guarded::new(programs).seen_by(scopes))
     }
 
-    /// Asks the keeper for an addition to an answer about this machine. Skips the question while the keeper hangs, so
-    /// that only stored series are missing.
-    pub(crate) fn if_awake<T>(&self, ask: impl FnOnce() -> Result<T, String>) -> Option<T> {
-        if !self.is_awake() {
-            return None;
-        }
-        let answer = ask().ok();
-        if answer.is_none() {
-            *self.silent() = Some(RealClock.mono_ns());
-        }
-        answer
-    }
-
-    fn silent(&self) -> MutexGuard<'_, Option<u64>> {
-        self.silent_ns
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Others wait for the answer to the same probe.
-    fn is_awake(&self) -> bool {
-        let mut silent = self.silent();
-        let left_alone = LEFT_ALONE.as_nanos() as u64;
-        let now_ns = RealClock.mono_ns();
-        if silent.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < left_alone) {
-            return false;
-        }
-        let is_awake = self.probe.is_watched().is_ok();
-        *silent = (!is_awake).then(|| RealClock.mono_ns());
-        is_awake
-    }
-
-    /// Notifications of these hosts (none named: of all hosts) by time. Empty while the keeper hangs.
-    pub(crate) fn marks_if_awake(&self, range: (i64, i64), hosts: Vec<Vec<u8>>) -> Vec<Mark> {
-        let marks = self.if_awake(|| self.keeper.marks(range, hosts));
-        marks.unwrap_or_default()
+    /// Notifications of these hosts (none named: of all hosts) by time.
+    pub(crate) fn marks(
+        &self,
+        range: (i64, i64),
+        hosts: Vec<Vec<u8>>,
+    ) -> Result<Vec<Mark>, String> {
+        self.keeper.marks(range, hosts)
     }
 
     /// Adds the lines of these fields, and what their hosts wanted to be heard; with the seconds of the finest row that was read.

@@ -34,7 +34,9 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// The targets.
 pub(crate) struct Targets {
     folder: PathBuf,
-    /// A connection of its own: questions about all targets take longer than others may wait.
+    /// For questions about all targets: they take longer than others may wait.
+    all: Keeper,
+    /// For questions about one target.
     keeper: Keeper,
     state: Mutex<State>,
     numbered: Condvar,
@@ -92,11 +94,12 @@ impl Known {
 }
 
 impl Targets {
-    /// Those of the poller's files in this folder of `kymo serve`, whose keeper answers on that socket.
-    pub(crate) fn new(data: &std::path::Path, keeper: PathBuf) -> Targets {
+    /// Targets of the poller's files in this folder of `kymo serve`; the keeper has their values.
+    pub(crate) fn new(data: &std::path::Path, keeper: &Keeper) -> Targets {
         Targets {
             folder: data.join(FOLDER),
-            keeper: Keeper::at(keeper),
+            all: keeper.apart(1),
+            keeper: keeper.clone(),
             state: Mutex::default(),
             numbered: Condvar::new(),
         }
@@ -199,7 +202,7 @@ impl Targets {
                 rows_max,
             };
             // While the keeper does not answer nothing is known.
-            let answers = self.keeper.range(&range).unwrap_or_default();
+            let answers = self.all.range(&range).unwrap_or_default();
             let mut answers = answers.into_iter();
             found.extend(part.iter().map(|target| match answers.next() {
                 Some(Ok(rows)) => Recent::new(&rows, listed.interval_s(target), now),
@@ -215,7 +218,7 @@ impl Targets {
         for part in listed.devices.chunks(NAMES_MAX) {
             let names = part.iter().map(|device| device.series());
             let question = DeviceState::question(names.collect(), now);
-            let answers = self.keeper.range(&question).unwrap_or_default();
+            let answers = self.all.range(&question).unwrap_or_default();
             let mut answers = answers.into_iter();
             found.extend(part.iter().map(|_| match answers.next() {
                 Some(Ok(rows)) => DeviceState::of(&rows),

@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 use crate::asker::Asker;
 
 /// Turns of a lane at a time. The last turn is for an asker without one, so that an asker that fills a lane leaves a
-/// turn to the next asker. Each turn may take a hundred megabytes, so there are few; the keeper answers one question
-/// at a time anyway.
+/// turn to the next asker. Each turn may take a hundred megabytes, so there are few.
 const TURNS_MAX: usize = 3;
-const KEEPER_TURNS_MAX: usize = 2;
+/// Turns for questions to the keeper, each with a connection of its own. The keeper answers 16 connections.
+pub(crate) const KEEPER_TURNS_MAX: usize = 4;
 /// Askers with the token go before those without, but for each turn of this number, so that none waits for ever.
 const TOKENLESS_EACH: u32 = 4;
 

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -116,6 +117,16 @@ pub fn connect_at_once(path: &Path) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
+/// Connects to a unix socket. Where more connections wait there than may, this waits as well, for `patience` at most; then
+/// the error is `WouldBlock`.
+pub fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(patience))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
 /// Lets clients come.
 pub fn listen(socket: &impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(socket, BACKLOG)?)
@@ -209,6 +220,27 @@ mod tests {
         );
         assert_eq!(addresses("::1", 3).unwrap(), ["[::1]:3".parse().unwrap()]);
         assert!(addresses("no such host", 1).is_err());
+    }
+
+    #[test]
+    fn a_full_queue_is_waited_for_as_long_as_was_said() {
+        let name = format!("kymo-listen-full-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let socket = bind_unix(&path).unwrap();
+        rustix::net::listen(&socket, 1).unwrap();
+        let patience = Duration::from_millis(50);
+        let mut waiting = Vec::new();
+        let full = loop {
+            match connect_within(&path, patience) {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert!(!waiting.is_empty());
+        std::fs::remove_file(&path).unwrap();
+        let gone = connect_within(&path, patience).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

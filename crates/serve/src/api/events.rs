@@ -22,13 +22,21 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             .archive
             .marks(from_ns, thru_ns)
             .map_err(Refusal::unavailable)?;
+        let mut problem = None;
         if let Some(stored) = &hub.stored {
             let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
             // Without the keeper the answer has this machine's events alone.
-            marks.extend(stored.marks_if_awake(range, Vec::new()));
+            match stored.for_addition().marks(range, Vec::new()) {
+                Ok(stored) => marks.extend(stored),
+                Err(why) => problem = Some(format!("notifications of others are missing: {why}")),
+            }
             marks.sort_by_key(|mark| mark.from_ns);
         }
-        Ok(json!({ "marks": list(&marks) }).to_string())
+        let mut body = json!({ "marks": list(&marks) });
+        if let Some(problem) = problem {
+            body["problem"] = problem.into();
+        }
+        Ok(body.to_string())
     };
     hub.answer_json(Lane::Long, &asked, events).await
 }

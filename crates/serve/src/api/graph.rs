@@ -24,7 +24,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     let lane = series::lane(&picks, from_ns, thru_ns);
     let graph = move |hub: &Hub| {
         let points = params.count("points", style.points(), 11_000)?;
-        let (series, _) = hub.series(&picks, from_ns, thru_ns, points)?;
+        let series = hub.series(&picks, from_ns, thru_ns, points)?.series;
         let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
         let svg = plan.svg(&series, &extent.context, &style);
         Ok(svg.into_bytes())

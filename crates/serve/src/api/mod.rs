@@ -79,8 +79,9 @@ pub(crate) struct Hub {
 impl Hub {
     /// A hub as it was told to be.
     pub(crate) fn new(settings: Settings) -> Hub {
-        let targets = settings.what.ring().zip(settings.keeper.clone());
-        let targets = targets.map(|(data, keeper)| Targets::new(data, keeper));
+        let stored = settings.keeper.map(Stored::new);
+        let targets = settings.what.ring().zip(stored.as_ref());
+        let targets = targets.map(|(data, stored)| Targets::new(data, stored.keeper()));
         let archive = Arc::new(Archive::new(
             settings.what,
             settings.rollups.map(Rollups::new),
@@ -92,7 +93,7 @@ impl Hub {
                 .keeper_writes
                 .map(|socket| Feeder::new(&socket, archive.clone())),
             archive,
-            stored: settings.keeper.map(Stored::new),
+            stored,
             targets: targets.map(Arc::new),
             access: Access::new(
                 &settings.hosts,

@@ -23,6 +23,15 @@ const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
 
+/// Fields over a range.
+pub(crate) struct SeriesAnswer {
+    pub(crate) series: Series,
+    /// Length of one value of the recording.
+    resolution_ns: i64,
+    /// Missing parts, for people.
+    problem: Option<String>,
+}
+
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let params = Params::of(&asked.uri);
     let (stored, own): (Vec<String>, Vec<String>) = params
@@ -42,17 +51,21 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     };
     let scopes = asked.scopes;
     let rows = move |hub: &Hub| {
-        let (mut series, mut resolution_ns) = match picks.is_empty() {
-            true => (Series::new(grid(from_ns, thru_ns, points), 0), 0),
+        let mut answer = match picks.is_empty() {
+            true => SeriesAnswer {
+                series: Series::new(grid(from_ns, thru_ns, points), 0),
+                resolution_ns: 0,
+                problem: None,
+            },
             false => hub.series(&picks, from_ns, thru_ns, points)?,
         };
         if !stored.is_empty() {
-            let finest_ns = hub.add_stored(&stored, scopes, &mut series)?;
-            resolution_ns = finest_ns
+            let finest_ns = hub.add_stored(&stored, scopes, &mut answer.series)?;
+            answer.resolution_ns = finest_ns
                 .filter(|_| picks.is_empty())
-                .unwrap_or(resolution_ns);
+                .unwrap_or(answer.resolution_ns);
         }
-        Ok(body(&series, resolution_ns))
+        Ok(body(&answer))
     };
     hub.answer_json(lane, &asked, rows).await
 }
@@ -116,24 +129,28 @@ impl Hub {
         Ok(finest.map(|step| i64::from(step) * 1_000_000_000))
     }
 
-    /// Reads fields over a range; with the length of what was read, in nanoseconds.
+    /// Reads fields over a range.
     pub(crate) fn series(
         &self,
         picks: &Picks,
         from_ns: i64,
         thru_ns: i64,
         points: usize,
-    ) -> Result<(Series, i64), Refusal> {
+    ) -> Result<SeriesAnswer, Refusal> {
         let (mut series, resolution_ns) = self
             .archive
             .series(picks, from_ns, thru_ns, points)
             .map_err(Refusal::unavailable)?;
-        self.add_history(picks, &mut series);
+        let problem = self.add_history(picks, &mut series).err();
         if series.full {
             return Err(too_much());
         }
         series.sort();
-        Ok((series, resolution_ns))
+        Ok(SeriesAnswer {
+            series,
+            resolution_ns,
+            problem,
+        })
     }
 }
 
@@ -149,15 +166,15 @@ impl Hub {
         }
     }
 
-    /// Adds what the store has of the time before the recording. Where it cannot be asked, the recording is all there is.
-    fn add_history(&self, picks: &[Pick], series: &mut Series) {
-        let Some(stored) = self.stored.as_ref().filter(|_| self.feeder.is_some()) else {
-            return;
+    /// Adds this machine's history to a series: stored values from before the recording. If the keeper does not answer,
+    /// the series has the values of the recording alone.
+    fn add_history(&self, picks: &[Pick], series: &mut Series) -> Result<(), String> {
+        let stored = self.stored.as_ref().filter(|_| self.feeder.is_some());
+        let (Some(stored), Ok(extent)) = (stored, self.archive.extent()) else {
+            return Ok(());
         };
-        if let Ok(extent) = self.archive.extent() {
-            let add = || history::add(stored, picks, extent.from_ns, series);
-            let _added = stored.if_awake(add);
-        }
+        history::add(&stored.for_addition(), picks, extent.from_ns, series)
+            .map_err(|why| format!("values from before the recording are missing: {why}"))
     }
 }
 
@@ -168,15 +185,15 @@ fn too_much() -> Refusal {
     )
 }
 
-fn body(series: &Series, resolution_ns: i64) -> String {
-    let grid = series.grid;
+fn body(answer: &SeriesAnswer) -> String {
+    let (series, grid) = (&answer.series, answer.series.grid);
     let mut out = String::with_capacity(256 + series.lines.len() * grid.count * 6);
     out.push_str("{\"first\":");
     number::push_time(&mut out, grid.from_ns + grid.step_ns);
     out.push_str(",\"step\":");
     number::push_time(&mut out, grid.step_ns);
     out.push_str(&format!(",\"count\":{},\"resolution\":", grid.count));
-    number::push_time(&mut out, resolution_ns);
+    number::push_time(&mut out, answer.resolution_ns);
     out.push_str(",\"series\":[");
     for (n, (line, points)) in series.lines.iter().zip(&series.points).enumerate() {
         if n > 0 {
@@ -194,6 +211,9 @@ fn body(series: &Series, resolution_ns: i64) -> String {
     }
     out.push_str("],\"marks\":");
     out.push_str(&events::list(&series.marks).to_string());
+    if let Some(problem) = &answer.problem {
+        out.push_str(&format!(",\"problem\":{}", text(problem)));
+    }
     out.push('}');
     out
 }

@@ -1,0 +1,100 @@
+//! A keeper that a signal has stopped, with questions in flight: all that needs no keeper is answered meanwhile, questions
+//! about stored series end with the keeper's name, and the hub finds out by itself that it answers again.
+
+use kymo_tests::Scratch;
+use kymo_tests::served::{Served, ask, eventually, get, kill};
+
+/// Questions about what the keeper has.
+const STORED: [&str; 3] = [
+    "/api/v1/hosts",
+    "/api/v1/programs",
+    "/api/v1/series?fields=@web1/load/load.rrd:shortterm&from=-3600",
+];
+/// Questions about this machine. The ring begins after the start of the ranges, so history belongs to the answers.
+const OWN: [&str; 6] = [
+    "/api/v1/processes",
+    "/api/v1/series?fields=cpu.user&from=-3600",
+    "/api/v1/status",
+    "/api/v1/fields",
+    "/api/v1/events?from=-3600",
+    "/metrics",
+];
+
+/// Lets a stopped process go on, also when the test has failed.
+struct Stopped(u32);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        kill("-CONT", self.0);
+    }
+}
+
+/// All questions had two turns together and one connection, so two questions to a keeper that hung took the page away.
+#[test]
+fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
+    let scratch = Scratch::new("keeper-stopped");
+    let mut served = Served::configured(&scratch, &scratch.path("data"), "");
+    let address = served.address();
+    served.has_said("keeper: user");
+    let answered = |path: &str| ask(&address, "GET", path, "", "").expect("an answer");
+    let all = || OWN.iter().chain(&STORED);
+    // Before the first sample there is no time before the recording, so no history.
+    let is_ready = || {
+        let is_recorded = !get(&address, "/api/v1/status", "")["recorded_from"].is_null();
+        (is_recorded && all().all(|path| answered(path).0 == 200)).then_some(())
+    };
+    eventually(is_ready).expect("everything answers");
+    let stopped = Stopped(served.child("keeper").expect("a keeper"));
+    kill("-STOP", stopped.0);
+    std::thread::scope(|scope| {
+        let answered = &answered;
+        let waiting: Vec<_> = (0..12)
+            .map(|n| scope.spawn(move || answered(STORED[n % STORED.len()])))
+            .collect();
+        let own: Vec<_> = OWN
+            .iter()
+            .map(|path| (path, scope.spawn(move || answered(path))))
+            .collect();
+        for (path, answer) in own {
+            let (status, body) = answer.join().expect("no panic");
+            assert_eq!(status, 200, "{path}: {body}");
+            if path.contains("3600") {
+                assert!(
+                    body.contains("\"problem\":\"") && body.contains("the keeper "),
+                    "{path}: {body}"
+                );
+            }
+        }
+        assert!(
+            waiting.iter().all(|answer| !answer.is_finished()),
+            "a question to the keeper has ended before the others"
+        );
+        let refused: Vec<String> = waiting
+            .into_iter()
+            .map(|answer| {
+                let (status, body) = answer.join().expect("no panic");
+                assert_eq!(status, 503, "{body}");
+                body
+            })
+            .collect();
+        let late = "the keeper did not answer in 5 s";
+        assert!(refused.iter().any(|body| body.contains(late)));
+        for body in &refused {
+            assert!(body.contains("the keeper "), "{body}");
+            assert!(!body.contains("os error"), "{body}");
+        }
+    });
+    // Nobody waits for it any more.
+    for path in STORED {
+        let (status, body) = answered(path);
+        assert_eq!(status, 503, "{path}: {body}");
+        assert!(body.contains("the keeper has not answered for "), "{body}");
+    }
+    for path in OWN {
+        assert_eq!(answered(path).0, 200, "{path}");
+    }
+    drop(stopped);
+    let answers_again = || all().all(|path| answered(path).0 == 200).then_some(());
+    eventually(answers_again).expect("the keeper answers again");
+    assert!(get(&address, OWN[1], "").get("problem").is_none());
+}
