@@ -3,10 +3,11 @@
 //! Layout: docs/formats/rollup.md.
 
 use std::cell::RefCell;
-use std::hash::Hasher as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::LazyLock;
 
-use kymo_base::column::Value;
+use kymo_base::column::{self, Value};
+use kymo_base::field::{Field, Rule};
 use kymo_kernel::subsystem;
 
 use crate::marks::{Kind, Mark, Origin};
@@ -26,27 +27,44 @@ const PART_MAX: usize = 64 << 20;
 /// zstd's level.
 const LEVEL: i32 = 3;
 
-/// The columns there are, as a number: roll-ups of other columns are of no use.
+/// The columns there are and the rules that make their values, as a number: roll-ups of other columns are of no use.
 pub fn columns_hash() -> u64 {
     static HASH: LazyLock<u64> = LazyLock::new(hash_columns);
     *HASH
 }
 
 fn hash_columns() -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
+    let mut hasher = DefaultHasher::new();
     // Another version may reckon otherwise.
-    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
-    hasher.write_u32(REVISION);
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    REVISION.hash(&mut hasher);
     for subsystem in subsystem::ALL {
-        hasher.write(subsystem.name.as_bytes());
+        subsystem.name.hash(&mut hasher);
+        for field in subsystem.globals.iter().chain(subsystem.fields) {
+            hash_field(field, &mut hasher);
+        }
         for column in subsystem.columns.iter().chain(subsystem.detail) {
-            hasher.write(column.name.as_bytes());
-            hasher.write(column.unit.symbol().as_bytes());
-            hasher.write(column.help.as_bytes());
-            hasher.write_u8(u8::from(matches!(column.value, Value::Number(_))));
+            hash_column(column, &mut hasher);
         }
     }
     hasher.finish()
+}
+
+/// Hashes a field without its help: other words change no value.
+fn hash_field(field: &Field, hasher: &mut DefaultHasher) {
+    let rule: u8 = match field.rule {
+        Rule::Gauge => 0,
+        Rule::Counter64 => 1,
+        Rule::Counter32 => 2,
+        Rule::CounterMayStepBack => 3,
+    };
+    (field.name, rule, field.unit.symbol()).hash(hasher);
+}
+
+/// Hashes a column without its help.
+fn hash_column(column: &column::Column, hasher: &mut DefaultHasher) {
+    let is_number = matches!(column.value, Value::Number(_));
+    (column.name, column.unit.symbol(), is_number).hash(hasher);
 }
 
 /// Appends the roll-up of a series of all fields: a part for each subsystem, compressed on its own, since
@@ -446,6 +464,55 @@ mod tests {
                 &picks,
                 &mut Series::new(series.grid, 9),
             );
+        }
+    }
+
+    /// A reworded help threw all roll-ups away.
+    #[test]
+    fn other_words_leave_roll_ups_as_they_are_and_other_values_do_not() {
+        use kymo_base::field::Unit;
+
+        let of_field = |field: &Field| {
+            let mut hasher = DefaultHasher::new();
+            hash_field(field, &mut hasher);
+            hasher.finish()
+        };
+        let of_column = |column: &column::Column| {
+            let mut hasher = DefaultHasher::new();
+            hash_column(column, &mut hasher);
+            hasher.finish()
+        };
+        let field = Field {
+            name: "user",
+            rule: Rule::Counter64,
+            unit: Unit::Ticks,
+            help: "Time in user mode",
+        };
+        let (name, rule, unit, help) = ("nice", Rule::Gauge, Unit::Seconds, "Other words");
+        assert_eq!(of_field(&Field { help, ..field }), of_field(&field));
+        for other in [
+            Field { name, ..field },
+            Field { rule, ..field },
+            Field { unit, ..field },
+        ] {
+            assert_ne!(of_field(&other), of_field(&field), "{other:?}");
+        }
+        let column = column::Column {
+            name: "user",
+            unit: Unit::Percent,
+            help: "Time in user mode",
+            value: Value::Number(|_| 0.0),
+            private: false,
+        };
+        let value = Value::Text(|_, _| {});
+        let worded = column::Column { help, ..column };
+        assert_eq!(of_column(&worded), of_column(&column));
+        for other in [
+            column::Column { name, ..column },
+            column::Column { unit, ..column },
+            column::Column { value, ..column },
+        ] {
+            assert_ne!(of_column(&other), of_column(&column), "{}", other.name);
         }
     }
 
