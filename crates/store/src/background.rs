@@ -1,5 +1,6 @@
 //! What is done without being asked, and the threads that do it: due files and chunks, idle files, syncs, checkpoints.
 
+use crate::bell::Bell;
 use crate::checkpoint::has_useless_files;
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
@@ -10,7 +11,7 @@ use crate::rrd_file::write_back::Worker;
 use kymo_base::name::DisplayName;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,8 +21,11 @@ const ROUND: usize = 512;
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 /// How often due chunks are looked for.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
-/// The same of both while no batch comes: a store at rest costs a few wake-ups a second.
-const AT_REST: Duration = Duration::from_secs(1);
+/// Longest sleep of a thread that has nothing to do. Work ends it; the rest is only due by the clock: sweeps, checkpoints,
+/// chunks that are old.
+const AT_REST: Duration = Duration::from_secs(30);
+/// Likewise, while the journal is too long.
+const LONG_REST: Duration = Duration::from_secs(1);
 /// Files that could not be written are tried again after this.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -46,35 +50,37 @@ impl Store {
             while !stop.load(Ordering::Relaxed) {
                 store.inner.round_of_sync();
                 store.take_notices().iter().for_each(|line| log(line));
-                pause(&stop, store.inner.settings.sync_every);
+                if store.inner.rest_from_syncs(&stop) {
+                    pause(&stop, store.inner.settings.sync_every);
+                }
             }
         }));
         let saves = (self.clone(), stop.clone());
         handles.push(std::thread::spawn(move || {
             let (store, stop) = saves;
-            let mut pace = Pace::default();
             while !stop.load(Ordering::Relaxed) {
                 store.inner.round_of_chunks();
-                let length = pace.of(&store.inner.lock(), SAVES_EVERY);
-                pause(&stop, length);
+                if store.inner.rest_from_writes(&stop) {
+                    pause(&stop, SAVES_EVERY);
+                }
             }
         }));
         let turns = Arc::new(Mutex::new(()));
         for writer in 0..writers.max(1) {
             let (store, stop, turns) = (self.clone(), stop.clone(), turns.clone());
             handles.push(std::thread::spawn(move || {
-                let mut pace = Pace::default();
                 if writer == 0 {
                     store.inner.put_missing_placeholders();
                 }
+                // Path order: one round at a time. The thread that has the turn also waits for work, so that the others
+                // sleep.
+                let _mine = turns.lock().unwrap_or_else(PoisonError::into_inner);
                 while !stop.load(Ordering::Relaxed) {
-                    {
-                        // Path order: one round at a time.
-                        let _mine = turns.lock().unwrap_or_else(PoisonError::into_inner);
-                        store.flush_due();
-                        store.inner.round_of_files();
+                    store.flush_due();
+                    store.inner.round_of_files();
+                    if store.inner.rest_from_writes(&stop) {
+                        store.inner.wait_for_flushes(&stop);
                     }
-                    store.inner.wait_for_flushes(&stop, &mut pace);
                 }
             }));
         }
@@ -111,7 +117,13 @@ impl Threads {
     pub fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.store.inner.changed.notify_all();
-        self.store.inner.flushes.notify_all();
+        {
+            // A thread that has just looked at `stop` waits by now, and hears both.
+            let state = self.store.inner.lock();
+            self.store.inner.flushes.notify_all();
+            state.journal.written.ring();
+            state.work.ring();
+        }
         for handle in self.handles {
             handle.thread().unpark();
             let _panicked = handle.join();
@@ -123,23 +135,6 @@ impl Threads {
 fn pause(stop: &AtomicBool, length: Duration) {
     if !stop.load(Ordering::Relaxed) {
         std::thread::park_timeout(length);
-    }
-}
-
-/// How soon a thread comes again: later while no batch comes and no work is left.
-#[derive(Default)]
-struct Pace {
-    batches: u64,
-}
-
-impl Pace {
-    fn of(&mut self, state: &State, usual: Duration) -> Duration {
-        let at_rest = self.batches == state.batches && state.due.is_empty() && !state.merges_left;
-        self.batches = state.batches;
-        match at_rest {
-            true => AT_REST,
-            false => usual,
-        }
     }
 }
 
@@ -162,12 +157,70 @@ impl Store {
 }
 
 impl Inner {
-    /// Until it is time for the next round, which FLUSHALL does not wait for.
-    fn wait_for_flushes(&self, stop: &AtomicBool, pace: &mut Pace) {
-        let idle = |state: &mut State| !state.flushes && !stop.load(Ordering::Relaxed);
+    /// Sleeps until there is something for the thread that syncs, or for [`AT_REST`]; then false.
+    fn rest_from_syncs(&self, stop: &AtomicBool) -> bool {
         let state = self.lock();
-        let length = pace.of(&state, ROUND_EVERY);
-        let waited = self.flushes.wait_timeout_while(state, length, idle);
+        let written = state.journal.written.clone();
+        self.rest(state, &written, State::needs_no_sync, stop)
+    }
+
+    /// Sleeps until there is something for the threads that write files and chunks, or for [`AT_REST`]; then false.
+    fn rest_from_writes(&self, stop: &AtomicBool) -> bool {
+        let state = self.lock();
+        let work = state.work.clone();
+        self.rest(state, &work, State::needs_no_thread, stop)
+    }
+
+    fn rest(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        bell: &Bell,
+        has_nothing: fn(&State) -> bool,
+        stop: &AtomicBool,
+    ) -> bool {
+        let longest = self.longest_rest(&state);
+        while has_nothing(&state) && !stop.load(Ordering::Relaxed) {
+            let is_over;
+            (state, is_over) = bell.wait(state, longest);
+            if is_over {
+                return false;
+            }
+            // A new journal file may be one too many.
+            if self.has_long_journal(&state) {
+                break;
+            }
+        }
+        true
+    }
+
+    fn has_long_journal(&self, state: &State) -> bool {
+        state.journal.files_len() > self.settings.journal_files
+    }
+
+    /// Longest sleep of a thread without work.
+    fn longest_rest(&self, state: &State) -> Duration {
+        let settings = &self.settings;
+        let longest = match self.has_long_journal(state) {
+            true => LONG_REST,
+            false => AT_REST,
+        };
+        let every = [
+            settings.sweep_every,
+            settings.checkpoint_every,
+            settings.save_after,
+        ];
+        every
+            .into_iter()
+            .fold(longest, Duration::min)
+            .max(ROUND_EVERY)
+    }
+
+    /// Sleeps until it is time for the next round, which FLUSHALL does not wait for.
+    fn wait_for_flushes(&self, stop: &AtomicBool) {
+        let idle = |state: &mut State| !state.flushes && !stop.load(Ordering::Relaxed);
+        let waited = self
+            .flushes
+            .wait_timeout_while(self.lock(), ROUND_EVERY, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.flushes = false;
     }
 
@@ -220,7 +273,7 @@ impl Inner {
         let save_after_ns = self.settings.save_after.as_nanos() as u64;
         {
             let mut state = self.lock();
-            let long = state.journal.files_len() > self.settings.journal_files;
+            let long = self.has_long_journal(&state);
             let oldest = state
                 .chunks
                 .iter()

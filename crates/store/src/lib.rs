@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod background;
+mod bell;
 mod checkpoint;
 mod compaction;
 mod consolidation;

@@ -396,6 +396,7 @@ impl<'a> WriteBatch<'a> {
                 if self.flushes {
                     self.state.flushes = true;
                     self.inner.flushes.notify_one();
+                    self.state.work.ring();
                 }
                 Ok(Position(position))
             }

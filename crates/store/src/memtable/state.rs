@@ -1,5 +1,6 @@
 //! What is under the store's lock.
 
+use crate::bell::Bell;
 use crate::consolidation::schema::Schema;
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
@@ -67,6 +68,8 @@ pub(crate) struct State {
     /// Memory for the value that is read.
     pub(crate) value: Value,
     pub(crate) batches: u64,
+    /// Rings when there may be files or chunks to write.
+    pub(crate) work: Bell,
     pub(crate) epochs: Epochs,
     pub(crate) syncing: bool,
     pub(crate) checkpointing: bool,
@@ -137,6 +140,7 @@ impl State {
             dropped: Vec::new(),
             value: Value::default(),
             batches: 0,
+            work: Bell::default(),
             epochs: Epochs::default(),
             syncing: false,
             checkpointing: false,
@@ -178,6 +182,8 @@ impl State {
             Ok(()) => {
                 self.no_file = None;
                 self.journal.fill_ahead();
+                // The journal may be too long now.
+                self.work.ring();
                 Ok(())
             }
             Err(error) => {
@@ -395,6 +401,7 @@ impl State {
             .is_some_and(|series| series.may_have_file() && series.file.enqueue())
         {
             self.queue.push(id);
+            self.work.ring();
         }
     }
 
@@ -403,6 +410,7 @@ impl State {
         if let Some(chunk) = self.chunks.get_mut(id).filter(|chunk| !chunk.queued) {
             chunk.queued = true;
             self.due.push(id);
+            self.work.ring();
         }
     }
 
@@ -597,7 +605,18 @@ impl State {
         const NOTICES_MAX: usize = 1000;
         if self.notices.len() < NOTICES_MAX {
             self.notices.push(line);
+            self.journal.written.ring();
         }
+    }
+
+    /// True if the journal is on the disk, and the log has all lines.
+    pub(crate) fn needs_no_sync(&self) -> bool {
+        !self.journal.is_behind() && self.notices.is_empty()
+    }
+
+    /// True if no file or chunk waits to be written, and no segment to be merged.
+    pub(crate) fn needs_no_thread(&self) -> bool {
+        self.queue.is_empty() && self.due.is_empty() && !self.merges_left && !self.flushes
     }
 }
 

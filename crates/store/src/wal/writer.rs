@@ -4,6 +4,7 @@
 //! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
 //! written again.
 
+use crate::bell::Bell;
 use crate::error::{Error, Tried};
 use crate::names;
 use crate::wal::frame;
@@ -76,6 +77,8 @@ pub(crate) struct Journal {
     told: u64,
     pub(crate) bytes_written: u64,
     pub(crate) rotations: u64,
+    /// Rings when something was written that is to be synced.
+    pub(crate) written: Bell,
     pub(crate) given_up: u64,
 }
 
@@ -128,6 +131,7 @@ impl Journal {
             told: u64::MAX,
             bytes_written: 0,
             rotations: 0,
+            written: Bell::default(),
             given_up: 0,
         }
     }
@@ -225,6 +229,7 @@ impl Journal {
         self.begin_stamps();
         self.told = u64::MAX;
         self.is_whole = true;
+        self.written.ring();
         Ok(carries_over)
     }
 
@@ -292,6 +297,7 @@ impl Journal {
         if let Some(open) = &mut self.open {
             open.said = self.position;
         }
+        self.written.ring();
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod many;
 mod points;
 mod redefine;
 mod remove;
+mod rests;
 mod status;
 mod verify;
 mod verify_beside;
