@@ -90,7 +90,7 @@ fn a_table_of_processes_says_what_was_not_recorded() {
         let dir = scratch.text(name);
         recorded(&[&["record"][..], arguments].concat(), &dir);
         let mut served = Served::start(&["--open", &dir, "--listen", "127.0.0.1:0"]);
-        let table = get(&served.address(), "/api/v1/processes?at=now", "");
+        let table = get(&served.address(), "/kymo/v1/processes?at=now", "");
         assert_eq!(table["not_recorded"], expected, "{name}");
         assert!(table["total"].as_u64() >= Some(1), "{name}: {table}");
     }

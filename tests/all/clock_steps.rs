@@ -255,7 +255,7 @@ fn serve_goes_on() {
         let before = ring();
         wait(name, "nothing is recorded", || ring() > before);
         assert_eq!(
-            get(&address, "/api/v1/status", "")["mode"],
+            get(&address, "/kymo/v1/status", "")["mode"],
             "live",
             "{name}"
         );

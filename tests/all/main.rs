@@ -80,6 +80,7 @@ mod serve_keeper_stopped;
 mod serve_kinds;
 mod serve_moved;
 mod serve_process;
+mod serve_samples;
 mod serve_senders;
 mod serve_stored;
 mod serve_targets;

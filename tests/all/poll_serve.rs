@@ -58,7 +58,7 @@ impl Polled {
 
     /// What the graphs of a target say of its device.
     fn marks(&self, device: u32, interface: u32) -> Vec<(String, String)> {
-        let path = format!("/api/v1/targets/graphs?id=devices/d{device}-{interface}");
+        let path = format!("/kymo/v1/targets/graphs?id=devices/d{device}-{interface}");
         let answer = get(&self.address, &path, "");
         let marks = answer["marks"].as_array().expect("marks").iter();
         let words = |mark: &Value| {
@@ -286,7 +286,7 @@ fn each_target_without_a_value_says_why() {
     fs::rename(&beside, polled.scratch.path("devices.cfg")).expect("renamed");
     polled.served.hears("was read again");
     for (name, _, device, why) in &cases {
-        let path = format!("/api/v1/targets/graphs?id=devices/{name}");
+        let path = format!("/kymo/v1/targets/graphs?id=devices/{name}");
         let wanted = format!("{device} {why}");
         let said = || {
             let answer = get(&polled.address, &path, "");
@@ -294,7 +294,7 @@ fn each_target_without_a_value_says_why() {
         };
         eventually(said).unwrap_or_else(|| panic!("{name}: {}", get(&polled.address, &path, "")));
     }
-    let list = get(&polled.address, "/api/v1/targets", "");
+    let list = get(&polled.address, "/kymo/v1/targets", "");
     for target in list["targets"].as_array().expect("targets") {
         let is_bad = cases.iter().any(|case| target["name"] == case.0);
         assert_eq!(target["problem"].is_string(), is_bad, "{target}");
@@ -315,7 +315,7 @@ fn each_target_without_a_value_says_why() {
     let mended = || {
         let answer = get(
             &polled.address,
-            "/api/v1/targets/graphs?id=devices/dead",
+            "/kymo/v1/targets/graphs?id=devices/dead",
             "",
         );
         answer["problem"].is_null().then_some(())
@@ -359,7 +359,7 @@ fn all_configurations_are_one_process_whatever_they_are_called() {
     served.has_said("sites/c/bad.cfg: it has to be mended first");
     let ids = |wanted: &[&str]| {
         let listed = || {
-            let list = get(&address, "/api/v1/targets", "");
+            let list = get(&address, "/kymo/v1/targets", "");
             let targets = list["targets"].as_array()?.iter();
             let mut ids: Vec<_> = targets
                 .filter(|target| target["rates"][0].is_number())
@@ -368,7 +368,7 @@ fn all_configurations_are_one_process_whatever_they_are_called() {
             ids.sort();
             (ids == wanted).then_some(())
         };
-        eventually(listed).unwrap_or_else(|| panic!("{}", get(&address, "/api/v1/targets", "")));
+        eventually(listed).unwrap_or_else(|| panic!("{}", get(&address, "/kymo/v1/targets", "")));
     };
     ids(&["devices/d0-1", "devices@b/d0-2"]);
     let pollers = |served: &Served| {

@@ -83,7 +83,7 @@ impl Asked {
 
     /// Publishers of PostgreSQL, by the API.
     fn publishers(&self, token: &str) -> Vec<Value> {
-        let answer = get(&self.address, "/api/v1/programs", token);
+        let answer = get(&self.address, "/kymo/v1/programs", token);
         let all = answer["publishers"].as_array().expect("a list").iter();
         let picked = all.filter(|each| each["name"] == "postgresql" && each["life"] == "alive");
         picked.cloned().collect()
@@ -308,7 +308,7 @@ fn two_servers_of_one_user_have_series_of_their_own() {
     let series = || {
         let answer = get(
             &asked.address,
-            "/api/v1/stored?match=publisher=postgresql",
+            "/kymo/v1/stored?match=publisher=postgresql",
             &token,
         );
         let text = answer["series"].to_string();
@@ -316,7 +316,7 @@ fn two_servers_of_one_user_have_series_of_their_own() {
         (of("15/one") && of("15/two")).then_some(())
     };
     assert!(eventually(series).is_some(), "each has its series");
-    let answer = get(&asked.address, "/api/v1/programs", &token);
+    let answer = get(&asked.address, "/kymo/v1/programs", &token);
     assert_eq!(answer["limited"], serde_json::json!([]));
 }
 

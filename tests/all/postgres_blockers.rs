@@ -60,7 +60,7 @@ fn recorded(asked: &Asked, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<V
     let mut last = String::new();
     let found = eventually(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let path = format!("/api/v1/programs?at={}", now.as_secs() + 1);
+        let path = format!("/kymo/v1/programs?at={}", now.as_secs() + 1);
         let (status, body) = ask(&asked.address, "GET", &path, &token, "")?;
         last = body;
         let answer: Value = serde_json::from_str(&last).ok().filter(|_| status == 200)?;

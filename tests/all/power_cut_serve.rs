@@ -257,10 +257,10 @@ fn come_up(machine: &mut Machine, known: &mut Known) {
         );
     }
     for path in [
-        "/api/v1/status",
-        "/api/v1/fields",
-        "/api/v1/hosts",
-        "/api/v1/events?from=0&thru=now",
+        "/kymo/v1/status",
+        "/kymo/v1/fields",
+        "/kymo/v1/hosts",
+        "/kymo/v1/events?from=0&thru=now",
     ] {
         get(&address, path, token.trim());
     }
@@ -361,7 +361,7 @@ fn a_disk_that_stalls_costs_what_is_written_and_nothing_else() {
     let (served, address) = machine.start();
     let token = fs::read_to_string(machine.data().join("token")).expect("a token");
     let token = token.trim();
-    let paths = ["/api/v1/status", "/api/v1/processes", "/api/v1/fields"];
+    let paths = ["/kymo/v1/status", "/kymo/v1/processes", "/kymo/v1/fields"];
     for path in paths {
         let answer = || ask(&address, "GET", path, token, "").filter(|(status, _)| *status == 200);
         assert!(
@@ -406,13 +406,13 @@ fn a_disk_that_stalls_costs_what_is_written_and_nothing_else() {
         machine.collect(&socket, first + sent / 40);
         sent += 1;
         std::thread::sleep(Duration::from_millis(50));
-        let hosts = get(&address, "/api/v1/hosts", token);
+        let hosts = get(&address, "/kymo/v1/hosts", token);
         let socket = &hosts["sockets"][0];
         let senders = socket["senders"].as_array()?.iter();
         let taken: u64 = senders.filter_map(|each| each["datagrams"].as_u64()).sum();
         (taken + socket["lost"].as_u64()? == sent).then_some(())
     };
-    let hosts = || get(&address, "/api/v1/hosts", token);
+    let hosts = || get(&address, "/kymo/v1/hosts", token);
     assert!(
         eventually(is_counted).is_some(),
         "of {sent} datagrams: {}",

@@ -442,9 +442,9 @@ fn no_secret_leaves_the_file_of_its_publisher() {
         ]
     );
     let token = fs::read_to_string(format!("{}/token", place.data)).expect("a token");
-    let with_token = get(&place.address, "/api/v1/programs", token.trim()).to_string();
+    let with_token = get(&place.address, "/kymo/v1/programs", token.trim()).to_string();
     assert!(with_token.contains("ALTER ROLE") && with_token.contains("label-of-a-user"));
-    let without = ask(&place.address, "GET", "/api/v1/programs", "", "");
+    let without = ask(&place.address, "GET", "/kymo/v1/programs", "", "");
     let (_, without) = without.expect("an answer");
     assert!(without.contains(r#""name":"example""#), "{without}");
     for hidden in ["SEKRET", "ALTER", "AUTH", "label-of-a-user"] {

@@ -30,7 +30,7 @@ fn publisher(place: &Place, slots: usize) -> (Publisher, Vec<Slot>) {
 /// What the recording has of a moment, as the page asks for it.
 fn at(place: &Place, seconds: f64) -> Option<Value> {
     let token = fs::read_to_string(format!("{}/token", place.data)).expect("a token");
-    let path = format!("/api/v1/programs?at={seconds}");
+    let path = format!("/kymo/v1/programs?at={seconds}");
     let (status, body) = ask(&place.address, "GET", &path, token.trim(), "")?;
     // A recorder that has just been started has no recording yet.
     assert!([200, 404, 503].contains(&status), "{body}");
@@ -134,19 +134,19 @@ fn what_runs_is_recorded_without_literals_and_secrets_though_both_ends_die() {
 
 /// Who has no token sees who publishes, and how much is in flight.
 fn without_token(place: &Place, moment: f64) {
-    let answer = get(&place.address, &format!("/api/v1/programs?at={moment}"), "");
+    let answer = get(&place.address, &format!("/kymo/v1/programs?at={moment}"), "");
     assert_eq!(texts(&answer), ["", "", ""]);
     assert_eq!(answer["publishers"][0]["name"], "example");
     let text = answer.to_string();
     for hidden in ["SELECT", "AUTH", "label-of-a-user"] {
         assert!(!text.contains(hidden), "{hidden} in {text}");
     }
-    let path = format!("/api/v1/programs?at={}", moment - 3600.0);
+    let path = format!("/kymo/v1/programs?at={}", moment - 3600.0);
     let (status, body) = ask(&place.address, "GET", &path, "", "").expect("an answer");
     assert_eq!(status, 404, "{body}");
-    let (status, _) = ask(&place.address, "GET", "/api/v1/programs?at=noon", "", "").expect("one");
+    let (status, _) = ask(&place.address, "GET", "/kymo/v1/programs?at=noon", "", "").expect("one");
     assert_eq!(status, 400);
-    let path = "/api/v1/text?source=programs/now";
+    let path = "/kymo/v1/text?source=programs/now";
     let (status, _) = ask(&place.address, "GET", path, "", "").expect("an answer");
     assert_eq!(status, 401);
 }
@@ -162,14 +162,14 @@ fn on_the_command_line(place: &Place, moment: f64) {
     assert_eq!(texts(&json), ["UPDATE t SET a = ?", ""]);
     let mut looked_at = Served::start(&["--open", &place.data, "--listen", "127.0.0.1:0"]);
     let address = looked_at.address();
-    let path = format!("/api/v1/programs?at={moment}");
+    let path = format!("/kymo/v1/programs?at={moment}");
     let then = get(&address, &path, "");
     assert_eq!(
         texts(&then),
         ["", ""],
         "of a recording that is only looked at"
     );
-    let last = get(&address, "/api/v1/programs", "");
+    let last = get(&address, "/kymo/v1/programs", "");
     assert!(last["at"].as_f64() > then["at"].as_f64(), "and its end");
     assert_eq!(texts(&last).len(), 0);
     let early = ["programs", "--at", "20200101:12:00", "--open", &place.data];

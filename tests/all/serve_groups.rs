@@ -70,46 +70,46 @@ fn ask(address: &str, path: &str, head: &str) -> (u16, String) {
 
 /// What there is to ask, whether it is answered without the token, and whether a name stands in it with the token.
 const QUESTIONS: &[(&str, bool, bool)] = &[
-    ("/api/v1/status", true, false),
-    ("/api/v1/cost", true, false),
-    ("/api/v1/fields", true, true),
-    ("/api/v1/events?from=-60", true, false),
-    ("/api/v1/sources?at=now", true, true),
+    ("/kymo/v1/status", true, false),
+    ("/kymo/v1/cost", true, false),
+    ("/kymo/v1/fields", true, true),
+    ("/kymo/v1/events?from=-60", true, false),
+    ("/kymo/v1/sources?at=now", true, true),
     (
-        "/api/v1/series?from=-20&fields=cgroups.cpu,cgroups.pressed",
+        "/kymo/v1/series?from=-20&fields=cgroups.cpu,cgroups.pressed",
         true,
         false,
     ),
     (
-        "/api/v1/series?from=-20&fields=cgroups.memory_kb:*",
+        "/kymo/v1/series?from=-20&fields=cgroups.memory_kb:*",
         false,
         true,
     ),
     (
-        "/api/v1/series?from=-20&fields=cpu.user,cgroups.cpu:/secret-7%20%3Cb%3E%22.slice",
+        "/kymo/v1/series?from=-20&fields=cpu.user,cgroups.cpu:/secret-7%20%3Cb%3E%22.slice",
         false,
         true,
     ),
     (
-        "/api/v1/graph.svg?from=-20&fields=cgroups.pids:*",
+        "/kymo/v1/graph.svg?from=-20&fields=cgroups.pids:*",
         false,
         true,
     ),
     (
-        "/api/v1/graph.svg?from=-20&fields=cgroups.pids",
+        "/kymo/v1/graph.svg?from=-20&fields=cgroups.pids",
         true,
         false,
     ),
     (
-        "/api/v1/live?fields=cgroups.pids,cgroups.pressed",
+        "/kymo/v1/live?fields=cgroups.pids,cgroups.pressed",
         true,
         false,
     ),
-    ("/api/v1/live?fields=cgroups.pids:*", false, true),
-    ("/api/v1/groups", false, true),
-    ("/api/v1/groups?sort=cpu&filter=secret", false, true),
+    ("/kymo/v1/live?fields=cgroups.pids:*", false, true),
+    ("/kymo/v1/groups", false, true),
+    ("/kymo/v1/groups?sort=cpu&filter=secret", false, true),
     (
-        "/api/v1/text?source=cgroup/secret-7%20%3Cb%3E%22.slice",
+        "/kymo/v1/text?source=cgroup/secret-7%20%3Cb%3E%22.slice",
         false,
         false,
     ),
@@ -130,7 +130,7 @@ fn names_of_groups_need_the_token() {
     let token = format!("Authorization: Bearer {}\r\n", token.trim());
     let is_there = || {
         // Rates need two.
-        let path = "/api/v1/series?from=-20&fields=cgroups.cpu:*";
+        let path = "/kymo/v1/series?from=-20&fields=cgroups.cpu:*";
         let (_, said) = ask(&address, path, &token);
         said.contains("secret-7").then_some(())
     };
@@ -163,7 +163,7 @@ fn names_of_groups_need_the_token() {
         open.lines().any(|line| line == series).then_some(())
     };
     eventually(is_there).expect("an NFS mount");
-    let (status, said) = ask(&address, "/api/v1/groups?sort=nothing", &token);
+    let (status, said) = ask(&address, "/kymo/v1/groups?sort=nothing", &token);
     assert_eq!(status, 400, "{said}");
     drop(recorder);
 }

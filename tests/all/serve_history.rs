@@ -73,7 +73,7 @@ fn at_least(dir: &Path, field: &str, count: usize) -> Vec<(String, f64)> {
 
 /// Means of a field as the page has them, by the second in which they end.
 fn shown(address: &str, field: &str) -> Vec<(i64, f64)> {
-    let path = format!("/api/v1/series?fields={field}&from=-300&points=31");
+    let path = format!("/kymo/v1/series?fields={field}&from=-300&points=31");
     let answer = get(address, &path, "");
     assert_eq!(answer["step"], 10, "{answer}");
     let first = answer["first"].as_f64().expect("a time") as i64;
@@ -109,7 +109,7 @@ fn history_outlives_the_recording() {
         assert!(recorded.iter().any(known), "{mean} {recorded:?}");
     }
     // This machine's fields are not listed a second time on the page.
-    let listed = get(&address, "/api/v1/stored", "");
+    let listed = get(&address, "/kymo/v1/stored", "");
     assert_eq!(listed["series"], Value::Array(Vec::new()));
     // It goes on after the keeper's end.
     let keeper = served.child("keeper").expect("a keeper");
@@ -130,7 +130,7 @@ fn history_outlives_the_recording() {
     }
     let (_served, address) = start(&dir, &config);
     let status = eventually(|| {
-        let status = get(&address, "/api/v1/status", "");
+        let status = get(&address, "/kymo/v1/status", "");
         let (from, recorded) = (status["from"].as_f64()?, status["recorded_from"].as_f64()?);
         (recorded > 0.0 && from < recorded).then_some((from, recorded))
     });

@@ -85,7 +85,7 @@ fn real_clients_store_by_the_socket_of_the_data_folder() {
     assert_eq!(created, "0 RRD created OK");
     kept.must("update web-1/cpu/load.rrd 1000000080:1.5 1000000140:2.5");
     // The page's process lives beside it.
-    assert_eq!(get(&kept.address, "/api/v1/status", "")["mode"], "live");
+    assert_eq!(get(&kept.address, "/kymo/v1/status", "")["mode"], "live");
     let last = kept.must("last web-1/cpu/load.rrd");
     assert_eq!(last.trim(), "1000000140");
     let fetched = kept.must("fetch web-1/cpu/load.rrd AVERAGE -s 1000000020 -e 1000000140");
@@ -117,22 +117,22 @@ impl Drop for Stopped {
 fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
     let kept = Kept::start("keeper-hangs", "");
     let own = [
-        "/api/v1/status",
-        "/api/v1/processes",
-        "/api/v1/fields",
-        "/api/v1/events?from=-60",
-        "/api/v1/series?fields=cpu.user&from=-60",
+        "/kymo/v1/status",
+        "/kymo/v1/processes",
+        "/kymo/v1/fields",
+        "/kymo/v1/events?from=-60",
+        "/kymo/v1/series?fields=cpu.user&from=-60",
         "/metrics",
     ];
     let is_recording = || {
-        let (status, _) = ask(&kept.address, "GET", "/api/v1/processes", "", "")?;
+        let (status, _) = ask(&kept.address, "GET", "/kymo/v1/processes", "", "")?;
         (status == 200).then_some(())
     };
     eventually(is_recording).expect("a recording");
     let stopped = Stopped(kept.keeper());
     kill("-STOP", stopped.0);
     std::thread::scope(|scope| {
-        let stored = ["/api/v1/stored", "/api/v1/hosts", "/api/v1/programs"];
+        let stored = ["/kymo/v1/stored", "/kymo/v1/hosts", "/kymo/v1/programs"];
         let waiting: Vec<_> = (0..12)
             .map(|n| {
                 let (address, path) = (&kept.address, stored[n % 3]);
@@ -152,7 +152,7 @@ fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
             assert!(answer.join().expect("no panic").is_some());
         }
     });
-    get(&kept.address, "/api/v1/stored", "");
+    get(&kept.address, "/kymo/v1/stored", "");
 }
 
 /// A keeper that hung stayed so until somebody ended it by hand.

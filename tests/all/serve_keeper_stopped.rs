@@ -6,17 +6,17 @@ use kymo_tests::served::{Served, ask, eventually, get, kill};
 
 /// Questions about what the keeper has.
 const STORED: [&str; 3] = [
-    "/api/v1/hosts",
-    "/api/v1/programs",
-    "/api/v1/series?fields=@web1/load/load.rrd:shortterm&from=-3600",
+    "/kymo/v1/hosts",
+    "/kymo/v1/programs",
+    "/kymo/v1/series?fields=@web1/load/load.rrd:shortterm&from=-3600",
 ];
 /// Questions about this machine. The ring begins after the start of the ranges, so history belongs to the answers.
 const OWN: [&str; 6] = [
-    "/api/v1/processes",
-    "/api/v1/series?fields=cpu.user&from=-3600",
-    "/api/v1/status",
-    "/api/v1/fields",
-    "/api/v1/events?from=-3600",
+    "/kymo/v1/processes",
+    "/kymo/v1/series?fields=cpu.user&from=-3600",
+    "/kymo/v1/status",
+    "/kymo/v1/fields",
+    "/kymo/v1/events?from=-3600",
     "/metrics",
 ];
 
@@ -40,7 +40,7 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
     let all = || OWN.iter().chain(&STORED);
     // Before the first sample there is no time before the recording, so no history.
     let is_ready = || {
-        let is_recorded = !get(&address, "/api/v1/status", "")["recorded_from"].is_null();
+        let is_recorded = !get(&address, "/kymo/v1/status", "")["recorded_from"].is_null();
         (is_recorded && all().all(|path| answered(path).0 == 200)).then_some(())
     };
     eventually(is_ready).expect("everything answers");
@@ -65,9 +65,11 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
                 );
             }
         }
+        // Those that wait for a connection end as soon as one question had no answer, history's after 2 s; those in
+        // flight are waited for.
         assert!(
-            waiting.iter().all(|answer| !answer.is_finished()),
-            "a question to the keeper has ended before the others"
+            waiting.iter().any(|answer| !answer.is_finished()),
+            "all questions to the keeper have ended before the others"
         );
         let refused: Vec<String> = waiting
             .into_iter()

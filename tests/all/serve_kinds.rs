@@ -82,7 +82,7 @@ impl Sender<'_> {
 }
 
 fn hosts(hub: &Hub) -> Json {
-    get(&hub.address, "/api/v1/hosts", "")
+    get(&hub.address, "/kymo/v1/hosts", "")
 }
 
 /// A number of the only sender.
@@ -152,7 +152,7 @@ fn a_sender_whose_kinds_change_goes_on() {
 
 /// True if the keeper is there again.
 fn is_back(hub: &Hub) -> bool {
-    let (status, _) = ask(&hub.address, "GET", "/api/v1/hosts", "", "").unwrap_or_default();
+    let (status, _) = ask(&hub.address, "GET", "/kymo/v1/hosts", "", "").unwrap_or_default();
     status == 200
 }
 

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// Waits for the recorder, which may be slower to start than the hub.
 fn is_recording(address: &str) {
     let alive = || {
-        let status = get(address, "/api/v1/status", "");
+        let status = get(address, "/kymo/v1/status", "");
         (status["recorder"]["alive"] == true).then_some(())
     };
     eventually(alive).expect("a recorder");
@@ -48,7 +48,7 @@ fn it_records_answers_and_ends_within_a_second() {
         let lines = served.said.iter().filter(|line| line.contains(&part));
         assert_eq!(lines.count(), 1, "{part}: {:#?}", served.said);
     }
-    let status = get(&address, "/api/v1/status", "");
+    let status = get(&address, "/kymo/v1/status", "");
     assert_eq!(status["mode"], "live");
     is_recording(&address);
     let processes = [
@@ -118,15 +118,15 @@ fn the_token_is_in_a_file_and_nowhere_else() {
         }
     }
     assert_eq!(
-        get(&address, "/api/v1/status", "")["scopes"].to_string(),
+        get(&address, "/kymo/v1/status", "")["scopes"].to_string(),
         r#"["read"]"#
     );
-    let scopes = get(&address, "/api/v1/status", token)["scopes"].to_string();
+    let scopes = get(&address, "/kymo/v1/status", token)["scopes"].to_string();
     assert!(scopes.contains("texts"), "{scopes}");
     drop(served);
     let mut served = Served::start(&["--data", &dir, LOCAL[0], LOCAL[1]]);
     let address = served.address();
-    let scopes = get(&address, "/api/v1/status", token)["scopes"].to_string();
+    let scopes = get(&address, "/kymo/v1/status", token)["scopes"].to_string();
     assert!(scopes.contains("texts"), "the token is kept: {scopes}");
 }
 
@@ -218,7 +218,7 @@ fn a_killed_recorder_is_a_gap_and_starts_again() {
     let hub = served.child("hub");
     served.next_child("record", first);
     let kinds = eventually(|| {
-        let events = get(&address, "/api/v1/events?from=-600&thru=now", "");
+        let events = get(&address, "/kymo/v1/events?from=-600&thru=now", "");
         let marks = events["marks"].as_array()?.clone();
         let kinds: Vec<_> = marks
             .iter()
@@ -244,10 +244,10 @@ fn a_killed_hub_answers_again_and_nothing_recorded_is_missing() {
     kill("-KILL", hub);
     served.hears("the hub was ended by signal 9");
     assert_eq!(served.address(), address);
-    assert_eq!(get(&address, "/api/v1/status", "")["mode"], "live");
+    assert_eq!(get(&address, "/kymo/v1/status", "")["mode"], "live");
     assert_eq!(served.child("record"), Some(recorder));
     eventually(|| (samples(&dir).len() >= 4).then_some(())).expect("four samples");
-    let events = get(&address, "/api/v1/events?from=-600&thru=now", "");
+    let events = get(&address, "/kymo/v1/events?from=-600&thru=now", "");
     let marks = events["marks"].as_array().expect("marks");
     let of = |kind: &str| marks.iter().filter(|mark| mark["kind"] == kind).count();
     assert_eq!((of("gap"), of("start")), (0, 1), "{events}");
@@ -391,7 +391,7 @@ fn files_from_elsewhere_are_shown_without_a_recorder() {
     stdout_of(&["record", "-s", "cd", "-i", ".05", "-c", "5", "-f", &dir]);
     let mut served = Served::start(&["--open", &dir, LOCAL[0], LOCAL[1]]);
     let address = served.address();
-    assert_eq!(get(&address, "/api/v1/status", "")["mode"], "file");
+    assert_eq!(get(&address, "/kymo/v1/status", "")["mode"], "file");
     assert_eq!(children_of(served.pid()).len(), 1, "the hub is alone");
     assert!(!scratch.path("ring/token").exists());
 }
@@ -421,7 +421,7 @@ fn a_service_manager_is_told() {
         "{before_ready:?}"
     );
     assert_eq!(told(), "WATCHDOG=1");
-    assert_eq!(get(&address, "/api/v1/status", "")["mode"], "live");
+    assert_eq!(get(&address, "/kymo/v1/status", "")["mode"], "live");
     served.guardian.signal("-TERM");
     let rest: Vec<_> = std::iter::repeat_with(told)
         .take_while(|told| told != "STOPPING=1")
@@ -455,16 +455,16 @@ fn on_a_terminal_the_url_opens_everything_once() {
     let (address, rest) = url.split_once("/#code=").expect("a code");
     let code = rest.split(' ').next().expect("a code");
     let body = format!("{{\"code\": \"{code}\"}}");
-    let (status, answer) = ask(address, "POST", "/api/v1/session", "", &body).expect("an answer");
+    let (status, answer) = ask(address, "POST", "/kymo/v1/session", "", &body).expect("an answer");
     assert_eq!(status, 200, "{answer}");
     let session: Value = serde_json::from_str(&answer).expect("JSON");
     let scopes = get(
         address,
-        "/api/v1/status",
+        "/kymo/v1/status",
         session["token"].as_str().expect("a token"),
     );
     assert!(scopes["scopes"].to_string().contains("texts"));
-    let again = ask(address, "POST", "/api/v1/session", "", &body).expect("an answer");
+    let again = ask(address, "POST", "/kymo/v1/session", "", &body).expect("an answer");
     assert_eq!(again.0, 401, "{}", again.1);
     for guardian in children_of(script.0.id()) {
         kill("-TERM", guardian);
@@ -502,7 +502,7 @@ fn with_a_certificate_it_answers_by_tls_alone() {
             .iter()
             .any(|line| line.contains("open https://"))
     );
-    let url = format!("https://{address}/api/v1/status");
+    let url = format!("https://{address}/kymo/v1/status");
     for (more, code) in [
         (&["--cacert", &cert][..], Some(0)),
         (&["--cacert", &cert, "--tls-max", "1.2"], Some(0)),
@@ -515,7 +515,7 @@ fn with_a_certificate_it_answers_by_tls_alone() {
         let answer = String::from_utf8_lossy(&output.stdout);
         assert_eq!(answer.contains("\"live\""), code == Some(0), "{answer}");
     }
-    assert_eq!(ask(&address, "GET", "/api/v1/status", "", ""), None);
+    assert_eq!(ask(&address, "GET", "/kymo/v1/status", "", ""), None);
     // Who connects and says nothing hinders nobody.
     let _silent = TcpStream::connect(&address).expect("a connection");
     let again = Command::new("curl")

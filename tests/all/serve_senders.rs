@@ -75,7 +75,7 @@ fn what_was_sent_is_what_is_shown() {
     late.send(&odd_gauge("late", now_s() - 3600)).expect("sent");
 
     let shown = || {
-        let answer = get(&hub.address, "/api/v1/hosts", "");
+        let answer = get(&hub.address, "/kymo/v1/hosts", "");
         let senders = &answer["sockets"][0]["senders"];
         let (one, late) = (
             picked(senders, "address", "127.0.0.1")?,
@@ -155,7 +155,7 @@ fn notifications_are_events_and_outlive_the_keeper() {
     ];
     let web2 = [("warning".to_string(), "web2/df-root: is 3".to_string())];
     let has_all = || {
-        let answer = get(&hub.address, "/api/v1/events?from=-3600", "");
+        let answer = get(&hub.address, "/kymo/v1/events?from=-3600", "");
         let has_last = answer.to_string().contains("of no host");
         (has_last && marks(&answer, "web1") == web1 && marks(&answer, "web2") == web2)
             .then_some(answer)
@@ -178,14 +178,14 @@ fn notifications_are_events_and_outlive_the_keeper() {
         ),
         ("cpu.user", &[], &[]),
     ] {
-        let path = format!("/api/v1/series?fields={field}&from=-3600");
+        let path = format!("/kymo/v1/series?fields={field}&from=-3600");
         let answer = get(&hub.address, &path, "");
         assert_eq!(marks(&answer, "web1"), ones, "{field}");
         assert_eq!(marks(&answer, "web2"), twos, "{field}");
     }
     // Those before a range are not in it.
     let from = now - 45;
-    let answer = get(&hub.address, &format!("/api/v1/events?from={from}"), "");
+    let answer = get(&hub.address, &format!("/kymo/v1/events?from={from}"), "");
     assert_eq!(marks(&answer, "web1"), []);
     assert_eq!(marks(&answer, "web2"), web2);
 }
@@ -202,7 +202,7 @@ fn a_flood_of_notifications_displaces_none_of_others() {
             .expect("sent");
     }
     let of_good = || {
-        let answer = get(&hub.address, "/api/v1/events?from=-3600", "");
+        let answer = get(&hub.address, "/kymo/v1/events?from=-3600", "");
         marks(&answer, "good").len()
     };
     eventually(|| (of_good() == 20).then_some(())).expect("all of them");
@@ -216,7 +216,7 @@ fn a_flood_of_notifications_displaces_none_of_others() {
         std::thread::sleep(std::time::Duration::from_millis(1050));
     }
     let count_of_evil = || {
-        let answer = get(&hub.address, "/api/v1/hosts", "");
+        let answer = get(&hub.address, "/kymo/v1/hosts", "");
         let senders = &answer["sockets"][0]["senders"];
         let evil = picked(senders, "address", "127.0.0.2")?;
         (evil["notifications"].as_u64() > Some(5000)).then_some(())

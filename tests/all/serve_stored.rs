@@ -80,13 +80,13 @@ impl Shown {
 
     /// Means of a stored field over a range, a point each `ten` seconds.
     fn series(&self, fields: &str, from: u64, thru: u64) -> Value {
-        let path = format!("/api/v1/series?fields={fields}&from={from}&thru={thru}&points=1000");
+        let path = format!("/kymo/v1/series?fields={fields}&from={from}&thru={thru}&points=1000");
         get(&self.address, &path, "")
     }
 }
 
 fn stored(address: &str, query: &str) -> Vec<String> {
-    let answer = get(address, &format!("/api/v1/stored{query}"), "");
+    let answer = get(address, &format!("/kymo/v1/stored{query}"), "");
     let names = answer["series"].as_array().expect("series");
     names
         .iter()
@@ -131,7 +131,7 @@ fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
     let (status, said) = ask(
         &shown.address,
         "GET",
-        "/api/v1/stored?match=1st=red",
+        "/kymo/v1/stored?match=1st=red",
         "",
         "",
     )
@@ -176,7 +176,7 @@ fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
     assert_eq!(both["series"].as_array().map(Vec::len), Some(2), "{both}");
     // A long range is put together, with its peaks.
     let path = format!(
-        "/api/v1/series?fields=@web1/cpu-0/cpu-idle.rrd:value&from={BIRTH}&thru={}&points=20",
+        "/kymo/v1/series?fields=@web1/cpu-0/cpu-idle.rrd:value&from={BIRTH}&thru={}&points=20",
         BIRTH + ROWS * 10
     );
     let long = get(&shown.address, &path, "");
@@ -199,7 +199,7 @@ fn the_page_goes_on_when_the_keeper_is_killed() {
     let fields = "@web1/cpu-0/cpu-idle.rrd:value";
     let means = eventually(|| {
         let path = format!(
-            "/api/v1/series?fields={fields}&from={BIRTH}&thru={}",
+            "/kymo/v1/series?fields={fields}&from={BIRTH}&thru={}",
             BIRTH + 1000
         );
         let (status, body) = ask(&shown.address, "GET", &path, "", "")?;
@@ -232,7 +232,7 @@ fn files_that_the_store_does_not_know_are_listed() {
     );
     assert!(updated.status.success());
     fs::write(folder.join("torn.rrd"), "RRD").expect("a file");
-    let answer = get(&shown.address, "/api/v1/stored", "");
+    let answer = get(&shown.address, "/kymo/v1/stored", "");
     assert_eq!(answer["series"][0][0], "old/a.rrd", "{answer}");
     assert_eq!(answer["series"][0][2], 1_700_000_120u64, "{answer}");
     assert_eq!(answer["definitions"][0]["columns"][0]["name"], "x");
@@ -291,7 +291,7 @@ fn strange_questions_harm_no_other() {
     drop(silent);
     // No question takes the hub's memory.
     let fields = vec!["@sw1/port-id1.rrd:IN"; 512].join(",");
-    let path = format!("/api/v1/series?fields={fields}&from=-10000&points=11000");
+    let path = format!("/kymo/v1/series?fields={fields}&from=-10000&points=11000");
     let (status, said) = ask(&shown.address, "GET", &path, "", "").expect("an answer");
     assert!(
         status == 422 && said.contains("ask for fewer fields"),

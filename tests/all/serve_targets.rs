@@ -115,7 +115,7 @@ impl Polled {
 
     /// The ids of a list of targets.
     fn ids(&self, query: &str) -> Vec<String> {
-        let answer = self.settled(&format!("/api/v1/targets{query}"));
+        let answer = self.settled(&format!("/kymo/v1/targets{query}"));
         let targets = answer["targets"].as_array().expect("targets");
         let id = |target: &Value| target["id"].as_str().expect("an id").to_string();
         targets.iter().map(id).collect()
@@ -231,7 +231,7 @@ fn graphs_have_the_rows_of_rrdtool() {
     };
     let text = TargetsHead::new("a.cfg".into(), 300, 1).line() + &target.line();
     polled.describe("a", &text);
-    let answer = polled.get("/api/v1/targets/graphs?id=a/x");
+    let answer = polled.get("/kymo/v1/targets/graphs?id=a/x");
     for (direction, least) in [(0, 300), (1, 300)] {
         let day = line(graph(&answer, "day"), direction, "avg");
         let theirs = polled.fetched("x", "AVERAGE", 300, direction);
@@ -270,7 +270,7 @@ fn graphs_have_the_rows_of_rrdtool() {
     assert!(known > 25, "{}", answer["percentile"]);
     assert!(answer["percentile"]["rates"][0].as_f64() < Some(700.0));
     for id in ["a/y", "b/x", "x", "", "../a/x"] {
-        let path = format!("/api/v1/targets/graphs?id={id}");
+        let path = format!("/kymo/v1/targets/graphs?id={id}");
         let (status, said) = ask(&polled.address, "GET", &path, "", "").expect("an answer");
         assert_eq!(status, 404, "{said}");
     }
@@ -306,14 +306,14 @@ fn lists_are_sorted_searched_and_cut() {
     assert_eq!(polled.ids("?sort=missing&limit=1"), ["a/y"]);
     let traffic = polled.ids("?sort=traffic");
     assert_eq!(traffic[..2], ["a/x", "c/x"]);
-    let answer = polled.settled("/api/v1/targets?q=a+x&device=sw1");
+    let answer = polled.settled("/kymo/v1/targets?q=a+x&device=sw1");
     assert_eq!(answer["total"], 5);
     assert_eq!(
         answer["problems"][0],
         "cannot read b.targets: a line makes no sense"
     );
     // The rate of now is the newest row's.
-    let rates = polled.settled("/api/v1/targets?sort=traffic");
+    let rates = polled.settled("/kymo/v1/targets?sort=traffic");
     let (_, newest) = *polled.fetched("x", "AVERAGE", 300, 0).last().expect("rows");
     let rate = rates["targets"][0]["rates"][0].as_f64().expect("a rate");
     assert!((rate - newest).abs() < 0.01, "{rate} {newest}");
@@ -322,7 +322,7 @@ fn lists_are_sorted_searched_and_cut() {
         Some((newest / 10.0).round())
     );
     for query in ["?sort=colour", "?limit=0", "?limit=1001", "?first=0"] {
-        let path = format!("/api/v1/targets{query}");
+        let path = format!("/kymo/v1/targets{query}");
         let (status, said) = ask(&polled.address, "GET", &path, "", "").expect("an answer");
         assert_eq!(status, 400, "{said}");
     }
@@ -345,7 +345,7 @@ fn devices_that_do_not_answer_come_first() {
     polled.device("slow", [0.9, 2.0, 2.0, 0.0, 0.0], 1);
     polled.device("dead", [f64::NAN, 5.0, 4.0, 4000.0, 0.0], 1);
     polled.describe("a", &text);
-    let answer = polled.settled("/api/v1/targets/devices");
+    let answer = polled.settled("/kymo/v1/targets/devices");
     let devices = answer["devices"].as_array().expect("devices");
     let states: Vec<(&str, &str)> = devices
         .iter()
@@ -407,15 +407,15 @@ fn what_happened_to_a_device_is_on_its_graphs() {
     ];
     let restart = ["warning", "sw1", "sw1: was started again"];
     let back = ["okay", "sw2", "sw2: answers again"];
-    let answer = polled.get("/api/v1/targets/graphs?id=a/x");
+    let answer = polled.get("/kymo/v1/targets/graphs?id=a/x");
     assert_eq!(marks(&answer), [silence, restart]);
     assert_eq!(
         answer["marks"][1]["time"].as_f64().map(f64::floor),
         Some((restarted.time_ns / 1_000_000_000) as f64)
     );
-    assert_eq!(marks(&polled.get("/api/v1/targets/graphs?id=a/y")), [back]);
+    assert_eq!(marks(&polled.get("/kymo/v1/targets/graphs?id=a/y")), [back]);
     // The list of all events has them beside the hosts'.
-    let listed = marks(&polled.get("/api/v1/events?from=-86400&thru=now"));
+    let listed = marks(&polled.get("/kymo/v1/events?from=-86400&thru=now"));
     let is_there = |mark: [&str; 3]| listed.contains(&mark.map(String::from));
     assert!(is_there(silence) && is_there(back), "{listed:?}");
     assert!(is_there(["failure", "", "sw1/df: is full"]), "{listed:?}");
@@ -437,7 +437,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
         let (status, body) = ask(
             &polled.address,
             "GET",
-            "/api/v1/targets/graphs?id=a/x",
+            "/kymo/v1/targets/graphs?id=a/x",
             "",
             "",
         )?;
@@ -471,7 +471,7 @@ fn targets_are_told_from_what_hosts_send() {
     };
     let text = TargetsHead::new("a.cfg".into(), 300, 1).line() + &target.line();
     polled.describe("a", &text);
-    let stored = polled.get("/api/v1/stored");
+    let stored = polled.get("/kymo/v1/stored");
     let series = stored["series"].as_array().expect("series");
     let is_target = |name: &str| {
         let mut found = series.iter().filter(|one| one[0] == name);

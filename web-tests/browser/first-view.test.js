@@ -17,7 +17,7 @@ const POINTS = 920;
 const HTML = '<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="./vendor/uPlot/uPlot.min.css"><link rel="modulepreload" href="./vendor/uPlot/uPlot.esm.js"><script type="module" src="./static.js"></script><body></body>';
 const SCRIPT = `
 import uPlot from './vendor/uPlot/uPlot.esm.js';
-const answer = await (await fetch('./api/v1/series?fields=FIELDS&from=-3600&thru=now&points=${POINTS}')).json();
+const answer = await (await fetch('./kymo/v1/series?fields=FIELDS&from=-3600&thru=now&points=${POINTS}')).json();
 const times = Array.from({ length: answer.count }, (_, n) => answer.first + n * answer.step);
 const groups = PANELS;
 for (const ids of groups) {

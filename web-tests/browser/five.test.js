@@ -38,7 +38,7 @@ before(async () => {
   const words = ['serve', '--config', join(folder, 'kymo.toml'), '--data', join(folder, 'kymo-data'), '--listen', `127.0.0.1:${page}`];
   started({ stop: () => rmSync(published, { recursive: true, force: true }) });
   started(running(program, words, { env: { ...process.env, KYMO_DIR: published } }));
-  await patience(async () => (await fetch(`${url}api/v1/status`)).ok, 'kymo serve');
+  await patience(async () => (await fetch(`${url}kymo/v1/status`)).ok, 'kymo serve');
   started(collectd(join(folder, 'collectd'), 'web1', datagrams));
   const server = started(postgres(join(folder, 'postgres'), published));
   await patience(server.isReady, 'PostgreSQL');
@@ -82,7 +82,7 @@ function only(names, ...words) {
 
 async function showAll() {
   const token = readFileSync(join(folder, 'kymo-data', 'token'), 'utf8').trim();
-  const { series } = await (await fetch(`${url}api/v1/stored`, { headers: { Authorization: `Bearer ${token}` } })).json();
+  const { series } = await (await fetch(`${url}kymo/v1/stored`, { headers: { Authorization: `Bearer ${token}` } })).json();
   const names = series.map(([name]) => name);
   const charts = [
     'cpu.user',

@@ -69,7 +69,7 @@ before(async () => {
   start('serve', '--data', data, '--listen', url.slice(7, -1), ...(process.env.KYMO_ARGS?.split(' ') ?? []));
   browser = await launch();
   const recorded = async () => {
-    const { subsystems } = await (await fetch(`${url}api/v1/fields`)).json();
+    const { subsystems } = await (await fetch(`${url}kymo/v1/fields`)).json();
     return ['cgroups', 'nfs_mounts'].every((name) => subsystems.some((each) => each.name === name && each.recorded));
   };
   await patience(recorded);

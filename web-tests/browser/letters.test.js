@@ -36,7 +36,7 @@ async function opened(path, then) {
   const kymo = spawn(program, ['serve', '--open', path, '--listen', url.slice(7, -1), ...(process.env.KYMO_ARGS?.split(' ') ?? [])],
     { stdio: 'ignore', env: { ...process.env, KYMO_DIR: join(folder, 'pub') } });
   try {
-    await patience(async () => (await fetch(`${url}api/v1/status`)).ok);
+    await patience(async () => (await fetch(`${url}kymo/v1/status`)).ok);
     await then(url);
   } finally {
     kymo.kill('SIGTERM');
@@ -58,12 +58,12 @@ test('a part of a recording in one file is shown, with a card for each letter', 
   const ring = join(folder, 'ring');
   run('record', '-s', 'cdmnjbtyWKM', '-i', '.1:1', '-c', '200', '-f', ring);
   let whole;
-  await opened(ring, async (url) => { whole = await (await fetch(`${url}api/v1/status`)).json(); });
+  await opened(ring, async (url) => { whole = await (await fetch(`${url}kymo/v1/status`)).json(); });
   const [from, thru] = [Math.ceil(whole.from) + 9, Math.floor(whole.thru) - 3];
   const file = join(folder, 'part.kymo');
   run('export', '--from', ofDay(from), '--thru', ofDay(thru), ring, file);
   await opened(file, async (url) => {
-    const status = await (await fetch(`${url}api/v1/status`)).json();
+    const status = await (await fetch(`${url}kymo/v1/status`)).json();
     assert.equal(status.mode, 'file');
     // it begins with a sample that depends on none before it, of which there is one in 60
     assert.ok(status.from > whole.from + 1 && status.from <= from, `${status.from} begins at ${from}, not at ${whole.from}`);

@@ -265,12 +265,12 @@ on('token: where all needs one, it is asked for, once, and then all is there', {
 on('token: a question from before it, answered after it, does not take it away', {}, async (page) => {
   const own = await serve({ locked: true });
   try {
-    const opened = page.waitForResponse('**/api/v1/session');
-    await page.route('**/api/v1/cost', async (route) => {
+    const opened = page.waitForResponse('**/kymo/v1/session');
+    await page.route('**/kymo/v1/cost', async (route) => {
       if (!route.request().headers().authorization) await opened;
       await route.continue();
     });
-    const early = page.waitForRequest('**/api/v1/cost');
+    const early = page.waitForRequest('**/kymo/v1/cost');
     const late = page.waitForResponse((response) => response.url().endsWith('/cost') && response.status() === 401);
     await page.goto(own.url);
     await has(page, 'dialog', 'paste the token');
@@ -436,7 +436,7 @@ on('a lost connection is said, and made good', {}, async (page) => {
 });
 
 on('a table that takes longer than a sample comes all the same', {}, async (page) => {
-  await page.route('**/api/v1/processes*', async (route) => {
+  await page.route('**/kymo/v1/processes*', async (route) => {
     await new Promise((done) => setTimeout(done, 1700));
     await route.continue().catch(() => {});
   });
@@ -447,7 +447,7 @@ on('a table that takes longer than a sample comes all the same', {}, async (page
 on('an answer that comes too late is not taken', {}, async (page) => {
   let release;
   const held = new Promise((done) => { release = done; });
-  await page.route('**/api/v1/series*', async (route) => {
+  await page.route('**/kymo/v1/series*', async (route) => {
     await held;
     await route.fulfill({ status: 503, contentType: 'application/json', body: '{"error":"too late"}' });
   }, { times: 1 });
@@ -481,7 +481,7 @@ on('a file that was opened ends where it ends', {}, async (page) => {
 on('where no processes were recorded, no old table is shown', {}, async (page) => {
   await page.goto(server.url + fixed());
   await ready(page);
-  await page.route('**/api/v1/processes*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":"cannot show processes: none were recorded then"}' }));
+  await page.route('**/kymo/v1/processes*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":"cannot show processes: none were recorded then"}' }));
   const { x, y } = await at(page, 'cpu', server.machine.spike[0] + 13);
   await page.mouse.click(x, y);
   await has(page, '.processes .note', 'No processes were recorded');

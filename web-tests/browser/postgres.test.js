@@ -32,7 +32,7 @@ before(async () => {
   const words = ['serve', '--config', join(folder, 'kymo.toml'), '--data', join(folder, 'kymo-data'), '--listen', `127.0.0.1:${page}`];
   started({ stop: () => rmSync(published, { recursive: true, force: true }) });
   started(running(program, words, { env: { ...process.env, KYMO_DIR: published } }));
-  await patience(async () => (await fetch(`${url}api/v1/status`)).ok, 'kymo serve');
+  await patience(async () => (await fetch(`${url}kymo/v1/status`)).ok, 'kymo serve');
   server = started(postgres(socket, published));
   await patience(server.isReady, 'PostgreSQL');
   chmodSync(socket, 0o711);
@@ -55,7 +55,7 @@ const altering = () => server.psql('BEGIN; ALTER TABLE pgbench_branches ADD COLU
 
 test('who holds up whom, now and at the cursor, with kinds of commands and charts', { skip }, async () => {
   await patience(async () => {
-    const answer = await (await fetch(`${url}api/v1/stored?match=job=postgres`)).json();
+    const answer = await (await fetch(`${url}kymo/v1/stored?match=job=postgres`)).json();
     return answer.series.length > 20;
   }, 'series');
   const { page, context, seen } = await open(browser, url, { height: 1700, path: '?view=postgres&range=300' });
@@ -66,7 +66,7 @@ test('who holds up whom, now and at the cursor, with kinds of commands and chart
   const flight = await rows(page, 'Commands in flight');
   // a sample a second is recorded
   await page.waitForTimeout(3000);
-  const moment = (await (await context.request.get(`${url}api/v1/programs`)).json()).now;
+  const moment = (await (await context.request.get(`${url}kymo/v1/programs`)).json()).now;
   const [root] = flight;
   assert.match(root[3], /pg_sleep|ALTER TABLE/, 'who holds the lock comes first');
   const held = flight.filter((row) => row[5] === root[4]);

@@ -30,7 +30,7 @@ before(async () => {
   published = `/dev/shm/kymo-page-${process.pid}`;
   kymo = spawn(program, ['serve', '--config', config, '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, KYMO_DIR: published } });
   browser = await launch();
-  await patience(async () => (await fetch(`${url}api/v1/status`)).ok);
+  await patience(async () => (await fetch(`${url}kymo/v1/status`)).ok);
 });
 
 after(async () => {
@@ -209,7 +209,7 @@ test('targets of the poller: lists, graphs and texts that are hostile', { skip }
   await page.waitForFunction(() => /Out 2000.0 kb\/s/.test(document.querySelector('.targetpage .tools').textContent));
   // what happened to the device is said beside its mark, and what happened to others is not
   const says = (text) => page.waitForFunction((wanted) => document.querySelector('.targetpage .tools').textContent.includes(wanted), text);
-  const { from: first, thru: last } = (await (await fetch(`${url}api/v1/targets/graphs?id=a/sw1_1`)).json()).graphs[0];
+  const { from: first, thru: last } = (await (await fetch(`${url}kymo/v1/targets/graphs?id=a/sw1_1`)).json()).graphs[0];
   await page.mouse.move(box.x + ((last - (now - 3600)) / (last - first)) * box.width, box.y + 20);
   await says(`failure: sw1: does not answer ${hostile}`);
   await page.mouse.move(box.x + 2, box.y + 20);
@@ -275,7 +275,7 @@ test('whose clock is wrong, what was not taken and what was notified, as text', 
   assert.equal(await page.locator('.hosts th[aria-sort=descending]').textContent(), 'clock offset');
 
   // on the graphs of its host the cursor says it, on those of the other host not; a range of the past is asked for once
-  await patience(async () => (await (await fetch(`${url}api/v1/events?from=${now - 600}`)).text()).includes('right/load/gauge'), 'the notification');
+  await patience(async () => (await (await fetch(`${url}kymo/v1/events?from=${now - 600}`)).text()).includes('right/load/gauge'), 'the notification');
   const range = `from=${now - 600}&thru=${now}`;
   await page.goto(`${url}?view=series&fields=@right/load/gauge.rrd:value&${range}`);
   await page.waitForFunction(() => document.querySelector('#view-series .card canvas'));
@@ -350,7 +350,7 @@ test('what programs did is shown at the moment that is held, and without a token
     await patience(async () => {
       moment = Math.ceil(Date.now() / 100) / 10;
       const token = readFileSync(join(folder, 'token'), 'utf8').trim();
-      const answer = await fetch(`${url}api/v1/programs?at=${moment}`, { headers: { Authorization: `Bearer ${token}` } });
+      const answer = await fetch(`${url}kymo/v1/programs?at=${moment}`, { headers: { Authorization: `Bearer ${token}` } });
       const spoken = answer.ok && (await answer.json()).publishers.find(({ name }) => name === 'spoken');
       return spoken && spoken.slots.map(({ text }) => text).join() === texts;
     }, texts);

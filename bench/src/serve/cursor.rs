@@ -36,7 +36,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let (mut rows, span) = (0, thru - from - 2.0 * MARGIN_S);
     for _ in 0..bench.pick(50, 5) {
         let at = from + MARGIN_S + chance.part() * span;
-        let path = format!("/api/v1/processes?at={at:.1}");
+        let path = format!("/kymo/v1/processes?at={at:.1}");
         forget(&folder)?;
         cold.push(get_ok(served.port, &path, Form::Gzip)?.wall.as_secs_f64() * 1e3);
         warm.push(get_ok(served.port, &path, Form::Gzip)?.wall.as_secs_f64() * 1e3);

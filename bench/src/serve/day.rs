@@ -60,7 +60,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 /// In ms, the first one left out.
 fn ask(served: &Served, from: f64, length: f64, rounds: usize) -> Result<Vec<f64>> {
     let thru = from + length;
-    let path = format!("/api/v1/series?fields={FIELDS}&from={from:.0}&thru={thru:.0}&points=1200");
+    let path = format!("/kymo/v1/series?fields={FIELDS}&from={from:.0}&thru={thru:.0}&points=1200");
     let once = |_| Ok(get_ok(served.port, &path, Form::Gzip)?.wall.as_secs_f64() * 1e3);
     let times = (0..=rounds).map(once).collect::<Result<Vec<f64>>>()?;
     Ok(times[1..].to_vec())

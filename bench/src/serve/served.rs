@@ -38,7 +38,7 @@ impl Served {
     pub(super) fn await_answer(&mut self) -> Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let answer = get(self.port, "/api/v1/status", Form::Plain);
+            let answer = get(self.port, "/kymo/v1/status", Form::Plain);
             if answer.is_ok_and(|a| a.status == 200 && number(&a.body, "thru") > Some(0.0)) {
                 return self.family.note_groups();
             }
@@ -60,7 +60,7 @@ impl Served {
 
     /// From when until when it has something, in seconds since 1970.
     pub(super) fn extent(&self) -> Result<(f64, f64)> {
-        let body = get_ok(self.port, "/api/v1/status", Form::Plain)?.body;
+        let body = get_ok(self.port, "/kymo/v1/status", Form::Plain)?.body;
         match (number(&body, "from"), number(&body, "thru")) {
             (Some(from), Some(thru)) => Ok((from, thru)),
             _ => Err(Fault::new("kymo's status has no extent")),

@@ -97,6 +97,11 @@ pub fn unzigzag(code: u64, last: u64) -> u64 {
     last.wrapping_add((code >> 1) ^ (code & 1).wrapping_neg())
 }
 
+/// Takes a signed number off the front.
+pub fn take_signed(input: &mut &[u8]) -> Option<i64> {
+    take(input).map(|folded| unzigzag(folded, 0).cast_signed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

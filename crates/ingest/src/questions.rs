@@ -4,11 +4,13 @@
 mod file_series;
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
+mod points;
 mod range;
 mod role;
 mod seats;
 pub(crate) mod write;
 
+pub use points::SharedReader;
 use role::Author;
 pub use role::Role;
 use seats::{Seat, Seats};
@@ -65,6 +67,8 @@ pub struct Answers {
     pub events: EventKeeper,
     /// What programs publish.
     pub programs: Programs,
+    /// Reads the store by labels.
+    pub reader: SharedReader,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -188,6 +192,9 @@ impl Answers {
         match question {
             Question::Select(matchers) => self.select(matchers, store, stream),
             Question::Range(range) => range::answer(store, range, |frame| stream.write_all(frame)),
+            Question::Find(find) => self.reader.find(store, find, stream),
+            Question::Samples(of) => self.reader.samples(store, of, stream),
+            Question::Labels(of) => self.reader.labels(store, of, stream),
             Question::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
@@ -275,6 +282,9 @@ impl Answers {
             | Question::Programs { .. }
             | Question::Events(_)
             | Question::Watched
+            | Question::Find(_)
+            | Question::Samples(_)
+            | Question::Labels(_)
             | Question::Erase(_)
             | Question::Remove(_) => Ok(()),
         }

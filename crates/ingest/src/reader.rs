@@ -18,7 +18,7 @@ use kymo_store::{
     FetchError, KnownSeries, LookRange, Looked, PointSeries, PointsKind, SeriesName, Store,
 };
 
-use index::{Entry, Index};
+use index::{LabelIndex, StoredColumn};
 use labelled::{alias_of, labels_of, metric_kind};
 
 /// Series that are looked up while the store is locked.
@@ -29,7 +29,7 @@ const CELLS_MAX: u64 = 1 << 20;
 /// Reads a store.
 pub struct StoreReader {
     store: Store,
-    index: Mutex<Index>,
+    index: Mutex<LabelIndex>,
 }
 
 impl StoreReader {
@@ -42,11 +42,11 @@ impl StoreReader {
     }
 
     /// The index of all series that there are now.
-    fn index(&self) -> MutexGuard<'_, Index> {
+    fn index(&self) -> MutexGuard<'_, LabelIndex> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let renamed = self.store.renamed();
         if index.renamed != renamed {
-            *index = Index::default();
+            *index = LabelIndex::default();
             index.renamed = renamed;
         }
         let mut from = Some(index.next_id);
@@ -65,7 +65,7 @@ impl StoreReader {
     fn picked(
         &self,
         matchers: &[Matcher],
-        each: &mut dyn FnMut(Entry, &KnownSeries, Labels) -> Result<(), ReadError>,
+        each: &mut dyn FnMut(StoredColumn, &KnownSeries, Labels) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
         let candidates = self.index().candidates(matchers);
         for slice in candidates.chunks(SLICE) {
@@ -84,8 +84,8 @@ impl StoreReader {
         Ok(())
     }
 
-    fn known(&self, id: SeriesId) -> Option<(Entry, KnownSeries)> {
-        let entry = Entry::of(id);
+    fn known(&self, id: SeriesId) -> Option<(StoredColumn, KnownSeries)> {
+        let entry = StoredColumn::of(id);
         let known = self.store.known_of(&[entry.id]).pop().flatten()?;
         Some((entry, known))
     }
@@ -256,7 +256,7 @@ impl StoreReader {
     fn rows_as_samples(
         &self,
         id: SeriesId,
-        entry: Entry,
+        entry: StoredColumn,
         series: &KnownSeries,
         range: TimeRange,
         budget: &mut Budget,

@@ -4,9 +4,13 @@ mod connections;
 mod field;
 #[cfg(feature = "testing")]
 pub mod fuzz;
+#[cfg(feature = "store")]
+mod points;
 mod silence;
 
 pub use field::{Answered, MARK, StoredField, find, unit};
+#[cfg(feature = "store")]
+pub use points::KeeperReader;
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

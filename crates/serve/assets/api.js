@@ -33,7 +33,7 @@ export function createApi(store = localStorage) {
   async function open(path, parameters = {}, signal) {
     const sent = token;
     const headers = sent ? { Authorization: `Bearer ${sent}` } : {};
-    const response = await fetch(`./api/v1/${path}${query(parameters)}`, { headers, signal, cache: 'no-store' });
+    const response = await fetch(`./kymo/v1/${path}${query(parameters)}`, { headers, signal, cache: 'no-store' });
     if (response.ok) return response;
     // a token of a server that has ended: go on without it rather than see nothing
     if (response.status === 401 && sent && sent === token) keep(null);
@@ -43,7 +43,7 @@ export function createApi(store = localStorage) {
   }
 
   async function session(given) {
-    const response = await fetch('./api/v1/session', {
+    const response = await fetch('./kymo/v1/session', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(given),

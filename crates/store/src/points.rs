@@ -5,7 +5,7 @@ use crate::consolidation::schema::Schema;
 use crate::consolidation::tiers::{Tier, Tiers};
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
-use crate::layout::STRIPE;
+use crate::layout::place_of;
 use crate::memtable::file_state::FileState;
 use crate::memtable::point_tail::PointTail;
 use crate::memtable::state::{EIO, State};
@@ -119,7 +119,7 @@ impl Store {
             .map_err(FileError::Io)
     }
 
-    /// Rows of a series of so many seconds whose ends lie between two moments: from samples, and where these are gone from the
+    /// Rows of a series of this length whose ends lie between two moments: from samples, and where these are gone from the
     /// tier that has such rows.
     pub fn tier_rows(
         &self,
@@ -224,12 +224,12 @@ impl Inner {
 
 impl PointsSnapshot {
     fn member(&self) -> u8 {
-        self.slot % STRIPE as u8
+        place_of(self.slot).1
     }
 
     /// Frames with samples of blocks that may have some of this moment or later, the oldest first; `None`: a frame is damaged.
     fn frames(&self, from_ms: i64) -> impl Iterator<Item = io::Result<Option<Vec<u8>>>> + '_ {
-        let stripe = self.slot / STRIPE as u8;
+        let (stripe, _) = place_of(self.slot);
         let may_have = move |placed: &&Placed| {
             let end_ms = i64::try_from(placed.stamp.saturating_add(1).saturating_mul(1000));
             placed.point_bytes > 0 && end_ms.is_ok_and(|end_ms| end_ms > from_ms)
@@ -310,7 +310,7 @@ impl PointsSnapshot {
     }
 
     fn stored_rows(&self, archive: usize, from: u64, tiers: &mut Tiers) -> io::Result<()> {
-        let stripe = self.slot / STRIPE as u8;
+        let (stripe, _) = place_of(self.slot);
         for placed in self.blocks.iter() {
             let Some(head) = placed.head()? else { continue };
             let part = head.part(stripe);

@@ -7,6 +7,7 @@ mod body;
 mod events;
 mod file_series;
 mod frame;
+mod points;
 mod programs;
 mod remove;
 mod write;
@@ -16,6 +17,9 @@ pub use activity::{ServerActivity, ServerSession};
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+pub use points::{
+    Find, FoundSeries, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf, SamplesPiece,
+};
 pub use programs::{
     ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
@@ -49,6 +53,9 @@ const ASK_PROGRAMS: u8 = 11;
 const ACTIVITY: u8 = 12;
 const ASK_WATCHED: u8 = 13;
 const ERASE: u8 = 14;
+const FIND: u8 = 15;
+const ASK_SAMPLES: u8 = 16;
+const ASK_LABELS: u8 = 17;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -57,6 +64,9 @@ const DONE: u8 = 0x85;
 const TAKEN: u8 = 0x86;
 const PROGRAMS: u8 = 0x87;
 const WATCHED: u8 = 0x88;
+const FOUND: u8 = 0x89;
+const SAMPLES: u8 = 0x8a;
+const LABELS: u8 = 0x8b;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -94,6 +104,12 @@ pub enum Question {
     Activity(ServerActivity),
     /// Whether somebody looks at what programs do: answered likewise.
     Watched,
+    /// Which series have some labels: answered with one or more [`Answer::Found`].
+    Find(Find),
+    /// Their samples: answered with one or more [`Answer::Samples`].
+    Samples(SamplesOf),
+    /// Names of labels, or values of one: answered with one or more [`Answer::Labels`].
+    Labels(LabelsOf),
 }
 
 /// Rows of series.
@@ -128,6 +144,12 @@ pub enum Answer {
     Programs(Programs),
     /// Whether somebody looks.
     Watched(bool),
+    /// Series, and whether another frame with more follows.
+    Found(Vec<FoundSeries>, bool),
+    /// Samples of one series, and whether another frame with more follows. The last one may have none.
+    Samples(SamplesPiece, bool),
+    /// Names or values, and whether another frame with more follows.
+    Labels(Vec<String>, bool),
     /// Why not, or why there are none, for people.
     Refused(String),
 }
@@ -195,6 +217,9 @@ impl Question {
             Question::Programs { texts } => framed(ASK_PROGRAMS, |out| out.u8((*texts).into())),
             Question::Activity(activity) => framed(ACTIVITY, |out| activity.put(out)),
             Question::Watched => framed(ASK_WATCHED, |_| {}),
+            Question::Find(find) => framed(FIND, |out| find.put(out)),
+            Question::Samples(samples) => framed(ASK_SAMPLES, |out| samples.put(out)),
+            Question::Labels(labels) => framed(ASK_LABELS, |out| labels.put(out)),
         }
     }
 
@@ -218,6 +243,9 @@ impl Question {
             },
             ACTIVITY => Question::Activity(ServerActivity::take(&mut body).ok_or("is cut short")?),
             ASK_WATCHED => Question::Watched,
+            FIND => Question::Find(Find::take(&mut body).ok_or("is cut short")?),
+            ASK_SAMPLES => Question::Samples(SamplesOf::take(&mut body).ok_or("is cut short")?),
+            ASK_LABELS => Question::Labels(LabelsOf::take(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -276,6 +304,11 @@ impl Answer {
             Answer::Taken(taken) => framed(TAKEN, |out| taken.put(out)),
             Answer::Programs(programs) => framed(PROGRAMS, |out| programs.put(out)),
             Answer::Watched(is_watched) => framed(WATCHED, |out| out.u8((*is_watched).into())),
+            Answer::Found(found, more) => framed(FOUND, |out| points::put_found(out, found, *more)),
+            Answer::Samples(piece, more) => framed(SAMPLES, |out| piece.put(out, *more)),
+            Answer::Labels(texts, more) => {
+                framed(LABELS, |out| points::put_texts(out, texts, *more))
+            }
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -292,6 +325,13 @@ impl Answer {
             TAKEN => Taken::take(&mut body).map(Answer::Taken),
             PROGRAMS => Programs::take(&mut body).map(Answer::Programs),
             WATCHED => body.flag().map(Answer::Watched),
+            FOUND => points::take_found(&mut body).map(|(found, more)| Answer::Found(found, more)),
+            SAMPLES => {
+                SamplesPiece::take(&mut body).map(|(piece, more)| Answer::Samples(piece, more))
+            }
+            LABELS => {
+                points::take_texts(&mut body).map(|(texts, more)| Answer::Labels(texts, more))
+            }
             REFUSED => {
                 let why = body
                     .text()

@@ -146,7 +146,7 @@ impl Hub {
 
     /// The page and its API are answered.
     pub(super) fn shows_the_page(&self, when: &str) {
-        for target in ["/", "/api/v1/status"] {
+        for target in ["/", "/kymo/v1/status"] {
             let answered = || ask(&self.address, "GET", target, "", "").map(|(status, _)| status);
             eventually(&format!("an answer to {target} {when}"), || {
                 (answered() == Some(200)).then_some(())

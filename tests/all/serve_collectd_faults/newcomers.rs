@@ -78,7 +78,7 @@ fn send(hub: &Hub, host: &str, time: u64) {
 
 /// The sum of a count over all senders with this begin of an address.
 fn counted(hub: &Hub, address: &str, count: &str) -> u64 {
-    let answer = get(&hub.address, "/api/v1/hosts", "");
+    let answer = get(&hub.address, "/kymo/v1/hosts", "");
     let senders = answer["sockets"][0]["senders"].as_array().expect("senders");
     let picked = senders.iter().filter(|sender| {
         let shown = sender["address"].as_str();

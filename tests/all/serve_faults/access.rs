@@ -37,32 +37,32 @@ fn questions(pid: u32) -> Vec<String> {
         "/",
         "/page.js",
         "/metrics",
-        "/api/v1/status",
-        "/api/v1/cost",
-        "/api/v1/fields",
-        "/api/v1/events?from=0",
-        "/api/v1/sources",
-        "/api/v1/processes",
-        "/api/v1/processes?over=60",
-        "/api/v1/processes?sort=-pid&limit=1000",
-        "/api/v1/processes?sort=command",
-        "/api/v1/processes?sort=user",
-        "/api/v1/text?source=proc/stat",
-        "/api/v1/series?fields=cpu.user,cpu.user:*,disk.read_kb:*,net.rx_kb:*&from=-60",
-        "/api/v1/series?fields=process.command",
-        "/api/v1/series?fields=process.uid:*&from=-60",
-        "/api/v1/graph.svg?fields=process.uid:*&from=-60",
-        "/api/v1/live?fields=process.uid:*",
-        "/api/v1/graph.svg?from=-60",
-        "/api/v1/graph.svg?fields=process.command",
+        "/kymo/v1/status",
+        "/kymo/v1/cost",
+        "/kymo/v1/fields",
+        "/kymo/v1/events?from=0",
+        "/kymo/v1/sources",
+        "/kymo/v1/processes",
+        "/kymo/v1/processes?over=60",
+        "/kymo/v1/processes?sort=-pid&limit=1000",
+        "/kymo/v1/processes?sort=command",
+        "/kymo/v1/processes?sort=user",
+        "/kymo/v1/text?source=proc/stat",
+        "/kymo/v1/series?fields=cpu.user,cpu.user:*,disk.read_kb:*,net.rx_kb:*&from=-60",
+        "/kymo/v1/series?fields=process.command",
+        "/kymo/v1/series?fields=process.uid:*&from=-60",
+        "/kymo/v1/graph.svg?fields=process.uid:*&from=-60",
+        "/kymo/v1/live?fields=process.uid:*",
+        "/kymo/v1/graph.svg?from=-60",
+        "/kymo/v1/graph.svg?fields=process.command",
     ]
     .iter()
     .map(|target| target.to_string())
     .collect();
-    questions.push(format!("/api/v1/processes?filter={SECRET}"));
-    questions.push(format!("/api/v1/processes?filter={pid}"));
+    questions.push(format!("/kymo/v1/processes?filter={SECRET}"));
+    questions.push(format!("/kymo/v1/processes?filter={pid}"));
     for file in ["stat", "status", "cmdline", "io", "cgroup", "exe"] {
-        questions.push(format!("/api/v1/text?source=proc/{pid}/{file}"));
+        questions.push(format!("/kymo/v1/text?source=proc/{pid}/{file}"));
     }
     questions
 }
@@ -97,7 +97,7 @@ fn texts_are_for_who_has_the_token() {
     let served = Served::recording(&scratch.text("data"));
     let secret = with_secret();
     let (pid, token) = (secret.0.id(), token_in(&scratch));
-    let filtered = format!("/api/v1/processes?filter={SECRET}");
+    let filtered = format!("/kymo/v1/processes?filter={SECRET}");
     // With the token it is there, so that its absence without means something.
     let answer = eventually("the process in a scan", || {
         let answer = served.get_with(&filtered, &token);
@@ -113,10 +113,10 @@ fn texts_are_for_who_has_the_token() {
             "{name} with the token"
         );
     }
-    let cmdline = served.get_with(&format!("/api/v1/text?source=proc/{pid}/cmdline"), &token);
+    let cmdline = served.get_with(&format!("/kymo/v1/text?source=proc/{pid}/cmdline"), &token);
     assert!(cmdline.text().contains(SECRET), "{}", cmdline.text());
 
-    let open = columns(&served.get("/api/v1/processes"));
+    let open = columns(&served.get("/kymo/v1/processes"));
     for name in ["user", "uid", "program", "command", "cgroup"] {
         assert!(!open.iter().any(|column| column == name), "{name} without");
     }
@@ -146,7 +146,7 @@ fn live_says(served: &Served) -> String {
     stream
         .set_read_timeout(Some(super::client::LONG))
         .expect("a limit");
-    let request = "GET /api/v1/live?fields=cpu.user,cpu.user:*,net.rx_kb:* HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let request = "GET /kymo/v1/live?fields=cpu.user,cpu.user:*,net.rx_kb:* HTTP/1.1\r\nHost: localhost\r\n\r\n";
     stream.write_all(request.as_bytes()).expect("sent");
     let (mut said, mut bytes) = (String::new(), [0; 4096]);
     while !said.contains("\"values\"") {
@@ -164,7 +164,7 @@ fn only_the_right_asker_gets_in() {
     let served = Served::recording(&scratch.text("data"));
     let address = &served.address;
     let token = token_in(&scratch);
-    let status = "/api/v1/status";
+    let status = "/kymo/v1/status";
     let wrong = "f".repeat(token.len());
     let cut = &token[..token.len() - 1];
     for (headers, expect) in [
@@ -242,7 +242,7 @@ fn only_the_right_asker_gets_in() {
         (json, "{\"user\": \"root\"}", 400),
         (json, "", 400),
     ] {
-        let answer = ask(address, "POST", "/api/v1/session", headers, body).expect(body);
+        let answer = ask(address, "POST", "/kymo/v1/session", headers, body).expect(body);
         assert_eq!(answer.status, expect, "{headers}{body}: {}", answer.text());
     }
 }
@@ -258,26 +258,26 @@ fn every_answer_is_strict() {
         .collect();
     for (method, target, headers, body) in [
         ("GET", "/nothing", "", ""),
-        ("GET", "/api/v1/nothing", "", ""),
+        ("GET", "/kymo/v1/nothing", "", ""),
         ("PUT", "/", "", ""),
         ("HEAD", "/", "", ""),
         (
             "OPTIONS",
-            "/api/v1/status",
+            "/kymo/v1/status",
             "Origin: http://localhost\r\nHost: localhost\r\n",
             "",
         ),
         ("GET", "/", "Host: evil.example\r\n", ""),
         ("GET", "/", "Authorization: Bearer x\r\n", ""),
-        ("POST", "/api/v1/session", "", "{}"),
+        ("POST", "/kymo/v1/session", "", "{}"),
         (
             "POST",
-            "/api/v1/session",
+            "/kymo/v1/session",
             "Content-Type: application/json\r\n",
             "{}",
         ),
-        ("GET", "/api/v1/series", "", ""),
-        ("GET", "/api/v1/status", "Accept-Encoding: gzip\r\n", ""),
+        ("GET", "/kymo/v1/series", "", ""),
+        ("GET", "/kymo/v1/status", "Accept-Encoding: gzip\r\n", ""),
     ] {
         let answer = ask(address, method, target, headers, body).expect(target);
         answers.push((format!("{method} {target} {headers}"), answer));
@@ -286,7 +286,7 @@ fn every_answer_is_strict() {
     let json = "Content-Type: application/json\r\n";
     answers.push((
         "large".into(),
-        ask(address, "POST", "/api/v1/session", json, &large).expect("413"),
+        ask(address, "POST", "/kymo/v1/session", json, &large).expect("413"),
     ));
     let mut statuses = std::collections::BTreeSet::new();
     for (what, answer) in &answers {
@@ -336,7 +336,7 @@ fn another_user_sees_numbers_only() {
             "{words:?}"
         );
     }
-    let url = format!("http://{}/api/v1/processes", served.address);
+    let url = format!("http://{}/kymo/v1/processes", served.address);
     let seen = as_nobody(&["curl", "-sS", &url]);
     let seen: serde_json::Value = serde_json::from_slice(&seen.stdout).expect("JSON");
     assert!(

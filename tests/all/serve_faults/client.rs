@@ -74,7 +74,7 @@ impl Served {
     /// Waits for samples.
     pub(super) fn is_recording(&self) {
         eventually("samples", || {
-            let status = self.json("/api/v1/status");
+            let status = self.json("/kymo/v1/status");
             (status["recorder"]["alive"] == true && status["thru"].is_number()).then_some(())
         });
     }
@@ -125,7 +125,7 @@ impl Served {
     /// Waits for a prompt answer: the page and a question.
     pub(super) fn answers_promptly(&self, when: &str) {
         self.is_prompt("/", when);
-        self.is_prompt("/api/v1/status", when);
+        self.is_prompt("/kymo/v1/status", when);
     }
 
     /// Waits until one answer is prompt.

@@ -42,7 +42,7 @@ fn clocks_that_were_set() {
     ] {
         for points in [1, 60, 600, 11_000] {
             let target =
-                format!("/api/v1/series?fields=cpu.user&from={from}&thru={thru}&points={points}");
+                format!("/kymo/v1/series?fields=cpu.user&from={from}&thru={thru}&points={points}");
             let series = served.json(&target);
             let count = series["count"].as_u64().expect("a count");
             assert!(
@@ -53,13 +53,13 @@ fn clocks_that_were_set() {
             assert_eq!(values, Some(count as usize), "{target}");
             found += known_users(&series);
         }
-        let marks = served.json(&format!("/api/v1/events?from={from}&thru={thru}"));
+        let marks = served.json(&format!("/kymo/v1/events?from={from}&thru={thru}"));
         let times = times(&marks["marks"]);
         assert!(times.is_sorted(), "{marks}");
     }
     assert!(found > 1000, "{found} values");
     let all = served.json(&format!(
-        "/api/v1/events?from={}&thru={}",
+        "/kymo/v1/events?from={}&thru={}",
         year_ago - 7200,
         START_S + 86_400
     ));
@@ -70,9 +70,9 @@ fn clocks_that_were_set() {
         "{all}"
     );
     for at in [START_S, START_S - 3600, year_ago + 4600, 1] {
-        let asked = served.get(&format!("/api/v1/processes?at={at}"));
+        let asked = served.get(&format!("/kymo/v1/processes?at={at}"));
         assert_eq!(asked.status, 404, "{}", asked.text());
-        let text = served.get(&format!("/api/v1/text?source=proc/stat&at={at}"));
+        let text = served.get(&format!("/kymo/v1/text?source=proc/stat&at={at}"));
         assert_eq!(text.status, if at == 1 { 404 } else { 200 }, "{at}");
     }
     served.is_unharmed(hub);
@@ -124,14 +124,14 @@ fn a_folder_of_several_hosts() {
 
     // This machine records there, too: it is the one that is shown.
     let served = Served::recording(&scratch.text("data"));
-    let status = served.json("/api/v1/status");
+    let status = served.json("/kymo/v1/status");
     let own = kymo_sys::machine::host();
     assert_eq!(status["host"].as_str(), Some(own.as_str()), "{status}");
     assert!(
         status["from"].as_f64() > Some((START_S + 20_000) as f64),
         "{status}"
     );
-    let processes = served.get("/api/v1/processes");
+    let processes = served.get("/kymo/v1/processes");
     assert_eq!(processes.status, 200, "{}", processes.text());
     drop(served);
     assert!(run(&["dump", &folder]).status.success());
@@ -139,13 +139,13 @@ fn a_folder_of_several_hosts() {
 
 fn shows_alpha(name: &str) {
     let served = Served::start(&["--open", name]);
-    let status = served.json("/api/v1/status");
+    let status = served.json("/kymo/v1/status");
     assert_eq!(
         (status["host"].as_str(), status["mode"].as_str()),
         (Some("alpha"), Some("file"))
     );
     let range = format!("from={START_S}&thru={}", START_S + 100);
-    assert!(known_users(&served.json(&format!("/api/v1/series?fields=cpu.user&{range}"))) > 90);
+    assert!(known_users(&served.json(&format!("/kymo/v1/series?fields=cpu.user&{range}"))) > 90);
 }
 
 /// Minute by minute, a block in which the clock was set by a year would be half a million points of each line.
@@ -180,7 +180,7 @@ fn a_year_within_one_block_is_not_rolled_up() {
 
     let served = Served::recording(&scratch.text("data"));
     let hub = served.hub();
-    let target = format!("/api/v1/series?fields=cpu.user&from={start_s}&points=11000");
+    let target = format!("/kymo/v1/series?fields=cpu.user&from={start_s}&points=11000");
     // The maker of roll-ups begins at once, and has had its turn meanwhile.
     for _ in 0..5 {
         let series = served.json(&target);

@@ -14,7 +14,7 @@ impl Live {
     fn open(address: &str) -> Option<Live> {
         let mut stream = TcpStream::connect(address).ok()?;
         stream.set_read_timeout(Some(LONG)).ok()?;
-        let request = "GET /api/v1/live?fields=cpu.user HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let request = "GET /kymo/v1/live?fields=cpu.user HTTP/1.1\r\nHost: localhost\r\n\r\n";
         stream.write_all(request.as_bytes()).ok()?;
         Some(Live(BufReader::new(stream)))
     }
@@ -57,7 +57,7 @@ fn a_hub_that_is_killed_comes_back_and_streams_go_on() {
     let (hub, recorder) = (served.hub(), served.child("record"));
     kill("-KILL", hub);
     while live.sample().is_some() {}
-    let killed = served.json("/api/v1/status")["now"]
+    let killed = served.json("/kymo/v1/status")["now"]
         .as_f64()
         .expect("a time");
     let mut again = eventually("a stream again", || Live::open(&served.address));
@@ -67,7 +67,7 @@ fn a_hub_that_is_killed_comes_back_and_streams_go_on() {
     });
     assert_ne!(served.child("hub"), Some(hub), "the hub is another");
     assert_eq!(served.child("record"), recorder, "the recorder is the same");
-    let marks = served.json(&format!("/api/v1/events?from={}", killed - 30.0));
+    let marks = served.json(&format!("/kymo/v1/events?from={}", killed - 30.0));
     let gaps = kinds(&marks, "gap");
     assert!(gaps.is_empty(), "recording went on: {marks}");
 }
@@ -87,11 +87,11 @@ fn a_recorder_that_is_killed_leaves_a_gap_and_no_line_across_it() {
     let scratch = Scratch::new("recorder");
     let served = Served::recording(&scratch.text("data"));
     eventually("some samples", || {
-        let status = served.json("/api/v1/status");
+        let status = served.json("/kymo/v1/status");
         (status["thru"].as_f64()? - status["from"].as_f64()? > 3.0).then_some(())
     });
     // Killed again as soon as it is back: before its third start it waits, and that hole is long enough to be seen.
-    let begin = served.json("/api/v1/status")["now"]
+    let begin = served.json("/kymo/v1/status")["now"]
         .as_f64()
         .expect("a time");
     let mut killed = 0;
@@ -107,13 +107,13 @@ fn a_recorder_that_is_killed_leaves_a_gap_and_no_line_across_it() {
     pause(3000);
     let from = begin - 5.0;
     let gaps = eventually("a gap", || {
-        let gaps = kinds(&served.json(&format!("/api/v1/events?from={from}")), "gap");
+        let gaps = kinds(&served.json(&format!("/kymo/v1/events?from={from}")), "gap");
         let long = |gap: &&(f64, f64)| gap.1 - gap.0 >= 3.0;
         gaps.iter().find(long).copied()
     });
     assert!(gaps.0 > from, "{gaps:?}");
     for points in [100, 11_000] {
-        let target = format!("/api/v1/series?fields=cpu.user&from={from}&points={points}");
+        let target = format!("/kymo/v1/series?fields=cpu.user&from={from}&points={points}");
         let series = served.json(&target);
         assert_hole(&series, gaps);
     }

@@ -58,7 +58,7 @@ fn a_full_disk_does_not_stop_the_answers() {
     served.is_recording();
     let hub = served.hub();
     let thru = || {
-        served.json("/api/v1/status")["thru"]
+        served.json("/kymo/v1/status")["thru"]
             .as_f64()
             .unwrap_or(0.0)
     };
@@ -81,14 +81,14 @@ fn a_full_disk_does_not_stop_the_answers() {
     assert!(filler > 1 << 20, "{filler} bytes filled it");
     for target in [
         "/metrics",
-        "/api/v1/series?fields=cpu.user&from=-60",
-        "/api/v1/processes",
-        "/api/v1/events",
+        "/kymo/v1/series?fields=cpu.user&from=-60",
+        "/kymo/v1/processes",
+        "/kymo/v1/events",
     ] {
         assert_eq!(served.get(target).status, 200, "{target}");
     }
     fs::remove_file(dir.join("filler")).expect("space");
-    let now = served.json("/api/v1/status")["now"]
+    let now = served.json("/kymo/v1/status")["now"]
         .as_f64()
         .expect("a time");
     eventually("samples after there was space", || {
@@ -219,12 +219,12 @@ fn hammer(served: &Served, token: &str, n: usize, read: &Read, over: &AtomicBool
         round += 1;
         let back = [1, 3, 10, 100, 100_000][round % 5];
         let series = format!(
-            "/api/v1/series?fields=cpu.user,cpu.user:*,cpu.sys,disk.read_kb:*,memory.free&from=-{back}&points=600"
+            "/kymo/v1/series?fields=cpu.user,cpu.user:*,cpu.sys,disk.read_kb:*,memory.free&from=-{back}&points=600"
         );
         let target = match (round / 5) % 4 {
             0 | 1 => series,
-            2 => format!("/api/v1/processes?at=-{back}"),
-            _ => format!("/api/v1/text?source=proc/stat&at=-{back}"),
+            2 => format!("/kymo/v1/processes?at=-{back}"),
+            _ => format!("/kymo/v1/text?source=proc/stat&at=-{back}"),
         };
         let answer = ask(&served.address, "GET", &target, &bearer, "").expect("an answer");
         assert!(
@@ -302,7 +302,7 @@ fn damaged_rollups_are_as_good_as_none() {
         (rollups(&dir) == before).then_some(before)
     });
     let target = format!(
-        "/api/v1/series?fields=cpu.user,cpu.user:*,cpu.sys&from={start_s}&thru={}&points=480",
+        "/kymo/v1/series?fields=cpu.user,cpu.user:*,cpu.sys&from={start_s}&thru={}&points=480",
         start_s + 7 * HOUR_S
     );
     let whole = served.json(&target);
@@ -382,10 +382,10 @@ fn a_slow_disk_ends_in_an_error_and_not_in_silence() {
             .matches("pread64")
             .count()
     };
-    let watched = || served.get("/api/v1/status").status == 200 && delays() > 0;
+    let watched = || served.get("/kymo/v1/status").status == 200 && delays() > 0;
     eventually("delays", || watched().then_some(()));
     let slow = format!(
-        "/api/v1/series?fields=cpu.user&from={}&thru={}",
+        "/kymo/v1/series?fields=cpu.user&from={}&thru={}",
         now_s - 7300,
         now_s - 3500
     );

@@ -49,18 +49,18 @@ fn is_closed(mut stream: &TcpStream) -> bool {
 }
 
 fn missed(served: &Served) -> u64 {
-    served.json("/api/v1/cost")["missed"]
+    served.json("/kymo/v1/cost")["missed"]
         .as_u64()
         .expect("a number")
 }
 
 /// Waits until there is a sample that is younger than now.
 fn still_records(served: &Served) {
-    let now = served.json("/api/v1/status")["now"]
+    let now = served.json("/kymo/v1/status")["now"]
         .as_f64()
         .expect("a time");
     eventually("a new sample", || {
-        let thru = served.json("/api/v1/status")["thru"].as_f64()?;
+        let thru = served.json("/kymo/v1/status")["thru"].as_f64()?;
         (thru > now).then_some(())
     });
 }
@@ -145,7 +145,7 @@ fn answers_that_nobody_takes_are_bounded() {
     let hub = served.hub();
     let fields: Vec<String> = (0..150).map(|n| format!("cpu.user:{n}")).collect();
     let target = format!(
-        "/api/v1/series?points=11000&from=-10000&fields={}",
+        "/kymo/v1/series?points=11000&from=-10000&fields={}",
         fields.join(",")
     );
     let request = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -191,7 +191,7 @@ fn a_flood_ends_no_live_stream() {
     let wait = Some(std::time::Duration::from_secs(10));
     live.set_read_timeout(wait).expect("a limit");
     let asked = format!(
-        "GET /api/v1/live?fields=cpu.user HTTP/1.1\r\nHost: {}\r\n\r\n",
+        "GET /kymo/v1/live?fields=cpu.user HTTP/1.1\r\nHost: {}\r\n\r\n",
         served.address
     );
     live.write_all(asked.as_bytes()).expect("a question");
@@ -217,11 +217,11 @@ fn samples(live: &mut TcpStream, wanted: usize) {
 }
 
 /// Half of a request that needs no token.
-const HALF: &str = "POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+const HALF: &str = "POST /kymo/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
 /// Half requests that are held of a flood: all there is room for, and those that do not know yet.
 const HALVES: RangeInclusive<usize> = CONNECTIONS_MAX - 20..=CONNECTIONS_MAX + 40;
 /// One whose answer has no end; on loopback it needs no token either.
-const LIVE: &str = "GET /api/v1/live?fields=cpu.user HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const LIVE: &str = "GET /kymo/v1/live?fields=cpu.user HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Streams that are held of one: as many as may be, and those that do not know yet.
 const STREAMS: RangeInclusive<usize> = 1..=STREAMS_MAX + 200;

@@ -19,7 +19,7 @@ const BEFORE_LONG: Duration = Duration::from_secs(5);
 fn large() -> String {
     let fields: Vec<String> = (0..150).map(|n| format!("cpu.user:{n}")).collect();
     format!(
-        "/api/v1/series?points=11000&from=-10000&fields={}",
+        "/kymo/v1/series?points=11000&from=-10000&fields={}",
         fields.join(",")
     )
 }
@@ -170,11 +170,11 @@ fn times(served: &Served, token: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for n in 0..50 {
         let target = [
-            "/api/v1/status",
-            "/api/v1/processes?limit=10",
-            "/api/v1/series?fields=cpu.user&from=-60",
-            "/api/v1/fields",
-            "/api/v1/events?from=-3600",
+            "/kymo/v1/status",
+            "/kymo/v1/processes?limit=10",
+            "/kymo/v1/series?fields=cpu.user&from=-60",
+            "/kymo/v1/fields",
+            "/kymo/v1/events?from=-3600",
         ][n % 5];
         let answer = other(served, target, token);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
@@ -212,7 +212,7 @@ fn a_guesser_of_tokens_is_slowed_and_logged() {
     let served = &served;
     let guess = |n: usize| {
         let headers = format!("Authorization: Bearer {:032x}\r\n", n);
-        let answer = ask(&served.address, "GET", "/api/v1/status", &headers, "");
+        let answer = ask(&served.address, "GET", "/kymo/v1/status", &headers, "");
         answer.expect("an answer")
     };
     for n in 0..10 {
@@ -222,7 +222,7 @@ fn a_guesser_of_tokens_is_slowed_and_logged() {
         let guesses: Vec<_> = (10..30).map(|n| scope.spawn(move || guess(n))).collect();
         // The right one is not kept waiting, not even from where guesses come.
         let lower = format!("authorization: bearer {token}\r\n");
-        let right = ask(&served.address, "GET", "/api/v1/status", &lower, "");
+        let right = ask(&served.address, "GET", "/kymo/v1/status", &lower, "");
         let right = right.expect("an answer");
         assert_eq!(right.status, 200, "{}", right.text());
         assert!(right.took < BEFORE_LONG, "{:?}", right.took);
@@ -241,13 +241,13 @@ fn a_guesser_of_tokens_is_slowed_and_logged() {
         served.said()
     );
     let counted = |scopes: &serde_json::Value| scopes["wrong_tokens"]["count"].as_u64();
-    let open = served.json("/api/v1/status");
+    let open = served.json("/kymo/v1/status");
     assert_eq!(counted(&open), Some(30));
     assert!(
         open["wrong_tokens"].get("from").is_none(),
         "users are for who has the token"
     );
-    let all = served.get_with("/api/v1/status", &token).json();
+    let all = served.get_with("/kymo/v1/status", &token).json();
     let from = all["wrong_tokens"]["from"][0].clone();
     assert_eq!(from["count"], 30, "{all}");
 }

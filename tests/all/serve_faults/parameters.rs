@@ -17,7 +17,7 @@ fn questions() -> Vec<(String, &'static [u16])> {
         questions.extend(
             targets
                 .iter()
-                .map(|target| (format!("/api/v1/{target}"), status)),
+                .map(|target| (format!("/kymo/v1/{target}"), status)),
         );
     };
     add(
@@ -193,7 +193,7 @@ fn large_questions_take_bounded_memory() {
     for count in [180, 512] {
         let fields: Vec<String> = (0..count).map(|n| format!("cpu.user:{n}")).collect();
         let target = format!(
-            "/api/v1/series?points=11000&from=-10000&fields={}",
+            "/kymo/v1/series?points=11000&from=-10000&fields={}",
             fields.join(",")
         );
         let answer = served.get(&target);

@@ -96,7 +96,7 @@ impl Drop for Group {
 /// A series of the publisher, as a field: `@NAME:COLUMN`, encoded for a URL.
 fn stored_field(served: &Served, token: &str) -> String {
     let field = eventually("a series of the publisher", || {
-        let listed = served.get_with("/api/v1/stored", token).json();
+        let listed = served.get_with("/kymo/v1/stored", token).json();
         let series = listed["series"].as_array()?.iter();
         let mut named =
             series.filter(|each| each[0].as_str().is_some_and(|name| name.contains(USER)));
@@ -115,7 +115,7 @@ fn stored_field(served: &Served, token: &str) -> String {
 
 /// Status and text of an answer; of an endless answer up to its first event.
 fn said(served: &Served, target: &str, token: &str) -> (u16, String) {
-    if !target.starts_with("/api/v1/live") {
+    if !target.starts_with("/kymo/v1/live") {
         let answer = match token {
             "" => served.get(target),
             token => served.get_with(target, token),
@@ -149,9 +149,9 @@ fn said(served: &Served, target: &str, token: &str) -> (u16, String) {
 fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'static str> {
     let mut markers = vec![USER, COMMAND];
     for (target, marker) in [
-        ("/api/v1/programs", USER),
-        ("/api/v1/processes", COMMAND),
-        ("/api/v1/processes", USER),
+        ("/kymo/v1/programs", USER),
+        ("/kymo/v1/processes", COMMAND),
+        ("/kymo/v1/processes", USER),
     ] {
         eventually(&format!("{marker} in {target}"), || {
             said(served, target, token).1.contains(marker).then_some(())
@@ -159,7 +159,7 @@ fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'stat
     }
     if group.is_some() {
         eventually("the group", || {
-            let (_, groups) = said(served, "/api/v1/groups", token);
+            let (_, groups) = said(served, "/kymo/v1/groups", token);
             groups.contains(GROUP).then_some(())
         });
         markers.push(GROUP);
@@ -172,8 +172,8 @@ fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'stat
 /// Every path with every query, and the state of programs in the recording.
 fn targets(served: &Served, token: &str, fill: &dyn Fn(&str) -> String) -> Vec<String> {
     let recorded = format!(
-        "/api/v1/programs?at={}",
-        served.json("/api/v1/status")["now"]
+        "/kymo/v1/programs?at={}",
+        served.json("/kymo/v1/status")["now"]
     );
     eventually("the publisher in the recording", || {
         said(served, &recorded, token)
@@ -220,7 +220,7 @@ fn no_answer_tells_of_people_without_the_token() {
         query.replace("USER", USER).replace("COMMAND", COMMAND)
     };
     let targets = targets(&served, token, &fill);
-    let rows = format!("/api/v1/series{}", fill("?fields=STORED&from=-600"));
+    let rows = format!("/kymo/v1/series{}", fill("?fields=STORED&from=-600"));
     assert_eq!(said(&served, &rows, token).0, 200);
     assert_eq!(
         said(&served, &rows, "").0,

@@ -20,17 +20,17 @@ fn requests() -> Vec<(&'static str, Vec<u8>, &'static [u16])> {
     };
     let post = |headers: &str, body: &[u8]| {
         let head = format!(
-            "POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}\r\n\r\n"
+            "POST /kymo/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}\r\n\r\n"
         );
         [head.as_bytes(), body].concat()
     };
     let many = "X-Many: 1\r\n".repeat(10_000);
-    let smuggled = "0\r\n\r\nGET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let smuggled = "0\r\n\r\nGET /kymo/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n";
     vec![
         ("a head of 1 MB", with(&format!("X-Long: {}", "x".repeat(1 << 20))), TOO_LARGE),
         ("10,000 headers", with(many.trim_end()), TOO_LARGE),
         ("a path of 100 kB", get(&format!("/{}", "x".repeat(100_000))), TOO_LARGE),
-        ("a query of 100 kB", get(&format!("/api/v1/series?fields={}", "x,".repeat(50_000))), TOO_LARGE),
+        ("a query of 100 kB", get(&format!("/kymo/v1/series?fields={}", "x,".repeat(50_000))), TOO_LARGE),
         ("a body of 100 MB", post("Content-Length: 100000000", &vec![b' '; 100_000_000]), TOO_LARGE),
         ("a body of 100 MB in chunks", post("Transfer-Encoding: chunked", &b"10000\r\n".iter().copied().chain(std::iter::repeat_n(b' ', 65536)).chain(*b"\r\n").collect::<Vec<u8>>().repeat(1500)), TOO_LARGE),
         ("a body that is announced to be endless", post("Content-Length: 18446744073709551615", b"{}"), &[400, 413, 431, CLOSED]),
@@ -46,7 +46,7 @@ fn requests() -> Vec<(&'static str, Vec<u8>, &'static [u16])> {
         ("NUL in the path", get("/\0"), BAD),
         ("no text in the path", b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".to_vec(), &[400, 404, CLOSED]),
         ("no text, encoded", get("/%ff%fe"), NOT_THERE),
-        ("no text in a parameter", get("/api/v1/text?source=%ff%00"), NOT_THERE),
+        ("no text in a parameter", get("/kymo/v1/text?source=%ff%00"), NOT_THERE),
         ("NUL in a header", with("X-Nul: a\0b"), BAD),
         ("no text in a header", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Any: \xff\xfe\r\nConnection: close\r\n\r\n".to_vec(), &[200, 400]),
         ("no text as host", b"GET / HTTP/1.1\r\nHost: \xff\xfe\r\nConnection: close\r\n\r\n".to_vec(), &[400, 403]),
@@ -79,21 +79,21 @@ fn requests() -> Vec<(&'static str, Vec<u8>, &'static [u16])> {
         ("out of the folder, encoded", get("/%2e%2e/%2e%2e/etc/passwd"), NOT_THERE),
         ("out of the folder, slashes encoded", get("/..%2f..%2fetc%2fpasswd"), NOT_THERE),
         ("out of a folder of the page", get("/vendor/../../../etc/passwd"), NOT_THERE),
-        ("out of the folder by a source", get("/api/v1/text?source=../../etc/passwd"), NOT_THERE),
-        ("out of the folder by a process", get("/api/v1/text?source=proc/1/../../etc/passwd"), NOT_THERE),
-        ("out of the API", get("/api/v1/../../etc/passwd"), NOT_THERE),
-        ("an absolute address", get("http://localhost/api/v1/status"), &[200]),
-        ("an absolute address elsewhere", get("http://evil.example/api/v1/status"), &[400, 403]),
+        ("out of the folder by a source", get("/kymo/v1/text?source=../../etc/passwd"), NOT_THERE),
+        ("out of the folder by a process", get("/kymo/v1/text?source=proc/1/../../etc/passwd"), NOT_THERE),
+        ("out of the API", get("/kymo/v1/../../etc/passwd"), NOT_THERE),
+        ("an absolute address", get("http://localhost/kymo/v1/status"), &[200]),
+        ("an absolute address elsewhere", get("http://evil.example/kymo/v1/status"), &[400, 403]),
         ("no path", get("*"), &[400, 404]),
         ("a path that is a word", get("api"), BAD),
         ("a path that is two words", get("/a b"), BAD),
         ("CONNECT", line("CONNECT localhost:80 HTTP/1.1").into_bytes(), &[400, 403, 404, 405]),
         ("TRACE", line("TRACE / HTTP/1.1").into_bytes(), &[405]),
-        ("PUT", line("PUT /api/v1/status HTTP/1.1").into_bytes(), &[405]),
+        ("PUT", line("PUT /kymo/v1/status HTTP/1.1").into_bytes(), &[405]),
         ("DELETE", line("DELETE / HTTP/1.1").into_bytes(), &[405]),
-        ("OPTIONS", line("OPTIONS /api/v1/status HTTP/1.1").into_bytes(), &[405]),
-        ("POST to a question", line("POST /api/v1/series HTTP/1.1").into_bytes(), &[405]),
-        ("GET of a session", get("/api/v1/session"), &[405]),
+        ("OPTIONS", line("OPTIONS /kymo/v1/status HTTP/1.1").into_bytes(), &[405]),
+        ("POST to a question", line("POST /kymo/v1/series HTTP/1.1").into_bytes(), &[405]),
+        ("GET of a session", get("/kymo/v1/session"), &[405]),
         ("a method that is none", line("KYMO / HTTP/1.1").into_bytes(), &[405]),
         ("a method of control characters", line("\x1b[2J / HTTP/1.1").into_bytes(), BAD),
         ("fifty at once", line("GET /icon.svg HTTP/1.1").replace("Connection: close\r\n", "").repeat(49).into_bytes().into_iter().chain(get("/icon.svg")).collect(), &[200]),
@@ -152,7 +152,7 @@ fn half_requests_end() {
         "",
         "G",
         "GET / HTTP/1.1\r\nHost: loc",
-        "POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+        "POST /kymo/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
     ];
     let asked: Vec<_> = halves
         .iter()

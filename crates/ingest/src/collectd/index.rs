@@ -134,7 +134,8 @@ impl Index {
         let host = hosts.find(&escape(identifier.host), now_ns);
         put_key(&mut self.key, identifier);
         let key: Arc<[u8]> = Arc::from(self.key.as_slice());
-        let number = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let next = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let number = self.free.pop().unwrap_or(next);
         self.by_key.insert(Arc::clone(&key), number);
         if let Some(last) = self.entries.get_mut(at(self.last)) {
             last.next = number;

@@ -76,6 +76,7 @@ fn ask(bench: &Bench, role: Role, sent: &[u8]) {
         role,
         senders: Senders::default(),
         events: EventKeeper::default(),
+        reader: super::SharedReader::default(),
         programs: Programs::default(),
         log: Arc::new(|_, _| {}),
     };

@@ -16,18 +16,18 @@ const RECENT_LEAST: usize = 1024;
 
 /// A column of a series of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct StoredColumn {
     pub(super) id: u32,
     pub(super) column: u16,
 }
 
-impl Entry {
+impl StoredColumn {
     pub(super) fn series_id(self) -> SeriesId {
         SeriesId(u64::from(self.id) << 16 | u64::from(self.column))
     }
 
-    pub(super) fn of(SeriesId(id): SeriesId) -> Entry {
-        Entry {
+    pub(super) fn of(SeriesId(id): SeriesId) -> StoredColumn {
+        StoredColumn {
             id: u32::try_from(id >> 16).unwrap_or(u32::MAX),
             column: u16::try_from(id & 0xffff).unwrap_or(u16::MAX),
         }
@@ -36,12 +36,12 @@ impl Entry {
 
 /// All entries, and those of each value of each label.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct LabelIndex {
     /// Series below this number were added.
     pub(super) next_id: u32,
     /// How often series of the store had got other names.
     pub(super) renamed: u64,
-    entries: Vec<Entry>,
+    entries: Vec<StoredColumn>,
     postings: BTreeMap<Box<str>, Postings>,
     hasher: RandomState,
 }
@@ -73,7 +73,7 @@ impl Postings {
     }
 }
 
-impl Index {
+impl LabelIndex {
     fn hash(&self, value: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(value);
         // Half of it is enough: what is found is looked at.
@@ -94,7 +94,7 @@ impl Index {
                 self.entries
                     .reserve_exact(RECENT_LEAST.max(self.entries.len() / RECENT_PART));
             }
-            self.entries.push(Entry {
+            self.entries.push(StoredColumn {
                 id: series.id,
                 column,
             });
@@ -119,7 +119,7 @@ impl Index {
     }
 
     /// Entries that may be picked, without a double.
-    pub(super) fn candidates(&self, matchers: &[Matcher]) -> Vec<Entry> {
+    pub(super) fn candidates(&self, matchers: &[Matcher]) -> Vec<StoredColumn> {
         let mut best: Option<Vec<u32>> = None;
         for matcher in matchers {
             let Some(values) = matcher.only().filter(|_| !matcher.matches_empty()) else {

@@ -17,7 +17,7 @@ use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
-use kymo_ingest::questions::{Answers, Questions, Role};
+use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::Settings;
 use kymo_sys::disk::{RealDisk, sync_names_of};
@@ -188,6 +188,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     }
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
+    let reader = SharedReader::default();
     for (socket, role) in questions {
         listeners.push(Box::new(Questions {
             socket,
@@ -196,6 +197,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 senders: senders.clone(),
                 events: events.clone(),
                 programs: programs.clone(),
+                reader: reader.clone(),
                 log: log.clone(),
             },
         }));

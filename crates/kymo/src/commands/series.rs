@@ -2,6 +2,7 @@
 
 mod json;
 mod opened;
+mod samples;
 
 pub(crate) use opened::place;
 
@@ -41,6 +42,8 @@ enum SeriesCommand {
     Ls(List),
     /// Print rows of stored series
     Show(Show),
+    /// Print samples as they were received, of series that a selector of PromQL picks
+    Samples(samples::Samples),
     /// Print what the senders of series wanted to be heard
     Events(Events),
     /// Remove stored series, with their values and .rrd files; or the values of a range of time
@@ -152,6 +155,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
     let done = match &options.command {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => run_show(show),
+        SeriesCommand::Samples(samples) => samples::run(samples),
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
     };

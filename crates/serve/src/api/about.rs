@@ -1,4 +1,4 @@
-//! `/api/v1/status` and `/api/v1/cost`: what is shown here, and what it costs.
+//! `/kymo/v1/status` and `/kymo/v1/cost`: what is shown here, and what it costs.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `/api/v1/events`: what happened, beside the numbers.
+//! `/kymo/v1/events`: what happened, beside the numbers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/fields`: all that is recorded, from the tables.
+//! `/kymo/v1/fields`: all that is recorded, from the tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

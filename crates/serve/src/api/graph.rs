@@ -1,4 +1,4 @@
-//! `/api/v1/graph.svg`: the graphs that `kymo graph` draws.
+//! `/kymo/v1/graph.svg`: the graphs that `kymo graph` draws.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

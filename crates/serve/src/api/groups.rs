@@ -1,4 +1,4 @@
-//! `/api/v1/groups`: the control groups at a moment. All that is said of one tells of people.
+//! `/kymo/v1/groups`: the control groups at a moment. All that is said of one tells of people.
 
 use std::sync::Arc;
 

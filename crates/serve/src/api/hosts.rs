@@ -1,4 +1,4 @@
-//! `/api/v1/hosts`: who sends by collectd's protocol, and what became of it.
+//! `/kymo/v1/hosts`: who sends by collectd's protocol, and what became of it.
 
 use std::sync::Arc;
 

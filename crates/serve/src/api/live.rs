@@ -1,4 +1,4 @@
-//! `/api/v1/live`: each sample as soon as it is there, as server-sent events.
+//! `/kymo/v1/live`: each sample as soon as it is there, as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;

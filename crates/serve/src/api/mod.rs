@@ -147,7 +147,7 @@ impl Hub {
         };
         place.is_of(asker);
         let path = request.uri().path();
-        let open = path == "/api/v1/session" || !(path.starts_with("/api/") || path == "/metrics");
+        let open = path == "/kymo/v1/session" || !(is_answer(path) || path == "/metrics");
         if !scopes.may_read_numbers() && !open {
             let text = "cannot answer: the request has no valid token";
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, text).into());
@@ -246,24 +246,24 @@ impl<S: Sync> FromRequestParts<S> for Asked {
 /// Every path there is.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
     Router::new()
-        .route("/api/v1/status", get(about::status))
-        .route("/api/v1/cost", get(about::cost))
-        .route("/api/v1/fields", get(fields::answer))
-        .route("/api/v1/series", get(series::answer))
-        .route("/api/v1/graph.svg", get(graph::answer))
-        .route("/api/v1/live", get(live::answer))
-        .route("/api/v1/events", get(events::answer))
-        .route("/api/v1/processes", get(processes::answer))
-        .route("/api/v1/groups", get(groups::answer))
-        .route("/api/v1/stored", get(stored::answer))
-        .route("/api/v1/hosts", get(hosts::answer))
-        .route("/api/v1/programs", get(programs::answer))
-        .route("/api/v1/targets", get(targets::list))
-        .route("/api/v1/targets/devices", get(targets::devices))
-        .route("/api/v1/targets/graphs", get(targets::graphs))
-        .route("/api/v1/sources", get(texts::sources))
-        .route("/api/v1/text", get(texts::text))
-        .route("/api/v1/session", post(session::begin))
+        .route("/kymo/v1/status", get(about::status))
+        .route("/kymo/v1/cost", get(about::cost))
+        .route("/kymo/v1/fields", get(fields::answer))
+        .route("/kymo/v1/series", get(series::answer))
+        .route("/kymo/v1/graph.svg", get(graph::answer))
+        .route("/kymo/v1/live", get(live::answer))
+        .route("/kymo/v1/events", get(events::answer))
+        .route("/kymo/v1/processes", get(processes::answer))
+        .route("/kymo/v1/groups", get(groups::answer))
+        .route("/kymo/v1/stored", get(stored::answer))
+        .route("/kymo/v1/hosts", get(hosts::answer))
+        .route("/kymo/v1/programs", get(programs::answer))
+        .route("/kymo/v1/targets", get(targets::list))
+        .route("/kymo/v1/targets/devices", get(targets::devices))
+        .route("/kymo/v1/targets/graphs", get(targets::graphs))
+        .route("/kymo/v1/sources", get(texts::sources))
+        .route("/kymo/v1/text", get(texts::text))
+        .route("/kymo/v1/session", post(session::begin))
         .route("/metrics", get(metrics::answer))
         .fallback(get(page))
         .method_not_allowed_fallback(async || {
@@ -288,9 +288,14 @@ async fn in_time(
     }
 }
 
+/// True for paths of answers, which are no files of the page: kymo's own, and those that Prometheus' clients ask.
+fn is_answer(path: &str) -> bool {
+    path.starts_with("/kymo/") || path.starts_with("/api/")
+}
+
 async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
-    if uri.path().starts_with("/api/") {
-        return Err(Refusal::missing("cannot find this: no such question"));
+    if is_answer(uri.path()) {
+        return Err(Refusal::missing("cannot find this: unknown endpoint"));
     }
     assets::answer(&headers, uri.path(), hub.assets.as_ref())
 }

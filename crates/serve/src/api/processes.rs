@@ -1,4 +1,4 @@
-//! `/api/v1/processes`: the process table at a moment.
+//! `/kymo/v1/processes`: the process table at a moment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/programs`: who publishes what it does, and what it does now, or did at a moment.
+//! `/kymo/v1/programs`: who publishes what it does, and what it does now, or did at a moment.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/series`: fields over a range.
+//! `/kymo/v1/series`: fields over a range.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/session`: a token for who has the code of the URL, or the token of the file.
+//! `/kymo/v1/session`: a token for who has the code of the URL, or the token of the file.
 
 use std::sync::Arc;
 

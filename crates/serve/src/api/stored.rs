@@ -1,4 +1,4 @@
-//! `/api/v1/stored`: the series that others sent.
+//! `/kymo/v1/stored`: the series that others sent.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `/api/v1/targets`: what the poller asks devices for, as lists of targets and of devices, and the graphs of one.
+//! `/kymo/v1/targets`: what the poller asks devices for, as lists of targets and of devices, and the graphs of one.
 
 mod graphs;
 mod order;

@@ -1,4 +1,4 @@
-//! `/api/v1/sources` and `/api/v1/text`: the kernel's own words at a moment.
+//! `/kymo/v1/sources` and `/kymo/v1/text`: the kernel's own words at a moment.
 
 use std::sync::Arc;
 

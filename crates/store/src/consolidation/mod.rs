@@ -1,6 +1,7 @@
 //! How values become rows: the schema of a series, and rrdtool's arithmetic applied to it.
 
 pub(crate) mod apply;
+pub(crate) mod archive;
 pub(crate) mod points_schema;
 pub(crate) mod row_sink;
 #[cfg(test)]

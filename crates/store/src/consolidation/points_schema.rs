@@ -1,9 +1,8 @@
 //! What series of points are: samples as they were received, and tiers of rows that are written when the samples leave.
 
-use crate::consolidation::schema::Archive;
-use crate::consolidation::tiers;
+use crate::consolidation::archive::Archive;
 use crate::wal::point::Point;
-use kymo_base::varint::{put, take};
+use kymo_base::varint::{put, put_count, take};
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
 
@@ -11,11 +10,12 @@ use kymo_rrd::create::{self, Create};
 pub(crate) const MAGIC: &[u8] = b"KYMOPNTS";
 /// Words of a series' state: the stamp of its last saved sample, and its value.
 pub(crate) const WORDS: usize = 2;
-pub(crate) const ROW_CELLS: usize = tiers::WIDTH;
+/// Cells of a row.
+pub(crate) const ROW_CELLS: usize = 6;
 /// A series that has no saved sample.
 const NEVER: i64 = i64::MIN;
 /// Tiers at most, rows of one, and seconds of its rows.
-const TIERS_MAX: u64 = 8;
+const TIERS_MAX: usize = 8;
 const ROWS_MAX: u32 = 1 << 20;
 const STEP_MAX_S: u32 = 7 * 86_400;
 /// Samples are kept for ten years at most.
@@ -92,7 +92,7 @@ impl PointsSchema {
     pub(crate) fn is_valid(&self) -> bool {
         let tiers = self.tiers.iter();
         self.kept_s <= KEPT_MAX_S
-            && self.tiers.len() as u64 <= TIERS_MAX
+            && self.tiers.len() <= TIERS_MAX
             && self
                 .tiers
                 .is_sorted_by(|one, next| one.step_s < next.step_s)
@@ -104,11 +104,11 @@ impl PointsSchema {
     pub(crate) fn front(&self) -> Vec<u8> {
         let mut front = MAGIC.to_vec();
         let kind = PointsKind::ALL.iter().position(|kind| *kind == self.kind);
-        put(&mut front, kind.unwrap_or(0) as u64);
+        put_count(&mut front, kind.unwrap_or(0));
         put(&mut front, self.interval_s.into());
         put(&mut front, self.heartbeat_s.into());
         put(&mut front, self.kept_s.into());
-        put(&mut front, self.tiers.len() as u64);
+        put_count(&mut front, self.tiers.len());
         for tier in &self.tiers {
             put(&mut front, tier.step_s.into());
             put(&mut front, tier.rows.into());
@@ -127,7 +127,7 @@ impl PointsSchema {
             kept_s: number()?,
             tiers: Vec::new(),
         };
-        for _ in 0..number().filter(|&count| u64::from(count) <= TIERS_MAX)? {
+        for _ in 0..number().filter(|&count| count <= 8)? {
             schema.tiers.push(TierDefinition {
                 step_s: number()?,
                 rows: number()?,
@@ -138,7 +138,8 @@ impl PointsSchema {
     }
 
     pub(crate) fn archives(&self) -> Vec<Archive> {
-        let mut base = 0;
+        let (mut base, cells) = (0, 6);
+        const _: () = assert!(ROW_CELLS == 6, "cells of a row");
         let archives = self.tiers.iter().map(|tier| {
             let archive = Archive {
                 row_cnt: tier.rows.into(),
@@ -146,7 +147,7 @@ impl PointsSchema {
                 base,
                 seasonal: false,
             };
-            base += archive.row_cnt * ROW_CELLS as u64;
+            base += archive.row_cnt * cells;
             archive
         });
         archives.collect()
@@ -181,13 +182,13 @@ pub(crate) fn state_of(last: Option<Point>) -> Vec<u64> {
         t_ms: NEVER,
         v: 0.0,
     });
-    vec![last.t_ms as u64, last.v.to_bits()]
+    vec![last.t_ms.cast_unsigned(), last.v.to_bits()]
 }
 
 /// The last saved sample of a state; `None`: there is none.
 pub(crate) fn last(words: &[u64]) -> Option<Point> {
     let &[t_ms, bits] = words else { return None };
-    let t_ms = t_ms as i64;
+    let t_ms = t_ms.cast_signed();
     (t_ms != NEVER).then_some(Point {
         t_ms,
         v: f64::from_bits(bits),

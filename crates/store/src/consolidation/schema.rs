@@ -4,6 +4,7 @@
 //! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
 //! they are smoothed: that comes from a file's name, and all else files may have in common.
 
+use crate::consolidation::archive::Archive;
 use crate::consolidation::points_schema::{self, PointsSchema};
 use crate::layout::POINTS_KEPT_S;
 use kymo_rrd::Header;
@@ -23,18 +24,6 @@ const DEFINITION: usize = 120;
 /// The parameter of seasonal archives that says where they are smoothed, and where it is in a definition.
 const SMOOTH_AT: usize = 4;
 const SMOOTH_OFFSET: usize = 40 + 8 * SMOOTH_AT;
-
-/// One archive as far as rows go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Archive {
-    pub(crate) row_cnt: u64,
-    /// Seconds a row.
-    pub(crate) step: u64,
-    /// Its first cell.
-    pub(crate) base: u64,
-    /// Its rows are state: updates change them in place.
-    pub(crate) seasonal: bool,
-}
 
 /// A definition.
 #[derive(Debug, PartialEq)]
@@ -273,7 +262,7 @@ impl Schema {
 
     /// The stamp of a state, without unpacking it.
     pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
-        let stamp = words.first().map_or(0, |&word| word as i64);
+        let stamp = words.first().map_or(0, |&word| word.cast_signed());
         match self.points {
             Some(_) => stamp.div_euclid(1000),
             None => stamp,
@@ -286,7 +275,7 @@ impl Schema {
             return points_schema::last(words).map_or(f64::NEG_INFINITY, |last| last.seconds());
         }
         let usec = match self.template.version {
-            3.. => words.get(1).map_or(0, |&word| word as i64),
+            3.. => words.get(1).map_or(0, |&word| word.cast_signed()),
             _ => 0,
         };
         self.stamp(words) as f64 + usec as f64 / 1e6

@@ -1,13 +1,12 @@
 //! Rows of series of points: what the samples of an interval were together. They are written when the samples leave, and may
 //! be parts of a row: those of one number are put together.
 
+use crate::consolidation::points_schema::ROW_CELLS;
 use crate::consolidation::row_sink::Part;
 use crate::segment::rows::{Column, ReadRows};
 use crate::wal::point::Point;
 use std::collections::BTreeMap;
 
-/// Cells of a row.
-pub(crate) const WIDTH: usize = 6;
 /// The stale marker says that a series ended, and is no value.
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 
@@ -38,7 +37,7 @@ impl Tier {
         increase: 0.0,
     };
 
-    fn of_cells(cells: [f64; WIDTH]) -> Tier {
+    fn of_cells(cells: [f64; ROW_CELLS]) -> Tier {
         let [min, max, sum, count, last, increase] = cells;
         Tier {
             min,
@@ -50,7 +49,7 @@ impl Tier {
         }
     }
 
-    fn cells(self) -> [f64; WIDTH] {
+    fn cells(self) -> [f64; ROW_CELLS] {
         [
             self.min,
             self.max,
@@ -125,7 +124,7 @@ impl Tiers {
     /// Adds the rows of a member from number `from` on that a column has.
     pub(crate) fn add_rows(&mut self, column: &ReadRows<'_>, member: u8, from: u64) {
         column.parts(member, &mut |first, part, bytes| {
-            let (rows, _) = bytes.as_chunks::<{ 8 * WIDTH }>();
+            let (rows, _) = bytes.as_chunks::<{ 8 * ROW_CELLS }>();
             // A run of equal rows is none of ours.
             let rows = rows.iter().take(match part {
                 Part::Rows(_) => rows.len(),
@@ -211,7 +210,7 @@ mod tests {
                 let (mut column, mut raw) = (Column::default(), Vec::new());
                 one.put(4, &mut column);
                 column.encode(&mut raw);
-                parts.add_rows(&ReadRows::parse(&raw, WIDTH).unwrap(), 4, 0);
+                parts.add_rows(&ReadRows::parse(&raw, ROW_CELLS).unwrap(), 4, 0);
             }
             assert_eq!(parts.rows, whole.rows, "{cut}");
         }

@@ -6,7 +6,7 @@ use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
-use crate::flush::points::{SamplesJob, build_part as build_points};
+use crate::flush::points::{PointsMember, SamplesJob, build_part as build_points};
 use crate::layout::{CHUNK, STRIPE};
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::state::State;
@@ -32,26 +32,37 @@ const RETRY_NS: u64 = 5_000_000_000;
 
 /// Memory that is used for one chunk after the other.
 pub(crate) struct Saver {
-    pub(super) builder: Builder,
+    builder: Builder,
     applier: Applier,
     texts: Texts,
     columns: Vec<Column>,
     entries: points::PointsWriter,
-    pub(super) samples: SamplesJob,
+    samples: SamplesJob,
 }
 
 /// One series on its way into a block.
-pub(super) struct Member {
+struct Member {
     id: u32,
-    pub(super) slot: u8,
+    slot: u8,
     path: Arc<[u8]>,
     values: Arc<Pending>,
-    pub(super) points: Arc<PointBuffer>,
-    pub(super) state: Option<Packed>,
-    pub(super) line: Line,
+    points: Arc<PointBuffer>,
+    state: Option<Packed>,
+    line: Line,
     refused: Vec<String>,
     /// Its state could not be read.
     lost: bool,
+}
+
+impl Member {
+    fn of_points(&mut self) -> PointsMember<'_> {
+        PointsMember {
+            slot: self.slot,
+            points: &self.points,
+            state: self.state.as_ref(),
+            line: &mut self.line,
+        }
+    }
 }
 
 /// A chunk on its way into a block.
@@ -229,7 +240,13 @@ impl Inner {
             let (known, damaged) = states_and_damage(&job.blocks, &job.schema, stripe)?;
             job.damaged |= damaged;
             match job.schema.points {
-                Some(_) => build_points(saver, stripe, &mut job.members[members], &known)?,
+                Some(_) => {
+                    let members = job.members[members].iter_mut().map(Member::of_points);
+                    let Saver {
+                        builder, samples, ..
+                    } = &mut *saver;
+                    build_points(builder, samples, stripe, members, &known)?;
+                }
                 None => build_part(saver, job, stripe, (members, &known), now)?,
             }
         }

@@ -1,11 +1,12 @@
 //! Saving series of points: their samples are sorted, and lie in a block as they are.
 
 use crate::consolidation::points_schema::{last, state_of};
-use crate::flush::chunk::{Member, Saver};
-use crate::layout::STRIPE;
+use crate::layout::place_of;
 use crate::segment::block::States;
+use crate::segment::builder::Builder;
+use crate::segment::catalog::Line;
 use crate::segment::samples::SamplesWriter;
-use crate::wal::point::Point;
+use crate::wal::point::{Point, PointBuffer};
 use crate::wal::record::Packed;
 use std::io;
 
@@ -16,23 +17,30 @@ pub(super) struct SamplesJob {
     points: Vec<Point>,
 }
 
+/// One series on its way into a block.
+pub(super) struct PointsMember<'a> {
+    pub(super) slot: u8,
+    pub(super) points: &'a PointBuffer,
+    /// Its state, if no block has it.
+    pub(super) state: Option<&'a Packed>,
+    pub(super) line: &'a mut Line,
+}
+
 /// The frames of a stripe. `known`: the states that blocks have.
-pub(super) fn build_part(
-    saver: &mut Saver,
+pub(super) fn build_part<'a>(
+    builder: &mut Builder,
+    job: &mut SamplesJob,
     stripe: u8,
-    members: &mut [Member],
+    members: impl Iterator<Item = PointsMember<'a>>,
     known: &States,
 ) -> io::Result<()> {
-    let Saver {
-        builder, samples, ..
-    } = saver;
-    let SamplesJob { writer, points } = samples;
+    let SamplesJob { writer, points } = job;
     let (mut states, mut frame): (States, Vec<u8>) = (Vec::new(), Vec::new());
     writer.begin();
     for member in members {
-        let at = member.slot % STRIPE as u8;
+        let (_, at) = place_of(member.slot);
         let in_block = known.iter().find(|(slot, _)| *slot == at);
-        let fresh = member.state.as_ref().map(Packed::words);
+        let fresh = member.state.map(Packed::words);
         let words = fresh.as_deref().or(in_block.map(|(_, words)| &words[..]));
         // A state that is damaged costs what a counter grew by, and nothing else.
         let before = words.and_then(last);

@@ -5,6 +5,7 @@ pub(crate) mod buffer;
 pub(crate) mod chunks;
 pub(crate) mod epochs;
 pub(crate) mod file_state;
+mod point_state;
 pub(crate) mod point_tail;
 pub(crate) mod series;
 pub(crate) mod spellings;

@@ -1,9 +1,7 @@
 //! The samples of a series of points that are in no block, and what a batch may change of them.
 
-use crate::memtable::series::Series;
-use crate::memtable::state::State;
 use crate::wal::point::{Point, PointBuffer, PointMark};
-use crate::wal::point_records::{Before, put_run};
+use crate::wal::point_records::Before;
 use std::sync::Arc;
 
 /// A sample may be older than the newest of its series by this.
@@ -28,9 +26,9 @@ pub(crate) struct PointUndo {
     mark: PointMark,
     newest: Option<(i64, Option<f64>)>,
     journalled: (u64, Before),
-    last: f64,
-    version: u64,
-    since: (u64, u64),
+    pub(crate) last: f64,
+    pub(crate) version: u64,
+    pub(crate) since: (u64, u64),
 }
 
 /// Why a sample is not taken.
@@ -127,6 +125,13 @@ impl PointTail {
         flushing.chain(self.pending.iter()).collect()
     }
 
+    /// As it was before a batch.
+    pub(crate) fn restore(&mut self, undo: &PointUndo) {
+        self.pending.truncate(undo.mark);
+        self.newest = undo.newest;
+        self.journalled = undo.journalled;
+    }
+
     /// How it is now, of a series that a batch is about to change.
     pub(crate) fn undo(&self, id: u32, last: f64, version: u64, since: (u64, u64)) -> PointUndo {
         PointUndo {
@@ -137,70 +142,6 @@ impl PointTail {
             last,
             version,
             since,
-        }
-    }
-}
-
-impl PointUndo {
-    /// Whether the series had no sample that is in no block.
-    fn restore(&self, series: &mut Series) {
-        let Some(tail) = &mut series.values.points else {
-            return;
-        };
-        tail.pending.truncate(self.mark);
-        tail.newest = self.newest;
-        tail.journalled = self.journalled;
-        series.values.last = self.last;
-        series.values.version = self.version;
-    }
-}
-
-impl State {
-    /// What a batch did to samples is undone.
-    pub(crate) fn roll_back_points(&mut self) {
-        for undo in std::mem::take(&mut self.undo_points).into_iter().rev() {
-            let Some(series) = self.series.get_mut(undo.id) else {
-                continue;
-            };
-            let (chunk, before) = (series.chunk, series.values.unsaved_len());
-            undo.restore(series);
-            let after = series.values.unsaved_len();
-            self.count(chunk, before, after);
-            if let Some(chunk) = self.chunks.get_mut(chunk) {
-                (chunk.since, chunk.since_ns) = undo.since;
-            }
-        }
-    }
-
-    /// Samples that are in no block after all wait in front of those that came meanwhile.
-    pub(crate) fn put_back_points(&mut self, id: u32, chunk: u32) {
-        let series = self.series.get_mut(id);
-        let Some(tail) = series.and_then(|series| series.values.points.as_mut()) else {
-            return;
-        };
-        let Some(flushing) = tail.flushing.take() else {
-            return;
-        };
-        let before = tail.pending.len();
-        tail.pending.prepend(&flushing);
-        let after = tail.pending.len();
-        self.count(chunk, before, after);
-    }
-
-    /// Gathers the samples of a series that are in no block.
-    pub(crate) fn carry_over_points(&mut self, id: u32) {
-        let sequence = self.journal.sequence();
-        let Some(series) = self.series.get_mut(id) else {
-            return;
-        };
-        let Some(tail) = &mut series.values.points else {
-            return;
-        };
-        let points = tail.points();
-        if !points.is_empty() {
-            let before = tail.journalled(sequence);
-            let (out, stamps) = self.journal.values();
-            put_run(out, stamps, id, before, points.into_iter());
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) const FRAME_BYTES: usize = 1 << 20;
 /// After a journal file could not be begun, the next try is so much later.
 const RETRY_NS: u64 = 500_000_000;
 pub(crate) const EIO: i32 = 5;
-/// So many samples are saved together where others save one value: they take less memory.
+/// Samples that are saved together, for each value that others save: they take less memory.
 const SAMPLES_OF_VALUES: u64 = 2;
 /// Files that are late at a start are due within this time.
 const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;

@@ -1,6 +1,7 @@
 //! Rows that are finer than the archives of a series: made of its points, by the same arithmetic, and kept nowhere.
 
-use crate::consolidation::schema::{Archive, Schema};
+use crate::consolidation::archive::Archive;
+use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
 use crate::error::{FetchError, FileError};
 use crate::hole;

@@ -2,14 +2,14 @@
 //! Layout: docs/formats/store.md, "Samples".
 
 use crate::wal::point::{Decimal, Point};
-use kymo_base::varint::{put, take, unzigzag, zigzag};
+use kymo_base::varint::{put, put_count, put_signed, take, take_signed};
 
 /// Samples of one entry at most: longer runs are several.
 pub(crate) const SAMPLES_MAX: usize = 4096;
 /// Bits of an entry's first byte: its stamps are those of the entry before it, its values are doubles.
 const SAME_STAMPS: u8 = 1;
 const DOUBLES: u8 = 2;
-/// Where one of so many values is no decimal all are doubles.
+/// Where a quarter of the values are no decimals all are doubles.
 const EXCEPTIONS: usize = 4;
 
 /// Memory for columns that are made, one after the other.
@@ -73,10 +73,10 @@ impl PointEncoder {
             self.numbers[..first].fill(number);
         }
         out.push(digits);
-        put(out, self.exceptions.len() as u64);
+        put_count(out, self.exceptions.len());
         let mut next = 0;
         for &(at, bits) in &self.exceptions {
-            put(out, (at - next) as u64);
+            put_count(out, at - next);
             out.extend_from_slice(&bits.to_le_bytes());
             next = at + 1;
         }
@@ -214,9 +214,9 @@ fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
         let (one, other) = (step(&three[..2]), step(&three[1..]));
         other.wrapping_sub(one)
     };
-    let plain = Span::of(numbers.iter().copied());
-    let steps = Span::of(numbers.windows(2).map(step));
-    let changes = Span::of(numbers.windows(3).map(change));
+    let plain = NumberSpan::of(numbers.iter().copied());
+    let steps = NumberSpan::of(numbers.windows(2).map(step));
+    let changes = NumberSpan::of(numbers.windows(3).map(change));
     let mut order = 0u8;
     let mut span = plain;
     for (other, of_other) in [(1, steps), (2, changes)] {
@@ -224,7 +224,7 @@ fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
             (order, span) = (other, of_other);
         }
     }
-    let code = |number: i64| number.wrapping_sub(span.low) as u64;
+    let code = |number: i64| number.wrapping_sub(span.low).cast_unsigned();
     codes.clear();
     match order {
         0 => codes.extend(numbers.iter().copied().map(code)),
@@ -233,12 +233,12 @@ fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
     }
     out.push(order);
     if order > 0 {
-        put(out, zigzag(numbers[0] as u64, 0));
+        put_signed(out, numbers[0]);
     }
     if order > 1 {
-        put(out, zigzag(step(&numbers[..2]) as u64, 0));
+        put_signed(out, step(&numbers[..2]));
     }
-    put(out, zigzag(span.low as u64, 0));
+    put_signed(out, span.low);
     put_codes(out, codes, span.width);
 }
 
@@ -279,14 +279,14 @@ fn take_integers(input: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Option<
         return None;
     }
     let mut signed = |has: bool| match has {
-        true => Some(unzigzag(take(input)?, 0) as i64),
+        true => take_signed(input),
         false => Some(0),
     };
     let (mut number, mut step) = (signed(order > 0)?, signed(order > 1)?);
     let low = signed(true)?;
     let unit = take(input)?;
     let mut codes = Codes::take(input, count - usize::from(order), unit)?;
-    let mut next = || low.wrapping_add(codes.next() as i64);
+    let mut next = || low.wrapping_add(codes.next().cast_signed());
     out.clear();
     if order > 0 {
         out.push(number);
@@ -355,22 +355,22 @@ impl<'a> Codes<'a> {
 
 /// The lowest of some numbers, and how far the highest is from it.
 #[derive(Clone, Copy)]
-struct Span {
+struct NumberSpan {
     low: i64,
     width: u64,
 }
 
-impl Span {
-    fn of(numbers: impl Iterator<Item = i64>) -> Span {
+impl NumberSpan {
+    fn of(numbers: impl Iterator<Item = i64>) -> NumberSpan {
         let ends = numbers.fold((i64::MAX, i64::MIN), |(low, high), number| {
             (low.min(number), high.max(number))
         });
         match ends {
-            (low, high) if low <= high => Span {
+            (low, high) if low <= high => NumberSpan {
                 low,
-                width: (high as u64).wrapping_sub(low as u64),
+                width: high.abs_diff(low),
             },
-            _ => Span { low: 0, width: 0 },
+            _ => NumberSpan { low: 0, width: 0 },
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::layout::STRIPE;
 use crate::segment::point_column::{PointDecoder, PointEncoder, SAMPLES_MAX};
 use crate::wal::point::Point;
-use kymo_base::varint::{put, put_bytes, take, take_bytes};
+use kymo_base::varint::{put_bytes, put_count, take, take_bytes};
 
 /// Samples of one member in a frame that are read.
 const MEMBER_SAMPLES_MAX: usize = 1 << 22;
@@ -79,7 +79,7 @@ impl SamplesEntry<'_> {
 
 fn put_entry(out: &mut Vec<u8>, entry: &SamplesEntry<'_>) {
     out.push(SAMPLES | entry.member);
-    put(out, (entry.count as u64) << 1 | u64::from(entry.has_before));
+    put_count(out, entry.count << 1 | usize::from(entry.has_before));
     put_bytes(out, entry.bytes);
 }
 

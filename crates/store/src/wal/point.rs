@@ -23,7 +23,7 @@ impl Point {
 pub(crate) const DIGITS_MAX: u8 = 15;
 /// Decimals are whole numbers below this, over a power of ten.
 const NUMBER_MAX: f64 = 9_007_199_254_740_992.0;
-const POWERS: [f64; DIGITS_MAX as usize + 1] = [
+const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 /// Tags of a value: a step from the number before, another number of digits, the bits of a double.
@@ -73,10 +73,10 @@ pub(crate) fn put_double(out: &mut Vec<u8>, last: &mut Option<Decimal>, value: f
     match last {
         Some(last) if last.digits == decimal.digits => {
             let step = decimal.number.wrapping_sub(last.number);
-            put(out, zigzag(step as u64, 0) << 2 | STEP);
+            put(out, zigzag(step.cast_unsigned(), 0) << 2 | STEP);
         }
         _ => {
-            let code = zigzag(decimal.number as u64, 0) << 4 | u64::from(decimal.digits);
+            let code = zigzag(decimal.number.cast_unsigned(), 0) << 4 | u64::from(decimal.digits);
             put(out, code << 2 | DECIMAL);
         }
     }
@@ -101,13 +101,13 @@ pub(crate) fn take_double(input: &mut &[u8], last: &mut Option<Decimal>) -> Opti
                 return Some(Double::Lost);
             };
             Decimal {
-                number: before.number.wrapping_add(unzigzag(rest, 0) as i64),
+                number: before.number.wrapping_add(unzigzag(rest, 0).cast_signed()),
                 digits: before.digits,
             }
         }
         DECIMAL => Decimal {
-            number: unzigzag(rest >> 4, 0) as i64,
-            digits: (rest & 15) as u8,
+            number: unzigzag(rest >> 4, 0).cast_signed(),
+            digits: u8::try_from(rest & 15).ok()?,
         },
         BITS if rest == 0 => {
             let (bytes, left) = input.split_first_chunk()?;
@@ -163,7 +163,7 @@ impl PointBuffer {
         }
         put(
             &mut self.bytes,
-            zigzag(step_ms as u64, context.step_ms as u64),
+            zigzag(step_ms.cast_unsigned(), context.step_ms.cast_unsigned()),
         );
         put_double(&mut self.bytes, &mut context.decimal, point.v);
         (context.t_ms, context.step_ms) = (point.t_ms, step_ms);
@@ -189,7 +189,7 @@ impl PointBuffer {
         let (mut input, mut context) = (&self.bytes[..], PointContext::default());
         std::iter::from_fn(move || {
             let step = take(&mut input)?;
-            let step_ms = unzigzag(step, context.step_ms as u64) as i64;
+            let step_ms = unzigzag(step, context.step_ms.cast_unsigned()).cast_signed();
             context.t_ms = context.t_ms.wrapping_add(step_ms);
             context.step_ms = step_ms;
             match take_double(&mut input, &mut context.decimal)? {

@@ -3,7 +3,7 @@
 
 use crate::wal::point::{Decimal, Point, put_double, take_double};
 use crate::wal::value::Stamps;
-use kymo_base::varint::{put, take};
+use kymo_base::varint::{put, put_count, take};
 
 /// Samples of one moment: each with how far its series is behind the one before.
 const MOMENT: u8 = 16;
@@ -49,7 +49,7 @@ pub(crate) fn put_run(
     out.push(RUN);
     stamps.id = id;
     put(out, u64::from(id));
-    put(out, points.len() as u64);
+    put_count(out, points.len());
     for point in points {
         put(out, stamps.milli_step(point.t_ms));
         put_double(out, before, point.v);

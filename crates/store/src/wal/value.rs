@@ -37,16 +37,16 @@ impl Stamps {
     /// The stamp of samples that is so far from the last second before it, in milliseconds; it is the next one's.
     pub(crate) fn milli(&mut self, step: u64) -> i64 {
         let before = self.seconds.wrapping_mul(1000);
-        let t_ms = unzigzag(step, before) as i64;
-        self.seconds = (t_ms / 1000).max(0) as u64;
+        let t_ms = unzigzag(step, before).cast_signed();
+        self.seconds = (t_ms / 1000).max(0).cast_unsigned();
         t_ms
     }
 
     /// How far samples of this stamp are from the last second before them.
     pub(crate) fn milli_step(&mut self, t_ms: i64) -> u64 {
         let before = self.seconds.wrapping_mul(1000);
-        self.seconds = (t_ms / 1000).max(0) as u64;
-        zigzag(t_ms as u64, before)
+        self.seconds = (t_ms / 1000).max(0).cast_unsigned();
+        zigzag(t_ms.cast_unsigned(), before)
     }
 
     fn second(&mut self, step: u64) -> u64 {
@@ -144,8 +144,8 @@ impl Value {
                 (step, 0)
             }
             Some(Number::Decimal(micros, _)) => {
-                let step = zigzag(micros as u64, stamps.micros);
-                stamps.micros = micros as u64;
+                let step = zigzag(micros.cast_unsigned(), stamps.micros);
+                stamps.micros = micros.cast_unsigned();
                 (step, 1)
             }
             _ => {
@@ -186,7 +186,7 @@ impl Value {
         self.fields = count;
         self.stamp = Some(match is_micros {
             false => Number::Integer(stamps.second(step)),
-            true => Number::Decimal(stamps.micro(step) as i64, MICRO_DIGITS),
+            true => Number::Decimal(stamps.micro(step).cast_signed(), MICRO_DIGITS),
         });
         let fields = *input;
         for _ in 0..count {
@@ -201,7 +201,7 @@ impl Value {
     pub(crate) fn stamp_text<'a>(&'a self, text: &'a mut Vec<u8>) -> &'a [u8] {
         text.clear();
         match self.stamp {
-            Some(Number::Integer(value)) => print(text, value as i64, 0),
+            Some(Number::Integer(value)) => print(text, value.cast_signed(), 0),
             Some(Number::Decimal(value, digits)) => print(text, value, digits),
             _ => return &self.rest,
         }
@@ -222,9 +222,11 @@ pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
 fn put_field(out: &mut Vec<u8>, text: &[u8]) {
     match number_of(text) {
         Some(Number::Integer(value)) => put(out, value << 2),
-        Some(Number::Decimal(value, MICRO_DIGITS)) => put(out, zigzag(value as u64, 0) << 2 | 2),
+        Some(Number::Decimal(value, MICRO_DIGITS)) => {
+            put(out, zigzag(value.cast_unsigned(), 0) << 2 | 2)
+        }
         Some(Number::Decimal(value, digits)) => {
-            let code = zigzag(value as u64, 0) << 3 | u64::from(digits);
+            let code = zigzag(value.cast_unsigned(), 0) << 3 | u64::from(digits);
             put(out, (code + 1) << 2 | 3);
         }
         Some(Number::Unknown) => out.push(3),
@@ -270,9 +272,9 @@ fn number_of(text: &[u8]) -> Option<Number> {
         false => DIGITS_MAX_OTHERS,
     };
     let value = if negative {
-        -(value as i64)
+        -value.cast_signed()
     } else {
-        value as i64
+        value.cast_signed()
     };
     (whole + fraction <= most).then_some(Number::Decimal(value, fraction as u8))
 }
@@ -304,8 +306,8 @@ pub(crate) fn take_fields<'a>(
         }
     };
     each(match is_micros {
-        false => Field::Number(stamps.second(step) as i64, 0),
-        true => Field::Number(stamps.micro(step) as i64, MICRO_DIGITS),
+        false => Field::Number(stamps.second(step).cast_signed(), 0),
+        true => Field::Number(stamps.micro(step).cast_signed(), MICRO_DIGITS),
     });
     for _ in 0..count {
         each(take_field(input)?);
@@ -349,12 +351,12 @@ fn take_field<'a>(input: &mut &'a [u8]) -> Option<Field<'a>> {
     let head = take(input)?;
     let rest = head >> 2;
     Some(match head & 3 {
-        0 => Field::Number(rest as i64, 0),
+        0 => Field::Number(rest.cast_signed(), 0),
         1 => Field::Text(take_slice(input, rest)?),
-        2 => Field::Number(unzigzag(rest, 0) as i64, MICRO_DIGITS),
+        2 => Field::Number(unzigzag(rest, 0).cast_signed(), MICRO_DIGITS),
         _ => match rest.checked_sub(1) {
             None => Field::Text(b"U"),
-            Some(code) => Field::Number(unzigzag(code >> 3, 0) as i64, (code & 7) as u8),
+            Some(code) => Field::Number(unzigzag(code >> 3, 0).cast_signed(), (code & 7) as u8),
         },
     })
 }

@@ -5,11 +5,12 @@ use crate::common::{Bench, SECOND, START};
 use kymo_base::label_set::Labels;
 use kymo_base::random::next_random;
 use kymo_store::{
-    LookRange, Point, PointRefusal, PointSeries, PointsKind, PointsSchema, SeriesName, Tier,
-    TierDefinition, Writer, status, verify,
+    Files, LookRange, Point, PointRefusal, PointSeries, PointsKind, PointsSchema, SeriesName,
+    Settings, Store, Tier, TierDefinition, Writer, status, verify,
 };
-use kymo_sys::clock::Clock;
-use kymo_sys::disk::Disk;
+use kymo_sys::clock::{Clock, Stamp};
+use kymo_sys::disk::{Disk, RealDisk};
+use kymo_sys::sim_clock::SimClock;
 use kymo_sys::sim_disk::{Fate, Faults};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -542,4 +543,79 @@ fn series_are_held_listed_and_removed() {
     let store = points.bench.store();
     assert!(store.find_points(&labels("m0")).is_none());
     assert!(store.find_points(&labels("m1")).is_some());
+}
+
+/// CPU of this thread so far, in microseconds.
+fn cpu_us() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let first = text.split(' ').next().unwrap();
+    first.parse::<f64>().unwrap() / 1000.0
+}
+
+/// CPU of a sample from the batch into a block on a real disk, all in this thread; for people.
+#[test]
+#[ignore = "a measurement"]
+fn samples_cost_little() {
+    let folder = std::env::temp_dir().join(format!("kymo-points-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("db")).unwrap();
+    let settings = Settings {
+        files: Files::Never,
+        ..Settings::new(folder.join("j"), folder.join("db"))
+    };
+    std::fs::create_dir_all(folder.join("j")).unwrap();
+    let clock = SimClock::new(Stamp {
+        real_ns: START * 1_000_000_000,
+        mono_ns: 1,
+        boot_ns: 1,
+    });
+    let clock = Arc::new(clock);
+    let (store, _) = Store::open(settings, Arc::new(RealDisk), clock.clone()).unwrap();
+    let definitions: Vec<(Labels, PointsSchema)> = (0..1000)
+        .map(|at| {
+            let schema = PointsSchema::new(PointsKind::Counter, 10, 60);
+            (labels(&format!("m{at}_total")), schema)
+        })
+        .collect();
+    let series: Vec<PointSeries> = store
+        .define_points(&definitions)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let (mut random, mut values) = (7, vec![1000.0; 1000]);
+    let (mut taken, mut saved) = (0.0, 0.0);
+    for n in 1..=720 {
+        clock.advance_ns(10 * SECOND);
+        let t_ms = (START + n * 10) * 1000;
+        let samples: Vec<(PointSeries, Point)> = series
+            .iter()
+            .zip(&mut values)
+            .map(|(&series, value)| {
+                *value += (next_random(&mut random) % 5000) as f64;
+                (series, Point { t_ms, v: *value })
+            })
+            .collect();
+        let begun = cpu_us();
+        let mut batch = store.write_batch();
+        batch.append_points(&samples, &mut |_, why| panic!("{why:?}"));
+        batch.commit().unwrap();
+        let appended = cpu_us();
+        store.maintain();
+        taken += appended - begun;
+        saved += cpu_us() - appended;
+    }
+    let begun = cpu_us();
+    let read: usize = series
+        .iter()
+        .map(|series| store.samples(*series, ALL).unwrap().points.len())
+        .sum();
+    let reading = cpu_us() - begun;
+    assert_eq!(read, 720_000);
+    eprintln!(
+        "{:.3} us a sample taken, {:.3} us saved, {:.3} us read",
+        taken / 720e3,
+        saved / 720e3,
+        reading / 720e3
+    );
+    drop(store);
+    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -63,9 +63,41 @@ fn questions() -> Vec<Question> {
         Question::Update(file_values()),
         Question::Notify(Vec::new()),
         Question::Notify(vec![event(), event()]),
+        Question::Find(find()),
+        Question::Samples(SamplesOf {
+            ids: vec![7, u64::MAX],
+            from_ms: -5,
+            thru_ms: i64::MAX,
+            samples_max: 1000,
+        }),
+        Question::Labels(LabelsOf {
+            label: "mode".into(),
+            find: find(),
+        }),
         Question::Remove(Vec::new()),
         Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
     ]
+}
+
+fn find() -> Find {
+    let ops = [
+        MatchOp::Equal,
+        MatchOp::NotEqual,
+        MatchOp::Matches,
+        MatchOp::NotMatches,
+    ];
+    Find {
+        matchers: ops
+            .map(|op| LabelMatcher {
+                label: "__name__".into(),
+                op,
+                value: "up|\u{e4}".into(),
+            })
+            .to_vec(),
+        from_ms: i64::MIN,
+        thru_ms: 5,
+        series_max: u64::MAX,
+    }
 }
 
 fn file_values() -> FileValues {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Error, Result};
 use kymo_ingest::collectd::{EventKeeper, Senders};
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
-use kymo_ingest::questions::{Answers, Role};
+use kymo_ingest::questions::{Answers, Role, SharedReader};
 use kymo_query::stored::Keeper;
 use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};
@@ -29,6 +29,7 @@ pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
             senders: Senders::default(),
             events: EventKeeper::default(),
             programs: Programs::default(),
+            reader: SharedReader::default(),
             log: Arc::new(|_, _: &str| {}),
         };
         side.answer_all(answers, &store, &stop);

@@ -1,4 +1,4 @@
-//! `/api/v1/targets/graphs`: the graphs of one target with their numbers.
+//! `/kymo/v1/targets/graphs`: the graphs of one target with their numbers.
 
 use std::sync::Arc;
 

@@ -1,0 +1,168 @@
+//! FIND, SAMPLES and LABELS: the store as a reader of labels and samples has it.
+
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
+
+use kymo_series::{
+    Budget, Matcher, Op, ReadError, Reader as _, Sample, SampleSink, SeriesId, TimeRange,
+};
+use kymo_store::Store;
+use kymo_wire::keeper::{
+    Answer, Find, FoundSeries, LabelMatcher, LabelsOf, MatchOp, SamplesOf, SamplesPiece,
+};
+
+use crate::reader::StoreReader;
+
+/// Series, or texts, of one frame.
+const FRAME_SERIES: usize = 1024;
+/// Samples of one frame.
+const FRAME_SAMPLES: usize = 64 << 10;
+/// Samples that one question may have at most, whatever it says.
+const SAMPLES_MAX: u64 = 50_000_000;
+
+/// The reader of a keeper's store, made when it is first asked; all sockets of the keeper share it.
+#[derive(Clone, Default)]
+pub struct SharedReader(Arc<OnceLock<StoreReader>>);
+
+impl SharedReader {
+    fn get(&self, store: &Store) -> &StoreReader {
+        self.0.get_or_init(|| StoreReader::new(store.clone()))
+    }
+
+    /// Answers FIND.
+    pub(super) fn find(&self, store: &Store, find: &Find, out: &mut dyn Write) -> io::Result<()> {
+        let reader = self.get(store);
+        let found = matchers(find).and_then(|matchers| {
+            let mut budget = Budget {
+                series: find.series_max,
+                ..Budget::UNLIMITED
+            };
+            reader.select(&matchers, range(find), &mut budget)
+        });
+        let ids = match found {
+            Ok(ids) => ids,
+            Err(error) => return refuse("find series", &error, out),
+        };
+        let mut parts = ids.chunks(FRAME_SERIES).peekable();
+        if parts.peek().is_none() {
+            return send(out, &Answer::Found(Vec::new(), false));
+        }
+        while let Some(part) = parts.next() {
+            let found = part.iter().filter_map(|&id| {
+                let labels = reader.labels(id)?;
+                Some(FoundSeries { id: id.0, labels })
+            });
+            let found = found.collect();
+            send(out, &Answer::Found(found, parts.peek().is_some()))?;
+        }
+        Ok(())
+    }
+
+    /// Answers SAMPLES, series by series.
+    pub(super) fn samples(
+        &self,
+        store: &Store,
+        of: &SamplesOf,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let reader = self.get(store);
+        let range = TimeRange {
+            from_ms: of.from_ms,
+            thru_ms: of.thru_ms,
+        };
+        let mut budget = Budget {
+            samples: of.samples_max.min(SAMPLES_MAX),
+            ..Budget::UNLIMITED
+        };
+        for &id in &of.ids {
+            let mut pieces = SampleFrames {
+                out: &mut *out,
+                sent: Ok(()),
+            };
+            let read = reader.samples(&[SeriesId(id)], range, &mut budget, &mut pieces);
+            pieces.sent?;
+            if let Err(error) = read {
+                return refuse("read samples", &error, out);
+            }
+        }
+        send(out, &Answer::Samples(SamplesPiece::default(), false))
+    }
+
+    /// Answers LABELS.
+    pub(super) fn labels(
+        &self,
+        store: &Store,
+        of: &LabelsOf,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let reader = self.get(store);
+        let found = matchers(&of.find).and_then(|matchers| match &*of.label {
+            "" => reader.label_names(&matchers, range(&of.find)),
+            label => reader.label_values(label, &matchers, range(&of.find)),
+        });
+        let texts = match found {
+            Ok(texts) => texts,
+            Err(error) => return refuse("list labels", &error, out),
+        };
+        let mut parts = texts.chunks(FRAME_SERIES).peekable();
+        if parts.peek().is_none() {
+            return send(out, &Answer::Labels(Vec::new(), false));
+        }
+        while let Some(part) = parts.next() {
+            send(out, &Answer::Labels(part.to_vec(), parts.peek().is_some()))?;
+        }
+        Ok(())
+    }
+}
+
+fn send(out: &mut dyn Write, answer: &Answer) -> io::Result<()> {
+    out.write_all(&answer.frame())
+}
+
+fn refuse(what: &str, error: &ReadError, out: &mut dyn Write) -> io::Result<()> {
+    send(out, &Answer::Refused(format!("cannot {what}: {error}")))
+}
+
+fn range(find: &Find) -> TimeRange {
+    TimeRange {
+        from_ms: find.from_ms,
+        thru_ms: find.thru_ms,
+    }
+}
+
+fn matchers(find: &Find) -> Result<Vec<Matcher>, ReadError> {
+    let matcher = |matcher: &LabelMatcher| {
+        let op = match matcher.op {
+            MatchOp::Equal => Op::Equal,
+            MatchOp::NotEqual => Op::NotEqual,
+            MatchOp::Matches => Op::Matches,
+            MatchOp::NotMatches => Op::NotMatches,
+        };
+        let made = Matcher::new(&matcher.label, op, &matcher.value);
+        made.map_err(|error| ReadError::Failed(error.to_string()))
+    };
+    find.matchers.iter().map(matcher).collect()
+}
+
+/// Sends samples as they are read.
+struct SampleFrames<'a> {
+    out: &'a mut dyn Write,
+    sent: io::Result<()>,
+}
+
+impl SampleSink for SampleFrames<'_> {
+    fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32) {
+        for part in samples.chunks(FRAME_SAMPLES) {
+            if self.sent.is_err() {
+                return;
+            }
+            let piece = SamplesPiece {
+                id: id.0,
+                resolution_s,
+                stamps_ms: part.iter().map(|sample| sample.t_ms).collect(),
+                values: part.iter().map(|sample| sample.v).collect(),
+            };
+            self.sent = send(self.out, &Answer::Samples(piece, true));
+        }
+    }
+}

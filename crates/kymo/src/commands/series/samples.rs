@@ -1,0 +1,154 @@
+//! `kymo series samples`: what is stored as it was received, by a selector of PromQL.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Error, Result};
+use clap::Args;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kymo_base::label_set;
+use kymo_query::stored::KeeperReader;
+use kymo_series::{
+    Budget, Reader as _, Sample, SampleSink, Selector, SeriesId, TimeRange, is_stale, names,
+};
+use kymo_sys::talk;
+
+use super::{NOTHING, Times, WhichStore, range, reader, shown};
+
+/// Series of an answer at most.
+const SERIES_MAX: u64 = 10_000;
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Samples {
+    /// As PromQL has it: node_load1, or {__name__=~"node_.+",job="node"}
+    #[arg(value_name = "SELECTOR")]
+    selector: String,
+    #[command(flatten)]
+    times: Times,
+    /// Samples at most, of all series together
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    most: u64,
+    /// Labels alone
+    #[arg(long)]
+    labels: bool,
+    /// An object a line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: WhichStore,
+}
+
+/// Prints samples as they come.
+struct Printed<'a> {
+    out: &'a mut dyn Write,
+    labels: String,
+    json: bool,
+    zone: TimeZone,
+    done: io::Result<()>,
+}
+
+pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
+    let selector = Selector::parse(&samples.selector).map_err(|error| Error::msg(error.0))?;
+    let (from, thru) = range(&samples.times)?;
+    let range = TimeRange {
+        from_ms: from.saturating_mul(1000),
+        thru_ms: thru.saturating_mul(1000),
+    };
+    let reader = KeeperReader::new(reader(&samples.place)?);
+    let mut budget = Budget {
+        series: SERIES_MAX,
+        samples: samples.most,
+    };
+    let ids = reader.select(&selector.0, range, &mut budget)?;
+    if ids.is_empty() {
+        talk::say("kymo: no series fits");
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    for id in ids {
+        let labels = reader.labels(id);
+        let labels = labels.map_or_else(String::new, |labels| promql(labels.text()));
+        if samples.labels {
+            writeln!(out, "{labels}")?;
+            continue;
+        }
+        let mut printed = Printed {
+            out: &mut out,
+            labels,
+            json: samples.json,
+            zone: TimeZone::system(),
+            done: Ok(()),
+        };
+        reader.samples(&[id], range, &mut budget, &mut printed)?;
+        printed.done?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A label set as PromQL writes it: `NAME{LABEL="VALUE",...}`.
+fn promql(text: &[u8]) -> String {
+    let name = label_set::value(text, names::METRIC).into_owned();
+    let others = label_set::each(text).filter(|(name, _)| *name != names::METRIC.as_bytes());
+    let others = others.map(|(name, value)| {
+        let mut quoted = Vec::new();
+        label_set::put_value(&mut quoted, &value);
+        format!("{}=\"{}\"", shown(name), shown(&quoted))
+    });
+    let others: Vec<String> = others.collect();
+    match others.is_empty() {
+        true => shown(&name),
+        false => format!("{}{{{}}}", shown(&name), others.join(",")),
+    }
+}
+
+impl SampleSink for Printed<'_> {
+    fn samples(&mut self, _id: SeriesId, samples: &[Sample], resolution_s: u32) {
+        if self.done.is_ok() {
+            self.done = self.print(samples, resolution_s);
+        }
+    }
+}
+
+impl Printed<'_> {
+    fn print(&mut self, samples: &[Sample], resolution_s: u32) -> io::Result<()> {
+        if self.json {
+            let samples = samples.iter();
+            let samples = samples.map(|sample| serde_json::json!([sample.t_ms, value(sample.v)]));
+            let line = serde_json::json!({
+                "series": self.labels,
+                "resolution_s": resolution_s,
+                "samples": samples.collect::<Vec<_>>(),
+            });
+            return writeln!(self.out, "{line}");
+        }
+        match resolution_s {
+            0 => writeln!(self.out, "# {}", self.labels)?,
+            _ => writeln!(self.out, "# {}, rows of {resolution_s} s", self.labels)?,
+        }
+        for sample in samples {
+            let time = Timestamp::from_millisecond(sample.t_ms);
+            let time = time.map_or_else(
+                |_| sample.t_ms.to_string(),
+                |time| {
+                    let time = time.to_zoned(self.zone.clone());
+                    time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+                },
+            );
+            writeln!(self.out, "{time} {}", value(sample.v))?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as Prometheus writes it; `stale` says that the series has ended there.
+fn value(value: f64) -> String {
+    match value {
+        _ if is_stale(value) => "stale".into(),
+        _ if value.is_nan() => "NaN".into(),
+        f64::INFINITY => "+Inf".into(),
+        f64::NEG_INFINITY => "-Inf".into(),
+        _ => value.to_string(),
+    }
+}

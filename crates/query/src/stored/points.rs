@@ -1,0 +1,285 @@
+//! The keeper as a reader of labels and samples.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+
+use kymo_series::{
+    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, Row, RowSink, Sample, SampleSink,
+    SeriesId, TimeRange, names,
+};
+use kymo_wire::keeper::{
+    Answer, Find, FoundSeries, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, Question, SamplesOf,
+    SamplesPiece,
+};
+
+use super::connections::Exchange;
+use super::{Keeper, elsewhere, read_answer};
+
+/// Reads what a keeper has. A reader is for one question of its user: it remembers the labels of the series that it found.
+pub struct KeeperReader {
+    keeper: Keeper,
+    found: RefCell<HashMap<SeriesId, Labels>>,
+}
+
+impl Keeper {
+    /// Series that all matchers pick and that have something in a range or later.
+    fn find(&self, find: &Find) -> Result<Vec<FoundSeries>, String> {
+        self.ask(&Question::Find(find.clone()), |stream| {
+            all(stream, |answer| match answer {
+                Answer::Found(found, more) => Some((found, more)),
+                _ => None,
+            })
+        })?
+    }
+
+    fn label_texts(&self, of: &LabelsOf) -> Result<Vec<String>, String> {
+        self.ask(&Question::Labels(of.clone()), |stream| {
+            all(stream, |answer| match answer {
+                Answer::Labels(texts, more) => Some((texts, more)),
+                _ => None,
+            })
+        })?
+    }
+
+    fn samples(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, String> {
+        self.ask(&Question::Samples(of.clone()), |stream| {
+            all(stream, |answer| match answer {
+                Answer::Samples(piece, more) => Some((vec![piece], more)),
+                _ => None,
+            })
+        })?
+    }
+}
+
+/// Pieces of an answer, up to the last one.
+fn all<T>(
+    stream: &mut Exchange,
+    piece: impl Fn(Answer) -> Option<(Vec<T>, bool)>,
+) -> io::Result<Result<Vec<T>, String>> {
+    let mut all = Vec::new();
+    loop {
+        match read_answer(stream)? {
+            Answer::Refused(why) => return Ok(Err(why)),
+            answer => {
+                let (part, more) = piece(answer).ok_or_else(elsewhere)?;
+                all.extend(part);
+                if !more {
+                    return Ok(Ok(all));
+                }
+            }
+        }
+    }
+}
+
+impl KeeperReader {
+    /// Asks this keeper.
+    pub fn new(keeper: Keeper) -> KeeperReader {
+        KeeperReader {
+            keeper,
+            found: RefCell::default(),
+        }
+    }
+}
+
+fn find(matchers: &[Matcher], range: TimeRange, budget: &Budget) -> Find {
+    let matchers = matchers.iter().map(|matcher| LabelMatcher {
+        label: matcher.label().into(),
+        op: match matcher.op() {
+            Op::Equal => MatchOp::Equal,
+            Op::NotEqual => MatchOp::NotEqual,
+            Op::Matches => MatchOp::Matches,
+            Op::NotMatches => MatchOp::NotMatches,
+        },
+        value: matcher.value().into(),
+    });
+    Find {
+        matchers: matchers.collect(),
+        from_ms: range.from_ms,
+        thru_ms: range.thru_ms,
+        series_max: budget.series,
+    }
+}
+
+/// A keeper that does not answer is one error, and what it says another.
+fn failed(why: String) -> ReadError {
+    match why.contains("did not answer") || why.contains("has not answered") {
+        true => ReadError::Silent { source: why },
+        false => ReadError::Failed(why),
+    }
+}
+
+impl Reader for KeeperReader {
+    fn select(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+        budget: &mut Budget,
+    ) -> Result<Vec<SeriesId>, ReadError> {
+        let found = self.keeper.find(&find(matchers, range, budget));
+        let found = found.map_err(failed)?;
+        budget.take_series(found.len())?;
+        let ids = found.iter().map(|series| SeriesId(series.id)).collect();
+        let found = found.into_iter();
+        let labels = found.map(|series| (SeriesId(series.id), series.labels));
+        self.found.borrow_mut().extend(labels);
+        Ok(ids)
+    }
+
+    fn labels(&self, id: SeriesId) -> Option<Labels> {
+        self.found.borrow().get(&id).cloned()
+    }
+
+    fn samples(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        for ids in ids.chunks(IDS_MAX) {
+            let of = SamplesOf {
+                ids: ids.iter().map(|id| id.0).collect(),
+                from_ms: range.from_ms,
+                thru_ms: range.thru_ms,
+                samples_max: budget.samples,
+            };
+            for piece in self.keeper.samples(&of).map_err(failed)? {
+                let samples = piece.stamps_ms.iter().zip(&piece.values);
+                let samples: Vec<Sample> = samples.map(|(&t_ms, &v)| Sample { t_ms, v }).collect();
+                budget.take_samples(samples.len())?;
+                if !samples.is_empty() {
+                    sink.samples(SeriesId(piece.id), &samples, piece.resolution_s);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of samples: mean, least, largest and last of those in each.
+    fn rows(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        step_s: u32,
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ReadError> {
+        for &id in ids {
+            let mut rows = Rows {
+                step_ms: i64::from(step_s.max(1)) * 1000,
+                rows: Vec::new(),
+            };
+            self.samples(&[id], range, budget, &mut rows)?;
+            sink.rows(id, &rows.means(), step_s);
+        }
+        Ok(())
+    }
+
+    fn label_names(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        self.label_values("", matchers, range)
+    }
+
+    fn label_values(
+        &self,
+        label: &str,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        let of = LabelsOf {
+            label: label.into(),
+            find: find(matchers, range, &Budget::UNLIMITED),
+        };
+        self.keeper.label_texts(&of).map_err(failed)
+    }
+
+    fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
+        let metrics = match metric {
+            Some(metric) => vec![metric.to_string()],
+            None => self.label_values(names::METRIC, &[], TimeRange::ALL)?,
+        };
+        let metadata = metrics.into_iter().map(|metric| Metadata {
+            kind: names::kind_of(&metric),
+            metric,
+            help: String::new(),
+        });
+        Ok(metadata.collect())
+    }
+}
+
+/// Rows in the making: with the sum of their samples as the mean, and their number as what is covered.
+struct Rows {
+    step_ms: i64,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn means(mut self) -> Vec<Row> {
+        for row in &mut self.rows {
+            row.mean /= row.covered;
+            row.covered = 1.0;
+        }
+        self.rows
+    }
+}
+
+impl SampleSink for Rows {
+    fn samples(&mut self, _id: SeriesId, samples: &[Sample], _resolution_s: u32) {
+        for sample in samples.iter().filter(|sample| !sample.v.is_nan()) {
+            let number = sample
+                .t_ms
+                .saturating_add(self.step_ms - 1)
+                .div_euclid(self.step_ms);
+            let t_ms = number.saturating_mul(self.step_ms);
+            match self.rows.last_mut().filter(|row| row.t_ms == t_ms) {
+                Some(row) => {
+                    row.mean += sample.v;
+                    row.min = row.min.min(sample.v);
+                    row.max = row.max.max(sample.v);
+                    row.last = sample.v;
+                    row.covered += 1.0;
+                }
+                None => self.rows.push(Row {
+                    t_ms,
+                    mean: sample.v,
+                    min: sample.v,
+                    max: sample.v,
+                    last: sample.v,
+                    covered: 1.0,
+                }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_samples() {
+        let mut rows = Rows {
+            step_ms: 10_000,
+            rows: Vec::new(),
+        };
+        let samples = [
+            (1_000, 1.0),
+            (10_000, 4.0),
+            (10_001, f64::NAN),
+            (20_000, 7.0),
+        ];
+        let samples = samples.map(|(t_ms, v)| Sample { t_ms, v });
+        rows.samples(SeriesId(1), &samples, 0);
+        let rows = rows.means();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            (rows[0].t_ms, rows[0].mean, rows[0].last),
+            (10_000, 2.5, 4.0)
+        );
+        assert_eq!((rows[0].min, rows[0].max, rows[1].t_ms), (1.0, 4.0, 20_000));
+    }
+}

@@ -1,0 +1,249 @@
+//! Series as `kymo_series` has them: found by Prometheus' matchers, with samples as they were received.
+
+use super::body::{Put, Take};
+use kymo_base::label_set::Labels;
+use kymo_base::varint::{put, take, unzigzag, zigzag};
+
+/// Matchers of a question at most.
+const MATCHERS_MAX: usize = 64;
+/// Series of one SAMPLES at most.
+pub const IDS_MAX: usize = 1000;
+
+/// A matcher of Prometheus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelMatcher {
+    /// The label.
+    pub label: String,
+    /// How it compares.
+    pub op: MatchOp,
+    /// What it compares with.
+    pub value: String,
+}
+
+/// How a matcher compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchOp {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `=~`
+    Matches,
+    /// `!~`
+    NotMatches,
+}
+
+impl MatchOp {
+    const ALL: [MatchOp; 4] = [
+        MatchOp::Equal,
+        MatchOp::NotEqual,
+        MatchOp::Matches,
+        MatchOp::NotMatches,
+    ];
+}
+
+/// Which series, of a range of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Find {
+    /// All of them have to pick a series.
+    pub matchers: Vec<LabelMatcher>,
+    /// Milliseconds since 1970.
+    pub from_ms: i64,
+    /// Milliseconds since 1970, itself too.
+    pub thru_ms: i64,
+    /// More series are an error.
+    pub series_max: u64,
+}
+
+/// Samples of series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SamplesOf {
+    /// Numbers of series, as FIND tells them; at most [`IDS_MAX`].
+    pub ids: Vec<u64>,
+    /// Milliseconds since 1970.
+    pub from_ms: i64,
+    /// Milliseconds since 1970, itself too.
+    pub thru_ms: i64,
+    /// More samples are an error.
+    pub samples_max: u64,
+}
+
+/// Names of labels, or values of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelsOf {
+    /// The label whose values are wanted; empty: names of labels.
+    pub label: String,
+    /// Of which series.
+    pub find: Find,
+}
+
+/// A series that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSeries {
+    /// Its number, as long as the keeper runs.
+    pub id: u64,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+/// Some samples of one series.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SamplesPiece {
+    /// The series.
+    pub id: u64,
+    /// Seconds between samples that are rows of such a length; 0: they are as they were received.
+    pub resolution_s: u32,
+    /// Milliseconds since 1970, rising.
+    pub stamps_ms: Vec<i64>,
+    /// Their values.
+    pub values: Vec<f64>,
+}
+
+fn text(body: &mut Take) -> Option<String> {
+    String::from_utf8(body.text()?.to_vec()).ok()
+}
+
+impl Find {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.i64(self.from_ms);
+        out.i64(self.thru_ms);
+        out.u64(self.series_max);
+        out.u16(self.matchers.len());
+        for matcher in &self.matchers {
+            let op = MatchOp::ALL.iter().position(|op| *op == matcher.op);
+            out.text(matcher.label.as_bytes());
+            out.u8(op.and_then(|op| u8::try_from(op).ok()).unwrap_or(0));
+            out.text(matcher.value.as_bytes());
+        }
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<Find> {
+        let (from_ms, thru_ms, series_max) = (body.i64()?, body.i64()?, body.u64()?);
+        let count = body.count(MATCHERS_MAX)?;
+        let matchers = (0..count).map(|_| {
+            Some(LabelMatcher {
+                label: text(body)?,
+                op: *MatchOp::ALL.get(usize::from(body.u8()?))?,
+                value: text(body)?,
+            })
+        });
+        Some(Find {
+            matchers: matchers.collect::<Option<_>>()?,
+            from_ms,
+            thru_ms,
+            series_max,
+        })
+    }
+}
+
+impl SamplesOf {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.i64(self.from_ms);
+        out.i64(self.thru_ms);
+        out.u64(self.samples_max);
+        out.u16(self.ids.len());
+        self.ids.iter().for_each(|id| out.u64(*id));
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<SamplesOf> {
+        let (from_ms, thru_ms, samples_max) = (body.i64()?, body.i64()?, body.u64()?);
+        let count = body.count(IDS_MAX)?;
+        Some(SamplesOf {
+            ids: (0..count).map(|_| body.u64()).collect::<Option<_>>()?,
+            from_ms,
+            thru_ms,
+            samples_max,
+        })
+    }
+}
+
+impl LabelsOf {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.text(self.label.as_bytes());
+        self.find.put(out);
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<LabelsOf> {
+        Some(LabelsOf {
+            label: text(body)?,
+            find: Find::take(body)?,
+        })
+    }
+}
+
+pub(super) fn put_found(out: &mut Vec<u8>, found: &[FoundSeries], more: bool) {
+    out.u8(more.into());
+    out.length(found.len());
+    for series in found {
+        out.u64(series.id);
+        out.text(series.labels.text());
+    }
+}
+
+pub(super) fn take_found(body: &mut Take) -> Option<(Vec<FoundSeries>, bool)> {
+    let more = body.flag()?;
+    let count = body.u32()?;
+    let found = (0..count).map(|_| {
+        Some(FoundSeries {
+            id: body.u64()?,
+            labels: Labels::parse(body.text()?).ok()?,
+        })
+    });
+    Some((found.collect::<Option<_>>()?, more))
+}
+
+pub(super) fn put_texts(out: &mut Vec<u8>, texts: &[String], more: bool) {
+    out.u8(more.into());
+    out.length(texts.len());
+    texts.iter().for_each(|text| out.text(text.as_bytes()));
+}
+
+pub(super) fn take_texts(body: &mut Take) -> Option<(Vec<String>, bool)> {
+    let more = body.flag()?;
+    let count = body.u32()?;
+    let texts = (0..count).map(|_| text(body));
+    Some((texts.collect::<Option<_>>()?, more))
+}
+
+impl SamplesPiece {
+    /// Appends it: stamps as changes of the step from one to the next, which mostly are one byte.
+    pub(super) fn put(&self, out: &mut Vec<u8>, more: bool) {
+        out.u8(more.into());
+        out.u64(self.id);
+        out.u32(self.resolution_s);
+        out.length(self.stamps_ms.len());
+        let (mut last, mut step) = (0_i64, 0_i64);
+        for &stamp_ms in &self.stamps_ms {
+            let next = stamp_ms.wrapping_sub(last);
+            put(out, zigzag(next.cast_unsigned(), step.cast_unsigned()));
+            (last, step) = (stamp_ms, next);
+        }
+        out.cells(&self.values);
+    }
+
+    pub(super) fn take(body: &mut Take) -> Option<(SamplesPiece, bool)> {
+        let more = body.flag()?;
+        let (id, resolution_s) = (body.u64()?, body.u32()?);
+        let count = usize::try_from(body.u32()?).ok()?;
+        // Each stamp has a byte and each value eight: nothing is allocated for what is not there.
+        if count.checked_mul(9)? > body.rest().len() {
+            return None;
+        }
+        let mut rest = body.rest();
+        let (mut last, mut step) = (0_i64, 0_i64);
+        let stamps_ms = (0..count).map(|_| {
+            step = unzigzag(take(&mut rest)?, step.cast_unsigned()).cast_signed();
+            last = last.wrapping_add(step);
+            Some(last)
+        });
+        let stamps_ms = stamps_ms.collect::<Option<_>>()?;
+        *body = Take::of(rest);
+        let piece = SamplesPiece {
+            id,
+            resolution_s,
+            stamps_ms,
+            values: body.cells(count)?,
+        };
+        Some((piece, more))
+    }
+}
