@@ -134,7 +134,11 @@ fn what_runs_is_recorded_without_literals_and_secrets_though_both_ends_die() {
 
 /// Who has no token sees who publishes, and how much is in flight.
 fn without_token(place: &Place, moment: f64) {
-    let answer = get(&place.address, &format!("/kymo/v1/programs?at={moment}"), "");
+    let answer = get(
+        &place.address,
+        &format!("/kymo/v1/programs?at={moment}"),
+        "",
+    );
     assert_eq!(texts(&answer), ["", "", ""]);
     assert_eq!(answer["publishers"][0]["name"], "example");
     let text = answer.to_string();
