@@ -82,6 +82,7 @@ mod serve_moved;
 mod serve_process;
 mod serve_samples;
 mod serve_senders;
+mod serve_statsd;
 mod serve_stored;
 mod serve_targets;
 mod slow;

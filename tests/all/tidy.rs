@@ -35,7 +35,7 @@ const MACHINE: &[(&str, usize)] = &[
 /// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
 const CASTS: &[(&str, usize)] = &[
     ("base", 57),
-    ("ingest", 48),
+    ("ingest", 47),
     ("kernel", 14),
     ("kymo", 43),
     ("poll", 35),

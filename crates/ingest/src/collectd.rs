@@ -3,9 +3,8 @@
 //! counts values that are lost, damaged or refused.
 //!
 //! `intake` turns datagrams into updates, `index` finds the series of an identifier, `define` makes new series,
-//! `accounts` counts for each sender, `hosts` for each host, `senders` answers questions about both, `reported` has
-//! the counts of the last report over a restart. `notifications` logs notifications, `waiting_events` limits their
-//! rate, `kept_events` keeps them in memory, `event_files` on the disk. `newcomers` decides on names that the store
+//! `accounts` counts for each sender, `hosts` for each host, `senders` answers questions about both.
+//! `notifications` logs notifications, `waiting_events` limits their rate, `kept_events` keeps them in memory, `event_files` on the disk. `newcomers` decides on names that the store
 //! does not have: `probation` holds names that came once, `budgets` limits the number of new series. `streaks`
 //! notices when values come otherwise than before, `kinds` what their kinds are to be, and the thread `redefine` then changes
 //! definitions.
@@ -29,7 +28,6 @@ mod odd_types;
 mod probation;
 mod recent;
 mod redefine;
-mod reported;
 mod senders;
 mod streaks;
 mod waiting_events;
@@ -46,6 +44,8 @@ use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
 use kymo_wire::collectd::{Cdtime, RrdSettings, SecurityLevel, TypesDb, Users, Values};
 
+use crate::common::Reported;
+use crate::common::rhythm::Rhythm;
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use crate::prefix::Prefix;
@@ -53,7 +53,6 @@ pub use in_force::InForce;
 use intake::{Intake, Registry};
 pub use kept_events::EventKeeper;
 use redefine::{Requests, redefiner};
-pub use reported::Reported;
 pub use senders::Senders;
 
 /// Datagrams of one round.
@@ -196,30 +195,5 @@ impl Collectd {
                 return Ok(());
             }
         }
-    }
-}
-
-/// What is not done more often than that; the first time at once.
-struct Rhythm {
-    every: Duration,
-    /// Not before.
-    from_ns: u64,
-}
-
-impl Rhythm {
-    fn of(every: Duration) -> Rhythm {
-        Rhythm { every, from_ns: 0 }
-    }
-
-    fn wait(&self) -> Duration {
-        Duration::from_nanos(self.from_ns.saturating_sub(RealClock.mono_ns()))
-    }
-
-    fn is_due(&self) -> bool {
-        RealClock.mono_ns() >= self.from_ns
-    }
-
-    fn begin_again(&mut self) {
-        self.from_ns = RealClock.mono_ns() + self.every.as_nanos() as u64;
     }
 }

@@ -5,8 +5,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod collectd;
+pub mod common;
 #[cfg(feature = "testing")]
 pub mod fuzz;
+pub mod graphite;
 pub mod keeper;
 pub mod kept;
 pub mod listener;

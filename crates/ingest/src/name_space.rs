@@ -5,6 +5,7 @@
 //! write all other files, as may the poller, whose LogDir may lie anywhere; between them `Writer`'s ranks decide.
 
 use kymo_base::labels;
+use kymo_series::names;
 use kymo_store::SeriesName;
 
 /// The folder of the poller's files.
@@ -25,17 +26,23 @@ pub enum Input {
     Postgres,
     /// Values of programs that publish. The keeper collects them itself.
     Programs,
+    /// Lines of statsd.
+    Statsd,
+    /// Lines of Graphite.
+    Graphite,
 }
 
 impl Input {
     /// Every input.
-    pub const ALL: [Input; 6] = [
+    pub const ALL: [Input; 8] = [
         Input::Collectd,
         Input::Rrdcached,
         Input::Hub,
         Input::Poller,
         Input::Postgres,
         Input::Programs,
+        Input::Statsd,
+        Input::Graphite,
     ];
 
     /// True if the input may write a series of this name. A file's name lies below the base.
@@ -59,14 +66,16 @@ impl Input {
         match self {
             Input::Poller => true,
             Input::Collectd | Input::Rrdcached => !is_pollers(name),
-            Input::Hub | Input::Postgres | Input::Programs => false,
+            Input::Hub | Input::Postgres | Input::Programs | Input::Statsd | Input::Graphite => {
+                false
+            }
         }
     }
 
     fn writes_label_sets(self) -> bool {
         match self {
             Input::Hub | Input::Poller | Input::Postgres | Input::Programs => true,
-            Input::Collectd | Input::Rrdcached => false,
+            Input::Collectd | Input::Rrdcached | Input::Statsd | Input::Graphite => false,
         }
     }
 
@@ -74,10 +83,12 @@ impl Input {
     fn job(self) -> Option<&'static [u8]> {
         match self {
             Input::Collectd | Input::Rrdcached => None,
-            Input::Hub => Some(b"kymo"),
-            Input::Poller => Some(b"poll"),
-            Input::Postgres => Some(b"postgres"),
-            Input::Programs => Some(b"programs"),
+            Input::Hub => Some(names::JOB_KYMO),
+            Input::Poller => Some(names::JOB_POLL),
+            Input::Postgres => Some(names::JOB_POSTGRES),
+            Input::Programs => Some(names::JOB_PROGRAMS),
+            Input::Statsd => Some(names::JOB_STATSD),
+            Input::Graphite => Some(names::JOB_GRAPHITE),
         }
     }
 }
@@ -97,7 +108,7 @@ mod tests {
     /// Each input with each kind of name.
     #[test]
     fn names_of_one_input_are_closed_to_all_others() {
-        use Input::{Collectd, Hub, Poller, Postgres, Programs, Rrdcached};
+        use Input::{Collectd, Graphite, Hub, Poller, Postgres, Programs, Rrdcached, Statsd};
         let files: [(&str, &[Input]); 10] = [
             ("mrtg/core/r1.rrd", &[Poller]),
             ("./mrtg/core/r1.rrd", &[Poller]),
@@ -116,11 +127,13 @@ mod tests {
                 assert_eq!(may, writers.contains(&input), "{input:?} {name}");
             }
         }
-        let sets: [(&str, &[Input]); 5] = [
+        let sets: [(&str, &[Input]); 7] = [
             ("kymo", &[Hub]),
             ("poll", &[Poller]),
             ("postgres", &[Postgres]),
             ("programs", &[Programs]),
+            ("statsd", &[Statsd]),
+            ("graphite", &[Graphite]),
             ("another", &[Hub, Poller, Postgres, Programs]),
         ];
         for (job, writers) in sets {

@@ -81,6 +81,8 @@ pub(crate) struct Listen {
     pub group: Option<String>,
     /// Where collectd's datagrams come; `None`: loopback, on collectd's port.
     pub collectd: Option<Vec<SocketAddr>>,
+    /// Where lines of Graphite come, by UDP and TCP; `None`: nowhere.
+    pub graphite: Option<Vec<SocketAddr>>,
 }
 
 /// Where one socket listens.
@@ -229,6 +231,7 @@ impl Default for Listen {
             rrdcached: None,
             group: None,
             collectd: None,
+            graphite: None,
         }
     }
 }
@@ -449,6 +452,7 @@ impl<'de> Visitor<'de> for ListenVisitor {
             rrdcached: table.rrdcached,
             group: table.group,
             collectd: table.collectd,
+            graphite: table.graphite,
         })
     }
 }
@@ -464,6 +468,8 @@ struct ListenTable {
     group: Option<String>,
     #[serde(deserialize_with = "addresses")]
     collectd: Option<Vec<SocketAddr>>,
+    #[serde(deserialize_with = "addresses")]
+    graphite: Option<Vec<SocketAddr>>,
 }
 
 fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<SocketAddr>>, D::Error> {
@@ -674,7 +680,13 @@ fn listen_text(file: &mut File, listen: &Listen) {
         "collectd",
         "Addresses and ports for datagrams of collectd's network plugin; []: none.\n\
          Without it: port 25826 of loopback. See [collectd].",
-        addresses_of(listen).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
+        addresses_text(&listen.collectd).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
+    );
+    file.key(
+        "graphite",
+        "Addresses and ports for lines of Graphite's plaintext protocol, by UDP and TCP. Without it: none.\n\
+         Beyond loopback it takes `insecure`.",
+        addresses_text(&listen.graphite).ok_or("[\"127.0.0.1:2003\"]"),
     );
     file.key(
         "group",
@@ -683,8 +695,8 @@ fn listen_text(file: &mut File, listen: &Listen) {
     );
 }
 
-fn addresses_of(listen: &Listen) -> Option<String> {
-    let addresses = listen.collectd.as_ref()?;
+fn addresses_text(addresses: &Option<Vec<SocketAddr>>) -> Option<String> {
+    let addresses = addresses.as_ref()?;
     let texts: Vec<_> = addresses
         .iter()
         .map(|address| quoted(&address.to_string()))
@@ -959,6 +971,7 @@ mod tests {
                 ]),
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
+                graphite: Some(vec!["[::1]:2003".parse().expect("an address")]),
             },
             collectd: Collectd {
                 security: Security::Sign,
@@ -1057,6 +1070,7 @@ mod tests {
             "line 2: not a duration such as",
         ),
         ("[listen]\ncollectd = [\"/x\"]", "line 2: not an address"),
+        ("[listen]\ngraphite = [\"/x\"]", "line 2: not an address"),
         ("[collectd]\nsecurity = \"some\"", "line 2: unknown variant"),
         (
             "[collectd]\nallow = [\"10/8\"]",

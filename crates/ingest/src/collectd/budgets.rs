@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use crate::common::refill::{Refill, SeriesAllowance};
 use crate::sender_group::SenderGroup;
 
 /// The budget of a user who signs, or of a trusted network: at once, then a minute.
@@ -36,44 +37,6 @@ pub(super) enum Payer<'a> {
     Network(usize),
     /// A sender without a signature and outside of trusted networks.
     Group(SenderGroup),
-}
-
-#[derive(Debug)]
-struct Refill {
-    at_once: f64,
-    a_second: f64,
-}
-
-/// The rest of a budget at a time in seconds.
-#[derive(Clone, Copy, Debug)]
-struct SeriesAllowance {
-    count: f64,
-    at_s: f64,
-}
-
-impl Refill {
-    fn full(&self, now_s: f64) -> SeriesAllowance {
-        SeriesAllowance {
-            count: self.at_once,
-            at_s: now_s,
-        }
-    }
-
-    /// Adds what came back since the last call. A clock that goes back adds nothing.
-    fn fill(&self, left: &mut SeriesAllowance, now_s: f64) {
-        let grown = (now_s - left.at_s).max(0.0) * self.a_second;
-        *left = SeriesAllowance {
-            count: (left.count + grown).min(self.at_once),
-            at_s: now_s,
-        };
-    }
-
-    fn take(&self, left: &mut SeriesAllowance, now_s: f64) -> bool {
-        self.fill(left, now_s);
-        let may = left.count >= 1.0;
-        left.count -= f64::from(u8::from(may));
-        may
-    }
 }
 
 /// All budgets.

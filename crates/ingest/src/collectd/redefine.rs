@@ -11,7 +11,8 @@ use kymo_rrd::Header;
 use kymo_store::{Redefinition, Store};
 use kymo_sys::machine;
 
-use super::{Rhythm, TELL_EVERY};
+use super::TELL_EVERY;
+use crate::common::rhythm::Rhythm;
 use crate::listener::StopSignal;
 use crate::log::{Log, Severity};
 

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
+use kymo_ingest::common::{LineSockets, Reported};
+use kymo_ingest::graphite::Graphite;
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
@@ -71,8 +73,12 @@ pub(crate) struct KeeperOrder {
     pub poll_user: u32,
     /// See [`Role::Write`].
     pub postgres_user: u32,
+    /// Number of the file of [`Reported`].
+    pub reported: i32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
+    /// Where lines of Graphite come.
+    pub graphite: LineOrder,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
     /// Number of the pipe to the recorder, for what these do.
@@ -86,8 +92,6 @@ pub(crate) struct KeeperOrder {
 pub(crate) struct CollectdOrder {
     /// Numbers of the sockets, and where they are.
     pub sockets: Vec<(i32, String)>,
-    /// Number of the file of [`collectd::Reported`].
-    pub reported: i32,
     /// `none`, `sign` or `encrypt`.
     pub security: String,
     /// Number of the AuthFile's copy, which the guardian keeps current.
@@ -112,6 +116,32 @@ pub(crate) struct CollectdOrder {
     pub xff: f64,
     /// Averages only.
     pub single: bool,
+}
+
+/// Numbers of the sockets of a protocol of lines.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LineOrder {
+    /// For datagrams, and where they are.
+    pub datagrams: Vec<(i32, String)>,
+    /// For connections.
+    pub streams: Vec<i32>,
+}
+
+impl LineOrder {
+    /// Takes the sockets over; `None`: there are none. `reported` is that of all listeners, of which `before` sockets come first.
+    fn sockets(&self, reported: &Reported, before: usize) -> Result<Option<LineSockets>> {
+        if self.datagrams.is_empty() && self.streams.is_empty() {
+            return Ok(None);
+        }
+        let datagrams = self.datagrams.iter();
+        let datagrams = datagrams.map(|(fd, name)| Ok((handed(*fd)?, name.clone())));
+        let streams = self.streams.iter().map(|&fd| handed(fd));
+        Ok(Some(LineSockets {
+            datagrams: datagrams.collect::<Result<_>>()?,
+            streams: streams.collect::<Result<_>>()?,
+            reported: reported.behind(before),
+        }))
+    }
 }
 
 impl KeeperOrder {
@@ -164,7 +194,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let copies = HandedCopies::take(&order.collectd)?;
     let in_force = (copies.users.clone(), copies.types.clone());
-    let collectd = collectd_listener(&order.collectd, in_force)?;
+    let reported = Reported::new(Some(handed(order.reported)?));
+    let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
+    let graphite = graphite_sockets(&order, &reported)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings, order.programs.as_deref())?;
@@ -185,6 +217,10 @@ pub(crate) fn run() -> Result<ExitCode> {
     if let Some(collectd) = collectd {
         let collectd = collectd(senders.clone(), events.clone(), log.clone());
         listeners.push(Box::new(collectd));
+    }
+    if let Some(sockets) = graphite {
+        let log = log.clone();
+        listeners.push(Box::new(Graphite { sockets, log }));
     }
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
@@ -304,6 +340,7 @@ fn read_types(file: &HandedCopy, in_force: &InForce<TypesDb>) {
 fn collectd_listener(
     order: &CollectdOrder,
     (users, types): (Option<InForce<Users>>, InForce<TypesDb>),
+    reported: &Reported,
 ) -> Result<Option<impl FnOnce(Senders, EventKeeper, Log) -> Collectd>> {
     if order.sockets.is_empty() {
         return Ok(None);
@@ -313,9 +350,7 @@ fn collectd_listener(
         Ok((socket, name.clone()))
     });
     let sockets = sockets.collect::<Result<Vec<_>>>()?;
-    let reported = privilege::inherited(order.reported);
-    let reported = reported.context("cannot take over a file of kymo serve")?;
-    let reported = collectd::Reported::new(Some(reported));
+    let reported = reported.clone();
     let settings = collectd::CollectdSettings {
         level: match order.security.as_str() {
             "sign" => SecurityLevel::Sign,
@@ -352,6 +387,12 @@ fn collectd_listener(
         events,
         log,
     }))
+}
+
+/// The counts of their datagrams come behind those of collectd's.
+fn graphite_sockets(order: &KeeperOrder, reported: &Reported) -> Result<Option<LineSockets>> {
+    let before = order.collectd.sockets.len();
+    order.graphite.sockets(reported, before)
 }
 
 /// The configuration was checked when it was read.

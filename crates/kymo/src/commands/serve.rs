@@ -322,7 +322,9 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .map_or(machine::user(), |one| one.uid),
             postgres_user: postgres::user(config, account.as_ref())?
                 .map_or(machine::user(), |one| one.uid),
+            reported: sockets.reported.as_raw_fd(),
             collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
+            graphite: sockets.graphite.order(),
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
@@ -346,17 +348,24 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             sockets.collectd,
             [sockets.reported]
                 .into_iter()
+                .chain(sockets.graphite.files())
                 .chain(published.map(|folder| folder.lock)),
         ),
         auth_file,
         types,
         notices: sockets.notices,
-        configured: config.store != config::Store::default()
-            || config.listen.rrdcached.is_some()
-            || config.listen.collectd.is_some()
-            || config.collectd != config::Collectd::default(),
+        configured: is_configured(config),
         role: role_without_rights(account, limits::KEEPER_MEMORY_MAX),
     })
+}
+
+/// True if somebody asked for the keeper.
+fn is_configured(config: &Config) -> bool {
+    config.store != config::Store::default()
+        || config.listen.rrdcached.is_some()
+        || config.listen.collectd.is_some()
+        || config.listen.graphite.is_some()
+        || config.collectd != config::Collectd::default()
 }
 
 /// The folder below which .rrd files of the store lie.
@@ -393,6 +402,7 @@ fn shown(sockets: &Sockets) -> Vec<String> {
             .collect();
         lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
     }
+    lines.extend(sockets.graphite.shown("Graphite"));
     lines
 }
 
@@ -417,7 +427,6 @@ fn collectd_order(
     };
     Ok(keeper::CollectdOrder {
         sockets: sockets.collectd.iter().map(socket).collect(),
-        reported: sockets.reported.as_raw_fd(),
         security: keys.security.word().into(),
         users: auth_file.map(HandedFile::number),
         allow: keys.allow.clone(),

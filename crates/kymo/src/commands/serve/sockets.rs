@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -14,6 +14,7 @@ use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use crate::commands::keeper::LineOrder;
 use crate::config::{Config, Place, Security};
 
 /// The port of collectd's network plugin.
@@ -39,12 +40,23 @@ pub(super) struct Sockets {
     pub admin: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
-    /// What keepers have reported of these.
+    /// For lines of Graphite.
+    pub graphite: LinePlaces,
+    /// What keepers have reported of sockets for datagrams.
     pub reported: OwnedFd,
     /// Names in the file system, to be removed at the end.
     pub names: Vec<OwnName>,
     /// What could not be had, and need not be.
     pub notices: Vec<String>,
+}
+
+/// Sockets of a protocol of lines.
+#[derive(Default)]
+pub(super) struct LinePlaces {
+    /// For datagrams, and where.
+    pub datagrams: Vec<(UdpSocket, SocketAddr)>,
+    /// For connections, at the same addresses.
+    pub streams: Vec<OwnedFd>,
 }
 
 /// The name in DATA of the socket for questions.
@@ -94,6 +106,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
     }
+    sockets.graphite = LinePlaces::open(&config.listen.graphite, config)?;
     sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
     sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
     if let Err(error) = sockets.add_admin(&dir.join(ADMIN)) {
@@ -134,6 +147,59 @@ fn cannot(place: &dyn Display, error: &io::Error) -> anyhow::Error {
     anyhow!("cannot listen on {place}: {}", strerror(error))
 }
 
+impl LinePlaces {
+    /// Opens both sockets of each address. Lines say nothing of their senders.
+    fn open(addresses: &Option<Vec<SocketAddr>>, config: &Config) -> Result<LinePlaces> {
+        let mut places = LinePlaces::default();
+        for &address in addresses.iter().flatten() {
+            if !address.ip().is_loopback() && !config.insecure {
+                bail!(
+                    "cannot listen on {address}: anybody could send; give insecure = true if that is what you want"
+                );
+            }
+            let socket = bind_udp(address, QUEUE_BYTES);
+            let socket = socket.map_err(|error| cannot(&address, &error))?;
+            places.datagrams.push((socket, address));
+            let socket = listen::bind_tcp(address);
+            let socket = socket.map_err(|error| cannot(&address, &error))?;
+            places.streams.push(socket);
+        }
+        Ok(places)
+    }
+
+    /// Numbers for the keeper.
+    pub(super) fn order(&self) -> LineOrder {
+        let datagrams = self.datagrams.iter();
+        LineOrder {
+            datagrams: datagrams
+                .map(|(socket, address)| (socket.socket.as_raw_fd(), address.to_string()))
+                .collect(),
+            streams: self
+                .streams
+                .iter()
+                .map(|socket| socket.as_raw_fd())
+                .collect(),
+        }
+    }
+
+    /// Addresses in words; `None`: there are none.
+    pub(super) fn shown(&self, protocol: &str) -> Option<String> {
+        let addresses: Vec<_> = self
+            .datagrams
+            .iter()
+            .map(|(_, address)| address.to_string())
+            .collect();
+        let places = addresses.join(", ");
+        (!places.is_empty()).then(|| format!("{protocol}'s lines on {places} (UDP and TCP)"))
+    }
+
+    /// All of them.
+    pub(super) fn files(self) -> impl Iterator<Item = OwnedFd> {
+        let datagrams = self.datagrams.into_iter().map(|(socket, _)| socket.socket);
+        datagrams.chain(self.streams)
+    }
+}
+
 impl Sockets {
     fn none() -> Result<Sockets> {
         let reported = memfd_create("reported", MemfdFlags::CLOEXEC);
@@ -145,6 +211,7 @@ impl Sockets {
             rrdcached: Vec::new(),
             shown: Vec::new(),
             collectd: Vec::new(),
+            graphite: LinePlaces::default(),
             reported: reported.context("cannot make a file in memory")?,
             names: Vec::new(),
             notices: Vec::new(),

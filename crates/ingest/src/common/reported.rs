@@ -3,40 +3,56 @@
 //! last report, also while there was no keeper, and nothing twice.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-/// The file: a count each socket, in the order of the sockets.
-#[derive(Debug)]
-pub struct Reported(Option<OwnedFd>);
+/// The file: a count each socket, in the order of the sockets of all listeners.
+#[derive(Clone, Debug)]
+pub struct Reported {
+    file: Option<Arc<OwnedFd>>,
+    /// Sockets of other listeners before those of this one.
+    before: usize,
+}
 
 const COUNT_BYTES: usize = size_of::<u32>();
 
 impl Reported {
     /// `None`: the sockets end with this process.
     pub fn new(file: Option<OwnedFd>) -> Reported {
-        Reported(file)
+        Reported {
+            file: file.map(Arc::new),
+            before: 0,
+        }
+    }
+
+    /// The counts of a listener whose sockets come behind `sockets` others.
+    pub fn behind(&self, sockets: usize) -> Reported {
+        Reported {
+            file: self.file.clone(),
+            before: self.before + sockets,
+        }
     }
 
     /// What was reported of a socket, modulo 2^32.
     pub fn of(&self, socket: usize) -> u32 {
         let mut count = [0; COUNT_BYTES];
         // A file that is too short has a zero there; so has one that cannot be read.
-        if let Some(file) = &self.0 {
-            let _ = rustix::io::pread(file, &mut count, place(socket));
+        if let Some(file) = &self.file {
+            let _ = rustix::io::pread(file, &mut count, self.place(socket));
         }
         u32::from_ne_bytes(count)
     }
 
     /// Notes that so much was reported.
     pub fn note(&self, socket: usize, dropped: u32) {
-        if let Some(file) = &self.0 {
+        if let Some(file) = &self.file {
             // If it fails, the same is reported again.
-            let _ = rustix::io::pwrite(file, &dropped.to_ne_bytes(), place(socket));
+            let _ = rustix::io::pwrite(file, &dropped.to_ne_bytes(), self.place(socket));
         }
     }
-}
 
-fn place(socket: usize) -> u64 {
-    (socket * COUNT_BYTES) as u64
+    fn place(&self, socket: usize) -> u64 {
+        u64::try_from((self.before + socket) * COUNT_BYTES).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]
@@ -56,6 +72,9 @@ mod tests {
             (reported.of(0), reported.of(1), reported.of(2)),
             (0, u32::MAX, 0)
         );
+        let others = reported.behind(1);
+        others.note(1, 9);
+        assert_eq!((others.of(0), reported.of(2)), (u32::MAX, 9));
         let without = Reported::new(None);
         without.note(0, 7);
         assert_eq!(without.of(0), 0);

@@ -1,0 +1,15 @@
+//! Parts that several listeners share: budgets that fill again (`refill`), works that are not done too often (`rhythm`), the
+//! memory of reported losses (`reported`), and for protocols of lines the loop with its sockets (`line_server`,
+//! `line_clients`), counts of refused lines (`troubles`), limits of series (`series_limit`) and a quick hash (`keyed_hash`).
+
+pub(crate) mod keyed_hash;
+mod line_clients;
+pub(crate) mod line_server;
+pub(crate) mod refill;
+mod reported;
+pub(crate) mod rhythm;
+pub(crate) mod series_limit;
+pub(crate) mod troubles;
+
+pub use line_server::LineSockets;
+pub use reported::Reported;

@@ -1,0 +1,185 @@
+//! Clients by TCP that send lines. Their number is limited: where all places are taken, the longest silent client of the sender
+//! group with most connections makes room.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use kymo_sys::listen::{self, Peer};
+use kymo_wire::line_stream::{LineStream, LineTooLong};
+use rustix::io::Errno;
+
+use super::troubles::Troubles;
+use crate::sender_group::SenderGroup;
+
+/// Connections at a time. Relays keep one each.
+const CLIENTS_MAX: usize = 64;
+/// Silence after which a connection is closed: ten times the interval of a slow sender.
+const IDLE_MAX: Duration = Duration::from_secs(600);
+/// Clients taken at a time from one socket.
+const ACCEPTS_MAX: usize = 64;
+/// Bytes read of one client before the others.
+const READ_SIZE: usize = 64 << 10;
+
+/// All clients of one protocol.
+pub(super) struct LineClients {
+    line_max: usize,
+    clients: Vec<LineClient>,
+    /// The beginning of a line that has not ended, and what is read behind it.
+    room: Vec<u8>,
+    counts: ClientCounts,
+}
+
+/// Troubles with clients that are not counted yet.
+#[derive(Default)]
+struct ClientCounts {
+    displaced: u64,
+    silent: u64,
+    cut_off: u64,
+    refused: u64,
+}
+
+struct LineClient {
+    socket: OwnedFd,
+    group: SenderGroup,
+    lines: LineStream,
+    /// The beginning of a line that has not ended.
+    begun: Vec<u8>,
+    heard_ns: u64,
+    is_open: bool,
+}
+
+impl LineClients {
+    /// None yet.
+    pub(super) fn new(line_max: usize) -> LineClients {
+        LineClients {
+            line_max,
+            clients: Vec::new(),
+            room: Vec::new(),
+            counts: ClientCounts::default(),
+        }
+    }
+
+    /// Their sockets, in the order of [`LineClients::read`].
+    pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.clients.iter().map(|client| client.socket.as_fd())
+    }
+
+    /// The moment at which the longest silent client has been silent for too long.
+    pub(super) fn idle_end_ns(&self) -> Option<u64> {
+        let heard = self.clients.iter().map(|client| client.heard_ns);
+        heard.min().map(|heard_ns| heard_ns + idle_max_ns())
+    }
+
+    /// Reads of each client that is ready, and closes those that have ended or are silent for too long.
+    pub(super) fn read(
+        &mut self,
+        ready: &[bool],
+        now_ns: u64,
+        mut take: impl FnMut(Result<&[u8], LineTooLong>),
+    ) {
+        for (client, _) in self.clients.iter_mut().zip(ready).filter(|(_, is)| **is) {
+            client.is_open = client.read(&mut self.room, &mut take);
+            client.heard_ns = now_ns;
+            self.counts.cut_off += u64::from(!client.is_open && !client.begun.is_empty());
+        }
+        for client in &mut self.clients {
+            if client.is_open && client.heard_ns + idle_max_ns() <= now_ns {
+                client.is_open = false;
+                self.counts.silent += 1;
+            }
+        }
+        self.clients.retain(|client| client.is_open);
+    }
+
+    /// Takes those who wait to be taken.
+    pub(super) fn accept(&mut self, socket: &OwnedFd, now_ns: u64) {
+        for _ in 0..ACCEPTS_MAX {
+            let client = match listen::accept(socket) {
+                Ok(Some(client)) => client,
+                Ok(None) => return,
+                // There are no files left, say.
+                Err(_) => {
+                    self.counts.refused += 1;
+                    return;
+                }
+            };
+            let Some(peer) = listen::peer(&client) else {
+                continue;
+            };
+            if self.clients.len() >= CLIENTS_MAX {
+                self.make_room();
+            }
+            self.clients.push(LineClient {
+                socket: client,
+                group: match peer {
+                    Peer::User(_) => SenderGroup::THIS_MACHINE,
+                    Peer::Address(address) => SenderGroup::of(address),
+                },
+                lines: LineStream::new(self.line_max),
+                begun: Vec::new(),
+                heard_ns: now_ns,
+                is_open: true,
+            });
+        }
+    }
+
+    /// Closes one connection.
+    fn make_room(&mut self) {
+        let mut sizes: HashMap<SenderGroup, usize> = HashMap::new();
+        for client in &self.clients {
+            *sizes.entry(client.group).or_default() += 1;
+        }
+        let size = |client: &LineClient| sizes.get(&client.group).copied().unwrap_or(0);
+        let clients = self.clients.iter().enumerate();
+        let last =
+            clients.max_by_key(|(_, client)| (size(client), std::cmp::Reverse(client.heard_ns)));
+        if let Some(at) = last.map(|(at, _)| at) {
+            self.clients.remove(at);
+            self.counts.displaced += 1;
+        }
+    }
+
+    /// Hands over counts.
+    pub(super) fn take_counts(&mut self, troubles: &mut Troubles) {
+        let counts = std::mem::take(&mut self.counts);
+        troubles.count(
+            "a connection closed for another one, as there are 64",
+            counts.displaced,
+        );
+        troubles.count(
+            "a connection closed after 10 minutes of silence",
+            counts.silent,
+        );
+        troubles.count("a line without an end in a stream", counts.cut_off);
+        troubles.count("a connection that cannot be taken", counts.refused);
+    }
+}
+
+impl LineClient {
+    /// Takes the lines that have come, as far as one read brings them. False: the client has ended.
+    fn read(
+        &mut self,
+        room: &mut Vec<u8>,
+        take: &mut impl FnMut(Result<&[u8], LineTooLong>),
+    ) -> bool {
+        room.clear();
+        room.append(&mut self.begun);
+        room.reserve(READ_SIZE);
+        let spare = rustix::buffer::spare_capacity(room);
+        let is_open = match rustix::io::read(&self.socket, spare) {
+            Ok(count) => count > 0,
+            Err(errno) => matches!(errno, Errno::AGAIN | Errno::INTR),
+        };
+        let mut rest = room.as_slice();
+        while let Some(line) = self.lines.take(&mut rest) {
+            take(line);
+        }
+        self.begun.extend_from_slice(rest);
+        is_open
+    }
+}
+
+fn idle_max_ns() -> u64 {
+    u64::try_from(IDLE_MAX.as_nanos()).unwrap_or(u64::MAX)
+}

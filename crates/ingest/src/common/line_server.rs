@@ -1,0 +1,220 @@
+//! The loop of a listener whose protocol is lines, by UDP and TCP. One thread takes many datagrams by one system call, and reads of
+//! connections what has come; after each round the protocol gives the store what it has. Nothing is answered.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use kymo_store::Store;
+use kymo_sys::clock::{Clock as _, RealClock, Stamp};
+use kymo_sys::datagrams::Datagrams;
+use kymo_sys::machine;
+use kymo_wire::line_stream::LineTooLong;
+
+use super::line_clients::LineClients;
+use super::reported::Reported;
+use super::rhythm::Rhythm;
+use super::troubles::Troubles;
+use crate::listener::StopSignal;
+use crate::log::{Log, Severity};
+
+/// Datagrams of one round.
+const ROUND: usize = 64;
+/// Rounds of one socket before the others, so that none waits for long.
+const ROUNDS: usize = 16;
+/// How often lost and refused values are reported.
+const REPORT_EVERY: Duration = Duration::from_secs(60);
+/// Longest sleep; nothing depends on it.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// Sockets of one protocol.
+pub struct LineSockets {
+    /// Where datagrams come, never waiting, and what each is called.
+    pub datagrams: Vec<(OwnedFd, String)>,
+    /// Where clients connect, never waiting.
+    pub streams: Vec<OwnedFd>,
+    /// Losses of the datagram sockets that were reported before.
+    pub reported: Reported,
+}
+
+/// A protocol of lines.
+pub(crate) trait LineIntake {
+    /// Most bytes of a line in a stream.
+    const LINE_MAX: usize;
+
+    /// Takes the lines of a datagram, or one line of a stream.
+    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp);
+
+    /// Counts a line of a stream that is too long.
+    fn refuse_long_line(&mut self);
+
+    /// Gives the store what came in this round.
+    fn end_round(&mut self, store: &Store);
+
+    /// The next moment at which [`LineIntake::on_time`] has something to do, by the monotonic clock.
+    fn due_ns(&self) -> Option<u64>;
+
+    /// Does what is due; `ends`: nothing comes after it.
+    fn on_time(&mut self, store: &Store, now: Stamp, ends: bool);
+
+    /// Counts of what was not taken.
+    fn troubles(&mut self) -> &mut Troubles;
+}
+
+/// A protocol and its sockets.
+pub(crate) struct LineServer<I> {
+    name: &'static str,
+    intake: I,
+    sockets: LineSockets,
+    /// The kernel's count of dropped datagrams of each socket, as far as is known.
+    dropped: Vec<u32>,
+    clients: LineClients,
+    datagrams: Datagrams,
+    log: Log,
+}
+
+/// Files that can be read.
+struct Ready {
+    ends: bool,
+    /// Of the sockets where clients connect.
+    streams: Vec<bool>,
+    clients: Vec<bool>,
+}
+
+impl<I: LineIntake> LineServer<I> {
+    /// Of this name, for the log.
+    pub(crate) fn new(name: &'static str, intake: I, sockets: LineSockets, log: Log) -> Self {
+        let known = (0..sockets.datagrams.len()).map(|at| sockets.reported.of(at));
+        LineServer {
+            name,
+            intake,
+            dropped: known.collect(),
+            sockets,
+            clients: LineClients::new(I::LINE_MAX),
+            datagrams: Datagrams::new(ROUND),
+            log,
+        }
+    }
+
+    /// Serves until `stop`.
+    pub(crate) fn run(mut self, store: &Store, stop: &StopSignal) -> io::Result<()> {
+        let mut reports = Rhythm::of(REPORT_EVERY);
+        loop {
+            let ready = self.wait(stop, &reports);
+            self.receive(store)?;
+            self.read_clients(&ready, store);
+            let now = RealClock.now();
+            if ready.ends || self.intake.due_ns().is_some_and(|due| due <= now.mono_ns) {
+                self.intake.on_time(store, now, ready.ends);
+            }
+            if !self.intake.troubles().is_empty() && (reports.is_due() || ready.ends) {
+                self.report();
+                reports.begin_again();
+            }
+            if ready.ends {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait(&mut self, stop: &StopSignal, reports: &Rhythm) -> Ready {
+        let has_troubles = !self.intake.troubles().is_empty();
+        let now_ns = RealClock.mono_ns();
+        let until = |due_ns: u64| Duration::from_nanos(due_ns.saturating_sub(now_ns));
+        let waits = [
+            has_troubles.then(|| reports.wait()),
+            self.intake.due_ns().map(until),
+            self.clients.idle_end_ns().map(until),
+        ];
+        let wait = waits.into_iter().flatten().min().unwrap_or(NAP);
+        let sockets = &self.sockets;
+        let mut files: Vec<BorrowedFd> = vec![stop.as_fd()];
+        files.extend(sockets.datagrams.iter().map(|(socket, _)| socket.as_fd()));
+        files.extend(sockets.streams.iter().map(AsFd::as_fd));
+        files.extend(self.clients.files());
+        let ready = machine::wait_readable(&files, wait);
+        let mut ready = ready.into_iter();
+        let ends = ready.next() == Some(true);
+        let mut ready = ready.skip(sockets.datagrams.len());
+        Ready {
+            ends,
+            streams: ready.by_ref().take(sockets.streams.len()).collect(),
+            clients: ready.collect(),
+        }
+    }
+
+    /// Takes what has come in datagrams.
+    fn receive(&mut self, store: &Store) -> io::Result<()> {
+        for at in 0..self.sockets.datagrams.len() {
+            for _ in 0..ROUNDS {
+                if self.round(at, store)? < ROUND {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One system call, and how many datagrams it brought.
+    fn round(&mut self, at: usize, store: &Store) -> io::Result<usize> {
+        let (Some((socket, _)), Some(known)) =
+            (self.sockets.datagrams.get(at), self.dropped.get_mut(at))
+        else {
+            return Ok(0);
+        };
+        let count = self.datagrams.receive(socket)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        if let Some(dropped) = self.datagrams.dropped() {
+            let more = dropped.wrapping_sub(*known);
+            *known = dropped;
+            let troubles = self.intake.troubles();
+            troubles.count("a datagram that the kernel dropped", more.into());
+        }
+        let now = RealClock.now();
+        for datagram in self.datagrams.iter_mut() {
+            self.intake.take_lines(datagram.bytes, store, now);
+        }
+        self.intake.end_round(store);
+        Ok(count)
+    }
+
+    /// Takes clients, and what they have sent.
+    fn read_clients(&mut self, ready: &Ready, store: &Store) {
+        if ready.clients.is_empty() && !ready.streams.contains(&true) {
+            return;
+        }
+        let now = RealClock.now();
+        let intake = &mut self.intake;
+        let mut came = false;
+        self.clients.read(&ready.clients, now.mono_ns, |line| {
+            came = true;
+            match line {
+                Ok(line) => intake.take_lines(line, store, now),
+                Err(LineTooLong) => intake.refuse_long_line(),
+            }
+        });
+        if came {
+            intake.end_round(store);
+        }
+        let streams = self.sockets.streams.iter().zip(&ready.streams);
+        for (socket, _) in streams.filter(|(_, is_ready)| **is_ready) {
+            self.clients.accept(socket, now.mono_ns);
+        }
+        self.clients.take_counts(self.intake.troubles());
+    }
+
+    /// Logs what was lost or refused since the last time.
+    fn report(&mut self) {
+        if let Some(news) = self.intake.troubles().take() {
+            (self.log)(
+                Severity::Warning,
+                &format!("{}: not taken: {news}", self.name),
+            );
+        }
+        for (at, dropped) in self.dropped.iter().enumerate() {
+            self.sockets.reported.note(at, *dropped);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Counts of lines and samples that are not taken, by their reasons, for one line of the log a minute.
+
+use std::fmt::Write as _;
+
+/// Counts since the last report.
+#[derive(Debug, Default)]
+pub(crate) struct Troubles {
+    counts: Vec<(&'static str, u64)>,
+    example: Option<String>,
+}
+
+impl Troubles {
+    /// Counts, with a reason in words.
+    pub(crate) fn count(&mut self, why: &'static str, more: u64) {
+        if more == 0 {
+            return;
+        }
+        match self.counts.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += more,
+            None => self.counts.push((why, more)),
+        }
+    }
+
+    /// Counts one, and keeps the first of a report as an example.
+    pub(crate) fn note(&mut self, why: &'static str, example: impl FnOnce() -> String) {
+        self.count(why, 1);
+        self.example.get_or_insert_with(example);
+    }
+
+    /// True if there is nothing to report.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The counts since the last report, in words.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        let mut line = String::new();
+        for (why, count) in self.counts.drain(..) {
+            let mark = if line.is_empty() { "" } else { "; " };
+            // Writing to a string cannot fail.
+            let _ = write!(line, "{mark}{count} x {why}");
+        }
+        if let Some(example) = self.example.take() {
+            let _ = write!(line, "; such as: {example}");
+        }
+        (!line.is_empty()).then_some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_each_reason_and_an_example() {
+        let mut troubles = Troubles::default();
+        assert_eq!(troubles.take(), None);
+        troubles.note("no name", || ":1|c".into());
+        troubles.count("dropped", 0);
+        troubles.count("dropped", 7);
+        troubles.note("no name", || ":2|c".into());
+        let said = "2 x no name; 7 x dropped; such as: :1|c";
+        assert_eq!(troubles.take().as_deref(), Some(said));
+        assert!(troubles.is_empty());
+    }
+}

@@ -1,0 +1,268 @@
+//! A round: lines in, one write batch out.
+
+use std::collections::HashMap;
+
+use kymo_base::label_set::Labels;
+use kymo_base::name::DisplayName;
+use kymo_series::names;
+use kymo_store::{Point, PointSeries, PointsKind, PointsSchema, SeriesName, Store};
+use kymo_sys::clock::Stamp;
+use kymo_wire::graphite::{self, BadPoint, GraphiteLine, Points, Tags};
+
+use crate::common::keyed_hash::KeyedHash;
+use crate::common::line_server::LineIntake;
+use crate::common::series_limit::{HELD_MAX, SeriesLimit};
+use crate::common::troubles::Troubles;
+use crate::name_space::Input;
+
+/// A sample whose time is further ahead is refused: it would make all true ones late until then.
+const AHEAD_MAX_MS: i64 = 300_000;
+/// A sample that is older is refused: the store would drop it at once.
+const AGE_MAX_MS: i64 = 15 * 86_400_000;
+/// A series that nothing came for in this time gives its place to others.
+const IDLE_MAX_NS: u64 = 3_600_000_000_000;
+/// Time between two looks for such series.
+const SWEEP_EVERY_NS: u64 = 60_000_000_000;
+/// New series that begin with one write of the journal.
+const NEW_AT_ONCE: usize = 256;
+const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
+
+/// The state of the listener.
+#[derive(Default)]
+pub(super) struct GraphiteIntake {
+    /// By path and tags as lines spell them.
+    index: HashMap<Box<[u8]>, Heard, KeyedHash>,
+    limit: Option<SeriesLimit>,
+    /// Samples of this round.
+    samples: Vec<(Target, Point)>,
+    /// Series that begin with this round.
+    new: Vec<(Box<[u8]>, Labels)>,
+    /// For the batch; memory is kept.
+    batch: Vec<(PointSeries, Point)>,
+    key: Vec<u8>,
+    swept_ns: u64,
+    troubles: Troubles,
+}
+
+/// A name that is known.
+struct Heard {
+    target: Target,
+    heard_ns: u64,
+}
+
+/// A series of the store, or one of those that begin with this round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Known(PointSeries),
+    New(usize),
+}
+
+impl LineIntake for GraphiteIntake {
+    const LINE_MAX: usize = graphite::LINE_MAX;
+
+    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp) {
+        let mut points = Points::of(lines);
+        while let Some(step) = points.next() {
+            match step {
+                Ok(GraphiteLine::Point(point)) => self.take(&point, store, now),
+                Ok(GraphiteLine::NotANumber) => self.troubles.count("a value that is nan", 1),
+                Err(bad) => {
+                    let line = points.line();
+                    self.troubles.note(bad.why(), || shown(line));
+                }
+            }
+        }
+    }
+
+    fn refuse_long_line(&mut self) {
+        self.troubles.count(BadPoint::LineLength.why(), 1);
+    }
+
+    fn end_round(&mut self, store: &Store) {
+        let begun = self.define(store);
+        self.batch.clear();
+        for (target, point) in self.samples.drain(..) {
+            let series = match target {
+                Target::Known(series) => Some(series),
+                Target::New(at) => begun.get(at).copied().flatten(),
+            };
+            match series {
+                Some(series) => self.batch.push((series, point)),
+                None => self
+                    .troubles
+                    .count("a sample of a series that cannot begin", 1),
+            }
+        }
+        self.write(store);
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        (!self.index.is_empty()).then_some(self.swept_ns + SWEEP_EVERY_NS)
+    }
+
+    fn on_time(&mut self, _store: &Store, now: Stamp, _ends: bool) {
+        self.swept_ns = now.mono_ns;
+        let is_heard = |heard: &Heard| heard.heard_ns + IDLE_MAX_NS > now.mono_ns;
+        self.index.retain(|_, heard| is_heard(heard));
+    }
+
+    fn troubles(&mut self) -> &mut Troubles {
+        &mut self.troubles
+    }
+}
+
+impl GraphiteIntake {
+    /// Gathers a sample.
+    fn take(&mut self, point: &graphite::Point, store: &Store, now: Stamp) {
+        let now_ms = now.real_ns / 1_000_000;
+        let t_ms = point.time.map_or(now_ms, milliseconds);
+        if t_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
+            return self
+                .troubles
+                .count("a sample of more than 5 minutes ahead", 1);
+        }
+        if t_ms < now_ms.saturating_sub(AGE_MAX_MS) {
+            return self.troubles.count("a sample of more than 15 days ago", 1);
+        }
+        self.key.clear();
+        self.key.extend_from_slice(point.path);
+        self.key.push(b';');
+        self.key.extend_from_slice(point.tags.raw());
+        let target = match self.index.get_mut(&*self.key) {
+            Some(heard) => {
+                heard.heard_ns = now.mono_ns;
+                Some(heard.target)
+            }
+            None => self.arrive(point, store, now.mono_ns),
+        };
+        if let Some(target) = target {
+            let v = point.value;
+            self.samples.push((target, Point { t_ms, v }));
+        }
+    }
+
+    /// A name that is not known: the store has it, or it begins. `None`: it is refused, and counted.
+    fn arrive(&mut self, point: &graphite::Point, store: &Store, now_ns: u64) -> Option<Target> {
+        if self.index.len() >= HELD_MAX {
+            self.troubles
+                .count("a sample of a new name, as there are 100000 names", 1);
+            return None;
+        }
+        let now_s = std::time::Duration::from_nanos(now_ns).as_secs_f64();
+        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
+        if !limit.may_look(now_s) {
+            self.troubles.count(NEW_NAMES, 1);
+            return None;
+        }
+        let labels = match labels(point.path, &point.tags) {
+            Ok(labels) => labels,
+            Err(why) => {
+                let path = point.path;
+                self.troubles.note(why, || shown(path));
+                return None;
+            }
+        };
+        let target = match store.find_points(&labels) {
+            Some(series) => Target::Known(series),
+            None if limit.may_begin(1, now_s) => {
+                self.new.push((self.key.as_slice().into(), labels));
+                Target::New(self.new.len() - 1)
+            }
+            None => {
+                let path = point.path;
+                self.troubles.note(NEW_NAMES, || shown(path));
+                return None;
+            }
+        };
+        let heard_ns = now_ns;
+        let heard = Heard { target, heard_ns };
+        self.index.insert(self.key.as_slice().into(), heard);
+        Some(target)
+    }
+
+    /// New series begin; the number of each, or none.
+    fn define(&mut self, store: &Store) -> Vec<Option<PointSeries>> {
+        let mut begun = Vec::new();
+        let (keys, labels): (Vec<_>, Vec<_>) = self.new.drain(..).unzip();
+        let schema = PointsSchema::new(PointsKind::Untyped, 0, 0);
+        for labels in labels.chunks(NEW_AT_ONCE) {
+            let definitions: Vec<_> = labels
+                .iter()
+                .map(|labels| (labels.clone(), schema.clone()))
+                .collect();
+            for (outcome, labels) in store.define_points(&definitions).into_iter().zip(labels) {
+                if let Err(error) = &outcome {
+                    let name = DisplayName(labels.text());
+                    self.troubles
+                        .note("a series that cannot begin", || format!("{name}: {error}"));
+                }
+                begun.push(outcome.ok());
+            }
+        }
+        for (key, series) in keys.iter().zip(&begun) {
+            match (self.index.get_mut(key), series) {
+                (Some(heard), Some(series)) => heard.target = Target::Known(*series),
+                // The next sample tries again.
+                (Some(_), None) => drop(self.index.remove(key)),
+                (None, _) => {}
+            }
+        }
+        begun
+    }
+
+    /// Writes the samples of the round.
+    fn write(&mut self, store: &Store) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let (troubles, batch) = (&mut self.troubles, &self.batch);
+        let mut gone = Vec::new();
+        let mut written = store.write_batch();
+        written.append_points(batch, &mut |at, why| {
+            troubles.count(why.why(), 1);
+            if why == kymo_store::PointRefusal::NoSeries {
+                gone.extend(batch.get(at).map(|(series, _)| *series));
+            }
+        });
+        if let Err(error) = written.commit() {
+            let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+            troubles.count("a sample that was not written", count - 1);
+            let example = || format!("cannot write journal: {error}");
+            troubles.note("a sample that was not written", example);
+        }
+        if !gone.is_empty() {
+            // Somebody removed them; the next sample begins them again.
+            self.index
+                .retain(|_, heard| !gone.iter().any(|it| heard.target == Target::Known(*it)));
+        }
+    }
+}
+
+/// The labels of a path. carbon takes of a key that comes twice the last value, and of the key `name` the path.
+fn labels(path: &[u8], tags: &Tags) -> Result<Labels, &'static str> {
+    let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
+    for (key, value) in tags.iter().filter(|(key, _)| *key != b"name") {
+        match pairs.iter_mut().find(|(known, _)| *known == key) {
+            Some(pair) => pair.1 = value,
+            None => pairs.push((key, value)),
+        }
+    }
+    pairs.sort_unstable();
+    let labels = names::graphite(path, &pairs);
+    let labels = labels.map_err(|_| "a name whose labels are too long or too many")?;
+    match Input::Graphite.may_write(SeriesName::Labels(&labels)) {
+        true => Ok(labels),
+        false => Err("a name that Graphite may not write"),
+    }
+}
+
+fn milliseconds(seconds: f64) -> i64 {
+    // The protocol has no time beyond the year 5138.
+    (seconds * 1000.0).round() as i64
+}
+
+/// The beginning of a line, for a message.
+fn shown(line: &[u8]) -> String {
+    const SHOWN_MAX: usize = 80;
+    DisplayName(line.get(..SHOWN_MAX).unwrap_or(line)).to_string()
+}

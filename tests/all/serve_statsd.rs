@@ -1,0 +1,179 @@
+//! Lines of statsd and Graphite that programs send to `kymo serve`, and the samples that the store has of them.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::{TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use kymo_base::label_set::Labels;
+use kymo_store::Store;
+use kymo_sys::clock::{Clock, RealClock};
+use kymo_sys::disk::{Disk, RealDisk};
+use kymo_tests::served::{Served, eventually, is_alive, kill};
+use kymo_tests::{Scratch, free_port};
+
+/// A `kymo serve` that takes lines on ports of its own.
+struct LineHub {
+    served: Served,
+    dir: PathBuf,
+    graphite: u16,
+    /// Removed at the end.
+    _scratch: Scratch,
+}
+
+impl LineHub {
+    fn start(name: &str) -> LineHub {
+        let scratch = Scratch::new(name);
+        let (dir, graphite) = (scratch.path("data"), free_port());
+        let config = format!(
+            "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n\
+             graphite = [\"127.0.0.1:{graphite}\"]\n"
+        );
+        let mut served = Served::configured(&scratch, &dir, &config);
+        served.address();
+        served.has_said(&format!(
+            "Graphite's lines on 127.0.0.1:{graphite} (UDP and TCP)"
+        ));
+        LineHub {
+            served,
+            dir,
+            graphite,
+            _scratch: scratch,
+        }
+    }
+
+    /// Lines and samples that it did not take for a reason, as its log says.
+    fn refused(&self, why: &str) -> usize {
+        let said = self.served.said.iter();
+        let news = said.filter_map(|line| Some(line.split_once("not taken: ")?.1));
+        let counts = news.flat_map(|news| news.split("; such as: ").next());
+        let counts = counts.flat_map(|counts| counts.split("; "));
+        let of_it = counts.filter_map(|count| count.strip_suffix(why)?.strip_suffix(" x "));
+        of_it.map(|count| count.parse::<usize>().expect(why)).sum()
+    }
+
+    /// Ends it, and opens the store.
+    fn stored(&mut self) -> Stored {
+        let keeper = self.served.child("keeper").expect("a keeper");
+        kill("-TERM", self.served.pid());
+        eventually(|| (!is_alive(keeper)).then_some(())).expect("the keeper ends");
+        self.served.listen(std::time::Duration::from_millis(500));
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        let clock: Arc<dyn Clock> = Arc::new(RealClock);
+        let (folder, base) = (self.dir.join("store"), self.dir.join("rrd"));
+        Stored(Store::open_to_look(&folder, &base, &disk, &clock).expect("a store"))
+    }
+}
+
+/// The store of a `kymo serve` that has ended.
+struct Stored(Store);
+
+impl Stored {
+    /// Samples of the series with these labels, sorted by name: milliseconds and values. `None`: there is no such series.
+    fn samples(&self, labels: &str) -> Option<Vec<(i64, f64)>> {
+        let labels = Labels::parse(labels.as_bytes()).expect(labels);
+        let series = self.0.find_points(&labels)?;
+        let read = self.0.samples(series, (i64::MIN, i64::MAX));
+        let points = read.expect("samples").points;
+        Some(points.iter().map(|point| (point.t_ms, point.v)).collect())
+    }
+
+    /// Values alone.
+    fn values(&self, labels: &str) -> Vec<f64> {
+        let samples = self.samples(labels);
+        let samples = samples.unwrap_or_else(|| panic!("no series {labels}"));
+        samples.into_iter().map(|(_, value)| value).collect()
+    }
+}
+
+fn sender(port: u16) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(("127.0.0.1", port)).expect("a port");
+    socket
+}
+
+fn stream(port: u16) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", port)).expect("a connection")
+}
+
+#[test]
+fn lines_of_graphite_are_samples_at_their_times() {
+    let mut hub = LineHub::start("graphite");
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let (datagrams, mut connection) = (sender(hub.graphite), stream(hub.graphite));
+    let text = format!(
+        "web.cpu 1.5 {now}\nweb.cpu 2.5 {}\r\nweb.disk;b=2;a=1 7 {now}.25\nweb.disk;a=1;b=2 8 {}\n\
+         nothing\nweb.cpu x {now}\nweb.cpu 9 {}\nweb.cpu 9 1\n../../etc/passwd 3 {now}\n",
+        now + 10,
+        now + 1,
+        now + 100_000,
+    );
+    datagrams.send(text.as_bytes()).expect("sent");
+    // One line in two pieces, one without a time, one too long, one without an end.
+    let (one, other) = ("web.mem 4 ".to_string(), format!("{now}\nweb.now 5 -1\n"));
+    connection.write_all(one.as_bytes()).expect("sent");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let long = "x".repeat(70_000);
+    let rest = format!("{other}{long}\nweb.mem 6 {}\nweb.mem 7", now + 1);
+    connection.write_all(rest.as_bytes()).expect("sent");
+    drop(connection);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let stored = hub.stored();
+    let ms = i64::try_from(now).expect("a time") * 1000;
+    let of = |path: &str, name: &str, tags: &str| {
+        stored.samples(&format!(
+            "{{__name__=\"{name}\",{tags}job=\"graphite\",path=\"{path}\"}}"
+        ))
+    };
+    let cpu = of("web.cpu", "web_cpu", "");
+    assert_eq!(cpu, Some(vec![(ms, 1.5), (ms + 10_000, 2.5)]));
+    let disk = of("web.disk", "web_disk", "a=\"1\",b=\"2\",");
+    assert_eq!(disk, Some(vec![(ms + 250, 7.0), (ms + 1000, 8.0)]));
+    let hostile = of("../../etc/passwd", "______etc_passwd", "");
+    assert_eq!(hostile, Some(vec![(ms, 3.0)]));
+    let memory = of("web.mem", "web_mem", "");
+    assert_eq!(memory, Some(vec![(ms, 4.0), (ms + 1000, 6.0)]));
+    let (came_ms, value) = of("web.now", "web_now", "").expect("a series")[0];
+    assert!((ms..ms + 60_000).contains(&came_ms), "{came_ms}");
+    assert_eq!(value, 5.0);
+    for why in [
+        "not a path, a value and a timestamp",
+        "a value that is not a decimal number",
+        "a sample of more than 5 minutes ahead",
+        "a sample of more than 15 days ago",
+        "a line of more than 16384 bytes",
+        "a line without an end in a stream",
+    ] {
+        assert_eq!(hub.refused(why), 1, "{why}");
+    }
+    let names = fs::read_dir(hub.dir.join("rrd")).expect("a folder");
+    let names = names.map(|name| name.expect("a name").file_name());
+    let made: Vec<_> = names.filter(|name| name != ".kymo-owner").collect();
+    assert!(made.is_empty(), "{made:?}");
+}
+
+#[test]
+fn a_flood_of_paths_begins_10_000_series_and_no_more() {
+    let mut hub = LineHub::start("graphite-flood");
+    let mut connection = stream(hub.graphite);
+    let text: String = (0..20_000).map(|n| format!("flood.{n} 1 -1\n")).collect();
+    connection.write_all(text.as_bytes()).expect("sent");
+    connection.write_all(b"flood.0 2 -1\n").expect("sent");
+    drop(connection);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let stored = hub.stored();
+    let is_there = |n: &u32| {
+        let path = format!("flood.{n}");
+        let name = format!("flood_{n}");
+        let labels = format!("{{__name__=\"{name}\",job=\"graphite\",path=\"{path}\"}}");
+        stored.samples(&labels).is_some()
+    };
+    let count = (0..20_000).filter(is_there).count();
+    assert!((10_000..11_000).contains(&count), "{count}");
+    let first = "{__name__=\"flood_0\",job=\"graphite\",path=\"flood.0\"}";
+    assert_eq!(stored.values(first), [1.0, 2.0]);
+    let refused = hub.refused("a sample of a new name beyond the limit of new ones");
+    assert_eq!(refused, 20_000 - count);
+}
