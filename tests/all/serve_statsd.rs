@@ -19,6 +19,7 @@ struct LineHub {
     served: Served,
     dir: PathBuf,
     graphite: u16,
+    statsd: u16,
     /// Removed at the end.
     _scratch: Scratch,
 }
@@ -26,20 +27,26 @@ struct LineHub {
 impl LineHub {
     fn start(name: &str) -> LineHub {
         let scratch = Scratch::new(name);
-        let (dir, graphite) = (scratch.path("data"), free_port());
+        let dir = scratch.path("data");
+        let (graphite, statsd) = (free_port(), free_port());
         let config = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n\
-             graphite = [\"127.0.0.1:{graphite}\"]\n"
+             graphite = [\"127.0.0.1:{graphite}\"]\nstatsd = [\"127.0.0.1:{statsd}\"]\n\
+             [statsd]\ninterval = 1\n"
         );
         let mut served = Served::configured(&scratch, &dir, &config);
         served.address();
         served.has_said(&format!(
             "Graphite's lines on 127.0.0.1:{graphite} (UDP and TCP)"
         ));
+        served.has_said(&format!(
+            "statsd's lines on 127.0.0.1:{statsd} (UDP and TCP)"
+        ));
         LineHub {
             served,
             dir,
             graphite,
+            statsd,
             _scratch: scratch,
         }
     }
@@ -176,4 +183,106 @@ fn a_flood_of_paths_begins_10_000_series_and_no_more() {
     assert_eq!(stored.values(first), [1.0, 2.0]);
     let refused = hub.refused("a sample of a new name beyond the limit of new ones");
     assert_eq!(refused, 20_000 - count);
+}
+
+#[test]
+fn lines_of_statsd_are_added_up() {
+    let mut hub = LineHub::start("statsd");
+    let (datagrams, mut connection) = (sender(hub.statsd), stream(hub.statsd));
+    let text = "hits:1|c\nhits:2|c|@0.5\nhits:1|c|#path:/a\nload:5|g\nload:-2|g\n\
+                took:5|ms\ntook:7|h\ntook:100|d\nwho:ann|s\nwho:bob|s\nwho:ann|s\n\
+                bad\n:1|c\nhits:x|c\n../../etc/passwd:1|c\n";
+    datagrams.send(text.as_bytes()).expect("sent");
+    connection.write_all(b"tcp:1|c\ntc").expect("sent");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    connection
+        .write_all(b"p:2|c\r\nhits:10|c\ntail:1|c")
+        .expect("sent");
+    drop(connection);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let stored = hub.stored();
+    let of = |name: &str, labels: &str| {
+        stored.values(&format!("{{__name__=\"{name}\",job=\"statsd\"{labels}}}"))
+    };
+    let ends = |name: &str, labels: &str, first: f64, last: f64| {
+        let values = of(name, labels);
+        assert_eq!(values.first(), Some(&first), "{name}{labels}: {values:?}");
+        assert_eq!(values.last(), Some(&last), "{name}{labels}: {values:?}");
+        assert!(values.len() >= 2 && values.is_sorted(), "{values:?}");
+    };
+    ends("hits_total", "", 5.0, 15.0);
+    ends("hits_total", ",path=\"/a\"", 1.0, 1.0);
+    ends("tcp_total", "", 1.0, 3.0);
+    ends("load", "", 3.0, 3.0);
+    ends("took_count", "", 3.0, 3.0);
+    ends("took_sum", "", 112.0, 112.0);
+    let bucket = |bound: &str| {
+        let labels = format!("{{__name__=\"took_bucket\",job=\"statsd\",le=\"{bound}\"}}");
+        stored.values(&labels).last().copied()
+    };
+    let counts = ["4", "5", "6", "7", "96", "112", "+Inf"].map(bucket);
+    let expected = [0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0].map(Some);
+    assert_eq!(counts, expected);
+    assert_eq!(of("took_min", ""), [5.0]);
+    assert_eq!(of("took_max", ""), [100.0]);
+    assert_eq!(of("who", "")[0], 2.0);
+    ends("______etc_passwd_total", "", 1.0, 1.0);
+    // All series of a flush have one stamp.
+    let stamp = |name: &str| {
+        let labels = format!("{{__name__=\"{name}\",job=\"statsd\"}}");
+        stored.samples(&labels).expect(name)[0].0
+    };
+    let stamps = ["hits_total", "load", "took_count", "who"].map(stamp);
+    assert!(stamps.iter().all(|one| *one == stamps[0]), "{stamps:?}");
+    for why in [
+        "a value without a type",
+        "no name",
+        "a value that is not a decimal number",
+        "a line without an end in a stream",
+    ] {
+        assert_eq!(hub.refused(why), 1, "{why}");
+    }
+}
+
+#[test]
+fn a_flood_of_metrics_begins_10_000_series_and_no_more() {
+    let mut hub = LineHub::start("statsd-flood");
+    let mut connection = stream(hub.statsd);
+    let text: String = (0..20_000).map(|n| format!("flood.{n}:1|c\n")).collect();
+    connection.write_all(text.as_bytes()).expect("sent");
+    connection.write_all(b"flood.0:2|c\n").expect("sent");
+    drop(connection);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let stored = hub.stored();
+    let labels = |n: usize| format!("{{__name__=\"flood_{n}_total\",job=\"statsd\"}}");
+    let is_there = |n: &usize| stored.samples(&labels(*n)).is_some();
+    let count = (0..20_000).filter(is_there).count();
+    assert!((10_000..11_000).contains(&count), "{count}");
+    assert_eq!(stored.values(&labels(0)).last(), Some(&3.0));
+    let refused = hub.refused("a sample of a new name beyond the limit of new ones");
+    assert_eq!(refused, 20_000 - count);
+}
+
+#[test]
+fn lines_from_elsewhere_need_a_word() {
+    for key in ["statsd", "graphite"] {
+        let scratch = Scratch::new("lines-elsewhere");
+        let file = scratch.text("kymo.toml");
+        let port = free_port();
+        let config = format!("user = \"\"\n[listen]\n{key} = [\"0.0.0.0:{port}\"]\n");
+        fs::write(&file, config).expect("a configuration");
+        let output = kymo_tests::run(&[
+            "serve",
+            "--config",
+            &file,
+            "--data",
+            &scratch.text("data"),
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let cause = format!("cannot listen on 0.0.0.0:{port}: anybody could send");
+        assert!(said.contains(&cause), "{said}");
+    }
 }

@@ -21,3 +21,4 @@ pub mod reader;
 pub mod rrdcached;
 pub mod sender_group;
 mod shares;
+pub mod statsd;

@@ -60,6 +60,8 @@ pub(crate) struct Config {
     pub collectd: Collectd,
     /// Writers of series by rrdcached's protocol.
     pub rrdcached: Rrdcached,
+    /// What is made of lines of statsd.
+    pub statsd: Statsd,
     /// What users of collectd's AuthFile may do; one who is not here may do all.
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
@@ -83,6 +85,8 @@ pub(crate) struct Listen {
     pub collectd: Option<Vec<SocketAddr>>,
     /// Where lines of Graphite come, by UDP and TCP; `None`: nowhere.
     pub graphite: Option<Vec<SocketAddr>>,
+    /// Where lines of statsd come, likewise.
+    pub statsd: Option<Vec<SocketAddr>>,
 }
 
 /// Where one socket listens.
@@ -100,6 +104,15 @@ pub(crate) enum Place {
 pub(crate) struct Rrdcached {
     /// True: one client alone writes a series.
     pub one_writer: bool,
+}
+
+/// statsd's keys.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Statsd {
+    /// Seconds between two samples of a series.
+    #[serde(deserialize_with = "flush_interval")]
+    pub interval: u32,
 }
 
 /// collectd's keys.
@@ -216,6 +229,7 @@ impl Default for Config {
             store: Store::default(),
             collectd: Collectd::default(),
             rrdcached: Rrdcached::default(),
+            statsd: Statsd::default(),
             users: BTreeMap::new(),
             poll: Poll::default(),
             postgres: Postgres::default(),
@@ -232,7 +246,14 @@ impl Default for Listen {
             group: None,
             collectd: None,
             graphite: None,
+            statsd: None,
         }
+    }
+}
+
+impl Default for Statsd {
+    fn default() -> Statsd {
+        Statsd { interval: 10 }
     }
 }
 
@@ -453,6 +474,7 @@ impl<'de> Visitor<'de> for ListenVisitor {
             group: table.group,
             collectd: table.collectd,
             graphite: table.graphite,
+            statsd: table.statsd,
         })
     }
 }
@@ -470,6 +492,8 @@ struct ListenTable {
     collectd: Option<Vec<SocketAddr>>,
     #[serde(deserialize_with = "addresses")]
     graphite: Option<Vec<SocketAddr>>,
+    #[serde(deserialize_with = "addresses")]
+    statsd: Option<Vec<SocketAddr>>,
 }
 
 fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<SocketAddr>>, D::Error> {
@@ -486,6 +510,14 @@ fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error>
             "{text:?} is not a network such as 10.0.0.0/8"
         ))),
         None => Ok(texts),
+    }
+}
+
+fn flush_interval<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let interval = u32::deserialize(from)?;
+    match (1..=3600).contains(&interval) {
+        true => Ok(interval),
+        false => Err(D::Error::custom("not a number of seconds from 1 to 3600")),
     }
 }
 
@@ -648,6 +680,7 @@ pub(crate) fn text(config: &Config) -> String {
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
     rrdcached_text(&mut file, c.rrdcached);
+    statsd_text(&mut file, c.statsd);
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
@@ -687,6 +720,12 @@ fn listen_text(file: &mut File, listen: &Listen) {
         "Addresses and ports for lines of Graphite's plaintext protocol, by UDP and TCP. Without it: none.\n\
          Beyond loopback it takes `insecure`.",
         addresses_text(&listen.graphite).ok_or("[\"127.0.0.1:2003\"]"),
+    );
+    file.key(
+        "statsd",
+        "Addresses and ports for lines of statsd and DogStatsD, by UDP and TCP. Without it: none.\n\
+         Beyond loopback it takes `insecure`.",
+        addresses_text(&listen.statsd).ok_or("[\"127.0.0.1:8125\"]"),
     );
     file.key(
         "group",
@@ -792,6 +831,15 @@ fn rrdcached_text(file: &mut File, rrdcached: Rrdcached) {
         "true: one client alone writes a series until it is silent for two steps. false: clients share series, as with\n\
          stock's daemon, so that several pollers may write one file.",
         Ok(rrdcached.one_writer.to_string()),
+    );
+}
+
+fn statsd_text(file: &mut File, statsd: Statsd) {
+    file.0.push_str("\n[statsd]\n");
+    file.key(
+        "interval",
+        "Seconds between two samples of a series, from 1 to 3600.",
+        Ok(statsd.interval.to_string()),
     );
 }
 
@@ -972,6 +1020,7 @@ mod tests {
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
                 graphite: Some(vec!["[::1]:2003".parse().expect("an address")]),
+                statsd: Some(vec!["127.0.0.2:8125".parse().expect("an address")]),
             },
             collectd: Collectd {
                 security: Security::Sign,
@@ -987,6 +1036,7 @@ mod tests {
                 single: true,
             },
             rrdcached: Rrdcached { one_writer: true },
+            statsd: Statsd { interval: 60 },
             users: BTreeMap::from([(
                 "we b".into(),
                 User {
@@ -1071,6 +1121,11 @@ mod tests {
         ),
         ("[listen]\ncollectd = [\"/x\"]", "line 2: not an address"),
         ("[listen]\ngraphite = [\"/x\"]", "line 2: not an address"),
+        ("[listen]\nstatsd = [\"/x\"]", "line 2: not an address"),
+        (
+            "[statsd]\ninterval = 0",
+            "line 2: not a number of seconds from 1 to 3600",
+        ),
         ("[collectd]\nsecurity = \"some\"", "line 2: unknown variant"),
         (
             "[collectd]\nallow = [\"10/8\"]",

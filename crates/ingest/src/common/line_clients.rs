@@ -183,3 +183,51 @@ impl LineClient {
 fn idle_max_ns() -> u64 {
     u64::try_from(IDLE_MAX.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::TcpStream;
+
+    fn connect(socket: &OwnedFd) -> TcpStream {
+        TcpStream::connect(listen::bound_to(socket).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_longest_silent_client_makes_room() {
+        let socket = listen::bind_tcp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut clients = LineClients::new(100);
+        let mut streams = Vec::new();
+        for moment in 0..66 {
+            streams.push(connect(&socket));
+            clients.accept(&socket, moment);
+        }
+        assert_eq!(clients.clients.len(), CLIENTS_MAX);
+        // The first two are gone, and the third one sends.
+        streams[2].write_all(b"one\ntw").unwrap();
+        let mut ready = vec![false; CLIENTS_MAX];
+        ready[0] = true;
+        let mut lines = Vec::new();
+        let mut read = |clients: &mut LineClients, ready: &[bool], now_ns| {
+            clients.read(ready, now_ns, |line| lines.push(line.unwrap().to_vec()));
+        };
+        read(&mut clients, &ready, 100);
+        assert_eq!(clients.idle_end_ns(), Some(3 + idle_max_ns()));
+        // Those that have been silent since before the moment 10 go.
+        read(&mut clients, &[], 9 + idle_max_ns());
+        assert_eq!(clients.clients.len(), CLIENTS_MAX - 7);
+        streams[2].write_all(b"o\nthree").unwrap();
+        drop(streams.remove(2));
+        for _ in 0..3 {
+            read(&mut clients, &ready, 200);
+        }
+        assert_eq!(lines, [b"one".to_vec(), b"two".to_vec()]);
+        let mut troubles = Troubles::default();
+        clients.take_counts(&mut troubles);
+        let said = "2 x a connection closed for another one, as there are 64; \
+                    7 x a connection closed after 10 minutes of silence; \
+                    1 x a line without an end in a stream";
+        assert_eq!(troubles.take().as_deref(), Some(said));
+    }
+}

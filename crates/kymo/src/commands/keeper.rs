@@ -21,6 +21,7 @@ use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
+use kymo_ingest::statsd::Statsd;
 use kymo_store::Settings;
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
@@ -79,6 +80,10 @@ pub(crate) struct KeeperOrder {
     pub collectd: CollectdOrder,
     /// Where lines of Graphite come.
     pub graphite: LineOrder,
+    /// Where lines of statsd come.
+    pub statsd: LineOrder,
+    /// See [`Statsd`].
+    pub statsd_interval_s: u32,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
     /// Number of the pipe to the recorder, for what these do.
@@ -196,7 +201,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let in_force = (copies.users.clone(), copies.types.clone());
     let reported = Reported::new(Some(handed(order.reported)?));
     let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
-    let graphite = graphite_sockets(&order, &reported)?;
+    let (graphite, statsd) = line_sockets(&order, &reported)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings, order.programs.as_deref())?;
@@ -222,6 +227,15 @@ pub(crate) fn run() -> Result<ExitCode> {
         let log = log.clone();
         listeners.push(Box::new(Graphite { sockets, log }));
     }
+    listeners.extend(statsd.map(|sockets| {
+        let (interval_s, log) = (order.statsd_interval_s, log.clone());
+        let statsd = Statsd {
+            interval_s,
+            sockets,
+            log,
+        };
+        Box::new(statsd) as Box<dyn Listener>
+    }));
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let reader = SharedReader::default();
@@ -389,10 +403,15 @@ fn collectd_listener(
     }))
 }
 
-/// The counts of their datagrams come behind those of collectd's.
-fn graphite_sockets(order: &KeeperOrder, reported: &Reported) -> Result<Option<LineSockets>> {
+/// Sockets for Graphite and for statsd. The counts of their datagrams come behind those of collectd's.
+fn line_sockets(
+    order: &KeeperOrder,
+    reported: &Reported,
+) -> Result<(Option<LineSockets>, Option<LineSockets>)> {
     let before = order.collectd.sockets.len();
-    order.graphite.sockets(reported, before)
+    let graphite = order.graphite.sockets(reported, before)?;
+    let before = before + order.graphite.datagrams.len();
+    Ok((graphite, order.statsd.sockets(reported, before)?))
 }
 
 /// The configuration was checked when it was read.

@@ -325,6 +325,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             reported: sockets.reported.as_raw_fd(),
             collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
             graphite: sockets.graphite.order(),
+            statsd: sockets.statsd.order(),
+            statsd_interval_s: config.statsd.interval,
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
@@ -349,6 +351,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             [sockets.reported]
                 .into_iter()
                 .chain(sockets.graphite.files())
+                .chain(sockets.statsd.files())
                 .chain(published.map(|folder| folder.lock)),
         ),
         auth_file,
@@ -365,6 +368,7 @@ fn is_configured(config: &Config) -> bool {
         || config.listen.rrdcached.is_some()
         || config.listen.collectd.is_some()
         || config.listen.graphite.is_some()
+        || config.listen.statsd.is_some()
         || config.collectd != config::Collectd::default()
 }
 
@@ -403,6 +407,7 @@ fn shown(sockets: &Sockets) -> Vec<String> {
         lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
     }
     lines.extend(sockets.graphite.shown("Graphite"));
+    lines.extend(sockets.statsd.shown("statsd"));
     lines
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Sockets {
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// For lines of Graphite.
     pub graphite: LinePlaces,
+    /// For lines of statsd.
+    pub statsd: LinePlaces,
     /// What keepers have reported of sockets for datagrams.
     pub reported: OwnedFd,
     /// Names in the file system, to be removed at the end.
@@ -107,6 +109,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
         }
     }
     sockets.graphite = LinePlaces::open(&config.listen.graphite, config)?;
+    sockets.statsd = LinePlaces::open(&config.listen.statsd, config)?;
     sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
     sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
     if let Err(error) = sockets.add_admin(&dir.join(ADMIN)) {
@@ -212,6 +215,7 @@ impl Sockets {
             shown: Vec::new(),
             collectd: Vec::new(),
             graphite: LinePlaces::default(),
+            statsd: LinePlaces::default(),
             reported: reported.context("cannot make a file in memory")?,
             names: Vec::new(),
             notices: Vec::new(),

@@ -1,0 +1,232 @@
+//! A flush: a sample of each series, in one write batch. A metric goes on for five minutes after its last line; then its series
+//! get a stale marker, and the metric is forgotten.
+
+use std::collections::HashMap;
+
+use kymo_base::label_set::Labels;
+use kymo_base::name::DisplayName;
+use kymo_store::{Point, PointRefusal, PointSeries, PointsSchema, Store};
+use kymo_sys::clock::{Clock as _, RealClock, Stamp};
+
+use super::aggregate::PartName;
+use super::metrics::Metrics;
+use super::part::Part;
+use crate::common::keyed_hash::KeyedHash;
+use crate::common::troubles::Troubles;
+
+/// A metric goes on without lines for this time.
+const SILENT_NS: u64 = 300_000_000_000;
+/// Prometheus' mark that a series has ended.
+const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
+/// Intervals without a sample after which readers take a series for gone.
+const HEARTBEAT_INTERVALS: u32 = 6;
+/// New series that begin with one write of the journal.
+const NEW_AT_ONCE: usize = 256;
+
+/// What flushes need.
+pub(super) struct Flusher {
+    interval_s: u32,
+    /// When the next one is due; `None`: there is no metric.
+    due_ns: Option<u64>,
+    /// Places of the metrics that have a series.
+    owners: HashMap<PointSeries, usize, KeyedHash>,
+    /// Samples of this flush; memory is kept.
+    samples: Vec<(PointSeries, Point)>,
+}
+
+/// A series that begins.
+struct Begun {
+    place: usize,
+    part: PartName,
+    labels: Labels,
+    value: f64,
+}
+
+impl Flusher {
+    /// With flushes `interval_s` seconds apart.
+    pub(super) fn new(interval_s: u32) -> Flusher {
+        Flusher {
+            interval_s,
+            due_ns: None,
+            owners: HashMap::default(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// When the next one is due, by the monotonic clock.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// There are metrics: one interval from now is the first flush.
+    pub(super) fn begin(&mut self) {
+        if self.due_ns.is_none() {
+            self.due_ns = Some(RealClock.mono_ns() + self.interval_ns());
+        }
+    }
+
+    fn interval_ns(&self) -> u64 {
+        u64::from(self.interval_s) * 1_000_000_000
+    }
+
+    /// Writes a sample of each series.
+    pub(super) fn flush(
+        &mut self,
+        metrics: &mut Metrics,
+        store: &Store,
+        now: Stamp,
+        troubles: &mut Troubles,
+    ) {
+        let t_ms = now.real_ns / 1_000_000;
+        self.samples.clear();
+        self.end_silent(metrics, (t_ms, now.mono_ns));
+        let new = self.gather(metrics, t_ms, troubles);
+        self.define(new, metrics, (store, now.mono_ns), t_ms, troubles);
+        self.write(metrics, store, troubles);
+        let next_ns = self.due_ns.unwrap_or(now.mono_ns) + self.interval_ns();
+        // After a stop of the machine one flush is enough.
+        let next_ns = next_ns.max(now.mono_ns + self.interval_ns() / 2);
+        self.due_ns = (!metrics.is_empty()).then_some(next_ns);
+    }
+
+    /// Marks the series of metrics that were silent for too long.
+    fn end_silent(&mut self, metrics: &mut Metrics, (t_ms, now_ns): (i64, u64)) {
+        let Flusher {
+            owners, samples, ..
+        } = self;
+        metrics.forget_silent(now_ns.saturating_sub(SILENT_NS), |metric| {
+            metric.aggregate.each_part(|_, part, _| {
+                if let Part::Known(series) = *part {
+                    owners.remove(&series);
+                    samples.push((series, Point { t_ms, v: STALE }));
+                }
+            });
+        });
+    }
+
+    /// Gathers samples of known series, and series that begin.
+    fn gather(&mut self, metrics: &mut Metrics, t_ms: i64, troubles: &mut Troubles) -> Vec<Begun> {
+        let mut new = Vec::new();
+        for (place, metric) in metrics.metrics.iter_mut().enumerate() {
+            let Some(metric) = metric else { continue };
+            let mut unnamed = Vec::new();
+            metric.aggregate.each_part(|name, part, value| {
+                let Some(v) = value else { return };
+                match *part {
+                    Part::Known(series) => self.samples.push((series, Point { t_ms, v })),
+                    Part::New => unnamed.push((name, v)),
+                    Part::Taken => {}
+                }
+            });
+            metric.aggregate.begin_flush();
+            for (part, value) in unnamed {
+                match part.labels(&metric.name, &metric.tags()) {
+                    Ok(labels) => new.push(Begun {
+                        place,
+                        part,
+                        labels,
+                        value,
+                    }),
+                    Err(_) => troubles.count("a name whose labels are too long or too many", 1),
+                }
+            }
+        }
+        new
+    }
+
+    /// Series begin.
+    fn define(
+        &mut self,
+        mut new: Vec<Begun>,
+        metrics: &mut Metrics,
+        (store, now_ns): (&Store, u64),
+        t_ms: i64,
+        troubles: &mut Troubles,
+    ) {
+        new.retain(|begun| {
+            let is_bucket = matches!(begun.part, PartName::Bucket(_));
+            // The metric has paid for its other series.
+            let may = !is_bucket
+                || store.find_points(&begun.labels).is_some()
+                || metrics.may_begin_bucket(now_ns);
+            troubles.count("a bucket beyond the limit of new series", u64::from(!may));
+            may
+        });
+        for new in new.chunks(NEW_AT_ONCE) {
+            let definition = |begun: &Begun| {
+                let heartbeat_s = HEARTBEAT_INTERVALS.saturating_mul(self.interval_s);
+                let schema = PointsSchema::new(begun.part.kind(), self.interval_s, heartbeat_s);
+                (begun.labels.clone(), schema)
+            };
+            let definitions: Vec<_> = new.iter().map(definition).collect();
+            for (begun, outcome) in new.iter().zip(store.define_points(&definitions)) {
+                let name = DisplayName(begun.labels.text());
+                let found = match outcome {
+                    Ok(series)
+                        if *self.owners.entry(series).or_insert(begun.place) == begun.place =>
+                    {
+                        let v = begun.value;
+                        self.samples.push((series, Point { t_ms, v }));
+                        Part::Known(series)
+                    }
+                    Ok(_) => {
+                        let why = "a series whose name another metric has";
+                        troubles.note(why, || name.to_string());
+                        Part::Taken
+                    }
+                    Err(error) => {
+                        let why = "a series that cannot begin";
+                        troubles.note(why, || format!("{name}: {error}"));
+                        Part::New
+                    }
+                };
+                set_part(metrics, begun.place, |name, _| name == begun.part, found);
+            }
+        }
+    }
+
+    /// Writes the batch.
+    fn write(&mut self, metrics: &mut Metrics, store: &Store, troubles: &mut Troubles) {
+        if self.samples.is_empty() {
+            return;
+        }
+        let samples = &self.samples;
+        let mut gone = Vec::new();
+        let mut batch = store.write_batch();
+        batch.append_points(samples, &mut |at, why| {
+            troubles.count(why.why(), 1);
+            if why == PointRefusal::NoSeries {
+                gone.extend(samples.get(at).map(|(series, _)| *series));
+            }
+        });
+        if let Err(error) = batch.commit() {
+            let why = "a sample that was not written";
+            troubles.count(why, u64::try_from(samples.len()).unwrap_or(u64::MAX) - 1);
+            troubles.note(why, || format!("cannot write journal: {error}"));
+        }
+        for series in gone {
+            // Somebody removed it; the next flush begins it again.
+            if let Some(place) = self.owners.remove(&series) {
+                let is_it = |_, part| part == Part::Known(series);
+                set_part(metrics, place, is_it, Part::New);
+            }
+        }
+    }
+}
+
+/// Changes the series of a metric that fits.
+fn set_part(
+    metrics: &mut Metrics,
+    place: usize,
+    fits: impl Fn(PartName, Part) -> bool,
+    found: Part,
+) {
+    let metric = metrics.metrics.get_mut(place).and_then(Option::as_mut);
+    if let Some(metric) = metric {
+        metric.aggregate.each_part(|name, part, _| {
+            if fits(name, *part) {
+                *part = found;
+            }
+        });
+    }
+}

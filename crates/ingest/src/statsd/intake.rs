@@ -1,0 +1,158 @@
+//! Lines in, values added up.
+
+use kymo_base::name::DisplayName;
+use kymo_store::Store;
+use kymo_sys::clock::Stamp;
+use kymo_wire::statsd::{self, BadSample, Heard, Sample, SampleKind, SampleValue, Samples};
+use std::hash::BuildHasher as _;
+
+use super::aggregate::{Aggregate, Family};
+use super::flush::Flusher;
+use super::metrics::Metrics;
+use crate::common::keyed_hash::KeyedHash;
+use crate::common::line_server::LineIntake;
+use crate::common::series_limit::HELD_MAX;
+use crate::common::troubles::Troubles;
+
+/// Members of all sets between two flushes: 16 MB.
+const MEMBERS_MAX: usize = 1_000_000;
+
+/// The state of the listener.
+pub(super) struct StatsdIntake {
+    metrics: Metrics,
+    flusher: Flusher,
+    /// Hash of the members of sets.
+    member_hash: KeyedHash,
+    members: usize,
+    troubles: Troubles,
+}
+
+impl StatsdIntake {
+    /// Without any metric.
+    pub(super) fn new(interval_s: u32) -> StatsdIntake {
+        StatsdIntake {
+            metrics: Metrics::new(),
+            flusher: Flusher::new(interval_s),
+            member_hash: KeyedHash::default(),
+            members: 0,
+            troubles: Troubles::default(),
+        }
+    }
+
+    fn take(&mut self, sample: &Sample, store: &Store, now_ns: u64) {
+        let family = match sample.kind {
+            SampleKind::Counter => Family::Counter,
+            SampleKind::Unknown => {
+                let why = "a type that is not known, taken for a counter's";
+                self.troubles.count(why, 1);
+                Family::Counter
+            }
+            SampleKind::Gauge => Family::Gauge,
+            SampleKind::Timer | SampleKind::Histogram | SampleKind::Distribution => {
+                Family::Histogram
+            }
+            SampleKind::Set => Family::Set,
+        };
+        let place = match self
+            .metrics
+            .find((family, sample.name, &sample.tags), store, now_ns)
+        {
+            Ok(place) => place,
+            Err(why) => {
+                let name = sample.name;
+                return self.troubles.note(why, || shown(name));
+            }
+        };
+        self.add(place, sample, now_ns);
+    }
+
+    fn add(&mut self, place: usize, sample: &Sample, now_ns: u64) {
+        let room = HELD_MAX.saturating_sub(self.metrics.series);
+        let metric = self.metrics.metrics.get_mut(place);
+        let Some(metric) = metric.and_then(Option::as_mut) else {
+            return;
+        };
+        metric.heard_ns = now_ns;
+        match (&mut metric.aggregate, sample.value) {
+            (Aggregate::Counter { total, .. }, SampleValue::Number(number)) => {
+                *total += number / sample.rate;
+            }
+            // As etsy's daemon, whose gauge of 0 counts as one that is not there.
+            (Aggregate::Gauge { value, .. }, SampleValue::Number(number)) => {
+                let before = if sample.signed { *value } else { 0.0 };
+                *value = before + number;
+            }
+            (Aggregate::Histogram(histogram), SampleValue::Number(number)) => {
+                let made = histogram.add(number, 1.0 / sample.rate, room);
+                metric.series += made;
+                self.metrics.series += made;
+            }
+            (Aggregate::Set { members, .. }, SampleValue::Text(member)) => {
+                if self.members >= MEMBERS_MAX {
+                    let why = "a member of a set, as there are 1000000 in this interval";
+                    return self.troubles.count(why, 1);
+                }
+                let hash = self.member_hash.hash_one(member);
+                self.members += usize::from(members.insert(hash));
+            }
+            // The parser gives sets texts, and all else numbers.
+            (Aggregate::Set { .. }, SampleValue::Number(_))
+            | (
+                Aggregate::Counter { .. } | Aggregate::Gauge { .. } | Aggregate::Histogram(_),
+                SampleValue::Text(_),
+            ) => {}
+        }
+    }
+}
+
+impl LineIntake for StatsdIntake {
+    const LINE_MAX: usize = statsd::LINE_MAX;
+
+    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp) {
+        let mut samples = Samples::of(lines);
+        while let Some(step) = samples.next() {
+            match step {
+                Ok(Heard::Sample(sample)) => self.take(&sample, store, now.mono_ns),
+                Ok(Heard::Event) => self.troubles.count("an event", 1),
+                Ok(Heard::ServiceCheck) => self.troubles.count("a service check", 1),
+                Err(bad) => {
+                    let line = samples.line();
+                    self.troubles.note(bad.why(), || shown(line));
+                }
+            }
+        }
+    }
+
+    fn refuse_long_line(&mut self) {
+        self.troubles.count(BadSample::LineLength.why(), 1);
+    }
+
+    fn end_round(&mut self, _store: &Store) {
+        if !self.metrics.is_empty() {
+            self.flusher.begin();
+        }
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        self.flusher.due_ns()
+    }
+
+    fn on_time(&mut self, store: &Store, now: Stamp, _ends: bool) {
+        self.members = 0;
+        self.flusher
+            .flush(&mut self.metrics, store, now, &mut self.troubles);
+    }
+
+    fn troubles(&mut self) -> &mut Troubles {
+        &mut self.troubles
+    }
+}
+
+/// The beginning of a line, for a message.
+fn shown(line: &[u8]) -> String {
+    const SHOWN_MAX: usize = 80;
+    DisplayName(line.get(..SHOWN_MAX).unwrap_or(line)).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The metrics that senders have named, by the bytes of their names and tags.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kymo_store::{SeriesName, Store};
+use kymo_wire::statsd::Tags;
+
+use super::aggregate::{Aggregate, Family};
+use crate::common::keyed_hash::KeyedHash;
+use crate::common::series_limit::{HELD_MAX, SeriesLimit};
+use crate::name_space::Input;
+
+/// Spellings of metrics in memory: tags may come in any order. Others are found more slowly.
+const SPELLINGS_MAX: usize = 2 * HELD_MAX;
+
+/// A tag's key and its value.
+type OwnedTag = (Box<[u8]>, Box<[u8]>);
+
+/// One metric.
+#[derive(Debug)]
+pub(super) struct Metric {
+    pub(super) name: Box<[u8]>,
+    /// As the first line spelled them.
+    tags: Vec<OwnedTag>,
+    pub(super) aggregate: Aggregate,
+    /// When a line came last, by the monotonic clock.
+    pub(super) heard_ns: u64,
+    /// Series that it has in the count of all.
+    pub(super) series: usize,
+}
+
+impl Metric {
+    /// Keys and values.
+    pub(super) fn tags(&self) -> Vec<(&[u8], &[u8])> {
+        let tags = self.tags.iter();
+        tags.map(|(key, value)| (&**key, &**value)).collect()
+    }
+}
+
+/// All metrics.
+pub(super) struct Metrics {
+    /// Places of metrics, by the spellings of their family, name and tags.
+    places: HashMap<Box<[u8]>, usize, KeyedHash>,
+    pub(super) metrics: Vec<Option<Metric>>,
+    vacant: Vec<usize>,
+    /// Series of all of them.
+    pub(super) series: usize,
+    limit: Option<SeriesLimit>,
+    key: Vec<u8>,
+}
+
+/// Why a metric does not begin.
+pub(super) type WhyNot = &'static str;
+
+pub(super) const NEW_NAMES: WhyNot = "a sample of a new name beyond the limit of new ones";
+const ALL_NAMES: WhyNot = "a sample of a new name, as there are 100000 series";
+
+impl Metrics {
+    /// None yet.
+    pub(super) fn new() -> Metrics {
+        Metrics {
+            places: HashMap::default(),
+            metrics: Vec::new(),
+            vacant: Vec::new(),
+            series: 0,
+            limit: None,
+            key: Vec::new(),
+        }
+    }
+
+    /// True without any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The place of a metric, which begins if it is new.
+    pub(super) fn find(
+        &mut self,
+        (family, name, tags): (Family, &[u8], &Tags),
+        store: &Store,
+        now_ns: u64,
+    ) -> Result<usize, WhyNot> {
+        self.key.clear();
+        self.key.push(family.byte());
+        self.key.extend_from_slice(name);
+        self.key.push(b'|');
+        self.key.extend_from_slice(tags.raw());
+        match self.places.get(&*self.key) {
+            Some(place) => Ok(*place),
+            None => self.arrive((family, name, tags), store, now_ns),
+        }
+    }
+
+    /// Another spelling of a metric, or a new one.
+    fn arrive(
+        &mut self,
+        (family, name, tags): (Family, &[u8], &Tags),
+        store: &Store,
+        now_ns: u64,
+    ) -> Result<usize, WhyNot> {
+        let mut pairs: Vec<(&[u8], &[u8])> = tags.iter().collect();
+        pairs.sort_unstable();
+        let spelling: Box<[u8]> = self.key.as_slice().into();
+        let sorted = sorted_spelling((family, name), &pairs);
+        let place = match self.places.get(&*sorted) {
+            Some(place) => *place,
+            None => {
+                self.admit((family, name), &pairs, store, now_ns)?;
+                let place = self.begin((family, name), &pairs, now_ns);
+                self.places.insert(sorted, place);
+                place
+            }
+        };
+        if self.places.len() < SPELLINGS_MAX {
+            self.places.insert(spelling, place);
+        }
+        Ok(place)
+    }
+
+    /// Whether a metric may begin. One that the store has costs no budget.
+    fn admit(
+        &mut self,
+        (family, name): (Family, &[u8]),
+        tags: &[(&[u8], &[u8])],
+        store: &Store,
+        now_ns: u64,
+    ) -> Result<(), WhyNot> {
+        let now_s = Duration::from_nanos(now_ns).as_secs_f64();
+        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
+        if self.series >= HELD_MAX {
+            return Err(ALL_NAMES);
+        }
+        if !limit.may_look(now_s) {
+            return Err(NEW_NAMES);
+        }
+        let labels = family.first().labels(name, tags);
+        let labels = labels.map_err(|_| "a name whose labels are too long or too many")?;
+        if !Input::Statsd.may_write(SeriesName::Labels(&labels)) {
+            return Err("a name that statsd may not write");
+        }
+        let is_known = store.find_points(&labels).is_some();
+        match is_known || limit.may_begin(family.series(), now_s) {
+            true => Ok(()),
+            false => Err(NEW_NAMES),
+        }
+    }
+
+    /// Pays for a bucket that begins.
+    pub(super) fn may_begin_bucket(&mut self, now_ns: u64) -> bool {
+        let now_s = Duration::from_nanos(now_ns).as_secs_f64();
+        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
+        limit.may_begin(1, now_s)
+    }
+
+    fn begin(
+        &mut self,
+        (family, name): (Family, &[u8]),
+        tags: &[(&[u8], &[u8])],
+        now_ns: u64,
+    ) -> usize {
+        let series = usize::try_from(family.series()).unwrap_or(usize::MAX);
+        let tags = tags.iter();
+        let metric = Metric {
+            name: name.into(),
+            tags: tags
+                .map(|&(key, value)| (key.into(), value.into()))
+                .collect(),
+            aggregate: family.empty(),
+            heard_ns: now_ns,
+            series,
+        };
+        self.series += series;
+        let place = self.vacant.pop().unwrap_or(self.metrics.len());
+        match self.metrics.get_mut(place) {
+            Some(vacant) => *vacant = Some(metric),
+            None => self.metrics.push(Some(metric)),
+        }
+        place
+    }
+
+    /// Forgets metrics for which nothing came since that moment; `gone` sees each.
+    pub(super) fn forget_silent(&mut self, since_ns: u64, mut gone: impl FnMut(&mut Metric)) {
+        let before = self.vacant.len();
+        for (place, held) in self.metrics.iter_mut().enumerate() {
+            if let Some(metric) = held.as_mut().filter(|metric| metric.heard_ns < since_ns) {
+                gone(metric);
+                self.series = self.series.saturating_sub(metric.series);
+                *held = None;
+                self.vacant.push(place);
+            }
+        }
+        if self.vacant.len() > before {
+            let metrics = &self.metrics;
+            let is_there = |place: usize| metrics.get(place).is_some_and(Option::is_some);
+            self.places.retain(|_, place| is_there(*place));
+        }
+    }
+}
+
+/// The spelling with sorted tags.
+fn sorted_spelling((family, name): (Family, &[u8]), tags: &[(&[u8], &[u8])]) -> Box<[u8]> {
+    let mut key = vec![family.byte()];
+    key.extend_from_slice(name);
+    let mut mark = b'|';
+    for (tag, value) in tags {
+        key.push(mark);
+        key.extend_from_slice(tag);
+        if !value.is_empty() {
+            key.push(b':');
+            key.extend_from_slice(value);
+        }
+        mark = b',';
+    }
+    if tags.is_empty() {
+        key.push(mark);
+    }
+    key.into()
+}
