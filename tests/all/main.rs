@@ -86,6 +86,7 @@ mod serve_statsd;
 mod serve_stored;
 mod serve_targets;
 mod slow;
+mod statsd_reference;
 mod suite;
 mod sysfs;
 mod talk;

@@ -15,17 +15,17 @@ use kymo_tests::served::{Served, eventually, is_alive, kill};
 use kymo_tests::{Scratch, free_port};
 
 /// A `kymo serve` that takes lines on ports of its own.
-struct LineHub {
+pub(crate) struct LineHub {
     served: Served,
     dir: PathBuf,
     graphite: u16,
-    statsd: u16,
+    pub(crate) statsd: u16,
     /// Removed at the end.
     _scratch: Scratch,
 }
 
 impl LineHub {
-    fn start(name: &str) -> LineHub {
+    pub(crate) fn start(name: &str) -> LineHub {
         let scratch = Scratch::new(name);
         let dir = scratch.path("data");
         let (graphite, statsd) = (free_port(), free_port());
@@ -62,7 +62,7 @@ impl LineHub {
     }
 
     /// Ends it, and opens the store.
-    fn stored(&mut self) -> Stored {
+    pub(crate) fn stored(&mut self) -> Stored {
         let keeper = self.served.child("keeper").expect("a keeper");
         kill("-TERM", self.served.pid());
         eventually(|| (!is_alive(keeper)).then_some(())).expect("the keeper ends");
@@ -75,7 +75,7 @@ impl LineHub {
 }
 
 /// The store of a `kymo serve` that has ended.
-struct Stored(Store);
+pub(crate) struct Stored(Store);
 
 impl Stored {
     /// Samples of the series with these labels, sorted by name: milliseconds and values. `None`: there is no such series.
@@ -88,14 +88,14 @@ impl Stored {
     }
 
     /// Values alone.
-    fn values(&self, labels: &str) -> Vec<f64> {
+    pub(crate) fn values(&self, labels: &str) -> Vec<f64> {
         let samples = self.samples(labels);
         let samples = samples.unwrap_or_else(|| panic!("no series {labels}"));
         samples.into_iter().map(|(_, value)| value).collect()
     }
 }
 
-fn sender(port: u16) -> UdpSocket {
+pub(crate) fn sender(port: u16) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", port)).expect("a port");
     socket
@@ -285,4 +285,32 @@ fn lines_from_elsewhere_need_a_word() {
         let cause = format!("cannot listen on 0.0.0.0:{port}: anybody could send");
         assert!(said.contains(&cause), "{said}");
     }
+}
+
+/// Datagrams with as many samples each as fit into 1,400 bytes; the sums say how many were read.
+#[test]
+fn no_sample_is_lost_uncounted() {
+    const NAMES: usize = 1000;
+    let mut hub = LineHub::start("statsd-many");
+    let datagrams = sender(hub.statsd);
+    let lines: Vec<String> = (0..NAMES).map(|n| format!("many.{n}:1|c\n")).collect();
+    // 100 names each, and each name as often.
+    let texts: Vec<String> = lines.chunks(100).map(|lines| lines.concat()).collect();
+    for _ in 0..200 {
+        for text in &texts {
+            datagrams.send(text.as_bytes()).expect("sent");
+        }
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    // The kernel reports losses with the next datagram.
+    datagrams.send(texts[0].as_bytes()).expect("sent");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let stored = hub.stored();
+    let total = |n: usize| {
+        let labels = format!("{{__name__=\"many_{n}_total\",job=\"statsd\"}}");
+        *stored.values(&labels).last().expect("a total")
+    };
+    let read: f64 = (0..NAMES).map(total).sum();
+    let lost = hub.refused("a datagram that the kernel dropped") * 100;
+    assert_eq!(read + lost as f64, 200_100.0, "{lost} lost");
 }
