@@ -314,3 +314,26 @@ fn no_sample_is_lost_uncounted() {
     let lost = hub.refused("a datagram that the kernel dropped") * 100;
     assert_eq!(read + lost as f64, 200_100.0, "{lost} lost");
 }
+
+#[test]
+fn a_keeper_that_dies_costs_the_sums_and_no_lines_after_it() {
+    let mut hub = LineHub::start("statsd-killed");
+    let datagrams = sender(hub.statsd);
+    datagrams.send(b"hits:1|c").expect("sent");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let keeper = hub.served.child("keeper").expect("a keeper");
+    kill("-KILL", keeper);
+    // The guardian holds the sockets.
+    datagrams.send(b"hits:5|c").expect("sent");
+    stream(hub.graphite)
+        .write_all(b"late 7 -1\n")
+        .expect("sent");
+    hub.served.next_child("keeper", keeper);
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    let stored = hub.stored();
+    let hits = stored.values("{__name__=\"hits_total\",job=\"statsd\"}");
+    let ends = (hits.first().copied(), hits.last().copied());
+    assert_eq!(ends, (Some(1.0), Some(5.0)), "{hits:?}");
+    let late = stored.values("{__name__=\"late\",job=\"graphite\",path=\"late\"}");
+    assert_eq!(late, [7.0]);
+}

@@ -60,7 +60,7 @@ pub(crate) struct Config {
     pub collectd: Collectd,
     /// Writers of series by rrdcached's protocol.
     pub rrdcached: Rrdcached,
-    /// What is made of lines of statsd.
+    /// Keys of statsd's lines.
     pub statsd: Statsd,
     /// What users of collectd's AuthFile may do; one who is not here may do all.
     pub users: BTreeMap<String, User>,

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
 use std::time::Duration;
 
 use kymo_sys::listen::{self, Peer};
@@ -18,6 +19,8 @@ const CLIENTS_MAX: usize = 64;
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// Clients taken at a time from one socket.
 const ACCEPTS_MAX: usize = 64;
+/// How long nothing is done when a client cannot be taken; what comes by UDP waits in the sockets.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes read of one client before the others.
 const READ_SIZE: usize = 64 << 10;
 
@@ -25,7 +28,7 @@ const READ_SIZE: usize = 64 << 10;
 pub(super) struct LineClients {
     line_max: usize,
     clients: Vec<LineClient>,
-    /// The beginning of a line that has not ended, and what is read behind it.
+    /// The beginning of a line that has not ended, and the bytes read behind it.
     room: Vec<u8>,
     counts: ClientCounts,
 }
@@ -98,10 +101,10 @@ impl LineClients {
             let client = match listen::accept(socket) {
                 Ok(Some(client)) => client,
                 Ok(None) => return,
-                // There are no files left, say.
+                // There are no files left, say: the client goes on waiting, and so does this thread, that it does not spin.
                 Err(_) => {
                     self.counts.refused += 1;
-                    return;
+                    return thread::sleep(ACCEPT_PAUSE);
                 }
             };
             let Some(peer) = listen::peer(&client) else {
@@ -214,7 +217,7 @@ mod tests {
         };
         read(&mut clients, &ready, 100);
         assert_eq!(clients.idle_end_ns(), Some(3 + idle_max_ns()));
-        // Those that have been silent since before the moment 10 go.
+        // Clients that were heard last before the moment 10 go.
         read(&mut clients, &[], 9 + idle_max_ns());
         assert_eq!(clients.clients.len(), CLIENTS_MAX - 7);
         streams[2].write_all(b"o\nthree").unwrap();

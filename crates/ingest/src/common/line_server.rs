@@ -1,5 +1,5 @@
 //! The loop of a listener whose protocol is lines, by UDP and TCP. One thread takes many datagrams by one system call, and reads of
-//! connections what has come; after each round the protocol gives the store what it has. Nothing is answered.
+//! connections the bytes that have come; after each round the protocol gives the store its samples. Nothing is answered.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,16 +48,16 @@ pub(crate) trait LineIntake {
     /// Counts a line of a stream that is too long.
     fn refuse_long_line(&mut self);
 
-    /// Gives the store what came in this round.
+    /// Gives the store the samples of this round.
     fn end_round(&mut self, store: &Store);
 
     /// The next moment at which [`LineIntake::on_time`] has something to do, by the monotonic clock.
     fn due_ns(&self) -> Option<u64>;
 
-    /// Does what is due; `ends`: nothing comes after it.
+    /// Does the work that is due; `ends`: nothing comes after it.
     fn on_time(&mut self, store: &Store, now: Stamp, ends: bool);
 
-    /// Counts of what was not taken.
+    /// Counts of lines and samples that were not taken.
     fn troubles(&mut self) -> &mut Troubles;
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct LineServer<I> {
 /// Files that can be read.
 struct Ready {
     ends: bool,
-    /// Of the sockets where clients connect.
+    /// Sockets where clients connect, in order.
     streams: Vec<bool>,
     clients: Vec<bool>,
 }
 
 impl<I: LineIntake> LineServer<I> {
-    /// Of this name, for the log.
+    /// Knows the sockets and has no clients; `name` is for the log.
     pub(crate) fn new(name: &'static str, intake: I, sockets: LineSockets, log: Log) -> Self {
         let known = (0..sockets.datagrams.len()).map(|at| sockets.reported.of(at));
         LineServer {
@@ -143,7 +143,7 @@ impl<I: LineIntake> LineServer<I> {
         }
     }
 
-    /// Takes what has come in datagrams.
+    /// Takes the datagrams that have come.
     fn receive(&mut self, store: &Store) -> io::Result<()> {
         for at in 0..self.sockets.datagrams.len() {
             for _ in 0..ROUNDS {
@@ -180,7 +180,7 @@ impl<I: LineIntake> LineServer<I> {
         Ok(count)
     }
 
-    /// Takes clients, and what they have sent.
+    /// Takes clients, and the lines that they have sent.
     fn read_clients(&mut self, ready: &Ready, store: &Store) {
         if ready.clients.is_empty() && !ready.streams.contains(&true) {
             return;
@@ -205,7 +205,7 @@ impl<I: LineIntake> LineServer<I> {
         self.clients.take_counts(self.intake.troubles());
     }
 
-    /// Logs what was lost or refused since the last time.
+    /// Logs losses and refusals since the last time.
     fn report(&mut self) {
         if let Some(news) = self.intake.troubles().take() {
             (self.log)(

@@ -27,7 +27,7 @@ impl Rhythm {
         RealClock.mono_ns() >= self.from_ns
     }
 
-    /// It was done now.
+    /// Notes that it was done now.
     pub(crate) fn begin_again(&mut self) {
         let every_ns = u64::try_from(self.every.as_nanos()).unwrap_or(u64::MAX);
         self.from_ns = RealClock.mono_ns().saturating_add(every_ns);

@@ -22,7 +22,7 @@ const LOOKS: Refill = Refill {
     a_second: 10_000.0,
 };
 
-/// What a listener has of each limit.
+/// The rest of each budget of a listener.
 #[derive(Debug)]
 pub(crate) struct SeriesLimit {
     minute: SeriesAllowance,

@@ -266,3 +266,40 @@ fn shown(line: &[u8]) -> String {
     const SHOWN_MAX: usize = 80;
     DisplayName(line.get(..SHOWN_MAX).unwrap_or(line)).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_its_tags_has_one_set_of_labels() {
+        for (line, expected) in [
+            ("a.b 1 1", r#"{__name__="a_b",job="graphite",path="a.b"}"#),
+            (
+                "a;y=2;x=1 1 1",
+                r#"{__name__="a",job="graphite",path="a",x="1",y="2"}"#,
+            ),
+            (
+                "a;x=1;x=3;name=b 1 1",
+                r#"{__name__="a",job="graphite",path="a",x="3"}"#,
+            ),
+            (
+                "a;job=b 1 1",
+                r#"{__name__="a",exported_job="b",job="graphite",path="a"}"#,
+            ),
+        ] {
+            let Some(Ok(GraphiteLine::Point(point))) = Points::of(line.as_bytes()).next() else {
+                panic!("{line} is no point");
+            };
+            let labels = labels(point.path, &point.tags).unwrap();
+            assert_eq!(labels.text(), expected.as_bytes(), "{line}");
+        }
+        let long = "a".repeat(900);
+        let tags = (0..60).map(|n| format!(";tag{n}={}", "v".repeat(30)));
+        let line = format!("{long}{} 1 1", tags.collect::<String>());
+        let Some(Ok(GraphiteLine::Point(point))) = Points::of(line.as_bytes()).next() else {
+            panic!("no point");
+        };
+        assert!(labels(point.path, &point.tags).is_err());
+    }
+}

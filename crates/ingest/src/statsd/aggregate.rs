@@ -166,7 +166,7 @@ impl PartName {
         }
     }
 
-    /// Its labels.
+    /// Labels of this series of a metric.
     pub(super) fn labels(self, name: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
         let bound = match self {
             PartName::Bucket(bound) => Some(bound.value().to_string()),

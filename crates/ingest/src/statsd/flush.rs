@@ -23,7 +23,7 @@ const HEARTBEAT_INTERVALS: u32 = 6;
 /// New series that begin with one write of the journal.
 const NEW_AT_ONCE: usize = 256;
 
-/// What flushes need.
+/// The state between flushes.
 pub(super) struct Flusher {
     interval_s: u32,
     /// When the next one is due; `None`: there is no metric.

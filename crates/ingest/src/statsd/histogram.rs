@@ -7,7 +7,7 @@ use super::part::Part;
 const SHIFT: u32 = 50;
 /// Bounds to a power of two.
 const STEPS: i32 = 4;
-/// What the exponent of a double is more than its power.
+/// Difference between a double's exponent and its power of two.
 const BIAS: i32 = 1023;
 /// Number of the least bound above 0, 2^-30, and of the greatest, 2^63.
 const LEAST: i32 = (BIAS - 30) * STEPS;

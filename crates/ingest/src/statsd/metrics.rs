@@ -118,7 +118,7 @@ impl Metrics {
         Ok(place)
     }
 
-    /// Whether a metric may begin. One that the store has costs no budget.
+    /// Refuses a metric beyond the limits. One that the store has costs no budget.
     fn admit(
         &mut self,
         (family, name): (Family, &[u8]),

@@ -8,7 +8,7 @@ pub(super) enum Part {
     /// The store was not asked for it.
     #[default]
     New,
-    /// It is there.
+    /// The store has it.
     Known(PointSeries),
     /// Another metric has its name.
     Taken,

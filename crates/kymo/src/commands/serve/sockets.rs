@@ -44,7 +44,7 @@ pub(super) struct Sockets {
     pub graphite: LinePlaces,
     /// For lines of statsd.
     pub statsd: LinePlaces,
-    /// What keepers have reported of sockets for datagrams.
+    /// Losses of the sockets for datagrams that keepers have reported.
     pub reported: OwnedFd,
     /// Names in the file system, to be removed at the end.
     pub names: Vec<OwnName>,
