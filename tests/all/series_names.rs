@@ -12,8 +12,11 @@ use kymo_series::{Labels, names};
 use kymo_tests::served::eventually;
 use kymo_tests::{Running, Scratch};
 
+/// Sources of a type, and whether they count.
+type Sources = &'static [(&'static str, bool)];
+
 /// Values by collectd's identifiers: of each a type of types.db, with its sources and whether they count.
-const VALUES: &[(&str, &str, &[(&str, bool)])] = &[
+const VALUES: &[(&str, &str, Sources)] = &[
     ("h1/cpu-0/cpu-idle", "5", &[("value", true)]),
     ("h1/cpu-1/cpu-user", "5", &[("value", true)]),
     ("h1/memory/memory-used", "7", &[("value", false)]),

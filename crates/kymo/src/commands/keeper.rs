@@ -223,19 +223,12 @@ pub(crate) fn run() -> Result<ExitCode> {
         let collectd = collectd(senders.clone(), events.clone(), log.clone());
         listeners.push(Box::new(collectd));
     }
-    if let Some(sockets) = graphite {
-        let log = log.clone();
-        listeners.push(Box::new(Graphite { sockets, log }));
-    }
-    listeners.extend(statsd.map(|sockets| {
-        let (interval_s, log) = (order.statsd_interval_s, log.clone());
-        let statsd = Statsd {
-            interval_s,
-            sockets,
-            log,
-        };
-        Box::new(statsd) as Box<dyn Listener>
-    }));
+    listeners.extend(line_listeners(
+        graphite,
+        statsd,
+        order.statsd_interval_s,
+        &log,
+    ));
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let reader = SharedReader::default();
@@ -261,6 +254,28 @@ pub(crate) fn run() -> Result<ExitCode> {
         .run(WRITERS, listeners, &signals, OnSignal::AsService, &hang_up)
         .map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The listeners for lines, where these have sockets.
+fn line_listeners(
+    graphite: Option<LineSockets>,
+    statsd: Option<LineSockets>,
+    interval_s: u32,
+    log: &Log,
+) -> impl Iterator<Item = Box<dyn Listener>> {
+    let graphite = graphite.map(|sockets| {
+        let log = log.clone();
+        Box::new(Graphite { sockets, log }) as Box<dyn Listener>
+    });
+    let statsd = statsd.map(|sockets| {
+        let log = log.clone();
+        Box::new(Statsd {
+            interval_s,
+            sockets,
+            log,
+        }) as Box<dyn Listener>
+    });
+    graphite.into_iter().chain(statsd)
 }
 
 /// Copies of files that are out of reach, and their contents.
