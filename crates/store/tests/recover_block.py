@@ -1,5 +1,6 @@
 """Prints all rows and points of a segment (docs/formats/store.md): `block CHUNK POSITION`, then `chunk slot archive number
-value` for each cell, the value as 16 hexadecimal digits, and `point chunk slot text` for each value. Needs python3 and zstd; checks no crc."""
+value` for each cell, the value as 16 hexadecimal digits, `point chunk slot text` for each value, and
+`sample chunk slot moment value` for each sample. Needs python3 and zstd; checks no crc."""
 import struct, subprocess, sys
 class Bytes:
     def __init__(self, data, at=0): self.data, self.at = data, at
@@ -36,6 +37,37 @@ def points(raw):
         member, count, size, fields = raw.take(1)[0] - 16, raw.varint(), raw.varint(), raw.varint()
         columns = [column(raw, count) for _ in range(fields)] or [[raw.take(raw.varint()) for _ in range(count)]]
         yield from ((member, b":".join(value)) for value in zip(*columns))
+def integers(raw, count):
+    order = raw.take(1)[0]
+    number, step = raw.signed() if order > 0 else 0, raw.signed() if order > 1 else 0
+    low, unit = raw.signed(), raw.varint()
+    width = raw.take(1)[0] if unit else 0
+    bits = int.from_bytes(raw.take(((count - order) * width + 7) // 8), "little")
+    out = [number, number + step][:order]
+    for i in range(count - order):
+        code = low + unit * (bits >> i * width & (1 << width) - 1)
+        if order == 2: step = code = step + code
+        out.append(out[-1] + code if order else code)
+    return [(number + 2**63) % 2**64 - 2**63 for number in out]
+def samples(raw):
+    moments = []
+    while raw.at < len(raw.data):
+        member, count, _, flags = raw.take(1)[0] - 32, raw.varint(), raw.varint(), raw.take(1)[0]
+        count, before = count >> 1, count & 1
+        if not flags & 1: moments = integers(raw, count)
+        if flags & 2:
+            planes, last, values = raw.take(8 * count), 0, []
+            for i in range(count):
+                last ^= int.from_bytes(bytes(planes[plane * count + i] for plane in range(8)), "big")
+                values.append(last)
+        else:
+            digits, others, at = raw.take(1)[0], {}, 0
+            for _ in range(raw.varint()):
+                at += raw.varint()
+                others[at], at = struct.unpack("<Q", raw.take(8))[0], at + 1
+            numbers = [number / 10**digits for number in integers(raw, count)]
+            values = [others.get(i, struct.unpack("<Q", struct.pack("<d", number))[0]) for i, number in enumerate(numbers)]
+        yield from ((member, moment, value) for moment, value in list(zip(moments, values))[before:])
 def rows(raw):
     first, parts = 0, []
     for _ in range(raw.varint()):
@@ -60,6 +92,10 @@ while at < len(segment):
     stamp, archives, names = head.varint(), [head.varint() for _ in range(head.varint())], frame(head, frames)
     for _ in range(head.varint()):
         stripe, state, points_raw, columns = head.take(1)[0], frame(head, frames), frame(head, frames), []
+        if points_raw[0] >= 32:
+            for member, moment, value in samples(Bytes(points_raw)):
+                print("sample", chunk, stripe * 16 + member, moment, f"{value:016x}")
+            points_raw = b"\0"
         for member, text in points(Bytes(points_raw)) if points_raw != b"\0" else ():
             print("point", chunk, stripe * 16 + member, text.decode())
         for archive in range(len(archives)):

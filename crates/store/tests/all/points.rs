@@ -12,8 +12,10 @@ use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::{Disk, RealDisk};
 use kymo_sys::sim_clock::SimClock;
 use kymo_sys::sim_disk::{Fate, Faults};
+use kymo_sys::skipped::skipped;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 const STALE: u64 = 0x7ff0_0000_0000_0002;
@@ -543,6 +545,58 @@ fn series_are_held_listed_and_removed() {
     let store = points.bench.store();
     assert!(store.find_points(&labels("m0")).is_none());
     assert!(store.find_points(&labels("m1")).is_some());
+}
+
+/// The document of the format is enough: a script that knows nothing else reads the same samples.
+#[test]
+fn a_script_reads_the_same_samples() {
+    let has = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    if !has("python3") || !has("zstd") {
+        return skipped("a_script_reads_the_same_samples: python3 or zstd is missing");
+    }
+    let mut points = Points::new(11, 20);
+    points.bench.open();
+    for number in 0..40 {
+        points.step(number);
+    }
+    points.bench.store().shutdown(true).unwrap();
+    let found = points.read();
+    let place = std::env::temp_dir().join(format!("kymo-samples-{}", std::process::id()));
+    let mut seen = BTreeMap::new();
+    for (path, _) in points.bench.disk.files() {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if !name.starts_with("segment-") {
+            continue;
+        }
+        std::fs::write(&place, points.bench.disk.bytes(&path).unwrap()).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recover_block.py");
+        let output = Command::new("python3")
+            .arg(script)
+            .arg(&place)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["sample", chunk, slot, moment, value] = words[..] {
+                let samples: &mut BTreeMap<i64, u64> =
+                    seen.entry(format!("{chunk} {slot}")).or_default();
+                let value = u64::from_str_radix(value, 16).unwrap();
+                samples.entry(moment.parse().unwrap()).or_insert(value);
+            }
+        }
+    }
+    std::fs::remove_file(&place).unwrap();
+    let mut seen: Vec<BTreeMap<i64, u64>> = seen.into_values().collect();
+    let mut found: Vec<BTreeMap<i64, u64>> = found.into_values().collect();
+    seen.sort();
+    found.sort();
+    assert!(found.len() == 20 && found.iter().all(|samples| samples.len() > 5));
+    assert_eq!(seen, found);
 }
 
 /// CPU of this thread up to when it last gave its CPU away, in microseconds.
