@@ -2,7 +2,7 @@
 
 use super::body::{Put, Take};
 use kymo_base::label_set::Labels;
-use kymo_base::varint::{put, take, unzigzag, zigzag};
+use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
 /// Matchers of a question at most.
 const MATCHERS_MAX: usize = 64;
@@ -232,7 +232,13 @@ impl SamplesPiece {
         let mut rest = body.rest();
         let (mut last, mut step) = (0_i64, 0_i64);
         let stamps_ms = (0..count).map(|_| {
-            step = unzigzag(take(&mut rest)?, step.cast_unsigned()).cast_signed();
+            let left = rest.len();
+            let change = take(&mut rest)?;
+            // One text for one number: no longer than it has to be.
+            if left - rest.len() != len(change) {
+                return None;
+            }
+            step = unzigzag(change, step.cast_unsigned()).cast_signed();
             last = last.wrapping_add(step);
             Some(last)
         });

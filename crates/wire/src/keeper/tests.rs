@@ -212,6 +212,25 @@ fn answers() -> Vec<Answer> {
         Answer::Accounts(accounts()),
         Answer::Events(Vec::new()),
         Answer::Events(vec![event(), event()]),
+        Answer::Found(Vec::new(), false),
+        Answer::Found(
+            vec![FoundSeries {
+                id: 1 << 40,
+                labels: labels("cpu.user"),
+            }],
+            true,
+        ),
+        Answer::Samples(SamplesPiece::default(), false),
+        Answer::Samples(
+            SamplesPiece {
+                id: 7,
+                resolution_s: 10,
+                stamps_ms: vec![i64::MIN, -5, 1_000_000_000_000, i64::MAX],
+                values: vec![0.5, f64::INFINITY, -0.0, 1e300],
+            },
+            true,
+        ),
+        Answer::Labels(vec!["job".into(), "\u{e4}".into()], false),
         Answer::Done,
         Answer::Taken(Taken::default()),
         Answer::Taken(Taken {
