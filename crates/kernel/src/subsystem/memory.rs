@@ -39,7 +39,6 @@ const ANON_HUGE: usize = at(GLOBALS, "AnonHugePages");
 const HUGE_TOTAL: usize = at(GLOBALS, "HugePages_Total");
 const HUGE_FREE: usize = at(GLOBALS, "HugePages_Free");
 const HUGE_RSVD: usize = at(GLOBALS, "HugePages_Rsvd");
-const VMSTAT: usize = at(GLOBALS, "pgpgin");
 const PGPGIN: usize = at(GLOBALS, "pgpgin");
 const PGPGOUT: usize = at(GLOBALS, "pgpgout");
 const PSWPIN: usize = at(GLOBALS, "pswpin");
@@ -47,7 +46,6 @@ const PSWPOUT: usize = at(GLOBALS, "pswpout");
 const PGFAULT: usize = at(GLOBALS, "pgfault");
 const PGMAJFAULT: usize = at(GLOBALS, "pgmajfault");
 const OOM_KILL: usize = at(GLOBALS, "oom_kill");
-const MEMINFO_MORE: usize = at(GLOBALS, "SwapCached");
 const SWAP_CACHED: usize = at(GLOBALS, "SwapCached");
 const ACTIVE_ANON: usize = at(GLOBALS, "Active(anon)");
 const INACTIVE_ANON: usize = at(GLOBALS, "Inactive(anon)");
@@ -94,7 +92,7 @@ const fn event(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// The names are the kernel's: those of meminfo first, then those of vmstat, then more of meminfo.
+/// The names are the kernel's. Those of vmstat begin with a small letter, those of meminfo do not: a field may stand anywhere.
 const GLOBALS: &[Field] = &[
     kb("MemTotal", "Memory the kernel manages"),
     kb("MemFree", "Not used at all"),
@@ -443,7 +441,12 @@ pub static MEMORY: Subsystem = Subsystem {
 /// Both files are lines of a name and a number; meminfo's names end in a colon.
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     let is_of_vmstat = kind != kind::MEMINFO;
-    let has = |n: usize| (VMSTAT..MEMINFO_MORE).contains(&n) == is_of_vmstat;
+    let has = |n: usize| {
+        GLOBALS[n]
+            .name
+            .starts_with(|c: char| c.is_ascii_lowercase())
+            == is_of_vmstat
+    };
     let mut globals = Vec::new();
     for line in template.lines() {
         let [Piece::Text(name), number, ..] = &line[..] else {
@@ -466,6 +469,26 @@ mod tests {
     use super::super::testing::read;
     use super::*;
     use kymo_base::reading::MISSING;
+
+    /// A field is read wherever it stands in the table, from the file that its name is of.
+    #[test]
+    fn each_field_is_read_from_its_file() {
+        let (mut meminfo, mut vmstat) = (String::new(), String::new());
+        for (n, field) in GLOBALS.iter().enumerate() {
+            match field.name.starts_with(|c: char| c.is_ascii_lowercase()) {
+                true => vmstat.push_str(&format!("{} {}\n", field.name, n + 1)),
+                false => meminfo.push_str(&format!("{}: {} kB\n", field.name, n + 1)),
+            }
+        }
+        let texts = [(kind::MEMINFO, &*meminfo), (kind::VMSTAT, &*vmstat)];
+        let reading = read(&MEMORY, &texts, &Context::default());
+        let expected: Vec<u64> = (1..).take(GLOBALS.len()).collect();
+        assert_eq!(reading.globals, expected);
+        // Neither file is asked for the other one's.
+        let swapped = [(kind::MEMINFO, &*vmstat), (kind::VMSTAT, &*meminfo)];
+        let reading = read(&MEMORY, &swapped, &Context::default());
+        assert!(reading.globals.iter().all(|&number| number == MISSING));
+    }
 
     #[test]
     fn names_are_whole_names() {
