@@ -380,6 +380,10 @@ fn the_command_line_lists_and_prints_them() {
     let err = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert_eq!(gone.status.code(), Some(2), "{err}");
     assert!(err.starts_with("kymo: cannot ask the keeper at "), "{err}");
+    assert!(
+        err.contains("no kymo serve runs with this folder; --data DIR"),
+        "{err}"
+    );
 }
 
 /// Tools that read the store of a `kymo serve` that runs took another folder, wanted its lock, or ended with 1.

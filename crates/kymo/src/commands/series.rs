@@ -184,7 +184,15 @@ fn folder(place: &DataFolder) -> Result<PathBuf> {
 }
 
 fn keeper(place: &DataFolder) -> Result<Keeper> {
-    Ok(Keeper::at(folder(place)?.join(KEEPER_SOCKET)))
+    let socket = folder(place)?.join(KEEPER_SOCKET);
+    if !socket.exists() {
+        let shown = socket.display();
+        bail!(
+            "cannot ask the keeper at {shown}: no kymo serve runs with this folder; --data DIR names another one, and \
+             --open DIR reads a store without asking anybody"
+        );
+    }
+    Ok(Keeper::at(socket))
 }
 
 /// Series that all matchers pick; none is a line on stderr.
