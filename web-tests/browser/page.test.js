@@ -356,7 +356,7 @@ on('all fields: search, put together, the address is the view', { path: '?view=f
 on('coming back to a view leaves no gap', { path: '?range=60&fields=memory.free' }, async (page) => {
   await ready(page);
   for (const name of ['f', 'n', 'e', 'n']) {
-    const answered = name === 'n' ? page.waitForResponse(/api\/v1\/series/) : null;
+    const answered = name === 'n' ? page.waitForResponse(/kymo\/v1\/series/) : null;
     await page.keyboard.press(name);
     await answered;
     const old = await page.locator('#seen').textContent();
