@@ -433,7 +433,7 @@ fn who_looks_sees_means_of_gauges_and_rates_of_counters() {
         step: 100,
         cells_max: 100,
     };
-    for (name, mean, peak) in [("m0", 15.5, Some(20.0)), ("m1", 2.0, None)] {
+    for (name, mean, peak) in [("m0", 15.5, Some(20.0)), ("m1", 2.0, Some(2.0))] {
         let labels = labels(name);
         let looked = store.look(SeriesName::Labels(&labels), &range).unwrap();
         assert_eq!((looked.mean.start, looked.mean.step), (START + 100, 100));
