@@ -309,3 +309,40 @@ fn an_index_takes_few_bytes() {
     let bytes = index.bytes() as f64 / 20_000.0;
     assert!(bytes <= 60.0, "{bytes} bytes a series");
 }
+
+/// How long a selection by equality takes among many series; for people.
+#[test]
+#[ignore = "a measurement"]
+fn selections_are_quick() {
+    for count in [20_300, 1_000_000] {
+        let store = store();
+        let definitions = (0..count).map(|n| {
+            let (instance, cpu) = (format!("host{}", n / 100), (n % 100).to_string());
+            let labels = [
+                ("__name__", &b"node_cpu_seconds_total"[..]),
+                ("cpu", cpu.as_bytes()),
+                ("instance", instance.as_bytes()),
+                ("mode", b"idle"),
+            ];
+            let schema = PointsSchema::new(PointsKind::Counter, 10, 60);
+            (Labels::new(labels).unwrap(), schema)
+        });
+        let definitions: Vec<(Labels, PointsSchema)> = definitions.collect();
+        for part in definitions.chunks(1000) {
+            assert!(store.define_points(part).iter().all(Result::is_ok));
+        }
+        let reader = StoreReader::new(store);
+        drop(reader.index());
+        let equal = |label: &str, value: &str| Matcher::new(label, Op::Equal, value).unwrap();
+        for matchers in [
+            vec![equal("instance", "host7"), equal("cpu", "3")],
+            vec![equal("instance", "host7")],
+        ] {
+            let begun = std::time::Instant::now();
+            let range = TimeRange::ALL;
+            let ids = reader.select(&matchers, range, &mut Budget::UNLIMITED.clone());
+            let took = begun.elapsed();
+            eprintln!("{} of {count} series in {took:?}", ids.unwrap().len());
+        }
+    }
+}
