@@ -19,12 +19,13 @@ use kymo_store::{
 };
 
 use index::{LabelIndex, StoredColumn};
-use labelled::{alias_of, labels_of, metric_kind};
+use labelled::{alias_of, labels_of, metric_kind, scale_of};
 
 /// Series that are looked up while the store is locked.
 const SLICE: usize = 1024;
-/// Rows of one series that are read at once.
+/// Cells of one series that are read at once, and rows that a step is chosen for.
 const CELLS_MAX: u64 = 1 << 20;
+const ROWS_MAX: u64 = CELLS_MAX / 4;
 
 /// Reads a store.
 pub struct StoreReader {
@@ -142,7 +143,10 @@ impl Reader for StoreReader {
                 continue;
             };
             match series.points {
-                Some((points, _)) => self.points(id, points, range, budget, sink)?,
+                Some((points, _)) => {
+                    let scale = scale_of(&series);
+                    self.points((id, points, scale), range, budget, sink)?;
+                }
                 None => self.rows_as_samples(id, entry, &series, range, budget, sink)?,
             }
         }
@@ -164,7 +168,7 @@ impl Reader for StoreReader {
             let Some(looked) = self.look(&series, range, step_s)? else {
                 continue;
             };
-            let rows = rows_of(&looked, usize::from(entry.column));
+            let rows = rows_of(&looked, usize::from(entry.column), scale_of(&series));
             budget.take_samples(rows.len())?;
             sink.rows(
                 id,
@@ -217,10 +221,9 @@ impl Reader for StoreReader {
     fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
         let matchers: Vec<Matcher> = metric.map(Matcher::of_metric).into_iter().collect();
         let mut found: BTreeMap<String, Kind> = BTreeMap::new();
-        self.picked(&matchers, &mut |entry, series, labels| {
+        self.picked(&matchers, &mut |_, series, labels| {
             let metric = names::metric_of(&labels);
-            let kind = metric_kind(series, entry.column, &metric);
-            found.entry(metric).or_insert(kind);
+            found.entry(metric).or_insert(metric_kind(series));
             Ok(())
         })?;
         let metadata = found.into_iter().map(|(metric, kind)| Metadata {
@@ -235,8 +238,7 @@ impl Reader for StoreReader {
 impl StoreReader {
     fn points(
         &self,
-        id: SeriesId,
-        points: PointSeries,
+        (id, points, scale): (SeriesId, PointSeries, f64),
         range: TimeRange,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
@@ -246,7 +248,12 @@ impl StoreReader {
         budget.take_samples(read.points.len())?;
         let samples = read.points.iter().map(|point| Sample {
             t_ms: point.t_ms,
-            v: point.v,
+            // Without a factor the bits stay: a stale marker is one NaN of many.
+            v: if scale == 1.0 {
+                point.v
+            } else {
+                point.v * scale
+            },
         });
         sink.samples(id, &samples.collect::<Vec<_>>(), 0);
         Ok(())
@@ -265,7 +272,7 @@ impl StoreReader {
         let Some(looked) = self.look(series, range, 1)? else {
             return Ok(());
         };
-        let rows = rows_of(&looked, usize::from(entry.column));
+        let rows = rows_of(&looked, usize::from(entry.column), scale_of(series));
         let samples = rows
             .iter()
             .filter(|row| !row.mean.is_nan() && range.has(row.t_ms));
@@ -288,17 +295,23 @@ impl StoreReader {
         range: TimeRange,
         step_s: u32,
     ) -> Result<Option<Looked>, ReadError> {
-        let from = range.from_ms.div_euclid(1000).max(0);
-        let newest = series.last.map_or(i64::MIN, milliseconds);
-        let thru_ms = range.thru_ms.min(newest);
+        let Some(newest_ms) = series.last.map(milliseconds) else {
+            return Ok(None);
+        };
+        let thru_ms = range.thru_ms.min(newest_ms);
         let thru = thru_ms.div_euclid(1000).saturating_add(1);
+        // Nothing is older than that, and rows of all time would be too many.
+        let reach_s = i64::try_from(series.reach_s).unwrap_or(i64::MAX);
+        let oldest = newest_ms.div_euclid(1000).saturating_sub(reach_s).max(0);
+        let from = range.from_ms.div_euclid(1000).max(oldest);
         if thru <= from {
             return Ok(None);
         }
+        let least_step = u64::try_from(thru - from).unwrap_or(0) / ROWS_MAX;
         let range = LookRange {
             from,
             thru,
-            step: step_s.max(1).into(),
+            step: u64::from(step_s).max(least_step).max(1),
             cells_max: CELLS_MAX,
         };
         let labels = Labels::parse(&series.name);
@@ -317,16 +330,16 @@ impl StoreReader {
 }
 
 /// Rows of one column.
-fn rows_of(looked: &Looked, column: usize) -> Vec<Row> {
+fn rows_of(looked: &Looked, column: usize, scale: f64) -> Vec<Row> {
     let width = looked.mean.names.len().max(1);
     let step = i64::try_from(looked.mean.step).unwrap_or(i64::MAX);
     let peak = |found: &Option<kymo_rrd::fetch::Fetched>, at: usize, mean: f64| {
         let cell = found.as_ref().and_then(|found| found.rows.get(at).copied());
-        cell.unwrap_or(mean)
+        cell.map_or(mean, |cell| cell * scale)
     };
     let rows = looked.mean.rows.chunks_exact(width).enumerate();
     let rows = rows.filter_map(|(number, cells)| {
-        let mean = *cells.get(column)?;
+        let mean = *cells.get(column)? * scale;
         let at = number * width + column;
         let ends = i64::try_from(number + 1).ok()?.saturating_mul(step);
         Some(Row {

@@ -1,4 +1,4 @@
-//! What the series of each source are called: the only place that makes a name from what a source says.
+//! Names of the series of all sources: no other place makes a name from the words of a source.
 //!
 //! Names and labels are those by which the field's dashboards ask: node_exporter's for this machine (they stand in the
 //! subsystems' tables, `kymo_kernel::subsystem::exposed`; the rules for them are here), those of collectd's write_prometheus,
@@ -33,7 +33,7 @@ pub const JOB_STATSD: &[u8] = b"statsd";
 /// `job` of Graphite's series.
 pub const JOB_GRAPHITE: &[u8] = b"graphite";
 
-/// Labels that a source may not set itself, since they say who it is.
+/// Labels that identify a source, which it may not set itself.
 const RESERVED: [&str; 4] = [METRIC, "job", "publisher", "user"];
 
 /// The name of a value of collectd, in five texts.
@@ -229,9 +229,10 @@ pub fn graphite(path: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelErr
     set.labels()
 }
 
-/// A metric of which nothing is known but its name and labels.
-pub fn plain(name: &[u8], labels: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
+/// A metric of a source that has no rule of its own.
+pub fn plain(name: &[u8], job: &[u8], labels: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
     let mut set = Set::of(&metric_name(name));
+    set.put("job", job);
     set.put_all(labels);
     set.labels()
 }

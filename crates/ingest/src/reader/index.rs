@@ -76,7 +76,7 @@ impl Postings {
 impl LabelIndex {
     fn hash(&self, value: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(value);
-        // Half of it is enough: what is found is looked at.
+        // Half of the hash is enough: labels are compared afterwards.
         u32::try_from(hash >> 32).unwrap_or(0)
     }
 
@@ -179,7 +179,7 @@ fn has_alias(matchers: &[Matcher]) -> bool {
     names.any(|name| name.starts_with("collectd_"))
 }
 
-/// What both of two sorted lists have.
+/// The numbers that two sorted lists have in common.
 fn both(one: &[u32], other: &[u32]) -> Vec<u32> {
     let (few, many) = if one.len() < other.len() {
         (one, other)

@@ -15,7 +15,7 @@ pub(super) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     let own = Labels::parse(&series.name).ok()?;
     match label_set::value(own.text(), names::METRIC).is_empty() {
         false => Some(own),
-        true => of_earlier_build(&own),
+        true => of_earlier_build(&own, source),
     }
 }
 
@@ -29,17 +29,18 @@ pub(super) fn alias_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     names::collectd(&of, source, counts(kind)).ok()
 }
 
-/// How the values of a column move.
-pub(super) fn metric_kind(series: &KnownSeries, column: u16, metric: &str) -> Kind {
-    match series.points {
-        Some((_, kind)) => kind_of(kind),
-        // Rows are rates, whatever was sent.
-        None if metric == "rrd" => Kind::Gauge,
-        None => series
-            .columns
-            .columns
-            .get(usize::from(column))
-            .map_or(Kind::Untyped, |_| Kind::Gauge),
+/// How the values of a series move. Rows of archives are rates, whatever was sent.
+pub(super) fn metric_kind(series: &KnownSeries) -> Kind {
+    series.points.map_or(Kind::Gauge, |(_, kind)| kind_of(kind))
+}
+
+/// The factor from stored values to the unit that the series' name says.
+pub(super) fn scale_of(series: &KnownSeries) -> f64 {
+    let value = |label| label_set::value(&series.name, label);
+    let is_old = label_set::is_set(&series.name) && value(names::METRIC).is_empty();
+    match is_old && *value("job") == *names::JOB_POSTGRES {
+        true => names::postgres_scale(&String::from_utf8_lossy(&value("field"))),
+        false => 1.0,
     }
 }
 
@@ -48,8 +49,8 @@ fn counts(kind: &[u8]) -> bool {
     matches!(kind, b"COUNTER" | b"DERIVE" | b"DCOUNTER" | b"DDERIVE")
 }
 
-/// The name of a set that has its metric in the label `field`.
-fn of_earlier_build(own: &Labels) -> Option<Labels> {
+/// The labels of a set without `__name__`: its metric is in the label `field`, or else the name of the column.
+fn of_earlier_build(own: &Labels, column: &[u8]) -> Option<Labels> {
     let value = |label| label_set::value(own.text(), label);
     let (job, field) = (value("job"), value("field"));
     let field = String::from_utf8_lossy(&field).into_owned();
@@ -84,7 +85,11 @@ fn of_earlier_build(own: &Labels) -> Option<Labels> {
             names::postgres(&value("server"), &field, of)
         }
         b"programs" => names::program(field.as_bytes(), &value("publisher"), &value("user"), &free),
-        _ => names::plain(field.as_bytes(), &free),
+        job if field.is_empty() => {
+            let metric = [b"kymo_", job, b"_", column].concat();
+            names::plain(&metric, job, &free)
+        }
+        job => names::plain(field.as_bytes(), job, &free),
     };
     named.ok()
 }

@@ -116,6 +116,51 @@ fn filled() -> StoreReader {
     StoreReader::new(store)
 }
 
+/// Sets of earlier builds have the names and units of today, and columns of a set have names of their own.
+#[test]
+fn sets_of_earlier_builds_have_names_and_units() {
+    let store = store();
+    let set = |labels: &[(&str, &str)]| {
+        let labels = labels.iter().map(|(name, value)| (*name, value.as_bytes()));
+        Labels::new(labels).unwrap()
+    };
+    let gauge: &[u8] = b"DS:value:GAUGE:60:U:U";
+    let active = set(&[
+        ("field", "active_time"),
+        ("job", "postgres"),
+        ("server", "main"),
+    ]);
+    add(&store, SeriesName::Labels(&active), &[gauge], "2500");
+    let device = set(&[("device", "sw1"), ("job", "poll")]);
+    let columns: [&[u8]; 2] = [b"DS:losses:GAUGE:60:U:U", b"DS:late_s:GAUGE:60:U:U"];
+    let words = [columns[0], columns[1], b"RRA:AVERAGE:0.5:1:100"];
+    let request = Create {
+        step: 10,
+        start: Some(START),
+        definitions: &words,
+        ..Create::default()
+    };
+    let (header, _) = define(&request, START, &mut 1, None, false).unwrap();
+    let name = SeriesName::Labels(&device);
+    assert!(store.define(vec![Definition { name, header }])[0].is_ok());
+    let reader = StoreReader::new(store);
+    let all = selected(&reader, r#"{job=~".+"}"#);
+    let seconds = "pg_stat_database_active_time_seconds_total";
+    assert_eq!(
+        all,
+        [
+            r#"{__name__="kymo_poll_late_s",device="sw1",job="poll"}"#.to_string(),
+            r#"{__name__="kymo_poll_losses",device="sw1",job="poll"}"#.to_string(),
+            format!(r#"{{__name__="{seconds}",job="postgres",server="main"}}"#),
+        ]
+    );
+    let matchers = [Matcher::of_metric(seconds)];
+    let (all, mut budget, mut taken) = (TimeRange::ALL, Budget::UNLIMITED, Taken::default());
+    let ids = reader.select(&matchers, all, &mut budget).unwrap();
+    reader.samples(&ids, all, &mut budget, &mut taken).unwrap();
+    assert_eq!(taken.samples[0], (10_000, 2.5, 10));
+}
+
 fn selected(reader: &StoreReader, selector: &str) -> Vec<String> {
     let matchers = Selector::parse(selector).unwrap().0;
     let mut budget = Budget::UNLIMITED;

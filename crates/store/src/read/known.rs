@@ -1,6 +1,7 @@
 //! The series that are known, for who lists or searches them: slice by slice, so that the lock is never held for long.
 
 use crate::consolidation::points_schema::PointsKind;
+use crate::consolidation::schema::Schema;
 use crate::engine::{Inner, Store};
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
@@ -22,6 +23,8 @@ pub struct KnownSeries {
     pub id: u32,
     /// Of a series of points: what its samples are read by, and how its values move.
     pub points: Option<(PointSeries, PointsKind)>,
+    /// Seconds that its longest archive or tier reaches back from the newest value.
+    pub reach_s: u64,
     /// Its name: below the base, or an absolute path; or a label set.
     pub name: Vec<u8>,
     /// The newest stamp that was accepted, seconds since 1970; `None`: it never had a value.
@@ -88,6 +91,7 @@ impl Inner {
         let points = chunk.schema.points.as_ref();
         Some(KnownSeries {
             id,
+            reach_s: reach_s(&chunk.schema),
             points: points.map(|points| (PointSeries(id), points.kind)),
             name: names::below(base, &series.path),
             last: series.values.last.is_finite().then_some(series.values.last),
@@ -110,6 +114,12 @@ impl Store {
         });
         found.collect()
     }
+}
+
+fn reach_s(schema: &Schema) -> u64 {
+    let archives = schema.archives.iter();
+    let archives = archives.map(|archive| archive.step.saturating_mul(archive.row_cnt));
+    archives.fold(schema.points_kept_s, u64::max)
 }
 
 /// The columns of a series; those of the one before, if it has the same schema.
