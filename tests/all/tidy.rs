@@ -44,7 +44,7 @@ const CASTS: &[(&str, usize)] = &[
     ("rrd", 205),
     ("serve", 15),
     ("shm", 49),
-    ("store", 282),
+    ("store", 279),
     ("sys", 50),
     ("view", 34),
     ("wire", 30),

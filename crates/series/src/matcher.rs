@@ -59,7 +59,7 @@ pub struct Matcher {
     test: Test,
 }
 
-/// What a value is compared with.
+/// The comparison of a matcher, ready to run.
 #[derive(Clone, Debug)]
 enum Test {
     /// One of these, sorted: of `=` one, of an expression such as `a|b` several.
@@ -127,7 +127,7 @@ impl Matcher {
         self.op
     }
 
-    /// What it compares with.
+    /// The value or expression, as it was given.
     pub fn value(&self) -> &str {
         &self.value
     }

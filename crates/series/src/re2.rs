@@ -10,7 +10,7 @@ use std::str::Chars;
 /// The largest number in `{n,m}`.
 const REPEAT_MAX: u32 = 1000;
 
-/// The same expression, anchored at both ends, where `.` is any character.
+/// Translates an expression: anchored at both ends, and `.` is any character.
 pub(crate) fn anchored(text: &str) -> Result<String, String> {
     let mut translator = Translator {
         input: text.chars().peekable(),

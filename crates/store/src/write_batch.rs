@@ -130,7 +130,7 @@ impl<'a> WriteBatch<'a> {
         taken
     }
 
-    /// The same for a series of points.
+    /// Takes a value for a series of points.
     fn append_cell(&mut self, id: u32, t_ms: i64, cells: &[f64]) -> Result<usize, Refusal> {
         let &[v] = cells else {
             return Err(Refusal::NoValues);

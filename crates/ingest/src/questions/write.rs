@@ -65,11 +65,11 @@ pub(crate) fn define(
     wanted.into_iter().map(outcome).collect()
 }
 
-/// What a series is to be.
+/// The kind of series that a definition asks for.
 enum Wanted {
     Points(PointsSchema),
     Archives(Box<Header>),
-    /// It is there.
+    /// The series exists.
     Nothing,
 }
 
@@ -102,7 +102,7 @@ fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<W
     Ok(Wanted::Archives(Box::new(begun(plain, series.start)?)))
 }
 
-/// What such a series consists of.
+/// The header of a series of archives.
 fn header(series: &LabelledSeries) -> Result<Header, String> {
     let LabelledSeries {
         step,
@@ -144,7 +144,7 @@ fn header(series: &LabelledSeries) -> Result<Header, String> {
     Ok(header)
 }
 
-/// The same, as if it had been made with that `--start`.
+/// The header of a series that begins at this second.
 fn begun(plain: &Header, start: i64) -> Result<Header, String> {
     let request = Create {
         start: Some(start),

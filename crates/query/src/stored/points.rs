@@ -101,7 +101,7 @@ fn find(matchers: &[Matcher], range: TimeRange, budget: &Budget) -> Find {
     }
 }
 
-/// A keeper that does not answer is one error, and what it says another.
+/// Tells a keeper that does not answer from one that refuses.
 fn failed(why: String) -> ReadError {
     match why.contains("did not answer") || why.contains("has not answered") {
         true => ReadError::Silent { source: why },
@@ -211,7 +211,7 @@ impl Reader for KeeperReader {
     }
 }
 
-/// Rows in the making: with the sum of their samples as the mean, and their number as what is covered.
+/// Rows in the making: `mean` holds the sum of their samples, `covered` the number of them.
 struct Rows {
     step_ms: i64,
     rows: Vec<Row>,

@@ -13,7 +13,7 @@ use crate::wal::point::Point;
 use std::io;
 use std::sync::Arc;
 
-/// What a stripe's samples become: those that stay, and rows of each tier by member.
+/// A stripe's samples: those that stay, and the rows of each tier by member that the others become.
 struct Sorted {
     samples: Vec<u8>,
     tiers: Vec<Vec<Tiers>>,

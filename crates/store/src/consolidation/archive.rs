@@ -1,4 +1,4 @@
-//! What a store knows of an archive, or of a tier.
+//! The definition of an archive, or of a tier.
 
 /// One archive as far as rows go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What series of points are: samples as they were received, and tiers of rows that are written when the samples leave.
+//! The definition of series of points: samples as they were received, and tiers of rows that are written when the samples leave.
 
 use crate::consolidation::archive::Archive;
 use crate::wal::point::Point;
@@ -60,7 +60,7 @@ pub struct TierDefinition {
     pub rows: u32,
 }
 
-/// What series of points have in common.
+/// Definition that series of points share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointsSchema {
     /// How their values move.
@@ -71,7 +71,7 @@ pub struct PointsSchema {
     pub heartbeat_s: u32,
     /// How long samples are kept, in seconds.
     pub kept_s: u32,
-    /// What they become then, the finest first.
+    /// Tiers that old samples become, the finest first.
     pub tiers: Vec<TierDefinition>,
 }
 

@@ -1,10 +1,10 @@
-//! What happens to samples that are in no block: they wait again, go into another journal file, or were never there.
+//! Samples that are in no block are rolled back, put back after a failed flush, and carried over to a new journal file.
 
 use crate::memtable::state::State;
 use crate::wal::point_records::put_run;
 
 impl State {
-    /// What a batch did to samples is undone.
+    /// Rolls back the samples of a batch.
     pub(crate) fn roll_back_points(&mut self) {
         for undo in std::mem::take(&mut self.undo_points).into_iter().rev() {
             let Some(series) = self.series.get_mut(undo.id) else {

@@ -70,7 +70,7 @@ impl PointTail {
         self.pending.is_empty() && self.flushing.is_none()
     }
 
-    /// Whether a sample is taken; `false`: the series has it already.
+    /// Decides whether to take a sample; `false`: the series has it already.
     pub(crate) fn admits(&self, point: Point) -> Result<bool, PointRefusal> {
         let Some((newest_ms, value)) = self.newest else {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! What series of points look like: rows with peaks. A sample stands for the time since the one before it, as a value of rrdtool's
+//! Rows with peaks of series of points, for whoever looks at them. A sample stands for the time since the one before it, as a value of rrdtool's
 //! does; a counter's rows are what it grew by in a second.
 
 use super::PointsSnapshot;
@@ -10,7 +10,7 @@ use crate::wal::point::Point;
 use kymo_base::label_set::Labels;
 use kymo_rrd::fetch::Fetched;
 
-/// Of a row of which samples stand for less than this part nothing is known.
+/// A row is unknown where samples cover less of it than this part.
 const COVERED_LEAST: f64 = 0.5;
 
 /// Rows of one length that follow each other.
@@ -108,7 +108,7 @@ impl Rows {
 }
 
 impl Store {
-    /// What a series of points looks like; `None`: the series has archives, or is not there.
+    /// Rows of a series of points; `None`: the series has archives, or is not there.
     pub(crate) fn look_at_points(
         &self,
         labels: &Labels,

@@ -1,8 +1,9 @@
 //! Samples of one series in a block: a column of stamps and a column of values.
 //! Layout: docs/formats/store.md, "Samples".
 
+use crate::segment::value_column::{Span, put_codes};
 use crate::wal::point::{Decimal, Point};
-use kymo_base::varint::{put, put_count, put_signed, take, take_signed};
+use kymo_base::varint::{put_count, put_signed, take, take_signed};
 
 /// Samples of one entry at most: longer runs are several.
 pub(crate) const SAMPLES_MAX: usize = 4096;
@@ -12,7 +13,7 @@ const DOUBLES: u8 = 2;
 /// Where a quarter of the values are no decimals all are doubles.
 const EXCEPTIONS: usize = 4;
 
-/// Memory for columns that are made, one after the other.
+/// Encodes entries one after the other, and keeps its memory.
 #[derive(Default)]
 pub(crate) struct PointEncoder {
     stamps: Vec<i64>,
@@ -214,13 +215,13 @@ fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
         let (one, other) = (step(&three[..2]), step(&three[1..]));
         other.wrapping_sub(one)
     };
-    let plain = NumberSpan::of(numbers.iter().copied());
-    let steps = NumberSpan::of(numbers.windows(2).map(step));
-    let changes = NumberSpan::of(numbers.windows(3).map(change));
+    let plain = Span::of(numbers.iter().copied());
+    let steps = Span::of(numbers.windows(2).map(step));
+    let changes = Span::of(numbers.windows(3).map(change));
     let mut order = 0u8;
     let mut span = plain;
     for (other, of_other) in [(1, steps), (2, changes)] {
-        if numbers.len() > usize::from(other) && of_other.bits() < span.bits() {
+        if numbers.len() > usize::from(other) && bits(of_other) < bits(span) {
             (order, span) = (other, of_other);
         }
     }
@@ -240,36 +241,6 @@ fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
     }
     put_signed(out, span.low);
     put_codes(out, codes, span.width);
-}
-
-/// Appends codes, of which the largest is `most`, in as many bits as it takes over a number that divides all.
-fn put_codes(out: &mut Vec<u8>, codes: &[u64], most: u64) {
-    let mut unit = most;
-    for &code in codes {
-        if unit <= 1 {
-            break;
-        }
-        unit = divisor(unit, code);
-    }
-    put(out, unit);
-    let Some(widest) = most.checked_div(unit) else {
-        return;
-    };
-    let width = u64::BITS - widest.leading_zeros();
-    out.push(width as u8);
-    let (mut bits, mut len) = (0u128, 0);
-    for &code in codes {
-        let code = if unit > 1 { code / unit } else { code };
-        bits |= u128::from(code) << len;
-        len += width;
-        if len >= u64::BITS {
-            out.extend_from_slice(&(bits as u64).to_le_bytes());
-            bits >>= u64::BITS;
-            len -= u64::BITS;
-        }
-    }
-    let left = len.div_ceil(8) as usize;
-    out.extend_from_slice(&bits.to_le_bytes()[..left]);
 }
 
 fn take_integers(input: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Option<()> {
@@ -353,38 +324,9 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// The lowest of some numbers, and how far the highest is from it.
-#[derive(Clone, Copy)]
-struct NumberSpan {
-    low: i64,
-    width: u64,
-}
-
-impl NumberSpan {
-    fn of(numbers: impl Iterator<Item = i64>) -> NumberSpan {
-        let ends = numbers.fold((i64::MAX, i64::MIN), |(low, high), number| {
-            (low.min(number), high.max(number))
-        });
-        match ends {
-            (low, high) if low <= high => NumberSpan {
-                low,
-                width: high.abs_diff(low),
-            },
-            _ => NumberSpan { low: 0, width: 0 },
-        }
-    }
-
-    fn bits(self) -> u32 {
-        u64::BITS - self.width.leading_zeros()
-    }
-}
-
-/// The greatest number that divides both.
-fn divisor(mut one: u64, mut other: u64) -> u64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
+/// Bits that the widest code of a span takes.
+fn bits(span: Span) -> u32 {
+    u64::BITS - span.width.leading_zeros()
 }
 
 #[cfg(test)]

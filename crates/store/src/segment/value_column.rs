@@ -195,13 +195,13 @@ fn slope_of(stamps: &[i64]) -> i64 {
 
 /// The lowest of some numbers, and how far the highest is from it.
 #[derive(Clone, Copy)]
-struct Span {
-    low: i64,
-    width: u64,
+pub(super) struct Span {
+    pub(super) low: i64,
+    pub(super) width: u64,
 }
 
 impl Span {
-    fn of(numbers: impl Iterator<Item = i64>) -> Span {
+    pub(super) fn of(numbers: impl Iterator<Item = i64>) -> Span {
         let ends = numbers.fold((i64::MAX, i64::MIN), |(low, high), number| {
             (low.min(number), high.max(number))
         });
@@ -216,7 +216,7 @@ impl Span {
 }
 
 /// What divides all codes, and what is left of them, of which the largest is `most`.
-fn put_codes(out: &mut Vec<u8>, codes: &mut [u64], most: u64) {
+pub(super) fn put_codes(out: &mut Vec<u8>, codes: &mut [u64], most: u64) {
     let mut unit = most;
     for &code in &*codes {
         if unit == 1 {

@@ -129,7 +129,7 @@ pub(crate) struct PointBuffer {
     context: PointContext,
 }
 
-/// What the next sample is a difference from.
+/// The base of the next sample's differences.
 #[derive(Clone, Copy, Debug, Default)]
 struct PointContext {
     t_ms: i64,
