@@ -42,6 +42,21 @@ pub(super) fn gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
     gauges(host, &["x".into()], time, 10, value)
 }
 
+/// One of them, each [`SLOW_S`]: its sender stays the writer of the series for two intervals of silence, however slow the
+/// machine is.
+pub(super) fn slow_gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
+    gauges(host, &["x".into()], time, SLOW_S, value)
+}
+
+/// Interval of a slow gauge, in seconds.
+pub(super) const SLOW_S: u64 = 600;
+
+/// The newest end of a row of a slow gauge that lies at least `ago_s` back.
+pub(super) fn slow_time(ago_s: u64) -> u64 {
+    let time = now() - ago_s;
+    time - time % SLOW_S
+}
+
 /// The name of that one's series.
 pub(super) fn name(host: &str) -> String {
     format!("{host}/p/gauge-x.rrd")

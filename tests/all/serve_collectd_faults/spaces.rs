@@ -7,7 +7,7 @@ use kymo_wire::collectd::{Cdtime, Identifier, Value, ValueList};
 use kymo_wire::keeper::{Answer, FileSeries, FileValues, LabelledSeries, Question};
 
 use super::hub::{Hub, eventually};
-use super::packets::{gauge, name, now, sender};
+use super::packets::{SLOW_S, gauge, name, now, sender, slow_gauge, slow_time};
 
 /// The poller's name of a series, which the test also uses from other inputs.
 const TARGET: &[u8] = b"mrtg/core/r1_1.rrd";
@@ -106,9 +106,9 @@ fn no_other_input_writes_what_the_poller_does() {
 fn the_poller_takes_no_series_of_who_signs_and_names_of_jobs_are_theirs() {
     let hub = Hub::start("spaces-back", "[collectd]\nauth_file = \"AUTH\"\n");
     let socket = sender("127.0.0.1", hub.port);
-    let time = now() - 1000;
+    let time = slow_time(2 * SLOW_S);
     let mut packet = Vec::new();
-    kymo_wire::collectd::sign(&mut packet, b"user0", b"foo", &gauge("web", time, 1.0));
+    kymo_wire::collectd::sign(&mut packet, b"user0", b"foo", &slow_gauge("web", time, 1.0));
     socket.send(&packet).expect("sent");
     hub.ends_at(&name("web"), time);
     let later = format!("{}:9", now());
@@ -133,6 +133,6 @@ fn the_poller_takes_no_series_of_who_signs_and_names_of_jobs_are_theirs() {
         assert_eq!(answer == Answer::Done, may, "{job}: {answer:?}");
     }
     eventually("the value that was signed", || {
-        (hub.last(&name("web")) == Some(time - time % 10)).then_some(())
+        (hub.last(&name("web")) == Some(time)).then_some(())
     });
 }

@@ -6,7 +6,13 @@ use kymo_tests::rrd_client::Client;
 use kymo_wire::collectd::sign;
 
 use super::hub::{Hub, eventually};
-use super::packets::{gauge, name, now, sender};
+use super::packets::{SLOW_S, gauge, name, now, sender, slow_gauge, slow_time};
+
+fn slow_signed(host: &str, time: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    sign(&mut out, b"user0", b"foo", &slow_gauge(host, time, 1.0));
+    out
+}
 
 fn signed(host: &str, time: u64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -19,28 +25,34 @@ fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
     let mut hub = Hub::start("writers", "[collectd]\nauth_file = \"AUTH\"\n");
     let [first, second] = ["127.0.0.1", "127.0.0.2"].map(|address| sender(address, hub.port));
     let series = name("web");
-    let time = now() - 1000;
-    first.send(&gauge("web", time, 1.0)).expect("sent");
+    let time = slow_time(10 * SLOW_S);
+    first.send(&slow_gauge("web", time, 1.0)).expect("sent");
     hub.ends_at(&series, time);
     // Another address: its own series, and not this one.
-    second.send(&gauge("web", time + 10, 2.0)).expect("sent");
-    second.send(&gauge("db", time, 2.0)).expect("sent");
+    second
+        .send(&slow_gauge("web", time + SLOW_S, 2.0))
+        .expect("sent");
+    second.send(&slow_gauge("db", time, 2.0)).expect("sent");
     hub.ends_at(&name("db"), time);
-    assert_eq!(hub.last(&series), Some(time - time % 10));
+    assert_eq!(hub.last(&series), Some(time));
     // A process of this machine, whose user the kernel knows.
     let update = |stamp: u64| {
         let mut client = hub.client();
         client.text(&format!("UPDATE {series} {stamp}:3"))
     };
-    let said = update(time + 20);
+    let said = update(time + 2 * SLOW_S);
     assert!(said.starts_with("0 "), "{said}");
-    first.send(&gauge("web", time + 30, 1.0)).expect("sent");
+    first
+        .send(&slow_gauge("web", time + 3 * SLOW_S, 1.0))
+        .expect("sent");
     // Who signs.
     eventually("the signed value", || {
-        first.send(&signed("web", time + 40)).expect("sent");
-        (hub.last(&series) == Some(time + 40 - (time + 40) % 10)).then_some(())
+        first
+            .send(&slow_signed("web", time + 4 * SLOW_S))
+            .expect("sent");
+        (hub.last(&series) == Some(time + 4 * SLOW_S)).then_some(())
     });
-    let said = update(time + 50);
+    let said = update(time + 5 * SLOW_S);
     assert_eq!(
         said,
         "-1 illegal attempt to update what another client writes"
@@ -54,12 +66,12 @@ fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
 fn clients_change_no_series_of_a_sender_that_is_better_known() {
     let hub = Hub::start("writers-rank", "[collectd]\nauth_file = \"AUTH\"\n");
     let socket = sender("127.0.0.1", hub.port);
-    let (series, time) = (name("web"), now() - 1000);
-    socket.send(&signed("web", time)).expect("sent");
+    let (series, time) = (name("web"), slow_time(10 * SLOW_S));
+    socket.send(&slow_signed("web", time)).expect("sent");
     hub.ends_at(&series, time);
     let say = |line: String| hub.client().text(&line);
     for (verb, rest) in [
-        ("UPDATE", format!(" {}:3", time + 20)),
+        ("UPDATE", format!(" {}:3", time + 2 * SLOW_S)),
         ("FORGET", String::new()),
         ("SUSPEND", String::new()),
         ("RESUME", String::new()),
