@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kymo_base::reading::Reading;
+use kymo_kernel::exposition::Floor;
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem;
 use kymo_query::recorded::Recorded;
@@ -1018,7 +1019,8 @@ fn newest(dir: &str) -> Option<String> {
         .iter()
         .map(|(subsystem, _, reading)| (*subsystem, reading));
     let mut out = Vec::new();
-    prometheus::write(&mut out, readings, recorded.context(), &cost);
+    let floor = &mut Floor::default();
+    prometheus::write(&mut out, floor, readings, recorded.context(), &cost);
     String::from_utf8(out).ok()
 }
 

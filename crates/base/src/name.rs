@@ -8,9 +8,9 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DisplayName<'a>(pub &'a [u8]);
 
-impl DisplayName<'_> {
+impl<'a> DisplayName<'a> {
     /// The safe text; borrowed when nothing had to be escaped.
-    pub fn text(&self) -> Cow<'_, str> {
+    pub fn text(&self) -> Cow<'a, str> {
         match std::str::from_utf8(self.0) {
             Ok(text) if !text.chars().any(is_unsafe) => Cow::Borrowed(text),
             _ => Cow::Owned(self.to_string()),

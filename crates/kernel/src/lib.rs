@@ -6,6 +6,7 @@
 mod activity;
 pub mod backoff;
 pub mod choice;
+pub mod exposition;
 pub mod facts;
 pub mod groups;
 pub mod hierarchies;

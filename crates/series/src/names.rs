@@ -6,9 +6,9 @@
 //! what a name may not have becomes `_`.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use kymo_base::label_set::{self, LabelError, Labels};
+use kymo_base::name::DisplayName;
 
 use crate::sample::{Kind, Unit};
 
@@ -278,33 +278,9 @@ pub fn label_name(text: &[u8]) -> String {
     metric_name(text).replace(':', "_")
 }
 
-/// A text from any bytes: those that are no UTF-8, and control characters, become `\xNN`.
+/// A text from any bytes: those that are no UTF-8, and characters that are unsafe on a terminal, become `\xNN`.
 pub fn utf8(bytes: &[u8]) -> Cow<'_, str> {
-    let is_plain = |text: &&str| !text.chars().any(char::is_control);
-    if let Some(text) = std::str::from_utf8(bytes).ok().filter(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(bytes.len() + 8);
-    // Writing to a String cannot fail.
-    let put_byte = |out: &mut String, byte: u8| {
-        let _ = write!(out, "\\x{byte:02x}");
-    };
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c.is_control() {
-                true => c
-                    .encode_utf8(&mut [0; 4])
-                    .bytes()
-                    .for_each(|byte| put_byte(&mut out, byte)),
-                false => out.push(c),
-            }
-        }
-        chunk
-            .invalid()
-            .iter()
-            .for_each(|&byte| put_byte(&mut out, byte));
-    }
-    Cow::Owned(out)
+    DisplayName(bytes).text()
 }
 
 /// Appends a text with `_` for each character that a name may not have; `is_first`: it begins the name.

@@ -4,16 +4,16 @@
 //! kymo's own, in [`OWN`]. A metric's samples stand together under its help and type; what is not known is
 //! left out. There are no times: the samples are of now, and how old they are is a metric of its own.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write as _;
 
 use kymo_base::context::Context;
-use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::field::Field;
 use kymo_base::name::DisplayName;
-use kymo_base::reading::{MISSING, Reading, Row};
-use kymo_kernel::subsystem::exposed::{Family, Kind, MetricLabel, Parts, Scale};
-use kymo_kernel::subsystem::{SPREAD_RULE, Subsystem};
+use kymo_base::reading::{Reading, Row};
+use kymo_kernel::exposition::{Exposed, Floor, Group, Part};
+use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::exposed::{Family, Kind, MetricLabel};
 
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -198,140 +198,43 @@ pub const OWN: &[Own] = &[
     ),
 ];
 
-/// What was exposed before, of counters that the kernel may step back (idle, iowait): Prometheus would take a step
-/// back of a tick for a new beginning, and a rate of all that was counted since boot. So, as in node_exporter,
-/// the larger value stands until it is passed. One for as long as the program answers.
-#[derive(Default)]
-pub struct Floor {
-    last: HashMap<(&'static str, Vec<u8>), Stood>,
-    now: HashMap<(&'static str, Vec<u8>), Stood>,
-}
-
-/// An instance's key and values.
-type Stood = (u64, Vec<u64>);
-
-/// A step back of more seconds is a new beginning: a CPU was offline. node_exporter's rule.
-const STEP_BACK_MAX: f64 = 3.0;
-
-impl Floor {
-    /// Appends the exposition of the readings, each of another subsystem, and of the cost.
-    pub fn write<'a>(
-        &mut self,
-        out: &mut Vec<u8>,
-        readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
-        context: &Context,
-        cost: &Cost,
-    ) {
-        for (subsystem, reading) in readings {
-            put_machine(out, subsystem, reading, context);
-            put_each(out, subsystem, reading, context, self);
-        }
-        for metric in OWN {
-            put_own(out, metric, cost);
-        }
-        // Who is gone is forgotten.
-        self.last = std::mem::take(&mut self.now);
-    }
-
-    /// The row's values, none of them below what was exposed.
-    fn raise<'a>(
-        &mut self,
-        subsystem: &'static Subsystem,
-        row: &'a Row,
-        context: &Context,
-    ) -> Cow<'a, [u64]> {
-        let steps = |field: &Field| field.rule == Rule::CounterMayStepBack;
-        if !subsystem.fields.iter().any(steps) {
-            return Cow::Borrowed(&row.values);
-        }
-        let name = (subsystem.name, row.name.clone());
-        let mut values = row.values.clone();
-        let mut stands = row.values.clone();
-        let last = self.last.get(&name).filter(|(key, _)| *key == row.key);
-        let last = last.map_or(&[][..], |(_, stood)| stood);
-        let cells = values
-            .iter_mut()
-            .zip(&mut stands)
-            .zip(subsystem.fields.iter().zip(last));
-        for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
-            *value = raised(field, *value, stood, context);
-            // What was not read now stands all the same.
-            *stands = if *value == MISSING { stood } else { *value };
-        }
-        self.now.insert(name, (row.key, stands));
-        Cow::Owned(values)
-    }
-}
-
-/// A number, or what stood before it if it is but a step back from there.
-fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
-    if now == MISSING || stood == MISSING || now >= stood {
-        return now;
-    }
-    match Scale::Base.of(field, stood - now, &[], context) < STEP_BACK_MAX {
-        true => stood,
-        false => now,
-    }
-}
-
-/// Appends the exposition of the readings, each of another subsystem, and of the cost: for once. Who answers again
-/// and again keeps a [`Floor`].
+/// Appends the exposition of the readings, each of another subsystem, and of the cost. `floor`: one for as long as the program
+/// answers.
 pub fn write<'a>(
     out: &mut Vec<u8>,
+    floor: &mut Floor,
     readings: impl IntoIterator<Item = (&'static Subsystem, &'a Reading)>,
     context: &Context,
     cost: &Cost,
 ) {
-    Floor::default().write(out, readings, context, cost);
-}
-
-fn put_machine(out: &mut Vec<u8>, subsystem: &Subsystem, reading: &Reading, context: &Context) {
-    // As a row without name, whose numbers are the machine's.
-    let machine = Instance {
-        labels: String::new(),
-        row: &Row::default(),
-        values: Cow::Borrowed(&reading.globals),
-    };
-    for family in subsystem.exposed.machine {
-        let mut metric = Metric::of(family, subsystem.globals);
-        metric.put_family(out, family, &machine, subsystem.globals, context);
+    for (subsystem, reading) in readings {
+        for group in floor.groups(subsystem, reading, context) {
+            put_group(out, &group, context);
+        }
+    }
+    for metric in OWN {
+        put_own(out, metric, cost);
     }
 }
 
-/// Of whom samples are: its labels as they are written, and its numbers.
-struct Instance<'a> {
-    labels: String,
-    row: &'a Row,
-    values: Cow<'a, [u64]>,
-}
-
-fn put_each(
-    out: &mut Vec<u8>,
-    subsystem: &'static Subsystem,
-    reading: &Reading,
-    context: &Context,
-    floor: &mut Floor,
-) {
-    for each in subsystem.exposed.each {
-        let mut seen = HashSet::new();
-        let instances: Vec<Instance> = reading
-            .rows
-            .iter()
-            .filter(|row| (each.shows)(row))
-            .map(|row| (labels(each.labels, row), row))
-            // Two names may look the same once they are spelled out; a series can be there but once.
-            .filter(|(labels, _)| seen.insert(labels.clone()))
-            .map(|(labels, row)| Instance {
-                labels,
-                row,
-                values: floor.raise(subsystem, row, context),
-            })
-            .collect();
-        for family in each.families {
-            let mut metric = Metric::of(family, subsystem.fields);
-            for instance in &instances {
-                metric.put_family(out, family, instance, subsystem.fields, context);
-            }
+fn put_group(out: &mut Vec<u8>, group: &Group, context: &Context) {
+    let mut seen = HashSet::new();
+    let instances = group.instances.iter();
+    let instances = instances.map(|instance| (labels(group.labels, &instance.row), instance));
+    // Two names may look the same once they are spelled out; a series can be there but once.
+    let instances = instances.filter(|(labels, _)| seen.insert(labels.clone()));
+    let instances: Vec<(String, &Exposed)> = instances.collect();
+    for family in group.families {
+        let key = family.parts.label();
+        let mut metric = Metric::of(family, group.fields);
+        for (labels, instance) in &instances {
+            instance.samples(family, group.fields, context, &mut |part, value| {
+                let part = match part {
+                    Part::Whole => String::new(),
+                    part => label(key, part.text().as_bytes()),
+                };
+                metric.put(out, labels, &part, value);
+            });
         }
     }
 }
@@ -346,14 +249,6 @@ fn labels(labels: &[MetricLabel], row: &Row) -> String {
     });
     written.collect::<Vec<_>>().join(",")
 }
-
-/// How a counter of each CPU is: as the kernel gives it.
-const OF_CPU: Field = Field {
-    name: "",
-    rule: SPREAD_RULE,
-    unit: Unit::Count,
-    help: "",
-};
 
 fn put_own(out: &mut Vec<u8>, own: &Own, cost: &Cost) {
     let mut metric = Metric {
@@ -402,59 +297,6 @@ impl Metric {
             kind: family.kind,
             help: family.meaning(fields),
             is_begun: false,
-        }
-    }
-
-    /// Samples of the family's fields for one instance.
-    fn put_family(
-        &mut self,
-        out: &mut Vec<u8>,
-        family: &Family,
-        instance: &Instance,
-        fields: &[Field],
-        context: &Context,
-    ) {
-        let Instance {
-            labels,
-            row,
-            values,
-        } = instance;
-        if family.scale == Scale::One {
-            return self.put(out, labels, "", 1.0);
-        }
-        let key = family.parts.label();
-        let mut put = |at: usize, field: &Field, part: &str| {
-            if let Some(&raw) = values.get(at)
-                && raw != MISSING
-            {
-                self.put(
-                    out,
-                    labels,
-                    part,
-                    family.scale.of(field, raw, values, context),
-                );
-            }
-        };
-        let fields = family.fields().filter_map(|at| Some((at, fields.get(at)?)));
-        match family.parts {
-            Parts::One => fields.for_each(|(at, field)| put(at, field, "")),
-            Parts::Named { values: parts, .. } | Parts::Apart { values: parts, .. } => {
-                for ((at, field), part) in fields.zip(parts) {
-                    put(at, field, &label(key, part.as_bytes()));
-                }
-            }
-            Parts::ByInstance { value, .. } => {
-                for (at, field) in fields {
-                    if let Some(part) = value(row, at) {
-                        put(at, field, &label(key, part.as_bytes()));
-                    }
-                }
-            }
-            Parts::Cpus { .. } => {
-                for (cpu, at) in (family.field..values.len()).enumerate() {
-                    put(at, &OF_CPU, &label(key, cpu.to_string().as_bytes()));
-                }
-            }
         }
     }
 
@@ -508,6 +350,7 @@ fn label(key: &str, name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_base::reading::MISSING;
     use kymo_kernel::subsystem::{ALL, cpu::CPU, disk::DISK, memory::MEMORY, net::NET};
     use proptest::prelude::*;
 
@@ -521,7 +364,14 @@ mod tests {
 
     fn text(subsystem: &'static Subsystem, reading: &Reading, cost: &Cost) -> String {
         let mut out = Vec::new();
-        write(&mut out, [(subsystem, reading)], &Context::default(), cost);
+        let floor = &mut Floor::default();
+        write(
+            &mut out,
+            floor,
+            [(subsystem, reading)],
+            &Context::default(),
+            cost,
+        );
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -681,8 +531,9 @@ kymo_last_sample_timestamp_seconds 1795300040.123
                 rows: rows.collect(),
             };
             let mut out = Vec::new();
-            floor.write(
+            write(
                 &mut out,
+                &mut floor,
                 [(&CPU, &reading)],
                 &Context::default(),
                 &Cost::UNKNOWN,
@@ -808,7 +659,8 @@ kymo_last_sample_timestamp_seconds 1795300040.123
                 ..Cost::UNKNOWN
             };
             let mut out = b"".to_vec();
-            write(&mut out, ALL.iter().map(|&subsystem| (subsystem, &reading)), &Context::default(), &cost);
+            let floor = &mut Floor::default();
+            write(&mut out, floor, ALL.iter().map(|&subsystem| (subsystem, &reading)), &Context::default(), &cost);
             let text = String::from_utf8(out).expect("UTF-8");
             prop_assert_eq!(check(&text), Ok(()));
         }

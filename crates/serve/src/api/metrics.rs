@@ -65,7 +65,7 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
             |(subsystem, _): &(&'static Subsystem, &Reading)| scopes.shows_instances(subsystem);
         let readings = newest.readings.iter().copied().filter(is_shown);
         if let Ok(mut floor) = hub.floor.lock() {
-            floor.write(&mut out, readings, newest.context, &own);
+            prometheus::write(&mut out, &mut floor, readings, newest.context, &own);
         }
     });
     written.map_err(Refusal::unavailable)?;

@@ -30,8 +30,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
+use kymo_kernel::exposition::Floor;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_view::prometheus::Floor;
 
 use crate::access::{self, Access, Denied, Scopes};
 use crate::answer::{Answer, Made, Refusal, Wishes};

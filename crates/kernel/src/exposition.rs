@@ -1,0 +1,206 @@
+//! The metrics of a reading: every sample that the subsystems' tables expose, with the instance that it is of.
+//!
+//! `/metrics`, the recording as a reader of series, and this machine's history walk readings by these functions alone, so that a
+//! metric has one value wherever somebody asks for it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use kymo_base::context::Context;
+use kymo_base::field::{Field, Rule, Unit};
+use kymo_base::reading::{MISSING, Reading, Row};
+
+use crate::subsystem::exposed::{Family, MetricLabel, Parts, Scale};
+use crate::subsystem::{SPREAD_RULE, Subsystem};
+
+/// Metrics of a subsystem that have the same labels, and the instances that have them.
+pub struct Group<'a> {
+    /// Labels that tell the instances apart; none for numbers of the whole machine.
+    pub labels: &'static [MetricLabel],
+    /// The metrics.
+    pub families: &'static [Family],
+    /// The fields that the families index.
+    pub fields: &'static [Field],
+    /// The instances, in the reading's order.
+    pub instances: Vec<Exposed<'a>>,
+}
+
+/// An instance with the values that are exposed.
+pub struct Exposed<'a> {
+    /// The instance; for the whole machine a row without a name.
+    pub row: Cow<'a, Row>,
+    /// Its values; counters that stepped back a little stand still.
+    pub values: Cow<'a, [u64]>,
+}
+
+/// The label value that tells the samples of a family apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The family has one sample.
+    Whole,
+    /// A word of the table.
+    Word(&'static str),
+    /// The number of a CPU.
+    Cpu(usize),
+}
+
+impl Part {
+    /// The text of the value; empty where the family has one sample.
+    pub fn text(self) -> Cow<'static, str> {
+        match self {
+            Part::Whole => Cow::Borrowed(""),
+            Part::Word(word) => Cow::Borrowed(word),
+            Part::Cpu(number) => Cow::Owned(number.to_string()),
+        }
+    }
+}
+
+/// Counters that the kernel may step back (idle, iowait) stand still until they pass their last value, as in node_exporter:
+/// Prometheus would take a step back of a tick for a restart, and count everything since boot again.
+#[derive(Default)]
+pub struct Floor {
+    /// By subsystem and instance.
+    stood: HashMap<&'static str, HashMap<Vec<u8>, Stood>>,
+}
+
+/// An instance's key and its largest values.
+type Stood = (u64, Vec<u64>);
+
+/// A step back of more seconds is a restart: a CPU was offline. node_exporter's rule.
+const STEP_BACK_MAX: f64 = 3.0;
+
+/// How a counter of each CPU is: as the kernel gives it.
+const OF_CPU: Field = Field {
+    name: "",
+    rule: SPREAD_RULE,
+    unit: Unit::Count,
+    help: "",
+};
+
+impl Floor {
+    /// The metrics of a reading. The floor forgets instances that the reading does not have.
+    pub fn groups<'a>(
+        &mut self,
+        subsystem: &'static Subsystem,
+        reading: &'a Reading,
+        context: &Context,
+    ) -> Vec<Group<'a>> {
+        let mut groups = Vec::with_capacity(1 + subsystem.exposed.each.len());
+        if !subsystem.exposed.machine.is_empty() {
+            let machine = Exposed {
+                row: Cow::Owned(Row::default()),
+                values: Cow::Borrowed(&reading.globals),
+            };
+            groups.push(Group {
+                labels: &[],
+                families: subsystem.exposed.machine,
+                fields: subsystem.globals,
+                instances: vec![machine],
+            });
+        }
+        let last = self.stood.remove(subsystem.name).unwrap_or_default();
+        let mut now = HashMap::new();
+        for each in subsystem.exposed.each {
+            let rows = reading.rows.iter().filter(|row| (each.shows)(row));
+            let instances = rows.map(|row| Exposed {
+                row: Cow::Borrowed(row),
+                values: raise(subsystem, row, context, &last, &mut now),
+            });
+            groups.push(Group {
+                labels: each.labels,
+                families: each.families,
+                fields: subsystem.fields,
+                instances: instances.collect(),
+            });
+        }
+        if !now.is_empty() {
+            self.stood.insert(subsystem.name, now);
+        }
+        groups
+    }
+}
+
+/// The row's values, none of them below the last one.
+fn raise<'a>(
+    subsystem: &'static Subsystem,
+    row: &'a Row,
+    context: &Context,
+    last: &HashMap<Vec<u8>, Stood>,
+    now: &mut HashMap<Vec<u8>, Stood>,
+) -> Cow<'a, [u64]> {
+    let steps = |field: &Field| field.rule == Rule::CounterMayStepBack;
+    if !subsystem.fields.iter().any(steps) {
+        return Cow::Borrowed(&row.values);
+    }
+    let mut values = row.values.clone();
+    let mut stands = row.values.clone();
+    let last = last.get(&row.name).filter(|(key, _)| *key == row.key);
+    let last = last.map_or(&[][..], |(_, stood)| stood);
+    let cells = values
+        .iter_mut()
+        .zip(&mut stands)
+        .zip(subsystem.fields.iter().zip(last));
+    for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
+        *value = raised(field, *value, stood, context);
+        // A counter that was not read now stands all the same.
+        *stands = if *value == MISSING { stood } else { *value };
+    }
+    now.insert(row.name.clone(), (row.key, stands));
+    Cow::Owned(values)
+}
+
+/// A number, or its last one if the number is but a step back from there.
+fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
+    if now == MISSING || stood == MISSING || now >= stood {
+        return now;
+    }
+    match Scale::Base.of(field, stood - now, &[], context) < STEP_BACK_MAX {
+        true => stood,
+        false => now,
+    }
+}
+
+impl Exposed<'_> {
+    /// Gives the samples of a family: each with its part. Values that are not known are left out.
+    pub fn samples(
+        &self,
+        family: &Family,
+        fields: &[Field],
+        context: &Context,
+        put: &mut dyn FnMut(Part, f64),
+    ) {
+        if family.scale == Scale::One {
+            return put(Part::Whole, 1.0);
+        }
+        let mut sample = |at: usize, field: &Field, part: Part| {
+            let Some(&raw) = self.values.get(at).filter(|raw| **raw != MISSING) else {
+                return;
+            };
+            let value = family.scale.of(field, raw, &self.values, context);
+            if !value.is_nan() {
+                put(part, value);
+            }
+        };
+        let of_family = family.fields().filter_map(|at| Some((at, fields.get(at)?)));
+        match family.parts {
+            Parts::One => of_family.for_each(|(at, field)| sample(at, field, Part::Whole)),
+            Parts::Named { values: parts, .. } | Parts::Apart { values: parts, .. } => {
+                for ((at, field), part) in of_family.zip(parts) {
+                    sample(at, field, Part::Word(part));
+                }
+            }
+            Parts::ByInstance { value, .. } => {
+                for (at, field) in of_family {
+                    if let Some(part) = value(&self.row, at) {
+                        sample(at, field, Part::Word(part));
+                    }
+                }
+            }
+            Parts::Cpus { .. } => {
+                for (cpu, at) in (family.field..self.values.len()).enumerate() {
+                    sample(at, &OF_CPU, Part::Cpu(cpu));
+                }
+            }
+        }
+    }
+}
