@@ -51,10 +51,8 @@ impl Input {
             SeriesName::File(name) => self.may_write_file(name),
             SeriesName::Labels(labels) => {
                 let job = labels::value(labels.text(), "job");
-                match Input::ALL
-                    .into_iter()
-                    .find(|input| input.job() == Some(&job))
-                {
+                let owns = |input: &Input| input.jobs().contains(&&*job);
+                match Input::ALL.into_iter().find(owns) {
                     Some(owner) => self == owner,
                     None => self.writes_label_sets(),
                 }
@@ -79,16 +77,16 @@ impl Input {
         }
     }
 
-    /// The `job` of label sets that are its alone.
-    fn job(self) -> Option<&'static [u8]> {
+    /// The values of `job` whose label sets are the input's alone.
+    fn jobs(self) -> &'static [&'static [u8]] {
         match self {
-            Input::Collectd | Input::Rrdcached => None,
-            Input::Hub => Some(names::JOB_KYMO),
-            Input::Poller => Some(names::JOB_POLL),
-            Input::Postgres => Some(names::JOB_POSTGRES),
-            Input::Programs => Some(names::JOB_PROGRAMS),
-            Input::Statsd => Some(names::JOB_STATSD),
-            Input::Graphite => Some(names::JOB_GRAPHITE),
+            Input::Collectd | Input::Rrdcached => &[],
+            Input::Hub => &[names::JOB_KYMO, names::JOB_NODE],
+            Input::Poller => &[names::JOB_POLL],
+            Input::Postgres => &[names::JOB_POSTGRES],
+            Input::Programs => &[names::JOB_PROGRAMS],
+            Input::Statsd => &[names::JOB_STATSD],
+            Input::Graphite => &[names::JOB_GRAPHITE],
         }
     }
 }

@@ -5,13 +5,22 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod activity;
+pub mod archive;
 pub mod collectl;
 pub mod delta;
 pub mod downsample;
+#[cfg(feature = "store")]
+pub mod fields;
+#[cfg(feature = "store")]
+pub mod history;
 pub mod live;
 pub mod marks;
 pub mod merged;
+#[cfg(feature = "store")]
+mod metric_labels;
 pub mod open;
+#[cfg(feature = "store")]
+pub mod readers;
 pub mod recorded;
 pub mod rollup;
 pub mod series;

@@ -1,5 +1,6 @@
 //! Series of the store, asked of the keeper.
 
+mod client;
 mod connections;
 mod field;
 #[cfg(feature = "testing")]
@@ -8,6 +9,7 @@ pub mod fuzz;
 mod points;
 mod silence;
 
+pub use client::{Listed, SharedKeeper};
 pub use field::{Answered, MARK, StoredField, find, unit};
 #[cfg(feature = "store")]
 pub use points::KeeperReader;

@@ -79,17 +79,32 @@ pub fn machine<'a>(
     metric: &'a str,
     labels: impl IntoIterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<Labels, LabelError> {
-    let job = match metric.starts_with("kymo_") {
-        true => JOB_KYMO,
-        false => JOB_NODE,
-    };
     let mut set = Set::of(metric);
-    set.put("job", job);
+    set.put("job", job_of_machine(metric));
     set.put("instance", host);
     for (name, value) in labels {
         set.put_free(name, value);
     }
     set.labels()
+}
+
+/// `job` of a metric of this machine.
+pub fn job_of_machine(metric: &str) -> &'static [u8] {
+    match metric.starts_with("kymo_") {
+        true => JOB_KYMO,
+        false => JOB_NODE,
+    }
+}
+
+/// A field of this machine (`cpu.user`), of one of its instances or, where `instance` is empty, of the whole machine.
+pub fn field(host: &[u8], field: &str, instance: &[u8]) -> Result<Labels, LabelError> {
+    let of = (!instance.is_empty()).then_some(("of", instance));
+    machine(host, &field_metric(field), of)
+}
+
+/// The metric of a field of this machine.
+pub fn field_metric(field: &str) -> String {
+    format!("kymo_{}", metric_name(field.as_bytes()))
 }
 
 /// A value of collectd, as its write_prometheus plugin calls it. `data_source`: its name in types.db; `counts`: it is of type

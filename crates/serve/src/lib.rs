@@ -3,28 +3,23 @@
 //!
 //! `server` has the connections, and `places` chooses the connection to close when there are too many; `asker`
 //! identifies askers, and `turns` and `room` share out threads and memory between them; `access` checks requests,
-//! `guarded` hides names of people, `api` has the answers, one file each; `recording` opens what is shown, `archive`
-//! reads it, `now` has its newest sample, `rollups` its long ranges.
+//! `guarded` hides names of people, `api` has the answers, one file each; `now` has the newest sample. All else that is asked of the
+//! recording and of the store is in `kymo_query`.
 
 #![forbid(unsafe_code)]
 
 mod access;
 mod answer;
 mod api;
-mod archive;
 mod asker;
 mod assets;
-mod blocks;
 mod cost;
 mod guarded;
 mod guesses;
-mod history;
 mod now;
 mod number;
 mod places;
-mod recording;
 mod refusal;
-mod rollups;
 mod room;
 mod server;
 mod stored;
@@ -37,6 +32,7 @@ mod visitor;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use kymo_query::archive::What;
 use kymo_sys::tcp_owner::TcpOwners;
 
 #[cfg(feature = "testing")]
@@ -44,16 +40,8 @@ pub use api::fuzz::fuzz_parameters;
 pub use api::programs::{
     body as programs_json, recorded_body as recorded_programs_json, state_words as program_state,
 };
-pub use recording::What;
 pub use server::run;
 pub use tls::Tls;
-
-/// Most lines that are followed and rolled up: all that a large machine has.
-const RECORDED_MAX: usize = 1 << 16;
-/// Most lines in one answer.
-const LINES_MAX: usize = 4096;
-/// Most points of all its lines together.
-const POINTS_MAX: usize = 2_000_000;
 
 /// All that the hub is told.
 #[derive(Clone, Debug)]

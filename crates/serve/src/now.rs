@@ -14,9 +14,7 @@ use kymo_recording::reader::TimeRange;
 use kymo_sys::clock::{Clock as _, RealClock};
 use tokio::sync::{Notify, broadcast};
 
-use crate::RECORDED_MAX;
-use crate::archive::Archive;
-use crate::recording::own;
+use kymo_query::archive::{Archive, RECORDED_MAX, own};
 
 /// Who has not followed for so long begins again, at the end.
 const STALE: Duration = Duration::from_secs(150);

@@ -10,9 +10,8 @@ use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::procs;
 
-use crate::archive::Archive;
 use crate::cost;
-use crate::recording::own;
+use kymo_query::archive::{Archive, own};
 
 /// Counts since a recorder started.
 #[derive(Clone, Copy, Default, Debug)]

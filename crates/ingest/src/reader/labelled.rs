@@ -73,12 +73,7 @@ fn of_earlier_build(own: &Labels, column: &[u8]) -> Option<Labels> {
         .map(|(name, value)| (&name[..], &value[..]))
         .collect();
     let named = match &*job {
-        b"kymo" => {
-            let metric = format!("kymo_{}", names::metric_name(field.as_bytes()));
-            let of = value("instance").into_owned();
-            let of = (!of.is_empty()).then_some(("of", &of[..]));
-            names::machine(&value("host"), &metric, of)
-        }
+        b"kymo" => names::field(&value("host"), &field, &value("instance")),
         b"postgres" => {
             let of = free.first().map(|(name, value)| (*name, *value));
             let of = of.and_then(|(name, value)| Some((std::str::from_utf8(name).ok()?, value)));

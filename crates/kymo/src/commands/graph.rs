@@ -13,6 +13,7 @@ use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
 use kymo_base::context::Context;
 use kymo_kernel::facts;
+use kymo_query::fields::Fields;
 use kymo_query::open::Recordings;
 use kymo_query::series::{Grid, Series};
 use kymo_query::sheet::Pick;
@@ -27,6 +28,7 @@ use kymo_view::svg::{self, Style, Theme};
 use kymo_view::time::{Bound, Span, Zone};
 use resvg::{tiny_skia, usvg};
 
+use super::data;
 use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
 use stored::Stored;
 
@@ -135,8 +137,10 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     };
     let extent = asked.extent()?;
     let (from_ns, thru_ns) = extent.bounds(span).map_err(usage)?;
-    let grid = Grid::new(from_ns, thru_ns, points, extent.interval_ns);
-    let mut series = asked.read(grid).map_err(usage)?;
+    let range = (from_ns, thru_ns);
+    let mut series = asked
+        .read(range, points, extent.interval_ns)
+        .map_err(usage)?;
     series.sort();
     if series
         .points
@@ -190,6 +194,8 @@ fn write(output: &Path, format: Format, svg: String) -> Result<ExitCode> {
 struct Asked {
     plan: Plan,
     recorded: Option<Recordings>,
+    /// Fields of a folder that has a store beside its recording.
+    fields: Option<Fields>,
     stored: Option<Stored>,
 }
 
@@ -206,11 +212,15 @@ impl Asked {
         let mut asked = Asked {
             plan: Plan::default(),
             recorded: None,
+            fields: None,
             stored: None,
         };
         if !options.paths.is_empty() {
             asked.plan = plan(&words).map_err(Error::msg)?;
             asked.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
+        }
+        if let [folder] = &options.paths[..] {
+            asked.fields = data::fields(folder)?;
         }
         if wants_stored {
             let socket = running_folder(options.data.as_deref())?.join(KEEPER_SOCKET);
@@ -224,20 +234,37 @@ impl Asked {
     }
 
     fn extent(&self) -> Result<Extent> {
-        match (&self.recorded, &self.stored) {
-            (Some(files), _) => Extent::of(files).map_err(Error::msg),
-            (None, stored) => Extent::of_the_last_day(stored.as_ref()),
+        match (&self.recorded, &self.fields, &self.stored) {
+            (Some(files), None, _) => Extent::of(files).map_err(Error::msg),
+            (Some(files), Some(fields), _) => {
+                Extent::of(files).or_else(|why| Extent::of_history(fields, why))
+            }
+            (None, _, stored) => Extent::of_the_last_day(stored.as_ref()),
         }
     }
 
     /// Reads all that is to be drawn; stored series become part of the plan.
-    fn read(&mut self, grid: Grid) -> Result<Series, String> {
-        let mut series = match &self.recorded {
-            Some(files) => {
-                let mut source = files.open(grid.range(), Pick::kinds(self.plan.picks()))?;
-                Series::read(&mut *source, self.plan.picks(), grid, LINES_MAX)?
+    fn read(
+        &mut self,
+        (from_ns, thru_ns): (i64, i64),
+        points: usize,
+        interval_ns: i64,
+    ) -> Result<Series, String> {
+        let grid = || Grid::new(from_ns, thru_ns, points, interval_ns);
+        let picks = self.plan.picks();
+        let mut series = match (&self.fields, &self.recorded) {
+            (Some(fields), _) => {
+                let answer = fields.series(picks, from_ns, thru_ns, points)?;
+                if let Some(problem) = answer.problem {
+                    talk::say(format_args!("kymo: {problem}"));
+                }
+                answer.series
             }
-            None => Series::new(grid, LINES_MAX),
+            (None, Some(files)) => {
+                let mut source = files.open(grid().range(), Pick::kinds(picks))?;
+                Series::read(&mut *source, picks, grid(), LINES_MAX)?
+            }
+            (None, None) => Series::new(grid(), LINES_MAX),
         };
         if let Some(stored) = &self.stored {
             let lines = stored.add(self.plan.picks().len(), &mut series)?;
@@ -327,17 +354,31 @@ impl Extent {
 
     /// For stored series alone: the last 24 hours, as this machine's clocks show them.
     fn of_the_last_day(stored: Option<&Stored>) -> Result<Extent> {
-        let root = Root::open(Path::new("/")).context("cannot open /")?;
-        let mut context = facts::gather(&root);
-        if let Some(stored) = stored {
-            context.set("host", &stored.host());
-        }
         let now_ns = RealClock.now().real_ns;
+        let mut extent = Extent::until_now(now_ns - DAY_NS, now_ns)?;
+        if let Some(stored) = stored {
+            extent.context.set("host", &stored.host());
+        }
+        Ok(extent)
+    }
+
+    /// For a folder whose recording cannot be read: all that its store has of the machine.
+    fn of_history(fields: &Fields, why: String) -> Result<Extent> {
+        let now_ns = RealClock.now().real_ns;
+        match fields.begins_ns(now_ns) {
+            0 => Err(Error::msg(why)),
+            begins_ns => Extent::until_now(begins_ns, now_ns),
+        }
+    }
+
+    /// A range that ends now, as this machine's clocks show it.
+    fn until_now(first_ns: i64, last_ns: i64) -> Result<Extent> {
+        let root = Root::open(Path::new("/")).context("cannot open /")?;
         Ok(Extent {
-            first_ns: now_ns - DAY_NS,
-            last_ns: now_ns,
+            first_ns,
+            last_ns,
             interval_ns: 1_000_000_000,
-            context,
+            context: facts::gather(&root),
         })
     }
 

@@ -4,6 +4,8 @@ pub(crate) mod collectl;
 #[cfg(feature = "serve")]
 pub(crate) mod config;
 pub(crate) mod cost;
+#[cfg(feature = "serve")]
+pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 #[cfg(feature = "serve")]

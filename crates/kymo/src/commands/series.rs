@@ -4,7 +4,7 @@ mod json;
 mod opened;
 mod samples;
 
-pub(crate) use opened::place;
+pub(crate) use opened::{keeper_of, place};
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, Row, RowSink, Sample, SampleSink,
+    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, Sample, SampleSink,
     SeriesId, TimeRange, names,
 };
 use kymo_wire::keeper::{
@@ -15,6 +15,7 @@ use kymo_wire::keeper::{
 
 use super::connections::Exchange;
 use super::{Keeper, elsewhere, read_answer};
+use crate::readers::RowMaker;
 
 /// Reads what a keeper has. A reader is for one question of its user: it remembers the labels of the series that it found.
 pub struct KeeperReader {
@@ -156,7 +157,6 @@ impl Reader for KeeperReader {
         Ok(())
     }
 
-    /// Rows of samples: mean, least, largest and last of those in each.
     fn rows(
         &self,
         ids: &[SeriesId],
@@ -165,15 +165,8 @@ impl Reader for KeeperReader {
         budget: &mut Budget,
         sink: &mut dyn RowSink,
     ) -> Result<(), ReadError> {
-        for &id in ids {
-            let mut rows = Rows {
-                step_ms: i64::from(step_s.max(1)) * 1000,
-                rows: Vec::new(),
-            };
-            self.samples(&[id], range, budget, &mut rows)?;
-            sink.rows(id, &rows.means(), step_s);
-        }
-        Ok(())
+        let mut rows = RowMaker::new(step_s, sink);
+        self.samples(ids, range, budget, &mut rows)
     }
 
     fn label_names(
@@ -208,78 +201,5 @@ impl Reader for KeeperReader {
             help: String::new(),
         });
         Ok(metadata.collect())
-    }
-}
-
-/// Rows in the making: `mean` holds the sum of their samples, `covered` the number of them.
-struct Rows {
-    step_ms: i64,
-    rows: Vec<Row>,
-}
-
-impl Rows {
-    fn means(mut self) -> Vec<Row> {
-        for row in &mut self.rows {
-            row.mean /= row.covered;
-            row.covered = 1.0;
-        }
-        self.rows
-    }
-}
-
-impl SampleSink for Rows {
-    fn samples(&mut self, _id: SeriesId, samples: &[Sample], _resolution_s: u32) {
-        for sample in samples.iter().filter(|sample| !sample.v.is_nan()) {
-            let number = sample
-                .t_ms
-                .saturating_add(self.step_ms - 1)
-                .div_euclid(self.step_ms);
-            let t_ms = number.saturating_mul(self.step_ms);
-            match self.rows.last_mut().filter(|row| row.t_ms == t_ms) {
-                Some(row) => {
-                    row.mean += sample.v;
-                    row.min = row.min.min(sample.v);
-                    row.max = row.max.max(sample.v);
-                    row.last = sample.v;
-                    row.covered += 1.0;
-                }
-                None => self.rows.push(Row {
-                    t_ms,
-                    mean: sample.v,
-                    min: sample.v,
-                    max: sample.v,
-                    last: sample.v,
-                    covered: 1.0,
-                }),
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_samples() {
-        let mut rows = Rows {
-            step_ms: 10_000,
-            rows: Vec::new(),
-        };
-        let samples = [
-            (1_000, 1.0),
-            (10_000, 4.0),
-            (10_001, f64::NAN),
-            (20_000, 7.0),
-        ];
-        let samples = samples.map(|(t_ms, v)| Sample { t_ms, v });
-        rows.samples(SeriesId(1), &samples, 0);
-        let rows = rows.means();
-        assert_eq!(rows.len(), 2);
-        assert_eq!(
-            (rows[0].t_ms, rows[0].mean, rows[0].last),
-            (10_000, 2.5, 4.0)
-        );
-        assert_eq!((rows[0].min, rows[0].max, rows[1].t_ms), (1.0, 4.0, 20_000));
     }
 }

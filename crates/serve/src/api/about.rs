@@ -41,7 +41,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             "tz": extent.context.get("tz"),
             "mode": if hub.archive.what.ring().is_some() { "live" } else { "file" },
             "now": seconds(now_ns),
-            "from": time(hub.begins_ns(extent.from_ns, now_ns)),
+            "from": time(hub.fields.begins_ns(now_ns)),
             "recorded_from": time(extent.from_ns),
             "thru": time(extent.thru_ns),
             "interval": span(extent.interval_ns),

@@ -26,7 +26,12 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         if let Some(stored) = &hub.stored {
             let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
             // Without the keeper the answer has this machine's events alone.
-            match stored.for_addition().marks(range, Vec::new()) {
+            match stored
+                .keeper()
+                .for_addition()
+                .keeper()
+                .marks(range, Vec::new())
+            {
                 Ok(stored) => marks.extend(stored),
                 Err(why) => problem = Some(format!("notifications of others are missing: {why}")),
             }

@@ -16,7 +16,11 @@ use crate::turns::Lane;
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let hosts = |hub: &Hub| {
         let accounts = match &hub.stored {
-            Some(stored) => stored.accounts().map_err(Refusal::unavailable)?,
+            Some(stored) => stored
+                .keeper()
+                .keeper()
+                .accounts()
+                .map_err(Refusal::unavailable)?,
             None => Accounts::default(),
         };
         Ok(body(&accounts, RealClock.now().real_ns))

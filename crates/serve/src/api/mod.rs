@@ -35,13 +35,10 @@ use kymo_sys::clock::{Clock as _, RealClock};
 
 use crate::access::{self, Access, Denied, Scopes};
 use crate::answer::{Answer, Made, Refusal, Wishes};
-use crate::archive::Archive;
 use crate::asker::{self, Asker};
 use crate::cost::Meter;
-use crate::history::{Begin, Feeder};
 use crate::now::Now;
 use crate::places::Place;
-use crate::rollups::Rollups;
 use crate::room::Room;
 use crate::stored::Stored;
 use crate::tally::Counter;
@@ -49,6 +46,11 @@ use crate::targets::Targets;
 use crate::turns::{Lane, Lanes};
 use crate::visitor::Visitor;
 use crate::{Settings, assets, number};
+use kymo_query::archive::{Archive, Rollups};
+use kymo_query::fields::Fields;
+use kymo_query::history::Feeder;
+use kymo_query::sheet::Pick;
+use kymo_view::standard;
 
 /// Longest wait of a question for its turn.
 const WAIT: Duration = Duration::from_secs(10);
@@ -57,13 +59,19 @@ const BODY_BYTES: usize = 16 << 10;
 /// How long a request's answer may take to begin.
 const ANSWER_TIME: Duration = Duration::from_secs(40);
 
+/// The fields whose means are kept: those of the standard graphs.
+fn kept_fields() -> Vec<Pick> {
+    let picks = standard::fields().into_iter().map(Pick::parse);
+    picks.filter_map(Result::ok).collect()
+}
+
 /// What all answers are made of.
 pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
     targets: Option<Arc<Targets>>,
     feeder: Option<Feeder>,
-    history: Begin,
+    fields: Fields,
     now: Arc<Now>,
     access: Access,
     meter: Meter,
@@ -81,17 +89,21 @@ impl Hub {
     pub(crate) fn new(settings: Settings) -> Hub {
         let stored = settings.keeper.map(Stored::new);
         let targets = settings.what.ring().zip(stored.as_ref());
-        let targets = targets.map(|(data, stored)| Targets::new(data, stored.keeper()));
+        let targets = targets.map(|(data, stored)| Targets::new(data, stored.keeper().keeper()));
+        // Where nobody gives this machine's history to the store, series of this machine there are another one's.
+        let is_fed = settings.keeper_writes.is_some();
+        let history = stored.as_ref().filter(|_| is_fed);
+        let history = history.map(|stored| stored.keeper().clone());
         let archive = Arc::new(Archive::new(
             settings.what,
             settings.rollups.map(Rollups::new),
         ));
         Hub {
             now: Arc::new(Now::new(archive.clone())),
-            history: Begin::default(),
+            fields: Fields::new(archive.clone(), history),
             feeder: settings
                 .keeper_writes
-                .map(|socket| Feeder::new(&socket, archive.clone())),
+                .map(|socket| Feeder::new(&socket, archive.clone(), kept_fields())),
             archive,
             stored,
             targets: targets.map(Arc::new),

@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{Asked, Hub, Params};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
+use crate::guarded::Guarded;
 use crate::guarded::UNTOLD;
 use crate::turns::Lane;
 
@@ -49,7 +50,11 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
 
 /// What the recording has of that moment.
 fn recorded(hub: &Hub, at_ns: i64, scopes: Scopes) -> Result<String, Refusal> {
-    let recorded = hub.archive.programs(at_ns).map_err(Refusal::unavailable)?;
+    let recorded = hub
+        .archive
+        .programs(at_ns)
+        .map_err(Refusal::unavailable)?
+        .map(Guarded::new);
     let recorded = recorded
         .ok_or_else(|| Refusal::missing("cannot show programs: none were recorded then"))?;
     Ok(recorded_body(&recorded.seen_by(scopes)).to_string())

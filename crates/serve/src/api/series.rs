@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use kymo_query::archive::POINTS_MAX;
+use kymo_query::fields::FieldSeries;
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::stored::{MARK, StoredField};
 
 use super::{Asked, Hub, Params, events};
-use crate::POINTS_MAX;
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::guarded::Picks;
-use crate::history;
 use crate::number;
 use crate::stored::grid;
 use crate::turns::Lane;
@@ -22,15 +22,6 @@ use crate::turns::Lane;
 const LINE_POINTS_MAX: usize = 11_000;
 /// Fields of one question at most.
 const FIELDS_MAX: usize = 512;
-
-/// Fields over a range.
-pub(crate) struct SeriesAnswer {
-    pub(crate) series: Series,
-    /// Length of one value of the recording.
-    resolution_ns: i64,
-    /// Missing parts, for people.
-    problem: Option<String>,
-}
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let params = Params::of(&asked.uri);
@@ -52,7 +43,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     let scopes = asked.scopes;
     let rows = move |hub: &Hub| {
         let mut answer = match picks.is_empty() {
-            true => SeriesAnswer {
+            true => FieldSeries {
                 series: Series::new(grid(from_ns, thru_ns, points), 0),
                 resolution_ns: 0,
                 problem: None,
@@ -136,45 +127,13 @@ impl Hub {
         from_ns: i64,
         thru_ns: i64,
         points: usize,
-    ) -> Result<SeriesAnswer, Refusal> {
-        let (mut series, resolution_ns) = self
-            .archive
-            .series(picks, from_ns, thru_ns, points)
-            .map_err(Refusal::unavailable)?;
-        let problem = self.add_history(picks, &mut series).err();
-        if series.full {
-            return Err(too_much());
+    ) -> Result<FieldSeries, Refusal> {
+        let answer = self.fields.series(picks, from_ns, thru_ns, points);
+        let answer = answer.map_err(Refusal::unavailable)?;
+        match answer.series.full {
+            true => Err(too_much()),
+            false => Ok(answer),
         }
-        series.sort();
-        Ok(SeriesAnswer {
-            series,
-            resolution_ns,
-            problem,
-        })
-    }
-}
-
-impl Hub {
-    /// Where what can be shown of this machine begins, with what is stored.
-    pub(super) fn begins_ns(&self, recorded_ns: i64, now_ns: i64) -> i64 {
-        let stored = self.stored.as_ref().filter(|_| self.feeder.is_some());
-        let begins_ns = stored.and_then(|stored| self.history.ns(stored, now_ns));
-        match begins_ns {
-            Some(begins_ns) if recorded_ns > 0 => begins_ns.min(recorded_ns),
-            Some(begins_ns) => begins_ns,
-            None => recorded_ns,
-        }
-    }
-
-    /// Adds this machine's history to a series: stored values from before the recording. If the keeper does not answer,
-    /// the series has the values of the recording alone.
-    fn add_history(&self, picks: &[Pick], series: &mut Series) -> Result<(), String> {
-        let stored = self.stored.as_ref().filter(|_| self.feeder.is_some());
-        let (Some(stored), Ok(extent)) = (stored, self.archive.extent()) else {
-            return Ok(());
-        };
-        history::add(&stored.for_addition(), picks, extent.from_ns, series)
-            .map_err(|why| format!("values from before the recording are missing: {why}"))
     }
 }
 
@@ -185,7 +144,7 @@ fn too_much() -> Refusal {
     )
 }
 
-fn body(answer: &SeriesAnswer) -> String {
+fn body(answer: &FieldSeries) -> String {
     let (series, grid) = (&answer.series, answer.series.grid);
     let mut out = String::with_capacity(256 + series.lines.len() * grid.count * 6);
     out.push_str("{\"first\":");

@@ -12,9 +12,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Asked, Hub, Params};
 use crate::answer::{Answer, Refusal};
-use crate::history::is_own;
 use crate::number;
 use crate::turns::Lane;
+use kymo_query::history::is_own;
 use kymo_query::stored::unit;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {

@@ -16,7 +16,7 @@ use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
 
 /// Who answers for the store in `dir`, or in its `store`, `kymo` or `.kymo`.
-pub(super) fn keeper_of(dir: &Path) -> Result<Keeper> {
+pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
     let (folder, base) = place(dir)?;
     let (disk, clock): (Arc<dyn Disk>, Arc<dyn Clock>) = (Arc::new(RealDisk), Arc::new(RealClock));
     let store = Store::open_to_look(&folder, &base, &disk, &clock).map_err(Error::msg)?;

@@ -8,13 +8,14 @@ use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_base::label_set;
-use kymo_query::stored::KeeperReader;
+use kymo_query::readers::Union;
 use kymo_series::{
     Budget, Reader as _, Sample, SampleSink, Selector, SeriesId, TimeRange, is_stale, names,
 };
 use kymo_sys::talk;
 
-use super::{NOTHING, Times, WhichStore, range, reader, shown};
+use super::{NOTHING, Times, WhichStore, folder, range, reader, shown};
+use crate::commands::data;
 
 /// Series of an answer at most.
 const SERIES_MAX: u64 = 10_000;
@@ -55,7 +56,7 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
         from_ms: from.saturating_mul(1000),
         thru_ms: thru.saturating_mul(1000),
     };
-    let reader = KeeperReader::new(reader(&samples.place)?);
+    let reader = union(&samples.place)?;
     let mut budget = Budget {
         series: SERIES_MAX,
         samples: samples.most,
@@ -84,7 +85,19 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
         printed.done?;
     }
     out.flush()?;
+    for missing in reader.missing() {
+        talk::say(format_args!("kymo: values are missing: {missing}"));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The recording and the store of a folder.
+fn union(place: &WhichStore) -> Result<Union<'static>> {
+    let dir = match &place.open {
+        Some(dir) => dir.clone(),
+        None => folder(&place.served)?,
+    };
+    Ok(data::reader(&dir, reader(place)?))
 }
 
 /// A label set as PromQL writes it: `NAME{LABEL="VALUE",...}`.

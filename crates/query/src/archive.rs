@@ -1,4 +1,4 @@
-//! What is asked of the recording: how far it reaches, and fields over a range.
+//! The recording as it is asked: how far it reaches, and fields over a range.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -6,21 +6,32 @@ use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
 use kymo_kernel::source::kind;
-use kymo_query::activity;
-use kymo_query::marks::Mark;
-use kymo_query::rollup;
-use kymo_query::series::{Grid, Series};
-use kymo_query::sheet::Pick;
-use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::activity::Recorded;
 
-use crate::blocks::{Blocks, Run, wall_ns};
-use crate::guarded::Guarded;
-use crate::recording::{What, own};
-use crate::rollups::Rollups;
-use crate::{LINES_MAX, POINTS_MAX};
+use crate::activity;
+use crate::marks::Mark;
+use crate::rollup;
+use crate::series::{Grid, Series};
+use crate::sheet::Pick;
+use crate::source::Step;
+
+mod blocks;
+mod rollups;
+mod what;
+
+use blocks::{Blocks, Run, wall_ns};
+
+pub use rollups::Rollups;
+pub use what::{What, own};
+
+/// Most lines that are followed and rolled up: all that a large machine has.
+pub const RECORDED_MAX: usize = 1 << 16;
+/// Most lines in one answer.
+pub const LINES_MAX: usize = 4096;
+/// Most points of all its lines together.
+pub const POINTS_MAX: usize = 2_000_000;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// A tail is sealed sooner.
@@ -34,7 +45,7 @@ const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
 
 /// How far a recording reaches, and in what steps.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// The first and the last moment, in nanoseconds since 1970.
     pub from_ns: i64,
     /// The last sample.
@@ -48,7 +59,7 @@ pub(crate) struct Extent {
 }
 
 /// The recording.
-pub(crate) struct Archive {
+pub struct Archive {
     /// What is shown.
     pub what: What,
     rollups: Option<Rollups>,
@@ -57,7 +68,7 @@ pub(crate) struct Archive {
 
 impl Archive {
     /// What is asked for may not be there yet.
-    pub(crate) fn new(what: What, rollups: Option<Rollups>) -> Archive {
+    pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
         Archive {
             what,
             rollups,
@@ -66,7 +77,7 @@ impl Archive {
     }
 
     /// How far it reaches.
-    pub(crate) fn extent(&self) -> Result<Arc<Extent>, String> {
+    pub fn extent(&self) -> Result<Arc<Extent>, String> {
         let mut known = self
             .extent
             .lock()
@@ -183,7 +194,7 @@ impl Distance {
 impl Archive {
     /// Fields over a range, with the length of what was read: of long ranges whole minutes, from roll-ups
     /// where there are any.
-    pub(crate) fn series(
+    pub fn series(
         &self,
         picks: &[Pick],
         from_ns: i64,
@@ -298,20 +309,19 @@ impl Archive {
     }
 
     /// Makes roll-ups, for ever, if there is a place for them.
-    pub(crate) fn keep_rollups(&self) {
+    pub fn keep_rollups(&self) {
         if let Some(rollups) = &self.rollups {
             rollups.keep_up(&self.what);
         }
     }
 
     /// The state of programs at a moment.
-    pub(crate) fn programs(&self, at_ns: i64) -> Result<Option<Guarded<Recorded>>, String> {
-        let recorded = activity::at(&self.what.recordings()?, at_ns)?;
-        Ok(recorded.map(Guarded::new))
+    pub fn programs(&self, at_ns: i64) -> Result<Option<Recorded>, String> {
+        activity::at(&self.what.recordings()?, at_ns)
     }
 
     /// What happened in a range.
-    pub(crate) fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
+    pub fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
         let (mut series, _) = self.series(&[], from_ns, thru_ns, 600)?;
         series.sort();
         Ok(series.marks)

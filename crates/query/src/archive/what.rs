@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kymo_query::open::Recordings;
-use kymo_query::source::Source;
 use kymo_recording::folder::safe_host;
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::machine;
 
+use crate::open::Recordings;
+use crate::source::Source;
+
 /// No question may take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the hub shows.
+/// A recording that is shown.
 #[derive(Clone, Debug)]
 pub enum What {
     /// The recording in this folder, which a recorder goes on writing.
@@ -23,7 +24,7 @@ pub enum What {
 
 impl What {
     /// The folder of a ring that is being recorded.
-    pub(crate) fn ring(&self) -> Option<&PathBuf> {
+    pub fn ring(&self) -> Option<&PathBuf> {
         match self {
             What::Ring(dir) => Some(dir),
             What::Files(_) => None,
@@ -31,7 +32,7 @@ impl What {
     }
 
     /// Where it is, for people.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
             What::Ring(dir) => dir.display().to_string(),
             What::Files(paths) => {
@@ -42,7 +43,7 @@ impl What {
     }
 
     /// What is there now; reading it ends with an error when it takes too long.
-    pub(crate) fn recordings(&self) -> Result<Recordings, String> {
+    pub fn recordings(&self) -> Result<Recordings, String> {
         let recordings = match self {
             What::Ring(dir) => Recordings::ring(&own(dir)),
             What::Files(paths) => Recordings::find(paths)?,
@@ -51,12 +52,12 @@ impl What {
     }
 
     /// Opens it, as above.
-    pub(crate) fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
+    pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
         self.recordings()?.open(range, kinds)
     }
 
     /// Whether files can be opened; a ring may come later.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         match self.ring() {
             Some(_) => Ok(()),
             None => self.open(TimeRange::ALL, Kinds::NONE).map(|_| ()),
@@ -65,6 +66,6 @@ impl What {
 }
 
 /// The part of a folder that this host's recorder writes: there may be recordings of others beside it.
-pub(crate) fn own(dir: &Path) -> PathBuf {
+pub fn own(dir: &Path) -> PathBuf {
     dir.join(safe_host(&machine::host()))
 }

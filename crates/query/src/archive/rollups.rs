@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kymo_query::rollup;
-use kymo_query::series::{Grid, Series};
-use kymo_query::sheet::Pick;
 use kymo_recording::folder::BLOCK_SUFFIX;
 use kymo_recording::reader::Listed;
 use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
 
-use crate::RECORDED_MAX;
-use crate::blocks::{Blocks, Run, wall_ns};
-use crate::recording::{What, own};
+use super::RECORDED_MAX;
+use super::blocks::{Blocks, Run, wall_ns};
+use super::what::{What, own};
+use crate::rollup;
+use crate::series::{Grid, Series};
+use crate::sheet::Pick;
 
 /// How often new blocks are looked for.
 const LOOK: Duration = Duration::from_secs(60);
@@ -30,13 +30,13 @@ const SPAN_MAX_S: u64 = 6 * 3600;
 
 /// The folder of the roll-ups.
 #[derive(Clone)]
-pub(crate) struct Rollups {
+pub struct Rollups {
     dir: PathBuf,
 }
 
 impl Rollups {
     /// Roll-ups in a folder, which is made when the first one is.
-    pub(crate) fn new(dir: PathBuf) -> Rollups {
+    pub fn new(dir: PathBuf) -> Rollups {
         Rollups { dir }
     }
 
@@ -49,7 +49,7 @@ impl Rollups {
     }
 
     /// The roll-up of a block, if there is one.
-    pub(crate) fn read(&self, blocks: &Blocks, block: &Listed) -> Option<Vec<u8>> {
+    pub(super) fn read(&self, blocks: &Blocks, block: &Listed) -> Option<Vec<u8>> {
         let file = RealDisk
             .open(&self.path(blocks, block)?, OpenMode::Read)
             .ok()?;
@@ -69,7 +69,7 @@ impl Rollups {
     }
 
     /// Makes what is missing, for ever.
-    pub(crate) fn keep_up(&self, what: &What) {
+    pub(super) fn keep_up(&self, what: &What) {
         let mut tried = HashSet::new();
         loop {
             if let Some(ring) = what.ring()

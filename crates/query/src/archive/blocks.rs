@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
-use kymo_query::recorded::Recorded;
-use kymo_query::source::{Source, Step};
 use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
 use kymo_sys::disk::RealDisk;
 
-use crate::recording::What;
+use super::what::What;
+use crate::recorded::Recorded;
+use crate::source::{Source, Step};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// A second of the wall clock, as a block's name has it, in nanoseconds.
-pub(crate) fn wall_ns(seconds: u64) -> i64 {
+pub(super) fn wall_ns(seconds: u64) -> i64 {
     i64::try_from(seconds)
         .unwrap_or(i64::MAX)
         .saturating_mul(SECOND_NS)
 }
 
 /// Blocks of a recording and the folders they are in.
-pub(crate) struct Blocks {
+pub(super) struct Blocks {
     /// As the blocks name them, by number.
     pub folders: Vec<PathBuf>,
     /// Oldest first.
@@ -31,7 +31,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Lists them.
-    pub(crate) fn list(ring: &Path) -> Result<Blocks, String> {
+    pub(super) fn list(ring: &Path) -> Result<Blocks, String> {
         let recording = Recording::open(Arc::new(RealDisk), ring).map_err(|e| e.to_string())?;
         let folders = recording.folders().map_err(|e| e.to_string())?;
         let blocks = recording.blocks(&folders).map_err(|e| e.to_string())?;
@@ -39,7 +39,7 @@ impl Blocks {
     }
 
     /// The number of the last record of a block.
-    pub(crate) fn last_seq(&self, block: &Listed) -> Result<u64, String> {
+    pub(super) fn last_seq(&self, block: &Listed) -> Result<u64, String> {
         let folder = self.folders.get(block.folder);
         let folder = folder.ok_or("cannot find the block")?;
         let path = folder.join(block.name.format());
@@ -55,7 +55,7 @@ impl Blocks {
 }
 
 /// Successive blocks that are read whole, without what is before and after them.
-pub(crate) struct Run {
+pub(super) struct Run {
     first_seq: u64,
     end_seq: u64,
     range: TimeRange,
@@ -63,7 +63,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// These blocks, up to the record before `end_seq`.
-    pub(crate) fn of(blocks: &[Listed], end_seq: u64) -> Run {
+    pub(super) fn of(blocks: &[Listed], end_seq: u64) -> Run {
         let min = blocks.iter().map(|block| block.name.wall_min_s).min();
         let max = blocks.iter().map(|block| block.name.wall_max_s).max();
         Run {
@@ -77,7 +77,7 @@ impl Run {
     }
 
     /// What comes from `first_seq` on, as far as it is in `range`.
-    pub(crate) fn from(first_seq: u64, range: TimeRange) -> Run {
+    pub(super) fn from(first_seq: u64, range: TimeRange) -> Run {
         Run {
             first_seq,
             end_seq: u64::MAX,
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// Opens it.
-    pub(crate) fn open(&self, what: &What, kinds: Kinds) -> Result<impl Source, String> {
+    pub(super) fn open(&self, what: &What, kinds: Kinds) -> Result<impl Source, String> {
         Ok(Within {
             source: what.open(self.range, kinds)?,
             first_seq: self.first_seq,

@@ -1,0 +1,147 @@
+//! The samples of chosen series of a recording.
+
+use std::collections::{BTreeSet, HashMap};
+
+use kymo_base::context::Context;
+use kymo_kernel::exposition::{Group, Part};
+use kymo_series::{Budget, ReadError, Sample, SampleSink, SeriesId};
+
+use super::discovery::{Found, MetricOrigin, Origin};
+use super::pass::{Pass, PassSink};
+use crate::sheet::{Line, Pick};
+
+/// Collects samples, a column a series.
+pub(super) struct Collection<'a> {
+    budget: &'a mut Budget,
+    columns: Vec<(SeriesId, Vec<Sample>)>,
+    metrics: HashMap<(usize, usize), Instances>,
+    fields: HashMap<String, usize>,
+    error: Option<ReadError>,
+}
+
+/// By the instance's name, the families that are collected.
+type Instances = HashMap<Vec<u8>, Vec<FamilyColumns>>;
+
+/// Columns of the samples of a family.
+struct FamilyColumns {
+    family: usize,
+    parts: Vec<(Part, usize)>,
+}
+
+impl<'a> Collection<'a> {
+    /// Collects the samples of series that were found.
+    pub(super) fn new(ids: &[SeriesId], found: &Found, budget: &'a mut Budget) -> Collection<'a> {
+        let mut collection = Collection {
+            budget,
+            columns: Vec::with_capacity(ids.len()),
+            metrics: HashMap::new(),
+            fields: HashMap::new(),
+            error: None,
+        };
+        for &id in ids {
+            let column = collection.columns.len();
+            match found.get(id) {
+                Some((_, Origin::Metric(metric))) => collection.add_metric(metric, column),
+                Some((_, Origin::Field(id))) => {
+                    collection.fields.insert(id.clone(), column);
+                }
+                None => continue,
+            }
+            collection.columns.push((id, Vec::new()));
+        }
+        collection
+    }
+
+    fn add_metric(&mut self, metric: &MetricOrigin, column: usize) {
+        let group = (metric.subsystem, metric.group);
+        let instances = self.metrics.entry(group).or_default();
+        let families = instances.entry(metric.instance.clone()).or_default();
+        let part = (metric.part, column);
+        match families.iter_mut().find(|of| of.family == metric.family) {
+            Some(of) => of.parts.push(part),
+            None => families.push(FamilyColumns {
+                family: metric.family,
+                parts: vec![part],
+            }),
+        }
+    }
+
+    /// The pass that gives the samples.
+    pub(super) fn pass(&self) -> Pass {
+        let subsystems: BTreeSet<usize> = self.metrics.keys().map(|(index, _)| *index).collect();
+        let picks = self.fields.keys().map(|id| Pick::parse(id));
+        Pass::new(subsystems, picks.filter_map(Result::ok).collect())
+    }
+
+    /// Gives the samples series by series.
+    pub(super) fn end(self, sink: &mut dyn SampleSink) -> Result<(), ReadError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for (id, samples) in self.columns {
+            if !samples.is_empty() {
+                sink.samples(id, &samples, 0);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a sample to a column. A clock that was set back makes no second sample of a time, and none before the last one.
+fn push(column: &mut Vec<Sample>, sample: Sample, budget: &mut Budget) -> Result<(), ReadError> {
+    if column.last().is_some_and(|last| last.t_ms >= sample.t_ms) {
+        return Ok(());
+    }
+    budget.take_samples(1)?;
+    column.push(sample);
+    Ok(())
+}
+
+impl PassSink for Collection<'_> {
+    fn metrics(
+        &mut self,
+        t_ms: i64,
+        subsystem: usize,
+        groups: &[Group],
+        context: &Context,
+    ) -> bool {
+        let Collection {
+            budget,
+            columns,
+            metrics,
+            error,
+            ..
+        } = self;
+        for (number, group) in groups.iter().enumerate() {
+            let Some(instances) = metrics.get(&(subsystem, number)) else {
+                continue;
+            };
+            for instance in &group.instances {
+                let families = instances.get(&instance.row.name).into_iter().flatten();
+                for of in families {
+                    let Some(family) = group.families.get(of.family) else {
+                        continue;
+                    };
+                    instance.samples(family, group.fields, context, &mut |part, v| {
+                        let column = of.parts.iter().find(|(known, _)| *known == part);
+                        if let Some(&(_, column)) = column {
+                            let sample = Sample { t_ms, v };
+                            if let Err(why) = push(&mut columns[column].1, sample, budget) {
+                                *error = Some(why);
+                            }
+                        }
+                    });
+                }
+            }
+        }
+        self.error.is_none()
+    }
+
+    fn field(&mut self, t_ms: i64, (_, line): (usize, &Line), v: f64, _context: &Context) -> bool {
+        if let Some(&column) = self.fields.get(&line.id) {
+            let sample = Sample { t_ms, v };
+            self.error = push(&mut self.columns[column].1, sample, self.budget).err();
+        }
+        self.error.is_none()
+    }
+}

@@ -1,0 +1,291 @@
+//! Which series a recording has.
+
+use std::collections::{BTreeSet, HashMap};
+
+use kymo_base::context::Context;
+use kymo_base::label_set;
+use kymo_kernel::exposition::{Exposed, Group, Part};
+use kymo_kernel::subsystem::exposed::{Family, Kind as MetricKind};
+use kymo_kernel::subsystem::{self, Subsystem};
+use kymo_series::{Budget, Kind, Labels, Matcher, Metadata, ReadError, SeriesId, names};
+
+use super::pass::{Pass, PassSink};
+use crate::metric_labels::labels_of;
+use crate::sheet::{Line, Pick, id};
+
+/// Where the samples of a series come from.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Origin {
+    /// A sample of an exposed metric.
+    Metric(MetricOrigin),
+    /// A field, by its id.
+    Field(String),
+}
+
+/// A sample of an exposed metric.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct MetricOrigin {
+    /// Index of the subsystem.
+    pub(super) subsystem: usize,
+    /// Index of the group among the subsystem's.
+    pub(super) group: usize,
+    /// Name of the instance.
+    pub(super) instance: Vec<u8>,
+    /// Index of the family in the group.
+    pub(super) family: usize,
+    /// The sample among the family's.
+    pub(super) part: Part,
+}
+
+/// Series that a reader has found; their ids are their places.
+#[derive(Default)]
+pub(super) struct Found {
+    series: Vec<(Labels, Origin)>,
+    ids: HashMap<Labels, usize>,
+}
+
+impl Found {
+    /// The series of an id.
+    pub(super) fn get(&self, id: SeriesId) -> Option<&(Labels, Origin)> {
+        self.series.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// The id of a series. `None`: another origin has these labels already, and a series can be there but once.
+    fn add(&mut self, labels: Labels, origin: Origin) -> Option<SeriesId> {
+        let place = match self.ids.get(&labels) {
+            Some(&place) if self.series[place].1 == origin => place,
+            Some(_) => return None,
+            None => {
+                self.ids.insert(labels.clone(), self.series.len());
+                self.series.push((labels, origin));
+                self.series.len() - 1
+            }
+        };
+        Some(SeriesId(place as u64))
+    }
+}
+
+/// Matchers, with all that they say of a series before any is read.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a>(pub(super) &'a [Matcher]);
+
+impl Question<'_> {
+    /// True if a series of this metric may be picked.
+    fn may_pick(&self, metric: &str) -> bool {
+        self.0.iter().all(|matcher| match matcher.label() {
+            names::METRIC => matcher.matches(metric.as_bytes()),
+            "job" => matcher.matches(names::job_of_machine(metric)),
+            _ => true,
+        })
+    }
+
+    fn picks(&self, labels: &Labels) -> bool {
+        let value = |matcher: &Matcher| label_set::value(labels.text(), matcher.label());
+        let mut matchers = self.0.iter();
+        matchers.all(|matcher| matcher.matches(&value(matcher)))
+    }
+
+    /// The pass that finds all series that may be picked.
+    pub(super) fn pass(&self) -> Pass {
+        let subsystems = subsystem::ALL.iter().enumerate();
+        let subsystems = subsystems.filter(|(_, subsystem)| {
+            let mut families = families(subsystem);
+            is_read(subsystem) && families.any(|family| self.may_pick(family.name))
+        });
+        let picks = Pick::all().into_iter();
+        let picks = picks.filter(|pick| self.may_pick(&names::field_metric(&field(pick))));
+        Pass::new(
+            subsystems.map(|(index, _)| index).collect::<Vec<_>>(),
+            picks.collect(),
+        )
+    }
+}
+
+/// Processes are too many, and tell of people: they are no series.
+fn is_read(subsystem: &Subsystem) -> bool {
+    !subsystem.is_of_processes()
+}
+
+fn families(subsystem: &Subsystem) -> impl Iterator<Item = &'static Family> + use<> {
+    let each = subsystem.exposed.each.iter();
+    let of_each = each.flat_map(|each| each.families);
+    subsystem.exposed.machine.iter().chain(of_each)
+}
+
+fn field(pick: &Pick) -> String {
+    id(pick.subsystem, pick.column, None)
+}
+
+/// Finds the series that a question picks.
+pub(super) struct Discovery<'a> {
+    question: Question<'a>,
+    budget: &'a mut Budget,
+    found: &'a mut Found,
+    picked: BTreeSet<SeriesId>,
+    /// By subsystem and group, the instances of its last reading.
+    known: HashMap<(usize, usize), Vec<KnownInstance>>,
+    lines: Vec<bool>,
+    error: Option<ReadError>,
+}
+
+/// An instance's name, and the number of its samples.
+type KnownInstance = (Vec<u8>, usize);
+
+impl<'a> Discovery<'a> {
+    pub(super) fn new(
+        question: Question<'a>,
+        budget: &'a mut Budget,
+        found: &'a mut Found,
+    ) -> Discovery<'a> {
+        Discovery {
+            question,
+            budget,
+            found,
+            picked: BTreeSet::new(),
+            known: HashMap::new(),
+            lines: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// The series that were found, or why not all of them.
+    pub(super) fn end(self) -> Result<Vec<SeriesId>, ReadError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.picked.into_iter().collect()),
+        }
+    }
+
+    fn add(&mut self, labels: Labels, origin: Origin) {
+        let id = self.found.add(labels, origin);
+        let Some(id) = id.filter(|id| !self.picked.contains(id)) else {
+            return;
+        };
+        match self.budget.take_series(1) {
+            Ok(()) => drop(self.picked.insert(id)),
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    fn instance(&mut self, at: (usize, usize), group: &Group, of: &Exposed, context: &Context) {
+        for (number, family) in group.families.iter().enumerate() {
+            if !self.question.may_pick(family.name) {
+                continue;
+            }
+            let mut parts = Vec::new();
+            of.samples(family, group.fields, context, &mut |part, _| {
+                parts.push(part)
+            });
+            for part in parts {
+                let labels = labels_of(host(context), group, of, family, part);
+                let Some(labels) = labels.filter(|labels| self.question.picks(labels)) else {
+                    continue;
+                };
+                let origin = MetricOrigin {
+                    subsystem: at.0,
+                    group: at.1,
+                    instance: of.row.name.clone(),
+                    family: number,
+                    part,
+                };
+                self.add(labels, Origin::Metric(origin));
+            }
+        }
+    }
+
+    /// The number of samples that an instance has in a reading.
+    fn count(&self, group: &Group, of: &Exposed, context: &Context) -> usize {
+        let mut count = 0;
+        for family in group.families {
+            if self.question.may_pick(family.name) {
+                of.samples(family, group.fields, context, &mut |_, _| count += 1);
+            }
+        }
+        count
+    }
+}
+
+impl PassSink for Discovery<'_> {
+    fn metrics(
+        &mut self,
+        _t_ms: i64,
+        subsystem: usize,
+        groups: &[Group],
+        context: &Context,
+    ) -> bool {
+        for (number, group) in groups.iter().enumerate() {
+            let at = (subsystem, number);
+            let last = self.known.remove(&at).unwrap_or_default();
+            let mut now = Vec::with_capacity(group.instances.len());
+            for (place, instance) in group.instances.iter().enumerate() {
+                let count = self.count(group, instance, context);
+                let is_known = last
+                    .get(place)
+                    .is_some_and(|(name, samples)| *name == instance.row.name && *samples >= count);
+                if !is_known {
+                    self.instance(at, group, instance, context);
+                }
+                now.push((instance.row.name.clone(), count));
+            }
+            self.known.insert(at, now);
+        }
+        self.error.is_none()
+    }
+
+    fn field(
+        &mut self,
+        _t_ms: i64,
+        (number, line): (usize, &Line),
+        _value: f64,
+        context: &Context,
+    ) -> bool {
+        if self.lines.len() <= number {
+            self.lines.resize(number + 1, false);
+        }
+        if std::mem::replace(&mut self.lines[number], true) {
+            return true;
+        }
+        let (field, instance) = match line.id.split_once(':') {
+            Some((field, instance)) => (field, instance),
+            None => (&*line.id, ""),
+        };
+        let labels = names::field(host(context), field, instance.as_bytes());
+        if let Some(labels) = labels.ok().filter(|labels| self.question.picks(labels)) {
+            self.add(labels, Origin::Field(line.id.clone()));
+        }
+        self.error.is_none()
+    }
+}
+
+/// Name of the machine of a recording.
+fn host(context: &Context) -> &[u8] {
+    context.get("host").unwrap_or_default().as_bytes()
+}
+
+/// The meaning of all metrics and fields.
+pub(super) fn metadata() -> Vec<Metadata> {
+    let mut all = Vec::new();
+    for subsystem in subsystem::ALL.iter().filter(|subsystem| is_read(subsystem)) {
+        let machine = subsystem.exposed.machine.iter();
+        let machine = machine.map(|family| (family, subsystem.globals));
+        let each = subsystem.exposed.each.iter().flat_map(|each| each.families);
+        let each = each.map(|family| (family, subsystem.fields));
+        all.extend(machine.chain(each).map(|(family, fields)| Metadata {
+            metric: family.name.into(),
+            kind: match family.kind {
+                MetricKind::Counter => Kind::Counter,
+                MetricKind::Gauge => Kind::Gauge,
+                MetricKind::Untyped => Kind::Untyped,
+            },
+            help: family.meaning(fields).into(),
+        }));
+    }
+    all.extend(Pick::all().iter().map(|pick| Metadata {
+        metric: names::field_metric(&field(pick)),
+        kind: Kind::Gauge,
+        help: pick.column.help.into(),
+    }));
+    all.sort_by(|a, b| a.metric.cmp(&b.metric));
+    all.dedup_by(|a, b| a.metric == b.metric);
+    all
+}

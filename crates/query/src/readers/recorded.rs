@@ -1,0 +1,140 @@
+//! The recording as a reader: this machine's metrics under node_exporter's names and its fields, at the recording's own interval.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use kymo_base::label_set;
+use kymo_recording::reader as recording;
+use kymo_series::{
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, SampleSink, SeriesId, TimeRange,
+};
+
+use super::collection::Collection;
+use super::discovery::{Discovery, Found, Question, metadata};
+use super::pass::{Pass, PassSink};
+use super::rows::RowMaker;
+use crate::open::Recordings;
+
+/// Reads a recording. A reader is for one question of its user: it remembers the series that it found.
+pub struct RecordedReader {
+    recordings: Recordings,
+    found: RefCell<Found>,
+}
+
+impl RecordedReader {
+    /// The reader of the recordings of a machine.
+    pub fn new(recordings: Recordings) -> RecordedReader {
+        RecordedReader {
+            recordings,
+            found: RefCell::default(),
+        }
+    }
+
+    fn run(&self, pass: Pass, range: TimeRange, sink: &mut dyn PassSink) -> Result<(), ReadError> {
+        if pass.is_empty() {
+            return Ok(());
+        }
+        let nanoseconds = |ms: i64| ms.saturating_mul(1_000_000);
+        let range = recording::TimeRange {
+            from_ns: nanoseconds(range.from_ms),
+            // A stamp is cut to the millisecond that it lies in.
+            thru_ns: nanoseconds(range.thru_ms).saturating_add(999_999),
+        };
+        let source = self.recordings.open(range, pass.kinds());
+        let mut source = source.map_err(ReadError::Failed)?;
+        pass.run(&mut *source, sink).map_err(ReadError::Failed)
+    }
+
+    /// Calls `each` with the labels of the series that all matchers pick.
+    fn each_picked(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+        each: &mut dyn FnMut(&Labels),
+    ) -> Result<(), ReadError> {
+        let ids = self.select(matchers, range, &mut Budget::UNLIMITED.clone())?;
+        let found = self.found.borrow();
+        let series = ids.into_iter().filter_map(|id| found.get(id));
+        series.for_each(|(labels, _)| each(labels));
+        Ok(())
+    }
+}
+
+impl Reader for RecordedReader {
+    fn select(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+        budget: &mut Budget,
+    ) -> Result<Vec<SeriesId>, ReadError> {
+        let question = Question(matchers);
+        let pass = question.pass();
+        let mut found = self.found.borrow_mut();
+        let mut discovery = Discovery::new(question, budget, &mut found);
+        self.run(pass, range, &mut discovery)?;
+        discovery.end()
+    }
+
+    fn labels(&self, id: SeriesId) -> Option<Labels> {
+        let found = self.found.borrow();
+        found.get(id).map(|(labels, _)| labels.clone())
+    }
+
+    fn samples(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        let mut collection = Collection::new(ids, &self.found.borrow(), budget);
+        self.run(collection.pass(), range, &mut collection)?;
+        collection.end(sink)
+    }
+
+    fn rows(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        step_s: u32,
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ReadError> {
+        let mut rows = RowMaker::new(step_s, sink);
+        self.samples(ids, range, budget, &mut rows)
+    }
+
+    fn label_names(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        let mut found = BTreeSet::new();
+        self.each_picked(matchers, range, &mut |labels| {
+            let names = label_set::each(labels.text()).map(|(name, _)| name);
+            found.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+        })?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn label_values(
+        &self,
+        label: &str,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        let mut found = BTreeSet::new();
+        self.each_picked(matchers, range, &mut |labels| {
+            let value = label_set::value(labels.text(), label);
+            found.insert(String::from_utf8_lossy(&value).into_owned());
+        })?;
+        found.remove("");
+        Ok(found.into_iter().collect())
+    }
+
+    fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
+        let mut all = metadata();
+        all.retain(|of| metric.is_none_or(|metric| of.metric == metric));
+        Ok(all)
+    }
+}

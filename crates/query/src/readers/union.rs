@@ -1,0 +1,337 @@
+//! Several readers as one: the recording, which is finer, before the store, which reaches further back.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use kymo_series::{
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, Sample, SampleSink,
+    SeriesId, TimeRange,
+};
+
+/// A sample of points as they came stands for no longer than this.
+const STANDS_MAX_MS: i64 = 60_000;
+
+/// Readers, the finest first. A union is for one question of its user: it remembers the series that it found.
+///
+/// A reader that does not answer costs its own part: the union answers with the rest and says what is missing.
+pub struct Union<'a> {
+    readers: Vec<Box<dyn Reader + 'a>>,
+    found: RefCell<Found>,
+    missing: RefCell<Vec<String>>,
+}
+
+#[derive(Default)]
+struct Found {
+    series: Vec<Joined>,
+    ids: HashMap<Labels, usize>,
+}
+
+/// A series, with its ids in the readers that have it.
+struct Joined {
+    labels: Labels,
+    ids: Vec<Option<SeriesId>>,
+}
+
+impl<'a> Union<'a> {
+    /// A union of readers, the finest first.
+    pub fn new(readers: Vec<Box<dyn Reader + 'a>>) -> Union<'a> {
+        Union {
+            readers,
+            found: RefCell::default(),
+            missing: RefCell::default(),
+        }
+    }
+
+    /// Why parts of the answers so far are missing, for people.
+    pub fn missing(&self) -> Vec<String> {
+        self.missing.borrow().clone()
+    }
+
+    /// Asks each reader. Fails if the question is too large, or if no reader has answered.
+    fn ask<T>(
+        &self,
+        mut ask: impl FnMut(usize, &dyn Reader) -> Result<T, ReadError>,
+    ) -> Result<Vec<(usize, T)>, ReadError> {
+        let (mut answers, mut failed) = (Vec::new(), None);
+        for (number, reader) in self.readers.iter().enumerate() {
+            match ask(number, &**reader) {
+                Ok(answer) => answers.push((number, answer)),
+                Err(error @ ReadError::TooMuch { .. }) => return Err(error),
+                Err(error @ (ReadError::Silent { .. } | ReadError::Failed(_))) => {
+                    failed = Some(error);
+                    self.miss(failed.as_ref());
+                }
+            }
+        }
+        match failed {
+            Some(error) if answers.is_empty() => Err(error),
+            _ => Ok(answers),
+        }
+    }
+
+    fn miss(&self, error: Option<&ReadError>) {
+        let mut missing = self.missing.borrow_mut();
+        let text = error.map(ReadError::to_string);
+        if let Some(text) = text.filter(|text| !missing.contains(text)) {
+            missing.push(text);
+        }
+    }
+
+    /// The ids of series in one reader.
+    fn ids_in(&self, ids: &[SeriesId], reader: usize) -> (Vec<SeriesId>, HashMap<SeriesId, usize>) {
+        let found = self.found.borrow();
+        let own = ids.iter().enumerate().filter_map(|(place, id)| {
+            let joined = found.series.get(usize::try_from(id.0).ok()?)?;
+            Some(((*joined.ids.get(reader)?)?, place))
+        });
+        let own: Vec<(SeriesId, usize)> = own.collect();
+        (
+            own.iter().map(|(id, _)| *id).collect(),
+            own.into_iter().collect(),
+        )
+    }
+
+    /// All texts that readers answer, sorted.
+    fn texts(
+        &self,
+        ask: impl Fn(&dyn Reader) -> Result<Vec<String>, ReadError>,
+    ) -> Result<Vec<String>, ReadError> {
+        let answers = self.ask(|_, reader| ask(reader))?;
+        let texts: BTreeSet<String> = answers.into_iter().flat_map(|(_, texts)| texts).collect();
+        Ok(texts.into_iter().collect())
+    }
+}
+
+impl Found {
+    fn join(&mut self, labels: Labels, reader: usize, id: SeriesId, readers: usize) -> SeriesId {
+        let place = *self.ids.entry(labels).or_insert_with_key(|labels| {
+            self.series.push(Joined {
+                labels: labels.clone(),
+                ids: vec![None; readers],
+            });
+            self.series.len() - 1
+        });
+        self.series[place].ids[reader] = Some(id);
+        SeriesId(place as u64)
+    }
+}
+
+impl Reader for Union<'_> {
+    fn select(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+        budget: &mut Budget,
+    ) -> Result<Vec<SeriesId>, ReadError> {
+        let whole = *budget;
+        let answers = self.ask(|_, reader| {
+            let ids = reader.select(matchers, range, &mut whole.clone())?;
+            let labelled = ids.into_iter().map(|id| (id, reader.labels(id)));
+            Ok(labelled.collect::<Vec<_>>())
+        })?;
+        let (mut found, mut picked) = (self.found.borrow_mut(), BTreeSet::new());
+        for (reader, ids) in answers {
+            for (id, labels) in ids {
+                if let Some(labels) = labels {
+                    picked.insert(found.join(labels, reader, id, self.readers.len()));
+                }
+            }
+        }
+        budget.take_series(picked.len())?;
+        Ok(picked.into_iter().collect())
+    }
+
+    fn labels(&self, id: SeriesId) -> Option<Labels> {
+        let found = self.found.borrow();
+        let joined = found.series.get(usize::try_from(id.0).ok()?)?;
+        Some(joined.labels.clone())
+    }
+
+    fn samples(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        budget: &mut Budget,
+        sink: &mut dyn SampleSink,
+    ) -> Result<(), ReadError> {
+        let answers = self.ask(|number, reader| {
+            let (own, places) = self.ids_in(ids, number);
+            let mut kept = KeptSamples {
+                places,
+                of: BTreeMap::new(),
+            };
+            if !own.is_empty() {
+                reader.samples(&own, range, budget, &mut kept)?;
+            }
+            Ok(kept.of)
+        })?;
+        let mut answers: Vec<_> = answers.into_iter().map(|(_, of)| of).collect();
+        for (place, &id) in ids.iter().enumerate() {
+            let of = answers.iter_mut().filter_map(|of| of.remove(&place));
+            if let Some((samples, resolution_s)) = of.reduce(joined) {
+                sink.samples(id, &samples, resolution_s);
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &self,
+        ids: &[SeriesId],
+        range: TimeRange,
+        step_s: u32,
+        budget: &mut Budget,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ReadError> {
+        let answers = self.ask(|number, reader| {
+            let (own, places) = self.ids_in(ids, number);
+            let mut kept = KeptRows {
+                places,
+                of: BTreeMap::new(),
+            };
+            if !own.is_empty() {
+                reader.rows(&own, range, step_s, budget, &mut kept)?;
+            }
+            Ok(kept.of)
+        })?;
+        let mut answers: Vec<_> = answers.into_iter().map(|(_, of)| of).collect();
+        for (place, &id) in ids.iter().enumerate() {
+            let of = answers.iter_mut().filter_map(|of| of.remove(&place));
+            if let Some((rows, step_s)) = of.reduce(joined_rows) {
+                sink.rows(id, &rows, step_s);
+            }
+        }
+        Ok(())
+    }
+
+    fn label_names(
+        &self,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        self.texts(|reader| reader.label_names(matchers, range))
+    }
+
+    fn label_values(
+        &self,
+        label: &str,
+        matchers: &[Matcher],
+        range: TimeRange,
+    ) -> Result<Vec<String>, ReadError> {
+        self.texts(|reader| reader.label_values(label, matchers, range))
+    }
+
+    /// The first reader that knows a metric says what it means.
+    fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
+        let mut all = BTreeMap::new();
+        for (_, answer) in self.ask(|_, reader| reader.metadata(metric))? {
+            for of in answer {
+                all.entry(of.metric.clone()).or_insert(of);
+            }
+        }
+        Ok(all.into_values().collect())
+    }
+}
+
+/// Samples by the place of their series in the question, and their resolution.
+struct KeptSamples {
+    places: HashMap<SeriesId, usize>,
+    of: BTreeMap<usize, (Vec<Sample>, u32)>,
+}
+
+impl SampleSink for KeptSamples {
+    fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32) {
+        if let Some(&place) = self.places.get(&id) {
+            let (kept, resolution) = self.of.entry(place).or_default();
+            kept.extend_from_slice(samples);
+            *resolution = resolution_s;
+        }
+    }
+}
+
+struct KeptRows {
+    places: HashMap<SeriesId, usize>,
+    of: BTreeMap<usize, (Vec<Row>, u32)>,
+}
+
+impl RowSink for KeptRows {
+    fn rows(&mut self, id: SeriesId, rows: &[Row], step_s: u32) {
+        if let Some(&place) = self.places.get(&id) {
+            let (kept, step) = self.of.entry(place).or_default();
+            kept.extend_from_slice(rows);
+            *step = step_s;
+        }
+    }
+}
+
+/// Joins samples of a finer reader with those of a coarser one. A coarse sample stands for the time since the one before; it is
+/// left out if a fine sample lies in that time, so that a border has neither a double nor a gap.
+fn joined(
+    (fine, fine_s): (Vec<Sample>, u32),
+    (coarse, coarse_s): (Vec<Sample>, u32),
+) -> (Vec<Sample>, u32) {
+    if fine.is_empty() {
+        return (coarse, coarse_s);
+    }
+    let mut all = Vec::with_capacity(fine.len() + coarse.len());
+    let mut next = 0;
+    for (number, sample) in coarse.iter().enumerate() {
+        let begin_ms = sample
+            .t_ms
+            .saturating_sub(stands_ms(&coarse, number, coarse_s));
+        while fine.get(next).is_some_and(|fine| fine.t_ms <= begin_ms) {
+            all.push(fine[next]);
+            next += 1;
+        }
+        if fine.get(next).is_none_or(|fine| fine.t_ms > sample.t_ms) {
+            all.push(*sample);
+        }
+    }
+    all.extend_from_slice(&fine[next..]);
+    (all, fine_s)
+}
+
+/// How long a sample stands for: since the one before; the first one as long as the next.
+fn stands_ms(samples: &[Sample], number: usize, resolution_s: u32) -> i64 {
+    let of = |number: usize| {
+        let (sample, before) = (samples.get(number)?, samples.get(number.checked_sub(1)?)?);
+        Some(sample.t_ms.saturating_sub(before.t_ms))
+    };
+    let most_ms = match resolution_s {
+        0 => STANDS_MAX_MS,
+        step_s => i64::from(step_s) * 1000,
+    };
+    of(number.max(1)).unwrap_or(most_ms).min(most_ms)
+}
+
+/// Joins rows: where the finer reader covers less of a row, the coarser one's stands.
+fn joined_rows(
+    (fine, fine_s): (Vec<Row>, u32),
+    (coarse, coarse_s): (Vec<Row>, u32),
+) -> (Vec<Row>, u32) {
+    if fine.is_empty() || fine_s != coarse_s {
+        return match fine.is_empty() {
+            true => (coarse, coarse_s),
+            false => (beside(fine, coarse), fine_s.max(coarse_s)),
+        };
+    }
+    let mut all: BTreeMap<i64, Row> = coarse.into_iter().map(|row| (row.t_ms, row)).collect();
+    for row in fine {
+        let known = all.entry(row.t_ms).or_insert(row);
+        if known.mean.is_nan() || row.covered >= known.covered {
+            *known = row;
+        }
+    }
+    (all.into_values().collect(), fine_s)
+}
+
+/// Rows of two lengths: the coarser ones that end before the finer ones begin, then the finer ones.
+fn beside(fine: Vec<Row>, mut coarse: Vec<Row>) -> Vec<Row> {
+    let begin_ms = fine.first().map_or(i64::MAX, |row| row.t_ms);
+    coarse.retain(|row| row.t_ms < begin_ms);
+    coarse.extend(fine);
+    coarse
+}
+
+#[cfg(test)]
+mod tests;
