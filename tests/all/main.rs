@@ -85,6 +85,7 @@ mod serve_senders;
 mod serve_statsd;
 mod serve_stored;
 mod serve_targets;
+mod serve_union;
 mod slow;
 mod statsd_reference;
 mod suite;

@@ -28,8 +28,8 @@ const CIRCLES: &[(&str, usize)] = &[];
 const MACHINE: &[(&str, usize)] = &[
     ("ingest", 14),
     ("poll", 3),
-    ("query", 4),
-    ("serve", 17),
+    ("query", 7),
+    ("serve", 14),
     ("shm", 1),
 ];
 /// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
@@ -42,7 +42,7 @@ const CASTS: &[(&str, usize)] = &[
     ("query", 28),
     ("recording", 105),
     ("rrd", 205),
-    ("serve", 15),
+    ("serve", 11),
     ("shm", 49),
     ("store", 279),
     ("sys", 50),

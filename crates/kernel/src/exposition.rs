@@ -14,7 +14,7 @@ use crate::subsystem::exposed::{Family, MetricLabel, Parts, Scale};
 use crate::subsystem::{SPREAD_RULE, Subsystem};
 
 /// Metrics of a subsystem that have the same labels, and the instances that have them.
-pub struct Group<'a> {
+pub struct MetricGroup<'a> {
     /// Labels that tell the instances apart; none for numbers of the whole machine.
     pub labels: &'static [MetricLabel],
     /// The metrics.
@@ -22,11 +22,11 @@ pub struct Group<'a> {
     /// The fields that the families index.
     pub fields: &'static [Field],
     /// The instances, in the reading's order.
-    pub instances: Vec<Exposed<'a>>,
+    pub instances: Vec<ExposedInstance<'a>>,
 }
 
 /// An instance with the values that are exposed.
-pub struct Exposed<'a> {
+pub struct ExposedInstance<'a> {
     /// The instance; for the whole machine a row without a name.
     pub row: Cow<'a, Row>,
     /// Its values; counters that stepped back a little stand still.
@@ -35,7 +35,7 @@ pub struct Exposed<'a> {
 
 /// The label value that tells the samples of a family apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum SamplePart {
     /// The family has one sample.
     Whole,
     /// A word of the table.
@@ -44,13 +44,13 @@ pub enum Part {
     Cpu(usize),
 }
 
-impl Part {
+impl SamplePart {
     /// The text of the value; empty where the family has one sample.
     pub fn text(self) -> Cow<'static, str> {
         match self {
-            Part::Whole => Cow::Borrowed(""),
-            Part::Word(word) => Cow::Borrowed(word),
-            Part::Cpu(number) => Cow::Owned(number.to_string()),
+            SamplePart::Whole => Cow::Borrowed(""),
+            SamplePart::Word(word) => Cow::Borrowed(word),
+            SamplePart::Cpu(number) => Cow::Owned(number.to_string()),
         }
     }
 }
@@ -84,14 +84,14 @@ impl Floor {
         subsystem: &'static Subsystem,
         reading: &'a Reading,
         context: &Context,
-    ) -> Vec<Group<'a>> {
+    ) -> Vec<MetricGroup<'a>> {
         let mut groups = Vec::with_capacity(1 + subsystem.exposed.each.len());
         if !subsystem.exposed.machine.is_empty() {
-            let machine = Exposed {
+            let machine = ExposedInstance {
                 row: Cow::Owned(Row::default()),
                 values: Cow::Borrowed(&reading.globals),
             };
-            groups.push(Group {
+            groups.push(MetricGroup {
                 labels: &[],
                 families: subsystem.exposed.machine,
                 fields: subsystem.globals,
@@ -102,11 +102,11 @@ impl Floor {
         let mut now = HashMap::new();
         for each in subsystem.exposed.each {
             let rows = reading.rows.iter().filter(|row| (each.shows)(row));
-            let instances = rows.map(|row| Exposed {
+            let instances = rows.map(|row| ExposedInstance {
                 row: Cow::Borrowed(row),
                 values: raise(subsystem, row, context, &last, &mut now),
             });
-            groups.push(Group {
+            groups.push(MetricGroup {
                 labels: each.labels,
                 families: each.families,
                 fields: subsystem.fields,
@@ -160,19 +160,19 @@ fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
     }
 }
 
-impl Exposed<'_> {
+impl ExposedInstance<'_> {
     /// Gives the samples of a family: each with its part. Values that are not known are left out.
     pub fn samples(
         &self,
         family: &Family,
         fields: &[Field],
         context: &Context,
-        put: &mut dyn FnMut(Part, f64),
+        put: &mut dyn FnMut(SamplePart, f64),
     ) {
         if family.scale == Scale::One {
-            return put(Part::Whole, 1.0);
+            return put(SamplePart::Whole, 1.0);
         }
-        let mut sample = |at: usize, field: &Field, part: Part| {
+        let mut sample = |at: usize, field: &Field, part: SamplePart| {
             let Some(&raw) = self.values.get(at).filter(|raw| **raw != MISSING) else {
                 return;
             };
@@ -183,22 +183,22 @@ impl Exposed<'_> {
         };
         let of_family = family.fields().filter_map(|at| Some((at, fields.get(at)?)));
         match family.parts {
-            Parts::One => of_family.for_each(|(at, field)| sample(at, field, Part::Whole)),
+            Parts::One => of_family.for_each(|(at, field)| sample(at, field, SamplePart::Whole)),
             Parts::Named { values: parts, .. } | Parts::Apart { values: parts, .. } => {
                 for ((at, field), part) in of_family.zip(parts) {
-                    sample(at, field, Part::Word(part));
+                    sample(at, field, SamplePart::Word(part));
                 }
             }
             Parts::ByInstance { value, .. } => {
                 for (at, field) in of_family {
                     if let Some(part) = value(&self.row, at) {
-                        sample(at, field, Part::Word(part));
+                        sample(at, field, SamplePart::Word(part));
                     }
                 }
             }
             Parts::Cpus { .. } => {
                 for (cpu, at) in (family.field..self.values.len()).enumerate() {
-                    sample(at, &OF_CPU, Part::Cpu(cpu));
+                    sample(at, &OF_CPU, SamplePart::Cpu(cpu));
                 }
             }
         }

@@ -23,7 +23,7 @@ mod what;
 
 use blocks::{Blocks, Run, wall_ns};
 
-pub use rollups::Rollups;
+pub use rollups::{ROLLUPS_FOLDER, Rollups};
 pub use what::{What, own};
 
 /// Most lines that are followed and rolled up: all that a large machine has.

@@ -21,7 +21,7 @@ struct History {
 }
 
 /// Fields over a range.
-pub struct FieldSeries {
+pub struct FieldAnswer {
     /// The fields' lines and points, sorted.
     pub series: Series,
     /// Length of one value of the recording.
@@ -40,6 +40,11 @@ impl Fields {
         Fields { archive, history }
     }
 
+    /// True if there is a store to read from.
+    pub fn has_history(&self) -> bool {
+        self.history.is_some()
+    }
+
     /// Reads fields over a range. If the keeper does not answer, or the recording cannot be read, the answer has the values of the
     /// other, and says what is missing.
     pub fn series(
@@ -48,16 +53,16 @@ impl Fields {
         from_ns: i64,
         thru_ns: i64,
         points: usize,
-    ) -> Result<FieldSeries, String> {
+    ) -> Result<FieldAnswer, String> {
         let recorded = self.archive.series(picks, from_ns, thru_ns, points);
         let Some(history) = &self.history else {
             let (series, resolution_ns) = recorded?;
-            return Ok(FieldSeries::sorted(series, resolution_ns, None));
+            return Ok(FieldAnswer::sorted(series, resolution_ns, None));
         };
         let extent = self.archive.extent().unwrap_or_default();
         let keeper = history.keeper.for_addition();
         let host = extent.context.get("host").map(str::to_string);
-        let host = host.map_or_else(|| Ok(history::host_of(&*keeper.all()?)), Ok);
+        let host = host.map_or_else(|| Ok(history::host_of(&keeper.all()?)), Ok);
         let (mut series, resolution_ns, begins_ns, mut problem) = match recorded {
             Ok((series, resolution_ns)) => (series, resolution_ns, extent.from_ns, None),
             Err(why) => {
@@ -81,7 +86,7 @@ impl Fields {
                 "values from before the recording are missing: {why}"
             ));
         }
-        Ok(FieldSeries::sorted(series, resolution_ns, problem))
+        Ok(FieldAnswer::sorted(series, resolution_ns, problem))
     }
 
     /// Where the fields begin, in nanoseconds since 1970; 0: there are none.
@@ -97,10 +102,10 @@ impl Fields {
     }
 }
 
-impl FieldSeries {
-    fn sorted(mut series: Series, resolution_ns: i64, problem: Option<String>) -> FieldSeries {
+impl FieldAnswer {
+    fn sorted(mut series: Series, resolution_ns: i64, problem: Option<String>) -> FieldAnswer {
         series.sort();
-        FieldSeries {
+        FieldAnswer {
             series,
             resolution_ns,
             problem,

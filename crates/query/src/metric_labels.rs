@@ -1,16 +1,16 @@
 //! Labels of this machine's metrics.
 
-use kymo_kernel::exposition::{Exposed, Group, Part};
+use kymo_kernel::exposition::{ExposedInstance, MetricGroup, SamplePart};
 use kymo_kernel::subsystem::exposed::Family;
 use kymo_series::{Labels, names};
 
 /// The labels of a sample of an instance. `None`: they are more, or longer, than a set may have.
 pub(crate) fn labels_of(
     host: &[u8],
-    group: &Group,
-    instance: &Exposed,
+    group: &MetricGroup,
+    instance: &ExposedInstance,
     family: &Family,
-    part: Part,
+    part: SamplePart,
 ) -> Option<Labels> {
     let values = group.labels.iter().map(|label| {
         let mut value = Vec::new();

@@ -30,6 +30,18 @@ impl TimeRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeriesId(pub u64);
 
+impl SeriesId {
+    /// The id of the series at a place of a list.
+    pub fn at(place: usize) -> SeriesId {
+        SeriesId(u64::try_from(place).unwrap_or(u64::MAX))
+    }
+
+    /// The place in a list.
+    pub fn place(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// A row: what the samples of an interval are together. NaN: not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {

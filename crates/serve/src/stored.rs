@@ -20,7 +20,7 @@ impl Stored {
         Stored(SharedKeeper::new(socket, KEEPER_TURNS_MAX))
     }
 
-    /// The keeper, with all that it tells: for questions whose answers name nobody.
+    /// The keeper itself: for questions whose answers tell of no people.
     pub(crate) fn keeper(&self) -> &SharedKeeper {
         &self.0
     }

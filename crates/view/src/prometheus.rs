@@ -11,7 +11,7 @@ use kymo_base::context::Context;
 use kymo_base::field::Field;
 use kymo_base::name::DisplayName;
 use kymo_base::reading::{Reading, Row};
-use kymo_kernel::exposition::{Exposed, Floor, Group, Part};
+use kymo_kernel::exposition::{ExposedInstance, Floor, MetricGroup, SamplePart};
 use kymo_kernel::subsystem::Subsystem;
 use kymo_kernel::subsystem::exposed::{Family, Kind, MetricLabel};
 
@@ -217,20 +217,20 @@ pub fn write<'a>(
     }
 }
 
-fn put_group(out: &mut Vec<u8>, group: &Group, context: &Context) {
+fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
     let mut seen = HashSet::new();
     let instances = group.instances.iter();
     let instances = instances.map(|instance| (labels(group.labels, &instance.row), instance));
     // Two names may look the same once they are spelled out; a series can be there but once.
     let instances = instances.filter(|(labels, _)| seen.insert(labels.clone()));
-    let instances: Vec<(String, &Exposed)> = instances.collect();
+    let instances: Vec<(String, &ExposedInstance)> = instances.collect();
     for family in group.families {
         let key = family.parts.label();
         let mut metric = Metric::of(family, group.fields);
         for (labels, instance) in &instances {
             instance.samples(family, group.fields, context, &mut |part, value| {
                 let part = match part {
-                    Part::Whole => String::new(),
+                    SamplePart::Whole => String::new(),
                     part => label(key, part.text().as_bytes()),
                 };
                 metric.put(out, labels, &part, value);

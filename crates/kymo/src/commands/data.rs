@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kymo_query::archive::{Archive, What, own};
+use kymo_query::archive::{Archive, ROLLUPS_FOLDER, Rollups, What, own};
 use kymo_query::fields::Fields;
 use kymo_query::open::Recordings;
 use kymo_query::readers::{RecordedReader, Union};
@@ -26,27 +26,35 @@ pub(crate) fn reader(dir: &Path, keeper: Keeper) -> Union<'static> {
     Union::new(readers)
 }
 
-/// The fields of the machine whose data lies in a folder. `None`: the folder has no store.
-pub(crate) fn fields(dir: &Path) -> Result<Option<Fields>> {
-    let keeper = match UnixStream::connect(dir.join(KEEPER_SOCKET)) {
-        Ok(_) => Keeper::at(dir.join(KEEPER_SOCKET)),
-        Err(_) if place(dir).is_ok() => keeper_of(dir)?,
-        Err(_) => return Ok(None),
+/// The fields of the machine whose data lies in a folder, from its recording and from its store where it has one.
+pub(crate) fn fields(dir: &Path) -> Result<Fields> {
+    let keeper = keeper(dir)?.map(SharedKeeper::alone);
+    let archive = match is_recorded(&Recordings::ring(&own(dir))) {
+        true => Archive::new(
+            What::Ring(dir.into()),
+            Some(Rollups::new(dir.join(ROLLUPS_FOLDER))),
+        ),
+        false => Archive::new(What::Files(vec![dir.into()]), None),
     };
-    let archive = Archive::new(What::Files(vec![dir.into()]), None);
-    Ok(Some(Fields::new(
-        Arc::new(archive),
-        Some(SharedKeeper::alone(keeper)),
-    )))
+    Ok(Fields::new(Arc::new(archive), keeper))
+}
+
+/// The keeper that runs with a folder, or this process in its place. `None`: the folder has no store.
+pub(crate) fn keeper(dir: &Path) -> Result<Option<Keeper>> {
+    let socket = dir.join(KEEPER_SOCKET);
+    match UnixStream::connect(&socket) {
+        Ok(_) => Ok(Some(Keeper::at(socket))),
+        Err(_) if place(dir).is_ok() => keeper_of(dir).map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 /// The recording of this machine in a folder, or else the only one. `None`: nothing is recorded there.
 fn recordings(dir: &Path) -> Option<Recordings> {
-    let can_be_read =
-        |recordings: &Recordings| recordings.open(TimeRange::ALL, Kinds::NONE).is_ok();
-    let of_this_machine = Some(Recordings::ring(&own(dir))).filter(can_be_read);
-    of_this_machine.or_else(|| {
-        let found = Recordings::find(&[dir.into()]).ok()?;
-        can_be_read(&found).then_some(found)
-    })
+    let of_this_machine = Some(Recordings::ring(&own(dir))).filter(is_recorded);
+    of_this_machine.or_else(|| Recordings::find(&[dir.into()]).ok().filter(is_recorded))
+}
+
+fn is_recorded(recordings: &Recordings) -> bool {
+    recordings.open(TimeRange::ALL, Kinds::NONE).is_ok()
 }

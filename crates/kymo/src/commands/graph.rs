@@ -220,7 +220,7 @@ impl Asked {
             asked.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
         }
         if let [folder] = &options.paths[..] {
-            asked.fields = data::fields(folder)?;
+            asked.fields = Some(data::fields(folder)?).filter(Fields::has_history);
         }
         if wants_stored {
             let socket = running_folder(options.data.as_deref())?.join(KEEPER_SOCKET);

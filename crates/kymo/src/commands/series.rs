@@ -3,6 +3,7 @@
 mod json;
 mod opened;
 mod samples;
+mod show;
 
 pub(crate) use opened::{keeper_of, place};
 
@@ -21,7 +22,7 @@ use kymo_rrd::calendar::Calendar;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{machine, talk};
 use kymo_view::time::{Bound, Span, Zone};
-use kymo_wire::keeper::{EventRange, Range, Rows, SeriesInfo};
+use kymo_wire::keeper::{EventRange, SeriesInfo};
 
 use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, running_folder};
 use crate::days;
@@ -41,7 +42,7 @@ enum SeriesCommand {
     /// List stored series
     Ls(List),
     /// Print rows of stored series
-    Show(Show),
+    Show(show::Show),
     /// Print samples as they were received, of series that a selector of PromQL picks
     Samples(samples::Samples),
     /// Print what the senders of series wanted to be heard
@@ -108,20 +109,6 @@ struct Remove {
 }
 
 #[derive(Args, Clone, Debug)]
-struct Show {
-    /// Names, as ls prints them
-    #[arg(required = true, value_name = "NAME")]
-    names: Vec<String>,
-    #[command(flatten)]
-    times: Times,
-    /// Rows of each at most
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    rows: u32,
-    #[command(flatten)]
-    place: WhichStore,
-}
-
-#[derive(Args, Clone, Debug)]
 struct Times {
     /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now; or as rrdtool reads it. With the end: 14:30-15:00
     #[arg(
@@ -154,7 +141,7 @@ struct Events {
 pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
     let done = match &options.command {
         SeriesCommand::Ls(list) => run_list(list),
-        SeriesCommand::Show(show) => run_show(show),
+        SeriesCommand::Show(show) => show::run(show),
         SeriesCommand::Samples(samples) => samples::run(samples),
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
@@ -347,34 +334,6 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-fn run_show(show: &Show) -> Result<ExitCode> {
-    let (from, thru) = range(&show.times)?;
-    let names = show.names.iter().map(|name| name.clone().into_bytes());
-    let answers = reader(&show.place)?.range(&Range {
-        names: names.collect(),
-        from,
-        thru,
-        rows_max: show.rows,
-    });
-    let answers = answers.map_err(Error::msg)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut code = ExitCode::SUCCESS;
-    for (at, (name, answer)) in show.names.iter().zip(answers).enumerate() {
-        if at > 0 {
-            writeln!(out)?;
-        }
-        match answer {
-            Ok(rows) => print(&mut out, name, &rows)?,
-            Err(why) => {
-                talk::say(format_args!("kymo: {}", shown(why.as_bytes())));
-                code = ExitCode::from(NOTHING);
-            }
-        }
-    }
-    out.flush()?;
-    Ok(code)
-}
-
 /// A line for each: when, how bad, what it is of, and the message.
 fn run_events(events: &Events) -> Result<ExitCode> {
     let (from, thru) = range(&events.times)?;
@@ -449,38 +408,6 @@ fn range(times: &Times) -> Result<(i64, i64)> {
         return Err(Error::msg("cannot use --from: it is not before --thru"));
     }
     Ok((from, thru))
-}
-
-/// A table: when each row ends, and its cells; `-` is unknown.
-fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
-    let width = rows.columns.len().max(1);
-    writeln!(
-        out,
-        "# {}, {} a row",
-        shown(name.as_bytes()),
-        seconds(f64::from(rows.step))
-    )?;
-    write!(out, "{:<25}", "# time")?;
-    for column in &rows.columns {
-        write!(out, " {:>14}", shown(column))?;
-    }
-    writeln!(out)?;
-    let zone = TimeZone::system();
-    for (at, cells) in rows.mean.chunks_exact(width).enumerate() {
-        let end = rows
-            .start
-            .saturating_add(i64::from(rows.step).saturating_mul(at as i64 + 1));
-        let time = stamp(end, &zone);
-        write!(out, "{time:<25}")?;
-        for cell in cells {
-            match cell.is_nan() {
-                true => write!(out, " {:>14}", "-")?,
-                false => write!(out, " {cell:>14.6}")?,
-            }
-        }
-        writeln!(out)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use kymo_base::limits;
+use kymo_query::archive::ROLLUPS_FOLDER;
 use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
 use kymo_sys::datagrams::UdpSocket;
@@ -177,7 +178,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     running::announce(&dir);
     let order = Order {
         ring: Some(dir.clone()),
-        rollups: Some(dir.join("rollups")),
+        rollups: Some(dir.join(ROLLUPS_FOLDER)),
         keeper: Some(dir.join(sockets::QUESTIONS)),
         keeper_writes: Some(dir.join(sockets::WRITES)),
         ..order(config, options, secret::token_of(&token_path)?)?

@@ -21,12 +21,15 @@ const LOOK: Duration = Duration::from_secs(60);
 /// After each roll-up the maker rests so many times as long as it took: a tenth of a CPU at most.
 const REST: u32 = 9;
 /// Largest roll-up that is read.
-const BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: usize = 64 << 20;
 /// Minutes before a block that its first interval may reach back to.
-const LEAD: i64 = 10;
+const LEAD: u32 = 10;
 const SUFFIX: &str = ".rol";
 /// A block is of minutes, or of hours where samples are rare. One of days is one in which the clock was set.
 const SPAN_MAX_S: u64 = 6 * 3600;
+
+/// The folder of roll-ups in a data folder.
+pub const ROLLUPS_FOLDER: &str = "rollups";
 
 /// The folder of the roll-ups.
 #[derive(Clone)]
@@ -53,14 +56,14 @@ impl Rollups {
         let file = RealDisk
             .open(&self.path(blocks, block)?, OpenMode::Read)
             .ok()?;
-        let size = file.metadata().ok()?.size_bytes;
+        let size = usize::try_from(file.metadata().ok()?.size_bytes).ok()?;
         if size > BYTES_MAX {
             return None;
         }
-        let mut bytes = vec![0; size as usize];
+        let mut bytes = vec![0; size];
         let mut filled = 0;
         while filled < bytes.len() {
-            match file.read_at(&mut bytes[filled..], filled as u64) {
+            match file.read_at(&mut bytes[filled..], u64::try_from(filled).ok()?) {
                 Ok(0) | Err(_) => return None,
                 Ok(read) => filled += read,
             }
@@ -168,11 +171,11 @@ fn make(
         return Err("cannot roll up a block of days".into());
     }
     // The first interval begins before the block, and both ends may be parts of minutes.
-    let first = wall_ns(block.name.wall_min_s).div_euclid(rollup::STEP_NS) - LEAD;
+    let first = wall_ns(block.name.wall_min_s).div_euclid(rollup::STEP_NS) - i64::from(LEAD);
     let grid = Grid {
         from_ns: first * rollup::STEP_NS,
         step_ns: rollup::STEP_NS,
-        count: seconds as usize / 60 + 2 + LEAD as usize,
+        count: usize::try_from(seconds / 60 + 2 + u64::from(LEAD)).unwrap_or(usize::MAX),
     };
     let run = Run::of(std::slice::from_ref(block), end_seq);
     let mut series = Series::new(grid, RECORDED_MAX);

@@ -12,9 +12,9 @@ use kymo_sys::machine;
 use kymo_sys::talk;
 use kymo_wire::keeper::{LabelledSeries, LabelledValues, SeriesInfo};
 
-use super::fields::FieldSeries;
+use super::fields::KeptFields;
 use super::metrics::{MetricTap, Metrics};
-use super::{SECOND_NS, STEP_S};
+use super::{SECOND_NS, STEP_NS, STEP_S};
 use crate::archive::{Archive, own};
 use crate::downsample::{Downsampler, Row};
 use crate::recorded::Recorded;
@@ -110,9 +110,8 @@ impl Feeder {
         let mut metrics = Metrics::new(&self.host, last.metrics_ns);
         let kinds = union(Pick::kinds(&self.picks), metrics.kinds());
         let mut source = Recorded::open(&own(ring), range, kinds)?;
-        let step_ns = i64::from(STEP_S) * SECOND_NS;
-        let mut rows = Downsampler::new(&self.picks, step_ns, LINES_MAX);
-        let mut fields = FieldSeries::new(&self.host, means);
+        let mut rows = Downsampler::new(&self.picks, STEP_NS, LINES_MAX);
+        let mut fields = KeptFields::new(&self.host, means);
         loop {
             let begun_ns = RealClock.mono_ns();
             let took = || Duration::from_nanos(RealClock.mono_ns() - begun_ns);
@@ -133,7 +132,7 @@ impl Feeder {
 
     fn give_means(
         &self,
-        fields: &mut FieldSeries,
+        fields: &mut KeptFields,
         lines: &[Line],
         rows: &[Row],
     ) -> Result<(), String> {

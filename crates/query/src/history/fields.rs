@@ -11,7 +11,7 @@ use crate::sheet::Line;
 const SERIES_MAX: usize = 2048;
 
 /// The series of the lines of a sheet.
-pub(super) struct FieldSeries<'a> {
+pub(super) struct KeptFields<'a> {
     host: &'a str,
     /// Series that are stored, by name.
     stored: Vec<SeriesInfo>,
@@ -21,10 +21,10 @@ pub(super) struct FieldSeries<'a> {
     room: usize,
 }
 
-impl FieldSeries<'_> {
+impl KeptFields<'_> {
     /// `stored`: the fields' series that are there, by name.
-    pub(super) fn new(host: &str, stored: Vec<SeriesInfo>) -> FieldSeries<'_> {
-        FieldSeries {
+    pub(super) fn new(host: &str, stored: Vec<SeriesInfo>) -> KeptFields<'_> {
+        KeptFields {
             host,
             lines: Vec::new(),
             room: SERIES_MAX.saturating_sub(stored.len()),

@@ -6,14 +6,14 @@ use kymo_base::context::Context;
 use kymo_base::label_set::Labels;
 use kymo_base::reading::Reading;
 use kymo_base::track::Tracks;
-use kymo_kernel::exposition::{Exposed, Floor, Group, Part};
+use kymo_kernel::exposition::{ExposedInstance, Floor, MetricGroup, SamplePart};
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem::exposed::Kind;
 use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_recording::reader::Kinds;
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
-use super::{COLUMN, HEARTBEAT_S, SECOND_NS, STEP_S};
+use super::{COLUMN, HEARTBEAT_S, STEP_NS, STEP_S};
 use crate::metric_labels::labels_of;
 use crate::source::{Moment, Source, Step};
 
@@ -36,8 +36,6 @@ pub const KEPT: &[&str] = &[
 ];
 /// Metric series of this machine at most.
 const SERIES_MAX: usize = 4096;
-/// Time between two samples.
-const STEP_NS: i64 = STEP_S as i64 * SECOND_NS;
 
 /// The metrics of a source, sampled while another reader reads the source.
 pub(super) struct MetricTap<'a> {
@@ -102,7 +100,7 @@ struct SubsystemMetrics {
 }
 
 /// Series of an instance in the order of its samples; `None`: there is no room for one, or its labels are no set.
-type InstanceSeries = Vec<(usize, Part, Option<usize>)>;
+type InstanceSeries = Vec<(usize, SamplePart, Option<usize>)>;
 
 struct MetricSeries {
     labels: Labels,
@@ -221,12 +219,12 @@ impl Metrics {
 /// Takes the samples of an instance. One that has done nothing yet, so that all its values are 0, has no series.
 fn take(
     table: &mut SeriesTable,
-    (group, instance): (&Group, &Exposed),
+    (group, instance): (&MetricGroup, &ExposedInstance),
     known: &mut HashMap<Vec<u8>, InstanceSeries>,
     context: &Context,
     t_ms: i64,
 ) {
-    let mut samples: Vec<(usize, Part, f64)> = Vec::new();
+    let mut samples: Vec<(usize, SamplePart, f64)> = Vec::new();
     for (number, family) in group.families.iter().enumerate() {
         instance.samples(family, group.fields, context, &mut |part, value| {
             samples.push((number, part, value));
@@ -239,8 +237,9 @@ fn take(
     let own = known.entry(instance.row.name.clone()).or_default();
     let mut cursor = 0;
     for (number, part, value) in samples {
-        let is_it =
-            |(family, known, _): &(usize, Part, Option<usize>)| (*family, *known) == (number, part);
+        let is_it = |(family, known, _): &(usize, SamplePart, Option<usize>)| {
+            (*family, *known) == (number, part)
+        };
         let found = match own.get(cursor).is_some_and(is_it) {
             true => Some(cursor),
             false => own.iter().position(is_it),
@@ -260,10 +259,10 @@ impl SeriesTable {
     /// The place of a sample's series, which is made when there is room. Two names that are spelled alike are one series.
     fn place(
         &mut self,
-        group: &Group,
-        instance: &Exposed,
+        group: &MetricGroup,
+        instance: &ExposedInstance,
         family: usize,
-        part: Part,
+        part: SamplePart,
     ) -> Option<usize> {
         let family = group.families.get(family)?;
         let labels = labels_of(&self.host, group, instance, family, part)?;
@@ -307,6 +306,11 @@ mod tests {
             .collect();
         for kept in KEPT {
             assert!(names.contains(kept), "{kept}");
+        }
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md");
+        let document = std::fs::read_to_string(document).expect("docs/serve.md");
+        for kept in KEPT {
+            assert!(document.contains(&format!("`{kept}`")), "{kept}");
         }
         for subsystem in subsystem::ALL.iter().filter(|it| it.is_of_processes()) {
             assert!(!KEPT.contains(&subsystem.name), "{}", subsystem.name);

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use kymo_base::context::Context;
-use kymo_kernel::exposition::{Group, Part};
+use kymo_kernel::exposition::{MetricGroup, SamplePart};
 use kymo_series::{Budget, ReadError, Sample, SampleSink, SeriesId};
 
-use super::discovery::{Found, MetricOrigin, Origin};
+use super::discovery::{MetricOrigin, RecordedSeries, SampleOrigin};
 use super::pass::{Pass, PassSink};
 use crate::sheet::{Line, Pick};
 
@@ -25,12 +25,16 @@ type Instances = HashMap<Vec<u8>, Vec<FamilyColumns>>;
 /// Columns of the samples of a family.
 struct FamilyColumns {
     family: usize,
-    parts: Vec<(Part, usize)>,
+    parts: Vec<(SamplePart, usize)>,
 }
 
 impl<'a> Collection<'a> {
     /// Collects the samples of series that were found.
-    pub(super) fn new(ids: &[SeriesId], found: &Found, budget: &'a mut Budget) -> Collection<'a> {
+    pub(super) fn new(
+        ids: &[SeriesId],
+        found: &RecordedSeries,
+        budget: &'a mut Budget,
+    ) -> Collection<'a> {
         let mut collection = Collection {
             budget,
             columns: Vec::with_capacity(ids.len()),
@@ -41,8 +45,8 @@ impl<'a> Collection<'a> {
         for &id in ids {
             let column = collection.columns.len();
             match found.get(id) {
-                Some((_, Origin::Metric(metric))) => collection.add_metric(metric, column),
-                Some((_, Origin::Field(id))) => {
+                Some((_, SampleOrigin::Metric(metric))) => collection.add_metric(metric, column),
+                Some((_, SampleOrigin::Field(id))) => {
                     collection.fields.insert(id.clone(), column);
                 }
                 None => continue,
@@ -102,7 +106,7 @@ impl PassSink for Collection<'_> {
         &mut self,
         t_ms: i64,
         subsystem: usize,
-        groups: &[Group],
+        groups: &[MetricGroup],
         context: &Context,
     ) -> bool {
         let Collection {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use kymo_base::context::Context;
 use kymo_base::label_set;
-use kymo_kernel::exposition::{Exposed, Group, Part};
+use kymo_kernel::exposition::{ExposedInstance, MetricGroup, SamplePart};
 use kymo_kernel::subsystem::exposed::{Family, Kind as MetricKind};
 use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_series::{Budget, Kind, Labels, Matcher, Metadata, ReadError, SeriesId, names};
@@ -15,7 +15,7 @@ use crate::sheet::{Line, Pick, id};
 
 /// Where the samples of a series come from.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Origin {
+pub(super) enum SampleOrigin {
     /// A sample of an exposed metric.
     Metric(MetricOrigin),
     /// A field, by its id.
@@ -34,24 +34,24 @@ pub(super) struct MetricOrigin {
     /// Index of the family in the group.
     pub(super) family: usize,
     /// The sample among the family's.
-    pub(super) part: Part,
+    pub(super) part: SamplePart,
 }
 
 /// Series that a reader has found; their ids are their places.
 #[derive(Default)]
-pub(super) struct Found {
-    series: Vec<(Labels, Origin)>,
+pub(super) struct RecordedSeries {
+    series: Vec<(Labels, SampleOrigin)>,
     ids: HashMap<Labels, usize>,
 }
 
-impl Found {
+impl RecordedSeries {
     /// The series of an id.
-    pub(super) fn get(&self, id: SeriesId) -> Option<&(Labels, Origin)> {
-        self.series.get(usize::try_from(id.0).ok()?)
+    pub(super) fn get(&self, id: SeriesId) -> Option<&(Labels, SampleOrigin)> {
+        self.series.get(id.place())
     }
 
     /// The id of a series. `None`: another origin has these labels already, and a series can be there but once.
-    fn add(&mut self, labels: Labels, origin: Origin) -> Option<SeriesId> {
+    fn add(&mut self, labels: Labels, origin: SampleOrigin) -> Option<SeriesId> {
         let place = match self.ids.get(&labels) {
             Some(&place) if self.series[place].1 == origin => place,
             Some(_) => return None,
@@ -61,7 +61,7 @@ impl Found {
                 self.series.len() - 1
             }
         };
-        Some(SeriesId(place as u64))
+        Some(SeriesId::at(place))
     }
 }
 
@@ -120,7 +120,7 @@ fn field(pick: &Pick) -> String {
 pub(super) struct Discovery<'a> {
     question: Question<'a>,
     budget: &'a mut Budget,
-    found: &'a mut Found,
+    found: &'a mut RecordedSeries,
     picked: BTreeSet<SeriesId>,
     /// By subsystem and group, the instances of its last reading.
     known: HashMap<(usize, usize), Vec<KnownInstance>>,
@@ -135,7 +135,7 @@ impl<'a> Discovery<'a> {
     pub(super) fn new(
         question: Question<'a>,
         budget: &'a mut Budget,
-        found: &'a mut Found,
+        found: &'a mut RecordedSeries,
     ) -> Discovery<'a> {
         Discovery {
             question,
@@ -156,7 +156,7 @@ impl<'a> Discovery<'a> {
         }
     }
 
-    fn add(&mut self, labels: Labels, origin: Origin) {
+    fn add(&mut self, labels: Labels, origin: SampleOrigin) {
         let id = self.found.add(labels, origin);
         let Some(id) = id.filter(|id| !self.picked.contains(id)) else {
             return;
@@ -167,7 +167,13 @@ impl<'a> Discovery<'a> {
         }
     }
 
-    fn instance(&mut self, at: (usize, usize), group: &Group, of: &Exposed, context: &Context) {
+    fn instance(
+        &mut self,
+        at: (usize, usize),
+        group: &MetricGroup,
+        of: &ExposedInstance,
+        context: &Context,
+    ) {
         for (number, family) in group.families.iter().enumerate() {
             if !self.question.may_pick(family.name) {
                 continue;
@@ -188,13 +194,13 @@ impl<'a> Discovery<'a> {
                     family: number,
                     part,
                 };
-                self.add(labels, Origin::Metric(origin));
+                self.add(labels, SampleOrigin::Metric(origin));
             }
         }
     }
 
     /// The number of samples that an instance has in a reading.
-    fn count(&self, group: &Group, of: &Exposed, context: &Context) -> usize {
+    fn count(&self, group: &MetricGroup, of: &ExposedInstance, context: &Context) -> usize {
         let mut count = 0;
         for family in group.families {
             if self.question.may_pick(family.name) {
@@ -210,7 +216,7 @@ impl PassSink for Discovery<'_> {
         &mut self,
         _t_ms: i64,
         subsystem: usize,
-        groups: &[Group],
+        groups: &[MetricGroup],
         context: &Context,
     ) -> bool {
         for (number, group) in groups.iter().enumerate() {
@@ -251,7 +257,7 @@ impl PassSink for Discovery<'_> {
         };
         let labels = names::field(host(context), field, instance.as_bytes());
         if let Some(labels) = labels.ok().filter(|labels| self.question.picks(labels)) {
-            self.add(labels, Origin::Field(line.id.clone()));
+            self.add(labels, SampleOrigin::Field(line.id.clone()));
         }
         self.error.is_none()
     }

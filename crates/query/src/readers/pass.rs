@@ -2,7 +2,7 @@
 
 use kymo_base::context::Context;
 use kymo_base::reading::Reading;
-use kymo_kernel::exposition::{Floor, Group};
+use kymo_kernel::exposition::{Floor, MetricGroup};
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_recording::reader::Kinds;
@@ -17,8 +17,13 @@ const LINES_MAX: usize = 1 << 16;
 /// Takes a recording's values.
 pub(super) trait PassSink {
     /// The metrics of a subsystem, by its index in `subsystem::ALL`. `false`: the pass may end.
-    fn metrics(&mut self, t_ms: i64, subsystem: usize, groups: &[Group], context: &Context)
-    -> bool;
+    fn metrics(
+        &mut self,
+        t_ms: i64,
+        subsystem: usize,
+        groups: &[MetricGroup],
+        context: &Context,
+    ) -> bool;
 
     /// A known value of a field's line.
     fn field(&mut self, t_ms: i64, line: (usize, &Line), value: f64, context: &Context) -> bool;

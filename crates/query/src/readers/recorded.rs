@@ -10,7 +10,7 @@ use kymo_series::{
 };
 
 use super::collection::Collection;
-use super::discovery::{Discovery, Found, Question, metadata};
+use super::discovery::{Discovery, Question, RecordedSeries, metadata};
 use super::pass::{Pass, PassSink};
 use super::rows::RowMaker;
 use crate::open::Recordings;
@@ -18,7 +18,7 @@ use crate::open::Recordings;
 /// Reads a recording. A reader is for one question of its user: it remembers the series that it found.
 pub struct RecordedReader {
     recordings: Recordings,
-    found: RefCell<Found>,
+    found: RefCell<RecordedSeries>,
 }
 
 impl RecordedReader {

@@ -16,12 +16,12 @@ const STANDS_MAX_MS: i64 = 60_000;
 /// A reader that does not answer costs its own part: the union answers with the rest and says what is missing.
 pub struct Union<'a> {
     readers: Vec<Box<dyn Reader + 'a>>,
-    found: RefCell<Found>,
+    found: RefCell<JoinedSeries>,
     missing: RefCell<Vec<String>>,
 }
 
 #[derive(Default)]
-struct Found {
+struct JoinedSeries {
     series: Vec<Joined>,
     ids: HashMap<Labels, usize>,
 }
@@ -81,7 +81,7 @@ impl<'a> Union<'a> {
     fn ids_in(&self, ids: &[SeriesId], reader: usize) -> (Vec<SeriesId>, HashMap<SeriesId, usize>) {
         let found = self.found.borrow();
         let own = ids.iter().enumerate().filter_map(|(place, id)| {
-            let joined = found.series.get(usize::try_from(id.0).ok()?)?;
+            let joined = found.series.get(id.place())?;
             Some(((*joined.ids.get(reader)?)?, place))
         });
         let own: Vec<(SeriesId, usize)> = own.collect();
@@ -102,7 +102,7 @@ impl<'a> Union<'a> {
     }
 }
 
-impl Found {
+impl JoinedSeries {
     fn join(&mut self, labels: Labels, reader: usize, id: SeriesId, readers: usize) -> SeriesId {
         let place = *self.ids.entry(labels).or_insert_with_key(|labels| {
             self.series.push(Joined {
@@ -112,7 +112,7 @@ impl Found {
             self.series.len() - 1
         });
         self.series[place].ids[reader] = Some(id);
-        SeriesId(place as u64)
+        SeriesId::at(place)
     }
 }
 
@@ -143,7 +143,7 @@ impl Reader for Union<'_> {
 
     fn labels(&self, id: SeriesId) -> Option<Labels> {
         let found = self.found.borrow();
-        let joined = found.series.get(usize::try_from(id.0).ok()?)?;
+        let joined = found.series.get(id.place())?;
         Some(joined.labels.clone())
     }
 

@@ -102,7 +102,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 }
 
 impl SharedKeeper {
-    /// The keeper that answers on this socket, asked by so many threads at a time.
+    /// The keeper that answers on this socket, asked by at most `connections` threads at a time.
     pub fn new(socket: PathBuf, connections: usize) -> SharedKeeper {
         let keeper = Keeper::shared(socket, connections, PATIENCE);
         SharedKeeper {

@@ -90,7 +90,7 @@ impl Hub {
         let stored = settings.keeper.map(Stored::new);
         let targets = settings.what.ring().zip(stored.as_ref());
         let targets = targets.map(|(data, stored)| Targets::new(data, stored.keeper().keeper()));
-        // Where nobody gives this machine's history to the store, series of this machine there are another one's.
+        // A store that gets no history of this machine has that of another one.
         let is_fed = settings.keeper_writes.is_some();
         let history = stored.as_ref().filter(|_| is_fed);
         let history = history.map(|stored| stored.keeper().clone());

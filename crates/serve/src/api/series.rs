@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use kymo_query::archive::POINTS_MAX;
-use kymo_query::fields::FieldSeries;
+use kymo_query::fields::FieldAnswer;
 use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::stored::{MARK, StoredField};
@@ -43,7 +43,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     let scopes = asked.scopes;
     let rows = move |hub: &Hub| {
         let mut answer = match picks.is_empty() {
-            true => FieldSeries {
+            true => FieldAnswer {
                 series: Series::new(grid(from_ns, thru_ns, points), 0),
                 resolution_ns: 0,
                 problem: None,
@@ -127,7 +127,7 @@ impl Hub {
         from_ns: i64,
         thru_ns: i64,
         points: usize,
-    ) -> Result<FieldSeries, Refusal> {
+    ) -> Result<FieldAnswer, Refusal> {
         let answer = self.fields.series(picks, from_ns, thru_ns, points);
         let answer = answer.map_err(Refusal::unavailable)?;
         match answer.series.full {
@@ -144,7 +144,7 @@ fn too_much() -> Refusal {
     )
 }
 
-fn body(answer: &FieldSeries) -> String {
+fn body(answer: &FieldAnswer) -> String {
     let (series, grid) = (&answer.series, answer.series.grid);
     let mut out = String::with_capacity(256 + series.lines.len() * grid.count * 6);
     out.push_str("{\"first\":");

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use kymo_query::archive::ROLLUPS_FOLDER;
 use kymo_query::rollup;
 use kymo_recording::cursor::{Cursor, Item};
 use kymo_recording::folder;
@@ -53,7 +54,7 @@ pub(super) fn check(
         }
         recorded.bytes += cursor.bytes_read();
     }
-    check_rollups(&**disk, &dir.join("rollups"), &mut recorded, each);
+    check_rollups(&**disk, &dir.join(ROLLUPS_FOLDER), &mut recorded, each);
     Ok(recorded)
 }
 
