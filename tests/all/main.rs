@@ -84,6 +84,7 @@ mod serve_samples;
 mod serve_senders;
 mod serve_statsd;
 mod serve_stored;
+mod serve_tail;
 mod serve_targets;
 mod serve_union;
 mod slow;

@@ -16,7 +16,7 @@ const TRIES: usize = 4;
 /// A file: its name, its format, and whether a record of it makes sense.
 type Kept = (&'static str, Kind, fn(u32, &[u8]) -> bool);
 
-const FILES: [Kept; 4] = [
+const FILES: [Kept; 5] = [
     (retired::NAME, retired::FILE, retired::is_record),
     (
         event_files::NAMES[0],
@@ -32,6 +32,11 @@ const FILES: [Kept; 4] = [
         kymo_store::PLACE_NAME,
         kymo_store::PLACE_FILE,
         kymo_store::is_place,
+    ),
+    (
+        kymo_store::TAILS_NAME,
+        kymo_store::TAILS_FILE,
+        kymo_store::is_tail,
     ),
 ];
 

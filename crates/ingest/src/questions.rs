@@ -8,12 +8,14 @@ mod points;
 mod range;
 mod role;
 mod seats;
+mod tail;
 pub(crate) mod write;
 
 pub use points::SharedReader;
 use role::Author;
 pub use role::Role;
 use seats::{Seat, Seats};
+use tail::ConnectionTail;
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
@@ -147,6 +149,7 @@ impl Answers {
             return;
         }
         let author = self.role.author(&stream);
+        let mut tail = ConnectionTail::default();
         loop {
             let ready = machine::wait_readable(&[stop.as_fd(), stream.as_fd()], NAP);
             if ready.first() == Some(&true) {
@@ -161,6 +164,7 @@ impl Answers {
                 return;
             };
             let done = match frame.and_then(|frame| Question::read(&frame)) {
+                Ok(Question::Tail(of)) => tail.answer(&of, self, store, stop, &mut stream),
                 Ok(question) => self.answer(&question, author.as_ref(), store, &mut stream),
                 Err(why) => {
                     let refused = Answer::Refused(format!("cannot answer: the question {why}"));
@@ -225,6 +229,9 @@ impl Answers {
                 let _none = store.known(u32::MAX);
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
+            // A tail is of a connection, which has answered it.
+            Question::Tail(_) => Ok(()),
+            Question::EndTail(name) => tail::end(self.role, store, name, stream),
             Question::Remove(names) => {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
@@ -285,6 +292,8 @@ impl Answers {
             | Question::Find(_)
             | Question::Samples(_)
             | Question::Labels(_)
+            | Question::Tail(_)
+            | Question::EndTail(_)
             | Question::Erase(_)
             | Question::Remove(_) => Ok(()),
         }

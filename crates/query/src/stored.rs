@@ -8,11 +8,15 @@ pub mod fuzz;
 #[cfg(feature = "store")]
 mod points;
 mod silence;
+#[cfg(feature = "store")]
+mod tail;
 
 pub use client::{Listed, SharedKeeper};
 pub use field::{Answered, MARK, StoredField, find, unit};
 #[cfg(feature = "store")]
 pub use points::KeeperReader;
+#[cfg(feature = "store")]
+pub use tail::{Tail, TailAnswer, TailOut};
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

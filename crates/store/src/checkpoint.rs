@@ -98,7 +98,8 @@ impl Inner {
         if done.is_ok() && state.journal.given_up == given_up {
             let needed = begun.unsaved.min(first_needed(&state));
             let first = needed.min(state.journal.sequence());
-            if let Err(error) = state.journal.drop_before(first) {
+            let pinned = self.tails.pinned();
+            if let Err(error) = state.journal.drop_before(first, pinned) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
         } else {
@@ -107,6 +108,8 @@ impl Inner {
         }
         state.checkpointing = false;
         self.changed.notify_all();
+        drop(state);
+        self.release_kept_files();
     }
 
     /// Each file system once, by a folder that is still there.

@@ -8,6 +8,7 @@ use crate::read::series_cache::Recent;
 use crate::read::snapshot::Snapshot;
 use crate::segment::set::SegmentSet;
 use crate::settings::{Files, Settings};
+use crate::tails::Tails;
 use kymo_rrd::update::Now;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -30,6 +31,7 @@ pub(crate) struct Inner {
     pub(crate) tree: Box<dyn Tree>,
     pub(crate) segments: SegmentSet,
     pub(crate) recent: Recent,
+    pub(crate) tails: Tails,
     state: Mutex<State>,
     /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
@@ -44,7 +46,7 @@ impl Store {
         settings: Settings,
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
-        tree: Box<dyn Tree>,
+        (tree, tails): (Box<dyn Tree>, Tails),
         segments: SegmentSet,
         state: State,
         claim: Claim,
@@ -57,6 +59,7 @@ impl Store {
                 tree,
                 segments,
                 recent: Recent::default(),
+                tails,
                 state: Mutex::new(state),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),

@@ -34,6 +34,7 @@ mod rrd_file;
 mod segment;
 pub mod settings;
 mod stats;
+mod tails;
 mod tools;
 mod wal;
 pub mod write_batch;
@@ -60,6 +61,9 @@ pub use rrd_file::open::{Flushed, Fresh};
 pub use rrd_file::redefine::Redefinition;
 pub use settings::{Files, Settings};
 pub use stats::{Replayed, Stats};
+pub use tails::{
+    TAILS_FILE, TAILS_NAME, TailFrom, TailReader, TailSink, TailState, TailStep, is_tail,
+};
 pub use tools::export::Exported;
 pub use tools::import::WholeFile;
 pub use tools::{status, verify};

@@ -64,6 +64,10 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// Blocks take at most so many bytes, as far as dropping points helps.
     pub store_bytes: u64,
+    /// Journal files that only tails need take at most so many bytes.
+    pub tail_bytes: u64,
+    /// A tail that is further behind misses values.
+    pub tail_age: Duration,
     /// More series are told of in the log, and more new ones in a minute.
     pub max_series: u64,
     /// See `max_series`.
@@ -91,6 +95,8 @@ impl Settings {
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
             store_bytes: 10 << 30,
+            tail_bytes: 1 << 30,
+            tail_age: Duration::from_secs(6 * 3600),
             max_series: 200_000,
             max_new: 10_000,
             journal_files: 16,

@@ -10,6 +10,7 @@ mod frame;
 mod points;
 mod programs;
 mod remove;
+mod tail;
 mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, OddType, SenderAccount, SocketAccount};
@@ -24,6 +25,7 @@ pub use programs::{
     ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
 pub use remove::Erased;
+pub use tail::{TailFrom, TailOf, TailPiece, TailSample, TailSeries, TailSeriesKind};
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
@@ -56,6 +58,8 @@ const ERASE: u8 = 14;
 const FIND: u8 = 15;
 const ASK_SAMPLES: u8 = 16;
 const ASK_LABELS: u8 = 17;
+const ASK_TAIL: u8 = 18;
+const END_TAIL: u8 = 19;
 const SERIES: u8 = 0x81;
 const ROWS: u8 = 0x82;
 const ACCOUNTS: u8 = 0x83;
@@ -67,6 +71,7 @@ const WATCHED: u8 = 0x88;
 const FOUND: u8 = 0x89;
 const SAMPLES: u8 = 0x8a;
 const LABELS: u8 = 0x8b;
+const TAIL: u8 = 0x8c;
 const REFUSED: u8 = 0xff;
 
 /// What is asked.
@@ -110,6 +115,10 @@ pub enum Question {
     Samples(SamplesOf),
     /// Names of labels, or values of one: answered with one or more [`Answer::Labels`].
     Labels(LabelsOf),
+    /// All that comes, in the journal's order: answered with one or more [`Answer::Tail`].
+    Tail(TailOf),
+    /// Forgets a tail: answered with one [`Answer::Done`] or [`Answer::Refused`].
+    EndTail(String),
 }
 
 /// Rows of series.
@@ -150,6 +159,8 @@ pub enum Answer {
     Samples(SamplesPiece, bool),
     /// Names or values, and whether another frame with more follows.
     Labels(Vec<String>, bool),
+    /// A part of what a tail reads, and whether another frame with more follows.
+    Tail(TailPiece, bool),
     /// Why not, or why there are none, for people.
     Refused(String),
 }
@@ -220,6 +231,8 @@ impl Question {
             Question::Find(find) => framed(FIND, |out| find.put(out)),
             Question::Samples(samples) => framed(ASK_SAMPLES, |out| samples.put(out)),
             Question::Labels(labels) => framed(ASK_LABELS, |out| labels.put(out)),
+            Question::Tail(tail) => framed(ASK_TAIL, |out| tail.put(out)),
+            Question::EndTail(name) => framed(END_TAIL, |out| out.text(name.as_bytes())),
         }
     }
 
@@ -246,6 +259,8 @@ impl Question {
             FIND => Question::Find(Find::take(&mut body).ok_or("is cut short")?),
             ASK_SAMPLES => Question::Samples(SamplesOf::take(&mut body).ok_or("is cut short")?),
             ASK_LABELS => Question::Labels(LabelsOf::take(&mut body).ok_or("is cut short")?),
+            ASK_TAIL => Question::Tail(TailOf::take(&mut body).ok_or("is cut short")?),
+            END_TAIL => Question::EndTail(points::text(&mut body).ok_or("is cut short")?),
             _ => return Err("is of an unknown kind"),
         };
         body.end().map(|()| question)
@@ -309,6 +324,7 @@ impl Answer {
             Answer::Labels(texts, more) => {
                 framed(LABELS, |out| points::put_texts(out, texts, *more))
             }
+            Answer::Tail(piece, more) => framed(TAIL, |out| piece.put(out, *more)),
             Answer::Refused(why) => framed(REFUSED, |out| out.text(why.as_bytes())),
         }
     }
@@ -332,6 +348,7 @@ impl Answer {
             LABELS => {
                 points::take_texts(&mut body).map(|(texts, more)| Answer::Labels(texts, more))
             }
+            TAIL => TailPiece::take(&mut body).map(|(piece, more)| Answer::Tail(piece, more)),
             REFUSED => {
                 let why = body
                     .text()

@@ -107,6 +107,14 @@ impl Role {
         }
     }
 
+    /// True if the keeper remembers tails of clients of the socket, which keep files of the journal.
+    pub(super) fn may_keep_tails(self) -> bool {
+        match self {
+            Role::Write { .. } | Role::Admin { .. } => true,
+            Role::Read => false,
+        }
+    }
+
     /// True if clients of the socket may remove series.
     pub(super) fn may_remove(self) -> bool {
         match self {

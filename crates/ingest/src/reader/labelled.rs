@@ -34,6 +34,17 @@ pub(super) fn metric_kind(series: &KnownSeries) -> Kind {
     series.points.map_or(Kind::Gauge, |(_, kind)| kind_of(kind))
 }
 
+/// How the values of a column move as they were sent; `None`: there is no such column.
+pub(super) fn kind_as_sent(series: &KnownSeries, column: u16) -> Option<Kind> {
+    let (_, kind) = series.columns.columns.get(usize::from(column))?;
+    Some(match series.points {
+        Some((_, kind)) => kind_of(kind),
+        None if counts(kind) => Kind::Counter,
+        None if kind == b"GAUGE" => Kind::Gauge,
+        None => Kind::Untyped,
+    })
+}
+
 /// The factor from stored values to the unit that the series' name says.
 pub(super) fn scale_of(series: &KnownSeries) -> f64 {
     let value = |label| label_set::value(&series.name, label);

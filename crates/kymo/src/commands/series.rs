@@ -4,6 +4,7 @@ mod json;
 mod opened;
 mod samples;
 mod show;
+mod tail;
 
 pub(crate) use opened::{keeper_of, place};
 
@@ -45,6 +46,8 @@ enum SeriesCommand {
     Show(show::Show),
     /// Print samples as they were received, of series that a selector of PromQL picks
     Samples(samples::Samples),
+    /// Print values as they come, of all series or of those that a selector of PromQL picks
+    Tail(tail::Follow),
     /// Print what the senders of series wanted to be heard
     Events(Events),
     /// Remove stored series, with their values and .rrd files; or the values of a range of time
@@ -143,6 +146,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => show::run(show),
         SeriesCommand::Samples(samples) => samples::run(samples),
+        SeriesCommand::Tail(follow) => tail::run(follow),
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
     };

@@ -18,9 +18,10 @@ use crate::segment::file;
 use crate::segment::set::{Gap, SegmentSet};
 use crate::settings::Settings;
 use crate::stats::Replayed;
+use crate::tails::Tails;
 use crate::wal::frame::{self, FRAMES_OFFSET, FileHead};
 use crate::wal::writer;
-use crate::wal::writer::Journal;
+use crate::wal::writer::{Journal, Span};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, OpenMode};
 use std::io;
@@ -82,6 +83,16 @@ pub(crate) fn open(
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), (&folder, &settings.base), size, sequences, 0);
     let mut state = State::new(journal, &*clock, settings.chunk_values);
+    state
+        .journal
+        .know(sources.iter().map(|source| Span::of(&source.head, false)));
+    match writer::list_kept(&*disk, &folder) {
+        Ok(kept) => state.journal.know(kept),
+        Err(error) => replayed
+            .notices
+            .push(format!("cannot list files kept for tails: {error}")),
+    }
+    let tails = Tails::open(&disk, &folder, &mut replayed.notices);
     let taken = take(
         &mut state,
         &sources,
@@ -96,7 +107,7 @@ pub(crate) fn open(
     moved::follow(&mut state, &settings, &mut replayed.notices);
     replayed.notices.extend(moved::remember(&disk, &settings));
     state.journal.go_on_at(position.max(furthest), is_whole);
-    let store = Store::new(settings, disk, clock, tree, segments, state, claim);
+    let store = Store::new(settings, disk, clock, (tree, tails), segments, state, claim);
     store.inner.begin(&mut replayed)?;
     stock_journal::replay(&store, &mut replayed);
     Ok((store, replayed))

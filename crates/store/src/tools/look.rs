@@ -11,6 +11,7 @@ use crate::recovery::replay::JournalSource;
 use crate::segment::file;
 use crate::segment::set::SegmentSet;
 use crate::settings::{Files, Settings};
+use crate::tails::Tails;
 use crate::wal::writer::{self, Journal};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -119,7 +120,7 @@ fn look(
         settings,
         disk,
         clock.clone(),
-        tree,
+        (tree, Tails::none()),
         segments,
         state,
         claim,

@@ -182,8 +182,16 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     frames
 }
 
+/// The frame that begins with the first of these bytes, which lie at this position.
+pub(crate) fn first(bytes: &[u8], head: &FileHead, position: u64) -> Option<Frame> {
+    checked(bytes, head, parts_of(bytes, head, 0, position)?)
+}
+
 fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
-    let parts = parts(bytes, head, at)?;
+    checked(bytes, head, parts(bytes, head, at)?)
+}
+
+fn checked(bytes: &[u8], head: &FileHead, parts: Parts<'_>) -> Option<Frame> {
     let crc = checksum(
         head.generation,
         parts.position,
@@ -233,6 +241,11 @@ struct Parts<'a> {
 
 /// Looks at a place as if a frame were there; `None`: there is none, whatever the checksum may be.
 fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
+    parts_of(bytes, head, at, head.base + (at as u64 - FRAMES_OFFSET))
+}
+
+/// The same of a place whose position is known.
+fn parts_of<'a>(bytes: &'a [u8], head: &FileHead, at: usize, position: u64) -> Option<Parts<'a>> {
     let front = bytes.get(at..)?;
     let mut rest = front;
     let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
@@ -240,7 +253,6 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     let (crc, rest) = rest.split_first_chunk()?;
     let behind_crc = rest.get(..body_len)?;
     let (&mark, mut rest) = behind_crc.split_first()?;
-    let position = head.base + (at as u64 - FRAMES_OFFSET);
     if mark & !SHORT != head.mark(position) {
         return None;
     }

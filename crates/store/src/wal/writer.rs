@@ -12,6 +12,7 @@ use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use crate::wal::record::Record;
 use crate::wal::value::Stamps;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ const SPARES: [&str; 2] = ["spare", "spare-2"];
 /// Frames in a row that need not tell how far the disk is, at most.
 const UNTOLD_MAX: u32 = 15;
 const PREFIX: &str = "journal-";
+/// Files that only a tail needs: no start reads them.
+const KEPT_PREFIX: &str = "tail-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
 /// Mappings begin at multiples of any page's size.
@@ -63,6 +66,8 @@ pub(crate) struct Journal {
     names_unsynced: bool,
     /// Sequences of the files that are there, the open one too.
     sequences: Vec<u64>,
+    /// What these files hold, and those that are kept for tails, by sequence.
+    spans: BTreeMap<u64, Span>,
     last_sequence: u64,
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
@@ -121,6 +126,7 @@ impl Journal {
             unsynced: Vec::new(),
             names_unsynced: true,
             sequences,
+            spans: BTreeMap::new(),
             last_sequence,
             spares: [false; SPARES.len()],
             buffer: vec![0; FRAME_HEAD_MAX],
@@ -213,6 +219,7 @@ impl Journal {
         self.names_unsynced = true;
         self.last_sequence = head.sequence;
         self.sequences.push(head.sequence);
+        self.spans.insert(head.sequence, Span::of(&head, false));
         let new = OpenFile {
             file: file.into(),
             head,
@@ -380,20 +387,24 @@ impl Journal {
         }
     }
 
-    /// Takes the files before `sequence` out of use: a few are kept as spares, the others go.
-    pub(crate) fn drop_before(&mut self, sequence: u64) -> io::Result<()> {
+    /// Takes the files before `sequence` out of use: those that reach beyond `pinned` stay for tails, a few are kept as spares, the
+    /// others go.
+    pub(crate) fn drop_before(&mut self, sequence: u64, pinned: u64) -> io::Result<()> {
         let (old, kept) = self.sequences.iter().partition(|&&known| known < sequence);
         self.sequences = kept;
         let old: Vec<u64> = old;
         for &sequence in &old {
             let path = self.folder.join(name_of(sequence));
-            match self.spares.iter().position(|there| !there) {
-                Some(which) if self.is_of_use(&path) => {
-                    self.disk.rename(&path, &self.folder.join(SPARES[which]))?;
-                    self.spares[which] = true;
-                }
-                _ => self.disk.unlink(&path)?,
+            if self.end_of(sequence) > pinned
+                && let Some(span) = self.spans.get_mut(&sequence)
+            {
+                self.disk
+                    .rename(&path, &self.folder.join(kept_name(sequence)))?;
+                span.is_kept = true;
+                continue;
             }
+            self.spans.remove(&sequence);
+            self.put_away(&path)?;
         }
         match old.is_empty() {
             true => Ok(()),
@@ -402,10 +413,118 @@ impl Journal {
         }
     }
 
+    fn put_away(&mut self, path: &Path) -> io::Result<()> {
+        match self.spares.iter().position(|there| !there) {
+            Some(which) if self.is_of_use(path) => {
+                self.disk.rename(path, &self.folder.join(SPARES[which]))?;
+                self.spares[which] = true;
+                Ok(())
+            }
+            _ => self.disk.unlink(path),
+        }
+    }
+
+    /// Removes the files kept for tails that end at or before a position.
+    pub(crate) fn drop_kept(&mut self, position: u64) -> io::Result<()> {
+        let old = self.spans.iter().filter(|(_, span)| span.is_kept);
+        let old: Vec<u64> = old.map(|(&sequence, _)| sequence).collect();
+        for sequence in old {
+            if self.end_of(sequence) > position {
+                break;
+            }
+            self.spans.remove(&sequence);
+            self.disk.unlink(&self.folder.join(kept_name(sequence)))?;
+        }
+        Ok(())
+    }
+
+    /// What files of an earlier life hold.
+    pub(crate) fn know(&mut self, spans: impl IntoIterator<Item = Span>) {
+        let spans = spans.into_iter().map(|span| (span.sequence, span));
+        self.spans.extend(spans);
+    }
+
+    /// Files with frames, by sequence, with those that are kept for tails; and where each ends.
+    pub(crate) fn spans(&self) -> impl DoubleEndedIterator<Item = (Span, u64)> + '_ {
+        let spans = self.spans.values();
+        spans.map(|span| (*span, self.end_of(span.sequence)))
+    }
+
+    /// Where the frames of a file end: where the next file begins.
+    fn end_of(&self, sequence: u64) -> u64 {
+        let mut later = self.spans.range(sequence + 1..);
+        later.next().map_or(self.position, |(_, span)| span.base)
+    }
+
     fn is_of_use(&self, path: &Path) -> bool {
         let stat = self.disk.metadata(path);
         stat.is_ok_and(|stat| stat.size_bytes <= 2 * self.file_bytes)
     }
+}
+
+/// What a file has of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) sequence: u64,
+    /// The position of the first frame.
+    pub(crate) base: u64,
+    /// When the file was begun, nanoseconds since 1970.
+    pub(crate) real_ns: i64,
+    /// The file is there for tails alone.
+    pub(crate) is_kept: bool,
+}
+
+impl Span {
+    pub(crate) fn of(head: &FileHead, is_kept: bool) -> Span {
+        Span {
+            sequence: head.sequence,
+            base: head.base,
+            real_ns: head.real_ns,
+            is_kept,
+        }
+    }
+
+    /// The name of the file.
+    pub(crate) fn name(&self) -> String {
+        match self.is_kept {
+            true => kept_name(self.sequence),
+            false => name_of(self.sequence),
+        }
+    }
+}
+
+/// Files in a folder that are kept for tails, with their heads. Those without a head are no use.
+pub(crate) fn list_kept(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Span>> {
+    let mut sequences: Vec<u64> = Vec::new();
+    disk.list(folder, &mut |name, kind| {
+        let digits = name.strip_prefix(KEPT_PREFIX);
+        if kind == NameKind::File
+            && let Some(sequence) = digits.and_then(|digits| digits.parse().ok())
+        {
+            sequences.push(sequence);
+        }
+    })?;
+    sequences.retain(|&sequence| sequence < 1 << 62);
+    sequences.sort_unstable();
+    let spans = sequences.into_iter().filter_map(|sequence| {
+        let head = read_head(disk, &folder.join(kept_name(sequence)), sequence)?;
+        Some(Span::of(&head, true))
+    });
+    Ok(spans.collect())
+}
+
+/// The head of a journal file; `None`: it has none, or that of another use.
+pub(crate) fn read_head(disk: &dyn Disk, path: &Path, sequence: u64) -> Option<FileHead> {
+    let file = disk.open(path, OpenMode::Read).ok()?;
+    let mut page = vec![0; usize::try_from(FRAMES_OFFSET).ok()?];
+    let count = file.read_at(&mut page, 0).ok()?;
+    page.truncate(count);
+    let head = FileHead::parse(&page, sequence).ok()??;
+    (head.sequence == sequence).then_some(head)
+}
+
+fn kept_name(sequence: u64) -> String {
+    format!("{KEPT_PREFIX}{sequence:012}")
 }
 
 /// Journal files in a folder, by sequence; spares of an earlier life are removed.

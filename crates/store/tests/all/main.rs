@@ -21,6 +21,7 @@ mod redefine;
 mod remove;
 mod rests;
 mod status;
+mod tails;
 mod verify;
 mod verify_beside;
 mod views;

@@ -99,7 +99,7 @@ pub struct SamplesPiece {
     pub values: Vec<f64>,
 }
 
-fn text(body: &mut Take) -> Option<String> {
+pub(super) fn text(body: &mut Take) -> Option<String> {
     String::from_utf8(body.text()?.to_vec()).ok()
 }
 

@@ -74,9 +74,41 @@ fn questions() -> Vec<Question> {
             label: "mode".into(),
             find: find(),
         }),
+        Question::Tail(TailOf {
+            name: "forward".into(),
+            from: TailFrom::Acknowledged,
+            wait_ms: 5000,
+            samples_max: u32::MAX,
+        }),
+        Question::Tail(TailOf {
+            name: String::new(),
+            from: TailFrom::At(u64::MAX),
+            wait_ms: 0,
+            samples_max: 1,
+        }),
+        Question::EndTail("forward".into()),
         Question::Remove(Vec::new()),
         Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
     ]
+}
+
+fn tail_piece() -> TailPiece {
+    let sample = |id, t_ms, v| TailSample { id, t_ms, v };
+    TailPiece {
+        position: 1 << 40,
+        missed: 3,
+        lost_bytes: u64::MAX,
+        series: vec![TailSeries {
+            id: 7,
+            kind: TailSeriesKind::Counter,
+            labels: labels("cpu.user"),
+        }],
+        samples: vec![
+            sample(7, 1_000_000_000_000, 0.5),
+            sample(u64::MAX, i64::MIN, f64::INFINITY),
+            sample(0, i64::MAX, -0.0),
+        ],
+    }
 }
 
 fn find() -> Find {
@@ -231,6 +263,8 @@ fn answers() -> Vec<Answer> {
             true,
         ),
         Answer::Labels(vec!["job".into(), "\u{e4}".into()], false),
+        Answer::Tail(TailPiece::default(), false),
+        Answer::Tail(tail_piece(), true),
         Answer::Done,
         Answer::Taken(Taken::default()),
         Answer::Taken(Taken {

@@ -101,7 +101,7 @@ fn union(place: &WhichStore) -> Result<Union<'static>> {
 }
 
 /// A label set as PromQL writes it: `NAME{LABEL="VALUE",...}`.
-fn promql(text: &[u8]) -> String {
+pub(super) fn promql(text: &[u8]) -> String {
     let name = label_set::value(text, names::METRIC).into_owned();
     let others = label_set::each(text).filter(|(name, _)| *name != names::METRIC.as_bytes());
     let others = others.map(|(name, value)| {
@@ -141,22 +141,26 @@ impl Printed<'_> {
             _ => writeln!(self.out, "# {}, rows of {resolution_s} s", self.labels)?,
         }
         for sample in samples {
-            let time = Timestamp::from_millisecond(sample.t_ms);
-            let time = time.map_or_else(
-                |_| sample.t_ms.to_string(),
-                |time| {
-                    let time = time.to_zoned(self.zone.clone());
-                    time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
-                },
-            );
+            let time = moment(sample.t_ms, &self.zone);
             writeln!(self.out, "{time} {}", value(sample.v))?;
         }
         Ok(())
     }
 }
 
+/// A moment to the millisecond.
+pub(super) fn moment(t_ms: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_millisecond(t_ms) {
+        Err(_) => t_ms.to_string(),
+        Ok(time) => {
+            let time = time.to_zoned(zone.clone());
+            time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+        }
+    }
+}
+
 /// A value as Prometheus writes it; `stale` says that the series has ended there.
-fn value(value: f64) -> String {
+pub(super) fn value(value: f64) -> String {
     match value {
         _ if is_stale(value) => "stale".into(),
         _ if value.is_nan() => "NaN".into(),
