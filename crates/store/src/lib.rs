@@ -34,6 +34,7 @@ mod rrd_file;
 mod segment;
 pub mod settings;
 mod stats;
+mod tail_table;
 mod tails;
 mod tools;
 mod wal;
@@ -59,11 +60,10 @@ pub use recovery::moved::{PLACE_FILE, PLACE_NAME, base_of, is_place};
 pub use rrd_file::define::Definition;
 pub use rrd_file::open::{Flushed, Fresh};
 pub use rrd_file::redefine::Redefinition;
-pub use settings::{Files, Settings};
+pub use settings::{Files, PointRetention, Settings};
 pub use stats::{Replayed, Stats};
-pub use tails::{
-    TAILS_FILE, TAILS_NAME, TailFrom, TailReader, TailSink, TailState, TailStep, is_tail,
-};
+pub use tail_table::{TAILS_FILE, TAILS_NAME, TailState, is_tail};
+pub use tails::{TailFrom, TailReader, TailSink, TailStep};
 pub use tools::export::Exported;
 pub use tools::import::WholeFile;
 pub use tools::{status, verify};

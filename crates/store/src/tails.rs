@@ -3,27 +3,17 @@
 //! it has missed.
 
 mod decode;
-mod file;
 mod reader;
 
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
-
-use kymo_sys::disk::Disk;
 
 use crate::engine::{Inner, Store};
 use crate::error::Error;
-use file::TailsFile;
+use crate::tail_table::{NAME_MAX, TAILS_MAX, TAILS_NAME, TailState};
 
-pub use file::{TAILS_FILE, TAILS_NAME, is_tail};
 pub use reader::{TailReader, TailSink, TailStep};
-
-/// Tails at most: each may keep files.
-const TAILS_MAX: usize = 16;
-/// Bytes of a tail's name at most.
-const NAME_MAX: usize = 64;
 
 /// Where a tail begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,75 +26,6 @@ pub enum TailFrom {
     Oldest,
     /// At a position. A tail with a name has everything before it.
     At(u64),
-}
-
-/// A tail that the store keeps files for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TailState {
-    /// Its name.
-    pub name: String,
-    /// It has everything before this position of the journal.
-    pub position: u64,
-    /// Values that it has missed since it is there, because it was too far behind.
-    pub missed: u64,
-}
-
-/// All tails with names.
-pub(crate) struct Tails(Mutex<TailTable>);
-
-struct TailTable {
-    tails: Vec<TailState>,
-    /// `None`: the file cannot be used.
-    file: Option<TailsFile>,
-}
-
-impl Tails {
-    /// Reads the tails of a store.
-    pub(crate) fn open(disk: &Arc<dyn Disk>, folder: &Path, notices: &mut Vec<String>) -> Tails {
-        let mut tails = Vec::new();
-        let file = TailsFile::open(disk.clone(), folder, &mut tails, notices);
-        Tails(Mutex::new(TailTable { tails, file }))
-    }
-
-    /// No tails, of a store that nothing is written to.
-    pub(crate) fn none() -> Tails {
-        Tails(Mutex::new(TailTable {
-            tails: Vec::new(),
-            file: None,
-        }))
-    }
-
-    fn table(&self) -> MutexGuard<'_, TailTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The journal from this position on is needed by a tail; `u64::MAX`: there is none.
-    pub(crate) fn pinned(&self) -> u64 {
-        let table = self.table();
-        let positions = table.tails.iter().map(|tail| tail.position);
-        positions.min().unwrap_or(u64::MAX)
-    }
-}
-
-impl TailTable {
-    /// Changes a tail; it counts when it is on the disk.
-    fn put(&mut self, tail: TailState) -> io::Result<()> {
-        let file = self.file.as_mut();
-        let file = file.ok_or_else(|| io::Error::other("its file cannot be used"))?;
-        let place = self.tails.iter().position(|known| known.name == tail.name);
-        let before = match place {
-            Some(place) => Some(std::mem::replace(&mut self.tails[place], tail)),
-            None => {
-                self.tails.push(tail);
-                None
-            }
-        };
-        let place = place.unwrap_or(self.tails.len() - 1);
-        file.put(&self.tails, place).inspect_err(|_| match before {
-            Some(before) => self.tails[place] = before,
-            None => drop(self.tails.pop()),
-        })
-    }
 }
 
 impl Store {
@@ -167,18 +88,9 @@ impl Store {
     /// Forgets a tail. `false`: there is none of that name.
     pub fn end_tail(&self, name: &str) -> Result<bool, Error> {
         let mut table = self.inner.tails.table();
-        let TailTable { tails, file } = &mut *table;
-        let Some(place) = tails.iter().position(|tail| tail.name == name) else {
+        let forgotten = table.forget(name);
+        if !forgotten.map_err(|cause| self.tail_error("forget a tail in", cause))? {
             return Ok(false);
-        };
-        let gone = tails.remove(place);
-        let forgotten = match file {
-            Some(file) => file.rewrite(tails),
-            None => Err(io::Error::other("its file cannot be used")),
-        };
-        if let Err(cause) = forgotten {
-            tails.insert(place, gone);
-            return Err(self.tail_error("forget a tail in", cause));
         }
         drop(table);
         self.inner.drop_kept_files();

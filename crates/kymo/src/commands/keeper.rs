@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
@@ -22,7 +23,7 @@ use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_ingest::statsd::Statsd;
-use kymo_store::Settings;
+use kymo_store::{PointRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, State};
@@ -43,6 +44,23 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Of values whose sender does not say it, as collectd's own default.
 const INTERVAL_S: u64 = 10;
 
+/// What the store may keep.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct StoreLimits {
+    /// Bytes of blocks.
+    pub bytes: u64,
+    /// Seconds that samples stay as they were received.
+    pub samples_s: u64,
+    /// Seconds that rows of five minutes stay.
+    pub rows_5m_s: u64,
+    /// Seconds that rows of an hour stay.
+    pub rows_1h_s: u64,
+    /// Bytes of journal files that only tails need.
+    pub tail_bytes: u64,
+    /// Seconds that a tail may be behind.
+    pub tail_age_s: u64,
+}
+
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeeperOrder {
@@ -54,8 +72,8 @@ pub(crate) struct KeeperOrder {
     pub base: PathBuf,
     /// See [`config::files_mode`].
     pub files: String,
-    /// See [`Settings`].
-    pub store_bytes: u64,
+    /// What the store may keep.
+    pub limits: StoreLimits,
     /// Who the folder of .rrd files belongs to, for whoever asks: an address.
     pub owner: String,
     /// Numbers of the listening sockets for rrdcached's protocol.
@@ -475,7 +493,14 @@ fn settings(order: &KeeperOrder) -> Result<Settings> {
         owner: Some(order.owner.clone()),
         beneath: true,
         files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,
-        store_bytes: order.store_bytes,
+        store_bytes: order.limits.bytes,
+        point_retention: PointRetention {
+            samples: Duration::from_secs(order.limits.samples_s),
+            rows_5m: Duration::from_secs(order.limits.rows_5m_s),
+            rows_1h: Duration::from_secs(order.limits.rows_1h_s),
+        },
+        tail_bytes: order.limits.tail_bytes,
+        tail_age: Duration::from_secs(order.limits.tail_age_s),
         ..Settings::new(made(&order.folder)?, made(&order.base)?)
     })
 }

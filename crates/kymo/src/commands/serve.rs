@@ -311,7 +311,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             folder: folder(&store.folder, "store"),
             base: base(config, dir),
             files: store.files.clone(),
-            store_bytes: options::size_bytes(&store.bytes).map_err(anyhow::Error::msg)?,
+            limits: limits(store).map_err(anyhow::Error::msg)?,
             owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             one_writer: config.rrdcached.one_writer,
@@ -410,6 +410,19 @@ fn shown(sockets: &Sockets) -> Vec<String> {
     lines.extend(sockets.graphite.shown("Graphite"));
     lines.extend(sockets.statsd.shown("statsd"));
     lines
+}
+
+/// What the store may keep.
+fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
+    let seconds = |text: &str| config::kept_for(text).map(|kept| kept.as_secs());
+    Ok(keeper::StoreLimits {
+        bytes: options::size_bytes(&store.bytes)?,
+        samples_s: seconds(&store.samples_kept)?,
+        rows_5m_s: seconds(&store.rows_5m_kept)?,
+        rows_1h_s: seconds(&store.rows_1h_kept)?,
+        tail_bytes: options::size_bytes(&store.tail_bytes)?,
+        tail_age_s: options::duration_ns("", &store.tail_age)? / 1_000_000_000,
+    })
 }
 
 /// The types.db that collectd brings along, where it is.

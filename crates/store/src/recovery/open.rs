@@ -18,10 +18,11 @@ use crate::segment::file;
 use crate::segment::set::{Gap, SegmentSet};
 use crate::settings::Settings;
 use crate::stats::Replayed;
-use crate::tails::Tails;
+use crate::tail_table::Tails;
 use crate::wal::frame::{self, FRAMES_OFFSET, FileHead};
+use crate::wal::spans::{self, FileSpan};
 use crate::wal::writer;
-use crate::wal::writer::{Journal, Span};
+use crate::wal::writer::Journal;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, OpenMode};
 use std::io;
@@ -83,10 +84,12 @@ pub(crate) fn open(
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), (&folder, &settings.base), size, sequences, 0);
     let mut state = State::new(journal, &*clock, settings.chunk_values);
-    state
-        .journal
-        .know(sources.iter().map(|source| Span::of(&source.head, false)));
-    match writer::list_kept(&*disk, &folder) {
+    state.journal.know(
+        sources
+            .iter()
+            .map(|source| FileSpan::of(&source.head, false)),
+    );
+    match spans::list_kept(&*disk, &folder) {
         Ok(kept) => state.journal.know(kept),
         Err(error) => replayed
             .notices

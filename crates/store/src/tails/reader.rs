@@ -9,8 +9,8 @@ use super::decode::{FrameSink, decode};
 use crate::engine::{Inner, Store};
 use crate::wal::frame::{self, FRAMES_OFFSET, FileHead, Frame};
 use crate::wal::point_records::Before;
+use crate::wal::spans::{FileSpan, read_head};
 use crate::wal::value::Stamps;
-use crate::wal::writer::{Span, read_head};
 
 /// Bytes that are read at once; of a longer frame, more.
 const PIECE: usize = 256 << 10;
@@ -47,7 +47,7 @@ pub struct TailReader {
 
 /// A journal file that is being read, from its begin: values are differences to earlier ones in the file.
 struct OpenSpan {
-    span: Span,
+    span: FileSpan,
     head: FileHead,
     file: Box<dyn DiskFile>,
     /// The position of the next frame, and where it begins in the buffer.
@@ -148,7 +148,7 @@ impl TailSink for Counted {
 
 /// The file that has the frame at a position, or else the next one, and up to where it may be read. `None`: nothing behind the
 /// position is on the disk.
-fn next_span(inner: &Inner, position: u64) -> Option<(Span, u64)> {
+fn next_span(inner: &Inner, position: u64) -> Option<(FileSpan, u64)> {
     let state = inner.lock();
     let synced = state.journal.synced;
     let mut spans = state.journal.spans();
@@ -158,7 +158,7 @@ fn next_span(inner: &Inner, position: u64) -> Option<(Span, u64)> {
 }
 
 impl OpenSpan {
-    fn new(inner: &Inner, span: Span) -> Option<OpenSpan> {
+    fn new(inner: &Inner, span: FileSpan) -> Option<OpenSpan> {
         let path: PathBuf = inner.settings.folder.join(span.name());
         let head = read_head(&*inner.disk, &path, span.sequence)?;
         let file = inner.disk.open(&path, OpenMode::Read).ok()?;
@@ -221,7 +221,8 @@ impl OpenSpan {
         self.buffer.drain(..self.start);
         self.start = 0;
         let have = self.buffer.len();
-        let left = (end - self.at).saturating_sub(have as u64);
+        let filled = u64::try_from(have).unwrap_or(u64::MAX);
+        let left = (end - self.at).saturating_sub(filled);
         let more = usize::try_from(left)
             .unwrap_or(usize::MAX)
             .min(PIECE.max(have));
@@ -229,7 +230,7 @@ impl OpenSpan {
             return false;
         }
         self.buffer.resize(have + more, 0);
-        let offset = FRAMES_OFFSET + (self.at - self.head.base) + have as u64;
+        let offset = FRAMES_OFFSET + (self.at - self.head.base) + filled;
         let count = self
             .file
             .read_at(&mut self.buffer[have..], offset)

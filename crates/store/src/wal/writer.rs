@@ -10,6 +10,8 @@ use crate::names;
 use crate::wal::frame;
 use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use crate::wal::record::Record;
+pub(crate) use crate::wal::spans::name_of;
+use crate::wal::spans::{FileSpan, PREFIX, kept_name};
 use crate::wal::value::Stamps;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
 use std::collections::BTreeMap;
@@ -22,9 +24,6 @@ use std::sync::Arc;
 const SPARES: [&str; 2] = ["spare", "spare-2"];
 /// Frames in a row that need not tell how far the disk is, at most.
 const UNTOLD_MAX: u32 = 15;
-const PREFIX: &str = "journal-";
-/// Files that only a tail needs: no start reads them.
-const KEPT_PREFIX: &str = "tail-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
 /// Mappings begin at multiples of any page's size.
@@ -67,7 +66,7 @@ pub(crate) struct Journal {
     /// Sequences of the files that are there, the open one too.
     sequences: Vec<u64>,
     /// What these files hold, and those that are kept for tails, by sequence.
-    spans: BTreeMap<u64, Span>,
+    spans: BTreeMap<u64, FileSpan>,
     last_sequence: u64,
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
@@ -219,7 +218,7 @@ impl Journal {
         self.names_unsynced = true;
         self.last_sequence = head.sequence;
         self.sequences.push(head.sequence);
-        self.spans.insert(head.sequence, Span::of(&head, false));
+        self.spans.insert(head.sequence, FileSpan::of(&head, false));
         let new = OpenFile {
             file: file.into(),
             head,
@@ -314,7 +313,7 @@ impl Journal {
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
         let synced = tells.then_some(self.synced);
         let start = frame::seal(&mut self.buffer, &open.head, self.position, synced);
-        let len = (self.buffer.len() - start) as u64;
+        let len = u64::try_from(self.buffer.len() - start).unwrap_or(u64::MAX);
         self.buffer.extend_from_slice(behind);
         match open.file.write_at(&self.buffer[start..], open.offset) {
             Ok(()) => {
@@ -439,13 +438,13 @@ impl Journal {
     }
 
     /// What files of an earlier life hold.
-    pub(crate) fn know(&mut self, spans: impl IntoIterator<Item = Span>) {
+    pub(crate) fn know(&mut self, spans: impl IntoIterator<Item = FileSpan>) {
         let spans = spans.into_iter().map(|span| (span.sequence, span));
         self.spans.extend(spans);
     }
 
     /// Files with frames, by sequence, with those that are kept for tails; and where each ends.
-    pub(crate) fn spans(&self) -> impl DoubleEndedIterator<Item = (Span, u64)> + '_ {
+    pub(crate) fn spans(&self) -> impl DoubleEndedIterator<Item = (FileSpan, u64)> + '_ {
         let spans = self.spans.values();
         spans.map(|span| (*span, self.end_of(span.sequence)))
     }
@@ -460,71 +459,6 @@ impl Journal {
         let stat = self.disk.metadata(path);
         stat.is_ok_and(|stat| stat.size_bytes <= 2 * self.file_bytes)
     }
-}
-
-/// What a file has of the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) sequence: u64,
-    /// The position of the first frame.
-    pub(crate) base: u64,
-    /// When the file was begun, nanoseconds since 1970.
-    pub(crate) real_ns: i64,
-    /// The file is there for tails alone.
-    pub(crate) is_kept: bool,
-}
-
-impl Span {
-    pub(crate) fn of(head: &FileHead, is_kept: bool) -> Span {
-        Span {
-            sequence: head.sequence,
-            base: head.base,
-            real_ns: head.real_ns,
-            is_kept,
-        }
-    }
-
-    /// The name of the file.
-    pub(crate) fn name(&self) -> String {
-        match self.is_kept {
-            true => kept_name(self.sequence),
-            false => name_of(self.sequence),
-        }
-    }
-}
-
-/// Files in a folder that are kept for tails, with their heads. Those without a head are no use.
-pub(crate) fn list_kept(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Span>> {
-    let mut sequences: Vec<u64> = Vec::new();
-    disk.list(folder, &mut |name, kind| {
-        let digits = name.strip_prefix(KEPT_PREFIX);
-        if kind == NameKind::File
-            && let Some(sequence) = digits.and_then(|digits| digits.parse().ok())
-        {
-            sequences.push(sequence);
-        }
-    })?;
-    sequences.retain(|&sequence| sequence < 1 << 62);
-    sequences.sort_unstable();
-    let spans = sequences.into_iter().filter_map(|sequence| {
-        let head = read_head(disk, &folder.join(kept_name(sequence)), sequence)?;
-        Some(Span::of(&head, true))
-    });
-    Ok(spans.collect())
-}
-
-/// The head of a journal file; `None`: it has none, or that of another use.
-pub(crate) fn read_head(disk: &dyn Disk, path: &Path, sequence: u64) -> Option<FileHead> {
-    let file = disk.open(path, OpenMode::Read).ok()?;
-    let mut page = vec![0; usize::try_from(FRAMES_OFFSET).ok()?];
-    let count = file.read_at(&mut page, 0).ok()?;
-    page.truncate(count);
-    let head = FileHead::parse(&page, sequence).ok()??;
-    (head.sequence == sequence).then_some(head)
-}
-
-fn kept_name(sequence: u64) -> String {
-    format!("{KEPT_PREFIX}{sequence:012}")
 }
 
 /// Journal files in a folder, by sequence; spares of an earlier life are removed.
@@ -547,10 +481,6 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
     sequences.retain(|&sequence| sequence < 1 << 62);
     sequences.sort_unstable();
     Ok(sequences)
-}
-
-pub(crate) fn name_of(sequence: u64) -> String {
-    format!("{PREFIX}{sequence:012}")
 }
 
 fn generation(real_ns: i64, sequence: u64) -> u64 {
