@@ -2,6 +2,8 @@
 //! about stored series end with the keeper's name, and the hub finds out by itself that it answers again.
 
 use kymo_tests::Scratch;
+use kymo_tests::machine::{StallingDisk, must_skip, skipped};
+use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 
 /// Questions about what the keeper has.
@@ -11,8 +13,9 @@ const STORED: [&str; 3] = [
     "/kymo/v1/series?fields=@web1/load/load.rrd:shortterm&from=-3600",
 ];
 /// Questions about this machine. The ring begins after the start of the ranges, so history belongs to the answers.
-const OWN: [&str; 6] = [
+const OWN: [&str; 7] = [
     "/kymo/v1/processes",
+    "/kymo/v1/series?fields=cpu.user,@web1/load/load.rrd:shortterm&from=-3600",
     "/kymo/v1/series?fields=cpu.user&from=-3600",
     "/kymo/v1/status",
     "/kymo/v1/fields",
@@ -98,5 +101,59 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
     drop(stopped);
     let answers_again = || all().all(|path| answered(path).0 == 200).then_some(());
     eventually(answers_again).expect("the keeper answers again");
-    assert!(get(&address, OWN[1], "").get("problem").is_none());
+    assert!(get(&address, OWN[2], "").get("problem").is_none());
+}
+
+/// A disk that takes nothing: the keeper waits in the kernel, with its lock held.
+#[test]
+fn a_disk_that_stalls_takes_away_what_is_on_it_and_nothing_else() {
+    if must_skip(&["mkfs.ext4", "mount", "fsfreeze"]) {
+        return;
+    }
+    let scratch = Scratch::new("disk-stalls");
+    let Some(disk) = StallingDisk::mount(&scratch.path("disk")) else {
+        return skipped("no file system can be mounted and frozen");
+    };
+    let data = scratch.path("data");
+    let config = format!(
+        "[store]\nfolder = \"{}/store\"\n",
+        scratch.path("disk").display()
+    );
+    let mut served = Served::configured(&scratch, &data, &config);
+    let address = served.address();
+    served.has_said("keeper: user");
+    let answered = |path: &str| ask(&address, "GET", path, "", "").expect("an answer");
+    let all = || OWN.iter().chain(&STORED);
+    let is_ready = || {
+        let is_recorded = !get(&address, "/kymo/v1/status", "")["recorded_from"].is_null();
+        (is_recorded && all().all(|path| answered(path).0 == 200)).then_some(())
+    };
+    eventually(is_ready).expect("everything answers");
+    let socket = data.join("rrdcached.sock");
+    let created = Client::unix(&socket)
+        .expect("a client")
+        .text("CREATE a.rrd DS:x:GAUGE:60:U:U RRA:LAST:0.5:1:9");
+    assert!(created.starts_with('0'), "{created}");
+    assert!(disk.freeze(), "a frozen file system");
+    std::thread::scope(|scope| {
+        // Values come until the keeper waits for the disk with all that it has.
+        scope.spawn(|| {
+            let mut client = Client::unix(&socket).expect("a client");
+            for second in 0..100_000 {
+                let update = format!("UPDATE a.rrd {}:1\n", 2_000_000_000 + second);
+                if client.ask(update.trim_end().as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+        let is_silent = || (answered(STORED[2]).0 == 503).then_some(());
+        eventually(is_silent).expect("a keeper that waits for its disk");
+        for path in OWN {
+            let (status, body) = answered(path);
+            assert_eq!(status, 200, "{path}: {body}");
+        }
+        assert!(disk.thaw(), "a file system that goes on");
+        let answers_again = || all().all(|path| answered(path).0 == 200).then_some(());
+        eventually(answers_again).expect("the keeper answers again");
+    });
 }

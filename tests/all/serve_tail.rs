@@ -180,7 +180,7 @@ fn a_tail_gets_all_that_comes_through_a_kill_of_the_keeper() {
     // The next question tells the keeper what was confirmed.
     tail.read(Duration::ZERO, 7, &mut kept).expect("an answer");
 
-    // The keeper goes on where the tail has got to, and forgets it when it is told so.
+    // The keeper goes on where the tail has got to, and forgets it on demand.
     let mut again = Tail::new(write.clone(), "test", TailFrom::Acknowledged);
     let mut after = Kept::default();
     again

@@ -74,6 +74,40 @@ impl Drop for Tmpfs {
     }
 }
 
+/// An ext4 file system in a file, which can be frozen: whatever writes to it waits until it thaws, as on a disk that stalls.
+pub struct StallingDisk(PathBuf);
+
+impl StallingDisk {
+    /// Mounts one of 256 MiB on an empty folder; its file lies beside the folder.
+    pub fn mount(on: &Path) -> Option<StallingDisk> {
+        std::fs::create_dir_all(on).ok()?;
+        let file = on.with_extension("ext4");
+        let made = std::fs::File::create(&file).and_then(|file| file.set_len(256 << 20));
+        made.ok()?;
+        let (file, path) = (file.to_str()?, on.to_str()?);
+        let is_mounted =
+            tool("mkfs.ext4", &["-q", file]) && tool("mount", &["-o", "loop", file, path]);
+        is_mounted.then(|| StallingDisk(on.to_path_buf()))
+    }
+
+    /// From now on nothing is written. `false`: it cannot be frozen.
+    pub fn freeze(&self) -> bool {
+        tool("fsfreeze", &["-f", &self.0.to_string_lossy()])
+    }
+
+    /// What waits is written.
+    pub fn thaw(&self) -> bool {
+        tool("fsfreeze", &["-u", &self.0.to_string_lossy()])
+    }
+}
+
+impl Drop for StallingDisk {
+    fn drop(&mut self) {
+        self.thaw();
+        tool("umount", &["-l", &self.0.to_string_lossy()]);
+    }
+}
+
 /// A network interface.
 pub struct Interface(String);
 

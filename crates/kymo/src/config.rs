@@ -939,7 +939,7 @@ fn store_text(file: &mut File, store: &Store) {
     );
     file.key(
         "tail_bytes",
-        "Most bytes of the journal that are kept for those who carry values on and are behind. Beyond, they miss values\nand are told how many.",
+        "Most bytes of the journal that are kept for those who carry values on and are behind. Beyond, they miss values\nand learn how many.",
         Ok(quoted(&store.tail_bytes)),
     );
     file.key(

@@ -36,6 +36,12 @@ impl Stored {
         Ok(Guarded::new(programs).seen_by(scopes))
     }
 
+    /// Refuses series with people in their names to those who may not see them.
+    pub(crate) fn check(&self, fields: &[StoredField], scopes: Scopes) -> Result<(), Refusal> {
+        let mut names = fields.iter().map(|field| &field.name);
+        names.try_for_each(|name| guarded::check_name(name, scopes))
+    }
+
     /// Adds the lines of these fields, and the notifications of their hosts; with the seconds of the finest row that was read.
     pub(crate) fn add(
         &self,
@@ -43,8 +49,7 @@ impl Stored {
         scopes: Scopes,
         series: &mut Series,
     ) -> Result<Option<u32>, Refusal> {
-        let mut names = fields.iter().map(|field| &field.name);
-        names.try_for_each(|name| guarded::check_name(name, scopes))?;
+        self.check(fields, scopes)?;
         self.0.add(fields, series).map_err(Refusal::unavailable)
     }
 }

@@ -1,5 +1,5 @@
 //! Tails: readers that follow the journal and carry everything on. Each has a name and a position up to which it has everything; the
-//! files of the journal from there on stay, up to a limit. Beyond the limit the oldest file goes, and the tail is told how many values
+//! files of the journal from there on stay, up to a limit. Beyond the limit the oldest file goes, and the tail learns how many values
 //! it has missed.
 
 mod decode;

@@ -1,4 +1,4 @@
-//! TAIL: all that comes, in the journal's order. A connection has one tail at a time, and knows the series that it was told.
+//! TAIL: all that comes, in the journal's order. A connection has one tail at a time. It gets the labels of a series once.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -31,8 +31,8 @@ const FRAME_SAMPLES: usize = 64 << 10;
 #[derive(Default)]
 pub(super) struct ConnectionTail {
     reader: Option<TailReader>,
-    /// Series that the client knows.
-    told: HashSet<u64>,
+    /// Series whose labels the client has.
+    introduced: HashSet<u64>,
 }
 
 impl ConnectionTail {
@@ -97,7 +97,7 @@ impl ConnectionTail {
         reader: &StoreReader,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.told.retain(|id| !found.changed.contains(id));
+        self.introduced.retain(|id| !found.changed.contains(id));
         let mut gone = HashMap::new();
         let mut parts = found.samples.chunks(FRAME_SAMPLES).peekable();
         loop {
@@ -109,8 +109,8 @@ impl ConnectionTail {
             }
             piece.samples.reserve(part.len());
             for sample in part {
-                let is_told = self.told.contains(&sample.id);
-                if !is_told
+                let is_introduced = self.introduced.contains(&sample.id);
+                if !is_introduced
                     && *gone.entry(sample.id).or_insert_with(|| {
                         let series = series(sample.id, reader);
                         let is_gone = series.is_none();
@@ -121,8 +121,8 @@ impl ConnectionTail {
                     // The series was removed meanwhile.
                     continue;
                 }
-                if !is_told {
-                    self.told.insert(sample.id);
+                if !is_introduced {
+                    self.introduced.insert(sample.id);
                 }
                 piece.samples.push(*sample);
             }

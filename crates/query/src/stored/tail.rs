@@ -22,7 +22,7 @@ pub struct Tail {
     name: String,
     from: TailFrom,
     stream: Option<UnixStream>,
-    /// Series that this connection was told.
+    /// Series whose labels this connection has.
     series: HashMap<u64, (Labels, Kind)>,
 }
 

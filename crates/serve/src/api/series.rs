@@ -36,9 +36,11 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     let stored = stored_fields(&stored)?;
     let (from_ns, thru_ns) = params.range()?;
     let points = params.count("points", 600, LINE_POINTS_MAX)?;
-    let lane = match stored.is_empty() {
-        true => lane(&picks, from_ns, thru_ns),
-        false => Lane::Keeper,
+    // Stored fields beside those of this machine are an addition, which the answer does without if the keeper does not answer.
+    let is_stored_alone = picks.is_empty();
+    let lane = match is_stored_alone {
+        true => Lane::Keeper,
+        false => lane(&picks, from_ns, thru_ns),
     };
     let scopes = asked.scopes;
     let rows = move |hub: &Hub| {
@@ -50,11 +52,11 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             },
             false => hub.series(&picks, from_ns, thru_ns, points)?,
         };
-        if !stored.is_empty() {
+        if is_stored_alone {
             let finest_ns = hub.add_stored(&stored, scopes, &mut answer.series)?;
-            answer.resolution_ns = finest_ns
-                .filter(|_| picks.is_empty())
-                .unwrap_or(answer.resolution_ns);
+            answer.resolution_ns = finest_ns.unwrap_or(answer.resolution_ns);
+        } else if !stored.is_empty() {
+            hub.add_stored_if_answered(&stored, scopes, &mut answer)?;
         }
         Ok(body(&answer))
     };
@@ -118,6 +120,31 @@ impl Hub {
         }
         let finest = stored.add(fields, scopes, series)?;
         Ok(finest.map(|step| i64::from(step) * 1_000_000_000))
+    }
+
+    /// Adds the lines of stored series to an answer about this machine, or says why they are missing.
+    fn add_stored_if_answered(
+        &self,
+        fields: &[StoredField],
+        scopes: Scopes,
+        answer: &mut FieldAnswer,
+    ) -> Result<(), Refusal> {
+        let Some(stored) = &self.stored else {
+            return self
+                .add_stored(fields, scopes, &mut answer.series)
+                .map(drop);
+        };
+        stored.check(fields, scopes)?;
+        let lines = answer.series.lines.len() + fields.len();
+        if lines * answer.series.grid.count > POINTS_MAX {
+            return Err(too_much());
+        }
+        let keeper = stored.keeper().for_addition();
+        if let Err(why) = keeper.add(fields, &mut answer.series) {
+            let problem = format!("values of stored series are missing: {why}");
+            answer.problem.get_or_insert(problem);
+        }
+        Ok(())
     }
 
     /// Reads fields over a range.

@@ -14,14 +14,14 @@ pub(super) trait FrameSink {
     /// A value of a column of a series.
     fn value(&mut self, series: u32, column: u16, t_ms: i64, v: f64);
 
-    /// A sample whose value cannot be told, since it is a difference to one that is damaged.
+    /// A sample whose value is unknown, since it is a difference to one that is damaged.
     fn lost(&mut self);
 
     /// A series is gone, or has another name.
     fn changed(&mut self, series: u32);
 }
 
-/// The values of a frame whose series the journal file has told. `None`: an entry is not understood.
+/// Gives the values of a frame. `None`: an entry is not understood.
 pub(super) fn decode(
     mut input: &[u8],
     is_short: bool,

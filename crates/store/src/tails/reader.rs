@@ -34,7 +34,7 @@ pub struct TailStep {
     pub position: u64,
     /// Bytes of the journal that are gone or damaged, and were not given.
     pub lost_bytes: u64,
-    /// Values that cannot be told because others are damaged.
+    /// Values that are unknown because others are damaged.
     pub lost_values: u64,
 }
 

@@ -1,5 +1,5 @@
 //! Tails: what was acknowledged to a tail is never given again, all else is, in its order, through kills, power cuts and full disks;
-//! a tail that is too far behind is told how much it has missed.
+//! a tail that is too far behind learns how much it has missed.
 
 use crate::common::{Bench, SECOND};
 use kymo_base::label_set::Labels;
