@@ -86,7 +86,7 @@ fn feed(dir: &Path, port: u16, begun_s: i64, round: i64) {
     }
 }
 
-/// What rounds are in a tail.
+/// The values of rounds as a tail has them.
 fn expected(begun_s: i64, rounds: i64) -> BTreeMap<String, Vec<(i64, f64)>> {
     let of = |value: &dyn Fn(i64) -> f64, ms: i64| -> Vec<(i64, f64)> {
         let rounds = 0..rounds;

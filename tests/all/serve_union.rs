@@ -74,7 +74,7 @@ fn on_the_page(address: &str, (from, thru): (i64, i64)) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// The same on the terminal.
+/// Rows of a field on the terminal.
 fn on_the_terminal(dir: &Path, of: &str, (from, thru): (i64, i64)) -> Vec<(i64, String)> {
     let mut command = Command::new(kymo());
     let (from, thru) = (at(from), at(thru));

@@ -95,7 +95,7 @@ impl StallingDisk {
         tool("fsfreeze", &["-f", &self.0.to_string_lossy()])
     }
 
-    /// What waits is written.
+    /// Writes that wait go on.
     pub fn thaw(&self) -> bool {
         tool("fsfreeze", &["-u", &self.0.to_string_lossy()])
     }

@@ -29,7 +29,7 @@ pub struct MetricGroup<'a> {
 pub struct ExposedInstance<'a> {
     /// The instance; for the whole machine a row without a name.
     pub row: Cow<'a, Row>,
-    /// Its values; counters that stepped back a little stand still.
+    /// The instance's values; counters that stepped back a little stand still.
     pub values: Cow<'a, [u64]>,
 }
 

@@ -27,7 +27,7 @@ pub use metrics::KEPT;
 const SECOND_NS: i64 = 1_000_000_000;
 /// Seconds of a mean, and between two samples of a metric.
 const STEP_S: u32 = 10;
-/// The same in nanoseconds.
+/// [`STEP_S`] in nanoseconds.
 const STEP_NS: i64 = 10 * SECOND_NS;
 /// Seconds without one after which nothing is known.
 const HEARTBEAT_S: u32 = 120;

@@ -20,9 +20,9 @@ pub(crate) const NAME_MAX: usize = 64;
 /// A tail that the store keeps files for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailState {
-    /// Its name.
+    /// Name of the tail.
     pub name: String,
-    /// It has everything before this position of the journal.
+    /// The tail has everything before this position of the journal.
     pub position: u64,
     /// Values that it has missed since it is there, because it was too far behind.
     pub missed: u64,

@@ -44,7 +44,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Of values whose sender does not say it, as collectd's own default.
 const INTERVAL_S: u64 = 10;
 
-/// What the store may keep.
+/// Limits of the store.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StoreLimits {
     /// Bytes of blocks.
@@ -72,7 +72,7 @@ pub(crate) struct KeeperOrder {
     pub base: PathBuf,
     /// See [`config::files_mode`].
     pub files: String,
-    /// What the store may keep.
+    /// Limits of the store.
     pub limits: StoreLimits,
     /// Who the folder of .rrd files belongs to, for whoever asks: an address.
     pub owner: String,

@@ -412,7 +412,7 @@ fn shown(sockets: &Sockets) -> Vec<String> {
     lines
 }
 
-/// What the store may keep.
+/// Limits of the store.
 fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
     let seconds = |text: &str| config::kept_for(text).map(|kept| kept.as_secs());
     Ok(keeper::StoreLimits {

@@ -126,7 +126,7 @@ impl SharedKeeper {
         &self.keeper
     }
 
-    /// The same for an addition to an answer about this machine, which goes without it after [`ADDITION`].
+    /// This keeper for an addition to an answer about this machine, which goes without the addition after [`ADDITION`].
     pub fn for_addition(&self) -> SharedKeeper {
         let keeper = self.additions.as_ref();
         SharedKeeper {

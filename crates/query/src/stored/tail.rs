@@ -32,7 +32,7 @@ pub trait TailOut {
     fn sample(&mut self, labels: &Labels, kind: Kind, sample: Sample);
 }
 
-/// What a question came to.
+/// Outcome of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TailAnswer {
     /// Everything before it was given; to be [confirmed](Tail::confirm).

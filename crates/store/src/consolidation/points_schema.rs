@@ -90,7 +90,7 @@ impl PointsSchema {
         }
     }
 
-    /// The same with this retention.
+    /// This schema with another retention.
     pub fn keeping(self, retention: &PointRetention) -> PointsSchema {
         let seconds = |kept: Duration| u32::try_from(kept.as_secs()).unwrap_or(u32::MAX);
         let tier = |step_s, kept| TierDefinition {

@@ -12,7 +12,7 @@ use super::{NAME_MAX, TAILS_MAX, TailState};
 
 /// The name of the file.
 pub const TAILS_NAME: &str = "tails";
-/// Its format: the newest record of a name counts.
+/// The file's format: the newest record of a name counts.
 pub const TAILS_FILE: Kind = Kind {
     magic: *b"KYMOTAIL",
     version: 1,

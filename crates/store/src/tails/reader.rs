@@ -27,7 +27,7 @@ pub trait TailSink {
     fn is_full(&self) -> bool;
 }
 
-/// What a reading came to.
+/// Outcome of a reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TailStep {
     /// Everything before this position was given.

@@ -244,7 +244,7 @@ fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
     parts_of(bytes, head, at, head.base + (at as u64 - FRAMES_OFFSET))
 }
 
-/// The same of a place whose position is known.
+/// Looks at a place whose position is known, likewise.
 fn parts_of<'a>(bytes: &'a [u8], head: &FileHead, at: usize, position: u64) -> Option<Parts<'a>> {
     let front = bytes.get(at..)?;
     let mut rest = front;

@@ -11,7 +11,7 @@ pub(crate) const PREFIX: &str = "journal-";
 /// Files that only a tail needs: no start reads them.
 const KEPT_PREFIX: &str = "tail-";
 
-/// What a file has of the journal.
+/// The part of the journal that a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileSpan {
     pub(crate) sequence: u64,

@@ -65,7 +65,7 @@ pub(crate) struct Journal {
     names_unsynced: bool,
     /// Sequences of the files that are there, the open one too.
     sequences: Vec<u64>,
-    /// What these files hold, and those that are kept for tails, by sequence.
+    /// Heads of these files, and of those that are kept for tails, by sequence.
     spans: BTreeMap<u64, FileSpan>,
     last_sequence: u64,
     spares: [bool; SPARES.len()],
@@ -437,7 +437,7 @@ impl Journal {
         Ok(())
     }
 
-    /// What files of an earlier life hold.
+    /// Adds files of an earlier life.
     pub(crate) fn know(&mut self, spans: impl IntoIterator<Item = FileSpan>) {
         let spans = spans.into_iter().map(|span| (span.sequence, span));
         self.spans.extend(spans);

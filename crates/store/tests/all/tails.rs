@@ -45,9 +45,9 @@ impl TailSink for Kept {
 /// A store that takes points and values of .rrd files, and a tail that follows it.
 #[derive(Default)]
 struct Follower {
-    /// What it has confirmed.
+    /// Values that the follower has confirmed.
     confirmed: Values,
-    /// What it got since.
+    /// Values that the follower got since.
     tentative: Values,
     position: Option<u64>,
     lost_bytes: u64,
@@ -126,7 +126,7 @@ fn once(values: &Values) -> Values {
 
 struct Fed {
     bench: Bench,
-    /// What was acknowledged, in its order.
+    /// Acknowledged values, in their order.
     acked: Vec<(u32, (i64, u64))>,
     synced: usize,
     number: u64,
@@ -399,7 +399,7 @@ fn a_tail_that_is_too_far_behind_is_told_exactly_what_it_missed() {
         assert_eq!(follower.lost_bytes, 0);
         let count: usize = follower.all().values().map(Vec::len).sum();
         assert_eq!(count as u64 + missed, fed.acked.len() as u64, "{seed}");
-        // It is the newest values that it gets.
+        // The tail gets the newest values.
         let expected = fed.expected(fed.acked.len());
         for (series, values) in follower.all() {
             assert!(expected[&series].ends_with(&values));

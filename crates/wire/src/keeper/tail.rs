@@ -21,7 +21,7 @@ pub enum TailFrom {
 /// A question of a tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailOf {
-    /// Its name: the keeper remembers how far it has got, and keeps what it has not got. Empty: neither.
+    /// Name of the tail: the keeper remembers how far the tail has got, and keeps the rest. Empty: neither.
     pub name: String,
     /// Where it begins.
     pub from: TailFrom,
@@ -34,7 +34,7 @@ pub struct TailOf {
 /// How the values of a series move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailSeriesKind {
-    /// That is not known.
+    /// Not known.
     Untyped,
     /// They go both ways.
     Gauge,
@@ -56,11 +56,11 @@ impl TailSeriesKind {
 /// A series that samples are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailSeries {
-    /// Its number, on this connection.
+    /// The series' number, on this connection.
     pub id: u64,
     /// How its values move.
     pub kind: TailSeriesKind,
-    /// Its labels.
+    /// The labels of the series.
     pub labels: Labels,
 }
 

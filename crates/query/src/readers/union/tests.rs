@@ -23,7 +23,7 @@ fn a_border_has_neither_a_double_nor_a_gap() {
             vec![24, 25, 26, 41, 42],
             vec![10, 20, 24, 25, 26, 40, 41, 42],
         ),
-        // It begins at a stamp of the store, and has a hole.
+        // The recording begins at a stamp of the store, and has a hole.
         (vec![20, 21, 22, 45], vec![10, 20, 21, 22, 40, 45]),
         (vec![1, 5, 9], vec![1, 5, 9, 20, 30, 40, 50]),
         (vec![60, 61], vec![10, 20, 30, 40, 50, 60, 61]),
