@@ -32,7 +32,7 @@ pub const KEPT: &[&str] = &[
     "sensors",
     "numa",
     "nfs",
-    "fabric",
+    "infiniband",
 ];
 /// Metric series of this machine at most.
 const SERIES_MAX: usize = 4096;
