@@ -117,9 +117,10 @@ fn seen(data: &Path, now: u64, with: &str) -> Seen {
             "series", "show", name, "--from", &from, "--thru", &thru, with, &dir,
         ])
     });
-    // Only the age of the last value changes meanwhile.
+    // The age of the last value changes meanwhile, and series of this machine's history come at any time.
     let listed = run(&["series", "ls", with, &dir]);
     let names = listed.lines().filter_map(|line| line.split("  ").next());
+    let names = names.filter(|name| !name.starts_with('{'));
     Seen {
         listed: names.map(str::to_string).collect(),
         fetched: fetched.to_vec(),

@@ -40,7 +40,7 @@ fn write_history(dir: &Path, now_s: i64) {
     for labels in [&mean[..], &metric] {
         let labels = Labels::new(labels.iter().copied()).expect("labels");
         let first = (now_s - BEFORE_S) / 10 * 10;
-        let stamps_ms: Vec<i64> = (0..BEFORE_S / 10)
+        let stamps_ms: Vec<i64> = (0..=BEFORE_S / 10)
             .map(|n| (first + n * 10) * 1000)
             .collect();
         let define = Question::Define(vec![LabelledSeries {
@@ -142,7 +142,13 @@ fn check_samples(samples: &[(f64, f64)], now_s: i64) {
     assert!(samples[0].0 <= (now_s - BEFORE_S + 10) as f64);
     for pair in samples.windows(2) {
         let distance = pair[1].0 - pair[0].0;
-        assert!(distance > 0.0 && distance <= 11.5, "{pair:?}");
+        // A recorder may miss ticks on a busy machine, the store's samples are ten seconds apart.
+        let most = if pair[0].1 == 42.0 {
+            11.5
+        } else {
+            f64::INFINITY
+        };
+        assert!(distance > 0.0 && distance <= most, "{pair:?}");
     }
 }
 
