@@ -45,7 +45,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 /// So many distances between samples tell what the interval is.
 const DISTANCES_MAX: usize = 1000;
 
-/// What `kymo graph` is told.
+/// Words of `kymo graph`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphOptions {
     /// Recordings: folders, or collectl's raw files
