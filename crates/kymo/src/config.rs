@@ -28,9 +28,6 @@ pub(crate) use postgres::Postgres;
 
 /// Where the file is when none is named.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
-/// Bounds of how long values are kept.
-const KEPT_MIN: Duration = Duration::from_secs(3600);
-const KEPT_MAX: Duration = Duration::from_secs(3650 * 86_400);
 /// Shortest silence that may end a keeper.
 const SILENCE_MIN: Duration = Duration::from_secs(10);
 
@@ -183,15 +180,6 @@ pub(crate) struct Store {
     /// Most bytes of blocks, as far as dropping raw points helps.
     #[serde(deserialize_with = "size_text")]
     pub bytes: String,
-    /// How long samples of series that are named by labels stay as they were received.
-    #[serde(deserialize_with = "kept")]
-    pub samples_kept: String,
-    /// How long their rows of five minutes stay.
-    #[serde(deserialize_with = "kept")]
-    pub rows_5m_kept: String,
-    /// How long their rows of an hour stay.
-    #[serde(deserialize_with = "kept")]
-    pub rows_1h_kept: String,
     /// Most bytes of journal files that only tails need.
     #[serde(deserialize_with = "size_text")]
     pub tail_bytes: String,
@@ -312,9 +300,6 @@ impl Default for Store {
             folder: None,
             files: "ask".into(),
             bytes: "10G".into(),
-            samples_kept: "15d".into(),
-            rows_5m_kept: "60d".into(),
-            rows_1h_kept: "730d".into(),
             tail_bytes: "1G".into(),
             tail_age: "6h".into(),
             silence: "2m".into(),
@@ -578,22 +563,6 @@ pub(crate) fn files_mode(text: &str) -> Result<Files, String> {
         _ => {
             options::duration_ns("", text).map(|age_ns| Files::After(Duration::from_nanos(age_ns)))
         }
-    }
-}
-
-fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let text = String::deserialize(from)?;
-    checked(kept_for(&text), text)
-}
-
-/// How long values are kept.
-pub(crate) fn kept_for(text: &str) -> Result<Duration, String> {
-    let kept = Duration::from_nanos(options::duration_ns("", text)?);
-    match (KEPT_MIN..=KEPT_MAX).contains(&kept) {
-        true => Ok(kept),
-        false => Err(format!(
-            "cannot keep values for {text}: not from 1h to 3650d"
-        )),
     }
 }
 
@@ -923,21 +892,6 @@ fn store_text(file: &mut File, store: &Store) {
         Ok(quoted(&store.bytes)),
     );
     file.key(
-        "samples_kept",
-        "How long samples of series that are named by labels (statsd, Graphite, programs, this machine's history) stay\nas they were received, for series that begin from now on. Then they become rows, if bytes do not make them\nleave earlier.",
-        Ok(quoted(&store.samples_kept)),
-    );
-    file.key(
-        "rows_5m_kept",
-        "How long rows of five minutes stay: minimum, mean, maximum, last, number and increase of the samples.",
-        Ok(quoted(&store.rows_5m_kept)),
-    );
-    file.key(
-        "rows_1h_kept",
-        "How long rows of an hour stay.",
-        Ok(quoted(&store.rows_1h_kept)),
-    );
-    file.key(
         "tail_bytes",
         "Most bytes of the journal that are kept for those who carry values on and are behind. Beyond, they miss values\nand learn how many.",
         Ok(quoted(&store.tail_bytes)),
@@ -1133,9 +1087,6 @@ mod tests {
                 folder: Some("/b".into()),
                 files: "never".into(),
                 bytes: "1G".into(),
-                samples_kept: "30d".into(),
-                rows_5m_kept: "90d".into(),
-                rows_1h_kept: "3650d".into(),
                 tail_bytes: "2G".into(),
                 tail_age: "1d".into(),
                 silence: "5m".into(),
@@ -1217,10 +1168,6 @@ mod tests {
         ("[postgres.a]\nport = 1", "line 1: unknown key `a`"),
         ("[users.web]\nhost = []", "line 2: unknown key `host`"),
         ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
-        (
-            "[store]\nsamples_kept = \"59m\"",
-            "line 2: not from 1h to 3650d",
-        ),
         ("[store]\ntail_age = \"long\"", "line 2: "),
         ("insecure = maybe", "line 1: "),
         (

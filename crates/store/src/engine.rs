@@ -7,7 +7,7 @@ use crate::names;
 use crate::read::series_cache::Recent;
 use crate::read::snapshot::Snapshot;
 use crate::segment::set::SegmentSet;
-use crate::settings::{Files, PointRetention, Settings};
+use crate::settings::{Files, Settings};
 use crate::tail_table::Tails;
 use kymo_rrd::update::Now;
 use kymo_sys::clock::Clock;
@@ -88,11 +88,6 @@ impl Store {
     /// Whether there are no .rrd files.
     pub fn is_without_files(&self) -> bool {
         self.inner.is_without_files()
-    }
-
-    /// How long series of points that begin from now on are kept.
-    pub fn point_retention(&self) -> PointRetention {
-        self.inner.settings.point_retention
     }
 }
 

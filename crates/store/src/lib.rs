@@ -60,7 +60,7 @@ pub use recovery::moved::{PLACE_FILE, PLACE_NAME, base_of, is_place};
 pub use rrd_file::define::Definition;
 pub use rrd_file::open::{Flushed, Fresh};
 pub use rrd_file::redefine::Redefinition;
-pub use settings::{Files, PointRetention, Settings};
+pub use settings::{Files, Settings};
 pub use stats::{Replayed, Stats};
 pub use tail_table::{TAILS_FILE, TAILS_NAME, TailState, is_tail};
 pub use tails::{TailFrom, TailReader, TailSink, TailStep};

@@ -25,28 +25,6 @@ impl Files {
     }
 }
 
-/// How long series of points that begin from now on are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PointRetention {
-    /// Samples as they were received.
-    pub samples: Duration,
-    /// Rows of five minutes.
-    pub rows_5m: Duration,
-    /// Rows of an hour.
-    pub rows_1h: Duration,
-}
-
-impl Default for PointRetention {
-    fn default() -> PointRetention {
-        const DAY_S: u64 = 86_400;
-        PointRetention {
-            samples: Duration::from_secs(15 * DAY_S),
-            rows_5m: Duration::from_secs(60 * DAY_S),
-            rows_1h: Duration::from_secs(730 * DAY_S),
-        }
-    }
-}
-
 /// Where things are and how often they are done.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -86,8 +64,6 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// Blocks take at most so many bytes, as far as dropping points helps.
     pub store_bytes: u64,
-    /// See [`PointRetention`].
-    pub point_retention: PointRetention,
     /// Most bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// A tail that is further behind misses values.
@@ -119,7 +95,6 @@ impl Settings {
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
             store_bytes: 10 << 30,
-            point_retention: PointRetention::default(),
             tail_bytes: 1 << 30,
             tail_age: Duration::from_secs(6 * 3600),
             max_series: 200_000,

@@ -185,7 +185,6 @@ impl GraphiteIntake {
         let mut begun = Vec::new();
         let (keys, labels): (Vec<_>, Vec<_>) = self.new.drain(..).unzip();
         let schema = PointsSchema::new(PointsKind::Untyped, 0, 0);
-        let schema = schema.keeping(&store.point_retention());
         for labels in labels.chunks(NEW_AT_ONCE) {
             let definitions: Vec<_> = labels
                 .iter()

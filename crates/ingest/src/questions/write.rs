@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
-use kymo_store::{
-    Definition, PointRetention, PointsKind, PointsSchema, Refusal, SeriesName, Store, keep_points,
-};
+use kymo_store::{Definition, PointsKind, PointsSchema, Refusal, SeriesName, Store, keep_points};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
 /// Refuses a name that the client may not write.
@@ -39,7 +37,7 @@ pub(crate) fn define(
         .zip(known)
         .map(|(series, is_known)| {
             may_write(SeriesName::Labels(&series.labels))?;
-            let wanted = wanted(series, &store.point_retention(), &mut headers)?;
+            let wanted = wanted(series, &mut headers)?;
             Ok(if is_known { Wanted::Nothing } else { wanted })
         })
         .collect();
@@ -78,11 +76,7 @@ enum Wanted {
 /// Headers by step, heartbeat and columns.
 type Headers<'a> = HashMap<(u32, u32, &'a [(Vec<u8>, Vec<u8>)]), Result<Header, String>>;
 
-fn wanted<'a>(
-    series: &'a LabelledSeries,
-    retention: &PointRetention,
-    headers: &mut Headers<'a>,
-) -> Result<Wanted, String> {
+fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<Wanted, String> {
     let LabelledSeries {
         step,
         heartbeat,
@@ -100,8 +94,7 @@ fn wanted<'a>(
             kind if COUNTERS.contains(&kind) => PointsKind::Counter,
             _ => return Err("a column is a GAUGE or a counter".into()),
         };
-        let schema = PointsSchema::new(kind, *step, *heartbeat);
-        return Ok(Wanted::Points(schema.keeping(retention)));
+        return Ok(Wanted::Points(PointsSchema::new(kind, *step, *heartbeat)));
     }
     let key = (*step, *heartbeat, &columns[..]);
     let plain = headers.entry(key).or_insert_with(|| header(series));
@@ -196,7 +189,6 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn series(step: u32, columns: &[(&str, &str)]) -> LabelledSeries {
         let bytes = |text: &str| text.as_bytes().to_vec();
@@ -239,23 +231,10 @@ mod tests {
             ("COUNTER", PointsKind::Counter),
         ] {
             let series = series(10, &[("value", kind)]);
-            let Ok(Wanted::Points(schema)) =
-                wanted(&series, &PointRetention::default(), &mut HashMap::new())
-            else {
+            let Ok(Wanted::Points(schema)) = wanted(&series, &mut HashMap::new()) else {
                 panic!("{kind} is no series of points");
             };
             assert_eq!(schema, PointsSchema::new(points, 10, 120));
-            let short = PointRetention {
-                samples: Duration::from_secs(7200),
-                rows_1h: Duration::from_secs(86_400),
-                ..PointRetention::default()
-            };
-            let Ok(Wanted::Points(schema)) = wanted(&series, &short, &mut HashMap::new()) else {
-                panic!("{kind} is no series of points");
-            };
-            assert_eq!(schema.kept_s, 7200);
-            let rows: Vec<u32> = schema.tiers.iter().map(|tier| tier.rows).collect();
-            assert_eq!(rows, [17_280, 24]);
         }
     }
 
@@ -270,10 +249,7 @@ mod tests {
             series(10, &[("a b", "GAUGE"), ("b", "GAUGE")]),
             series(10, &[("x:GAUGE:1:U:U", "GAUGE"), ("b", "GAUGE")]),
         ] {
-            assert!(
-                wanted(&series, &PointRetention::default(), &mut HashMap::new()).is_err(),
-                "{series:?}"
-            );
+            assert!(wanted(&series, &mut HashMap::new()).is_err(), "{series:?}");
         }
     }
 }

@@ -156,7 +156,6 @@ impl Flusher {
             let definition = |begun: &Begun| {
                 let heartbeat_s = HEARTBEAT_INTERVALS.saturating_mul(self.interval_s);
                 let schema = PointsSchema::new(begun.part.kind(), self.interval_s, heartbeat_s);
-                let schema = schema.keeping(&store.point_retention());
                 (begun.labels.clone(), schema)
             };
             let definitions: Vec<_> = new.iter().map(definition).collect();

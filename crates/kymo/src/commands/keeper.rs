@@ -23,7 +23,7 @@ use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_ingest::statsd::Statsd;
-use kymo_store::{PointRetention, Settings};
+use kymo_store::Settings;
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, State};
@@ -49,12 +49,6 @@ const INTERVAL_S: u64 = 10;
 pub(crate) struct StoreLimits {
     /// Bytes of blocks.
     pub bytes: u64,
-    /// Seconds that samples stay as they were received.
-    pub samples_s: u64,
-    /// Seconds that rows of five minutes stay.
-    pub rows_5m_s: u64,
-    /// Seconds that rows of an hour stay.
-    pub rows_1h_s: u64,
     /// Bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// Seconds that a tail may be behind.
@@ -494,11 +488,6 @@ fn settings(order: &KeeperOrder) -> Result<Settings> {
         beneath: true,
         files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,
         store_bytes: order.limits.bytes,
-        point_retention: PointRetention {
-            samples: Duration::from_secs(order.limits.samples_s),
-            rows_5m: Duration::from_secs(order.limits.rows_5m_s),
-            rows_1h: Duration::from_secs(order.limits.rows_1h_s),
-        },
         tail_bytes: order.limits.tail_bytes,
         tail_age: Duration::from_secs(order.limits.tail_age_s),
         ..Settings::new(made(&order.folder)?, made(&order.base)?)

@@ -414,12 +414,8 @@ fn shown(sockets: &Sockets) -> Vec<String> {
 
 /// Limits of the store.
 fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
-    let seconds = |text: &str| config::kept_for(text).map(|kept| kept.as_secs());
     Ok(keeper::StoreLimits {
         bytes: options::size_bytes(&store.bytes)?,
-        samples_s: seconds(&store.samples_kept)?,
-        rows_5m_s: seconds(&store.rows_5m_kept)?,
-        rows_1h_s: seconds(&store.rows_1h_kept)?,
         tail_bytes: options::size_bytes(&store.tail_bytes)?,
         tail_age_s: options::duration_ns("", &store.tail_age)? / 1_000_000_000,
     })

@@ -1,12 +1,10 @@
 //! The definition of series of points: samples as they were received, and tiers of rows that are written when the samples leave.
 
 use crate::consolidation::archive::Archive;
-use crate::settings::PointRetention;
 use crate::wal::point::Point;
 use kymo_base::varint::{put, put_count, take};
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
-use std::time::Duration;
 
 /// How a schema of points begins: no file of rrdtool's does.
 pub(crate) const MAGIC: &[u8] = b"KYMOPNTS";
@@ -87,20 +85,6 @@ impl PointsSchema {
             heartbeat_s,
             kept_s: 15 * 86_400,
             tiers: vec![tier(300, 17_280), tier(3600, 17_520)],
-        }
-    }
-
-    /// This schema with another retention.
-    pub fn keeping(self, retention: &PointRetention) -> PointsSchema {
-        let seconds = |kept: Duration| u32::try_from(kept.as_secs()).unwrap_or(u32::MAX);
-        let tier = |step_s, kept| TierDefinition {
-            step_s,
-            rows: (seconds(kept) / step_s).clamp(1, ROWS_MAX),
-        };
-        PointsSchema {
-            kept_s: seconds(retention.samples).min(KEPT_MAX_S),
-            tiers: vec![tier(300, retention.rows_5m), tier(3600, retention.rows_1h)],
-            ..self
         }
     }
 
@@ -241,7 +225,6 @@ mod tests {
     #[test]
     fn odd_definitions_are_refused() {
         let usual = PointsSchema::new(PointsKind::Gauge, 10, 60);
-        assert_eq!(usual.clone().keeping(&PointRetention::default()), usual);
         assert!(usual.is_valid());
         let tier = |step_s, rows| TierDefinition { step_s, rows };
         for tiers in [
