@@ -149,7 +149,7 @@ fn lines_of_graphite_are_samples_at_their_times() {
         "not a path, a value and a timestamp",
         "a value that is not a decimal number",
         "a sample of more than 5 minutes ahead",
-        "a sample of more than 15 days ago",
+        "a sample that is older than samples are kept",
         "a line of more than 16384 bytes",
         "a line without an end in a stream",
     ] {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Labels of a set at most.
-const LABELS_MAX: usize = 64;
+pub const LABELS_MAX: usize = 256;
 /// Bytes of a label's name at most.
 const NAME_MAX: usize = 128;
 /// Bytes of the whole text at most.
-pub const TEXT_MAX: usize = 2048;
+pub const TEXT_MAX: usize = 16_384;
 
 /// A sorted set of labels.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,10 +39,68 @@ impl fmt::Display for LabelError {
                 "a label's name is 1 to 128 letters, digits and _, and no digit first"
             }
             LabelError::Twice => "a label comes twice",
-            LabelError::Count => "a set has 1 to 64 labels",
-            LabelError::Long => "a set has 2,048 bytes at most",
+            LabelError::Count => "a set has 1 to 256 labels",
+            LabelError::Long => "a set has 16,384 bytes at most",
             LabelError::Text => "a set is written {NAME=\"VALUE\",...}, sorted by names",
         })
+    }
+}
+
+/// Most that the label set of a new series may have. What is kept already may have more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelLimits {
+    /// Labels.
+    pub labels: usize,
+    /// Bytes of the text.
+    pub bytes: usize,
+}
+
+impl Default for LabelLimits {
+    fn default() -> LabelLimits {
+        LabelLimits {
+            labels: 64,
+            bytes: 2048,
+        }
+    }
+}
+
+impl LabelLimits {
+    /// Says by what a set exceeds them.
+    pub fn admit(self, set: &Labels) -> Result<(), LabelExcess> {
+        if set.text.len() > self.bytes {
+            return Err(LabelExcess::Bytes(set.text.len(), self.bytes));
+        }
+        // Each takes at least `a="b",`.
+        if set.text.len() / 6 <= self.labels {
+            return Ok(());
+        }
+        let labels = each(&set.text).count();
+        match labels > self.labels {
+            true => Err(LabelExcess::Labels(labels, self.labels)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// How many labels or bytes a set has, and how many it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LabelExcess {
+    /// Labels.
+    Labels(usize, usize),
+    /// Bytes of its text.
+    Bytes(usize, usize),
+}
+
+impl fmt::Display for LabelExcess {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabelExcess::Labels(has, most) => {
+                write!(out, "its set has {has} labels, {most} at most are taken")
+            }
+            LabelExcess::Bytes(has, most) => {
+                write!(out, "its set has {has} bytes, {most} at most are taken")
+            }
+        }
     }
 }
 
@@ -214,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_is_no_set() {
-        let many: Vec<(String, &str)> = (0..65).map(|at| (format!("a{at}"), "1")).collect();
+        let many: Vec<(String, &str)> = (0..257).map(|at| (format!("a{at}"), "1")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (&**name, *value)).collect();
         for (labels, error) in [
             (&[][..], LabelError::Count),
@@ -223,10 +281,41 @@ mod tests {
             (&[("1a", "1")][..], LabelError::Name),
             (&[("a-b", "1")][..], LabelError::Name),
             (&[(&*"a".repeat(129), "1")][..], LabelError::Name),
-            (&[("a", &*"x".repeat(2048))][..], LabelError::Long),
+            (&[("a", &*"x".repeat(16_384))][..], LabelError::Long),
         ] {
             assert_eq!(set(labels), Err(error));
         }
+    }
+
+    #[test]
+    fn limits_are_counted_exactly() {
+        let limits = LabelLimits {
+            labels: 2,
+            bytes: 23,
+        };
+        for (labels, admitted) in [
+            (&[("a", "1"), ("b", "22222222")][..], Ok(())),
+            (
+                &[("a", "1"), ("b", "222222222222")],
+                Err(LabelExcess::Bytes(24, 23)),
+            ),
+            (
+                &[("a", "1"), ("b", "2"), ("c", "3")],
+                Err(LabelExcess::Labels(3, 2)),
+            ),
+        ] {
+            assert_eq!(limits.admit(&set(labels).unwrap()), admitted);
+        }
+        let many: Vec<(String, &str)> = (0..65).map(|at| (format!("a{at}"), "1")).collect();
+        let many = many.iter().map(|(name, value)| (&**name, value.as_bytes()));
+        let (most, many) = (Labels::new(many.clone().skip(1)), Labels::new(many));
+        let usual = LabelLimits::default();
+        assert_eq!(usual.admit(&most.unwrap()), Ok(()));
+        let excess = usual.admit(&many.unwrap()).unwrap_err();
+        assert_eq!(
+            excess.to_string(),
+            "its set has 65 labels, 64 at most are taken"
+        );
     }
 
     proptest! {

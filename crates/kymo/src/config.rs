@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kymo_base::label_set::{LABELS_MAX, LabelLimits, TEXT_MAX};
 use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
-use kymo_store::Files;
+use kymo_store::{Files, PointsRetention};
 use kymo_view::processes::Filter;
 use kymo_wire::collectd::RrdSettings;
 use serde::de::value::MapAccessDeserializer;
@@ -180,6 +182,21 @@ pub(crate) struct Store {
     /// Most bytes of blocks, as far as dropping raw points helps.
     #[serde(deserialize_with = "size_text")]
     pub bytes: String,
+    /// How long samples of series of points stay.
+    #[serde(deserialize_with = "kept")]
+    pub points: String,
+    /// How long the rows of five minutes stay that they become.
+    #[serde(deserialize_with = "kept")]
+    pub rows_5m: String,
+    /// How long those of an hour stay.
+    #[serde(deserialize_with = "kept")]
+    pub rows_1h: String,
+    /// Labels of a new label set at most.
+    #[serde(deserialize_with = "labels")]
+    pub labels: usize,
+    /// Its bytes at most.
+    #[serde(deserialize_with = "label_bytes")]
+    pub label_bytes: usize,
     /// Most bytes of journal files that only tails need.
     #[serde(deserialize_with = "size_text")]
     pub tail_bytes: String,
@@ -300,10 +317,26 @@ impl Default for Store {
             folder: None,
             files: "ask".into(),
             bytes: "10G".into(),
+            points: "15d".into(),
+            rows_5m: "60d".into(),
+            rows_1h: "730d".into(),
+            labels: LabelLimits::default().labels,
+            label_bytes: LabelLimits::default().bytes,
             tail_bytes: "1G".into(),
             tail_age: "6h".into(),
             silence: "2m".into(),
         }
+    }
+}
+
+impl Store {
+    /// How long series of points are kept.
+    pub(crate) fn retention(&self) -> Result<PointsRetention, String> {
+        Ok(PointsRetention {
+            samples_s: kept_s(&self.points)?,
+            rows_5m_s: kept_s(&self.rows_5m)?,
+            rows_1h_s: kept_s(&self.rows_1h)?,
+        })
     }
 }
 
@@ -587,6 +620,45 @@ pub(crate) fn silence_limit(text: &str) -> Result<Option<Duration>, String> {
 fn size_text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     checked(options::size_bytes(&text), text)
+}
+
+fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(kept_s(&text), text)
+}
+
+/// Seconds for which samples or rows are kept.
+fn kept_s(text: &str) -> Result<u32, String> {
+    let seconds = options::duration_ns("", text)? / 1_000_000_000;
+    let [least, most] = PointsRetention::LIMITS_S;
+    let seconds = u32::try_from(seconds).ok();
+    seconds
+        .filter(|seconds| (least..=most).contains(seconds))
+        .ok_or_else(|| {
+            let days = most / 86_400;
+            format!("cannot keep {text}: not a time from 1h to {days}d")
+        })
+}
+
+fn labels<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    number(from, 1..=LABELS_MAX)
+}
+
+fn label_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    number(from, 64..=TEXT_MAX)
+}
+
+fn number<'de, D: Deserializer<'de>>(
+    from: D,
+    range: RangeInclusive<usize>,
+) -> Result<usize, D::Error> {
+    let number = i64::deserialize(from)?;
+    let number = usize::try_from(number).ok();
+    let number = number.filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        let (least, most) = range.into_inner();
+        D::Error::custom(format!("not a number from {least} to {most}"))
+    })
 }
 
 /// With a slash before and none behind.
@@ -891,6 +963,7 @@ fn store_text(file: &mut File, store: &Store) {
         "Most bytes of the store's blocks, as far as dropping raw points helps.",
         Ok(quoted(&store.bytes)),
     );
+    points_text(file, store);
     file.key(
         "tail_bytes",
         "Most bytes of the journal that are kept for those who carry values on and are behind. Beyond, they miss values\nand learn how many.",
@@ -905,6 +978,35 @@ fn store_text(file: &mut File, store: &Store) {
         "silence",
         "A keeper (the process that has the store) that answers nothing for so long is killed and started again. One\n         that waits for a disk, or opens its store, is only reported, after a quarter of this time. \"0\": neither.",
         Ok(quoted(&store.silence)),
+    );
+}
+
+fn points_text(file: &mut File, store: &Store) {
+    file.key(
+        "points",
+        "How long samples stay as they were received, from \"1h\" to \"3640d\": those of series with label sets, as statsd and\n\
+         Graphite send them. Older ones become rows. Other times than before count for all series from the next start on.",
+        Ok(quoted(&store.points)),
+    );
+    file.key(
+        "rows_5m",
+        "How long their rows of five minutes stay.",
+        Ok(quoted(&store.rows_5m)),
+    );
+    file.key(
+        "rows_1h",
+        "How long their rows of an hour stay.",
+        Ok(quoted(&store.rows_1h)),
+    );
+    file.key(
+        "labels",
+        "Labels of a new label set at most, up to 256. Series that are there stay.",
+        Ok(store.labels.to_string()),
+    );
+    file.key(
+        "label_bytes",
+        "Bytes of a new label set at most, as it is written, from 64 to 16384.",
+        Ok(store.label_bytes.to_string()),
     );
 }
 
@@ -1087,6 +1189,11 @@ mod tests {
                 folder: Some("/b".into()),
                 files: "never".into(),
                 bytes: "1G".into(),
+                points: "2d".into(),
+                rows_5m: "30d".into(),
+                rows_1h: "365d".into(),
+                labels: 256,
+                label_bytes: 16_384,
                 tail_bytes: "2G".into(),
                 tail_age: "1d".into(),
                 silence: "5m".into(),
@@ -1112,6 +1219,27 @@ mod tests {
         ("[record]\nintervall = 1", "line 2: unknown key `intervall`"),
         ("[recrod]\ninterval = 1", "line 1: unknown key `recrod`"),
         ("listen = \"here\"", "line 1: not an address and a port"),
+        (
+            "[store]\npoints = \"59m\"",
+            "line 2: not a time from 1h to 3640d",
+        ),
+        (
+            "[store]\nrows_5m = \"3641d\"",
+            "line 2: not a time from 1h to",
+        ),
+        (
+            "[store]\nrows_1h = \"2y\"",
+            "line 2: not a duration such as",
+        ),
+        (
+            "[store]\nlabels = 257",
+            "line 2: not a number from 1 to 256",
+        ),
+        ("[store]\nlabels = -1", "line 2: not a number from 1 to 256"),
+        (
+            "[store]\nlabel_bytes = 63",
+            "line 2: not a number from 64 to",
+        ),
         ("listen = 4280", "line 1: invalid type"),
         ("\nprefix = \"kymo\"", "line 2: not a path such as /kymo"),
         ("prefix = \"/a b\"", "line 1: not a path such as /kymo"),

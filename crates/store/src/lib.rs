@@ -41,7 +41,7 @@ mod wal;
 pub mod write_batch;
 
 pub use background::Threads;
-pub use consolidation::points_schema::{PointsKind, PointsSchema, TierDefinition};
+pub use consolidation::points_schema::{PointsKind, PointsRetention, PointsSchema, TierDefinition};
 pub use consolidation::schema::keep_points;
 pub use consolidation::tiers::Tier;
 pub use engine::Store;

@@ -73,9 +73,8 @@ impl Store {
             if let Some(known) = state.series.by_path(labels.text()) {
                 return points_of(&state, known);
             }
-            let schema = Some(points).filter(|points| points.is_valid());
-            let schema = schema.and_then(|points| state.chunks.schema(&points.front()));
-            let schema = schema.ok_or_else(|| FileError::Rrd("its definition is wrong".into()))?;
+            self.admit_labels(labels)?;
+            let schema = self.points_schema(&mut state, points)?;
             let birth = state.put_points_series(id, labels, &schema);
             new.insert(labels.text(), id);
             began.push((id, labels, birth));
@@ -98,6 +97,31 @@ impl Store {
                 definitions.iter().map(|_| Err(journal(&error))).collect()
             }
         }
+    }
+
+    /// How long samples of new series are kept, in seconds.
+    pub fn samples_kept_s(&self) -> u32 {
+        self.inner.settings.points.unwrap_or_default().samples_s
+    }
+
+    /// Refuses the label set of a new series that has more than there may be.
+    pub fn admit_labels(&self, labels: &Labels) -> Result<(), FileError> {
+        let admitted = self.inner.settings.labels.admit(labels);
+        admitted.map_err(|excess| FileError::Rrd(excess.to_string()))
+    }
+
+    fn points_schema(
+        &self,
+        state: &mut State,
+        points: &PointsSchema,
+    ) -> Result<Arc<Schema>, FileError> {
+        let points = match self.inner.settings.points {
+            Some(retention) => points.clone().kept(retention),
+            None => points.clone(),
+        };
+        let schema = Some(points).filter(PointsSchema::is_valid);
+        let schema = schema.and_then(|points| state.chunks.schema(&points.front()));
+        schema.ok_or_else(|| FileError::Rrd("its definition is wrong".into()))
     }
 
     /// The series of points with these labels.

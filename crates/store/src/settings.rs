@@ -1,5 +1,7 @@
 //! What the store is told when it is opened.
 
+use crate::consolidation::points_schema::PointsRetention;
+use kymo_base::label_set::LabelLimits;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,6 +66,10 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// Blocks take at most so many bytes, as far as dropping points helps.
     pub store_bytes: u64,
+    /// How long series of points are kept; `None`: as their definitions say.
+    pub points: Option<PointsRetention>,
+    /// Most that the label set of a new series may have.
+    pub labels: LabelLimits,
     /// Most bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// A tail that is further behind misses values.
@@ -95,6 +101,8 @@ impl Settings {
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
             store_bytes: 10 << 30,
+            points: None,
+            labels: LabelLimits::default(),
             tail_bytes: 1 << 30,
             tail_age: Duration::from_secs(6 * 3600),
             max_series: 200_000,

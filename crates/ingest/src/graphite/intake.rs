@@ -17,14 +17,13 @@ use crate::name_space::Input;
 
 /// A sample whose time is further ahead is refused: it would make all true ones late until then.
 const AHEAD_MAX_MS: i64 = 300_000;
-/// A sample that is older is refused: the store would drop it at once.
-const AGE_MAX_MS: i64 = 15 * 86_400_000;
 /// A series that nothing came for in this time gives its place to others.
 const IDLE_MAX_NS: u64 = 3_600_000_000_000;
 /// Time between two looks for such series.
 const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 /// New series that begin with one write of the journal.
 const NEW_AT_ONCE: usize = 256;
+const LONG_NAME: &str = "a name whose labels are too long or too many";
 const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
 
 /// The state of the listener.
@@ -121,8 +120,11 @@ impl GraphiteIntake {
                 .troubles
                 .count("a sample of more than 5 minutes ahead", 1);
         }
-        if t_ms < now_ms.saturating_sub(AGE_MAX_MS) {
-            return self.troubles.count("a sample of more than 15 days ago", 1);
+        if t_ms < now_ms.saturating_sub(i64::from(store.samples_kept_s()) * 1000) {
+            // The store would drop it at once.
+            return self
+                .troubles
+                .count("a sample that is older than samples are kept", 1);
         }
         self.key.clear();
         self.key.extend_from_slice(point.path);
@@ -164,6 +166,11 @@ impl GraphiteIntake {
         };
         let target = match store.find_points(&labels) {
             Some(series) => Target::Known(series),
+            None if store.admit_labels(&labels).is_err() => {
+                let path = point.path;
+                self.troubles.note(LONG_NAME, || shown(path));
+                return None;
+            }
             None if limit.may_begin(1, now_s) => {
                 self.new.push((self.key.as_slice().into(), labels));
                 Target::New(self.new.len() - 1)
@@ -249,7 +256,7 @@ fn labels(path: &[u8], tags: &Tags) -> Result<Labels, &'static str> {
     }
     pairs.sort_unstable();
     let labels = names::graphite(path, &pairs);
-    let labels = labels.map_err(|_| "a name whose labels are too long or too many")?;
+    let labels = labels.map_err(|_| LONG_NAME)?;
     match Input::Graphite.may_write(SeriesName::Labels(&labels)) {
         true => Ok(labels),
         false => Err("a name that Graphite may not write"),

@@ -144,6 +144,15 @@ impl Flusher {
         troubles: &mut Troubles,
     ) {
         new.retain(|begun| {
+            let labels = &begun.labels;
+            let may = store.admit_labels(labels).is_ok() || store.find_points(labels).is_some();
+            troubles.count(
+                "a name whose labels are too long or too many",
+                u64::from(!may),
+            );
+            may
+        });
+        new.retain(|begun| {
             let is_bucket = matches!(begun.part, PartName::Bucket(_));
             // The metric has paid for its other series.
             let may = !is_bucket

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use kymo_base::label_set::LabelLimits;
 use kymo_base::name::DisplayName;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
 use kymo_ingest::common::{LineSockets, Reported};
@@ -23,7 +24,7 @@ use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_ingest::statsd::Statsd;
-use kymo_store::Settings;
+use kymo_store::{PointsRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
 use kymo_sys::privilege::{self, State};
@@ -49,6 +50,10 @@ const INTERVAL_S: u64 = 10;
 pub(crate) struct StoreLimits {
     /// Bytes of blocks.
     pub bytes: u64,
+    /// How long series of points stay.
+    pub points: PointsRetention,
+    /// Most that the label set of a new series may have.
+    pub labels: LabelLimits,
     /// Bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// Seconds that a tail may be behind.
@@ -484,6 +489,8 @@ fn say(line: &str) {
 /// For the store; its folders are made.
 fn settings(order: &KeeperOrder) -> Result<Settings> {
     Ok(Settings {
+        points: Some(order.limits.points),
+        labels: order.limits.labels,
         owner: Some(order.owner.clone()),
         beneath: true,
         files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,

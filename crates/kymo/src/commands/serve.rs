@@ -414,8 +414,11 @@ fn shown(sockets: &Sockets) -> Vec<String> {
 
 /// Limits of the store.
 fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
+    let kept = store.retention()?;
     Ok(keeper::StoreLimits {
         bytes: options::size_bytes(&store.bytes)?,
+        points_kept_s: [kept.samples_s, kept.rows_5m_s, kept.rows_1h_s],
+        labels: [store.labels, store.label_bytes],
         tail_bytes: options::size_bytes(&store.tail_bytes)?,
         tail_age_s: options::duration_ns("", &store.tail_age)? / 1_000_000_000,
     })

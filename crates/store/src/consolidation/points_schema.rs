@@ -17,6 +17,8 @@ const NEVER: i64 = i64::MIN;
 /// Tiers at most, rows of one, and seconds of its rows.
 const TIERS_MAX: usize = 8;
 const ROWS_MAX: u32 = 1 << 20;
+/// Seconds of the rows that a store makes by itself.
+const STEPS_S: [u32; 2] = [300, 3600];
 const STEP_MAX_S: u32 = 7 * 86_400;
 /// Samples are kept for ten years at most.
 const KEPT_MAX_S: u32 = 10 * 366 * 86_400;
@@ -75,17 +77,66 @@ pub struct PointsSchema {
     pub tiers: Vec<TierDefinition>,
 }
 
+/// How long a store keeps the samples of series of points and the rows that they become, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PointsRetention {
+    /// Samples as they were received.
+    pub samples_s: u32,
+    /// Rows of five minutes.
+    pub rows_5m_s: u32,
+    /// Rows of an hour.
+    pub rows_1h_s: u32,
+}
+
+impl PointsRetention {
+    /// The shortest and the longest time that a store takes: an hour, and as many rows of five minutes as a tier has at most.
+    pub const LIMITS_S: [u32; 2] = [3600, 3640 * 86_400];
+
+    /// Seconds of a row, and for how long such rows stay, the finest first.
+    fn tiers(self) -> [(u32, u32); 2] {
+        let [fine, coarse] = STEPS_S;
+        [(fine, self.rows_5m_s), (coarse, self.rows_1h_s)]
+    }
+}
+
+impl Default for PointsRetention {
+    /// Samples for 15 days, rows of five minutes for 60 days and of an hour for two years.
+    fn default() -> PointsRetention {
+        PointsRetention {
+            samples_s: 15 * 86_400,
+            rows_5m_s: 60 * 86_400,
+            rows_1h_s: 730 * 86_400,
+        }
+    }
+}
+
 impl PointsSchema {
-    /// Samples for 15 days, then rows of five minutes for 60 days and of an hour for two years.
+    /// Samples and rows that are kept as [`PointsRetention::default`] says.
     pub fn new(kind: PointsKind, interval_s: u32, heartbeat_s: u32) -> PointsSchema {
-        let tier = |step_s, rows| TierDefinition { step_s, rows };
+        let retention = PointsRetention::default();
+        let tiers = retention.tiers().map(|(step_s, kept_s)| TierDefinition {
+            step_s,
+            rows: kept_s / step_s,
+        });
         PointsSchema {
             kind,
             interval_s,
             heartbeat_s,
-            kept_s: 15 * 86_400,
-            tiers: vec![tier(300, 17_280), tier(3600, 17_520)],
+            kept_s: retention.samples_s,
+            tiers: tiers.to_vec(),
         }
+    }
+
+    /// The same series, kept for as long as a store says. Tiers of other steps stay as they are.
+    pub(crate) fn kept(mut self, retention: PointsRetention) -> PointsSchema {
+        self.kept_s = retention.samples_s;
+        for tier in &mut self.tiers {
+            let mut said = retention.tiers().into_iter();
+            if let Some((step_s, kept_s)) = said.find(|(step_s, _)| *step_s == tier.step_s) {
+                tier.rows = kept_s.div_ceil(step_s).max(1);
+            }
+        }
+        self
     }
 
     /// True if a store takes it.

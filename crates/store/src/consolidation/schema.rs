@@ -5,7 +5,7 @@
 //! they are smoothed: that comes from a file's name, and all else files may have in common.
 
 use crate::consolidation::archive::Archive;
-use crate::consolidation::points_schema::{self, PointsSchema};
+use crate::consolidation::points_schema::{self, PointsRetention, PointsSchema};
 use crate::layout::POINTS_KEPT_S;
 use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
@@ -78,6 +78,20 @@ impl Schema {
             points_kept_s: points.kept_s.into(),
             points: Some(points),
         })
+    }
+
+    /// The same schema, of which series of points are kept for as long as a store says, whatever their definitions say.
+    pub(crate) fn kept(self, retention: PointsRetention) -> Schema {
+        let Some(points) = self.points else {
+            return self;
+        };
+        let points = points.kept(retention);
+        Schema {
+            archives: points.archives(),
+            points_kept_s: points.kept_s.into(),
+            points: Some(points),
+            ..self
+        }
     }
 
     fn of_archives(front: &[u8]) -> Option<Schema> {

@@ -1,5 +1,6 @@
 //! Which series are saved together, and when.
 
+use crate::consolidation::points_schema::PointsRetention;
 use crate::consolidation::schema::Schema;
 use crate::layout::CHUNK;
 use std::collections::HashMap;
@@ -39,9 +40,18 @@ pub(crate) struct Chunks {
     schemas: HashMap<Vec<u8>, Arc<Schema>>,
     /// The schema that was last asked for: mostly the next one's.
     last: Option<Arc<Schema>>,
+    /// How long series of points are kept; `None`: as their definitions say.
+    retention: Option<PointsRetention>,
 }
 
 impl Chunks {
+    pub(crate) fn keeping(retention: Option<PointsRetention>) -> Chunks {
+        Chunks {
+            retention,
+            ..Chunks::default()
+        }
+    }
+
     pub(crate) fn get(&self, chunk: u32) -> Option<&Chunk> {
         self.chunks.get(chunk as usize)?.as_deref()
     }
@@ -63,7 +73,11 @@ impl Chunks {
         let schema = match self.schemas.get(front) {
             Some(schema) => schema.clone(),
             None => {
-                let schema = Arc::new(Schema::parse(front)?);
+                let schema = Schema::parse(front)?;
+                let schema = Arc::new(match self.retention {
+                    Some(retention) => schema.kept(retention),
+                    None => schema,
+                });
                 self.schemas.insert(front.to_vec(), schema.clone());
                 schema
             }

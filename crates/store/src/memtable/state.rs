@@ -1,6 +1,7 @@
 //! What is under the store's lock.
 
 use crate::bell::Bell;
+use crate::consolidation::points_schema::PointsRetention;
 use crate::consolidation::schema::Schema;
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
@@ -118,11 +119,16 @@ pub(crate) struct Undo {
 
 impl State {
     /// Nothing is known yet.
-    pub(crate) fn new(journal: Journal, clock: &dyn Clock, chunk_values: u64) -> State {
+    pub(crate) fn new(
+        journal: Journal,
+        clock: &dyn Clock,
+        chunk_values: u64,
+        retention: Option<PointsRetention>,
+    ) -> State {
         let now = clock.now();
         State {
             series: SeriesTable::default(),
-            chunks: Chunks::default(),
+            chunks: Chunks::keeping(retention),
             journal,
             queue: Vec::new(),
             due: Vec::new(),

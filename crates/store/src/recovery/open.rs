@@ -83,7 +83,7 @@ pub(crate) fn open(
     replayed.notices.extend_from_slice(&found.notices);
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), (&folder, &settings.base), size, sequences, 0);
-    let mut state = State::new(journal, &*clock, settings.chunk_values);
+    let mut state = State::new(journal, &*clock, settings.chunk_values, settings.points);
     state.journal.know(
         sources
             .iter()

@@ -104,7 +104,13 @@ impl Store {
         require_modest(&definition.header)?;
         let name = match definition.name {
             SeriesName::File(name) => name,
-            SeriesName::Labels(labels) => return Ok(inner.look_for_labels(labels, looks)),
+            SeriesName::Labels(labels) => {
+                let site = inner.look_for_labels(labels, looks);
+                if site.is_some() {
+                    self.admit_labels(labels)?;
+                }
+                return Ok(site);
+            }
         };
         if !names::allowed(&inner.settings, name) {
             return Err(FileError::Outside);

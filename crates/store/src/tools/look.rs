@@ -80,7 +80,7 @@ impl Contents {
             opened.map_err(|(path, version)| Error::version(path, version, file::VERSION))?;
         notices.extend_from_slice(&found.notices);
         let journal = Journal::new(disk.clone(), (folder, base), 0, sequences, 0);
-        let mut state = State::new(journal, clock, chunk_values);
+        let mut state = State::new(journal, clock, chunk_values, None);
         let taken = take(&mut state, &sources, (&segments, &found.gaps), &mut notices);
         notices.extend(taken.ignored);
         Ok(Contents {

@@ -19,9 +19,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 const STALE: u64 = 0x7ff0_0000_0000_0002;
-const ALL: (i64, i64) = (i64::MIN, i64::MAX);
+pub(crate) const ALL: (i64, i64) = (i64::MIN, i64::MAX);
 
-fn labels(name: &str) -> Labels {
+pub(crate) fn labels(name: &str) -> Labels {
     Labels::new([("__name__", name.as_bytes()), ("job", b"test")]).unwrap()
 }
 
@@ -304,7 +304,7 @@ fn short(seed: u64) -> Points {
 }
 
 /// Rows of a length that samples make.
-fn rows(samples: &[(usize, Point)], series: usize, step_s: i64) -> BTreeMap<i64, Tier> {
+pub(crate) fn rows(samples: &[(usize, Point)], series: usize, step_s: i64) -> BTreeMap<i64, Tier> {
     let mut rows: BTreeMap<i64, Tier> = BTreeMap::new();
     let mine = samples.iter().filter(|(at, _)| *at == series);
     let mut before: Option<f64> = None;
