@@ -1,8 +1,9 @@
 //! Series of points: they begin, and are read. Their samples come in a batch ([`crate::WriteBatch::append_points`]).
 
-use crate::consolidation::points_schema::{PointsSchema, state_of};
+use crate::consolidation::points_schema::{PointsSchema, last, state_of};
 use crate::consolidation::schema::Schema;
 use crate::consolidation::tiers::{Tier, Tiers};
+use crate::consolidation::timeline::{BLOCKS_BACK, Fate, Timeline};
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::layout::place_of;
@@ -13,6 +14,7 @@ use crate::segment::placed::Placed;
 use crate::segment::point_column::PointDecoder;
 use crate::segment::rows::ReadRows;
 use crate::segment::samples::{each_entry, read_member};
+use crate::segment::set::states_again;
 use crate::wal::point::Point;
 use crate::wal::record::{Birth, Packed};
 use kymo_base::label_set::Labels;
@@ -33,6 +35,8 @@ pub struct ReadSamples {
     pub points: Vec<Point>,
     /// Frames that could not be read: what they had is missing.
     pub damaged: u64,
+    /// Blocks that were read.
+    pub blocks: u64,
 }
 
 /// A row that was read.
@@ -251,30 +255,26 @@ impl PointsSnapshot {
         place_of(self.slot).1
     }
 
-    /// Frames with samples of blocks that may have some of this moment or later, the oldest first; `None`: a frame is damaged.
-    fn frames(&self, from_ms: i64) -> impl Iterator<Item = io::Result<Option<Vec<u8>>>> + '_ {
+    /// The frame with samples of a block; `None`: it is damaged.
+    fn frame(&self, placed: &Placed) -> io::Result<Option<Vec<u8>>> {
         let (stripe, _) = place_of(self.slot);
-        let may_have = move |placed: &&Placed| {
-            let end_ms = i64::try_from(placed.stamp.saturating_add(1).saturating_mul(1000));
-            placed.point_bytes > 0 && end_ms.is_ok_and(|end_ms| end_ms > from_ms)
+        let Some(head) = placed.head()? else {
+            return Ok(None);
         };
-        let blocks = self.blocks.iter().filter(may_have);
-        blocks.filter_map(move |placed| {
-            let head = match placed.head() {
-                Ok(Some(head)) => head,
-                Ok(None) => return Some(Ok(None)),
-                Err(error) => return Some(Err(error)),
-            };
-            let frame = head.part(stripe).and_then(|part| part.points)?;
-            Some(placed.frame(&frame))
-        })
+        match head.part(stripe).and_then(|part| part.points) {
+            Some(frame) => placed.frame(&frame),
+            None => Ok(Some(Vec::new())),
+        }
     }
 
     fn samples(&self, (from_ms, thru_ms): (i64, i64)) -> io::Result<ReadSamples> {
         let (mut read, mut all) = (ReadSamples::default(), Vec::new());
-        for raw in self.frames(from_ms) {
+        let may_have = |placed: &&Placed| placed.may_have_samples((from_ms, thru_ms));
+        for placed in self.blocks.iter().filter(may_have) {
             all.clear();
-            let is_whole = raw?.and_then(|raw| read_member(&raw, self.member(), &mut all));
+            let raw = self.frame(placed)?;
+            let is_whole = raw.and_then(|raw| read_member(&raw, self.member(), &mut all));
+            read.blocks += 1;
             read.damaged += u64::from(is_whole.is_none());
             read.points.append(&mut all);
         }
@@ -289,64 +289,115 @@ impl PointsSnapshot {
         Ok(read)
     }
 
-    /// Rows `from..=thru` of a length.
+    /// Rows `from..=thru` of a length. Parts of a row are put together in the order of the blocks.
     fn tiers(&self, step_s: u32, (from, thru): (u64, u64)) -> io::Result<Tiers> {
         let step = u64::from(step_s.max(1));
-        let mut tiers = Tiers::default();
-        let archive = self.schema.archives.iter().position(|it| it.step == step);
-        if let Some(archive) = archive {
-            self.stored_rows(archive, from, &mut tiers)?;
-        }
-        let start_s =
-            i64::try_from(from.saturating_sub(1).saturating_mul(step)).unwrap_or(i64::MAX);
-        let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
-        let mut newest: Option<Point> = None;
-        for raw in self.frames(start_s.saturating_mul(1000)) {
-            let Some(raw) = raw? else { continue };
-            for entry in each_entry(&raw) {
-                points.clear();
-                if entry.member != self.member() {
-                    if entry.skip(&mut decoder).is_none() {
-                        break;
-                    }
-                    continue;
-                }
-                if entry.read(&mut decoder, &mut points).is_none() {
-                    break;
-                }
-                tiers.add(step, &points, entry.has_before);
-                let last = points.last().copied();
-                newest = newest.into_iter().chain(last).max_by_key(|it| it.t_ms);
+        let ms = |number: u64| {
+            let ms = number.saturating_mul(step).saturating_mul(1000);
+            i64::try_from(ms).unwrap_or(i64::MAX)
+        };
+        // The sample that a block begins with may be the last one of a row.
+        let range_ms = (ms(from.saturating_sub(1)), ms(thru.saturating_add(1)));
+        let timeline = self.timeline(range_ms)?;
+        let mut parts = vec![Vec::new(); self.blocks.len() + 1];
+        timeline.rows(step, &mut |source, number, part| {
+            if (from..=thru).contains(&number) {
+                parts[source].push((number, part));
             }
+        });
+        let archive = self.schema.archives.iter().position(|it| it.step == step);
+        let mut tiers = Tiers::default();
+        let blocks = self.blocks.iter().map(Some).chain([None]);
+        for (placed, parts) in blocks.zip(parts) {
+            if let (Some(archive), Some(placed)) = (archive, placed) {
+                self.stored_rows(placed, archive, from, &mut tiers)?;
+            }
+            parts
+                .into_iter()
+                .for_each(|(number, part)| tiers.add(number, part));
         }
-        let mut tail = self.tail.clone();
-        tail.sort_by_key(|point| point.t_ms);
-        tail.dedup_by_key(|point| point.t_ms);
-        let before = newest.filter(|newest| tail.first().is_some_and(|it| newest.t_ms < it.t_ms));
-        points.clear();
-        points.extend(before);
-        points.append(&mut tail);
-        tiers.add(step, &points, before.is_some());
-        tiers
-            .rows
-            .retain(|&number, _| number >= from && number <= thru);
+        tiers.rows.retain(|&number, _| number <= thru);
         Ok(tiers)
     }
 
-    fn stored_rows(&self, archive: usize, from: u64, tiers: &mut Tiers) -> io::Result<()> {
-        let (stripe, _) = place_of(self.slot);
-        for placed in self.blocks.iter() {
-            let Some(head) = placed.head()? else { continue };
-            let part = head.part(stripe);
-            let frame = part.and_then(|part| part.rows.get(archive).copied().flatten());
-            let Some(frame) = frame else { continue };
-            let raw = placed.frame(&frame)?;
-            let column = raw
-                .as_deref()
-                .and_then(|raw| ReadRows::parse(raw, self.schema.width));
-            if let Some(column) = column {
-                tiers.add_rows(&column, self.member(), from);
+    /// Samples of blocks that may have some of a range, and of memory, which is the last source.
+    fn timeline(&self, range_ms: (i64, i64)) -> io::Result<Timeline> {
+        let mut timeline = Timeline::default();
+        let blocks = self.blocks.iter().enumerate();
+        let (near, far): (Vec<_>, Vec<_>) =
+            blocks.partition(|(_, placed)| placed.may_have_samples(range_ms));
+        for &(at, placed) in &near {
+            self.add_block(&mut timeline, at, placed)?;
+        }
+        let memory = self.blocks.len();
+        if let Some(saved) = self.last_saved()?.filter(|_| !self.tail.is_empty()) {
+            timeline.add(memory, Fate::Leaves, &[saved], true);
+        }
+        timeline.add(memory, Fate::Leaves, &self.tail, false);
+        timeline.sort();
+        let first = near.first().map_or(memory, |(at, _)| *at);
+        let older = far.into_iter().rev().filter(|(at, _)| *at < first);
+        for (at, placed) in older.take(BLOCKS_BACK) {
+            if timeline.knows_what_is_before(range_ms.0) {
+                break;
             }
+            self.add_block(&mut timeline, at, placed)?;
+            timeline.sort();
+        }
+        Ok(timeline)
+    }
+
+    fn add_block(&self, timeline: &mut Timeline, at: usize, placed: &Placed) -> io::Result<()> {
+        let Some(raw) = self.frame(placed)? else {
+            return Ok(());
+        };
+        let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
+        for entry in each_entry(&raw) {
+            points.clear();
+            let read = match entry.member == self.member() {
+                true => entry.read(&mut decoder, &mut points),
+                false => entry.skip(&mut decoder),
+            };
+            if read.is_none() {
+                break;
+            }
+            timeline.add(at, Fate::Leaves, &points, entry.has_before);
+        }
+        Ok(())
+    }
+
+    /// The newest sample in blocks.
+    fn last_saved(&self) -> io::Result<Option<Point>> {
+        let (stripe, member) = place_of(self.slot);
+        let states = states_again(&self.blocks, &self.schema, stripe)?;
+        let state = states.iter().find(|(at, _)| *at == member);
+        Ok(state.and_then(|(_, words)| last(words)))
+    }
+
+    fn stored_rows(
+        &self,
+        placed: &Placed,
+        archive: usize,
+        from: u64,
+        tiers: &mut Tiers,
+    ) -> io::Result<()> {
+        let newest = placed.newest.get(archive).copied().unwrap_or(0);
+        if newest < from.max(1) {
+            return Ok(());
+        }
+        let (stripe, member) = place_of(self.slot);
+        let Some(head) = placed.head()? else {
+            return Ok(());
+        };
+        let part = head.part(stripe);
+        let frame = part.and_then(|part| part.rows.get(archive).copied().flatten());
+        let Some(frame) = frame else { return Ok(()) };
+        let raw = placed.frame(&frame)?;
+        let column = raw
+            .as_deref()
+            .and_then(|raw| ReadRows::parse(raw, self.schema.width));
+        if let Some(column) = column {
+            tiers.add_rows(&column, member, from);
         }
         Ok(())
     }

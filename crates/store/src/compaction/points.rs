@@ -2,80 +2,162 @@
 
 use crate::compaction::rewrite::Rewrite;
 use crate::consolidation::tiers::Tiers;
+use crate::consolidation::timeline::{BLOCKS_BACK, Fate, Timeline};
 use crate::layout::STRIPE;
-use crate::segment::block::{AGELESS, Head};
+use crate::segment::block::{AGELESS, FramePlace, StripePart};
 use crate::segment::builder::Builder;
 use crate::segment::placed::Placed;
 use crate::segment::point_column::PointDecoder;
 use crate::segment::rows::{Column, ReadRows};
-use crate::segment::samples::{SamplesWriter, each_entry};
+use crate::segment::samples::{SamplesWriter, each_entry, oldest_second};
 use crate::wal::point::Point;
 use std::io;
-use std::sync::Arc;
+use std::ops::Range;
 
-/// A stripe's samples: those that stay, and the rows of each tier by member that the others become.
-struct Sorted {
+/// A block's frames of a stripe.
+struct Source {
     samples: Vec<u8>,
-    tiers: Vec<Vec<Tiers>>,
+    fate: Fate,
+    /// Rows, tier by tier.
+    rows: Vec<Option<Vec<u8>>>,
 }
 
 impl Rewrite<'_> {
-    /// Samples and rows of a stripe.
+    /// Samples and rows of a stripe of some of the blocks.
     pub(super) fn points_and_tiers(
         &self,
-        few: &[(&Placed, Arc<Head>)],
+        few: &Range<usize>,
         builder: &mut Builder,
         stripe: u8,
     ) -> io::Result<()> {
-        let archives = self.schema.archives.len();
-        let members = || (0..STRIPE).map(|_| Tiers::default());
-        let mut sorted = Sorted {
-            samples: Vec::new(),
-            tiers: (0..archives).map(|_| members().collect()).collect(),
-        };
-        let saved = self.members(stripe)?;
-        for (placed, head) in few {
+        let (mut sources, mut samples) = (Vec::new(), Vec::new());
+        for (placed, head) in &self.mine[few.clone()] {
             let Some(part) = head.part(stripe) else {
                 continue;
             };
-            for archive in 0..archives {
-                let Some(frame) = part.rows.get(archive).copied().flatten() else {
-                    continue;
-                };
-                let Some(raw) = placed.frame(&frame)? else {
-                    continue;
-                };
-                if let Some(column) = ReadRows::parse(&raw, self.schema.width) {
-                    for &(member, stamp) in &saved {
-                        let from = self.rows_from(archive, stamp);
-                        let tiers = &mut sorted.tiers[archive][usize::from(member)];
-                        tiers.add_rows(&column, member, from);
-                    }
-                }
+            let source = self.source(placed, part)?;
+            if source.fate == Fate::Stays && !source.samples.is_empty() {
+                builder.set_oldest(placed.oldest.or_else(|| oldest_second(&source.samples)));
+                self.keep(&source.samples, stripe, &mut samples);
             }
-            let Some(frame) = part.points else { continue };
-            let Some(raw) = placed.frame(&frame)? else {
-                continue;
-            };
-            match self.has_old_points(placed) {
-                true => self.make_rows(&raw, stripe, &mut sorted),
-                false => self.keep(&raw, stripe, &mut sorted.samples),
-            }
+            sources.push(source);
         }
-        if !sorted.samples.is_empty() {
-            builder.points(&sorted.samples)?;
+        let mine = sources.len();
+        if sources.iter().any(|source| source.fate == Fate::Leaves) {
+            self.add_neighbours(few, stripe, &mut sources)?;
         }
-        for (archive, tiers) in sorted.tiers.iter().enumerate() {
-            let (mut column, mut age) = (Column::default(), 0);
-            for &(member, stamp) in &saved {
-                let newest = tiers[usize::from(member)].put(member, &mut column);
+        if !samples.is_empty() {
+            builder.points(&samples)?;
+        }
+        let archives = self.schema.archives.len();
+        let mut columns: Vec<(Column, u64)> = Vec::new();
+        columns.resize_with(archives, Default::default);
+        for (member, stamp) in self.members(stripe)? {
+            let timeline = timeline(&sources, member);
+            for (archive, (column, age)) in columns.iter_mut().enumerate() {
+                let from = self.rows_from(archive, stamp);
+                let tiers = self.tiers((&sources, mine), &timeline, (archive, member), from);
+                let newest = tiers.put(member, column);
                 if newest > 0 {
-                    age = age.max(self.age(archive, newest, stamp));
+                    *age = (*age).max(self.age(archive, newest, stamp));
                 }
             }
-            builder.rows(archive, &column, age)?;
+        }
+        for (archive, (column, age)) in columns.iter().enumerate() {
+            builder.rows(archive, column, *age)?;
         }
         Ok(())
+    }
+
+    fn source(&self, placed: &Placed, part: &StripePart) -> io::Result<Source> {
+        let read = |frame: &Option<FramePlace>| match frame {
+            Some(frame) => placed.frame(frame),
+            None => Ok(None),
+        };
+        let rows: io::Result<Vec<_>> = part.rows.iter().map(read).collect();
+        let fate = match self.has_old_points(placed) {
+            true => Fate::Leaves,
+            false => Fate::Stays,
+        };
+        Ok(Source {
+            samples: read(&part.points)?.unwrap_or_default(),
+            fate,
+            rows: rows?,
+        })
+    }
+
+    /// Adds blocks whose samples lie between those that leave, because some are late, and the newest samples before.
+    fn add_neighbours(
+        &self,
+        few: &Range<usize>,
+        stripe: u8,
+        sources: &mut Vec<Source>,
+    ) -> io::Result<()> {
+        let spans = (0..STRIPE as u8).filter_map(|member| timeline(sources, member).span_ms());
+        let all = |(from, thru): (i64, i64), (first, last)| (from.min(first), thru.max(last));
+        let Some(span_ms) = spans.reduce(all) else {
+            return Ok(());
+        };
+        let others = self.others(few);
+        let overlaps = |placed: &&Placed| placed.may_have_samples(span_ms);
+        let ends = self.mine[few.clone()].iter();
+        let end = ends.map(|(placed, _)| placed.position).max().unwrap_or(0);
+        let behind = others.partition_point(|placed| placed.position <= end);
+        let first = others.iter().position(overlaps);
+        let first = first.map_or(behind, |first| first.min(behind));
+        // The block behind the last one begins with the newest sample before it.
+        let last = others.iter().rposition(overlaps).map_or(0, |last| last + 2);
+        for placed in others.iter().take(last).skip(first) {
+            sources.extend(staying(placed, stripe)?);
+        }
+        for placed in others[..first].iter().rev().take(BLOCKS_BACK) {
+            let mut members = 0..STRIPE as u8;
+            if members.all(|member| timeline(sources, member).knows_what_stays_before()) {
+                break;
+            }
+            sources.extend(staying(placed, stripe)?);
+        }
+        Ok(())
+    }
+
+    /// Blocks with samples that are not among these, and whose samples did not leave before.
+    fn others(&self, few: &Range<usize>) -> Vec<&Placed> {
+        let others = self.blocks.iter().filter(|placed| {
+            let at = self.mine.iter().position(|(mine, _)| mine.is(placed));
+            let is_done = |at: usize| at < few.start && self.has_old_points(placed);
+            placed.point_bytes > 0 && !at.is_some_and(|at| few.contains(&at) || is_done(at))
+        });
+        others.collect()
+    }
+
+    /// Rows of a tier of a member from number `from` on: those that the first sources, `mine`, have, and those of samples that leave.
+    fn tiers(
+        &self,
+        (sources, mine): (&[Source], usize),
+        timeline: &Timeline,
+        (archive, member): (usize, u8),
+        from: u64,
+    ) -> Tiers {
+        let (mut tiers, mut parts) = (Tiers::default(), vec![Vec::new(); sources.len()]);
+        let step_s = self.schema.archives[archive].step;
+        timeline.rows(step_s, &mut |source, number, part| {
+            if number >= from {
+                parts[source].push((number, part));
+            }
+        });
+        for (at, (source, parts)) in sources.iter().zip(parts).enumerate() {
+            let rows = source.rows.get(archive).and_then(Option::as_deref);
+            let column = rows
+                .filter(|_| at < mine)
+                .and_then(|raw| ReadRows::parse(raw, self.schema.width));
+            if let Some(column) = column {
+                tiers.add_rows(&column, member, from);
+            }
+            parts
+                .into_iter()
+                .for_each(|(number, part)| tiers.add(number, part));
+        }
+        tiers
     }
 
     /// Number of the first row of an archive that is alive.
@@ -92,24 +174,6 @@ impl Rewrite<'_> {
         match lag {
             Some(lag @ 0..=1) => last.saturating_add(lag),
             _ => AGELESS,
-        }
-    }
-
-    /// Adds rows of the samples of a frame.
-    fn make_rows(&self, raw: &[u8], stripe: u8, sorted: &mut Sorted) {
-        let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
-        for entry in each_entry(raw) {
-            points.clear();
-            if entry.read(&mut decoder, &mut points).is_none() {
-                return;
-            }
-            if !self.is_alive(stripe, entry.member) {
-                continue;
-            }
-            for (archive, tiers) in self.schema.archives.iter().zip(&mut sorted.tiers) {
-                let tiers = &mut tiers[usize::from(entry.member)];
-                tiers.add(archive.step, &points, entry.has_before);
-            }
         }
     }
 
@@ -134,4 +198,44 @@ impl Rewrite<'_> {
             }
         }
     }
+}
+
+/// The samples of a member; none where no source has any that leave.
+fn timeline(sources: &[Source], member: u8) -> Timeline {
+    let (mut points, mut timeline) = (Vec::new(), Timeline::default());
+    if sources.iter().all(|source| source.fate == Fate::Stays) {
+        return timeline;
+    }
+    for (at, source) in sources.iter().enumerate() {
+        let mut decoder = PointDecoder::default();
+        for entry in each_entry(&source.samples) {
+            if entry.member != member {
+                if entry.skip(&mut decoder).is_none() {
+                    break;
+                }
+                continue;
+            }
+            points.clear();
+            if entry.read(&mut decoder, &mut points).is_none() {
+                break;
+            }
+            timeline.add(at, source.fate, &points, entry.has_before);
+        }
+    }
+    timeline.sort();
+    timeline
+}
+
+/// Samples of a block that is not rewritten now.
+fn staying(placed: &Placed, stripe: u8) -> io::Result<Option<Source>> {
+    let head = placed.head()?;
+    let part = head.as_ref().and_then(|head| head.part(stripe));
+    let Some(frame) = part.and_then(|part| part.points) else {
+        return Ok(None);
+    };
+    Ok(Some(Source {
+        samples: placed.frame(&frame)?.unwrap_or_default(),
+        fate: Fate::Stays,
+        rows: Vec::new(),
+    }))
 }

@@ -32,8 +32,8 @@ pub(super) struct NewSegment {
 /// Blocks of one chunk in a run, without others between them.
 pub(super) struct Rewrite<'a> {
     /// All blocks of the chunk, and these with their heads.
-    blocks: &'a [Placed],
-    mine: Vec<(&'a Placed, Arc<Head>)>,
+    pub(super) blocks: &'a [Placed],
+    pub(super) mine: Vec<(&'a Placed, Arc<Head>)>,
     /// The newest row of each archive.
     pub(super) newest: Vec<u64>,
     /// Older points are dead.
@@ -162,6 +162,7 @@ impl<'a> Rewrite<'a> {
     }
 
     fn rest(&self, builder: &mut Builder, few: Range<usize>, is_last: bool) -> io::Result<bool> {
+        let range = few.clone();
         let few = &self.mine[few];
         let position = few.iter().map(|(placed, _)| placed.position).max();
         builder.begin(
@@ -178,7 +179,7 @@ impl<'a> Rewrite<'a> {
                 builder.state(&states)?;
             }
             match self.schema.points {
-                Some(_) => self.points_and_tiers(few, builder, stripe)?,
+                Some(_) => self.points_and_tiers(&range, builder, stripe)?,
                 None => {
                     self.points(few, builder, stripe)?;
                     self.rows(few, builder, stripe)?;

@@ -8,3 +8,4 @@ pub(crate) mod row_sink;
 pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod tiers;
+pub(crate) mod timeline;

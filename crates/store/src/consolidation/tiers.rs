@@ -4,11 +4,7 @@
 use crate::consolidation::points_schema::ROW_CELLS;
 use crate::consolidation::row_sink::Part;
 use crate::segment::rows::{Column, ReadRows};
-use crate::wal::point::Point;
 use std::collections::BTreeMap;
-
-/// The stale marker says that a series ended, and is no value.
-const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 /// A row, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +24,8 @@ pub struct Tier {
 }
 
 impl Tier {
-    const NONE: Tier = Tier {
+    /// No value.
+    pub(crate) const NONE: Tier = Tier {
         min: f64::NAN,
         max: f64::NAN,
         sum: 0.0,
@@ -49,7 +46,7 @@ impl Tier {
         }
     }
 
-    fn cells(self) -> [f64; ROW_CELLS] {
+    pub(crate) fn cells(self) -> [f64; ROW_CELLS] {
         [
             self.min,
             self.max,
@@ -85,40 +82,9 @@ pub(crate) struct Tiers {
 }
 
 impl Tiers {
-    /// Adds samples, sorted by time; the first one only says where a counter was, if it was there before.
-    pub(crate) fn add(&mut self, step_s: u64, points: &[Point], has_before: bool) {
-        let step_ms = i64::try_from(step_s.max(1).saturating_mul(1000)).unwrap_or(i64::MAX);
-        let mut before: Option<f64> = None;
-        for (at, point) in points.iter().enumerate() {
-            if point.v.to_bits() == STALE {
-                continue;
-            }
-            let grown = before.map_or(0.0, |before| match point.v < before {
-                // It began again at 0.
-                true => point.v,
-                false => point.v - before,
-            });
-            before = Some(point.v).filter(|value| !value.is_nan()).or(before);
-            if at == 0 && has_before {
-                continue;
-            }
-            let number = point.t_ms.saturating_add(step_ms - 1).div_euclid(step_ms);
-            let Ok(number) = u64::try_from(number) else {
-                continue;
-            };
-            let row = self.rows.entry(number).or_insert(Tier::NONE);
-            if point.v.is_nan() {
-                continue;
-            }
-            row.join(Tier {
-                min: point.v,
-                max: point.v,
-                sum: point.v,
-                count: 1.0,
-                last: point.v,
-                increase: if grown.is_finite() { grown } else { 0.0 },
-            });
-        }
+    /// Adds a part of a row, which is later than those before it.
+    pub(crate) fn add(&mut self, number: u64, part: Tier) {
+        self.rows.entry(number).or_insert(Tier::NONE).join(part);
     }
 
     /// Adds the rows of a member from number `from` on that a column has.
@@ -136,8 +102,7 @@ impl Tiers {
                 }
                 let (cells, _) = row.as_chunks::<8>();
                 let cells = std::array::from_fn(|cell| f64::from_le_bytes(cells[cell]));
-                let row = self.rows.entry(number).or_insert(Tier::NONE);
-                row.join(Tier::of_cells(cells));
+                self.add(number, Tier::of_cells(cells));
             }
         });
     }
@@ -162,57 +127,4 @@ impl Tiers {
 
 fn bytes_of(row: &Tier) -> Vec<u8> {
     row.cells().into_iter().flat_map(f64::to_le_bytes).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn points(of: &[(i64, f64)]) -> Vec<Point> {
-        let of = of.iter();
-        of.map(|&(t, v)| Point { t_ms: t * 1000, v }).collect()
-    }
-
-    #[test]
-    fn rows_of_samples() {
-        let mut tiers = Tiers::default();
-        let stale = f64::from_bits(STALE);
-        let samples = points(&[
-            (290, 5.0),
-            (300, 7.0),
-            (301, 8.0),
-            (310, 2.0),
-            (320, stale),
-            (600, 4.0),
-            (601, f64::NAN),
-        ]);
-        tiers.add(300, &samples, true);
-        let row = |cells| Tier::of_cells(cells);
-        let rows: Vec<(u64, Tier)> = tiers.rows.iter().map(|(n, row)| (*n, *row)).collect();
-        assert_eq!(rows[0], (1, row([7.0, 7.0, 7.0, 1.0, 7.0, 2.0])));
-        assert_eq!(rows[1], (2, row([2.0, 8.0, 14.0, 3.0, 4.0, 5.0])));
-        assert_eq!((rows[2].0, rows[2].1.count), (3, 0.0));
-    }
-
-    /// However samples are cut into parts that know the sample before them, their rows are the same.
-    #[test]
-    fn parts_of_rows_are_put_together() {
-        let value = |t: i64| (t * 37 % 101 + if t % 50 < 25 { 1000 } else { 0 }) as f64;
-        let samples: Vec<(i64, f64)> = (1..400).map(|t| (t * 7, value(t))).collect();
-        let samples = points(&samples);
-        let mut whole = Tiers::default();
-        whole.add(300, &samples, false);
-        for cut in [1, 13, 200, 398] {
-            let mut parts = Tiers::default();
-            for (part, has_before) in [(&samples[..cut], false), (&samples[cut - 1..], true)] {
-                let mut one = Tiers::default();
-                one.add(300, part, has_before);
-                let (mut column, mut raw) = (Column::default(), Vec::new());
-                one.put(4, &mut column);
-                column.encode(&mut raw);
-                parts.add_rows(&ReadRows::parse(&raw, ROW_CELLS).unwrap(), 4, 0);
-            }
-            assert_eq!(parts.rows, whole.rows, "{cut}");
-        }
-    }
 }

@@ -49,10 +49,16 @@ pub(super) fn build_part<'a>(
         // Of samples of one moment the first counts.
         points.sort_by_key(|point| point.t_ms);
         points.dedup_by_key(|point| point.t_ms);
-        let is_later =
-            |before: &Point| points.first().is_some_and(|point| before.t_ms < point.t_ms);
-        if !points.is_empty() {
-            writer.put(&mut frame, at, before.filter(is_later), points);
+        // Late samples lie between those of earlier blocks, the others behind the newest of these.
+        let is_late = |point: &Point| before.is_some_and(|before| point.t_ms <= before.t_ms);
+        let late = points.partition_point(is_late);
+        for (before, points) in [(None, &points[..late]), (before, &points[late..])] {
+            if !points.is_empty() {
+                writer.put(&mut frame, at, before, points);
+            }
+        }
+        if let Some(oldest) = points.first() {
+            builder.set_oldest(u64::try_from(oldest.t_ms.div_euclid(1000)).ok());
         }
         let newest = before.into_iter().chain(points.last().copied());
         let newest = newest.max_by_key(|point| point.t_ms);

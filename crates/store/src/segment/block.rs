@@ -61,6 +61,8 @@ pub(crate) struct Head {
     /// For each archive, the number of the newest row; 0: none; [`AGELESS`]: age does not tell when they are of no use.
     pub(crate) newest: Vec<u64>,
     pub(crate) parts: Vec<(u8, StripePart)>,
+    /// Of series of points: no sample is older than this second; `None`: not known.
+    pub(crate) oldest: Option<u64>,
 }
 
 /// Rows that are kept though most of their age are dead: their series is behind the others.
@@ -225,6 +227,8 @@ impl Head {
             }
             parts.push((stripe, part));
         }
+        let oldest = take(&mut input).and_then(|age| age.checked_sub(1));
+        let oldest = oldest.and_then(|age| stamp.checked_sub(age));
         let whole = offset <= u64::from(len) && (len as usize).is_multiple_of(ALIGN);
         whole.then_some(Head {
             chunk: u32_at(bytes, 20)?,
@@ -237,6 +241,7 @@ impl Head {
             stamp,
             newest,
             parts,
+            oldest,
         })
     }
 

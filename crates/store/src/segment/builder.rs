@@ -25,6 +25,8 @@ pub(crate) struct Builder {
     frames: Vec<u8>,
     names: Option<FramePlace>,
     pub(crate) stamp: u64,
+    /// The oldest second of samples; `None`: not known. [`u64::MAX`]: there are none so far.
+    oldest: Option<u64>,
     newest: Vec<u64>,
     parts: Vec<(u8, StripePart)>,
     raw: Vec<u8>,
@@ -42,6 +44,7 @@ impl Builder {
             frames: Vec::new(),
             names: None,
             stamp: 0,
+            oldest: Some(u64::MAX),
             newest: vec![0; archives],
             parts: Vec::new(),
             raw: Vec::new(),
@@ -56,6 +59,7 @@ impl Builder {
         self.frames.clear();
         self.names = None;
         self.stamp = 0;
+        self.oldest = Some(u64::MAX);
         self.newest.clear();
         self.newest.resize(archives, 0);
         self.parts.clear();
@@ -86,6 +90,12 @@ impl Builder {
             let frames = frames.chain(part.rows.iter_mut().flatten());
             frames.for_each(|frame| frame.offset += by);
         }
+    }
+
+    /// There are samples from this second on; `None`: not known from when on.
+    pub(crate) fn set_oldest(&mut self, second: Option<u64>) {
+        let both = self.oldest.zip(second);
+        self.oldest = both.map(|(one, other)| one.min(other));
     }
 
     /// States of the stripe: for each member that has one its words.
@@ -194,6 +204,9 @@ impl Builder {
             &self.newest,
             &self.parts,
         );
+        let oldest = self.oldest.filter(|&oldest| oldest <= self.stamp);
+        let age = oldest.and_then(|oldest| (self.stamp - oldest).checked_add(1));
+        age.into_iter().for_each(|age| put(&mut directory, age));
         let about = HeadFields {
             chunk: self.chunk,
             position: self.position,
@@ -219,6 +232,7 @@ impl Builder {
             stamp: self.stamp,
             newest: self.newest.clone(),
             parts,
+            oldest: age.and(oldest),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Placed {
     pub(crate) name_bytes: u32,
     /// As in the block's head.
     pub(crate) stamp: u64,
+    /// As in the block's head.
+    pub(crate) oldest: Option<u64>,
     /// Over its frames.
     pub(crate) crc: u32,
     /// The block, if its segment failed before it was on the disk.
@@ -75,6 +77,7 @@ impl Placed {
             state_bytes: head.state_bytes() as u32,
             name_bytes: head.names.map_or(0, |frame| frame.len),
             stamp: head.stamp,
+            oldest: head.oldest,
             crc: head.frames_crc(),
             memory: None,
             ages: head.newest.contains(&AGELESS).then(Arc::default),
@@ -119,6 +122,14 @@ impl Placed {
         let bytes = bytes.get(frame.offset as usize..);
         let bytes = bytes.and_then(|bytes| bytes.get(..frame.len as usize));
         Ok(bytes.and_then(|bytes| block::unpack(frame, bytes, max)))
+    }
+
+    /// True if there may be samples between these two moments, milliseconds since 1970.
+    pub(crate) fn may_have_samples(&self, (from_ms, thru_ms): (i64, i64)) -> bool {
+        let ms = |second: u64| i64::try_from(second.saturating_mul(1000)).unwrap_or(i64::MAX);
+        let is_before = ms(self.stamp.saturating_add(1)) <= from_ms;
+        let is_behind = self.oldest.is_some_and(|oldest| ms(oldest) > thru_ms);
+        self.point_bytes > 0 && !is_before && !is_behind
     }
 
     pub(crate) fn has_state(&self, stripe: u8) -> bool {

@@ -103,6 +103,19 @@ fn take_entry<'a>(raw: &mut &'a [u8]) -> Option<SamplesEntry<'a>> {
     (usize::from(member) < STRIPE).then_some(entry)
 }
 
+/// The second of the oldest sample of a frame; `None`: it is before 1970, or the frame is damaged.
+pub(crate) fn oldest_second(raw: &[u8]) -> Option<u64> {
+    let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
+    let mut oldest = i64::MAX;
+    for entry in each_entry(raw) {
+        points.clear();
+        entry.read(&mut decoder, &mut points)?;
+        let mine = points.iter().skip(usize::from(entry.has_before));
+        oldest = mine.fold(oldest, |oldest, point| oldest.min(point.t_ms));
+    }
+    u64::try_from(oldest.div_euclid(1000)).ok()
+}
+
 /// True if a frame is understood to its last byte.
 pub(crate) fn are_samples(mut raw: &[u8]) -> bool {
     let (mut decoder, mut out) = (PointDecoder::default(), Vec::new());

@@ -1,9 +1,183 @@
 //! How long series of points are kept: by what the store is told, and by the room that there is.
 
-use crate::common::Bench;
-use crate::points::labels;
+use crate::common::{Bench, SECOND};
+use crate::points::{ALL, labels, rows};
 use kymo_base::label_set::{LabelLimits, Labels};
-use kymo_store::{FileError, Point, PointsKind, PointsSchema, SeriesName};
+use kymo_base::random::next_random;
+use kymo_store::{
+    FileError, Point, PointSeries, PointsKind, PointsRetention, PointsSchema, SeriesName, Tier,
+};
+use kymo_sys::clock::Clock;
+use std::collections::BTreeMap;
+
+const HOUR: i64 = 3600;
+
+/// Counters of which each gets a sample every minute.
+struct Counters {
+    bench: Bench,
+    values: Vec<f64>,
+    acked: Vec<(usize, Point)>,
+    said: Vec<String>,
+    /// Of so many samples one begins at 0 again and comes six minutes late; 0: none.
+    late_every: u64,
+    held: Vec<(usize, Point)>,
+}
+
+impl Counters {
+    fn new(seed: u64, count: usize, retention: Option<PointsRetention>) -> Counters {
+        let mut bench = Bench::new(seed, 0);
+        bench.settings.points = retention;
+        bench.settings.segment_bytes = 8000;
+        bench.open();
+        Counters {
+            bench,
+            values: vec![0.0; count],
+            acked: Vec::new(),
+            said: Vec::new(),
+            late_every: 0,
+            held: Vec::new(),
+        }
+    }
+
+    fn series(&self, at: usize) -> PointSeries {
+        let schema = PointsSchema::new(PointsKind::Counter, 60, 120);
+        let defined = self
+            .bench
+            .store()
+            .define_points(&[(labels(&format!("m{at}")), schema)]);
+        *defined[0].as_ref().unwrap()
+    }
+
+    fn now_s(&self) -> i64 {
+        self.bench.clock.now().real_ns / 1_000_000_000
+    }
+
+    fn run(&mut self, minutes: i64) {
+        let all: Vec<PointSeries> = (0..self.values.len()).map(|at| self.series(at)).collect();
+        for _ in 0..minutes {
+            self.bench.clock.advance_ns(60 * SECOND);
+            let (t_ms, before) = (self.now_s() * 1000, self.acked.len());
+            for (at, value) in self.values.iter_mut().enumerate() {
+                let random = next_random(&mut self.bench.random);
+                *value += random as f64 % 5000.0;
+                let is_late = self.late_every > 0 && (random >> 20).is_multiple_of(self.late_every);
+                if is_late {
+                    *value = 1.0;
+                }
+                let point = Point { t_ms, v: *value };
+                match is_late {
+                    true => self.held.push((at, point)),
+                    false => self.acked.push((at, point)),
+                }
+            }
+            let is_due = |(_, point): &mut (usize, Point)| point.t_ms <= t_ms - 360_000;
+            self.acked.extend(self.held.extract_if(.., is_due));
+            let new = &self.acked[before..];
+            let samples: Vec<_> = new.iter().map(|&(at, point)| (all[at], point)).collect();
+            let store = self.bench.store().clone();
+            let mut batch = store.write_batch();
+            batch.append_points(&samples, &mut |_, why| panic!("{why:?}"));
+            batch.commit().unwrap();
+            for _ in 0..3 {
+                store.maintain();
+            }
+            self.said.extend(store.take_notices());
+        }
+        self.bench.store().checkpoint();
+        self.bench.store().maintain();
+    }
+
+    /// Seconds that samples of a series stand for. Segments of which little is dead may keep old ones.
+    fn samples_reach_s(&self, at: usize) -> i64 {
+        let read = self.bench.store().samples(self.series(at), ALL).unwrap();
+        let mine = self.acked.iter().filter(|(series, _)| *series == at);
+        let mine: BTreeMap<i64, f64> = mine.map(|(_, point)| (point.t_ms, point.v)).collect();
+        for point in &read.points {
+            assert_eq!(mine.get(&point.t_ms), Some(&point.v));
+        }
+        read.points.len() as i64 * 60
+    }
+
+    /// Rows that a store has of a series.
+    fn rows(&self, at: usize, step_s: u32) -> BTreeMap<i64, Tier> {
+        let store = self.bench.store();
+        let found = store.tier_rows(self.series(at), step_s, (0, i64::MAX / 2));
+        let found = found.unwrap().into_iter();
+        found.map(|row| (row.end_s, row.tier)).collect()
+    }
+
+    /// How many rows there are; those of the last so many seconds are the samples' rows.
+    fn rows_count(&self, at: usize, step_s: u32, kept_s: i64) -> usize {
+        let mut sorted = self.acked.clone();
+        sorted.sort_by_key(|(_, point)| point.t_ms);
+        let (mut found, mut expected) =
+            (self.rows(at, step_s), rows(&sorted, at, i64::from(step_s)));
+        let count = found.len();
+        let from = self.now_s() - kept_s + i64::from(step_s);
+        found.retain(|end, _| *end > from);
+        expected.retain(|end, _| *end > from);
+        assert_eq!(found, expected, "rows of {step_s} s");
+        count
+    }
+
+    /// How far counters grew; a late sample may be the last one of its row.
+    fn increases_fit(&self, at: usize, step_s: u32) {
+        let mut sorted = self.acked.clone();
+        sorted.sort_by_key(|(_, point)| point.t_ms);
+        let expected = rows(&sorted, at, i64::from(step_s));
+        let found = self.rows(at, step_s);
+        let of = |row: Option<&Tier>| row.map(|row| (row.count, row.increase));
+        let wrong = expected
+            .iter()
+            .filter(|(end, row)| of(found.get(end)) != of(Some(row)));
+        let wrong: Vec<_> = wrong
+            .map(|(end, row)| (end, of(Some(row)), of(found.get(end))))
+            .collect();
+        assert!(wrong.is_empty(), "rows of {step_s} s: {wrong:?}");
+        assert_eq!(found.len(), expected.len());
+    }
+}
+
+fn retention(samples_s: i64, rows_5m_s: i64, rows_1h_s: i64) -> Option<PointsRetention> {
+    let [samples_s, rows_5m_s, rows_1h_s] =
+        [samples_s, rows_5m_s, rows_1h_s].map(|seconds| u32::try_from(seconds).unwrap());
+    Some(PointsRetention {
+        samples_s,
+        rows_5m_s,
+        rows_1h_s,
+    })
+}
+
+#[test]
+fn other_times_count_for_series_that_are_there() {
+    let mut all = Counters::new(1, 2, None);
+    all.run(600);
+    assert!(all.samples_reach_s(0) > 9 * HOUR);
+    all.bench.settings.points = retention(HOUR, 3 * HOUR, 24 * HOUR);
+    all.bench.reopen();
+    all.run(120);
+    for at in 0..2 {
+        let reach_s = all.samples_reach_s(at);
+        assert!((HOUR..4 * HOUR).contains(&reach_s), "{reach_s}");
+        let count = all.rows_count(at, 300, 3 * HOUR);
+        assert!((36..100).contains(&count), "{count}");
+        all.rows_count(at, 3600, 24 * HOUR);
+    }
+    // Longer ones keep what comes from now on.
+    all.bench.settings.points = retention(5 * HOUR, 24 * HOUR, 48 * HOUR);
+    all.bench.reopen();
+    all.run(400);
+    for at in 0..2 {
+        let reach_s = all.samples_reach_s(at);
+        assert!((5 * HOUR..9 * HOUR).contains(&reach_s), "{reach_s}");
+        all.rows_count(at, 300, 9 * HOUR);
+        all.rows_count(at, 3600, 48 * HOUR);
+    }
+    // A series that begins now stands beside them.
+    all.values.push(0.0);
+    all.run(20);
+    assert!(all.rows_count(2, 300, 24 * HOUR) > 0);
+}
 
 #[test]
 fn long_label_sets_begin_no_series_and_stay_where_they_are() {
@@ -41,4 +215,61 @@ fn long_label_sets_begin_no_series_and_stay_where_they_are() {
         .store()
         .define(vec![kymo_store::Definition { name, header }]);
     assert!(defined[0].is_err(), "{defined:?}");
+}
+
+/// A late sample whose neighbours were saved before it came added nothing to a counter's growth, and the next one too much.
+#[test]
+fn late_resets_are_in_the_growth_when_samples_leave() {
+    for seed in 0..4 {
+        let mut all = Counters::new(seed, 2, retention(HOUR, 100 * HOUR, 200 * HOUR));
+        all.late_every = 5;
+        all.run(1200);
+        all.bench.disk.kill();
+        all.bench.reopen();
+        for at in 0..2 {
+            assert!(all.samples_reach_s(at) < 8 * HOUR);
+            for step_s in [300, 3600] {
+                all.increases_fit(at, step_s);
+            }
+        }
+    }
+}
+
+/// An old range read every block that was younger.
+#[test]
+fn an_old_hour_is_read_from_few_blocks() {
+    let mut bench = Bench::new(1, 0);
+    (bench.settings.chunk_values, bench.settings.segment_bytes) = (64, 64 << 20);
+    bench.settings.journal_files = 8;
+    bench.open();
+    let schema = PointsSchema::new(PointsKind::Gauge, 10, 60);
+    let series = bench.store().define_points(&[(labels("m"), schema)]);
+    let series = *series[0].as_ref().unwrap();
+    let start_ms = bench.clock.now().real_ns / 1_000_000;
+    let samples = 15 * 8640;
+    let point = |at: i64| Point {
+        t_ms: start_ms + at * 10_000,
+        v: at as f64,
+    };
+    for first in (0..samples).step_by(40) {
+        let mut batch = bench.store().write_batch();
+        let few: Vec<_> = (first..first + 40).map(|at| (series, point(at))).collect();
+        assert_eq!(batch.append_points(&few, &mut |_, _| {}), 40);
+        batch.commit().unwrap();
+        bench.store().maintain();
+    }
+    for _ in 0..2 {
+        let whole = bench.store().samples(series, ALL).unwrap();
+        assert_eq!(whole.points.len() as i64, samples);
+        assert!(whole.blocks > 800, "{}", whole.blocks);
+        for first in [0, 8640, 100_000, samples - 361] {
+            let range = (point(first).t_ms, point(first + 360).t_ms);
+            let hour = bench.store().samples(series, range).unwrap();
+            let expected: Vec<Point> = (first..=first + 360).map(point).collect();
+            assert_eq!(hour.points, expected);
+            assert!(hour.blocks <= 5, "{} blocks of {first}", hour.blocks);
+        }
+        bench.store().checkpoint();
+        bench.reopen();
+    }
 }
