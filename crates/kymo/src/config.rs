@@ -960,7 +960,7 @@ fn store_text(file: &mut File, store: &Store) {
     );
     file.key(
         "bytes",
-        "Most bytes of the store's blocks, as far as dropping raw points helps.",
+        "Most bytes of the store's blocks. Past this raw points become rows sooner, then rows of five minutes go.",
         Ok(quoted(&store.bytes)),
     );
     points_text(file, store);

@@ -200,14 +200,31 @@ impl Inner {
         }
     }
 
-    /// Points go, the oldest first, where blocks take more than they may; archives stay whatever they take.
+    /// Points go, the oldest first, where blocks take more than they may, then the finest rows of series of points; archives stay
+    /// whatever they take.
     pub(crate) fn keep_below_cap(&self) {
         let most = self.settings.store_bytes;
-        let Some(bytes) = self.segments.keep_below(most, self) else {
-            return;
-        };
+        let shortage = self.segments.keep_below(most, self);
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
+        let gone = [
+            (
+                shortage.samples_from,
+                "samples are rows sooner than they should be",
+            ),
+            (
+                shortage.fine_from,
+                "the finest rows of samples go sooner than they should",
+            ),
+        ];
+        for (at, (from, what)) in gone.into_iter().enumerate() {
+            if from > 0 && !std::mem::replace(&mut state.reported_at.no_room[at], true) {
+                state.notice(format!(
+                    "{what}: there is no room for all in {most} bytes (--store-bytes, [store] bytes)"
+                ));
+            }
+        }
+        let Some(bytes) = shortage.left else { return };
         if is_due(&mut state.reported_at.bytes_ns, now_ns) {
             state.notice(format!(
                 "archives alone take {bytes} bytes, more than {most} (--store-bytes); all are kept"

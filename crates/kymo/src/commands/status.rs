@@ -67,13 +67,15 @@ fn numbers(found: &Status) -> [(&'static str, u64); 15] {
 }
 
 /// The stamps by name.
-fn stamps(found: &Status) -> [(&'static str, Option<String>); 5] {
+fn stamps(found: &Status) -> [(&'static str, Option<String>); 7] {
     let from = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.0));
     let to = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.1));
     [
         ("unsaved since", found.unsaved.oldest.map(iso)),
         ("rows from", from(found.rows)),
         ("rows to", to(found.rows)),
+        ("fine rows from", from(found.fine_rows)),
+        ("fine rows to", to(found.fine_rows)),
         ("points from", from(found.points)),
         ("points to", to(found.points)),
     ]

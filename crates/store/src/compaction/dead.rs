@@ -45,6 +45,14 @@ impl SegmentSet {
 }
 
 impl Index {
+    /// The first row of an archive that there is room for.
+    pub(crate) fn first_row(&self, schema: &Schema, archive: usize) -> u64 {
+        match archive == 0 && schema.has_tiers() {
+            true => self.fine_from.div_ceil(schema.archives[0].step),
+            false => 0,
+        }
+    }
+
     /// Whether the points of a block of a chunk with this newest stamp are dead.
     pub(crate) fn has_old_points(&self, placed: &Placed, stamp: u64, schema: &Schema) -> bool {
         placed.stamp.saturating_add(schema.points_kept_s) < stamp || placed.stamp < self.points_from
@@ -73,11 +81,16 @@ pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers,
             };
             let archives = placed.newest.iter().zip(&*placed.row_bytes).zip(&newest);
             let mut live = u64::from(placed.len - placed.other_bytes());
-            for (((&row, &bytes), &newest), archive) in archives.zip(&schema.archives) {
-                let dead = row != AGELESS && row.saturating_add(archive.row_cnt) <= newest;
+            for (at, (((&row, &bytes), &newest), archive)) in
+                archives.zip(&schema.archives).enumerate()
+            {
+                let is_past = row.saturating_add(archive.row_cnt) <= newest;
+                let is_cut = row < index.first_row(schema, at);
+                let dead = row != AGELESS && (is_past || is_cut);
                 live -= u64::from(if dead { bytes } else { 0 });
             }
-            live -= placed.dead_by_series(schema, position, &budget, || liveness.stamps(chunk));
+            let at = (position, index.first_row(schema, 0));
+            live -= placed.dead_by_series(schema, at, &budget, || liveness.stamps(chunk));
             if index.has_old_points(placed, stamp, schema) {
                 live -= u64::from(placed.point_bytes);
             }

@@ -123,7 +123,7 @@ impl SegmentSet {
             // of the run and older than others stay between them.
             for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
                 if neighbours.first().is_some_and(|placed| is_in(run, placed)) {
-                    let place = (chunk, index.points_from);
+                    let place = (chunk, index);
                     let rewrite = Rewrite::of(neighbours, blocks, &schema, place, liveness)?;
                     rewrite.write(&mut new)?;
                 }

@@ -164,7 +164,11 @@ impl Rewrite<'_> {
     fn rows_from(&self, archive: usize, stamp: Option<i64>) -> u64 {
         let own = stamp.map(|stamp| self.schema.newest(archive, stamp));
         let row_cnt = self.schema.archives[archive].row_cnt;
-        own.map_or(0, |own| (own + 1).saturating_sub(row_cnt))
+        let from = own.map_or(0, |own| (own + 1).saturating_sub(row_cnt));
+        match archive {
+            0 => from.max(self.first_row),
+            _ => from,
+        }
     }
 
     /// The newest row whose death means that a series' rows up to `last` are dead.

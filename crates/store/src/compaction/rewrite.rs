@@ -10,7 +10,7 @@ use crate::segment::file::{BLOCKS_OFFSET, Segment};
 use crate::segment::placed::Placed;
 use crate::segment::points;
 use crate::segment::rows::{Column, ReadRows};
-use crate::segment::set::states;
+use crate::segment::set::{Index, states};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -36,8 +36,9 @@ pub(super) struct Rewrite<'a> {
     pub(super) mine: Vec<(&'a Placed, Arc<Head>)>,
     /// The newest row of each archive.
     pub(super) newest: Vec<u64>,
-    /// Older points are dead.
+    /// Older points are dead, and older rows of the first archive.
     points_from: u64,
+    pub(super) first_row: u64,
     pub(super) schema: &'a Schema,
     chunk: u32,
     liveness: &'a dyn Liveness,
@@ -91,7 +92,7 @@ impl<'a> Rewrite<'a> {
         neighbours: &'a [Placed],
         blocks: &'a [Placed],
         schema: &'a Schema,
-        (chunk, points_from): (u32, u64),
+        (chunk, index): (u32, &Index),
         liveness: &'a dyn Liveness,
     ) -> io::Result<Rewrite<'a>> {
         let mut mine = Vec::new();
@@ -104,7 +105,8 @@ impl<'a> Rewrite<'a> {
             blocks,
             mine,
             newest,
-            points_from,
+            points_from: index.points_from,
+            first_row: index.first_row(schema, 0),
             schema,
             chunk,
             liveness,

@@ -94,6 +94,11 @@ impl Schema {
         }
     }
 
+    /// True if rows of the finest length are not the only ones of series of points.
+    pub(crate) fn has_tiers(&self) -> bool {
+        self.points.is_some() && self.archives.len() > 1
+    }
+
     fn of_archives(front: &[u8]) -> Option<Schema> {
         let count = |at: usize| {
             let bytes = front.get(at..at + 8)?;

@@ -104,6 +104,8 @@ pub(crate) struct ReportedAt {
     /// When it was said that new series come too fast, and that archives take too much.
     pub(crate) fast_ns: Option<u64>,
     pub(crate) bytes_ns: Option<u64>,
+    /// It was said that there is no room for samples, and for the finest rows, of series of points.
+    pub(crate) no_room: [bool; 2],
 }
 
 /// How a series was before a batch changed it.

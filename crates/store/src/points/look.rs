@@ -2,13 +2,15 @@
 //! does; a counter's rows are what it grew by in a second.
 
 use super::PointsSnapshot;
+use crate::consolidation::tiers::Tiers;
 use crate::engine::Store;
 use crate::error::{FetchError, FileError};
 use crate::fetch::{LookRange, Looked};
-use crate::segment::placed::Placed;
+use crate::segment::block::AGELESS;
 use crate::wal::point::Point;
 use kymo_base::label_set::Labels;
 use kymo_rrd::fetch::Fetched;
+use std::io;
 
 /// A row is unknown where samples cover less of it than this part.
 const COVERED_LEAST: f64 = 0.5;
@@ -152,26 +154,69 @@ impl PointsSnapshot {
             let rows = u64::try_from(span / i64::from(*step)).unwrap_or(0);
             rows < range.cells_max
         };
-        let has_rows = |placed: &Placed| placed.newest.iter().any(|&newest| newest > 0);
-        let have_left = self.blocks.iter().any(has_rows);
-        if (!have_left || range.from >= self.samples_from()) && fits(&own) {
+        if range.from >= self.samples_gone_before() && fits(&own) {
             return Ok((own, Source::Samples));
         }
         let tiers = self.schema.archives.iter();
         let tiers = tiers.filter_map(|tier| u32::try_from(tier.step).ok());
         let last = tiers.clone().next_back();
-        let mut tiers = tiers.filter(|&tier| tier >= wanted || Some(tier) == last);
-        let tier = tiers.find(fits).ok_or(FetchError::Large)?;
-        Ok((tier, Source::Tier))
+        let tiers = tiers.filter(|&tier| tier >= wanted || Some(tier) == last);
+        let tiers: Vec<u32> = tiers.filter(fits).collect();
+        let tier = self.finest_that_reaches(&tiers, range.from)?;
+        Ok((tier.ok_or(FetchError::Large)?, Source::Tier))
     }
 
-    /// Before this second samples may be gone.
-    fn samples_from(&self) -> i64 {
-        let newest = self.blocks.iter().map(|placed| placed.stamp).max();
-        let kept = newest
-            .unwrap_or(0)
-            .saturating_sub(self.schema.points_kept_s);
-        i64::try_from(kept).unwrap_or(i64::MAX)
+    /// Samples before this second may have become rows.
+    fn samples_gone_before(&self) -> i64 {
+        let Some(finest) = self.schema.archives.first() else {
+            return i64::MIN;
+        };
+        let ends = self.blocks.iter().filter_map(|placed| {
+            let has_rows = placed.newest.iter().any(|&newest| newest > 0);
+            has_rows.then(|| match (placed.newest[0], placed.oldest) {
+                // Rows of series that are behind the others, and samples that are younger.
+                (AGELESS, Some(oldest)) if placed.point_bytes > 0 => oldest,
+                (0 | AGELESS, _) => placed.stamp,
+                (newest, _) => newest.saturating_mul(finest.step),
+            })
+        });
+        ends.max()
+            .map_or(i64::MIN, |end| i64::try_from(end).unwrap_or(i64::MAX))
+    }
+
+    /// The finest tier whose rows reach back as far as those of the next one, from a second on.
+    fn finest_that_reaches(&self, tiers: &[u32], from_s: i64) -> Result<Option<u32>, FileError> {
+        let mut tiers = tiers.iter().peekable();
+        while let Some(&tier) = tiers.next() {
+            let Some(&&coarser) = tiers.peek() else {
+                return Ok(Some(tier));
+            };
+            let reaches = |step_s| self.oldest_row_s(step_s, from_s).map_err(FileError::Io);
+            let (mine, theirs) = (reaches(tier)?, reaches(coarser)?);
+            let is_as_old = |theirs| mine.is_some_and(|mine| mine <= theirs);
+            if theirs.is_none_or(is_as_old) {
+                return Ok(Some(tier));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The end of the oldest row of a tier behind a second.
+    fn oldest_row_s(&self, step_s: u32, from_s: i64) -> io::Result<Option<i64>> {
+        let step = u64::from(step_s);
+        let archive = self.schema.archives.iter().position(|it| it.step == step);
+        let Some(archive) = archive else {
+            return Ok(None);
+        };
+        let from = u64::try_from(from_s).unwrap_or(0) / step + 1;
+        for placed in self.blocks.iter() {
+            let mut tiers = Tiers::default();
+            self.stored_rows(placed, archive, from, &mut tiers)?;
+            if let Some(&first) = tiers.rows.keys().next() {
+                return Ok(i64::try_from(first.saturating_mul(step)).ok());
+            }
+        }
+        Ok(None)
     }
 
     fn add_samples(&self, rows: &mut Rows) -> Result<(), FileError> {

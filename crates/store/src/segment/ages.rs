@@ -4,7 +4,7 @@
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::segment::block::AGELESS;
-use crate::segment::placed::{Ages, Placed};
+use crate::segment::placed::{Ages, DeadRows, Placed};
 use crate::segment::rows::ReadRows;
 use std::cell::Cell;
 use std::io;
@@ -24,11 +24,11 @@ impl Default for Budget {
 
 impl Placed {
     /// Bytes of rows that are dead although the head does not say so. `stamps` tells up to where each slot's series is
-    /// saved, `position` up to where all of them are.
+    /// saved, `position` up to where all of them are. Of the first archive rows before `first_row` are dead.
     pub(crate) fn dead_by_series(
         &self,
         schema: &Schema,
-        position: u64,
+        (position, first_row): (u64, u64),
         budget: &Budget,
         stamps: impl FnOnce() -> Vec<Option<i64>>,
     ) -> u64 {
@@ -45,10 +45,14 @@ impl Placed {
         }
         let Some(ages) = ages.get() else { return 0 };
         let mut found = ages.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if found.0 != position {
-            *found = (position, ages.dead(self, schema, &stamps()));
+        if (found.position, found.first_row) != (position, first_row) {
+            *found = DeadRows {
+                position,
+                first_row,
+                bytes: ages.dead(self, schema, &stamps(), first_row),
+            };
         }
-        found.1
+        found.bytes
     }
 }
 
@@ -57,7 +61,7 @@ impl Ages {
         let mut ages = Ages {
             upto: Vec::new(),
             slots: vec![[0; CHUNK / 64]; schema.archives.len()],
-            found: Mutex::new((u64::MAX, 0)),
+            found: Mutex::new(DeadRows::default()),
         };
         let Some(head) = placed.head()? else {
             return Ok(ages);
@@ -87,7 +91,13 @@ impl Ages {
     }
 
     /// Never more than a merge would drop: what was merged is not to be merged again.
-    fn dead(&self, placed: &Placed, schema: &Schema, stamps: &[Option<i64>]) -> u64 {
+    fn dead(
+        &self,
+        placed: &Placed,
+        schema: &Schema,
+        stamps: &[Option<i64>],
+        first_row: u64,
+    ) -> u64 {
         let mut dead = 0;
         let archives = schema.archives.iter().zip(&self.slots).enumerate();
         for (at, (archive, slots)) in archives {
@@ -98,7 +108,8 @@ impl Ages {
                 let stamp = stamps.get(slot).copied().flatten();
                 let last = upto / archive.step;
                 let is_past = |stamp| last + archive.row_cnt <= schema.newest(at, stamp);
-                has && stamp.is_none_or(is_past)
+                let is_cut = at == 0 && last < first_row;
+                has && (is_cut || stamp.is_none_or(is_past))
             };
             let gone = self.upto.iter().filter(is_dead).count() as u64;
             let bytes = placed.row_bytes.get(at).copied().unwrap_or(0);

@@ -49,8 +49,27 @@ pub(crate) struct Ages {
     pub(crate) upto: Vec<(u8, u64)>,
     /// For each archive the slots that have rows, one bit each.
     pub(crate) slots: Vec<[u64; CHUNK / 64]>,
-    /// The newest position of the chunk when this was last looked at, and how many bytes were dead then.
-    pub(crate) found: Mutex<(u64, u64)>,
+    /// The last answer.
+    pub(crate) found: Mutex<DeadRows>,
+}
+
+/// Bytes of a block that were dead when that was last looked at.
+#[derive(Debug)]
+pub(crate) struct DeadRows {
+    /// The newest position of the chunk then, and the first row of the first archive that there was room for.
+    pub(crate) position: u64,
+    pub(crate) first_row: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Default for DeadRows {
+    fn default() -> DeadRows {
+        DeadRows {
+            position: u64::MAX,
+            first_row: 0,
+            bytes: 0,
+        }
+    }
 }
 
 impl Placed {

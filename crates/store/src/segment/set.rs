@@ -35,6 +35,8 @@ pub(crate) struct SegmentSet {
 pub(crate) struct Index {
     /// Points before this stamp are dead: there is no room for them.
     pub(crate) points_from: u64,
+    /// Rows of the finest tier of series of points that end before this second are dead: there is no room for them.
+    pub(crate) fine_from: u64,
     /// There are more bytes than there may be.
     pub(crate) is_full: bool,
     pub(crate) segments: Vec<Arc<Segment>>,

@@ -9,6 +9,7 @@ use crate::segment::samples;
 use crate::segment::set::SegmentSet;
 use crate::wal::value::stamp_of;
 use std::io;
+use std::ops::Range;
 
 /// Bytes of all blocks that count, by what they are for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,15 +61,20 @@ impl SegmentSet {
     }
 }
 
-/// The ends of the oldest and the newest row of a chunk that are not dead, as stamps. The oldest is looked for in its
+/// The ends of the oldest and the newest row of some archives of a chunk that are not dead, as stamps. The oldest is looked for in its
 /// oldest block with rows alone.
-pub(crate) fn rows(blocks: &[Placed], schema: &Schema) -> io::Result<Reach> {
-    let has_rows = |placed: &&Placed| placed.newest.iter().any(|&row| row > 0);
+pub(crate) fn rows(
+    blocks: &[Placed],
+    schema: &Schema,
+    archives: Range<usize>,
+) -> io::Result<Reach> {
+    let is_wanted = |(at, row): (usize, &u64)| archives.contains(&at) && *row > 0;
+    let has_rows = |placed: &&Placed| placed.newest.iter().enumerate().any(is_wanted);
     let stamp = blocks.iter().map(|placed| placed.stamp).max().unwrap_or(0);
     let newest = |archive: usize| stamp / schema.archives[archive].step;
     let ends = blocks.iter().flat_map(|placed| {
         let archives = placed.newest.iter().zip(&schema.archives).enumerate();
-        let archives = archives.filter(|(_, (row, _))| **row > 0);
+        let archives = archives.filter(|(at, (row, _))| is_wanted((*at, row)));
         archives.map(|(at, (&row, archive))| row.min(newest(at)) * archive.step)
     });
     let Some(last) = ends.max() else {
@@ -83,6 +89,9 @@ pub(crate) fn rows(blocks: &[Placed], schema: &Schema) -> io::Result<Reach> {
     };
     for part in head.parts.iter().map(|(_, part)| part) {
         for (at, frame) in part.rows.iter().enumerate() {
+            if !archives.contains(&at) {
+                continue;
+            }
             let Some(raw) = frame
                 .map(|frame| oldest.frame(&frame))
                 .transpose()?

@@ -71,6 +71,8 @@ pub struct Status {
     pub unsaved: Unsaved,
     /// Ends of the oldest and of the newest row, seconds since 1970.
     pub rows: Option<(f64, f64)>,
+    /// The same of the finest rows of series of points.
+    pub fine_rows: Option<(f64, f64)>,
     /// Stamps of the oldest and of the newest point.
     pub points: Option<(f64, f64)>,
     /// What a start would log.
@@ -91,13 +93,15 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
         notices,
     } = Contents::read(disk, clock, (folder, folder), 0)?;
     let sizes = segments.sizes();
-    let (rows, points) = reaches(&segments, &state).tried("read the segments of", folder)?;
+    let (rows, fine_rows, points) =
+        reaches(&segments, &state).tried("read the segments of", folder)?;
     let mut status = Status {
         bytes: bytes(&sizes, &sources, size_of(&**disk, folder)?),
         segments: sizes.segments,
         blocks: sizes.blocks,
         chunks: sizes.chunks,
         rows,
+        fine_rows,
         points,
         notices,
         ..Status::default()
@@ -148,16 +152,20 @@ fn bytes(sizes: &Sizes, sources: &[JournalSource], all: u64) -> Bytes {
     bytes
 }
 
-fn reaches(segments: &SegmentSet, state: &State) -> io::Result<(Reach, Reach)> {
-    let (mut rows, mut points) = (None, None);
+fn reaches(segments: &SegmentSet, state: &State) -> io::Result<(Reach, Reach, Reach)> {
+    let (mut rows, mut fine_rows, mut points) = (None, None, None);
     for chunk in segments.chunks() {
         let blocks = segments.blocks(chunk);
         points = both(points, space::points(&blocks)?);
         if let Some(chunk) = state.chunks.get(chunk) {
-            rows = both(rows, space::rows(&blocks, &chunk.schema)?);
+            let all = 0..chunk.schema.archives.len();
+            rows = both(rows, space::rows(&blocks, &chunk.schema, all)?);
+            if chunk.schema.has_tiers() {
+                fine_rows = both(fine_rows, space::rows(&blocks, &chunk.schema, 0..1)?);
+            }
         }
     }
-    Ok((rows, points))
+    Ok((rows, fine_rows, points))
 }
 
 fn count(state: &State, status: &mut Status) {

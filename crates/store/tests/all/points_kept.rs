@@ -1,23 +1,27 @@
 //! How long series of points are kept: by what the store is told, and by the room that there is.
 
-use crate::common::{Bench, SECOND};
+use crate::common::{Bench, SECOND, START, folder};
 use crate::points::{ALL, labels, rows};
 use kymo_base::label_set::{LabelLimits, Labels};
 use kymo_base::random::next_random;
+use kymo_store::status::{self, Status};
 use kymo_store::{
-    FileError, Point, PointSeries, PointsKind, PointsRetention, PointsSchema, SeriesName, Tier,
+    FileError, LookRange, Point, PointSeries, PointsKind, PointsRetention, PointsSchema,
+    SeriesName, Tier,
 };
 use kymo_sys::clock::Clock;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const HOUR: i64 = 3600;
 
-/// Counters of which each gets a sample every minute.
+/// Counters of which each gets a sample at a time.
 struct Counters {
     bench: Bench,
     values: Vec<f64>,
     acked: Vec<(usize, Point)>,
     said: Vec<String>,
+    interval_s: u32,
     /// Of so many samples one begins at 0 again and comes six minutes late; 0: none.
     late_every: u64,
     held: Vec<(usize, Point)>,
@@ -34,13 +38,14 @@ impl Counters {
             values: vec![0.0; count],
             acked: Vec::new(),
             said: Vec::new(),
+            interval_s: 60,
             late_every: 0,
             held: Vec::new(),
         }
     }
 
     fn series(&self, at: usize) -> PointSeries {
-        let schema = PointsSchema::new(PointsKind::Counter, 60, 120);
+        let schema = PointsSchema::new(PointsKind::Counter, self.interval_s, 120);
         let defined = self
             .bench
             .store()
@@ -52,10 +57,12 @@ impl Counters {
         self.bench.clock.now().real_ns / 1_000_000_000
     }
 
-    fn run(&mut self, minutes: i64) {
+    fn run(&mut self, samples: i64) {
         let all: Vec<PointSeries> = (0..self.values.len()).map(|at| self.series(at)).collect();
-        for _ in 0..minutes {
-            self.bench.clock.advance_ns(60 * SECOND);
+        for _ in 0..samples {
+            self.bench
+                .clock
+                .advance_ns(u64::from(self.interval_s) * SECOND);
             let (t_ms, before) = (self.now_s() * 1000, self.acked.len());
             for (at, value) in self.values.iter_mut().enumerate() {
                 let random = next_random(&mut self.bench.random);
@@ -95,7 +102,7 @@ impl Counters {
         for point in &read.points {
             assert_eq!(mine.get(&point.t_ms), Some(&point.v));
         }
-        read.points.len() as i64 * 60
+        read.points.len() as i64 * i64::from(self.interval_s)
     }
 
     /// Rows that a store has of a series.
@@ -104,6 +111,26 @@ impl Counters {
         let found = store.tier_rows(self.series(at), step_s, (0, i64::MAX / 2));
         let found = found.unwrap().into_iter();
         found.map(|row| (row.end_s, row.tier)).collect()
+    }
+
+    fn status(&self) -> Status {
+        let disk = Arc::new(self.bench.disk.clone());
+        status::status(disk, &*self.bench.clock, &folder()).unwrap()
+    }
+
+    /// Seconds of a row of early hours, of which each is known.
+    fn seen_s(&self, at: usize) -> u64 {
+        let name = labels(&format!("m{at}"));
+        let range = LookRange {
+            from: START + 2 * HOUR,
+            thru: START + 5 * HOUR,
+            step: 10,
+            cells_max: 1000,
+        };
+        let looked = self.bench.store().look(SeriesName::Labels(&name), &range);
+        let mean = looked.unwrap().mean;
+        assert!(mean.rows.iter().all(|cell| !cell.is_nan()), "{mean:?}");
+        mean.step
     }
 
     /// How many rows there are; those of the last so many seconds are the samples' rows.
@@ -271,5 +298,57 @@ fn an_old_hour_is_read_from_few_blocks() {
         }
         bench.store().checkpoint();
         bench.reopen();
+    }
+}
+
+/// Where room is short samples go first, then rows of five minutes, and rows of an hour stay.
+#[test]
+fn samples_go_first_and_rows_of_an_hour_stay() {
+    let run = |store_bytes: u64| {
+        let mut all = Counters::new(9, 3, None);
+        all.interval_s = 5;
+        all.bench.settings.chunk_values = 30;
+        all.bench.settings.segment_bytes = 20_000;
+        all.bench.settings.store_bytes = store_bytes;
+        all.bench.reopen();
+        all.run(14_400);
+        all
+    };
+    let samples_said = "samples are rows sooner than they should be: there is no room for all in";
+    let fine_said =
+        "the finest rows of samples go sooner than they should: there is no room for all in";
+    let whole = run(1 << 30);
+    assert_eq!(whole.said, Vec::<String>::new());
+    let hours: Vec<_> = (0..3).map(|at| whole.rows(at, 3600)).collect();
+    for (cap, says) in [
+        (40_000, &[samples_said][..]),
+        (20_000, &[samples_said]),
+        (10_000, &[samples_said, fine_said]),
+    ] {
+        let mut all = run(cap);
+        let lines = says.iter().map(|line| format!("{line} {cap} bytes"));
+        assert_eq!(all.said.len(), says.len(), "{:?}", all.said);
+        let mut said = all.said.iter().zip(lines);
+        assert!(said.all(|(said, line)| said.starts_with(&line)));
+        let is_fine_whole = says.len() == 1;
+        for _ in 0..2 {
+            for (at, hours) in hours.iter().enumerate() {
+                let reach_s = all.samples_reach_s(at);
+                assert!(reach_s < 10 * HOUR, "{cap}: {reach_s}");
+                match is_fine_whole {
+                    true => assert_eq!(all.rows_count(at, 300, 100 * HOUR), 241, "{cap}"),
+                    false => assert!(all.rows(at, 300).len() < 150, "{cap}"),
+                }
+                assert_eq!(all.rows(at, 3600), *hours, "{cap}");
+                // Whoever looks at old rows sees those that are there.
+                assert_eq!(all.seen_s(at), if is_fine_whole { 300 } else { 3600 });
+            }
+            all.bench.reopen();
+        }
+        let found = all.status();
+        let (points, fine) = (found.points.unwrap(), found.fine_rows.unwrap());
+        assert!(points.0 > points.1 - 10.0 * HOUR as f64, "{points:?}");
+        let is_short = fine.0 > (START + 5 * HOUR) as f64;
+        assert_eq!(is_short, !is_fine_whole, "{fine:?}");
     }
 }
