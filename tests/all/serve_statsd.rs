@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::{TcpStream, UdpSocket};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -12,7 +13,7 @@ use kymo_store::Store;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
 use kymo_tests::served::{Served, eventually, is_alive, kill};
-use kymo_tests::{Scratch, free_port};
+use kymo_tests::{Scratch, free_port, kymo};
 
 /// A `kymo serve` that takes lines on ports of its own.
 pub(crate) struct LineHub {
@@ -159,6 +160,36 @@ fn lines_of_graphite_are_samples_at_their_times() {
     let names = names.map(|name| name.expect("a name").file_name());
     let made: Vec<_> = names.filter(|name| name != ".kymo-owner").collect();
     assert!(made.is_empty(), "{made:?}");
+}
+
+/// A range of samples goes while lines come, and the listener goes on with the series.
+#[test]
+fn a_range_of_samples_is_removed_while_lines_come() {
+    let mut hub = LineHub::start("graphite-erase");
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs() - 1000;
+    let send = |from: u64, to: u64| {
+        let mut connection = stream(hub.graphite);
+        for at in from..to {
+            let line = format!("web.cpu {at} {}\n", now + at);
+            connection.write_all(line.as_bytes()).expect("sent");
+        }
+        drop(connection);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    };
+    send(0, 30);
+    let (data, from) = (hub.dir.to_string_lossy(), (now + 10).to_string());
+    let output = Command::new(kymo())
+        .args(["series", "rm", "path=web.cpu", "--yes", "--data", &data])
+        .args(["--from", &from, "--thru", &(now + 19).to_string()])
+        .output()
+        .expect("kymo runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("removed the values of 1 series"), "{said}");
+    send(30, 40);
+    let labels = "{__name__=\"web_cpu\",job=\"graphite\",path=\"web.cpu\"}";
+    let expected: Vec<f64> = (0..10).chain(20..40).map(f64::from).collect();
+    assert_eq!(hub.stored().values(labels), expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! The series begins again with what is left, as one whose definitions change does (`rrd_file/redefine.rs`): at any moment the
 //! store has the series as it was, or all of the new one. The file comes first: until the journal knows of the new series a start
-//! finds a file that others changed, which counts as it is.
+//! finds a file that others changed, which counts as it is. Series of points: `erase/points.rs`.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
@@ -11,6 +11,7 @@ use crate::engine::{Inner, Store};
 use crate::error::FileError;
 use crate::hole;
 use crate::memtable::buffer::{Pending, Texts};
+use crate::memtable::series::Series;
 use crate::read::raw_points::sent;
 use crate::read::snapshot::Snapshot;
 use crate::read::view::{View, row_of};
@@ -25,6 +26,8 @@ use kymo_rrd::{Rrd, UNKNOWN};
 use kymo_sys::disk::RecordLock;
 use kymo_sys::tree::{Existing, Safe};
 use std::sync::Arc;
+
+mod points;
 
 /// Cells of a series: all of them are in memory.
 const CELLS_MAX: u64 = 1 << 22;
@@ -85,17 +88,11 @@ impl Inner {
             false => self.any(name, &self.checked(name)?),
         };
         let id = self.verified_soon(found.ok_or(FileError::NoSuchFile)?)?;
-        if self
-            .lock()
-            .series
-            .get(id)
-            .is_some_and(|series| series.values.points.is_some())
-        {
-            return Err(FileError::Rrd(
-                "its samples cannot be removed in part: remove the series".into(),
-            ));
-        }
         let reserved = self.reserve(id)?.ok_or(FileError::NoSuchFile)?;
+        let has_points = self.lock().series.get(id).map(Series::has_points);
+        if has_points.ok_or(FileError::NoSuchFile)? {
+            return self.erase_points(id, range);
+        }
         let before = self.before_erasing(id)?;
         let points = self.points_without(&before, range)?;
         let BeforeErasing {

@@ -49,10 +49,10 @@ pub struct TierRow {
 }
 
 /// One series as it is at one moment.
-struct PointsSnapshot {
-    schema: Arc<Schema>,
+pub(crate) struct PointsSnapshot {
+    pub(crate) schema: Arc<Schema>,
     slot: u8,
-    blocks: Arc<Vec<Placed>>,
+    pub(crate) blocks: Arc<Vec<Placed>>,
     /// Samples that are in no block.
     tail: Vec<Point>,
 }
@@ -234,8 +234,12 @@ impl State {
 }
 
 impl Inner {
-    fn points_snapshot(&self, PointSeries(id): PointSeries) -> Result<PointsSnapshot, FileError> {
+    pub(crate) fn points_snapshot(
+        &self,
+        PointSeries(id): PointSeries,
+    ) -> Result<PointsSnapshot, FileError> {
         let state = self.lock();
+        let id = state.series.moved(id);
         points_of(&state, id)?;
         let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
         let chunk = state.chunks.get(series.chunk);
@@ -290,7 +294,7 @@ impl PointsSnapshot {
     }
 
     /// Rows `from..=thru` of a length. Parts of a row are put together in the order of the blocks.
-    fn tiers(&self, step_s: u32, (from, thru): (u64, u64)) -> io::Result<Tiers> {
+    pub(crate) fn tiers(&self, step_s: u32, (from, thru): (u64, u64)) -> io::Result<Tiers> {
         let step = u64::from(step_s.max(1));
         let ms = |number: u64| {
             let ms = number.saturating_mul(step).saturating_mul(1000);
@@ -366,15 +370,31 @@ impl PointsSnapshot {
         Ok(())
     }
 
+    /// Samples in blocks.
+    pub(crate) fn saved_samples(&self) -> io::Result<ReadSamples> {
+        let saved = PointsSnapshot {
+            schema: self.schema.clone(),
+            slot: self.slot,
+            blocks: self.blocks.clone(),
+            tail: Vec::new(),
+        };
+        saved.samples((i64::MIN, i64::MAX))
+    }
+
+    /// The newest sample before those in blocks: it has become rows.
+    pub(crate) fn before_first(&self) -> io::Result<Option<Point>> {
+        Ok(self.timeline((i64::MIN, i64::MAX))?.before_first())
+    }
+
     /// The newest sample in blocks.
-    fn last_saved(&self) -> io::Result<Option<Point>> {
+    pub(crate) fn last_saved(&self) -> io::Result<Option<Point>> {
         let (stripe, member) = place_of(self.slot);
         let states = states_again(&self.blocks, &self.schema, stripe)?;
         let state = states.iter().find(|(at, _)| *at == member);
         Ok(state.and_then(|(_, words)| last(words)))
     }
 
-    fn stored_rows(
+    pub(crate) fn stored_rows(
         &self,
         placed: &Placed,
         archive: usize,

@@ -128,6 +128,13 @@ impl Timeline {
         first.is_none_or(|mark| !mark.is_sample || mark.point.t_ms <= t_ms)
     }
 
+    /// The value before the first sample.
+    pub(crate) fn before_first(&self) -> Option<Point> {
+        let first = self.marks.iter().position(|mark| mark.is_sample);
+        let before = &self.marks[..first.unwrap_or(self.marks.len())];
+        before.last().map(|mark| mark.point)
+    }
+
     /// Samples that leave lie between these two moments, in milliseconds.
     pub(crate) fn span_ms(&self) -> Option<(i64, i64)> {
         let mut leaving = self.marks.iter().filter(|mark| mark.leaves);

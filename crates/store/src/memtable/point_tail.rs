@@ -66,6 +66,14 @@ impl PointTail {
         }
     }
 
+    /// A series with this newest saved sample.
+    pub(crate) fn of_newest(newest: Option<Point>) -> PointTail {
+        PointTail {
+            newest: newest.map(|point| (point.t_ms, Some(point.v))),
+            ..PointTail::default()
+        }
+    }
+
     pub(crate) fn is_saved(&self) -> bool {
         self.pending.is_empty() && self.flushing.is_none()
     }

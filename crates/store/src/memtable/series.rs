@@ -47,6 +47,15 @@ pub(crate) struct SeriesTable {
     heir: Option<(u32, Spellings)>,
     /// How often a series got another name.
     renamed: u64,
+    /// Numbers that series of points have now, by those that others may still hold.
+    moved: HashMap<u32, u32>,
+}
+
+impl Series {
+    /// True if it has samples.
+    pub(crate) fn has_points(&self) -> bool {
+        self.values.points.is_some()
+    }
 }
 
 impl SeriesTable {
@@ -56,6 +65,22 @@ impl SeriesTable {
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Series> {
         self.slots.get_mut(id as usize)?.as_deref_mut()
+    }
+
+    /// A series of points has another number from now on.
+    pub(crate) fn move_points(&mut self, old: u32, new: u32) {
+        for now in self.moved.values_mut().filter(|now| **now == old) {
+            *now = new;
+        }
+        self.moved.insert(old, new);
+    }
+
+    /// The number that a series of points has now.
+    pub(crate) fn moved(&self, id: u32) -> u32 {
+        match self.moved.is_empty() {
+            true => id,
+            false => self.moved.get(&id).copied().unwrap_or(id),
+        }
     }
 
     /// A number for a new series.

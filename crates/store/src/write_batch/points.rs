@@ -18,6 +18,7 @@ impl WriteBatch<'_> {
         let mut accepted = std::mem::take(&mut self.accepted);
         accepted.clear();
         for (at, &(PointSeries(id), point)) in samples.iter().enumerate() {
+            let id = self.state.series.moved(id);
             match self.accept_point(id, point) {
                 Ok(true) => accepted.push((id, point)),
                 Ok(false) => {}

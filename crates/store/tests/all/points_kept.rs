@@ -13,22 +13,22 @@ use kymo_sys::clock::Clock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const HOUR: i64 = 3600;
+pub(crate) const HOUR: i64 = 3600;
 
 /// Counters of which each gets a sample at a time.
-struct Counters {
-    bench: Bench,
+pub(crate) struct Counters {
+    pub(crate) bench: Bench,
     values: Vec<f64>,
-    acked: Vec<(usize, Point)>,
+    pub(crate) acked: Vec<(usize, Point)>,
     said: Vec<String>,
     interval_s: u32,
     /// Of so many samples one begins at 0 again and comes six minutes late; 0: none.
-    late_every: u64,
+    pub(crate) late_every: u64,
     held: Vec<(usize, Point)>,
 }
 
 impl Counters {
-    fn new(seed: u64, count: usize, retention: Option<PointsRetention>) -> Counters {
+    pub(crate) fn new(seed: u64, count: usize, retention: Option<PointsRetention>) -> Counters {
         let mut bench = Bench::new(seed, 0);
         bench.settings.points = retention;
         bench.settings.segment_bytes = 8000;
@@ -44,7 +44,7 @@ impl Counters {
         }
     }
 
-    fn series(&self, at: usize) -> PointSeries {
+    pub(crate) fn series(&self, at: usize) -> PointSeries {
         let schema = PointsSchema::new(PointsKind::Counter, self.interval_s, 120);
         let defined = self
             .bench
@@ -53,11 +53,26 @@ impl Counters {
         *defined[0].as_ref().unwrap()
     }
 
+    /// The same over a copy of the disk, opened.
+    pub(crate) fn fork(&self) -> Counters {
+        let mut bench = self.bench.fork();
+        bench.open();
+        Counters {
+            bench,
+            values: self.values.clone(),
+            acked: self.acked.clone(),
+            said: Vec::new(),
+            interval_s: self.interval_s,
+            late_every: self.late_every,
+            held: self.held.clone(),
+        }
+    }
+
     fn now_s(&self) -> i64 {
         self.bench.clock.now().real_ns / 1_000_000_000
     }
 
-    fn run(&mut self, samples: i64) {
+    pub(crate) fn run(&mut self, samples: i64) {
         let all: Vec<PointSeries> = (0..self.values.len()).map(|at| self.series(at)).collect();
         for _ in 0..samples {
             self.bench
@@ -106,7 +121,7 @@ impl Counters {
     }
 
     /// Rows that a store has of a series.
-    fn rows(&self, at: usize, step_s: u32) -> BTreeMap<i64, Tier> {
+    pub(crate) fn rows(&self, at: usize, step_s: u32) -> BTreeMap<i64, Tier> {
         let store = self.bench.store();
         let found = store.tier_rows(self.series(at), step_s, (0, i64::MAX / 2));
         let found = found.unwrap().into_iter();
@@ -165,7 +180,7 @@ impl Counters {
     }
 }
 
-fn retention(samples_s: i64, rows_5m_s: i64, rows_1h_s: i64) -> Option<PointsRetention> {
+pub(crate) fn retention(samples_s: i64, rows_5m_s: i64, rows_1h_s: i64) -> Option<PointsRetention> {
     let [samples_s, rows_5m_s, rows_1h_s] =
         [samples_s, rows_5m_s, rows_1h_s].map(|seconds| u32::try_from(seconds).unwrap());
     Some(PointsRetention {

@@ -1,0 +1,297 @@
+//! A range of time of a series of points: samples in it go, and rows of tiers that overlap it. Rows of samples that are still
+//! there are made of those that are left.
+//!
+//! What is left is on the disk, as blocks at a place of its own, before the journal says in one frame that the series is gone and
+//! begins again there. Who holds the series goes on with it.
+
+use super::TimeRange;
+use crate::consolidation::points_schema::{last, state_of};
+use crate::consolidation::schema::Schema;
+use crate::consolidation::tiers::Tiers;
+use crate::engine::Inner;
+use crate::error::FileError;
+use crate::layout::place_of;
+use crate::memtable::file_state::FileState;
+use crate::memtable::point_tail::PointTail;
+use crate::memtable::state::State;
+use crate::points::{PointSeries, PointsSnapshot};
+use crate::rrd_file::reconcile::Held;
+use crate::segment::block::AGELESS;
+use crate::segment::builder::Builder;
+use crate::segment::rows::Column;
+use crate::segment::samples::SamplesWriter;
+use crate::wal::point::Point;
+use crate::wal::point_records::put_run;
+use crate::wal::record::{Birth, Packed, Record};
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+/// Samples of a series that are in memory at once: 256 MiB.
+const SAMPLES_MAX: usize = 1 << 24;
+/// Samples of a block are of one day, and at most so many.
+const DAY_MS: i64 = 86_400_000;
+const BLOCK_SAMPLES_MAX: usize = 1 << 18;
+
+impl TimeRange {
+    fn has(self, point: Point) -> bool {
+        let from_ms = self.from.saturating_mul(1000);
+        let end_ms = self.thru.saturating_add(1).saturating_mul(1000);
+        (from_ms..end_ms).contains(&point.t_ms)
+    }
+
+    /// True if a row that ends at a second may have a sample in it.
+    fn has_row(self, end_s: i64, step_s: i64) -> bool {
+        self.from <= end_s && end_s.saturating_sub(step_s) <= self.thru
+    }
+}
+
+/// What is left of a series in blocks.
+struct Left {
+    schema: Arc<Schema>,
+    /// The sample before the first one.
+    before: Option<Point>,
+    points: Vec<Point>,
+    /// Rows of each tier.
+    tiers: Vec<Tiers>,
+    /// The newest sample that was saved.
+    last: Option<Point>,
+}
+
+impl Inner {
+    /// Removes the range from a series, which nobody else writes.
+    pub(super) fn erase_points(&self, id: u32, range: TimeRange) -> Result<(), FileError> {
+        let (schema, old) = {
+            let state = self.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            let chunk = state.chunks.get(series.chunk);
+            let chunk = chunk.ok_or(FileError::NoSuchFile)?;
+            (chunk.schema.clone(), series.chunk)
+        };
+        let place = self.reserve_place(&schema)?;
+        let done = self.begin_without(id, (old, place), range);
+        if done.is_err() {
+            self.lock().chunks.unplace(place.0, place.1);
+        }
+        done
+    }
+
+    /// A place that no other series gets, whatever happens.
+    fn reserve_place(&self, schema: &Arc<Schema>) -> Result<(u32, u8), FileError> {
+        let mut state = self.lock();
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let place = state.put_place(schema, self.clock.mono_ns());
+        match state.journal.commit() {
+            Ok(_) => Ok(place),
+            Err(error) => {
+                state.chunks.unplace(place.0, place.1);
+                Err(FileError::Journal(error))
+            }
+        }
+    }
+
+    fn begin_without(
+        &self,
+        id: u32,
+        (old, place): (u32, (u32, u8)),
+        range: TimeRange,
+    ) -> Result<(), FileError> {
+        // Meanwhile no sample goes from memory into a block.
+        let chunks = BTreeSet::from([old, place.0]);
+        let held: Vec<Held<'_>> = chunks.into_iter().map(|chunk| self.hold(chunk)).collect();
+        let left = self.points_snapshot(PointSeries(id))?.left(range)?;
+        self.sync_to(u64::MAX)
+            .and_then(|()| self.append_left(&left, place))
+            .and_then(|()| self.segments.sync())
+            .map_err(FileError::Io)?;
+        let mut state = self.lock();
+        state.prepare(&*self.clock).map_err(FileError::Journal)?;
+        let now_ns = self.clock.mono_ns();
+        let begun = state.replace_points(id, (&left, place), range, now_ns);
+        drop(state);
+        drop(held);
+        begun
+    }
+
+    /// Blocks with what is left: samples that stayed where later ones became rows come before the rows, the others behind them.
+    fn append_left(&self, left: &Left, (chunk, slot): (u32, u8)) -> io::Result<()> {
+        let mut builder = Builder::new(left.tiers.len())?;
+        let mut before = left.before;
+        let (early, rest) = left.points.split_at(left.early());
+        let none: &[Point] = &[];
+        let with_rows = [(none, true)].into_iter();
+        let days = |points| days(points).map(|points| (points, false));
+        for (points, has_rows) in days(early).chain(with_rows).chain(days(rest)) {
+            builder.begin(chunk, self.segments.position(chunk), left.tiers.len());
+            left.put_block(&mut builder, slot, (before, points), has_rows)?;
+            if !builder.is_empty() {
+                self.segments.append(&mut builder)?;
+            }
+            before = points.last().copied().or(before);
+        }
+        Ok(())
+    }
+}
+
+/// Samples of one day each, so that they leave as they would have, and not too many.
+fn days(points: &[Point]) -> impl Iterator<Item = &[Point]> {
+    let day = |point: &Point| point.t_ms.div_euclid(DAY_MS);
+    let days = points.chunk_by(move |one, next| day(one) == day(next));
+    days.flat_map(|day| day.chunks(BLOCK_SAMPLES_MAX))
+}
+
+impl PointsSnapshot {
+    fn left(&self, range: TimeRange) -> Result<Left, FileError> {
+        let saved = self.saved_samples().map_err(FileError::Io)?;
+        if saved.points.len() > SAMPLES_MAX {
+            return Err(FileError::Large(saved.points.len() as u64));
+        }
+        if saved.damaged > 0 {
+            let why = "some of its samples are damaged: kymo verify says which".into();
+            return Err(FileError::Rrd(why));
+        }
+        let mut points = saved.points;
+        points.retain(|&point| !range.has(point));
+        let last = points.last().copied();
+        let saved = self.last_saved().map_err(FileError::Io)?;
+        let before = self.before_first().map_err(FileError::Io)?;
+        let [saved, before] = [saved, before].map(|it| it.filter(|&point| !range.has(point)));
+        let first = points.first().map_or(i64::MAX, |first| first.t_ms);
+        Ok(Left {
+            schema: self.schema.clone(),
+            before: before.filter(|before| before.t_ms < first),
+            last: last.into_iter().chain(saved).max_by_key(|it| it.t_ms),
+            points,
+            tiers: self.rows_without(range).map_err(FileError::Io)?,
+        })
+    }
+
+    /// Rows of samples that are gone, tier by tier.
+    fn rows_without(&self, range: TimeRange) -> io::Result<Vec<Tiers>> {
+        let archives = self.schema.archives.iter().enumerate();
+        let tiers = archives.map(|(at, archive)| {
+            let mut tiers = Tiers::default();
+            for placed in self.blocks.iter() {
+                self.stored_rows(placed, at, 0, &mut tiers)?;
+            }
+            let step_s = i64::try_from(archive.step).unwrap_or(i64::MAX);
+            tiers.rows.retain(|&number, _| {
+                let end_s = i64::try_from(number.saturating_mul(archive.step));
+                !range.has_row(end_s.unwrap_or(i64::MAX), step_s)
+            });
+            // Of parts of a row the later one's last value counts, and these will be later than samples of the row.
+            let step = u32::try_from(archive.step).unwrap_or(u32::MAX);
+            let whole = self.tiers(step, (0, u64::MAX))?;
+            for (number, row) in &mut tiers.rows {
+                row.last = whole.rows.get(number).map_or(row.last, |whole| whole.last);
+            }
+            Ok(tiers)
+        });
+        tiers.collect()
+    }
+}
+
+impl Left {
+    /// How many samples there are before the newest row.
+    fn early(&self) -> usize {
+        let tiers = self.tiers.iter().zip(&self.schema.archives);
+        let begins = tiers.filter_map(|(tiers, archive)| {
+            let (&newest, _) = tiers.rows.last_key_value()?;
+            let begin_s = newest.saturating_sub(1).saturating_mul(archive.step);
+            i64::try_from(begin_s.saturating_mul(1000)).ok()
+        });
+        let end_ms = begins.max().unwrap_or(i64::MIN);
+        self.points.partition_point(|point| point.t_ms <= end_ms)
+    }
+
+    fn put_block(
+        &self,
+        builder: &mut Builder,
+        slot: u8,
+        (before, points): (Option<Point>, &[Point]),
+        has_rows: bool,
+    ) -> io::Result<()> {
+        let (stripe, member) = place_of(slot);
+        builder.part(stripe);
+        let second = |point: &Point| u64::try_from(point.t_ms.div_euclid(1000)).ok();
+        if let (Some(oldest), Some(newest)) = (points.first(), points.last()) {
+            let (mut writer, mut frame) = (SamplesWriter::default(), Vec::new());
+            writer.begin();
+            writer.put(&mut frame, member, before, points);
+            builder.points(&frame)?;
+            builder.set_oldest(second(oldest));
+            builder.stamp = second(newest).unwrap_or(0);
+        }
+        let tiers = self.tiers.iter().zip(&self.schema.archives).enumerate();
+        for (at, (tiers, archive)) in tiers.filter(|_| has_rows) {
+            let mut column = Column::default();
+            let newest = tiers.put(member, &mut column);
+            if newest > 0 {
+                let begin_s = (newest - 1).saturating_mul(archive.step);
+                builder.stamp = builder.stamp.max(begin_s);
+            }
+            builder.rows(at, &column, AGELESS)?;
+        }
+        builder.drop_empty_part();
+        Ok(())
+    }
+}
+
+impl State {
+    /// The series begins again at a place where blocks have what is left of it, with the samples that are in no block.
+    fn replace_points(
+        &mut self,
+        old: u32,
+        (left, (chunk, slot)): (&Left, (u32, u8)),
+        range: TimeRange,
+        now_ns: u64,
+    ) -> Result<(), FileError> {
+        let series = self.series.get(old).ok_or(FileError::NoSuchFile)?;
+        let (path, hold) = (series.path.clone(), series.hold);
+        let tail = series.values.points.as_ref().ok_or(FileError::NoSuchFile)?;
+        let mut points = tail.points();
+        points.retain(|&point| !range.has(point));
+        let birth = Birth {
+            chunk,
+            slot,
+            base: None,
+            state: state_of(left.last),
+        };
+        let id = self.series.next_id();
+        self.journal.put(&Record::Gone { id: old });
+        self.introduce(chunk);
+        self.journal.put(&Record::Series {
+            id,
+            path: &path,
+            birth: birth.clone(),
+        });
+        let mut tail = PointTail::of_newest(last(&birth.state));
+        let sequence = self.journal.sequence();
+        if !points.is_empty() {
+            let (out, stamps) = self.journal.values();
+            let run = points.iter().copied();
+            put_run(out, stamps, id, tail.journalled(sequence), run);
+        }
+        self.journal.commit().map_err(FileError::Journal)?;
+        self.chunks.put(chunk, slot, &left.schema, Some(id));
+        self.replace_series(old, id, now_ns);
+        self.series.move_points(old, id);
+        points.iter().for_each(|&point| tail.push(point));
+        let seconds = |point: Option<Point>| point.map_or(f64::NEG_INFINITY, Point::seconds);
+        let file = FileState::none(f64::NEG_INFINITY);
+        let series = self.series.insert(id, &path, (chunk, slot), file);
+        series.hold = hold;
+        series.values.applied = seconds(left.last);
+        let stamps = points.iter().map(|point| point.seconds());
+        series.values.last = stamps.fold(series.values.applied, f64::max);
+        series.values.published = series.values.last;
+        series.values.published_ns = now_ns;
+        series.values.state = Some(Packed::of(&birth.state));
+        series.values.points = Some(Box::new(tail));
+        self.count(chunk, 0, points.len());
+        if let Some(chunk) = self.chunks.get_mut(chunk) {
+            chunk.touch(sequence, now_ns);
+        }
+        Ok(())
+    }
+}
