@@ -17,6 +17,7 @@ mod labels;
 mod limits;
 mod many;
 mod points;
+mod points_damage;
 mod points_erase;
 mod points_kept;
 mod redefine;
