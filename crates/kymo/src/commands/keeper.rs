@@ -50,10 +50,10 @@ const INTERVAL_S: u64 = 10;
 pub(crate) struct StoreLimits {
     /// Bytes of blocks.
     pub bytes: u64,
-    /// How long series of points stay.
-    pub points: PointsRetention,
-    /// Most that the label set of a new series may have.
-    pub labels: LabelLimits,
+    /// Seconds that series of points keep samples, rows of five minutes, rows of an hour.
+    pub points_kept_s: [u32; 3],
+    /// Labels of a new label set, and bytes of its text.
+    pub labels: [usize; 2],
     /// Bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// Seconds that a tail may be behind.
@@ -488,9 +488,15 @@ fn say(line: &str) {
 
 /// For the store; its folders are made.
 fn settings(order: &KeeperOrder) -> Result<Settings> {
+    let [samples_s, rows_5m_s, rows_1h_s] = order.limits.points_kept_s;
+    let [labels, bytes] = order.limits.labels;
     Ok(Settings {
-        points: Some(order.limits.points),
-        labels: order.limits.labels,
+        points: Some(PointsRetention {
+            samples_s,
+            rows_5m_s,
+            rows_1h_s,
+        }),
+        labels: LabelLimits { labels, bytes },
         owner: Some(order.owner.clone()),
         beneath: true,
         files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,

@@ -304,7 +304,6 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     let auth_file = auth_file.transpose()?;
     let store = &config.store;
     let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
-    let owner = sockets.shown.first();
     Ok(Keeper {
         order: keeper::KeeperOrder {
             ready: -1,
@@ -312,7 +311,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             base: base(config, dir),
             files: store.files.clone(),
             limits: limits(store).map_err(anyhow::Error::msg)?,
-            owner: owner.map_or("kymo serve".into(), |first| format!("unix:{first}")),
+            owner: owner(&sockets),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             one_writer: config.rrdcached.one_writer,
             questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
@@ -361,6 +360,12 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         configured: is_configured(config),
         role: role_without_rights(account, limits::KEEPER_MEMORY_MAX),
     })
+}
+
+/// Who the folder of .rrd files belongs to.
+fn owner(sockets: &Sockets) -> String {
+    let first = sockets.shown.first();
+    first.map_or("kymo serve".into(), |first| format!("unix:{first}"))
 }
 
 /// True if somebody asked for the keeper.

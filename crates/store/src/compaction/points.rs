@@ -15,7 +15,7 @@ use std::io;
 use std::ops::Range;
 
 /// A block's frames of a stripe.
-struct Source {
+struct BlockFrames {
     samples: Vec<u8>,
     fate: Fate,
     /// Rows, tier by tier.
@@ -69,7 +69,7 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    fn source(&self, placed: &Placed, part: &StripePart) -> io::Result<Source> {
+    fn source(&self, placed: &Placed, part: &StripePart) -> io::Result<BlockFrames> {
         let read = |frame: &Option<FramePlace>| match frame {
             Some(frame) => placed.frame(frame),
             None => Ok(None),
@@ -79,7 +79,7 @@ impl Rewrite<'_> {
             true => Fate::Leaves,
             false => Fate::Stays,
         };
-        Ok(Source {
+        Ok(BlockFrames {
             samples: read(&part.points)?.unwrap_or_default(),
             fate,
             rows: rows?,
@@ -91,9 +91,11 @@ impl Rewrite<'_> {
         &self,
         few: &Range<usize>,
         stripe: u8,
-        sources: &mut Vec<Source>,
+        sources: &mut Vec<BlockFrames>,
     ) -> io::Result<()> {
-        let spans = (0..STRIPE as u8).filter_map(|member| timeline(sources, member).span_ms());
+        let spans = (0_u8..)
+            .take(STRIPE)
+            .filter_map(|member| timeline(sources, member).span_ms());
         let all = |(from, thru): (i64, i64), (first, last)| (from.min(first), thru.max(last));
         let Some(span_ms) = spans.reduce(all) else {
             return Ok(());
@@ -111,7 +113,7 @@ impl Rewrite<'_> {
             sources.extend(staying(placed, stripe)?);
         }
         for placed in others[..first].iter().rev().take(BLOCKS_BACK) {
-            let mut members = 0..STRIPE as u8;
+            let mut members = (0_u8..).take(STRIPE);
             if members.all(|member| timeline(sources, member).knows_what_stays_before()) {
                 break;
             }
@@ -133,7 +135,7 @@ impl Rewrite<'_> {
     /// Rows of a tier of a member from number `from` on: those that the first sources, `mine`, have, and those of samples that leave.
     fn tiers(
         &self,
-        (sources, mine): (&[Source], usize),
+        (sources, mine): (&[BlockFrames], usize),
         timeline: &Timeline,
         (archive, member): (usize, u8),
         from: u64,
@@ -205,7 +207,7 @@ impl Rewrite<'_> {
 }
 
 /// The samples of a member; none where no source has any that leave.
-fn timeline(sources: &[Source], member: u8) -> Timeline {
+fn timeline(sources: &[BlockFrames], member: u8) -> Timeline {
     let (mut points, mut timeline) = (Vec::new(), Timeline::default());
     if sources.iter().all(|source| source.fate == Fate::Stays) {
         return timeline;
@@ -231,13 +233,13 @@ fn timeline(sources: &[Source], member: u8) -> Timeline {
 }
 
 /// Samples of a block that is not rewritten now.
-fn staying(placed: &Placed, stripe: u8) -> io::Result<Option<Source>> {
+fn staying(placed: &Placed, stripe: u8) -> io::Result<Option<BlockFrames>> {
     let head = placed.head()?;
     let part = head.as_ref().and_then(|head| head.part(stripe));
     let Some(frame) = part.and_then(|part| part.points) else {
         return Ok(None);
     };
-    Ok(Some(Source {
+    Ok(Some(BlockFrames {
         samples: placed.frame(&frame)?.unwrap_or_default(),
         fate: Fate::Stays,
         rows: Vec::new(),

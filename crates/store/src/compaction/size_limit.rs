@@ -67,7 +67,7 @@ impl SegmentSet {
     }
 }
 
-/// The oldest go, until so many bytes are free: how many are, and the second before which all goes.
+/// The oldest go, until the excess is free: how many bytes are, and the second before which all goes.
 fn cut(goers: &mut [Goer], excess: u64) -> (u64, u64) {
     goers.sort_unstable_by_key(|it| it.stamp);
     let (mut freed, mut from) = (0, 0);

@@ -22,7 +22,7 @@ pub(crate) enum Fate {
 }
 
 /// A sample, or only the value of one that an entry begins with.
-struct Mark {
+struct OrderedSample {
     point: Point,
     source: usize,
     /// The sample is counted, now or later.
@@ -35,7 +35,7 @@ struct Mark {
 /// Samples of one series, whose blocks are numbered by *source*.
 #[derive(Default)]
 pub(crate) struct Timeline {
-    marks: Vec<Mark>,
+    marks: Vec<OrderedSample>,
 }
 
 impl Timeline {
@@ -44,7 +44,7 @@ impl Timeline {
         let marks = points.iter().enumerate();
         self.marks.extend(marks.map(|(at, &point)| {
             let is_sample = at > 0 || !has_before;
-            Mark {
+            OrderedSample {
                 point,
                 source,
                 is_sample,
@@ -57,7 +57,7 @@ impl Timeline {
     /// Puts samples in order; of those of one moment the one that was added first counts.
     pub(crate) fn sort(&mut self) {
         self.marks.retain(|mark| mark.point.v.to_bits() != STALE);
-        let order = |mark: &Mark| (mark.point.t_ms, !mark.is_sample);
+        let order = |mark: &OrderedSample| (mark.point.t_ms, !mark.is_sample);
         self.marks.sort_by_key(order);
         self.marks.dedup_by(|other, first| {
             let is_same = other.point.t_ms == first.point.t_ms;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// Samples of a series that are in memory at once: 256 MiB.
 const SAMPLES_MAX: usize = 1 << 24;
-/// Samples of a block are of one day, and at most so many.
+/// A block has samples of one day, and no more than this.
 const DAY_MS: i64 = 86_400_000;
 const BLOCK_SAMPLES_MAX: usize = 1 << 18;
 
@@ -47,7 +47,7 @@ impl TimeRange {
 }
 
 /// What is left of a series in blocks.
-struct Left {
+struct Remainder {
     schema: Arc<Schema>,
     /// The sample before the first one.
     before: Option<Point>,
@@ -59,7 +59,7 @@ struct Left {
 }
 
 impl Inner {
-    /// Removes the range from a series, which nobody else writes.
+    /// Removes the range from a series that is reserved.
     pub(super) fn erase_points(&self, id: u32, range: TimeRange) -> Result<(), FileError> {
         let (schema, old) = {
             let state = self.lock();
@@ -114,7 +114,7 @@ impl Inner {
     }
 
     /// Blocks with what is left: samples that stayed where later ones became rows come before the rows, the others behind them.
-    fn append_left(&self, left: &Left, (chunk, slot): (u32, u8)) -> io::Result<()> {
+    fn append_left(&self, left: &Remainder, (chunk, slot): (u32, u8)) -> io::Result<()> {
         let mut builder = Builder::new(left.tiers.len())?;
         let mut before = left.before;
         let (early, rest) = left.points.split_at(left.early());
@@ -141,10 +141,12 @@ fn days(points: &[Point]) -> impl Iterator<Item = &[Point]> {
 }
 
 impl PointsSnapshot {
-    fn left(&self, range: TimeRange) -> Result<Left, FileError> {
+    fn left(&self, range: TimeRange) -> Result<Remainder, FileError> {
         let saved = self.saved_samples().map_err(FileError::Io)?;
         if saved.points.len() > SAMPLES_MAX {
-            return Err(FileError::Large(saved.points.len() as u64));
+            return Err(FileError::Large(
+                u64::try_from(saved.points.len()).unwrap_or(u64::MAX),
+            ));
         }
         if saved.damaged > 0 {
             let why = "some of its samples are damaged: kymo verify says which".into();
@@ -157,7 +159,7 @@ impl PointsSnapshot {
         let before = self.before_first().map_err(FileError::Io)?;
         let [saved, before] = [saved, before].map(|it| it.filter(|&point| !range.has(point)));
         let first = points.first().map_or(i64::MAX, |first| first.t_ms);
-        Ok(Left {
+        Ok(Remainder {
             schema: self.schema.clone(),
             before: before.filter(|before| before.t_ms < first),
             last: last.into_iter().chain(saved).max_by_key(|it| it.t_ms),
@@ -191,7 +193,7 @@ impl PointsSnapshot {
     }
 }
 
-impl Left {
+impl Remainder {
     /// How many samples there are before the newest row.
     fn early(&self) -> usize {
         let tiers = self.tiers.iter().zip(&self.schema.archives);
@@ -242,7 +244,7 @@ impl State {
     fn replace_points(
         &mut self,
         old: u32,
-        (left, (chunk, slot)): (&Left, (u32, u8)),
+        (left, (chunk, slot)): (&Remainder, (u32, u8)),
         range: TimeRange,
         now_ns: u64,
     ) -> Result<(), FileError> {
