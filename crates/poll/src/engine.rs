@@ -21,6 +21,7 @@ mod pdu;
 mod phases;
 mod plan;
 mod receive;
+mod security;
 mod sides;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,8 @@ mod request;
 
 pub use malformed::Malformed;
 pub use message::{
-    ErrorStatus, Message, MessageHead, PduKind, Varbinds, Version, put_message, put_varbind,
+    ErrorStatus, Message, MessageHead, PduKind, Response, Varbinds, Version, put_message,
+    put_varbind,
 };
 pub use object_value::ObjectValue;
 pub use oid::{Oid, arcs, compare_oids, put_oid_text};

@@ -4,11 +4,10 @@ use std::io::Write as _;
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::Magic;
-use kymo_wire::snmp::Message;
+use kymo_wire::snmp::Response;
 
 use super::decimal::Decimal;
 use super::empty::Empty;
-use super::pdu::has_bulk;
 use super::walk::{Next, Walk};
 use super::{Engine, Link};
 
@@ -36,7 +35,7 @@ impl Engine {
     pub(super) fn chore_rows(
         &mut self,
         number: usize,
-        reply: &Message<'_>,
+        reply: &Response<'_>,
         stamp_ns: i64,
         now: Stamp,
         link: &mut dyn Link,
@@ -54,7 +53,7 @@ impl Engine {
             self.outcomes.given(reading).real_ns = stamp_ns;
             return self.chore_done(number, value.unwrap_or_default(), now, link);
         }
-        let is_bulk = has_bulk(self.session(number));
+        let is_bulk = self.devices[number].security.has_bulk(self.session(number));
         let cycle = &mut self.devices[number].cycle;
         let (mut counted, mut found) = (cycle.counted, None);
         let Some(walk) = &mut cycle.walk else {

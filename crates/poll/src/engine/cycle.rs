@@ -129,17 +129,19 @@ impl Engine {
     /// The next request of the walk that the device is at.
     pub(super) fn ask_rows(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let session = self.session(number);
-        let Some(walk) = &self.devices[number].cycle.walk else {
+        let device = &self.devices[number];
+        let Some(walk) = &device.cycle.walk else {
             return;
         };
-        let ask = match pdu::has_bulk(session) && walk.repetitions > 0 {
+        let ask = match device.security.has_bulk(session) && walk.repetitions > 0 {
             true => Ask::GetBulk {
                 non_repeaters: 0,
                 max_repetitions: walk.repetitions,
             },
             false => Ask::GetNext,
         };
-        let request = pdu::request(session, ask, std::slice::from_ref(walk.at()));
+        let name = std::slice::from_ref(walk.at());
+        let request = device.security.prepare(session, ask, name);
         let exchange = self.exchanges.add(number, Purpose::Walk(request));
         self.send(exchange, now, link);
     }

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use kymo_wire::mrtg_cfg::Session;
+
 use super::interfaces::{Column, Found, Interfaces, Limits};
 use super::pdu::Pdu;
+use super::security::Security;
 use super::walk::{Walk, Walked};
 
 /// Names of a PDU at first.
@@ -167,6 +170,7 @@ pub struct Account {
 /// A device. It is one session of the configuration.
 pub(crate) struct Device {
     pub session: usize,
+    pub security: Security,
     pub readings: Vec<usize>,
     pub references: Vec<Reference>,
     /// Readings with a name for which the device refused a whole PDU: each is asked in a PDU of its own, until it is answered.
@@ -206,10 +210,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Of a session, without readings.
-    pub(crate) fn new(session: usize) -> Device {
+    /// Of a session and its index, without readings.
+    pub(crate) fn new(session: usize, of: &Session) -> Device {
         Device {
             session,
+            security: Security::new(of),
             readings: Vec::new(),
             references: Vec::new(),
             alone: BTreeSet::new(),

@@ -1,7 +1,6 @@
 //! One PDU: how it is encoded, and what its values are for.
 
-use kymo_wire::mrtg_cfg::Session;
-use kymo_wire::snmp::{Ask, IdWidth, Oid, RequestMessage, Version};
+use kymo_wire::snmp::RequestMessage;
 
 /// sysUpTime.0
 pub(crate) const UPTIME: [u32; 9] = [1, 3, 6, 1, 2, 1, 1, 3, 0];
@@ -52,31 +51,4 @@ impl Pdu {
         }
         readings
     }
-}
-
-/// A request of a session.
-pub(crate) fn request(session: &Session, ask: Ask, names: &[Oid]) -> RequestMessage {
-    let community = session.community.reveal();
-    RequestMessage::new(ask, version(session), community, names, width(session))
-}
-
-/// Which version a session speaks.
-pub(crate) fn version(session: &Session) -> Version {
-    match session.version {
-        kymo_wire::mrtg_cfg::Version::V1 => Version::V1,
-        kymo_wire::mrtg_cfg::Version::V2c => Version::V2c,
-    }
-}
-
-/// How long ids of a session are.
-pub(crate) fn width(session: &Session) -> IdWidth {
-    match session.use_16bit_ids {
-        true => IdWidth::Bits15,
-        false => IdWidth::Bits31,
-    }
-}
-
-/// Whether walks may ask for several rows at a time.
-pub(crate) fn has_bulk(session: &Session) -> bool {
-    version(session) == Version::V2c && session.use_getbulk
 }

@@ -2,11 +2,11 @@
 //! two of them, so that its numbers are of one moment.
 
 use kymo_wire::mrtg_cfg::{Config, Index, Magic, Session, Source};
-use kymo_wire::snmp::{Ask, Oid, message_bytes, varbind_bytes};
+use kymo_wire::snmp::{Ask, Oid, varbind_bytes};
 
 use super::device::{Device, Reference};
 use super::interfaces::Column;
-use super::pdu::{Pdu, UPTIME, Use, request};
+use super::pdu::{Pdu, UPTIME, Use};
 use super::sides::Sides;
 
 /// Names of a PDU at most, however large they may grow.
@@ -83,7 +83,9 @@ impl<'a> Planner<'a> {
             return None;
         }
         Some(Pdu {
-            request: request(session, Ask::Get, &[Oid::of_arcs(&UPTIME)?]),
+            request: device
+                .security
+                .prepare(session, Ask::Get, &[Oid::of_arcs(&UPTIME)?]),
             uses: vec![(0, Use::Uptime)],
             names: 1,
         })
@@ -132,9 +134,9 @@ impl<'a> Planner<'a> {
             count += 1;
             bytes += varbind_bytes(name.len(), VALUE_BYTES);
         }
-        let community = self.session().community.reveal().len();
+        let security = &self.device.security;
         let is_full = self.names.len() + count > self.names_max
-            || message_bytes(community, self.bytes + bytes) > REPLY_BYTES_MAX;
+            || security.packet_bytes(self.session(), self.bytes + bytes) > REPLY_BYTES_MAX;
         if is_full && !self.names.is_empty() {
             self.close();
         }
@@ -217,7 +219,7 @@ impl<'a> Planner<'a> {
         self.uses
             .sort_by_key(|(_, what)| matches!(what, Use::Value { .. }));
         self.pdus.push(Pdu {
-            request: request(session, Ask::Get, &self.names),
+            request: self.device.security.prepare(session, Ask::Get, &self.names),
             uses: std::mem::take(&mut self.uses),
             names: self.names.len() as u8,
         });

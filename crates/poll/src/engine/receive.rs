@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::Magic;
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue};
+use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, RequestMessage, Response};
 
 use super::decimal::Decimal;
 use super::empty::Empty;
 use super::exchanges::Purpose;
 use super::interfaces::{self, Column};
-use super::pdu::{self, Use};
+use super::pdu::Use;
 use super::plan::NAMES_MAX;
+use super::security::Opened;
 use super::transmit::Cause;
 use super::walk::{Next, Walked, place_of};
 use super::{Engine, Link};
@@ -36,11 +37,11 @@ impl Engine {
         now: Stamp,
         link: &mut dyn Link,
     ) {
-        let Ok(reply) = Message::decode_response(packet) else {
+        let Ok(message) = Message::decode_response(packet) else {
             self.strays.malformed += 1;
             return;
         };
-        let Some(attempt) = self.ids.find(reply.head.id) else {
+        let Some(attempt) = self.ids.find(message.head.id) else {
             self.strays.unknown += 1;
             return;
         };
@@ -54,10 +55,10 @@ impl Engine {
             Purpose::Walk(_) => Answered::Walk,
             Purpose::Probe(_) => Answered::Probe,
         };
-        if !self.is_welcome(number, &reply, from) {
+        let Some(reply) = self.open(number, &message, from) else {
             self.strays.refused += 1;
             return;
-        }
+        };
         self.forget(attempt.exchange);
         self.devices[number].seen_ns = came.real_ns;
         let cycle = &mut self.devices[number].cycle;
@@ -76,25 +77,27 @@ impl Engine {
         self.use_room(now, link);
     }
 
-    /// Community and version are the session's; and the address is the device's, or it does not matter, as in MRTG.
-    fn is_welcome(&mut self, number: usize, reply: &Message<'_>, from: SocketAddr) -> bool {
-        let device = &self.devices[number];
+    /// The PDU of a message that is the session's, from the device's address, unless that does not matter, as in MRTG.
+    fn open<'p>(
+        &mut self,
+        number: usize,
+        message: &Message<'p>,
+        from: SocketAddr,
+    ) -> Option<Response<'p>> {
+        let device = &mut self.devices[number];
         let session = &self.config.sessions()[device.session];
-        if reply.head.community != session.community.reveal()
-            || reply.head.version != pdu::version(session)
-        {
-            return false;
-        }
-        let Some(asked) = device.address else {
-            return false;
+        let reply = match device.security.open(session, message) {
+            Opened::Response(reply) => reply,
+            Opened::Refused => return None,
         };
+        let asked = device.address?;
         if (asked.ip() != from.ip() && !session.lenient_address)
             || (asked.port() != from.port() && !session.lenient_port)
         {
-            return false;
+            return None;
         }
         self.strays.foreign += u64::from(asked != from);
-        true
+        Some(reply)
     }
 
     fn probe_answered(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
@@ -115,7 +118,7 @@ impl Engine {
     fn rows_came(
         &mut self,
         number: usize,
-        reply: &Message<'_>,
+        reply: &Response<'_>,
         stamp_ns: i64,
         now: Stamp,
         link: &mut dyn Link,
@@ -148,19 +151,19 @@ impl Engine {
         &mut self,
         number: usize,
         pdu: usize,
-        reply: &Message<'_>,
+        reply: &Response<'_>,
         stamp_ns: i64,
         now: Stamp,
         link: &mut dyn Link,
     ) {
         self.devices[number].cycle.in_flight -= 1;
-        match reply.error_status() {
+        match reply.status {
             ErrorStatus::NO_ERROR => {
                 self.take_values(number, pdu, reply, stamp_ns, now);
                 self.rejoin(number, pdu);
             }
             ErrorStatus::TOO_BIG => self.split(number, pdu, Cause::Size, now),
-            status => self.take_error(number, pdu, status, reply.head.index, now),
+            status => self.take_error(number, pdu, status, reply.index, now),
         }
         self.pump(number, now, link);
     }
@@ -243,13 +246,13 @@ impl Engine {
         &mut self,
         number: usize,
         pdu: usize,
-        reply: &Message<'_>,
+        reply: &Response<'_>,
         stamp_ns: i64,
         now: Stamp,
     ) {
         let of = &self.devices[number].pdus[pdu];
         let mut values = [None; NAMES_MAX + 8];
-        gather(of.request.bytes(), reply, &mut values);
+        gather(&of.request, reply, &mut values);
         let (uses, names) = (of.uses.len(), usize::from(of.names));
         let came = values.iter().take(names).flatten().count();
         if reply.varbinds.clone().next().is_none() {
@@ -373,12 +376,13 @@ impl Engine {
 }
 
 /// The values of a reply in the order of the request's names: mostly that is the reply's, too.
-fn gather<'a>(request: &[u8], reply: &Message<'a>, values: &mut [Option<ObjectValue<'a>>]) {
-    let Ok(request) = Message::decode(request) else {
-        return;
-    };
+fn gather<'a>(
+    request: &RequestMessage,
+    reply: &Response<'a>,
+    values: &mut [Option<ObjectValue<'a>>],
+) {
     let mut answers = reply.varbinds;
-    for (place, asked) in request.varbinds.enumerate() {
+    for (place, asked) in request.varbinds().enumerate() {
         let (Ok((asked, _)), Some(value)) = (asked, values.get_mut(place)) else {
             return;
         };

@@ -30,8 +30,8 @@ impl Sides {
             open: vec![0; count],
             asked: vec![0; count],
         };
-        let sessions = config.sessions().len();
-        let mut devices: Vec<Device> = (0..sessions).map(Device::new).collect();
+        let sessions = config.sessions().iter().enumerate();
+        let mut devices: Vec<Device> = sessions.map(|(at, of)| Device::new(at, of)).collect();
         let mut known: HashMap<(usize, Column, Vec<u8>), usize> = HashMap::new();
         for (reading, of) in config.readings().iter().enumerate() {
             let Source::Snmp(source) = of.source else {

@@ -7,7 +7,8 @@ use kymo_wire::snmp::{Ask, Oid};
 use super::device::Stage;
 use super::exchanges::Purpose;
 use super::ids::Attempt;
-use super::pdu::{self, UPTIME};
+use super::pdu::UPTIME;
+use super::security::{Sealed, id_width};
 use super::walk::Walk;
 use super::{Due, Engine, Link, SECOND_NS};
 
@@ -109,20 +110,21 @@ impl Engine {
         if !device.cycle.exchanges.contains(&exchange) {
             device.cycle.exchanges.push(exchange);
         }
-        let width = pdu::width(session);
         let known = Attempt {
             exchange,
             number: attempt,
         };
-        let (Some(random), Some(address)) = (self.ids.give(width, known), device.address) else {
+        let (Some(random), Some(address)) =
+            (self.ids.give(id_width(session), known), device.address)
+        else {
             return self.forget(exchange);
         };
         let request = match &mut of.purpose {
             Purpose::Pdu(at) => &mut device.pdus[*at].request,
             Purpose::Walk(request) | Purpose::Probe(request) => request,
         };
-        let id = request.set_id(random);
-        link.send(device.session, address, request.bytes());
+        let Sealed::Packet { id, bytes } = device.security.seal(request, random);
+        link.send(device.session, address, bytes);
         of.attempts.push((id, now.mono_ns));
         let serial = of.serial;
         device.cycle.account.retries += u32::from(attempt > 0);
@@ -166,9 +168,10 @@ impl Engine {
         let Some(name) = Oid::of_arcs(&UPTIME) else {
             return;
         };
-        let cycle = &mut self.devices[number].cycle;
-        (cycle.is_probing, cycle.probed_ns) = (true, Some(now.mono_ns));
-        let request = pdu::request(self.session(number), Ask::Get, &[name]);
+        let device = &mut self.devices[number];
+        (device.cycle.is_probing, device.cycle.probed_ns) = (true, Some(now.mono_ns));
+        let session = &self.config.sessions()[device.session];
+        let request = device.security.prepare(session, Ask::Get, &[name]);
         let exchange = self.exchanges.add(number, Purpose::Probe(request));
         self.send(exchange, now, link);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, Oid};
+use kymo_wire::snmp::{ErrorStatus, ObjectValue, Oid, Response};
 
 /// Rows of one column that are believed.
 const ROWS_MAX: usize = 1 << 17;
@@ -68,10 +68,10 @@ impl Walk {
     /// Takes a reply; `each` gets the sub-identifiers behind the column and the value of each row, and says whether to go on.
     pub(crate) fn take(
         &mut self,
-        reply: &Message<'_>,
+        reply: &Response<'_>,
         mut each: impl FnMut(&[u8], ObjectValue<'_>) -> bool,
     ) -> Next {
-        match reply.error_status() {
+        match reply.status {
             ErrorStatus::NO_ERROR => {}
             ErrorStatus::NO_SUCH_NAME => return Next::End,
             status if self.repetitions > 0 => {

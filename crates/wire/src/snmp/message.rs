@@ -182,6 +182,27 @@ impl<'a> Message<'a> {
     pub fn error_status(&self) -> ErrorStatus {
         ErrorStatus(self.head.status)
     }
+
+    /// The PDU of a response, without version and community.
+    #[inline]
+    pub fn response(&self) -> Response<'a> {
+        Response {
+            status: self.error_status(),
+            index: self.head.index,
+            varbinds: self.varbinds,
+        }
+    }
+}
+
+/// The PDU of a response; versions differ only in the message around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Response<'a> {
+    /// The device's judgement of the whole request.
+    pub status: ErrorStatus,
+    /// The first varbind is 1, 0 is none of them.
+    pub index: i32,
+    /// Not looked at yet: each may still be malformed.
+    pub varbinds: Varbinds<'a>,
 }
 
 /// A whole number of 32 bits, as ids and errors are.
@@ -195,7 +216,7 @@ fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
 
 /// The varbinds of a message, in their order: the content of each name's BER, and the value. After an error there is none.
 #[derive(Clone, Copy, Debug)]
-pub struct Varbinds<'a>(&'a [u8]);
+pub struct Varbinds<'a>(pub(super) &'a [u8]);
 
 impl<'a> Varbinds<'a> {
     /// Whether there is none, or no more.

@@ -1,7 +1,7 @@
 //! Requests that are encoded once: before each sending only the bytes of the id change.
 
 use super::ber::element_bytes;
-use super::message::{MessageHead, PduKind, Version, put_message_with_id, put_varbind};
+use super::message::{MessageHead, PduKind, Varbinds, Version, put_message_with_id, put_varbind};
 use super::object_value::ObjectValue;
 
 /// What is asked.
@@ -56,6 +56,7 @@ impl IdWidth {
 pub struct RequestMessage {
     bytes: Box<[u8]>,
     id_at: usize,
+    varbinds_at: usize,
     width: IdWidth,
 }
 
@@ -95,6 +96,7 @@ impl RequestMessage {
         let mut bytes = Vec::new();
         let id_at = put_message_with_id(&mut bytes, &head, width.bytes(), &varbinds);
         RequestMessage {
+            varbinds_at: bytes.len() - varbinds.len(),
             bytes: bytes.into(),
             id_at,
             width,
@@ -107,6 +109,11 @@ impl RequestMessage {
         let size = self.width.bytes();
         self.bytes[self.id_at..self.id_at + size].copy_from_slice(&id.to_be_bytes()[4 - size..]);
         id
+    }
+
+    /// The names, each with Null.
+    pub fn varbinds(&self) -> Varbinds<'_> {
+        Varbinds(&self.bytes[self.varbinds_at..])
     }
 
     /// What is to be sent.

@@ -391,6 +391,7 @@ fn a_request_is_sent_again_with_another_id() {
                 let asked: Vec<_> = message.varbinds.map(|varbind| varbind.unwrap().0).collect();
                 assert_eq!(asked, [&*names[0], &*names[1]]);
                 assert_eq!(message.varbinds.count(), 2);
+                assert!(request.varbinds().eq(message.varbinds));
                 assert_eq!(request.bytes().len(), size);
                 // The id is in its shortest form: who writes the message again writes the same bytes.
                 let (mut again, mut varbinds) = (Vec::new(), Vec::new());

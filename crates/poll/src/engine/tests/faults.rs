@@ -456,8 +456,9 @@ fn answers_sent_twice_late_or_forged_are_no_values() {
     simulation.run(300 * S);
     assert_eq!(simulation.take(0).len(), 1);
     assert_eq!(simulation.engine.strays().foreign, 1);
-    // With another community, another id, cut short: not taken.
-    let spoils: [fn(&mut Vec<u8>); 3] = [
+    // Of another version, with another community, another id, cut short: not taken.
+    let spoils: [fn(&mut Vec<u8>); 4] = [
+        |packet| packet[4] ^= 1,
         |packet| packet[8] ^= 1,
         |packet| packet[18] ^= 1,
         |packet| packet.truncate(30),
