@@ -36,7 +36,7 @@ const MACHINE: &[(&str, usize)] = &[
 const CASTS: &[(&str, usize)] = &[
     ("base", 57),
     ("ingest", 47),
-    ("kernel", 14),
+    ("kernel", 12),
     ("kymo", 43),
     ("poll", 35),
     ("query", 28),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
 use kymo_base::scan;
-use kymo_sys::kernel_file::{Folder, Root};
+use kymo_sys::kernel_file::Root;
 
-use crate::tasks::Listing;
+use crate::tasks::{Listing, TaskSource};
 
 /// The fact of a recording that says which processes alone it has, as `--procfilt` spells it.
 pub const PROCESS_FILTER: &str = "process_filter";
@@ -124,21 +124,23 @@ impl Chooser {
     }
 
     /// Replaces `out` by the processes to be recorded.
-    pub(crate) fn list(&mut self, root: &Root, proc: &Folder, age_ns: u64, out: &mut Listing) {
+    pub(crate) fn list(
+        &mut self,
+        root: &Root,
+        source: &mut impl TaskSource,
+        age_ns: u64,
+        out: &mut Listing,
+    ) {
         out.clear();
         if self.keeps_last(root, age_ns) && self.ask_wanted(root, out) {
             return;
         }
         self.listing += 1;
         self.listed_ns = age_ns;
-        // After an error the listing has the names up to there; the next scan finds the others.
-        let _ = proc.list(|name| {
-            let number = scan::number(name.to_bytes());
-            let pid = number.and_then(|pid| u32::try_from(pid).ok());
-            out.extend(
-                pid.filter(|&pid| self.is_wanted(root, pid, age_ns))
-                    .map(|pid| (pid, 0)),
-            );
+        source.processes(|pid| {
+            if self.is_wanted(root, pid, age_ns) {
+                out.push((pid, 0));
+            }
         });
         let listing = self.listing;
         self.verdicts.retain(|_, verdict| verdict.seen == listing);
@@ -292,6 +294,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    use crate::tasks::ProcTasks;
     use crate::tests::MadeRoot;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -329,10 +332,10 @@ mod tests {
         }
 
         fn listed(&mut self, second: u64) -> Vec<u32> {
-            let proc = self.made.root.folder("proc").expect("a folder");
+            let mut proc = ProcTasks::new(&self.made.root);
             let mut out = Listing::new();
             self.chooser
-                .list(&self.made.root, &proc, second * SECOND_NS, &mut out);
+                .list(&self.made.root, &mut proc, second * SECOND_NS, &mut out);
             let mut pids: Vec<u32> = out.iter().map(|&(pid, _)| pid).collect();
             pids.sort_unstable();
             pids
@@ -425,10 +428,10 @@ mod tests {
             fixed: true,
         };
         let mut chooser = Chooser::new(choice);
-        let proc = root.folder("proc").expect("a folder");
+        let mut proc = ProcTasks::new(&root);
         let mut out = Listing::new();
         for scan in 0..10 {
-            chooser.list(&root, &proc, scan * 100 * SECOND_NS, &mut out);
+            chooser.list(&root, &mut proc, scan * 100 * SECOND_NS, &mut out);
             assert_eq!(out, [(own, 0)]);
         }
         assert_eq!(chooser.listing, 1);

@@ -86,9 +86,14 @@ impl Accounts {
                 _ => Accounts::Missing,
             },
         };
+        self.source()
+    }
+
+    /// Where accounts come from, if they are known to be kept.
+    pub(crate) fn source(&self) -> Option<AccountSource> {
         match self {
             Accounts::Kept(from) => Some(*from),
-            _ => None,
+            Accounts::Unseen | Accounts::Seen(_) | Accounts::Missing => None,
         }
     }
 

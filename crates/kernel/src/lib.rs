@@ -21,6 +21,7 @@ pub mod reader;
 pub mod sampler;
 pub mod source;
 pub mod subsystem;
+mod task_tables;
 pub mod tasks;
 
 #[cfg(test)]

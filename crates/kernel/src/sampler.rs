@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use kymo_base::cost;
 use kymo_base::template::Template;
 use kymo_base::track::Why;
 use kymo_base::track_writer::{Buffers, TrackWriter};
-use kymo_base::{cost, scan};
 use kymo_sys::clock::Clock;
-use kymo_sys::kernel_file::{Folder, Root};
+use kymo_sys::kernel_file::Root;
 
 use crate::activity::Activity;
 use crate::backoff::{Allowance, Backoff, SlowRead, SlowReads};
-use crate::choice::{Choice, Chooser};
+use crate::choice::Choice;
 use crate::facts;
 use crate::groups::Groups;
 use crate::identity::Lane;
@@ -24,7 +24,10 @@ use crate::mounts::Mounts;
 use crate::mountstats::Mountstats;
 use crate::reader::Reader;
 use crate::source::{self, Pace, Scope, kind};
-use crate::tasks::{Budget, Listing, Scan, TaskPlan, Tasks};
+use crate::task_tables::TaskTables;
+use crate::tasks::{Budget, ProcTasks, Scan, TaskPlan};
+
+pub use crate::task_tables::Due;
 
 /// Sources and processes to record, and their limits.
 #[derive(Clone, Debug, Default)]
@@ -45,15 +48,6 @@ pub struct Plan {
     pub backoff: bool,
     /// The pipe on which the keeper says what programs that publish do; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
-}
-
-/// Answer to the question whether processes are due in a sample.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Due {
-    /// Processes are due.
-    Now,
-    /// Processes are due in a later sample.
-    Later,
 }
 
 struct MachineSource {
@@ -80,14 +74,8 @@ pub struct Sampler {
     mounts: Option<Mounts>,
     mountstats: Option<Mountstats>,
     groups: Option<Groups>,
-    processes: Option<Tasks>,
-    threads: Option<Tasks>,
-    lane: Option<Arc<Lane>>,
+    tasks: Option<TaskTables<ProcTasks>>,
     activity: Option<Activity>,
-    proc: Option<Folder>,
-    chooser: Option<Chooser>,
-    pids: Listing,
-    listing: Listing,
     budget: Budget,
     samples: u64,
     slow: SlowReads,
@@ -112,14 +100,9 @@ impl Sampler {
             .filter(|source| !matches!(source.scope, Scope::Mount | Scope::Cgroup))
             .map(|source| MachineSource::new(source, &net))
             .collect();
-        let tables = |scope| plan.tasks.map(|tasks| Tasks::new(scope, tasks));
-        let threads = plan.tasks.is_some_and(|tasks| tasks.threads);
+        let tables = |tasks| TaskTables::new(ProcTasks::new(&root), tasks, plan.choice.clone());
         Sampler {
-            chooser: plan.choice.clone().map(Chooser::new),
-            proc: plan.tasks.and_then(|_| root.folder("proc").ok()),
-            processes: tables(Scope::Process),
-            threads: tables(Scope::Thread).filter(|_| threads),
-            lane: plan.tasks.map(|_| Arc::new(Lane::default())),
+            tasks: plan.tasks.map(tables),
             activity: plan.activity.clone().map(Activity::new),
             budget: Budget {
                 left: files.saturating_sub(machine.len() as u64),
@@ -137,8 +120,6 @@ impl Sampler {
                 .then(|| Groups::new(files / 2)),
             plan,
             machine,
-            pids: Vec::new(),
-            listing: Vec::new(),
             samples: 0,
             slow: SlowReads::default(),
             buffers: Buffers::default(),
@@ -147,7 +128,7 @@ impl Sampler {
 
     /// The slow lane that another thread must serve, if processes are read.
     pub fn lane(&self) -> Option<Arc<Lane>> {
-        self.lane.clone()
+        self.tasks.as_ref().map(TaskTables::lane)
     }
 
     /// Takes a sample: reads the sources that are due, and calls `emit` with each kind, its cost as one byte, and its section.
@@ -186,9 +167,7 @@ impl Sampler {
             emit(kind::CGROUP, section.0, section.1);
             self.note_slow_groups(clock);
         }
-        if self.processes.is_some() {
-            self.sample_tasks(clock, key, tasks, &mut emit);
-        }
+        self.sample_tasks(clock, key, tasks, &mut emit);
         if let Some(activity) = &mut self.activity {
             let start_ns = clock.mono_ns();
             if let Some(section) = activity.sample(start_ns, key) {
@@ -238,18 +217,18 @@ impl Sampler {
 
     /// Processes with a file that we may not read.
     pub fn forbidden(&self) -> usize {
-        self.processes.as_ref().map_or(0, Tasks::forbidden)
+        self.tasks.as_ref().map_or(0, TaskTables::forbidden)
     }
 
     /// Number of processes, of threads, and of files kept open.
     pub fn sizes(&self) -> (usize, usize, usize) {
-        let tables = [&self.processes, &self.threads].map(|table| table.as_ref());
-        let kept: usize = tables.iter().flatten().map(|table| table.kept()).sum();
+        let tables = self.tasks.as_ref().map(TaskTables::sizes);
+        let (processes, threads, kept) = tables.unwrap_or_default();
         let readers = self.machine.iter().flat_map(MachineSource::readers);
         let open = readers.filter(|reader| reader.is_open()).count();
         (
-            tables[0].map_or(0, Tasks::len),
-            tables[1].map_or(0, Tasks::len),
+            processes,
+            threads,
             kept + open + self.groups.as_ref().map_or(0, Groups::kept),
         )
     }
@@ -305,7 +284,10 @@ impl Sampler {
         due: Due,
         emit: &mut impl FnMut(u8, u8, &[u8]),
     ) {
-        let scan = Scan {
+        let Some(tables) = &mut self.tasks else {
+            return;
+        };
+        let mut scan = Scan {
             root: &self.root,
             clock,
             age_ns: match self.plan.interval_ns {
@@ -315,50 +297,9 @@ impl Sampler {
             allowance: self
                 .plan
                 .allowance(self.plan.scan_interval_ns, STRIDE_NS_MAX),
+            budget: &mut self.budget,
         };
-        if let (Due::Now, Some(proc)) = (due, &self.proc) {
-            match &mut self.chooser {
-                Some(chooser) => chooser.list(&self.root, proc, scan.age_ns, &mut self.pids),
-                None => list_processes(proc, &mut self.pids),
-            }
-        }
-        for (table, scope) in [
-            (&mut self.processes, Scope::Process),
-            (&mut self.threads, Scope::Thread),
-        ] {
-            let Some(table) = table else { continue };
-            table.begin(key);
-            let cost_ns = match due {
-                Due::Now => {
-                    let listing = match scope {
-                        Scope::Thread => {
-                            list_threads(&self.root, &self.pids, &mut self.listing);
-                            &self.listing
-                        }
-                        _ => &self.pids,
-                    };
-                    table.update(listing, &mut self.budget);
-                    let costs = table.read(&scan, &mut self.budget, &mut self.slow);
-                    let reborn = table.take_reborn();
-                    if let Some(chooser) = &mut self.chooser {
-                        chooser.forget(&reborn);
-                    }
-                    costs
-                }
-                Due::Later if key => table.idle(),
-                Due::Later => continue,
-            };
-            for ((kind, section), ns) in table.sections().into_iter().zip(cost_ns) {
-                emit(kind, cost::encode(ns), section);
-            }
-        }
-        if let (Some(lane), Some(processes)) = (&self.lane, &mut self.processes)
-            && processes.identify(lane, key)
-        {
-            for (kind, section) in processes.identity_sections() {
-                emit(kind, 0, section);
-            }
-        }
+        tables.sample(&mut scan, &mut self.slow, key, due, emit);
     }
 }
 
@@ -520,25 +461,6 @@ fn read_in_pieces(
         track.read_in_pieces(slot, buffers, paid).map(|_changed| ())
     });
     (cost_ns, result)
-}
-
-/// Lists the threads of all processes, in the kernel's order.
-fn list_threads(root: &Root, pids: &Listing, out: &mut Listing) {
-    out.clear();
-    for &(pid, _) in pids {
-        if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
-            // A process that ends meanwhile has no threads left to list.
-            let _ = folder.list(|name| {
-                out.extend(scan::number(name.to_bytes()).map(|tid| (pid, tid as u32)))
-            });
-        }
-    }
-}
-
-fn list_processes(proc: &Folder, out: &mut Listing) {
-    out.clear();
-    // After an error the listing has the names up to there; the next scan finds the others.
-    let _ = proc.list(|name| out.extend(scan::number(name.to_bytes()).map(|pid| (pid as u32, 0))));
 }
 
 #[cfg(test)]

@@ -1,6 +1,14 @@
-//! Processes, or threads: who is there, and when each is due to be read. The files of those that
-//! run are kept open: a kept file belongs to one process for ever, and answers ESRCH after its
-//! death, never with another's numbers. Most processes sleep, and none of their files is open.
+//! Processes, or threads: a table of those that are there, when each is due to be read, and the tracks of their texts. A source
+//! ([`source`]) lists them and gives the texts; [`proc`] is the one of `/proc`.
+
+mod proc;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use proc::ProcTasks;
+pub use source::Budget;
+pub(crate) use source::{Listing, Scan, TaskSource};
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,14 +18,13 @@ use kymo_base::limits;
 use kymo_base::template::{Grammar, Piece, Template};
 use kymo_base::track::Why;
 use kymo_base::track_writer::TrackWriter;
-use kymo_sys::clock::Clock;
-use kymo_sys::kernel_file::{KernelFile, Root};
 
-use crate::backoff::{Allowance, Backoff, SlowReads};
+use crate::backoff::{Backoff, SlowReads};
 use crate::identity::{self, Lane, Subject, Texts};
-use crate::idle::{self, Accounts, Reclaim, Rest};
-use crate::reader::{GONE, errno_of, read_whole};
+use crate::idle::Rest;
+use crate::reader::GONE;
 use crate::source::{Scope, kind};
+use source::{Accounting, Handle, Part, Resting, TaskId, Use};
 
 /// Policy for reads of `status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,27 +55,6 @@ const STATUS_AGE_NS: u64 = 10_000_000_000;
 const IDENTITY_AGE_NS: u64 = 60_000_000_000;
 /// Age of the identity of a task that has not run since: it cannot have changed its title, but others may have changed its cgroup.
 const IDENTITY_AGE_AT_REST_NS: u64 = 600_000_000_000;
-/// EACCES and EPERM: the file is not for us, and will not be at the next scan either.
-const FORBIDDEN: [u16; 2] = [13, 1];
-
-/// The files kept open by all tables, and how many more may be.
-pub struct Budget {
-    /// Files that may still be opened and kept.
-    pub left: u64,
-}
-
-/// Arguments of a scan.
-pub struct Scan<'a> {
-    /// Where the files are.
-    pub root: &'a Root,
-    /// For the price of each read.
-    pub clock: &'a dyn Clock,
-    /// The time by which ages are counted (at `-i0` it runs faster).
-    pub age_ns: u64,
-    /// Limits of a read's time.
-    pub allowance: Allowance,
-}
-
 /// Time of the reads of stat, io and status, in ns.
 pub type Costs = [u64; 3];
 /// Room that is kept for questions of who a process is, and answers.
@@ -78,13 +64,10 @@ const TEXTS_MAX: usize = 1000;
 /// Slow reads that one scan reports.
 const SLOW_TOLD_MAX: usize = 16;
 
-struct Task {
-    pid: u32,
-    name: Arc<str>,
+struct Task<H> {
+    id: TaskId,
     generation: u64,
-    stat: File,
-    io: File,
-    schedstat: File,
+    handle: H,
     rest: Rest,
     seen: u64,
     sightings: u8,
@@ -97,33 +80,11 @@ struct Task {
     backoff: Backoff,
 }
 
-/// Decides whether an opened file stays open.
-enum Keeping<'a> {
-    Not,
-    Within(&'a mut Budget),
-}
-
-impl Keeping<'_> {
-    fn when(keeps: bool, budget: &mut Budget) -> Keeping<'_> {
-        match keeps {
-            true => Keeping::Within(budget),
-            false => Keeping::Not,
-        }
-    }
-}
-
-#[derive(Default)]
-struct File {
-    kept: Option<KernelFile>,
-    confirmed: usize,
-    forbidden: u16,
-}
-
 /// All tasks of one scope.
-pub struct Tasks {
+pub(crate) struct Tasks<S: TaskSource> {
     scope: Scope,
     plan: TaskPlan,
-    tasks: Vec<Option<Box<Task>>>,
+    tasks: Vec<Option<Box<Task<S::Handle>>>>,
     slots: HashMap<(u32, u32), usize>,
     free: BinaryHeap<Reverse<usize>>,
     scan: u64,
@@ -136,10 +97,7 @@ pub struct Tasks {
     /// cmdline, cgroup, exe.
     identity: [TrackWriter; 3],
     places: PlacesCache,
-    accounts: Accounts,
-    reclaim: Reclaim,
-    /// The kernel takes memory away from processes.
-    reclaims: bool,
+    resting: Resting,
     texts: [Vec<u8>; 2],
     questions: Vec<Subject>,
     answers: Vec<(Subject, Texts)>,
@@ -147,12 +105,9 @@ pub struct Tasks {
     reborn: Vec<u32>,
 }
 
-/// Tasks of this scan: pid and, for threads, tid.
-pub type Listing = Vec<(u32, u32)>;
-
-impl Tasks {
+impl<S: TaskSource> Tasks<S> {
     /// An empty table.
-    pub fn new(scope: Scope, plan: TaskPlan) -> Tasks {
+    pub(crate) fn new(scope: Scope, plan: TaskPlan) -> Tasks<S> {
         Tasks {
             scope,
             plan,
@@ -167,9 +122,11 @@ impl Tasks {
             status: TrackWriter::new(Grammar::Keyed),
             identity: std::array::from_fn(|_| TrackWriter::new(Grammar::Word)),
             places: PlacesCache::default(),
-            accounts: Accounts::default(),
-            reclaim: Reclaim::default(),
-            reclaims: true,
+            resting: Resting {
+                accounts: Accounting::Unknown,
+                counts_threads: false,
+                reclaims: true,
+            },
             texts: [Vec::with_capacity(4096), Vec::with_capacity(4096)],
             questions: Vec::new(),
             answers: Vec::new(),
@@ -178,7 +135,7 @@ impl Tasks {
     }
 
     /// Kinds of this table's tracks: stat, io, status.
-    pub fn kinds(&self) -> [u8; 3] {
+    pub(crate) fn kinds(&self) -> [u8; 3] {
         match self.scope {
             Scope::Thread => [kind::TID_STAT, kind::TID_IO, kind::TID_STATUS],
             _ => [kind::PID_STAT, kind::PID_IO, kind::PID_STATUS],
@@ -195,17 +152,12 @@ impl Tasks {
     }
 
     /// Number of tasks.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// True if there are no tasks.
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
     /// Begins a sample in all tracks.
-    pub fn begin(&mut self, key: bool) {
+    pub(crate) fn begin(&mut self, key: bool) {
         for track in [&mut self.stat, &mut self.io, &mut self.status] {
             track.begin(key);
         }
@@ -215,7 +167,7 @@ impl Tasks {
     }
 
     /// Takes the tasks of a listing: ended tasks leave, new tasks get a slot.
-    pub fn update(&mut self, listing: &Listing, budget: &mut Budget) {
+    pub(crate) fn update(&mut self, listing: &Listing, budget: &mut Budget) {
         self.scan += 1;
         for &id in listing.iter().take(limits::INSTANCES_MAX) {
             let slot = match self.slots.get(&id) {
@@ -272,12 +224,9 @@ impl Tasks {
         }
         self.generation += 1;
         self.tasks[slot] = Some(Box::new(Task {
-            pid,
-            name,
+            id: TaskId { pid, name },
             generation: self.generation,
-            stat: File::default(),
-            io: File::default(),
-            schedstat: File::default(),
+            handle: S::Handle::default(),
             rest: Rest::default(),
             seen: self.scan,
             sightings: 0,
@@ -301,21 +250,16 @@ impl Tasks {
             track.gone(slot);
         }
         if let Some(task) = self.tasks[slot].take() {
-            budget.left += task.kept();
+            budget.left += task.handle.kept();
         }
         self.free.push(Reverse(slot));
     }
 
     /// Reads every task; what that cost, and which reads were slow.
-    pub fn read(&mut self, scan: &Scan, budget: &mut Budget, slow: &mut SlowReads) -> Costs {
+    pub(crate) fn read(&mut self, source: &mut S, scan: &mut Scan, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
         let told = slow.found.len();
-        // A thread's row is of its process, too: it changes while the thread is idle.
-        let accounts = match self.scope {
-            Scope::Process => self.accounts.are_kept(scan.root),
-            _ => None,
-        };
-        self.reclaims = accounts.is_some() && self.reclaim.goes_on(scan.root);
+        self.resting = source.resting(self.scope, scan.root);
         for slot in 0..self.tasks.len() {
             let Some(task) = &mut self.tasks[slot] else {
                 continue;
@@ -324,77 +268,64 @@ impl Tasks {
                 self.unread(slot, Why::Slow);
                 continue;
             }
-            let rest = accounts.and_then(|from| self.read_at_rest(slot, scan, budget, from));
+            let rest = match self.resting.accounts {
+                Accounting::Kept => self.read_at_rest(slot, source, scan),
+                Accounting::Unknown | Accounting::Missing => None,
+            };
             let cost = match rest {
                 Some(cost) => cost,
-                None => self.read_task(slot, scan, budget),
+                None => self.read_task(slot, source, scan),
             };
             costs = std::array::from_fn(|kind| costs[kind] + cost[kind]);
-            self.note_cost(slot, scan, cost, slow);
+            self.note_cost(slot, source, scan, cost, slow);
             slow.found.truncate(told + SLOW_TOLD_MAX);
         }
         costs
     }
 
     /// A slow task is read again, to see whether it is, and then less often.
-    fn note_cost(&mut self, slot: usize, scan: &Scan, cost: Costs, slow: &mut SlowReads) {
+    fn note_cost(
+        &mut self,
+        slot: usize,
+        source: &mut S,
+        scan: &Scan,
+        cost: Costs,
+        slow: &mut SlowReads,
+    ) {
         let Some(task) = &mut self.tasks[slot] else {
             return;
         };
-        let (kind, cost_ns) = (0..3)
-            .map(|kind| (kind, cost[kind]))
-            .max_by_key(|&(_, ns)| ns)
-            .unwrap_or_default();
+        let costs = Part::ALL.into_iter().zip(cost);
+        let Some((part, cost_ns)) = costs.max_by_key(|&(_, ns)| ns) else {
+            return;
+        };
         if cost_ns <= scan.allowance.slow_ns {
             return task.backoff.quick();
         }
-        let path = format!("proc/{}/{}", task.name, ["stat", "io", "status"][kind]);
         // A process that ended meanwhile is quick to say so.
         let again = || {
-            let _ = scan.root.read(&path, &mut self.texts[0]);
+            let _ = source.read_once(part, &task.id, scan.root, &mut self.texts[0]);
         };
         let judged = slow.judge(scan.clock, cost_ns, again);
         if let Some(stride) = task.backoff.doubt(judged, &scan.allowance) {
-            slow.note(path, judged, stride);
+            slow.note(S::path(part, &task.id), judged, stride);
         }
     }
 
     /// Repeats the last texts of a task that has not run since; `None`: the task has run, or may have.
-    fn read_at_rest(
-        &mut self,
-        slot: usize,
-        scan: &Scan,
-        budget: &mut Budget,
-        from: idle::AccountSource,
-    ) -> Option<Costs> {
+    fn read_at_rest(&mut self, slot: usize, source: &mut S, scan: &mut Scan) -> Option<Costs> {
         let task = self.tasks[slot].as_deref_mut()?;
-        if !task
-            .rest
-            .is_likely(task.generation, scan.age_ns, self.reclaims)
-        {
+        let reclaims = self.resting.reclaims;
+        if !task.rest.is_likely(task.generation, scan.age_ns, reclaims) {
             return None;
         }
         let start_ns = scan.clock.mono_ns();
-        let account = match from {
-            idle::AccountSource::Clock => idle::clock_account(scan.root, task.pid),
-            idle::AccountSource::File => {
-                let text = &mut self.texts[0];
-                let file = &mut task.schedstat;
-                let read = file.read(
-                    scan.root,
-                    &task.name,
-                    "schedstat",
-                    Keeping::Within(budget),
-                    text,
-                );
-                read.ok().and_then(|()| idle::file_account(text))
-            }
-        };
-        if !task.rest.goes_on(account?) {
+        let account = source.account(&task.id, &mut task.handle, scan)?;
+        if !task.rest.goes_on(account) {
             return None;
         }
-        budget.left += task.stat.close() + task.io.close();
-        let forbidden = task.io.forbidden;
+        scan.budget.left += task.handle.rest();
+        let forbidden = task.handle.forbidden(Part::Io);
         let cost_ns = scan.clock.mono_ns() - start_ns;
         if !self.stat.same(slot) {
             return None;
@@ -404,40 +335,36 @@ impl Tasks {
             self.io.failed(slot, forbidden);
         }
         self.ask_identity(slot, None, scan.age_ns);
-        let status_ns = self.read_status(slot, None, scan);
+        let status_ns = self.read_status(slot, None, source, scan);
         Some([cost_ns, 0, status_ns])
     }
 
-    fn read_task(&mut self, slot: usize, scan: &Scan, budget: &mut Budget) -> Costs {
+    fn read_task(&mut self, slot: usize, source: &mut S, scan: &mut Scan) -> Costs {
         let Some(task) = &mut self.tasks[slot] else {
             return Costs::default();
         };
         let [stat_text, io_text] = &mut self.texts;
         // Most processes sleep from the first sight on.
         let runs = task.sightings >= 2 && !task.rest.is_still();
-        let keeps = runs || self.scope != Scope::Process || self.accounts.are_missing();
+        let again = match runs || self.resting.accounts == Accounting::Missing {
+            true => Use::EachScan,
+            false => Use::Once,
+        };
         let start_ns = scan.clock.mono_ns();
-        let mut stat = task.stat.read(
-            scan.root,
-            &task.name,
-            "stat",
-            Keeping::when(keeps, budget),
-            stat_text,
-        );
-        if stat.is_err_and(|errno| GONE.contains(&errno)) && task.stat.kept.take().is_some() {
+        let (id, handle) = (&task.id, &mut task.handle);
+        let mut stat = source.read(Part::Stat, id, handle, again, scan, stat_text);
+        if stat.is_err_and(|errno| GONE.contains(&errno)) && handle.is_held() {
             // The kept file's process is dead, but its number is listed: another has it now.
-            let (pid, name) = (task.pid, task.name.clone());
-            budget.left += 1 + task.kept();
+            let (pid, name) = (id.pid, id.name.clone());
+            scan.budget.left += handle.kept();
             self.reborn.push(pid);
             self.place(slot, pid, name);
-            return self.read_task(slot, scan, budget);
+            return self.read_task(slot, source, scan);
         }
         let stat_ns = scan.clock.mono_ns();
-        let io = if self.plan.io {
-            let keep = Keeping::when(keeps, budget);
-            task.io.read(scan.root, &task.name, "io", keep, io_text)
-        } else {
-            Ok(())
+        let io = match self.plan.io {
+            true => source.read(Part::Io, id, handle, again, scan, io_text),
+            false => Ok(()),
         };
         let io_ns = scan.clock.mono_ns();
         if stat.is_ok() && stat_text.is_empty() {
@@ -447,9 +374,9 @@ impl Tasks {
         let mut is_still = stat.is_ok() && !changed;
         if self.plan.io {
             is_still &= !record(&mut self.io, slot, io, io_text);
-            is_still &= io.is_ok() || task.io.forbidden != 0;
+            is_still &= io.is_ok() || task.handle.forbidden(Part::Io) != 0;
         }
-        let counts_threads = scan.root.has_own_pids();
+        let counts_threads = self.resting.counts_threads;
         is_still = is_still && self.places.is_waiting(&self.stat, slot, counts_threads);
         task.rest.was_read(scan.age_ns, is_still);
         let marks = if changed {
@@ -457,11 +384,11 @@ impl Tasks {
         } else {
             None
         };
-        if !keeps {
+        if again == Use::Once {
             self.rest(slot);
         }
         self.ask_identity(slot, marks, scan.age_ns);
-        let status_ns = self.read_status(slot, marks, scan);
+        let status_ns = self.read_status(slot, marks, source, scan);
         [stat_ns - start_ns, io_ns - stat_ns, status_ns]
     }
 
@@ -477,7 +404,7 @@ impl Tasks {
             task.exec = marks.exec;
             if is_another {
                 task.begin_anew();
-                self.reborn.push(task.pid);
+                self.reborn.push(task.id.pid);
             }
         }
         let age_max_ns = match task.rest.has_run_since(task.identity_at_ns) {
@@ -498,12 +425,18 @@ impl Tasks {
         self.questions.push(Subject {
             slot,
             generation: task.generation,
-            name: task.name.clone(),
+            name: task.id.name.clone(),
         });
     }
 
     /// Reads `status` if it is due; what that cost.
-    fn read_status(&mut self, slot: usize, marks: Option<Marks>, scan: &Scan) -> u64 {
+    fn read_status(
+        &mut self,
+        slot: usize,
+        marks: Option<Marks>,
+        source: &mut S,
+        scan: &Scan,
+    ) -> u64 {
         let Some(task) = &mut self.tasks[slot] else {
             return 0;
         };
@@ -526,10 +459,7 @@ impl Tasks {
         (task.status_at_ns, task.grown) = (Some(scan.age_ns), false);
         let text = &mut self.texts[0];
         let start_ns = scan.clock.mono_ns();
-        let result = scan
-            .root
-            .read(&format!("proc/{}/status", task.name), text)
-            .map_err(errno_of);
+        let result = source.read_once(Part::Status, &task.id, scan.root, text);
         let cost_ns = scan.clock.mono_ns() - start_ns;
         record(&mut self.status, slot, result, text);
         self.status.pack(slot);
@@ -543,7 +473,7 @@ impl Tasks {
     }
 
     /// Every task counts as not read in this sample (between scans); that costs nothing.
-    pub fn idle(&mut self) -> Costs {
+    pub(crate) fn idle(&mut self) -> Costs {
         for slot in 0..self.tasks.len() {
             if self.tasks[slot].is_some() {
                 self.unread(slot, Why::NotDue);
@@ -553,7 +483,7 @@ impl Tasks {
     }
 
     /// Exchanges questions and answers with the slow lane; true when the identity tracks have news.
-    pub fn identify(&mut self, lane: &Lane, key: bool) -> bool {
+    pub(crate) fn identify(&mut self, lane: &Lane, key: bool) -> bool {
         lane.ask(&mut self.questions);
         lane.answers(&mut self.answers);
         if self.answers.is_empty() && !key {
@@ -593,7 +523,7 @@ impl Tasks {
     }
 
     /// The sections of stat, io and status.
-    pub fn sections(&mut self) -> [(u8, &[u8]); 3] {
+    pub(crate) fn sections(&mut self) -> [(u8, &[u8]); 3] {
         let [stat, io, status] = self.kinds();
         [
             (stat, self.stat.end()),
@@ -603,7 +533,7 @@ impl Tasks {
     }
 
     /// The sections of cmdline, cgroup and exe.
-    pub fn identity_sections(&mut self) -> [(u8, &[u8]); 3] {
+    pub(crate) fn identity_sections(&mut self) -> [(u8, &[u8]); 3] {
         let [a, b, c] = &mut self.identity;
         [
             (identity::KINDS[0], a.end()),
@@ -618,35 +548,31 @@ impl Tasks {
     }
 
     /// Tasks with a file that we may not read.
-    pub fn forbidden(&self) -> usize {
+    pub(crate) fn forbidden(&self) -> usize {
         let files = self.tasks.iter().flatten();
         files
-            .filter(|task| task.stat.forbidden != 0 || task.io.forbidden != 0)
+            .filter(|task| {
+                Part::ALL
+                    .iter()
+                    .any(|&part| task.handle.forbidden(part) != 0)
+            })
             .count()
     }
 
     /// Files kept open.
-    pub fn kept(&self) -> usize {
-        let kept: u64 = self.tasks.iter().flatten().map(|task| task.kept()).sum();
+    pub(crate) fn kept(&self) -> usize {
+        let handles = self.tasks.iter().flatten().map(|task| &task.handle);
+        let kept: u64 = handles.map(Handle::kept).sum();
         usize::try_from(kept).unwrap_or(usize::MAX)
     }
 }
 
-impl Task {
+impl<H: Handle> Task<H> {
     /// Forgets the dead process: by the start time, another process has the number now.
     fn begin_anew(&mut self) {
         self.status_at_ns = None;
         self.sightings = 1;
-        self.io.forbidden = 0;
-        self.stat.forbidden = 0;
-    }
-
-    fn kept(&self) -> u64 {
-        let files = [&self.stat, &self.io, &self.schedstat];
-        files
-            .map(|file| u64::from(file.kept.is_some()))
-            .iter()
-            .sum()
+        self.handle.retry();
     }
 }
 
@@ -658,56 +584,6 @@ fn record(track: &mut TrackWriter, slot: usize, result: Result<(), u16>, text: &
             track.failed(slot, errno);
             false
         }
-    }
-}
-
-impl File {
-    /// Replaces `out` by the file's text; opens it when it is not kept, and keeps it if it may.
-    fn read(
-        &mut self,
-        root: &Root,
-        task: &str,
-        file: &str,
-        keep: Keeping,
-        out: &mut Vec<u8>,
-    ) -> Result<(), u16> {
-        if let Some(kept) = &self.kept {
-            return read_whole(kept, &mut self.confirmed, out);
-        }
-        if self.forbidden != 0 {
-            return Err(self.forbidden);
-        }
-        let result = self.open_and_read(root, &format!("proc/{task}/{file}"), keep, out);
-        if let Err(errno) = result
-            && FORBIDDEN.contains(&errno)
-        {
-            self.forbidden = errno;
-        }
-        result
-    }
-
-    fn open_and_read(
-        &mut self,
-        root: &Root,
-        path: &str,
-        keep: Keeping,
-        out: &mut Vec<u8>,
-    ) -> Result<(), u16> {
-        let opened = root.file(path).map_err(errno_of)?;
-        read_whole(&opened, &mut self.confirmed, out)?;
-        if let Keeping::Within(budget) = keep
-            && root.keeps_files()
-            && budget.left > 0
-        {
-            budget.left -= 1;
-            self.kept = Some(opened);
-        }
-        Ok(())
-    }
-
-    /// Closes it; how many files that were.
-    fn close(&mut self) -> u64 {
-        u64::from(self.kept.take().is_some())
     }
 }
 
@@ -790,227 +666,6 @@ impl Places {
                 piece(48 + 1),
                 piece(49 + 1),
             ],
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    use crate::tests::MadeRoot;
-
-    #[test]
-    fn marks_are_found_by_their_numbers_in_proc_5() {
-        let fields: Vec<String> = (4..=52)
-            .map(|n| {
-                if n == 8 {
-                    "-1".into()
-                } else {
-                    (n * 100).to_string()
-                }
-            })
-            .collect();
-        let text = format!("7 (a b) S {}\n", fields.join(" "));
-        let mut track = TrackWriter::new(Grammar::Stat);
-        track.begin(true);
-        track.add(0, b"7");
-        track.read(0, text.as_bytes());
-        let Marks { size, exec } = PlacesCache::default().marks(&track, 0).expect("a template");
-        assert_eq!(size, [2000, 2300, 2400]);
-        assert_eq!(
-            (exec[0], track.word(exec[1]), &exec[2..]),
-            (2200, &b"a b"[..], &[2800, 4800, 4900][..])
-        );
-    }
-
-    /// A made-up proc with one process, whose files say what the test wants.
-    struct Proc {
-        made: MadeRoot,
-        tasks: Tasks,
-        scans: u64,
-    }
-
-    impl Proc {
-        fn new() -> Proc {
-            let plan = TaskPlan {
-                io: true,
-                ..TaskPlan::default()
-            };
-            let proc = Proc {
-                made: MadeRoot::new(),
-                tasks: Tasks::new(Scope::Process, plan),
-                scans: 0,
-            };
-            proc.say("7/io", "rchar: 1\n");
-            proc.say("7/status", "Name:\ta\n");
-            proc
-        }
-
-        fn say(&self, file: &str, text: &str) {
-            self.made.write(&format!("proc/{file}"), text);
-        }
-
-        /// The ticks that are recorded of stat, a second after the scan before.
-        fn scan(&mut self, state: &str, threads: u32, ticks: u32, account: &str) -> Option<u64> {
-            self.scans += 1;
-            self.say("thread-self/schedstat", &format!("{} 1 1\n", self.scans));
-            self.say("7/schedstat", account);
-            let zeros = "0 ".repeat(32);
-            let stat = format!(
-                "7 (a) {state} 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 {threads} {zeros}0\n"
-            );
-            self.say("7/stat", &stat);
-            let scan = Scan {
-                root: &self.made.root,
-                clock: &kymo_sys::clock::RealClock,
-                age_ns: self.scans * 1_000_000_000,
-                allowance: Allowance {
-                    slow_ns: u64::MAX,
-                    interval_ns: 0,
-                    longest_ns: 0,
-                    backoff: false,
-                },
-            };
-            let mut budget = Budget { left: 10 };
-            self.tasks.begin(self.scans == 1);
-            self.tasks.update(&vec![(7, 0)], &mut budget);
-            self.tasks
-                .read(&scan, &mut budget, &mut SlowReads::default());
-            let _sections = self.tasks.sections();
-            // Field 14 of proc(5); -1 before it is no value.
-            self.tasks.stat.value(0, 12)
-        }
-    }
-
-    /// Children that sleep until the test is over, each with a live row in a table of the real `/proc`.
-    struct Sleepers {
-        children: Vec<std::process::Child>,
-        root: Root,
-        tasks: Tasks,
-        scans: u64,
-    }
-
-    impl Drop for Sleepers {
-        fn drop(&mut self) {
-            for child in &mut self.children {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
-        }
-    }
-
-    impl Sleepers {
-        fn new(count: usize) -> Sleepers {
-            let sleeper = || {
-                let mut command = std::process::Command::new("sleep");
-                command.arg("3600").spawn().expect("a sleeper")
-            };
-            let plan = TaskPlan {
-                io: true,
-                ..TaskPlan::default()
-            };
-            Sleepers {
-                children: std::iter::repeat_with(sleeper).take(count).collect(),
-                root: Root::open(std::path::Path::new("/")).expect("a root"),
-                tasks: Tasks::new(Scope::Process, plan),
-                scans: 0,
-            }
-        }
-
-        /// How many files are open after a scan, and the bytes of the three sections.
-        fn scan(&mut self) -> (usize, usize) {
-            self.scans += 1;
-            let scan = Scan {
-                root: &self.root,
-                clock: &kymo_sys::clock::RealClock,
-                // So slow that no row grows old.
-                age_ns: self.scans,
-                allowance: Allowance {
-                    slow_ns: u64::MAX,
-                    interval_ns: 0,
-                    longest_ns: 0,
-                    backoff: false,
-                },
-            };
-            let listing = self.children.iter().map(|child| (child.id(), 0)).collect();
-            let mut budget = Budget { left: 1000 };
-            self.tasks.begin(self.scans == 1);
-            self.tasks.update(&listing, &mut budget);
-            self.tasks
-                .read(&scan, &mut budget, &mut SlowReads::default());
-            let sections = self.tasks.sections();
-            let bytes = sections.iter().map(|(_, section)| section.len()).sum();
-            (self.tasks.kept(), bytes)
-        }
-
-        /// True if packed values stand for all texts.
-        fn are_packed(&self) -> bool {
-            let tracks = [&self.tasks.stat, &self.tasks.io, &self.tasks.status];
-            let mut slots = 0..self.children.len();
-            slots.all(|slot| tracks.iter().all(|track| track.is_packed(slot)))
-        }
-
-        /// Whether no row was read in the last scan, but for the first two.
-        fn all_rest(&self) -> bool {
-            let tasks = self.tasks.tasks.iter().flatten();
-            let mut ages = tasks.map(|task| task.rest.age_ns(self.scans));
-            self.scans > 3 && ages.all(|age| age > 0)
-        }
-    }
-
-    /// 5,000 sleeping processes once held 4,096 open files, 5 kB of the kernel's memory each, and those beyond were opened,
-    /// read and closed at each scan. Their texts took 5 kB a process.
-    #[test]
-    fn a_sleeping_process_has_no_open_file_and_no_text_and_is_not_read() {
-        let mut sleepers = Sleepers::new(8);
-        if !sleepers.root.has_own_pids() {
-            return kymo_sys::skipped::skipped("/proc has the pids of another namespace");
-        }
-        sleepers.tasks.texts_max = 7;
-        let settled = (0..1000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            let scans = [sleepers.scan(), sleepers.scan()];
-            // One run for stat and io each: nothing moved.
-            scans.iter().all(|&(open, bytes)| open == 0 && bytes <= 8)
-                && sleepers.all_rest()
-                && sleepers.are_packed()
-        });
-        assert!(settled, "{:?}", sleepers.scan());
-    }
-
-    #[test]
-    fn a_process_that_has_not_run_is_not_read_and_one_that_has_is() {
-        let mut proc = Proc::new();
-        for _ in 0..4 {
-            assert_eq!(proc.scan("S", 1, 5, "9 1 1\n"), Some(5));
-        }
-        // The kernel would not say this: it shows that stat was not read.
-        assert_eq!(proc.scan("S", 1, 6, "9 1 1\n"), Some(5));
-        assert_eq!(proc.scan("S", 1, 6, "9 1 2\n"), Some(6));
-        for scan in 0..4 {
-            assert_eq!(proc.scan("S", 1, 6, "9 1 2\n"), Some(6), "{scan}");
-        }
-        // A row is read again within a minute, come what may.
-        let stale = (0..70).take_while(|_| proc.scan("S", 1, 7, "9 1 2\n") == Some(6));
-        let stale = stale.count();
-        assert!((25..60).contains(&stale), "{stale} s");
-    }
-
-    #[test]
-    fn only_what_the_scheduler_tells_of_is_skipped() {
-        for (state, threads, account) in [
-            ("R", 1, "9 1 1\n"),
-            ("S", 2, "9 1 1\n"),
-            ("S", 1, "0 0 0\n"),
-            ("S", 1, ""),
-        ] {
-            let mut proc = Proc::new();
-            for _ in 0..4 {
-                proc.scan(state, threads, 5, account);
-            }
-            let ticks = proc.scan(state, threads, 6, account);
-            assert_eq!(ticks, Some(6), "{state} {threads} {account:?}");
         }
     }
 }

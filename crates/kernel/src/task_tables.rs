@@ -1,0 +1,130 @@
+//! The tables of processes and threads of one sampler: the listing of each scan, narrowed where processes are chosen, and the
+//! sections of both tables.
+
+use std::sync::Arc;
+
+use kymo_base::cost;
+
+use crate::backoff::SlowReads;
+use crate::choice::{Choice, Chooser};
+use crate::identity::Lane;
+use crate::source::Scope;
+use crate::tasks::{Listing, Scan, TaskPlan, TaskSource, Tasks};
+
+/// Answer to the question whether processes are due in a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Due {
+    /// Processes are due.
+    Now,
+    /// Processes are due in a later sample.
+    Later,
+}
+
+/// Both tables, and the source that they share.
+pub(crate) struct TaskTables<S: TaskSource> {
+    source: S,
+    processes: Tasks<S>,
+    threads: Option<Tasks<S>>,
+    chooser: Option<Chooser>,
+    lane: Arc<Lane>,
+    pids: Listing,
+    tids: Listing,
+}
+
+impl<S: TaskSource> TaskTables<S> {
+    /// Empty tables. `choice`: the processes to record; `None`: all.
+    pub(crate) fn new(source: S, plan: TaskPlan, choice: Option<Choice>) -> TaskTables<S> {
+        let threads = plan.threads.then(|| Tasks::new(Scope::Thread, plan));
+        TaskTables {
+            source,
+            processes: Tasks::new(Scope::Process, plan),
+            threads,
+            chooser: choice.map(Chooser::new),
+            lane: Arc::new(Lane::default()),
+            pids: Vec::new(),
+            tids: Vec::new(),
+        }
+    }
+
+    /// The slow lane that another thread must serve.
+    pub(crate) fn lane(&self) -> Arc<Lane> {
+        self.lane.clone()
+    }
+
+    /// Reads what is due, and calls `emit` with each kind, its cost as one byte, and its section.
+    pub(crate) fn sample(
+        &mut self,
+        scan: &mut Scan,
+        slow: &mut SlowReads,
+        key: bool,
+        due: Due,
+        emit: &mut impl FnMut(u8, u8, &[u8]),
+    ) {
+        if due == Due::Now {
+            self.list_processes(scan);
+        }
+        for (scope, table) in [
+            (Scope::Process, Some(&mut self.processes)),
+            (Scope::Thread, self.threads.as_mut()),
+        ] {
+            let Some(table) = table else { continue };
+            table.begin(key);
+            let cost_ns = match due {
+                Due::Now => {
+                    let listing = match scope {
+                        Scope::Thread => {
+                            let pids = &self.pids;
+                            self.source.threads(scan.root, pids, &mut self.tids);
+                            &self.tids
+                        }
+                        _ => &self.pids,
+                    };
+                    table.update(listing, scan.budget);
+                    let costs = table.read(&mut self.source, scan, slow);
+                    let reborn = table.take_reborn();
+                    if let Some(chooser) = &mut self.chooser {
+                        chooser.forget(&reborn);
+                    }
+                    costs
+                }
+                Due::Later if key => table.idle(),
+                Due::Later => continue,
+            };
+            for ((kind, section), ns) in table.sections().into_iter().zip(cost_ns) {
+                emit(kind, cost::encode(ns), section);
+            }
+        }
+        if self.processes.identify(&self.lane, key) {
+            for (kind, section) in self.processes.identity_sections() {
+                emit(kind, 0, section);
+            }
+        }
+    }
+
+    fn list_processes(&mut self, scan: &Scan) {
+        match &mut self.chooser {
+            Some(chooser) => {
+                chooser.list(scan.root, &mut self.source, scan.age_ns, &mut self.pids);
+            }
+            None => {
+                self.pids.clear();
+                self.source.processes(|pid| self.pids.push((pid, 0)));
+            }
+        }
+    }
+
+    /// Processes with a text that we may not read.
+    pub(crate) fn forbidden(&self) -> usize {
+        self.processes.forbidden()
+    }
+
+    /// Number of processes, of threads, and of files kept open.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+        let threads = self.threads.as_ref();
+        (
+            self.processes.len(),
+            threads.map_or(0, Tasks::len),
+            self.processes.kept() + threads.map_or(0, Tasks::kept),
+        )
+    }
+}
