@@ -1,4 +1,8 @@
-//! From words to a command: clap reads them, [`crate::refuse`] words its complaints.
+//! From words to a command: clap reads them, [`crate::options::refuse`] words its complaints.
+
+pub(crate) mod collectl;
+mod explain;
+pub(crate) mod stand_in;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,16 +11,16 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::broadcast::Audience;
+use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
     config, export, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
-use crate::daemon::{self, Begun};
-use crate::explain::Questions;
+use crate::options::refuse;
 use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
-use crate::{refuse, stand_in};
+use crate::output::broadcast::Audience;
+use crate::process::daemon::{self, Begun};
 
 /// Statistics of this machine, recorded losslessly at the price of the reads
 #[derive(Parser)]

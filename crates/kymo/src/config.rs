@@ -19,8 +19,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::intervals::{Intervals, Scans};
 use crate::options;
+use crate::options::intervals::{Intervals, Scans};
 
 mod poll;
 mod postgres;

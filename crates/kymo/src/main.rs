@@ -6,45 +6,22 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod adjusted;
-mod broadcast;
-mod carbon;
 mod cli;
-mod collectl_conf;
-mod collectl_words;
 mod commands;
 #[cfg(feature = "serve")]
 mod config;
-mod cost;
-mod daemon;
-mod days;
-mod explain;
-mod gmond;
-#[cfg(feature = "serve")]
-mod guardian;
-mod intervals;
-mod notices;
 mod options;
 mod output;
-#[cfg(feature = "serve")]
-mod progress;
-mod refuse;
-#[cfg(feature = "serve")]
-mod sandbox;
-#[cfg(feature = "serve")]
-mod secret;
-mod session;
-mod shape;
-mod show;
-mod snapshot;
-mod stand_in;
+mod process;
+mod recorder;
 mod times;
 
 use std::process::ExitCode;
 
 use kymo_sys::{machine, talk};
 
-use crate::collectl_words::Under;
+use crate::cli::collectl::{self, words::Under};
+use crate::cli::stand_in;
 
 /// Exit code of a usage or run error.
 const FAILED: u8 = 2;
@@ -56,13 +33,13 @@ fn main() -> ExitCode {
     machine::name_process();
     let words: Vec<_> = std::env::args_os().collect();
     // First: collectl has no commands, and so no program is one of collectl's.
-    if let Some(words) = collectl_words::behind_name(&words) {
-        return commands::collectl::run(words);
+    if let Some(words) = collectl::words::behind_name(&words) {
+        return collectl::run(words);
     }
     if let Some((program, words)) = stand_in::find(std::env::args_os()) {
         return (program.run)(words);
     }
-    let words = collectl_words::with_settings(words, Under::Kymo);
+    let words = collectl::words::with_settings(words, Under::Kymo);
     let arguments = match words.map_err(cli::Stop::Refuse).and_then(cli::parse) {
         Ok(arguments) => arguments,
         Err(cli::Stop::Say(text)) => return answer(&text),

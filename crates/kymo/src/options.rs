@@ -1,6 +1,11 @@
 //! The switches, shared by the plain commands and by collectl's style, and what their
 //! values mean. Every wrong value is one line: `cannot use -X VALUE: <cause>`.
 
+pub(crate) mod adjusted;
+pub(crate) mod intervals;
+pub(crate) mod refuse;
+pub(crate) mod shape;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -11,9 +16,9 @@ use kymo_view::processes::Top;
 use kymo_view::processes::{Columns, Filter};
 
 use crate::commands::texts::Texts;
-use crate::daemon::Daemon;
-use crate::intervals::{Intervals, Scans};
-use crate::shape::Shape;
+use crate::options::intervals::{Intervals, Scans};
+use crate::options::shape::Shape;
+use crate::process::daemon::Daemon;
 
 /// Longest file of `--procfilt` that is read.
 const PROCFILT_MAX: u64 = 1 << 20;

@@ -1,5 +1,13 @@
 //! Where views write: stdout, and folders of plot files.
 
+pub(crate) mod broadcast;
+pub(crate) mod carbon;
+pub(crate) mod gmond;
+#[cfg(feature = "serve")]
+pub(crate) mod progress;
+pub(crate) mod show;
+pub(crate) mod snapshot;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -11,7 +19,7 @@ use flate2::write::GzEncoder;
 use kymo_recording::folder::safe_host;
 use kymo_view::sink::{self, Sink, To};
 
-use crate::broadcast::Broadcast;
+use crate::output::broadcast::Broadcast;
 
 /// Writes a text to stdout, all of it. A reader that has gone has read enough.
 pub(crate) fn put(text: &str) -> io::Result<()> {

@@ -1,5 +1,7 @@
 //! `--from` and `--thru` as a range of wall time, in the time zone of the recorded machine.
 
+pub(crate) mod days;
+
 use std::path::Path;
 use std::sync::{Arc, Once};
 

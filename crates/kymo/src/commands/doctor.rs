@@ -15,7 +15,7 @@ use kymo_kernel::source::{self, Reads, Scope, Source, kind};
 use kymo_sys::kernel_file::Root;
 
 use crate::output;
-use crate::session;
+use crate::recorder::session;
 
 mod probe;
 

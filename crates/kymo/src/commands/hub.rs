@@ -17,7 +17,7 @@ use kymo_sys::talk;
 use kymo_sys::tcp_owner::TcpOwners;
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox;
+use crate::process::sandbox;
 
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]

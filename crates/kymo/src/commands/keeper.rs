@@ -35,8 +35,9 @@ use kymo_wire::collectd::{
 use kymo_wire::rrdcached::Permissions;
 use serde::{Deserialize, Serialize};
 
-use crate::notices::put_line;
-use crate::{config, sandbox};
+use crate::config;
+use crate::process::notices::put_line;
+use crate::process::sandbox;
 
 /// Threads that write .rrd files.
 const WRITERS: usize = 2;

@@ -17,13 +17,13 @@ use kymo_sys::talk;
 use kymo_view::processes::Filter;
 
 use super::play::names;
-use crate::broadcast::{Audience, Broadcast, Manner};
-use crate::notices::{Notices, SLOW};
 use crate::options::{RecordOptions, ViewOptions};
 use crate::output;
 use crate::output::Pace;
-use crate::session::{self, Session, Setup, spawn, wait_for_end};
-use crate::show;
+use crate::output::broadcast::{Audience, Broadcast, Manner};
+use crate::output::show;
+use crate::process::notices::{Notices, SLOW};
+use crate::recorder::session::{self, Session, Setup, spawn, wait_for_end};
 
 /// Runs the command.
 pub(crate) fn run(

@@ -19,10 +19,12 @@ use kymo_view::time::Zone;
 use kymo_view::{Options, Shown};
 
 use super::texts;
-use crate::adjusted::Adjusted;
+use crate::options;
 use crate::options::ViewOptions;
+use crate::options::adjusted::Adjusted;
 use crate::output::Pace;
-use crate::{days, options, show, times};
+use crate::output::show;
+use crate::times::{self, days};
 
 /// Exit code when there is nothing to show.
 const NOTHING: u8 = 1;

@@ -23,8 +23,8 @@ use kymo_sys::privilege::{self, Memory, State};
 use kymo_sys::talk;
 use serde::{Deserialize, Serialize};
 
-use crate::notices::put_line;
-use crate::sandbox;
+use crate::process::notices::put_line;
+use crate::process::sandbox;
 
 /// Bytes of a line for people.
 const LINE_MAX: usize = 1000;

@@ -21,11 +21,11 @@ use kymo_sys::privilege;
 use kymo_sys::sure_folder;
 use kymo_sys::talk;
 
-use crate::cost::{self, RunCost};
-use crate::notices::{Notices, put_line};
 use crate::options::{RecordOptions, ViewOptions, size_words};
-use crate::session::{self, MachineFacts, Session, Setup, spawn, wait_for_end};
-use crate::show;
+use crate::output::show;
+use crate::process::notices::{Notices, put_line};
+use crate::recorder::cost::{self, RunCost};
+use crate::recorder::session::{self, MachineFacts, Session, Setup, spawn, wait_for_end};
 
 /// How long a read may run before the watchdog speaks up.
 const WATCHDOG_NS: u64 = 100_000_000;
@@ -119,9 +119,9 @@ fn confine(options: &RecordOptions) -> Result<()> {
     // The list of calls below refuses raising a limit.
     machine::raise_open_files();
     let own = privilege::State::of(std::process::id()).context("cannot read /proc/self/status")?;
-    let calls = crate::sandbox::Process::Recorder.confine();
+    let calls = crate::process::sandbox::Process::Recorder.confine();
     let words = own.words();
-    crate::notices::put_line(format_args!("recorder: {words}, {calls}"));
+    crate::process::notices::put_line(format_args!("recorder: {words}, {calls}"));
     Ok(())
 }
 

@@ -26,7 +26,7 @@ use kymo_view::time::{Bound, Span, Zone};
 use kymo_wire::keeper::{EventRange, SeriesInfo};
 
 use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, running_folder};
-use crate::days;
+use crate::times::days;
 
 /// Exit code where nothing was found.
 const NOTHING: u8 = 1;

@@ -21,17 +21,19 @@ use kymo_sys::privilege::{Account, Keep, Memory, Role};
 use super::hub::Order;
 use super::{keeper, record};
 use crate::config::{self, Config};
-use crate::guardian::{self, HandedFile, Keeper, Plan, Recorder, Watched};
+use crate::options;
 use crate::output;
-use crate::{options, secret};
 
+mod guardian;
 mod place;
 mod poller;
 mod postgres;
 mod programs;
 mod running;
+mod secret;
 mod sockets;
 
+use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 use sockets::Sockets;
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, QUESTIONS as KEEPER_SOCKET};
 

@@ -15,7 +15,7 @@ use kymo_ingest::kept::{self, Checked};
 use kymo_store::verify::{self, Event, Finding, Summary, Weight};
 use kymo_sys::disk::{Disk, RealDisk};
 
-use crate::progress::Progress;
+use crate::output::progress::Progress;
 use recorded::Recorded;
 
 /// What `kymo verify` is told.

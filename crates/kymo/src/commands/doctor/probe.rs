@@ -15,7 +15,7 @@ use kymo_sys::kernel_file::Root;
 use kymo_sys::machine;
 
 use super::{Price, Spread};
-use crate::session;
+use crate::recorder::session;
 
 /// One kind of source under measurement.
 pub(super) struct Probe {

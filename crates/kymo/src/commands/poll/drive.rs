@@ -20,7 +20,7 @@ use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
 use super::{Outcome, Settings, runner};
-use crate::sandbox;
+use crate::process::sandbox;
 
 /// What names of hosts are found by.
 const NAME_FILES: [&str; 8] = [

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use jiff::Zoned;
 use kymo_base::name::DisplayName;
 
-use crate::notices::put_line;
+use crate::process::notices::put_line;
 
 /// syslog's number for a daemon's warning.
 const DAEMON_WARNING: u32 = (3 << 3) + 4;

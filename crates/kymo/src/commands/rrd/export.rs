@@ -23,7 +23,7 @@ use kymo_base::name::DisplayName;
 use super::client::{Client, Refusal};
 use super::store::{self, Stop};
 use crate::commands::series::place;
-use crate::progress::Progress;
+use crate::output::progress::Progress;
 
 /// Files that are written together.
 const ROUND: usize = 256;

@@ -18,7 +18,7 @@ use kymo_base::name::DisplayName;
 
 use super::store::{self, Stop};
 use crate::output;
-use crate::progress::Progress;
+use crate::output::progress::Progress;
 
 /// Files, and cells of them, that are taken in together.
 const FILES_MAX: usize = 2048;

@@ -11,7 +11,7 @@ use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
 
-use crate::refuse;
+use crate::options::refuse;
 
 /// Longer than any run: nothing is written because it is time.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);

@@ -13,8 +13,8 @@ use kymo_wire::targets::FOLDER;
 
 use super::sockets;
 use crate::commands::poll;
+use crate::commands::serve::guardian::Poller;
 use crate::config::{Config, FilesWritten};
-use crate::guardian::Poller;
 
 /// The folder is the poller's; what is made there is of the hub's group, which reads it.
 const MODE: u32 = 0o2750;

@@ -7,8 +7,8 @@ use kymo_sys::privilege::{Account, Memory};
 
 use super::{poller, sockets};
 use crate::commands::postgres::{PostgresOrder, ServerOrder};
+use crate::commands::serve::guardian::SqlAsker;
 use crate::config::Config;
-use crate::guardian::SqlAsker;
 
 /// As whom to ask; `None`: as whoever started this.
 pub(super) fn user(config: &Config, hub: Option<&Account>) -> Result<Option<Account>> {

@@ -21,7 +21,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
-use crate::guardian::{Keeper, Recorder};
+use crate::commands::serve::guardian::{Keeper, Recorder};
 
 /// Where root has all programs publish.
 const SHARED: &str = "/run/kymo/pub";

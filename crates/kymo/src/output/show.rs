@@ -10,12 +10,12 @@ use kymo_view::options::Format;
 use kymo_view::processes::{Columns, Filter, Top};
 use kymo_view::{Options, Shown, Stopped, VMSTAT_LETTERS, play};
 
-use crate::broadcast::Broadcast;
-use crate::carbon::Carbon;
-use crate::gmond::Gmond;
 use crate::options::ViewOptions;
+use crate::output::broadcast::Broadcast;
+use crate::output::carbon::Carbon;
+use crate::output::gmond::Gmond;
+use crate::output::snapshot::Snapshot;
 use crate::output::{Existing, Output, Pace, PlotPlace};
-use crate::snapshot::Snapshot;
 use crate::times;
 
 /// Processes that `--top` shows where no terminal says how many there is room for.

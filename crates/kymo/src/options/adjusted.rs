@@ -10,7 +10,7 @@ use kymo_base::track::Tracks;
 use kymo_kernel::subsystem::net::USUAL_SPEED_FACT;
 use kymo_query::source::{Moment, Source, Step};
 
-use crate::shape::Shape;
+use crate::options::shape::Shape;
 
 /// Longest file of users that is read.
 const PASSWD_MAX: u64 = 16 << 20;

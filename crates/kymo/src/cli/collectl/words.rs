@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::collectl_conf;
+use crate::cli::collectl::conf;
 
 /// Where collectl looks for its settings.
 const CONF: &str = "/etc/collectl.conf";
@@ -36,7 +36,7 @@ pub(crate) fn with_settings(words: Vec<OsString>, name: Under) -> Result<Vec<OsS
         (None, Under::Collectl) if Path::new(CONF).exists() => CONF.into(),
         _ => return Ok(words),
     };
-    let conf = collectl_conf::read(&path)?;
+    let conf = conf::read(&path)?;
     let mut words = words;
     if has(&words, 'D', "--daemon") {
         let own = conf.daemon_words.iter().map(OsString::from);

@@ -1,6 +1,5 @@
 //! The commands, one file each.
 
-pub(crate) mod collectl;
 #[cfg(feature = "serve")]
 pub(crate) mod config;
 pub(crate) mod cost;

@@ -1,13 +1,17 @@
 //! kymo under the name `collectl`, or as `kymo collectl`: its command line, its settings, its exit codes.
 
+mod conf;
+pub(crate) mod words;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use kymo_sys::talk;
 
 use crate::cli::{self, Stop};
-use crate::collectl_words::{self, Under};
-use crate::daemon;
+
+use crate::process::daemon;
+use words::Under;
 
 /// Exit code of what cannot be done, as collectl's.
 const FAILED: u8 = 1;
@@ -15,8 +19,8 @@ const FAILED: u8 = 1;
 /// Runs with the words behind the name.
 pub(crate) fn run(words: &[OsString]) -> ExitCode {
     let mut line = vec![OsString::from("collectl")];
-    line.extend(words.iter().map(|word| collectl_words::translated(word)));
-    let arguments = collectl_words::with_settings(line, Under::Collectl)
+    line.extend(words.iter().map(|word| words::translated(word)));
+    let arguments = words::with_settings(line, Under::Collectl)
         .map_err(Stop::Refuse)
         .and_then(cli::parse_as_collectl);
     match arguments {

@@ -255,7 +255,7 @@ fn log(dir: &Path) -> Result<File, String> {
     // Root would make and write whatever another user's link leads to.
     let folder = SureFolder::make(dir, FOLDER_MODE, &[])
         .map_err(|error| format!("cannot make folder {}: {error}", dir.display()))?;
-    let month = crate::days::month().map_err(|error| format!("{error:#}"))?;
+    let month = crate::times::days::month().map_err(|error| format!("{error:#}"))?;
     let host = kymo_recording::folder::safe_host(&machine::host()).to_string();
     let name = format!("{host}-collectl-{month}.log");
     let path = folder.own_path().join(&name);
@@ -290,7 +290,7 @@ fn stamp() -> String {
     let now_ns = RealClock.now().real_ns;
     let mut line = Vec::new();
     if let Ok(mut zone) = ZONE.lock() {
-        let zone = zone.get_or_insert_with(|| crate::days::zone().unwrap_or_default());
+        let zone = zone.get_or_insert_with(|| crate::times::days::zone().unwrap_or_default());
         let local = zone.local(now_ns);
         local.put_day(&mut line);
         line.push(b' ');

@@ -22,9 +22,9 @@ use serde::Serialize;
 use crate::commands::hub::Order;
 use crate::commands::keeper;
 use crate::commands::postgres::PostgresOrder;
-use crate::notices::put_line;
-use crate::sandbox::Process;
-use crate::secret;
+use crate::commands::serve::secret;
+use crate::process::notices::put_line;
+use crate::process::sandbox::Process;
 
 mod answering;
 mod handed_file;

@@ -25,10 +25,10 @@ use kymo_sys::ticker::Ticker;
 use kymo_view::processes::Filter;
 use kymo_view::time::Zone;
 
-use crate::adjusted;
-use crate::daemon;
-use crate::intervals::Scans;
+use crate::options::adjusted;
+use crate::options::intervals::Scans;
 use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
+use crate::process::daemon;
 use crate::times;
 
 /// How long a sampler may take to end.
@@ -100,7 +100,7 @@ impl Setup {
         let default = view.and_then(ViewOptions::ranked).unwrap_or("cdn");
         let mut letters = options.letters(default).map_err(usage)?;
         if let Some(view) = view {
-            letters = crate::show::letters(letters, view);
+            letters = crate::output::show::letters(letters, view);
         }
         let scans = match view.is_some_and(|view| view.top.is_some()) {
             true => Scans::EachSample,

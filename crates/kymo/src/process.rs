@@ -1,0 +1,6 @@
+//! How a process of kymo lives: in the background, confined, with lines on stderr.
+
+pub(crate) mod daemon;
+pub(crate) mod notices;
+#[cfg(feature = "serve")]
+pub(crate) mod sandbox;
