@@ -1,4 +1,4 @@
-//! Whether files are root's alone: then whoever could have written a command into them is root already.
+//! Owners of files, and whether files are root's alone: then whoever could have written a command into them is root already.
 
 use std::fs::Metadata;
 use std::io;
@@ -7,6 +7,11 @@ use std::path::{Component, Path, PathBuf};
 
 /// As the kernel's own limit.
 const LINKS_MAX: usize = 40;
+
+/// The user who owns a file.
+pub fn owner_of(path: &Path) -> io::Result<u32> {
+    std::fs::metadata(path).map(|found| found.uid())
+}
 
 /// Whether each of the files, each folder that leads to it and each link on the way belong to root and only root may write
 /// them. `Err`: which does not, in words.

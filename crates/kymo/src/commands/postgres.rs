@@ -2,22 +2,13 @@
 //! ten seconds it hands numbers to the keeper, which become series, and every second what sessions do, while one works or
 //! somebody looks. A server that does not answer keeps no other one waiting.
 
-mod ask;
-mod columns;
-mod counted;
-mod follow;
-mod numbers;
-mod prepared;
-mod series;
-mod sessions;
-
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use kymo_base::limits;
-use kymo_base::name::DisplayName;
+use kymo_postgres::{Server, follow};
 use kymo_sys::machine;
 use kymo_sys::privilege::{self, Memory, State};
 use kymo_sys::talk;
@@ -26,53 +17,13 @@ use serde::{Deserialize, Serialize};
 use crate::process::notices::put_line;
 use crate::process::sandbox;
 
-/// Bytes of a line for people.
-const LINE_MAX: usize = 1000;
-
 /// What the guardian says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PostgresOrder {
     /// The keeper's socket for who writes.
     pub keeper: PathBuf,
     /// Which servers.
-    pub servers: Vec<ServerOrder>,
-}
-
-/// A server, as the configuration has it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ServerOrder {
-    /// What it is called.
-    pub name: String,
-    /// The folder of its socket.
-    pub socket: PathBuf,
-    /// Its port.
-    pub port: u16,
-    /// The role to log in as.
-    pub role: String,
-    /// The database to log in to.
-    pub database: String,
-    /// Patterns of databases that have series.
-    pub databases: Vec<String>,
-}
-
-impl ServerOrder {
-    /// The path of its socket.
-    fn path(&self) -> PathBuf {
-        self.socket.join(format!(".s.PGSQL.{}", self.port))
-    }
-
-    /// A line for people about it.
-    fn say(&self, line: &str) {
-        let name = DisplayName(self.name.as_bytes());
-        // Some words of the line are the server's.
-        let line = line
-            .get(..line.floor_char_boundary(LINE_MAX))
-            .unwrap_or(line);
-        put_line(format_args!(
-            "postgres {name}: {}",
-            DisplayName(line.as_bytes())
-        ));
-    }
+    pub servers: Vec<Server>,
 }
 
 /// Memory of the process, with a part for each server, so that one server cannot take the others' part.
@@ -103,12 +54,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     let threads = order.servers.into_iter().map(|server| {
         let keeper = order.keeper.clone();
         let thread = std::thread::Builder::new().name("postgres".into());
-        thread.spawn(move || follow::follow(server, keeper))
+        thread.spawn(move || follow(server, keeper))
     });
     let threads: std::io::Result<Vec<_>> = threads.collect();
     for thread in threads.context("cannot start a thread")? {
         match thread.join() {
-            Ok(done) => done?,
+            Ok(done) => done.context("cannot start")?,
             Err(_) => anyhow::bail!("cannot go on: a thread has ended"),
         }
     }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
+use kymo_postgres::Server;
 use kymo_sys::privilege::{Account, Memory};
 
 use super::{poller, sockets};
-use crate::commands::postgres::{PostgresOrder, ServerOrder};
+use crate::commands::postgres::PostgresOrder;
 use crate::commands::serve::guardian::SqlAsker;
 use crate::config::Config;
 
@@ -22,7 +23,7 @@ pub(super) fn plan(config: &Config, dir: &Path, hub: Option<&Account>) -> Result
         return Ok(None);
     }
     let servers = config.postgres.servers.iter();
-    let servers = servers.map(|(name, server)| ServerOrder {
+    let servers = servers.map(|(name, server)| Server {
         name: name.clone(),
         socket: server.socket.clone(),
         port: server.port,

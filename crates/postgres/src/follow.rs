@@ -3,17 +3,18 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::owner::owner_of;
 use kymo_wire::keeper::ServerActivity;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 
-use super::ServerOrder;
+use super::Server;
 use super::ask::{Ask, Asker, Failed, POOLER};
 use super::columns::{Columns, LEARN};
 use super::numbers::Numbers;
@@ -48,26 +49,26 @@ const FACTS: &str = "SELECT pg_catalog.current_setting('server_version'), \
 const FRESH: &str = "SET stats_fetch_consistency = none";
 const FRESH_SINCE: i32 = 150_000;
 
-/// Follows a server for ever.
-pub(super) fn follow(order: ServerOrder, keeper: PathBuf) -> Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start")?;
-    let mut server = Followed {
-        series: Series::new(keeper, &order.name),
+/// Follows a server for ever, and hands what it says to the keeper behind a socket. An error: it cannot begin.
+pub fn follow(server: Server, keeper: PathBuf) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut followed = Followed {
+        series: Series::new(keeper, &server.name),
         said: HashMap::new(),
-        order,
-        away_since: None,
+        server,
+        away_since_ns: None,
         is_known: false,
     };
-    runtime.block_on(server.run())
+    runtime.block_on(followed.run());
+    Ok(())
 }
 
 struct Followed {
-    order: ServerOrder,
+    server: Server,
     series: Series,
     /// What was refused last, by what it is: the same is not said again.
     said: HashMap<&'static str, String>,
-    away_since: Option<Instant>,
+    away_since_ns: Option<u64>,
     /// It answered once.
     is_known: bool,
 }
@@ -106,30 +107,38 @@ struct Tick(i64);
 
 impl Tick {
     async fn next() -> Tick {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let since = since.unwrap_or_default();
-        sleep(Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into())).await;
+        sleep(Duration::from_secs(1) - Duration::from_nanos(since_1970().subsec_nanos().into()))
+            .await;
         // A clock may be set while that lasts.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_s = (now.unwrap_or_default() + Duration::from_millis(100)).as_secs();
+        let now_s = (since_1970() + Duration::from_millis(100)).as_secs();
         Tick(i64::try_from(now_s).unwrap_or(0))
     }
 }
 
+fn since(mono_ns: u64) -> Duration {
+    Duration::from_nanos(RealClock.mono_ns().saturating_sub(mono_ns))
+}
+
+/// 0 where the clock is behind 1970.
+fn since_1970() -> Duration {
+    Duration::from_nanos(u64::try_from(RealClock.now().real_ns).unwrap_or(0))
+}
+
 impl Followed {
-    async fn run(&mut self) -> Result<()> {
+    async fn run(&mut self) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let begun = Instant::now();
+            let begun_ns = RealClock.mono_ns();
             let Err(why) = self.session().await;
             self.series.gap();
-            if begun.elapsed() > LONGEST_PAUSE {
+            if since(begun_ns) > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
             }
-            self.away_since.get_or_insert_with(Instant::now);
+            let now_ns = RealClock.mono_ns();
+            self.away_since_ns.get_or_insert(now_ns);
             let line = format!(
                 "cannot ask {}: {why}; trying again",
-                self.order.path().display()
+                self.server.path().display()
             );
             self.say_once("", Some(line));
             sleep(pause).await;
@@ -139,10 +148,10 @@ impl Followed {
 
     /// From login to loss.
     async fn session(&mut self) -> Result<Infallible, String> {
-        let asker = Asker::connect(&self.order).await?;
+        let asker = Asker::connect(&self.server).await?;
         let facts = learn(&asker).await?;
         self.say_up(&facts);
-        let mut numbers = Numbers::new(&facts.columns, self.order.databases.clone());
+        let mut numbers = Numbers::new(&facts.columns, self.server.databases.clone());
         let mut looks = Looks::new();
         let (mut works, mut looked_s, mut written_s) = (true, 0, 0);
         loop {
@@ -207,13 +216,13 @@ impl Followed {
         }
         let (sessions, left_out) = sessions::fitting(all);
         let works = sessions.iter().any(sessions::is_active);
-        let owner = std::fs::metadata(self.order.path()).map(|stat| stat.uid());
+        let owner = owner_of(&self.server.path());
         let started = facts
             .started
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let activity = ServerActivity {
-            server: self.order.name.clone().into_bytes(),
-            port: self.order.port,
+            server: self.server.name.clone().into_bytes(),
+            port: self.server.port,
             uid: owner.unwrap_or(0),
             started_ns: started.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0)),
             sessions,
@@ -248,17 +257,17 @@ impl Followed {
     fn say_up(&mut self, facts: &Facts) {
         self.said.remove("");
         let version = &facts.version;
-        match self.away_since.take() {
-            Some(since) if self.is_known => {
-                let seconds = since.elapsed().as_secs();
-                self.order.say(&format!(
+        match self.away_since_ns.take() {
+            Some(since_ns) if self.is_known => {
+                let seconds = since(since_ns).as_secs();
+                self.server.say(&format!(
                     "PostgreSQL {version} answers again, after {seconds} s"
                 ));
             }
-            _ => self.order.say(&format!("PostgreSQL {version} answers")),
+            _ => self.server.say(&format!("PostgreSQL {version} answers")),
         }
         self.is_known = true;
-        let role = &self.order.role;
+        let role = &self.server.role;
         let line =
             format!("role {role} may not see what other roles do: GRANT pg_monitor TO {role}");
         self.say_once("pg_monitor", (!facts.sees_all).then_some(line));
@@ -271,7 +280,7 @@ impl Followed {
             return;
         };
         if self.said.get(what) != Some(&line) {
-            self.order.say(&line);
+            self.server.say(&line);
             self.said.insert(what, line);
         }
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 use tokio_stream::StreamExt as _;
 
-use super::ServerOrder;
+use super::Server;
 use super::counted::{Counted, Room};
 
 /// How long the server works on a statement, and waits for a lock, at most.
@@ -73,16 +73,16 @@ impl Ask {
 
 impl Asker {
     /// Logs in. Texts come as the server has them: of databases with several encodings not all can be converted.
-    pub(super) async fn connect(order: &ServerOrder) -> Result<Asker, String> {
+    pub(super) async fn connect(server: &Server) -> Result<Asker, String> {
         let mut config = Config::new();
         config
-            .user(&order.role)
-            .dbname(&order.database)
+            .user(&server.role)
+            .dbname(&server.database)
             .application_name(NAME)
             .options(SETTINGS);
         let room = Room::default();
         let login = async {
-            let stream = UnixStream::connect(order.path()).await;
+            let stream = UnixStream::connect(server.path()).await;
             let stream = stream.map_err(|error| strerror(&error))?;
             let connected = config.connect_raw(Counted::new(stream, room.clone()), NoTls);
             connected.await.map_err(|error| words(&error))
