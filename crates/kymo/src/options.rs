@@ -5,6 +5,7 @@ pub(crate) mod adjusted;
 pub(crate) mod intervals;
 pub(crate) mod refuse;
 pub(crate) mod shape;
+pub(crate) mod texts;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,9 @@ use kymo_sys::machine;
 use kymo_view::processes::Top;
 use kymo_view::processes::{Columns, Filter};
 
-use crate::commands::texts::Texts;
 use crate::options::intervals::{Intervals, Scans};
 use crate::options::shape::Shape;
+use crate::options::texts::Texts;
 use crate::process::daemon::Daemon;
 
 /// Longest file of `--procfilt` that is read.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use kymo_base::track::State;
@@ -24,35 +23,11 @@ use kymo_view::time::{Place, PlayedZone, Span, Zone};
 use regex_lite::Regex;
 
 use super::dump::Spelled;
+use crate::options::texts::Texts;
 use crate::times;
 
 /// Exit code when nothing was found.
 const NOTHING: u8 = 1;
-
-/// What is asked of recorded texts.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "What was recorded, as texts")]
-pub(crate) struct Texts {
-    /// Of what is played, the recorded lines that match, behind their times; see -o
-    #[arg(long, value_name = "REGEX", conflicts_with_all = ["extract", "showheader"])]
-    pub grep: Option<String>,
-    /// Write what is between --from and --thru into this folder, or into files whose names begin so
-    #[arg(long, value_name = "DIR|PREFIX", conflicts_with = "showheader")]
-    pub extract: Option<PathBuf>,
-    /// Show the header that plot files begin with, or of collectl's files their own
-    #[arg(long)]
-    pub showheader: bool,
-    /// Show what stands over the columns
-    #[arg(long, conflicts_with = "showheader")]
-    pub showcolheaders: bool,
-}
-
-impl Texts {
-    /// Whether texts are asked for, not what they say.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.grep.is_some() || self.extract.is_some() || self.showheader
-    }
-}
 
 /// Does what is asked of the files. `view` says which times, and how they are written.
 pub(crate) fn run(
