@@ -52,9 +52,31 @@ impl Batch {
     }
 }
 
+/// The whole seconds that an argument begins with.
+pub(crate) fn seconds(argument: &[u8]) -> i64 {
+    let digits = argument.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |seconds: i64, digit| {
+        let more = seconds.saturating_mul(10);
+        more.saturating_add(i64::from(digit - b'0'))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_begins_with_seconds() {
+        for (argument, expected) in [
+            (&b"1700000000:1:2"[..], 1_700_000_000),
+            (b"1700000000.250000:U:U", 1_700_000_000),
+            (b"", 0),
+            (b"N:1:2", 0),
+            (b"99999999999999999999:1", i64::MAX),
+        ] {
+            assert_eq!(seconds(argument), expected);
+        }
+    }
 
     #[test]
     fn arguments_come_back_in_their_order() {

@@ -9,10 +9,9 @@ mod remote;
 mod tests;
 
 use super::backlog::{Backlog, all};
-use super::files::seconds;
 use super::rates::Rates;
 use super::{Counts, Files, Report, Series, index};
-use crate::batch::{Batch, Update};
+use crate::batch::{Batch, Update, seconds};
 use connection::LineConnection;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;

@@ -10,9 +10,7 @@ mod tests;
 mod waiting;
 
 use super::{Counts, Report, Series, index};
-pub(super) use blank::seconds;
-
-use crate::batch::Batch;
+use crate::batch::{Batch, seconds};
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, OpenMode, RecordLock};
 use kymo_sys::tree::{Access, Reach, Tree};

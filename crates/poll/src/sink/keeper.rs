@@ -11,10 +11,9 @@ pub use connection::KeeperConnection;
 pub use devices::DeviceReading;
 
 use super::backlog::{Backlog, all};
-use super::files::seconds;
 use super::rates::{BEGINS_BEFORE_S, Rates};
 use super::{Counts, Report, Series, index};
-use crate::batch::{Batch, Update};
+use crate::batch::{Batch, Update, seconds};
 use devices::Devices;
 use events::Events;
 use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};

@@ -1,8 +1,8 @@
 //! Rates of targets that are watched, where somebody else keeps the values: rrdtool's arithmetic on a row of one point a target.
 //! What thresholds are compared with is the same wherever values are kept.
 
-use super::files::seconds;
 use super::{Rate, Series, index};
+use crate::batch::seconds;
 use kymo_rrd::cf::Cf;
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::update::{Now, Scratch, Update, Written, update_with};
