@@ -11,6 +11,7 @@ pub mod fuzz;
 pub mod graphite;
 pub mod keeper;
 pub mod kept;
+mod labelled_series;
 pub mod listener;
 pub mod log;
 pub mod name_space;

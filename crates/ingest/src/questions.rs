@@ -9,7 +9,6 @@ mod range;
 mod role;
 mod seats;
 mod tail;
-pub(crate) mod write;
 
 pub use points::SharedReader;
 use role::Author;
@@ -34,6 +33,7 @@ use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, Erased, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
 use crate::collectd::{EventKeeper, Senders};
+use crate::labelled_series;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 use crate::programs::Programs;
@@ -259,12 +259,12 @@ impl Answers {
         match question {
             Question::Define(series) => {
                 let labels = series.iter().map(|series| &series.labels);
-                let defined = write::define(store, may_write, series);
+                let defined = labelled_series::define(store, may_write, series);
                 answer_done("define", labels, defined, stream)
             }
             Question::Write(series) => {
                 let labels = series.iter().map(|series| &series.labels);
-                let written = write::write(store, may_write, series);
+                let written = labelled_series::write(store, may_write, series);
                 answer_done("write", labels, written, stream)
             }
             Question::Create(series) => {

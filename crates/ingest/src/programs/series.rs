@@ -12,7 +12,7 @@ use super::labels::{self, Whose};
 use super::quantile::{self, Spread};
 use super::retired::{CellForm, Doubt, Retired, Total, add_cells};
 use crate::name_space::Input;
-use crate::questions::write;
+use crate::labelled_series;
 
 /// Seconds of a primary data point, and after which nothing is known.
 const STEP_S: u32 = 10;
@@ -280,7 +280,7 @@ impl Table {
                     }),
             );
         }
-        let refused = write::write(store, &may_write, &values);
+        let refused = labelled_series::write(store, &may_write, &values);
         let first = values.iter().zip(refused).find_map(|(values, outcome)| {
             let why = outcome.err()?;
             Some((values.labels.clone(), why))
@@ -303,7 +303,7 @@ impl Table {
         if definitions.is_empty() {
             return Ok(());
         }
-        let outcomes = write::define(store, &may_write, &definitions);
+        let outcomes = labelled_series::define(store, &may_write, &definitions);
         new.into_iter().for_each(|entry| entry.is_defined = true);
         let failed = definitions.iter().zip(outcomes);
         match failed
