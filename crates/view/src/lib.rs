@@ -36,7 +36,7 @@ pub mod time;
 mod totals;
 mod verbose;
 
-pub use export::asked::Export;
+pub use options::export::Export;
 pub use export::vmstat::LETTERS as VMSTAT_LETTERS;
 pub use metrics::metrics_md;
 pub use options::Options;

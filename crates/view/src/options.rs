@@ -1,16 +1,19 @@
 //! What to show, and how: the switches' meaning, checked once.
 
+pub(crate) mod export;
+pub(crate) mod tree;
+
 use kymo_kernel::subsystem::{self, Subsystem, Summary};
 
 use crate::exceptions::{Hidden, Limits};
-use crate::export::asked::Export;
-use crate::export::tree_asked::TreeAsked;
 use crate::filters::Filters;
 use crate::form::Shortening;
 use crate::layouts::Layouts;
 use crate::processes::{self, Filter, States, Top};
 use crate::time::Span;
 use crate::totals::TotalLines;
+use export::Export;
+use tree::TreeAsked;
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::export::asked::{Dialect, Export, Fold};
+use crate::options::export::{Dialect, Export, Fold};
 use crate::export::names::Exported;
 
 /// What is known of each value, and how far the intervals have come.

@@ -1,7 +1,7 @@
 //! `--export gexpr`: Ganglia's packets of a metric, in XDR: what it is, and its value. As collectl sends them: of type double, of any
 //! slope.
 
-use crate::export::asked::Export;
+use crate::options::export::Export;
 use crate::export::names::Exported;
 
 /// The packet that says what a metric is, and the one that has its value as a text.
@@ -39,7 +39,7 @@ pub(crate) fn packets(
     put_text(&mut meta, exported.group);
     put_text(&mut data, "%s");
     // As collectl, which cuts fractions off but those of averages.
-    let is_whole = export.fold != crate::export::asked::Fold::Average;
+    let is_whole = export.fold != crate::options::export::Fold::Average;
     let value = if is_whole { value.trunc() } else { value };
     put_text(&mut data, &format!("{}", value + 0.0));
     [meta, data]

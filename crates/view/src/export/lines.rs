@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::export::asked::{Dialect, Export};
+use crate::options::export::{Dialect, Export};
 use crate::export::fold::Folded;
 use crate::export::{ganglia, names};
 use crate::feed::{Interval, Part};

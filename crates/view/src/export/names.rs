@@ -7,7 +7,7 @@ use kymo_base::field::Unit;
 use kymo_base::name::DisplayName;
 use kymo_kernel::subsystem::Subsystem;
 
-use crate::export::asked::{Dialect, GangliaNames};
+use crate::options::export::{Dialect, GangliaNames};
 use crate::export::name_tables::{
     EACH, GANGLIA, GRAPHITE, LEXPR, OF_PROTOCOLS, OWN, PROTOCOLS, STANDARD, SUMS, ValueNames,
 };

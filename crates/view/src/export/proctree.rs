@@ -7,7 +7,7 @@ use kymo_kernel::subsystem::process::{self, BYTES_OF_IO, PROCESS, SUMMED};
 use kymo_query::delta::Numbers;
 
 use super::forest::{self, Placed};
-use super::tree_asked::TreeAsked;
+use crate::options::tree::TreeAsked;
 use crate::brief::{HOME, put_note};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show};
