@@ -1,7 +1,9 @@
 //! The house stays tidy: what a reader stumbles over is counted, crate by crate, and no number may rise. One that falls
 //! is lowered here in the same commit.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+mod imports;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +24,6 @@ const SAME_NAMES: &[(&str, usize)] = &[
     ("sys", 1),
     ("view", 4),
 ];
-/// Files of one crate that import each other, directly or by way of others.
-const CIRCLES: &[(&str, usize)] = &[];
 /// Places in libraries, other than `crates/sys`, that open files or ask a clock themselves. (The program may.)
 const MACHINE: &[(&str, usize)] = &[
     ("ingest", 14),
@@ -252,134 +252,6 @@ fn one_name_is_one_type() {
         }
     }
     judge("names that several types have", SAME_NAMES, &found);
-}
-
-/// The paths of a `use` tree, as words.
-fn paths(tree: &str, before: &[String], out: &mut Vec<Vec<String>>) {
-    let tree = tree.trim();
-    if let Some(inner) = tree.strip_prefix('{') {
-        let inner = inner.strip_suffix('}').unwrap_or(inner);
-        let (mut depth, mut start) = (0, 0);
-        for (at, byte) in inner.bytes().enumerate() {
-            match byte {
-                b'{' => depth += 1,
-                b'}' => depth -= 1,
-                b',' if depth == 0 => {
-                    paths(&inner[start..at], before, out);
-                    start = at + 1;
-                }
-                _ => {}
-            }
-        }
-        return paths_unless_empty(&inner[start..], before, out);
-    }
-    let (first, rest) = tree.split_once("::").unwrap_or((tree, ""));
-    let first = first.split(" as ").next().unwrap_or(first).trim();
-    let mut path = before.to_vec();
-    if first != "self" {
-        path.push(first.to_string());
-    }
-    match rest.is_empty() {
-        true => out.push(path),
-        false => paths(rest, &path, out),
-    }
-}
-
-fn paths_unless_empty(tree: &str, before: &[String], out: &mut Vec<Vec<String>>) {
-    if !tree.trim().is_empty() {
-        paths(tree, before, out);
-    }
-}
-
-/// Modules of its crate that a source names.
-fn imports(source: &Source, modules: &HashSet<&str>) -> BTreeSet<String> {
-    let uses = Regex::new(r"(?s)\buse ((?:crate|super)::[^;]+);").expect("a pattern");
-    let inline =
-        Regex::new(r"\b((?:crate|super)::[a-z_0-9]+(?:::[A-Za-z_0-9]+)*)").expect("a pattern");
-    let mut all = Vec::new();
-    for found in uses.captures_iter(&source.text) {
-        paths(&found[1], &[], &mut all);
-    }
-    let code: String = source
-        .text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    for found in inline.captures_iter(&code) {
-        all.push(found[1].split("::").map(str::to_string).collect());
-    }
-    let parent: Vec<&str> = match source.module.rsplit_once("::") {
-        Some((parent, _)) => parent.split("::").collect(),
-        None => Vec::new(),
-    };
-    let mut named = BTreeSet::new();
-    for path in all {
-        let full: Vec<&str> = match path[0].as_str() {
-            "super" => parent
-                .iter()
-                .copied()
-                .chain(path[1..].iter().map(String::as_str))
-                .collect(),
-            _ => path[1..].iter().map(String::as_str).collect(),
-        };
-        let longest = (1..=full.len()).rev().map(|count| full[..count].join("::"));
-        let module = longest
-            .into_iter()
-            .find(|name| modules.contains(name.as_str()));
-        // A file and the folder of its name are one place.
-        let own = |name: &String| {
-            source.module.starts_with(&format!("{name}::"))
-                || name.starts_with(&format!("{}::", source.module))
-        };
-        named.extend(module.filter(|name| *name != source.module && !own(name)));
-    }
-    named
-}
-
-#[test]
-fn files_do_not_import_each_other() {
-    let sources = sources();
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let packages: BTreeSet<&str> = sources
-        .iter()
-        .map(|source| source.package.as_str())
-        .collect();
-    for package in packages {
-        let of_it = || sources.iter().filter(|source| source.package == package);
-        let modules: HashSet<&str> = of_it()
-            .map(|source| source.module.as_str())
-            .filter(|name| !name.is_empty())
-            .collect();
-        let graph: BTreeMap<String, BTreeSet<String>> = of_it()
-            .filter(|source| !source.module.is_empty())
-            .map(|source| (source.module.clone(), imports(source, &modules)))
-            .collect();
-        for name in graph.keys() {
-            if reaches(&graph, name, name) {
-                found
-                    .entry(package.to_string())
-                    .or_default()
-                    .push(name.clone());
-            }
-        }
-    }
-    judge("files in circles of imports", CIRCLES, &found);
-}
-
-fn reaches(graph: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> bool {
-    let (mut seen, mut next) = (HashSet::new(), vec![from]);
-    while let Some(name) = next.pop() {
-        for target in graph.get(name).into_iter().flatten() {
-            if target == to {
-                return true;
-            }
-            if seen.insert(target.as_str()) {
-                next.push(target);
-            }
-        }
-    }
-    false
 }
 
 #[test]
