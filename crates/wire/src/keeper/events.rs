@@ -135,12 +135,12 @@ impl EventRange {
     }
 }
 
-pub(super) fn put_events(out: &mut Vec<u8>, events: &[Event]) {
+pub(super) fn put_events(events: &[Event], out: &mut Vec<u8>) {
     out.length(events.len());
     events.iter().for_each(|event| event.put(out));
 }
 
-pub(super) fn put_notified(out: &mut Vec<u8>, events: &[Event]) {
+pub(super) fn put_notified(events: &[Event], out: &mut Vec<u8>) {
     out.u16(events.len());
     events.iter().for_each(|event| event.put(out));
 }

@@ -171,7 +171,7 @@ fn next<'a>(rest: &mut Take<'a>) -> Option<(&'a [u8], Arguments<'a>)> {
     Some((name, arguments))
 }
 
-pub(super) fn put_definitions(out: &mut Vec<u8>, series: &[FileSeries]) {
+pub(super) fn put_definitions(series: &[FileSeries], out: &mut Vec<u8>) {
     out.u16(series.len());
     for series in series {
         out.text(&series.name);

@@ -19,6 +19,52 @@ pub fn body_bytes(head: [u8; HEAD], most: usize) -> Result<usize, &'static str> 
     }
 }
 
+/// Declares an enum of frames: of each its code, its fields, and the functions that append and read its body.
+macro_rules! frames {
+    ($(#[$doc:meta])* $name:ident {$(
+        $(#[$about:meta])*
+        $code:literal = $frame:ident
+            $(($($field:ident: $type:ty),+; $put:path, $take:path))?
+            $({$(#[$hint:meta])* $named:ident: $only:ty; $put_named:path, $take_named:path})?,
+    )+}) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name {$(
+            $(#[$about])*
+            $frame $(($($type),+))? $({$(#[$hint])* $named: $only})?,
+        )+}
+
+        impl $name {
+            /// As a frame.
+            pub fn frame(&self) -> Vec<u8> {
+                match self {$(
+                    $name::$frame $(($($field),+))? $({$named})? => $crate::keeper::frame::framed($code, |_out| {
+                        $($put($($field,)+ _out))?
+                        $($put_named($named, _out))?
+                    }),
+                )+}
+            }
+
+            /// Reads what follows a frame's length; why not, for people.
+            // The pattern of one field alone needs no parentheses.
+            #[allow(unused_parens)]
+            pub fn read(frame: &[u8]) -> Result<$name, &'static str> {
+                let (code, mut body) = Take::begin(frame)?;
+                let read = match code {
+                    $($code => {
+                        $(let ($($field),+) = $take(&mut body).ok_or("is cut short")?;)?
+                        $(let $named = $take_named(&mut body).ok_or("is cut short")?;)?
+                        $name::$frame $(($($field),+))? $({$named})?
+                    })+
+                    _ => return Err("is of an unknown kind"),
+                };
+                body.end().map(|()| read)
+            }
+        }
+    };
+}
+pub(super) use frames;
+
 /// A frame with this body.
 pub(super) fn framed(kind: u8, put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; HEAD];

@@ -1,6 +1,7 @@
 //! Series as `kymo_series` has them: found by Prometheus' matchers, with samples as they were received.
 
 use super::body::{Put, Take};
+use super::put_flag;
 use kymo_base::label_set::Labels;
 use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
@@ -171,8 +172,8 @@ impl LabelsOf {
     }
 }
 
-pub(super) fn put_found(out: &mut Vec<u8>, found: &[FoundSeries], more: bool) {
-    out.u8(more.into());
+pub(super) fn put_found(found: &[FoundSeries], more: &bool, out: &mut Vec<u8>) {
+    put_flag(more, out);
     out.length(found.len());
     for series in found {
         out.u64(series.id);
@@ -192,8 +193,8 @@ pub(super) fn take_found(body: &mut Take) -> Option<(Vec<FoundSeries>, bool)> {
     Some((found.collect::<Option<_>>()?, more))
 }
 
-pub(super) fn put_texts(out: &mut Vec<u8>, texts: &[String], more: bool) {
-    out.u8(more.into());
+pub(super) fn put_texts(texts: &[String], more: &bool, out: &mut Vec<u8>) {
+    put_flag(more, out);
     out.length(texts.len());
     texts.iter().for_each(|text| out.text(text.as_bytes()));
 }
@@ -207,8 +208,8 @@ pub(super) fn take_texts(body: &mut Take) -> Option<(Vec<String>, bool)> {
 
 impl SamplesPiece {
     /// Appends it: stamps as changes of the step from one to the next, which mostly are one byte.
-    pub(super) fn put(&self, out: &mut Vec<u8>, more: bool) {
-        out.u8(more.into());
+    pub(super) fn put(&self, more: &bool, out: &mut Vec<u8>) {
+        put_flag(more, out);
         out.u64(self.id);
         out.u32(self.resolution_s);
         out.length(self.stamps_ms.len());

@@ -4,7 +4,7 @@ use super::NAMES_MAX;
 use super::body::{Put, Take};
 
 /// Appends the body.
-pub(super) fn put(out: &mut Vec<u8>, names: &[Vec<u8>]) {
+pub(super) fn put(names: &[Vec<u8>], out: &mut Vec<u8>) {
     out.u16(names.len());
     names.iter().for_each(|name| out.text(name));
 }
@@ -32,7 +32,7 @@ impl Erased {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.i64(self.from);
         out.i64(self.thru);
-        put(out, &self.names);
+        put(&self.names, out);
     }
 
     /// Reads the body.

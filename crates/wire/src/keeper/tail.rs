@@ -2,6 +2,7 @@
 
 use super::body::{Put, Take};
 use super::points::text;
+use super::put_flag;
 use kymo_base::label_set::Labels;
 use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
@@ -125,8 +126,8 @@ impl TailOf {
 
 impl TailPiece {
     /// Appends it: numbers and moments as differences to those of the sample before, which mostly are one byte each.
-    pub(super) fn put(&self, out: &mut Vec<u8>, more: bool) {
-        out.u8(more.into());
+    pub(super) fn put(&self, more: &bool, out: &mut Vec<u8>) {
+        put_flag(more, out);
         out.u64(self.position);
         out.u64(self.missed);
         out.u64(self.lost_bytes);

@@ -386,7 +386,7 @@ fn an_event_is_named_picked_and_read_alone() {
 #[test]
 fn counts_are_not_believed() {
     let rows = [
-        &[VERSION, ROWS][..],
+        &[VERSION, 0x82][..],
         &[0; 8],
         &[10, 0, 0, 0],
         &[0],
@@ -394,11 +394,11 @@ fn counts_are_not_believed() {
         &[0xff; 4],
     ];
     assert_eq!(Answer::read(&rows.concat()), Err("is cut short"));
-    for kind in [ACCOUNTS, EVENTS] {
+    for kind in [0x83, 0x84] {
         let frame = [&[VERSION, kind][..], &[0xff; 4]].concat();
         assert_eq!(Answer::read(&frame), Err("is cut short"));
     }
-    let series = [&[VERSION, SERIES, 0][..], &[0xff; 4]];
+    let series = [&[VERSION, 0x81, 0][..], &[0xff; 4]];
     assert_eq!(Answer::read(&series.concat()), Err("is cut short"));
 }
 

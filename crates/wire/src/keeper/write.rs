@@ -35,7 +35,7 @@ pub struct LabelledValues {
     pub cells: Vec<f64>,
 }
 
-pub(super) fn put_definitions(out: &mut Vec<u8>, series: &[LabelledSeries]) {
+pub(super) fn put_definitions(series: &[LabelledSeries], out: &mut Vec<u8>) {
     out.u16(series.len());
     for series in series {
         out.text(series.labels.text());
@@ -68,7 +68,7 @@ pub(super) fn definitions(body: &mut Take) -> Option<Vec<LabelledSeries>> {
     series.collect()
 }
 
-pub(super) fn put_values(out: &mut Vec<u8>, series: &[LabelledValues]) {
+pub(super) fn put_values(series: &[LabelledValues], out: &mut Vec<u8>) {
     out.u16(series.len());
     for series in series {
         let rows = series.stamps_ms.len();
