@@ -36,9 +36,9 @@ pub mod time;
 mod totals;
 mod verbose;
 
-pub use options::export::Export;
 pub use export::vmstat::LETTERS as VMSTAT_LETTERS;
 pub use metrics::metrics_md;
 pub use options::Options;
+pub use options::export::Export;
 pub use play::{Shown, Stopped, play};
 pub use plot_header::header;

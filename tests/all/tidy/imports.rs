@@ -218,4 +218,3 @@ fn reaches(graph: &BTreeMap<String, BTreeSet<String>>, from: &str, to: &str) -> 
     }
     false
 }
-

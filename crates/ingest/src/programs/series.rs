@@ -11,8 +11,8 @@ use super::budgets::Budgets;
 use super::labels::{self, Whose};
 use super::quantile::{self, Spread};
 use super::retired::{CellForm, Doubt, Retired, Total, add_cells};
-use crate::name_space::Input;
 use crate::labelled_series;
+use crate::name_space::Input;
 
 /// Seconds of a primary data point, and after which nothing is known.
 const STEP_S: u32 = 10;

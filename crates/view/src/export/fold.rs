@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::options::export::{Dialect, Export, Fold};
 use crate::export::names::Exported;
+use crate::options::export::{Dialect, Export, Fold};
 
 /// What is known of each value, and how far the intervals have come.
 #[derive(Default)]

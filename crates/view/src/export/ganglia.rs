@@ -1,8 +1,8 @@
 //! `--export gexpr`: Ganglia's packets of a metric, in XDR: what it is, and its value. As collectl sends them: of type double, of any
 //! slope.
 
-use crate::options::export::Export;
 use crate::export::names::Exported;
+use crate::options::export::Export;
 
 /// The packet that says what a metric is, and the one that has its value as a text.
 const META: u32 = 0x80;

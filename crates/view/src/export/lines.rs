@@ -3,12 +3,12 @@
 
 use std::io;
 
-use crate::options::export::{Dialect, Export};
 use crate::export::fold::Folded;
 use crate::export::{ganglia, names};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show, put_epoch};
 use crate::options::Options;
+use crate::options::export::{Dialect, Export};
 use crate::sink::{Sink, To};
 
 /// The format's state.

@@ -7,12 +7,12 @@ use kymo_base::field::Unit;
 use kymo_base::name::DisplayName;
 use kymo_kernel::subsystem::Subsystem;
 
-use crate::options::export::{Dialect, GangliaNames};
 use crate::export::name_tables::{
     EACH, GANGLIA, GRAPHITE, LEXPR, OF_PROTOCOLS, OWN, PROTOCOLS, STANDARD, SUMS, ValueNames,
 };
 use crate::feed::{Interval, Part};
 use crate::options::Options;
+use crate::options::export::{Dialect, GangliaNames};
 use crate::selection;
 
 /// A value as it is exported.

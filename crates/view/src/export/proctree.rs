@@ -7,11 +7,11 @@ use kymo_kernel::subsystem::process::{self, BYTES_OF_IO, PROCESS, SUMMED};
 use kymo_query::delta::Numbers;
 
 use super::forest::{self, Placed};
-use crate::options::tree::TreeAsked;
 use crate::brief::{HOME, put_note};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show};
 use crate::options::Options;
+use crate::options::tree::TreeAsked;
 use crate::processes::Columns;
 use crate::row::{Beside, RowText};
 use crate::selection;
