@@ -1,11 +1,13 @@
 //! FETCH: from what an earlier one left if that is enough, else from blocks and files.
 
+mod point_rows;
+
 use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
 use crate::error::{FetchError, FileError};
+use crate::fetch::point_rows::{Use, known_from};
 use crate::memtable::series::Series;
 use crate::names::SeriesName;
-use crate::read::point_rows::{Use, known_from};
 use crate::read::rows::Opened;
 use crate::read::series_cache::{CachedSeries, Wanted};
 use crate::read::view::View;

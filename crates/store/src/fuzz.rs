@@ -1,5 +1,7 @@
 //! Entry points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
 
+pub(crate) mod segments;
+
 use crate::engine::Store;
 use crate::settings::Settings;
 use crate::wal::frame;
@@ -15,7 +17,7 @@ use std::time::Duration;
 
 /// The same for the segments that the segments are made of.
 pub fn fuzz_segment(data: &[u8]) {
-    crate::segment::fuzz::fuzz_segment(data);
+    segments::fuzz_segment(data);
 }
 
 /// Parts the entries of one frame from those of the next.

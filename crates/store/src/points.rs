@@ -1,6 +1,7 @@
 //! Series of points: they begin, and are read. Their samples come in a batch ([`crate::WriteBatch::append_points`]).
 
 use crate::consolidation::points_schema::{PointsSchema, last, state_of};
+use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
 use crate::consolidation::tiers::{Tier, Tiers};
 use crate::consolidation::timeline::{BLOCKS_BACK, Fate, Timeline};
@@ -12,7 +13,6 @@ use crate::memtable::point_tail::PointTail;
 use crate::memtable::state::{EIO, State};
 use crate::segment::placed::Placed;
 use crate::segment::point_column::PointDecoder;
-use crate::segment::rows::ReadRows;
 use crate::segment::samples::{each_entry, read_member};
 use crate::segment::set::states_again;
 use crate::wal::point::Point;

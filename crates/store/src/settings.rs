@@ -1,6 +1,5 @@
 //! What the store is told when it is opened.
 
-use crate::consolidation::points_schema::PointsRetention;
 use kymo_base::label_set::LabelLimits;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +22,33 @@ impl Files {
             Files::Never => Duration::ZERO,
             Files::Asked => Duration::MAX,
             Files::After(age) => age,
+        }
+    }
+}
+
+/// How long a store keeps the samples of series of points and the rows that they become, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PointsRetention {
+    /// Samples as they were received.
+    pub samples_s: u32,
+    /// Rows of five minutes.
+    pub rows_5m_s: u32,
+    /// Rows of an hour.
+    pub rows_1h_s: u32,
+}
+
+impl PointsRetention {
+    /// The shortest and the longest time that a store takes: an hour, and as many rows of five minutes as a tier has at most.
+    pub const LIMITS_S: [u32; 2] = [3600, 3640 * 86_400];
+}
+
+impl Default for PointsRetention {
+    /// Samples for 15 days, rows of five minutes for 60 days and of an hour for two years.
+    fn default() -> PointsRetention {
+        PointsRetention {
+            samples_s: 15 * 86_400,
+            rows_5m_s: 60 * 86_400,
+            rows_1h_s: 730 * 86_400,
         }
     }
 }

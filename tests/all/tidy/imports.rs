@@ -9,9 +9,9 @@ use super::{Source, judge, sources};
 /// Files of one crate that import each other, directly or by way of others.
 const FILE_CIRCLES: &[(&str, usize)] = &[];
 /// Files with the folders of their names that import each other, beside each other in one folder.
-const PART_CIRCLES: &[(&str, usize)] = &[("store", 10)];
+const PART_CIRCLES: &[(&str, usize)] = &[];
 /// Folders whose root is not the file of their name.
-const MOD_FILES: &[(&str, usize)] = &[("serve", 1)];
+const MOD_FILES: &[(&str, usize)] = &[];
 
 /// The paths of a `use` tree, as words.
 fn paths(tree: &str, before: &[String], out: &mut Vec<Vec<String>>) {

@@ -1,6 +1,7 @@
 //! Series of points in a merge: samples that are too old become rows of tiers, others stay as they are.
 
 use crate::compaction::rewrite::Rewrite;
+use crate::consolidation::rows::{Column, ReadRows};
 use crate::consolidation::tiers::Tiers;
 use crate::consolidation::timeline::{BLOCKS_BACK, Fate, Timeline};
 use crate::layout::STRIPE;
@@ -8,7 +9,6 @@ use crate::segment::block::{AGELESS, FramePlace, StripePart};
 use crate::segment::builder::Builder;
 use crate::segment::placed::Placed;
 use crate::segment::point_column::PointDecoder;
-use crate::segment::rows::{Column, ReadRows};
 use crate::segment::samples::{SamplesWriter, each_entry, oldest_second};
 use crate::wal::point::Point;
 use std::io;

@@ -2,6 +2,7 @@
 
 use crate::compaction::dead::{Liveness, newest_rows};
 use crate::compaction::row_runs::Strip;
+use crate::consolidation::rows::{Column, ReadRows};
 use crate::consolidation::schema::Schema;
 use crate::layout::STRIPE;
 use crate::segment::block::{AGELESS, Head, States};
@@ -9,7 +10,6 @@ use crate::segment::builder::Builder;
 use crate::segment::file::{BLOCKS_OFFSET, Segment};
 use crate::segment::placed::Placed;
 use crate::segment::points;
-use crate::segment::rows::{Column, ReadRows};
 use crate::segment::set::{Index, states};
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,7 @@
 //! The rows of one series in several columns, put together.
 
 use crate::consolidation::row_sink::Part;
-use crate::segment::rows::{Column, ReadRows};
+use crate::consolidation::rows::{Column, ReadRows};
 
 /// Pieces without overlap, oldest first.
 pub(crate) struct Strip {
@@ -99,7 +99,7 @@ impl Strip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segment::rows::fill_member;
+    use crate::consolidation::rows::fill_member;
     use kymo_base::random::next_random;
     use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! The definition of series of points: samples as they were received, and tiers of rows that are written when the samples leave.
 
 use crate::consolidation::archive::Archive;
+use crate::settings::PointsRetention;
 use crate::wal::point::Point;
 use kymo_base::varint::{put, put_count, take};
 use kymo_rrd::Header;
@@ -77,44 +78,17 @@ pub struct PointsSchema {
     pub tiers: Vec<TierDefinition>,
 }
 
-/// How long a store keeps the samples of series of points and the rows that they become, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PointsRetention {
-    /// Samples as they were received.
-    pub samples_s: u32,
-    /// Rows of five minutes.
-    pub rows_5m_s: u32,
-    /// Rows of an hour.
-    pub rows_1h_s: u32,
-}
-
-impl PointsRetention {
-    /// The shortest and the longest time that a store takes: an hour, and as many rows of five minutes as a tier has at most.
-    pub const LIMITS_S: [u32; 2] = [3600, 3640 * 86_400];
-
-    /// Seconds of a row, and for how long such rows stay, the finest first.
-    fn tiers(self) -> [(u32, u32); 2] {
-        let [fine, coarse] = STEPS_S;
-        [(fine, self.rows_5m_s), (coarse, self.rows_1h_s)]
-    }
-}
-
-impl Default for PointsRetention {
-    /// Samples for 15 days, rows of five minutes for 60 days and of an hour for two years.
-    fn default() -> PointsRetention {
-        PointsRetention {
-            samples_s: 15 * 86_400,
-            rows_5m_s: 60 * 86_400,
-            rows_1h_s: 730 * 86_400,
-        }
-    }
+/// Seconds of a row, and for how long such rows stay, the finest first.
+fn tiers(retention: PointsRetention) -> [(u32, u32); 2] {
+    let [fine, coarse] = STEPS_S;
+    [(fine, retention.rows_5m_s), (coarse, retention.rows_1h_s)]
 }
 
 impl PointsSchema {
     /// Samples and rows that are kept as [`PointsRetention::default`] says.
     pub fn new(kind: PointsKind, interval_s: u32, heartbeat_s: u32) -> PointsSchema {
         let retention = PointsRetention::default();
-        let tiers = retention.tiers().map(|(step_s, kept_s)| TierDefinition {
+        let tiers = tiers(retention).map(|(step_s, kept_s)| TierDefinition {
             step_s,
             rows: kept_s / step_s,
         });
@@ -131,7 +105,7 @@ impl PointsSchema {
     pub(crate) fn kept(mut self, retention: PointsRetention) -> PointsSchema {
         self.kept_s = retention.samples_s;
         for tier in &mut self.tiers {
-            let mut said = retention.tiers().into_iter();
+            let mut said = tiers(retention).into_iter();
             if let Some((step_s, kept_s)) = said.find(|(step_s, _)| *step_s == tier.step_s) {
                 tier.rows = kept_s.div_ceil(step_s).max(1);
             }

@@ -5,8 +5,9 @@
 //! they are smoothed: that comes from a file's name, and all else files may have in common.
 
 use crate::consolidation::archive::Archive;
-use crate::consolidation::points_schema::{self, PointsRetention, PointsSchema};
+use crate::consolidation::points_schema::{self, PointsSchema};
 use crate::layout::POINTS_KEPT_S;
+use crate::settings::PointsRetention;
 use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
 use kymo_rrd::update::begin_hole;

@@ -3,7 +3,7 @@
 
 use crate::consolidation::points_schema::ROW_CELLS;
 use crate::consolidation::row_sink::Part;
-use crate::segment::rows::{Column, ReadRows};
+use crate::consolidation::rows::{Column, ReadRows};
 use std::collections::BTreeMap;
 
 /// A row, or a part of one.

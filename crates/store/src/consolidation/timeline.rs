@@ -158,8 +158,8 @@ fn growth(before: Option<f64>, v: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::consolidation::points_schema::ROW_CELLS;
+    use crate::consolidation::rows::{Column, ReadRows};
     use crate::consolidation::tiers::Tiers;
-    use crate::segment::rows::{Column, ReadRows};
     use kymo_base::random::next_random;
 
     fn points(of: &[(i64, f64)]) -> Vec<Point> {

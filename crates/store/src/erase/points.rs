@@ -6,6 +6,7 @@
 
 use super::TimeRange;
 use crate::consolidation::points_schema::{last, state_of};
+use crate::consolidation::rows::Column;
 use crate::consolidation::schema::Schema;
 use crate::consolidation::tiers::Tiers;
 use crate::engine::Inner;
@@ -18,7 +19,6 @@ use crate::points::{PointSeries, PointsSnapshot};
 use crate::rrd_file::reconcile::Held;
 use crate::segment::block::AGELESS;
 use crate::segment::builder::Builder;
-use crate::segment::rows::Column;
 use crate::segment::samples::SamplesWriter;
 use crate::wal::point::Point;
 use crate::wal::point_records::put_run;

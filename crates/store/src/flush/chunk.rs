@@ -4,6 +4,7 @@
 
 use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
+use crate::consolidation::rows::Column;
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
 use crate::flush::points::{PointsMember, SamplesJob, build_part as build_points};
@@ -16,7 +17,6 @@ use crate::segment::builder::Builder;
 use crate::segment::catalog::{CatalogHead, Line, put_catalog};
 use crate::segment::placed::Placed;
 use crate::segment::points;
-use crate::segment::rows::Column;
 use crate::segment::set::{SegmentSet, states_and_damage};
 use crate::wal::point::PointBuffer;
 use crate::wal::record::Packed;

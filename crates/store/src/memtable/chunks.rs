@@ -1,8 +1,8 @@
 //! Which series are saved together, and when.
 
-use crate::consolidation::points_schema::PointsRetention;
 use crate::consolidation::schema::Schema;
 use crate::layout::CHUNK;
+use crate::settings::PointsRetention;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! What is under the store's lock.
 
 use crate::bell::Bell;
-use crate::consolidation::points_schema::PointsRetention;
 use crate::consolidation::schema::Schema;
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
@@ -10,6 +9,7 @@ use crate::memtable::file_state::Left;
 use crate::memtable::point_tail::PointUndo;
 use crate::memtable::series::SeriesTable;
 use crate::names;
+use crate::settings::PointsRetention;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::wal::live::Live;

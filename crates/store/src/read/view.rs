@@ -2,10 +2,10 @@
 //! was taken over from.
 
 use crate::consolidation::row_sink::NewRows;
+use crate::consolidation::rows::fill_from;
 use crate::consolidation::schema::{Schema, SeriesState};
 use crate::error::FileError;
 use crate::segment::placed::Placed;
-use crate::segment::rows::fill_from;
 use crate::segment::set::fill;
 use kymo_rrd::{Error, Rows, Rrd, UNKNOWN};
 use std::sync::Arc;

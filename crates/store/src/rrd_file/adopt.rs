@@ -15,9 +15,9 @@ use crate::wal::live::Live;
 use crate::wal::record::{Birth, Identity, Packed, Record};
 use crate::wal::value::stamp_of;
 use kymo_base::name::DisplayName;
-use kymo_rrd::Header;
+use kymo_rrd::{Header, Rrd};
 use kymo_sys::disk::DiskFile;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 /// Why a series begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,16 @@ pub(crate) struct Beginning {
     pub(crate) has: f64,
     /// Its chunk and slot, where blocks have its rows already.
     pub(crate) place: Option<(u32, u8)>,
+}
+
+/// A series that begins with rows.
+pub(crate) struct Whole {
+    /// Who had the path before is gone, but for values that are newer.
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) rrd: Rrd,
+    pub(crate) beginning: Beginning,
+    /// Values as they were sent.
+    pub(crate) points: Pending,
 }
 
 impl Beginning {

@@ -1,11 +1,11 @@
 //! Whose rows a block has, where its head does not tell when they are dead: some series in it are behind the others of
 //! their chunk. Rows die with the newest row of their own series, so that is asked series by series.
 
+use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::segment::block::AGELESS;
 use crate::segment::placed::{Ages, DeadRows, Placed};
-use crate::segment::rows::ReadRows;
 use std::cell::Cell;
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -1,12 +1,12 @@
 //! A block on its way to a segment: what it is made of comes in order, and is compressed as it comes.
 
+use crate::consolidation::rows::Column;
 use crate::layout::STATE_MAX;
 use crate::segment::block::{
     FRAME_MAX, FramePlace, Head, HeadFields, StripePart, put_directory, put_head, put_state,
 };
 use crate::segment::codec;
 use crate::segment::codec::Packer;
-use crate::segment::rows::Column;
 use kymo_base::varint::put;
 use std::io;
 

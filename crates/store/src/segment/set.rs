@@ -3,12 +3,13 @@
 //!
 //! Layout: docs/formats/store.md.
 
+use crate::consolidation::rows;
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::segment::file::Segment;
 use crate::segment::placed::{Place, Placed};
 use crate::segment::writer::SegmentWriter;
-use crate::segment::{block, block_cache, rows};
+use crate::segment::{block, block_cache};
 use kymo_sys::disk::Disk;
 use std::collections::{BTreeMap, HashMap};
 use std::io;

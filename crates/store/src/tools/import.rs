@@ -1,17 +1,17 @@
 //! Whole files into the segments: definitions, state and all rows.
 
 use crate::consolidation::row_sink::{NewRows, Part};
+use crate::consolidation::rows::Column;
 use crate::consolidation::schema;
 use crate::consolidation::schema::Schema;
 use crate::error::FileError;
 use crate::layout::STRIPE;
 use crate::memtable::buffer::Pending;
-use crate::rrd_file::adopt::{Beginning, Cause};
+use crate::rrd_file::adopt::{Beginning, Cause, Whole};
 use crate::rrd_file::reconcile::Held;
 use crate::segment::block::FRAME_MAX;
 use crate::segment::builder::Builder;
 use crate::segment::points::PointsWriter;
-use crate::segment::rows::Column;
 use crate::segment::set::SegmentSet;
 
 use crate::engine::Inner;
@@ -41,16 +41,6 @@ type Member<'a> = (u8, &'a Rrd, Option<&'a Pending>);
 
 /// A chunk and a slot for a series of this schema.
 type ReservedPlace = (Arc<Schema>, (u32, u8));
-
-/// A series that begins with rows.
-pub(crate) struct Whole {
-    /// Who had the path before is gone, but for values that are newer.
-    pub(crate) path: Arc<[u8]>,
-    pub(crate) rrd: Rrd,
-    pub(crate) beginning: Beginning,
-    /// Values as they were sent.
-    pub(crate) points: Pending,
-}
 
 impl Inner {
     /// A series of this path that is all of this file.

@@ -1,10 +1,10 @@
 //! What the blocks of a chunk are made of, and how far back they reach.
 
+use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
 use crate::segment::placed::Placed;
 use crate::segment::point_column::PointDecoder;
 use crate::segment::points::{each_entry, texts};
-use crate::segment::rows::ReadRows;
 use crate::segment::samples;
 use crate::segment::set::SegmentSet;
 use crate::wal::value::stamp_of;

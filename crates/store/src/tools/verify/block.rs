@@ -1,12 +1,12 @@
 //! One block: every frame's checksum, and what is in it.
 
 use super::{Schemas, Seen, Weight};
+use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
 use crate::layout::{STATE_MAX, STRIPE};
 use crate::segment::block::{FRAME_MAX, FramePlace, Head, StripePart, take_state, unpack};
 use crate::segment::catalog::take_catalog;
 use crate::segment::points::are_points;
-use crate::segment::rows::ReadRows;
 use crate::segment::samples::are_samples;
 use std::path::Path;
 

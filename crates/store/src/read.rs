@@ -1,7 +1,5 @@
 //! What a series is at a moment: blocks, memory and the file put together.
 
-pub(crate) mod known;
-pub(crate) mod point_rows;
 pub(crate) mod raw_points;
 pub(crate) mod rows;
 pub(crate) mod series_cache;

@@ -2,8 +2,8 @@
 //! synced, and every series is what its values up to there make of it. Every fault is counted, so that no test passes
 //! because nothing happened.
 
+use crate::compaction::tests::World;
 use crate::segment::file::{Numbers, path_of};
-use crate::segment::tests::World;
 use kymo_sys::sim_disk::{Fate, Faults, SimDisk};
 use std::io;
 use std::path::Path;

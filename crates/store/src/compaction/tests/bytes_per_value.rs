@@ -1,7 +1,8 @@
 //! What a value of collectd's default file costs in blocks, in bytes. Prints numbers: `cargo test -p kymo-store --lib
-//! segment::tests::bytes_per_value -- --ignored --nocapture`.
+//! compaction::tests::bytes_per_value -- --ignored --nocapture`.
 
 use crate::consolidation::apply::Applier;
+use crate::consolidation::rows::{Column, ReadRows};
 use crate::consolidation::samples;
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
@@ -10,7 +11,6 @@ use crate::segment::builder::Builder;
 use crate::segment::catalog::{CatalogHead, Line, put_catalog};
 use crate::segment::file::BLOCKS_OFFSET;
 use crate::segment::points;
-use crate::segment::rows::{Column, ReadRows};
 use crate::wal::live::Live;
 use crate::wal::record::Identity;
 use kymo_base::random::next_random;

@@ -1,9 +1,10 @@
 //! What docs/formats/store.md says is enough: a script of a few lines, which knows nothing else, reads the same rows and points.
 
+use crate::compaction::tests::World;
+use crate::consolidation::rows;
 use crate::segment::file::path_of;
 use crate::segment::placed::Placed;
-use crate::segment::tests::World;
-use crate::segment::{points, rows};
+use crate::segment::points;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;

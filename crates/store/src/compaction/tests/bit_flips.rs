@@ -1,7 +1,7 @@
 //! One byte that is another one, and files that end too early: no wrong number. A series is what it was at some block, and
 //! each cell is what it was then, or unknown.
 
-use crate::segment::tests::{Member, World};
+use crate::compaction::tests::{Member, World};
 use kymo_rrd::Rrd;
 use kymo_rrd::update::begin_hole;
 use kymo_sys::disk::Disk;

@@ -1,7 +1,7 @@
 //! What the segments' blocks take is bounded by what lives in them, however long values come.
 
+use crate::compaction::tests::World;
 use crate::segment::file::BLOCKS_OFFSET;
-use crate::segment::tests::World;
 use kymo_sys::sim_disk::SimDisk;
 
 /// Archives that are full after 100 and 360 values.

@@ -8,16 +8,11 @@ pub(crate) mod builder;
 pub(crate) mod catalog;
 pub(crate) mod codec;
 pub(crate) mod file;
-#[cfg(feature = "testing")]
-pub(crate) mod fuzz;
 pub(crate) mod open;
 pub(crate) mod placed;
 pub(crate) mod point_column;
 pub(crate) mod points;
-pub(crate) mod rows;
 pub(crate) mod samples;
 pub(crate) mod set;
-#[cfg(test)]
-pub(crate) mod tests;
 pub(crate) mod value_column;
 pub(crate) mod writer;

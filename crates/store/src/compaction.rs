@@ -6,3 +6,5 @@ mod points;
 pub(crate) mod rewrite;
 pub(crate) mod row_runs;
 pub(crate) mod size_limit;
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod archive;
 pub(crate) mod points_schema;
 pub(crate) mod row_sink;
+pub(crate) mod rows;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod schema;
