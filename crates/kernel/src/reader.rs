@@ -20,7 +20,7 @@ pub struct Reader {
     reads: Reads,
     file: Option<KernelFile>,
     /// Names and files of a bundle.
-    parts: Vec<(String, Part)>,
+    parts: Vec<(String, BundleLine)>,
     /// The longest text that a read of nothing has confirmed to be whole.
     confirmed: usize,
     /// Not opened again before this time.
@@ -29,19 +29,19 @@ pub struct Reader {
 }
 
 /// A line of a bundle.
-enum Part {
+enum BundleLine {
     /// The text of a file.
     File(KernelFile),
     /// A text that does not change while the folder is open.
     Known(String),
 }
 
-impl Part {
+impl BundleLine {
     /// Appends the text; false if the file cannot be read.
     fn read(&self, out: &mut Vec<u8>) -> bool {
         match self {
-            Part::File(file) => file.pread(out, 0).is_ok(),
-            Part::Known(text) => {
+            BundleLine::File(file) => file.pread(out, 0).is_ok(),
+            BundleLine::Known(text) => {
                 out.extend_from_slice(text.as_bytes());
                 true
             }
@@ -219,7 +219,7 @@ const BUNDLE_VALUE: usize = 256;
 const BUNDLE_FILES_MAX: usize = 512;
 
 /// The files of a folder that one of the patterns names, in the order of the patterns.
-fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Part)> {
+fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, BundleLine)> {
     let mut names = Vec::new();
     if patterns.iter().any(|pattern| pattern.contains('*')) {
         names = listing::named(root, folder, "");
@@ -244,12 +244,12 @@ fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Par
     let open = |name: String| {
         if name == source::DEVICE {
             let device = listing::device_of(root, folder)?;
-            return Some(("device".to_string(), Part::Known(device)));
+            return Some(("device".to_string(), BundleLine::Known(device)));
         }
         let file = root.file(&format!("{folder}/{name}")).ok()?;
         // `counters/port_rcv_data` is `port_rcv_data`.
         let name = name.rsplit('/').next().unwrap_or_default().to_string();
-        Some((name, Part::File(file)))
+        Some((name, BundleLine::File(file)))
     };
     found.into_iter().filter_map(open).collect()
 }

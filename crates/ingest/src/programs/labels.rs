@@ -1,7 +1,7 @@
 //! The names of programs' series: who publishes and whose it is comes from the file, never from what a publisher says of its
 //! metrics, so that none of them can name another one's series.
 
-use kymo_base::label_set::{self, Labels};
+use kymo_base::label_set::{self, LabelLimits, Labels};
 use kymo_shm::{Description, MetricKind};
 
 use super::quantile;
@@ -87,7 +87,9 @@ fn labelled(
         }
         all.push((key, value));
     }
-    Labels::new(all).ok()
+    let labels = Labels::new(all).ok()?;
+    LabelLimits::default().admit(&labels).ok()?;
+    Some(labels)
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! The data folder of a `kymo serve`, read by others: its recording, and its store.
 
+mod opened;
+
+pub(crate) use opened::{keeper_of, place};
+
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +17,6 @@ use kymo_query::stored::{Keeper, KeeperReader, SharedKeeper};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_series::Reader;
 
-use super::series::{keeper_of, place};
 use super::serve::KEEPER_SOCKET;
 
 /// The reader of all series of a folder whose store is read by `keeper`.

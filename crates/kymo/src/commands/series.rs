@@ -1,12 +1,9 @@
 //! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
 
 mod json;
-mod opened;
 mod samples;
 mod show;
 mod tail;
-
-pub(crate) use opened::{keeper_of, place};
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -165,7 +162,7 @@ fn is_broken_pipe(error: &Error) -> bool {
 /// Who answers what is stored.
 fn reader(place: &WhichStore) -> Result<Keeper> {
     match &place.open {
-        Some(dir) => opened::keeper_of(dir),
+        Some(dir) => data::keeper_of(dir),
         None => keeper(&place.served),
     }
 }

@@ -22,7 +22,7 @@ use kymo_base::name::DisplayName;
 
 use super::client::{Client, Refusal};
 use super::store::{self, Stop};
-use crate::commands::series::place;
+use crate::commands::data::place;
 use crate::output::progress::Progress;
 
 /// Files that are written together.
