@@ -122,7 +122,7 @@ impl Threads {
             let state = self.store.inner.lock();
             self.store.inner.flushes.notify_all();
             state.journal.written.ring();
-            state.work.ring();
+            state.tasks.work.ring();
         }
         for handle in self.handles {
             handle.thread().unpark();
@@ -167,7 +167,7 @@ impl Inner {
     /// Sleeps until there is something for the threads that write files and chunks, or for [`AT_REST`]; then false.
     fn rest_from_writes(&self, stop: &AtomicBool) -> bool {
         let state = self.lock();
-        let work = state.work.clone();
+        let work = state.tasks.work.clone();
         self.rest(state, &work, State::needs_no_thread, stop)
     }
 
@@ -217,23 +217,27 @@ impl Inner {
 
     /// Sleeps until it is time for the next round, which FLUSHALL does not wait for.
     fn wait_for_flushes(&self, stop: &AtomicBool) {
-        let idle = |state: &mut State| !state.flushes && !stop.load(Ordering::Relaxed);
+        let idle = |state: &mut State| !state.tasks.flushes && !stop.load(Ordering::Relaxed);
         let waited = self
             .flushes
             .wait_timeout_while(self.lock(), ROUND_EVERY, idle);
-        waited.unwrap_or_else(PoisonError::into_inner).0.flushes = false;
+        waited
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .tasks
+            .flushes = false;
     }
 
     fn flush_due(&self) -> usize {
         let mut due: Vec<(Arc<[u8]>, u32)> = {
             let mut state = self.lock();
-            let queue = std::mem::take(&mut state.queue);
+            let queue = std::mem::take(&mut state.tasks.queue);
             let files = queue
                 .iter()
                 .filter_map(|&id| Some((state.series.get(id)?.path.clone(), id)));
             let due: Vec<_> = files.collect();
             // Until they are written they are in the queue for whoever asks.
-            state.writing_back += due.len();
+            state.tasks.writing_back += due.len();
             due
         };
         due.sort_unstable();
@@ -246,7 +250,7 @@ impl Inner {
                     Some(error) => self.put_off(id, &error),
                 }
             }
-            self.lock().writing_back -= round.len();
+            self.lock().tasks.writing_back -= round.len();
         }
         written
     }
@@ -287,14 +291,14 @@ impl Inner {
             });
             let due: Vec<u32> = due.map(|(id, _)| id).collect();
             due.into_iter().for_each(|id| state.queue_chunk(id));
-            if state.due.is_empty() && !long && !state.merges_left {
+            if state.tasks.due.is_empty() && !long && !state.tasks.merges_left {
                 return;
             }
         }
         self.save_queued();
         self.keep_below_cap();
         let left = self.merge();
-        self.lock().merges_left = left;
+        self.lock().tasks.merges_left = left;
         let useless = has_useless_files(&self.lock());
         if useless {
             self.checkpoint();
@@ -325,10 +329,10 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         let sync_every_ns = self.settings.sync_every.as_nanos() as u64;
         let mut state = self.lock();
-        if now_ns.saturating_sub(state.sync_ns) < sync_every_ns {
+        if now_ns.saturating_sub(state.tasks.sync_ns) < sync_every_ns {
             return;
         }
-        state.sync_ns = now_ns;
+        state.tasks.sync_ns = now_ns;
         self.look_at_limits(&mut state, now_ns);
         drop(state);
         let is_behind = self.lock().journal.is_behind();
@@ -347,8 +351,8 @@ impl Inner {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         let sweep_every_ns = self.settings.sweep_every.as_nanos() as u64;
-        if now_ns.saturating_sub(state.sweep_ns) >= sweep_every_ns {
-            state.sweep_ns = now_ns;
+        if now_ns.saturating_sub(state.tasks.sweep_ns) >= sweep_every_ns {
+            state.tasks.sweep_ns = now_ns;
             let gone = self.sweep(&mut state, now_ns);
             drop(state);
             self.forget_gone(&gone, now_ns);

@@ -44,12 +44,12 @@ impl Inner {
     /// A checkpoint, when the last one is long ago, the journal has become long, or files were made.
     pub(crate) fn checkpoint_if_due(&self, now_ns: u64) {
         let state = self.lock();
-        let since_ns = now_ns.saturating_sub(state.checkpoint_ns);
+        let since_ns = now_ns.saturating_sub(state.tasks.checkpoint_ns);
         let old = since_ns >= self.settings.checkpoint_every.as_nanos() as u64;
         let long = state.journal.files_len() > self.settings.journal_files;
-        let rest_ns = now_ns.saturating_sub(state.made_ns);
-        let rested = state.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
-        let made = rested || state.made >= MADE_MAX;
+        let rest_ns = now_ns.saturating_sub(state.tasks.made_ns);
+        let rested = state.tasks.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
+        let made = rested || state.tasks.made >= MADE_MAX;
         let paused = since_ns < RETRY.as_nanos() as u64;
         drop(state);
         if (old || long || made) && !paused {
@@ -59,7 +59,7 @@ impl Inner {
 
     /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
     pub(crate) fn checkpoint(&self) {
-        let made = self.lock().made;
+        let made = self.lock().tasks.made;
         let Some(begun) = self.begin_checkpoint() else {
             return;
         };
@@ -69,8 +69,8 @@ impl Inner {
             state.notice(format!(
                 "cannot sync a segment: {error}; another one is begun"
             ));
-            state.checkpointing = false;
-            state.made = state.made.max(made);
+            state.tasks.checkpointing = false;
+            state.tasks.made = state.tasks.made.max(made);
             self.changed.notify_all();
             return;
         }
@@ -84,7 +84,7 @@ impl Inner {
         let done = match synced {
             Ok(()) => self.put_checkpoint(&mut state, begun.position, saved),
             Err(error) => {
-                state.checkpoints_end = true;
+                state.tasks.checkpoints_end = true;
                 state.notice(format!(
                     "cannot sync the .rrd files: {error}; the journal keeps everything until the next start"
                 ));
@@ -104,9 +104,9 @@ impl Inner {
             }
         } else {
             // Soon again.
-            state.made = state.made.max(made);
+            state.tasks.made = state.tasks.made.max(made);
         }
-        state.checkpointing = false;
+        state.tasks.checkpointing = false;
         self.changed.notify_all();
         drop(state);
         self.release_kept_files();
@@ -164,12 +164,12 @@ impl Inner {
     /// A new epoch; waits until no write of the old one is under way.
     fn begin_checkpoint(&self) -> Option<Begun> {
         let mut state = self.lock();
-        if state.checkpointing || state.checkpoints_end || !state.journal.is_open() {
+        if state.tasks.checkpointing || state.tasks.checkpoints_end || !state.journal.is_open() {
             return None;
         }
-        state.checkpointing = true;
-        state.checkpoint_ns = self.clock.mono_ns();
-        state.made = 0;
+        state.tasks.checkpointing = true;
+        state.tasks.checkpoint_ns = self.clock.mono_ns();
+        state.tasks.made = 0;
         let (position, old) = (state.journal.position, state.epochs.advance());
         while !state.epochs.is_quiet(old) {
             state = self.wait(state);

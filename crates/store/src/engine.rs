@@ -147,7 +147,7 @@ impl Inner {
             if state.journal.synced >= position {
                 return Ok(());
             }
-            if state.syncing {
+            if state.tasks.syncing {
                 state = self.wait(state);
                 continue;
             }
@@ -155,11 +155,11 @@ impl Inner {
             let Some(work) = state.journal.sync_work() else {
                 return Ok(());
             };
-            state.syncing = true;
+            state.tasks.syncing = true;
             drop(state);
             let done = work.run(&*self.disk);
             state = self.lock();
-            state.syncing = false;
+            state.tasks.syncing = false;
             self.changed.notify_all();
             match done {
                 Ok(()) => {

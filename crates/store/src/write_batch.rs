@@ -67,7 +67,7 @@ pub struct WriteBatch<'a> {
 impl<'a> WriteBatch<'a> {
     pub(crate) fn new(inner: &'a Inner) -> WriteBatch<'a> {
         let mut state = inner.lock();
-        state.batches += 1;
+        state.batch.batches += 1;
         let prepared = state.prepare(&*inner.clock);
         WriteBatch {
             inner,
@@ -174,16 +174,22 @@ impl<'a> WriteBatch<'a> {
             return Err(Refusal::Held);
         }
         let since = (chunk.since, chunk.since_ns);
-        if state.undo.is_empty() {
-            state.stats_before = state.stats;
+        if state.batch.undo.is_empty() {
+            state.batch.stats_before = state.stats;
         }
-        remember(&mut state.undo, state.batches, id, series, since);
+        remember(
+            &mut state.batch.undo,
+            state.batch.batches,
+            id,
+            series,
+            since,
+        );
         chunk.touch(state.journal.sequence(), self.now_ns);
         let before = series.values.pending.len();
         let mut taken = 0;
         let mut refusal = None;
         let mut head: Option<ValuesHead> = None;
-        let value = &mut state.value;
+        let value = &mut state.batch.value;
         // A series that is named by a label set has no file.
         let may_differ = series.file.is_unseen() && names::is_file(&series.path);
         for text in values {
@@ -253,15 +259,21 @@ impl<'a> WriteBatch<'a> {
         let chunk = state.chunks.get(chunk_id);
         let since = chunk.map_or((0, 0), |chunk| (chunk.since, chunk.since_ns));
         let before = series.values.pending.len();
-        if state.undo.is_empty() {
-            state.stats_before = state.stats;
+        if state.batch.undo.is_empty() {
+            state.batch.stats_before = state.stats;
         }
-        remember(&mut state.undo, state.batches, id, series, since);
+        remember(
+            &mut state.batch.undo,
+            state.batch.batches,
+            id,
+            series,
+            since,
+        );
         // As it was before the batch.
-        if let Some(undo) = state.undo.iter().rev().find(|undo| undo.id == id) {
+        if let Some(undo) = state.batch.undo.iter().rev().find(|undo| undo.id == id) {
             let mut before = series.values.pending.clone();
             before.truncate(undo.mark);
-            state.dropped.push((id, before, series.suspended));
+            state.batch.dropped.push((id, before, series.suspended));
         }
         series.values.publish_taken(&mut state.stats);
         series.values.pending.cut_after(series.values.published);
@@ -326,7 +338,7 @@ impl<'a> WriteBatch<'a> {
 
     /// QUEUE: the files that are due and how many values they have.
     pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
-        for &id in &self.state.queue {
+        for &id in &self.state.tasks.queue {
             if let Some(series) = self.state.series.get(id).filter(|series| is_due(series)) {
                 each(series.values.count_after(series.file.upto()), &series.path);
             }
@@ -336,9 +348,13 @@ impl<'a> WriteBatch<'a> {
     /// Numbers for STATS.
     pub fn stats(&self) -> Stats {
         let state = &*self.state;
-        let queue = state.queue.iter().filter_map(|&id| state.series.get(id));
+        let queue = state
+            .tasks
+            .queue
+            .iter()
+            .filter_map(|&id| state.series.get(id));
         Stats {
-            queue_length: (queue.filter(|series| is_due(series)).count() + state.writing_back)
+            queue_length: (queue.filter(|series| is_due(series)).count() + state.tasks.writing_back)
                 as u64,
             files: state
                 .series
@@ -390,13 +406,13 @@ impl<'a> WriteBatch<'a> {
         };
         match written {
             Ok(position) => {
-                self.state.undo.clear();
-                self.state.undo_points.clear();
-                self.state.dropped.clear();
+                self.state.batch.undo.clear();
+                self.state.batch.undo_points.clear();
+                self.state.batch.dropped.clear();
                 if self.flushes {
-                    self.state.flushes = true;
+                    self.state.tasks.flushes = true;
                     self.inner.flushes.notify_one();
-                    self.state.work.ring();
+                    self.state.tasks.work.ring();
                 }
                 Ok(Position(position))
             }

@@ -22,6 +22,7 @@ use kymo_sys::{machine, talk};
 use kymo_view::time::{Bound, Span, Zone};
 use kymo_wire::keeper::{EventRange, SeriesInfo};
 
+use super::data;
 use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, running_folder};
 use crate::times::days;
 

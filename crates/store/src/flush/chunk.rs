@@ -96,7 +96,7 @@ impl Inner {
     /// Saves the chunks that are due; how many were.
     pub(crate) fn save_due(&self, saver: &mut Saver) -> usize {
         let now_ns = self.clock.mono_ns();
-        let due = std::mem::take(&mut self.lock().due);
+        let due = std::mem::take(&mut self.lock().tasks.due);
         let mut saved = 0;
         for chunk in due {
             let resting = {

@@ -6,7 +6,10 @@ use crate::wal::point_records::put_run;
 impl State {
     /// Rolls back the samples of a batch.
     pub(crate) fn roll_back_points(&mut self) {
-        for undo in std::mem::take(&mut self.undo_points).into_iter().rev() {
+        for undo in std::mem::take(&mut self.batch.undo_points)
+            .into_iter()
+            .rev()
+        {
             let Some(series) = self.series.get_mut(undo.id) else {
                 continue;
             };

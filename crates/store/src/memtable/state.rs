@@ -35,62 +35,98 @@ const SAMPLES_OF_VALUES: u64 = 2;
 /// Files that are late at a start are due within this time.
 const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
 
-/// Everything a batch may change.
+/// All that the store's lock guards.
 pub(crate) struct State {
     pub(crate) series: SeriesTable,
     pub(crate) chunks: Chunks,
     pub(crate) journal: Journal,
-    /// Series whose files are to be brought up to date; some may be meanwhile.
-    pub(crate) queue: Vec<u32>,
-    /// Chunks that are to be saved.
-    pub(crate) due: Vec<u32>,
+    /// The batch that is being made.
+    pub(crate) batch: OpenBatch,
+    /// Duties of the threads in the background.
+    pub(crate) tasks: Tasks,
     /// Series that get no values any more, and since when that is known, monotonic.
     pub(crate) silent: HashMap<u32, u64>,
-    /// What the log was told of limits, and when.
-    pub(crate) reported_at: ReportedAt,
-    /// There may be segments that are worth merging.
-    pub(crate) merges_left: bool,
     /// Series that are gone, and no block says so yet: with their chunk.
     pub(crate) gone: Vec<(u32, u32)>,
+    /// Series of which the disk has another name than is written now.
+    pub(crate) to_rename: BTreeSet<u32>,
+    /// Something that was promised is damaged, so that a file which is taken over may lack values.
+    pub(crate) has_lost: bool,
     /// Values of a series after which its chunk is saved.
     pub(crate) chunk_values: u64,
     /// The series that the next value is likely for.
     pub(crate) next: u32,
-    /// Series that were in the queue and whose files are being written.
-    pub(crate) writing_back: usize,
-    /// FLUSHALL came, and no thread has begun with it.
-    pub(crate) flushes: bool,
+    pub(crate) epochs: Epochs,
+    /// No journal file could be begun: when to try again, and the error's number.
+    pub(crate) no_file: Option<(u64, i32)>,
+    pub(crate) random: u64,
+    pub(crate) stats: Stats,
+    /// Limits that the log has reported, and when.
+    pub(crate) reported_at: ReportedAt,
+    pub(crate) notices: Vec<String>,
+}
+
+/// The changes of a batch, to be taken back when the journal does not take them.
+#[derive(Default)]
+pub(crate) struct OpenBatch {
     pub(crate) undo: Vec<Undo>,
     pub(crate) undo_points: Vec<PointUndo>,
-    /// The numbers before the first of them.
+    /// The counts before the batch.
     pub(crate) stats_before: Stats,
     /// FORGET's victims: their values, and whether they were suspended.
     pub(crate) dropped: Vec<(u32, Pending, bool)>,
     /// Memory for the value that is read.
     pub(crate) value: Value,
+    /// Batches so far.
     pub(crate) batches: u64,
+}
+
+/// Work for the threads in the background, and what they are doing.
+pub(crate) struct Tasks {
     /// Rings when there may be files or chunks to write.
     pub(crate) work: Bell,
-    pub(crate) epochs: Epochs,
+    /// Series whose files are to be brought up to date; some may be meanwhile.
+    pub(crate) queue: Vec<u32>,
+    /// Series that were in the queue and whose files are being written.
+    pub(crate) writing_back: usize,
+    /// FLUSHALL came, and no thread has begun with it.
+    pub(crate) flushes: bool,
+    /// Chunks that are to be saved.
+    pub(crate) due: Vec<u32>,
+    /// There may be segments that are worth merging.
+    pub(crate) merges_left: bool,
     pub(crate) syncing: bool,
     pub(crate) checkpointing: bool,
-    /// A sync of the .rrd files failed: which of their pages are lost nobody knows, so the journal keeps all.
+    /// A sync of the .rrd files failed: which of their pages are lost is unknown, so the journal keeps all.
     pub(crate) checkpoints_end: bool,
-    /// No journal file could be begun: when to try again, and the error's number.
-    pub(crate) no_file: Option<(u64, i32)>,
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
     /// Files made since the last checkpoint began, and when the last one was: a start would make them again.
     pub(crate) made: u64,
     pub(crate) made_ns: u64,
-    pub(crate) random: u64,
-    pub(crate) stats: Stats,
-    pub(crate) notices: Vec<String>,
-    /// Series of which the disk has another name than is written now.
-    pub(crate) to_rename: BTreeSet<u32>,
-    /// Something that was promised is damaged, so that a file which is taken over may lack values.
-    pub(crate) has_lost: bool,
+}
+
+impl Tasks {
+    /// None is due before its interval is over.
+    fn new(now_ns: u64) -> Tasks {
+        Tasks {
+            work: Bell::default(),
+            queue: Vec::new(),
+            writing_back: 0,
+            flushes: false,
+            due: Vec::new(),
+            merges_left: true,
+            syncing: false,
+            checkpointing: false,
+            checkpoints_end: false,
+            sweep_ns: now_ns,
+            checkpoint_ns: now_ns,
+            sync_ns: now_ns,
+            made: 0,
+            made_ns: now_ns,
+        }
+    }
 }
 
 /// What is counted for limits, and when the log was told of them, monotonic.
@@ -132,38 +168,20 @@ impl State {
             series: SeriesTable::default(),
             chunks: Chunks::keeping(retention),
             journal,
-            queue: Vec::new(),
-            due: Vec::new(),
-            reported_at: ReportedAt::default(),
-            merges_left: true,
+            batch: OpenBatch::default(),
+            tasks: Tasks::new(now.mono_ns),
             silent: HashMap::new(),
             gone: Vec::new(),
-            chunk_values,
-            next: 0,
-            writing_back: 0,
-            flushes: false,
-            undo: Vec::new(),
-            undo_points: Vec::new(),
-            stats_before: Stats::default(),
-            dropped: Vec::new(),
-            value: Value::default(),
-            batches: 0,
-            work: Bell::default(),
-            epochs: Epochs::default(),
-            syncing: false,
-            checkpointing: false,
-            checkpoints_end: false,
-            no_file: None,
-            sweep_ns: now.mono_ns,
-            checkpoint_ns: now.mono_ns,
-            sync_ns: now.mono_ns,
-            made: 0,
-            made_ns: now.mono_ns,
-            random: now.real_ns as u64,
-            stats: Stats::default(),
-            notices: Vec::new(),
             to_rename: BTreeSet::new(),
             has_lost: false,
+            chunk_values,
+            next: 0,
+            epochs: Epochs::default(),
+            no_file: None,
+            random: now.real_ns as u64,
+            stats: Stats::default(),
+            reported_at: ReportedAt::default(),
+            notices: Vec::new(),
         }
     }
 
@@ -191,7 +209,7 @@ impl State {
                 self.no_file = None;
                 self.journal.fill_ahead();
                 // The journal may be too long now.
-                self.work.ring();
+                self.tasks.work.ring();
                 Ok(())
             }
             Err(error) => {
@@ -408,8 +426,8 @@ impl State {
             .get_mut(id)
             .is_some_and(|series| series.may_have_file() && series.file.enqueue())
         {
-            self.queue.push(id);
-            self.work.ring();
+            self.tasks.queue.push(id);
+            self.tasks.work.ring();
         }
     }
 
@@ -417,8 +435,8 @@ impl State {
     pub(crate) fn queue_chunk(&mut self, id: u32) {
         if let Some(chunk) = self.chunks.get_mut(id).filter(|chunk| !chunk.queued) {
             chunk.queued = true;
-            self.due.push(id);
-            self.work.ring();
+            self.tasks.due.push(id);
+            self.tasks.work.ring();
         }
     }
 
@@ -579,18 +597,23 @@ impl State {
     pub(crate) fn roll_back(&mut self) {
         self.journal.abandon();
         self.roll_back_points();
-        if !self.undo.is_empty() {
-            self.stats = self.stats_before;
+        if !self.batch.undo.is_empty() {
+            self.stats = self.batch.stats_before;
         }
-        for undo in std::mem::take(&mut self.undo).into_iter().rev() {
+        for undo in std::mem::take(&mut self.batch.undo).into_iter().rev() {
             let Some(series) = self.series.get_mut(undo.id) else {
                 continue;
             };
             let (chunk, before) = (series.chunk, series.values.pending.len());
-            let dropped = self.dropped.iter().position(|(id, ..)| *id == undo.id);
+            let dropped = self
+                .batch
+                .dropped
+                .iter()
+                .position(|(id, ..)| *id == undo.id);
             match dropped {
                 Some(at) => {
-                    (_, series.values.pending, series.suspended) = self.dropped.swap_remove(at);
+                    (_, series.values.pending, series.suspended) =
+                        self.batch.dropped.swap_remove(at);
                     series.forgotten = false;
                 }
                 None => series.values.pending.truncate(undo.mark),
@@ -605,7 +628,7 @@ impl State {
                 (chunk.since, chunk.since_ns) = undo.since;
             }
         }
-        self.dropped.clear();
+        self.batch.dropped.clear();
     }
 
     /// A line for the log.
@@ -624,7 +647,10 @@ impl State {
 
     /// True if no file or chunk waits to be written, and no segment to be merged.
     pub(crate) fn needs_no_thread(&self) -> bool {
-        self.queue.is_empty() && self.due.is_empty() && !self.merges_left && !self.flushes
+        self.tasks.queue.is_empty()
+            && self.tasks.due.is_empty()
+            && !self.tasks.merges_left
+            && !self.tasks.flushes
     }
 }
 

@@ -118,7 +118,7 @@ impl Inner {
             }
         }
         // Not again after each start.
-        self.lock().made = replayed.redone;
+        self.lock().tasks.made = replayed.redone;
     }
 }
 

@@ -357,7 +357,7 @@ impl Inner {
         series.forgotten = new.forgotten;
         let count = series.values.pending.len();
         if file.is_create_unsynced() {
-            (state.made, state.made_ns) = (state.made + 1, now_ns);
+            (state.tasks.made, state.tasks.made_ns) = (state.tasks.made + 1, now_ns);
         }
         state.count(chunk, 0, count);
         if let Some(chunk) = state.chunks.get_mut(chunk) {

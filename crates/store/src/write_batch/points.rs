@@ -51,11 +51,11 @@ impl WriteBatch<'_> {
         if !tail.admits(point)? {
             return Ok(false);
         }
-        if values.batch != state.batches {
-            values.batch = state.batches;
+        if values.batch != state.batch.batches {
+            values.batch = state.batch.batches;
             let since = (chunk.since, chunk.since_ns);
             let undo = tail.undo(id, values.last, values.version, since);
-            state.undo_points.push(undo);
+            state.batch.undo_points.push(undo);
         }
         chunk.touch(state.journal.sequence(), self.now_ns);
         let before = tail.pending.len();
