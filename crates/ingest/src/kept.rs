@@ -36,7 +36,7 @@ const FILES: [Kept; 5] = [
     (
         kymo_store::TAILS_NAME,
         kymo_store::TAILS_FILE,
-        kymo_store::is_tail,
+        kymo_store::is_tails,
     ),
 ];
 

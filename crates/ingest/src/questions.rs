@@ -14,7 +14,7 @@ pub use points::SharedReader;
 use role::Author;
 pub use role::Role;
 use seats::{Seat, Seats};
-use tail::ConnectionTail;
+use tail::Tail;
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
@@ -75,6 +75,15 @@ pub struct Answers {
     pub log: Log,
 }
 
+/// The client of a connection.
+struct Client<'a> {
+    /// As a writer; `None`: he may not write.
+    author: Option<Author>,
+    may_tail: bool,
+    tail: Tail,
+    seat: &'a Seat,
+}
+
 /// Removes series of these names, or values of theirs: for each whether that was done.
 type Remove<'a> = dyn Fn(&[Vec<u8>]) -> Vec<Result<(), FileError>> + 'a;
 
@@ -90,6 +99,7 @@ impl Listener for Questions {
                 let files = [stop.as_fd(), questions.socket.as_fd()];
                 let ready = machine::wait_readable(&files, NAP);
                 if ready.first() == Some(&true) {
+                    store.end_waiting_tails();
                     return Ok(());
                 }
                 if ready.get(1) != Some(&true) {
@@ -148,8 +158,12 @@ impl Answers {
         if limits.iter().any(Result::is_err) {
             return;
         }
-        let author = self.role.author(&stream);
-        let mut tail = ConnectionTail::default();
+        let mut client = Client {
+            author: self.role.author(&stream),
+            may_tail: self.role.may_tail(&stream),
+            tail: Tail::default(),
+            seat,
+        };
         loop {
             let ready = machine::wait_readable(&[stop.as_fd(), stream.as_fd()], NAP);
             if ready.first() == Some(&true) {
@@ -164,8 +178,7 @@ impl Answers {
                 return;
             };
             let done = match frame.and_then(|frame| Question::read(&frame)) {
-                Ok(Question::Tail(of)) => tail.answer(&of, self, store, stop, &mut stream),
-                Ok(question) => self.answer(&question, author.as_ref(), store, &mut stream),
+                Ok(question) => self.answer(&question, &mut client, store, &mut stream),
                 Err(why) => {
                     let refused = Answer::Refused(format!("cannot answer: the question {why}"));
                     let _ = stream.write_all(&refused.frame());
@@ -181,7 +194,7 @@ impl Answers {
     fn answer(
         &self,
         question: &Question,
-        author: Option<&Author>,
+        client: &mut Client<'_>,
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
@@ -199,6 +212,12 @@ impl Answers {
             Question::Find(find) => self.reader.find(store, find, stream),
             Question::Samples(of) => self.reader.samples(store, of, stream),
             Question::Labels(of) => self.reader.labels(store, of, stream),
+            Question::Tail(_) | Question::EndTail(_) if !client.may_tail => {
+                refuse(tail::NOT_FOR_YOU, stream)
+            }
+            Question::Tail(after) => client.tail.answer(store, after, client.seat, stream),
+            Question::EndTail(name) => tail::end(store, name, stream),
+            Question::Tails => tail::list(store, stream),
             Question::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
@@ -216,12 +235,12 @@ impl Answers {
             | Question::Create(_)
             | Question::Update(_)
             | Question::Notify(_)
-            | Question::Activity(_) => match author {
+            | Question::Activity(_) => match &client.author {
                 Some(author) => self.change(question, author, store, stream),
-                None => {
-                    let why = "cannot write: this socket only answers what is stored";
-                    stream.write_all(&Answer::Refused(why.into()).frame())
-                }
+                None => refuse(
+                    "cannot write: this socket only answers what is stored",
+                    stream,
+                ),
             },
             Question::Watched => {
                 let is_watched = self.programs.is_watched();
@@ -229,9 +248,6 @@ impl Answers {
                 let _none = store.known(u32::MAX);
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
-            // A tail is of a connection, which has answered it.
-            Question::Tail(_) => Ok(()),
-            Question::EndTail(name) => tail::end(self.role, store, name, stream),
             Question::Remove(names) => {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
@@ -294,6 +310,7 @@ impl Answers {
             | Question::Labels(_)
             | Question::Tail(_)
             | Question::EndTail(_)
+            | Question::Tails
             | Question::Erase(_)
             | Question::Remove(_) => Ok(()),
         }
@@ -364,6 +381,10 @@ impl Answers {
         }
         stream.write_all(&Answer::Series(Vec::new(), false).frame())
     }
+}
+
+fn refuse(why: &str, stream: &mut UnixStream) -> io::Result<()> {
+    stream.write_all(&Answer::Refused(why.into()).frame())
 }
 
 /// An answer for each.

@@ -19,7 +19,8 @@ use kymo_store::{
 };
 
 use index::{LabelIndex, StoredColumn};
-use labelled::{alias_of, kind_as_sent, labels_of, metric_kind, scale_of};
+use labelled::{alias_of, metric_kind};
+pub(crate) use labelled::{labels_of, scale_of};
 
 /// Series that are looked up while the store is locked.
 const SLICE: usize = 1024;
@@ -85,23 +86,11 @@ impl StoreReader {
         Ok(())
     }
 
-    /// How the values of a series move as they were sent; rows of archives are rates.
-    pub fn kind_as_sent(&self, id: SeriesId) -> Option<Kind> {
-        let (entry, series) = self.known(id)?;
-        kind_as_sent(&series, entry.column)
-    }
-
     fn known(&self, id: SeriesId) -> Option<(StoredColumn, KnownSeries)> {
         let entry = StoredColumn::of(id);
         let known = self.store.known_of(&[entry.id]).pop().flatten()?;
         Some((entry, known))
     }
-}
-
-/// The number of a column of a series.
-pub fn column_id(series: u32, column: u16) -> SeriesId {
-    let id = series;
-    StoredColumn { id, column }.series_id()
 }
 
 /// True if all matchers pick a series. An alias is found only by a matcher that names it by equality.

@@ -16,7 +16,7 @@ pub use field::{Answered, MARK, StoredField, find, unit};
 #[cfg(feature = "store")]
 pub use points::KeeperReader;
 #[cfg(feature = "store")]
-pub use tail::{Tail, TailAnswer, TailOut};
+pub use tail::{Tail, TailSink};
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -31,7 +31,8 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, ServerActivity, body_bytes,
+    NAMES_MAX, POLL, Programs, Question, Range, Rows, SeriesInfo, ServerActivity, TailAccount,
+    body_bytes,
 };
 
 use crate::marks::{Kind, Mark, Origin};
@@ -270,6 +271,25 @@ impl Keeper {
             outcomes.extend(self.ask(&question, |stream| read_done(stream, count))?);
         }
         Ok(outcomes)
+    }
+
+    /// Ends a registered tail: nothing is kept for it any more.
+    pub fn end_tail(&self, name: &str) -> Result<(), String> {
+        let question = Question::EndTail(name.into());
+        self.ask(&question, |stream| match read_answer(stream)? {
+            Answer::Done => Ok(Ok(())),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Asks for registered tails, by name.
+    pub fn tails(&self) -> Result<Vec<TailAccount>, String> {
+        self.ask(&Question::Tails, |stream| match read_answer(stream)? {
+            Answer::Tails(tails) => Ok(Ok(tails)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
     }
 
     /// Asks for notifications as marks; no hosts: of all hosts.

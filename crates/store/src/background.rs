@@ -335,6 +335,7 @@ impl Inner {
         state.tasks.sync_ns = now_ns;
         self.look_at_limits(&mut state, now_ns);
         drop(state);
+        self.trim_tails();
         let is_behind = self.lock().journal.is_behind();
         let synced = match is_behind {
             true => self.sync_to(u64::MAX),

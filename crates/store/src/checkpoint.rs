@@ -98,8 +98,7 @@ impl Inner {
         if done.is_ok() && state.journal.given_up == given_up {
             let needed = begun.unsaved.min(first_needed(&state));
             let first = needed.min(state.journal.sequence());
-            let pinned = self.tails.pinned();
-            if let Err(error) = state.journal.drop_before(first, pinned) {
+            if let Err(error) = state.journal.drop_before(first) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
         } else {
@@ -109,7 +108,7 @@ impl Inner {
         state.tasks.checkpointing = false;
         self.changed.notify_all();
         drop(state);
-        self.release_kept_files();
+        self.trim_tails();
     }
 
     /// Each file system once, by a folder that is still there.

@@ -8,7 +8,7 @@ use crate::read::series_cache::Recent;
 use crate::read::snapshot::Snapshot;
 use crate::segment::set::SegmentSet;
 use crate::settings::{Files, Settings};
-use crate::tail_table::Tails;
+use crate::wal::tails::Tails;
 use kymo_rrd::update::Now;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -31,8 +31,9 @@ pub(crate) struct Inner {
     pub(crate) tree: Box<dyn Tree>,
     pub(crate) segments: SegmentSet,
     pub(crate) recent: Recent,
-    pub(crate) tails: Tails,
     state: Mutex<State>,
+    /// See [`Inner::tails`].
+    pub(crate) tails: Mutex<Tails>,
     /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
     /// FLUSHALL came.
@@ -46,9 +47,9 @@ impl Store {
         settings: Settings,
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
-        (tree, tails): (Box<dyn Tree>, Tails),
+        tree: Box<dyn Tree>,
         segments: SegmentSet,
-        state: State,
+        (state, tails): (State, Tails),
         claim: Claim,
     ) -> Store {
         Store {
@@ -59,8 +60,8 @@ impl Store {
                 tree,
                 segments,
                 recent: Recent::default(),
-                tails,
                 state: Mutex::new(state),
+                tails: Mutex::new(tails),
                 changed: Condvar::new(),
                 flushes: Condvar::new(),
                 _claim: claim,

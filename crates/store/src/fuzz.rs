@@ -4,13 +4,16 @@ pub(crate) mod segments;
 
 use crate::engine::Store;
 use crate::settings::Settings;
+use crate::tail::{TailFrom, TailSample, TailSeries, TailSink};
 use crate::wal::frame;
 use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
+use crate::wal::tails::Missed;
 use crate::wal::writer::name_of;
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_clock::SimClock;
 use kymo_sys::sim_disk::SimDisk;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +79,47 @@ fn open_with(journal: Vec<u8>) {
     };
     let clock = Arc::new(SimClock::new(Stamp::default()));
     if let Ok((store, _)) = Store::open(settings, Arc::new(disk), clock) {
+        follow(&store);
         let _hostile = store.shutdown(true);
+    }
+}
+
+/// Reads all that a tail has, as a registered one that acknowledges.
+fn follow(store: &Store) {
+    let Ok(mut reader) = store.tail(Some("fuzz"), TailFrom::Oldest) else {
+        return;
+    };
+    let mut told = Defined::default();
+    while let before = reader.position()
+        && reader.read(1 << 10, &mut told).is_ok()
+        && reader.position() > before
+    {
+        let _hostile = reader.acknowledge();
+    }
+}
+
+/// Numbers of series that were defined.
+#[derive(Default)]
+struct Defined(HashSet<u32>);
+
+impl TailSink for Defined {
+    fn defined(&mut self, series: &TailSeries) {
+        self.0.insert(series.known.id);
+    }
+
+    fn gone(&mut self, series: u32) {
+        assert!(
+            self.0.remove(&series),
+            "a series is gone that was not there"
+        );
+    }
+
+    fn missed(&mut self, missed: Missed) {
+        assert!(missed.from <= missed.to, "{missed:?}");
+    }
+
+    fn samples(&mut self, samples: &[TailSample]) {
+        let is_defined = |sample: &TailSample| self.0.contains(&sample.series);
+        assert!(samples.iter().all(is_defined), "a definition is missing");
     }
 }

@@ -3,7 +3,6 @@
 use crate::consolidation::points_schema::PointsKind;
 use crate::consolidation::schema::Schema;
 use crate::engine::{Inner, Store};
-use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
 use crate::points::PointSeries;
@@ -87,16 +86,31 @@ impl Inner {
     ) -> Option<KnownSeries> {
         let base = self.settings.base.as_os_str().as_bytes();
         let series = state.series.get(id).filter(|series| !series.forgotten)?;
-        let chunk = state.chunks.get(series.chunk)?;
-        let points = chunk.schema.points.as_ref();
-        Some(KnownSeries {
+        let schema = &state.chunks.get(series.chunk)?.schema;
+        let mut known = KnownSeries::of(base, (id, &series.path), schema, last);
+        known.last = series.values.last.is_finite().then_some(series.values.last);
+        Some(known)
+    }
+}
+
+impl KnownSeries {
+    /// A series of this number and path; values of it are not known. `last`: columns of the one before, which has mostly the same
+    /// schema.
+    pub(crate) fn of(
+        base: &[u8],
+        (id, path): (u32, &[u8]),
+        schema: &Arc<Schema>,
+        last: &mut Option<(usize, Arc<Columns>)>,
+    ) -> KnownSeries {
+        let points = schema.points.as_ref();
+        KnownSeries {
             id,
-            reach_s: reach_s(&chunk.schema),
+            reach_s: reach_s(schema),
             points: points.map(|points| (PointSeries(id), points.kind)),
-            name: names::below(base, &series.path),
-            last: series.values.last.is_finite().then_some(series.values.last),
-            columns: columns(state, series, last)?,
-        })
+            name: names::below(base, path),
+            last: None,
+            columns: columns(schema, last),
+        }
     }
 }
 
@@ -122,16 +136,11 @@ fn reach_s(schema: &Schema) -> u64 {
     archives.fold(schema.points_kept_s, u64::max)
 }
 
-/// The columns of a series; those of the one before, if it has the same schema.
-fn columns(
-    state: &State,
-    series: &Series,
-    last: &mut Option<(usize, Arc<Columns>)>,
-) -> Option<Arc<Columns>> {
-    let schema = &state.chunks.get(series.chunk)?.schema;
+/// The columns of a schema; those of the one before, if it is the same.
+fn columns(schema: &Arc<Schema>, last: &mut Option<(usize, Arc<Columns>)>) -> Arc<Columns> {
     let address = Arc::as_ptr(schema) as usize;
     if let Some((_, columns)) = last.as_ref().filter(|(known, _)| *known == address) {
-        return Some(columns.clone());
+        return columns.clone();
     }
     let header = &schema.template;
     let pair = |ds: &DsDef| (ds.name().to_vec(), ds.dst().to_vec());
@@ -140,5 +149,5 @@ fn columns(
         columns: header.ds.iter().map(pair).collect(),
     });
     *last = Some((address, columns.clone()));
-    Some(columns)
+    columns
 }

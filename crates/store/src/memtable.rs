@@ -3,6 +3,7 @@
 pub(crate) mod accepted;
 pub(crate) mod buffer;
 pub(crate) mod chunks;
+pub(crate) mod departed;
 pub(crate) mod epochs;
 pub(crate) mod file_state;
 mod point_state;

@@ -6,3 +6,4 @@ pub(crate) mod moved;
 pub(crate) mod open;
 pub(crate) mod replay;
 pub(crate) mod stock_journal;
+pub(crate) mod tails;

@@ -98,7 +98,7 @@ pub struct Settings {
     pub labels: LabelLimits,
     /// Most bytes of journal files that only tails need.
     pub tail_bytes: u64,
-    /// A tail that is further behind misses values.
+    /// Those that have ended so long ago go.
     pub tail_age: Duration,
     /// More series are told of in the log, and more new ones in a minute.
     pub max_series: u64,

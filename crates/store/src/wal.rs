@@ -6,6 +6,7 @@ pub(crate) mod live;
 pub(crate) mod point;
 pub(crate) mod point_records;
 pub(crate) mod record;
-pub(crate) mod spans;
+pub(crate) mod tailed;
+pub(crate) mod tails;
 pub(crate) mod value;
 pub(crate) mod writer;

@@ -25,7 +25,10 @@ pub use programs::{
     ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
 pub use remove::Erased;
-pub use tail::{TailFrom, TailOf, TailPiece, TailSample, TailSeries, TailSeriesKind};
+pub use tail::{
+    DefinedColumn, DefinedSeries, MissedPart, NumberedSample, PointKind, TAIL_WAIT_MAX_MS,
+    TailAccount, TailAfter, TailEvent, TailPiece, TailPlace,
+};
 pub use write::{LabelledSeries, LabelledValues};
 
 use body::{Put, Take};
@@ -83,10 +86,12 @@ frames! {
         16 = Samples(samples: SamplesOf; SamplesOf::put, SamplesOf::take),
         /// Names of labels, or values of one: answered with one or more [`Answer::Labels`].
         17 = Labels(labels: LabelsOf; LabelsOf::put, LabelsOf::take),
-        /// All that comes, in the journal's order: answered with one or more [`Answer::Tail`].
-        18 = Tail(tail: TailOf; TailOf::put, TailOf::take),
-        /// Forgets a tail: answered with one [`Answer::Done`] or [`Answer::Refused`].
-        19 = EndTail(name: String; put_words, points::text),
+        /// All records of the journal behind a position: answered with one or more [`Answer::Tailed`].
+        18 = Tail(after: TailAfter; TailAfter::put, TailAfter::take),
+        /// Ends a registered tail: answered with one [`Answer::Done`].
+        19 = EndTail(name: String; tail::put_name, tail::take_name),
+        /// Which tails are registered: answered with one [`Answer::Tails`].
+        20 = Tails,
     }
 }
 
@@ -115,8 +120,10 @@ frames! {
         0x8a = Samples(piece: SamplesPiece, more: bool; SamplesPiece::put, SamplesPiece::take),
         /// Names or values, and whether another frame with more follows.
         0x8b = Labels(texts: Vec<String>, more: bool; points::put_texts, points::take_texts),
-        /// A part of what a tail reads, and whether another frame with more follows.
-        0x8c = Tail(piece: TailPiece, more: bool; TailPiece::put, TailPiece::take),
+        /// Records of the journal, and whether another frame with more follows.
+        0x8c = Tailed(piece: TailPiece, more: bool; TailPiece::put, TailPiece::take),
+        /// Registered tails, by name.
+        0x8d = Tails(tails: Vec<TailAccount>; tail::put_accounts, tail::take_accounts),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -25,7 +25,7 @@ const SAMPLES_MAX: u64 = 50_000_000;
 pub struct SharedReader(Arc<OnceLock<StoreReader>>);
 
 impl SharedReader {
-    pub(super) fn get(&self, store: &Store) -> &StoreReader {
+    fn get(&self, store: &Store) -> &StoreReader {
         self.0.get_or_init(|| StoreReader::new(store.clone()))
     }
 

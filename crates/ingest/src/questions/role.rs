@@ -107,11 +107,16 @@ impl Role {
         }
     }
 
-    /// True if the keeper remembers tails of clients of the socket, which keep files of the journal.
-    pub(super) fn may_keep_tails(self) -> bool {
-        match self {
-            Role::Write { .. } | Role::Admin { .. } => true,
-            Role::Read => false,
+    /// True if a client may carry on what comes in: root, the keeper's own user, and whoever may write or remove.
+    pub(super) fn may_tail(self, connection: impl AsFd) -> bool {
+        self.lets_tail(listen::peer(connection), machine::user())
+    }
+
+    fn lets_tail(self, peer: Option<Peer>, own: u32) -> bool {
+        match (self, peer) {
+            (Role::Write { .. } | Role::Admin { .. }, _) => true,
+            (Role::Read, Some(Peer::User(peer))) => peer == ROOT || peer == own,
+            (Role::Read, Some(Peer::Address(_)) | None) => false,
         }
     }
 
@@ -127,6 +132,23 @@ impl Role {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_only_read_tails_as_the_keeper_or_root_alone() {
+        let write = Role::Write {
+            poller: 2,
+            postgres: 3,
+        };
+        for (role, peer, may) in [
+            (Role::Read, Some(Peer::User(7)), false),
+            (Role::Read, Some(Peer::User(1)), true),
+            (Role::Read, Some(Peer::User(0)), true),
+            (Role::Read, None, false),
+            (write, Some(Peer::User(2)), true),
+        ] {
+            assert_eq!(role.lets_tail(peer, 1), may, "{role:?} {peer:?}");
+        }
+    }
 
     #[test]
     fn a_user_writes_the_names_of_his_processes() {

@@ -97,6 +97,14 @@ impl Seat {
         Busy(self)
     }
 
+    /// Waits for something within an answer: a client who waits may be sent away as one who asks nothing.
+    pub(super) fn rest_while<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.set(false);
+        let waited = wait();
+        self.set(true);
+        waited
+    }
+
     fn set(&self, is_busy: bool) {
         let mut seated = self.seats.seated();
         seated.numbered += 1;

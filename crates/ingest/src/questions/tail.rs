@@ -1,203 +1,257 @@
-//! TAIL: all that comes, in the journal's order. A connection has one tail at a time. It gets the labels of a series once.
+//! TAIL: what the journal says behind a position, piece by piece; and the tails that are registered.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, Write};
-use std::os::fd::AsFd as _;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use kymo_series::{Kind, Reader as _};
-use kymo_store::{Store, TailReader, TailSink};
+use kymo_store::{
+    Missed, PointsKind, Position, Store, TailError, TailFrom, TailReader, TailSample, TailSeries,
+    TailSink,
+};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::machine;
 use kymo_wire::keeper::{
-    Answer, TailFrom, TailOf, TailPiece, TailSample, TailSeries, TailSeriesKind,
+    Answer, DefinedColumn, DefinedSeries, MissedPart, NumberedSample, PointKind, TAIL_WAIT_MAX_MS,
+    TailAccount, TailAfter, TailEvent, TailPiece, TailPlace,
 };
 
-use super::{Answers, Role};
-use crate::listener::StopSignal;
-use crate::reader::{StoreReader, column_id};
+use super::seats::Seat;
+use crate::reader::{labels_of, scale_of};
 
-/// Longest wait for something to come.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-/// The end of the keeper is looked at so often while nothing comes.
-const SLICE: Duration = Duration::from_secs(1);
-/// Samples of one answer at most.
-const SAMPLES_MAX: usize = 1 << 20;
-/// Samples of one frame.
+/// Bytes of the journal that are read at once: a piece says that all of them came.
+const READ_BYTES: u64 = 256 << 10;
+/// Samples of a frame, about.
 const FRAME_SAMPLES: usize = 64 << 10;
+/// Why others get no tail.
+pub(super) const NOT_FOR_YOU: &str =
+    "cannot tail: this is for processes of kymo, and for whoever has started kymo serve";
 
-/// The tail of a connection.
+/// The tail of one connection: the next question of the client mostly goes on where the last one has ended.
 #[derive(Default)]
-pub(super) struct ConnectionTail {
+pub(super) struct Tail {
     reader: Option<TailReader>,
-    /// Series whose labels the client has.
-    introduced: HashSet<u64>,
+    /// Factors of series whose stored unit is not the one that their labels say.
+    scales: HashMap<u32, f64>,
 }
 
-impl ConnectionTail {
+impl Tail {
     /// Answers TAIL.
     pub(super) fn answer(
         &mut self,
-        of: &TailOf,
-        answers: &Answers,
         store: &Store,
-        stop: &StopSignal,
-        out: &mut UnixStream,
-    ) -> io::Result<()> {
-        if !of.name.is_empty() && !answers.role.may_keep_tails() {
-            return refuse("this socket only reads, and remembers no tail", out);
-        }
-        let from = match of.from {
-            TailFrom::Acknowledged => kymo_store::TailFrom::Acknowledged,
-            TailFrom::Now => kymo_store::TailFrom::Now,
-            TailFrom::Oldest => kymo_store::TailFrom::Oldest,
-            TailFrom::At(position) => kymo_store::TailFrom::At(position),
-        };
-        let position = match store.begin_tail(&of.name, from) {
-            Ok(position) => position,
-            Err(error) => return refuse(&error.to_string(), out),
-        };
-        let reader = self.reader.take();
-        let reader = reader.filter(|reader| reader.position() == position);
-        let mut reader = reader.unwrap_or_else(|| store.tail(position));
-        let wait = Duration::from_millis(of.wait_ms.into()).min(WAIT_MAX);
-        let until_ns = RealClock.mono_ns().saturating_add(nanoseconds(wait));
-        let mut found = Samples {
-            most: usize::try_from(of.samples_max)
-                .map_or(SAMPLES_MAX, |most| most.clamp(1, SAMPLES_MAX)),
-            ..Samples::default()
-        };
-        let mut step = reader.read(&mut found);
-        while step.position == position && step.lost_bytes == 0 {
-            let left = until_ns.saturating_sub(RealClock.mono_ns());
-            if left == 0 || is_over(stop, out) {
-                break;
-            }
-            store.wait_for_tail(position, Duration::from_nanos(left).min(SLICE));
-            step = reader.read(&mut found);
-        }
-        self.reader = Some(reader);
-        let end = TailPiece {
-            position: step.position,
-            missed: store
-                .missed_by_tail(&of.name)
-                .saturating_add(step.lost_values),
-            lost_bytes: step.lost_bytes,
-            ..TailPiece::default()
-        };
-        self.send(found, end, answers.reader.get(store), out)
-    }
-
-    /// Sends samples, of whose pieces all but the last say that nothing is dealt with yet.
-    fn send(
-        &mut self,
-        found: Samples,
-        end: TailPiece,
-        reader: &StoreReader,
+        after: &TailAfter,
+        seat: &Seat,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        self.introduced.retain(|id| !found.changed.contains(id));
-        let mut gone = HashMap::new();
-        let mut parts = found.samples.chunks(FRAME_SAMPLES).peekable();
-        loop {
-            let part = parts.next().unwrap_or_default();
-            let more = parts.peek().is_some();
-            let mut piece = TailPiece::default();
-            if !more {
-                piece = end.clone();
+        let mut reader = match self.begin(store, after) {
+            Ok(reader) => reader,
+            Err(error) => return refuse(&after.name, &error, out),
+        };
+        let mut pieces = TailFrames {
+            out,
+            position: reader.position().0,
+            piece: TailPiece::default(),
+            samples: 0,
+            scales: &mut self.scales,
+            sent: Ok(()),
+        };
+        let read = follow(&mut reader, after, seat, &mut pieces);
+        let TailFrames {
+            mut piece, sent, ..
+        } = pieces;
+        sent?;
+        if let Err(error) = read {
+            return refuse(&after.name, &error, out);
+        }
+        piece.position = reader.position().0;
+        self.reader = Some(reader);
+        out.write_all(&Answer::Tailed(piece, false).frame())
+    }
+
+    /// A reader at the place that is asked for, before which all is acknowledged.
+    fn begin(&mut self, store: &Store, after: &TailAfter) -> Result<TailReader, TailError> {
+        let name = Some(after.name.as_str()).filter(|name| !name.is_empty());
+        let from = match after.from {
+            TailPlace::Position(position) => TailFrom::Position(Position(position)),
+            TailPlace::Now => TailFrom::Now,
+            TailPlace::Oldest => TailFrom::Oldest,
+        };
+        let goes_on = |reader: &TailReader| {
+            reader.name() == name && from == TailFrom::Position(reader.position())
+        };
+        let mut reader = match self.reader.take().filter(goes_on) {
+            Some(reader) => reader,
+            None => {
+                self.scales.clear();
+                store.tail(name, from)?
             }
-            piece.samples.reserve(part.len());
-            for sample in part {
-                let is_introduced = self.introduced.contains(&sample.id);
-                if !is_introduced
-                    && *gone.entry(sample.id).or_insert_with(|| {
-                        let series = series(sample.id, reader);
-                        let is_gone = series.is_none();
-                        piece.series.extend(series);
-                        is_gone
-                    })
-                {
-                    // The series was removed meanwhile.
-                    continue;
-                }
-                if !is_introduced {
-                    self.introduced.insert(sample.id);
-                }
-                piece.samples.push(*sample);
+        };
+        if let TailPlace::Position(_) = after.from {
+            reader.acknowledge()?;
+        }
+        Ok(reader)
+    }
+}
+
+/// Reads what there is, or waits until there is something.
+fn follow(
+    reader: &mut TailReader,
+    after: &TailAfter,
+    seat: &Seat,
+    pieces: &mut TailFrames<'_>,
+) -> Result<(), TailError> {
+    let begun_ns = RealClock.mono_ns();
+    let wait = Duration::from_millis(after.wait_ms.min(TAIL_WAIT_MAX_MS).into());
+    let mut left = u64::from(after.bytes_max);
+    loop {
+        while left > 0 && pieces.sent.is_ok() {
+            let before = reader.position().0;
+            reader.read(left.min(READ_BYTES), pieces)?;
+            let read = reader.position().0.saturating_sub(before);
+            if read == 0 {
+                break;
             }
-            out.write_all(&Answer::Tail(piece, more).frame())?;
-            if !more {
-                return Ok(());
-            }
+            left = left.saturating_sub(read);
+            pieces.position = reader.position().0;
+        }
+        let passed = Duration::from_nanos(RealClock.mono_ns().saturating_sub(begun_ns));
+        let rest = wait.saturating_sub(passed);
+        let has_more = || seat.rest_while(|| reader.wait(rest));
+        if pieces.has_some() || left == 0 || !has_more() {
+            return Ok(());
         }
     }
 }
 
-/// Answers the end of a tail.
-pub(super) fn end(role: Role, store: &Store, name: &str, out: &mut dyn Write) -> io::Result<()> {
-    if !role.may_keep_tails() {
-        return refuse("this socket only reads, and remembers no tail", out);
-    }
-    match store.end_tail(name) {
-        Ok(true) => out.write_all(&Answer::Done.frame()),
-        Ok(false) => refuse("there is no tail of this name", out),
-        Err(error) => refuse(&error.to_string(), out),
-    }
-}
-
-fn refuse(why: &str, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(&Answer::Refused(format!("cannot follow the store: {why}")).frame())
-}
-
-/// True if nothing more is to be waited for: the keeper ends, or the client has gone or asks something else.
-fn is_over(stop: &StopSignal, client: &UnixStream) -> bool {
-    let files = [stop.as_fd(), client.as_fd()];
-    machine::wait_readable(&files, Duration::ZERO).contains(&true)
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A series as clients of a tail know it; `None`: there is none any more.
-fn series(id: u64, reader: &StoreReader) -> Option<TailSeries> {
-    let id = kymo_series::SeriesId(id);
-    let kind = match reader.kind_as_sent(id)? {
-        Kind::Untyped => TailSeriesKind::Untyped,
-        Kind::Gauge => TailSeriesKind::Gauge,
-        Kind::Counter => TailSeriesKind::Counter,
-        Kind::Histogram => TailSeriesKind::Histogram,
+fn refuse(name: &str, error: &TailError, out: &mut dyn Write) -> io::Result<()> {
+    let what = match name {
+        "" => "the journal",
+        name => name,
     };
-    Some(TailSeries {
-        id: id.0,
-        kind,
-        labels: reader.labels(id)?,
-    })
+    out.write_all(&Answer::Refused(format!("cannot tail {what}: {error}")).frame())
 }
 
-/// Samples that were read.
-#[derive(Default)]
-struct Samples {
-    samples: Vec<TailSample>,
-    most: usize,
-    /// Series that are gone, or have other names.
-    changed: HashSet<u64>,
+/// Ends a registered tail.
+pub(super) fn end(store: &Store, name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let answer = match store.end_tail(name) {
+        Ok(true) => Answer::Done,
+        Ok(false) => Answer::Refused(format!("cannot end tail {name}: {}", TailError::Unknown)),
+        Err(error) => Answer::Refused(format!("cannot end tail {name}: {error}")),
+    };
+    out.write_all(&answer.frame())
 }
 
-impl TailSink for Samples {
-    fn value(&mut self, series: u32, column: u16, t_ms: i64, v: f64) {
-        let id = column_id(series, column).0;
-        self.samples.push(TailSample { id, t_ms, v });
+/// Answers which tails are registered.
+pub(super) fn list(store: &Store, out: &mut dyn Write) -> io::Result<()> {
+    let tails = store.tails().into_iter().map(|tail| TailAccount {
+        name: tail.name,
+        position: tail.position,
+        backlog_bytes: tail.backlog_bytes,
+        backlog_age_s: tail.backlog_age_s,
+        missed_values: tail.missed_values,
+    });
+    out.write_all(&Answer::Tails(tails.collect()).frame())
+}
+
+/// Sends what is read, in frames.
+struct TailFrames<'a> {
+    out: &'a mut dyn Write,
+    /// All before it is in the frames up to this one.
+    position: u64,
+    piece: TailPiece,
+    /// Samples in the piece.
+    samples: usize,
+    scales: &'a mut HashMap<u32, f64>,
+    sent: io::Result<()>,
+}
+
+impl TailFrames<'_> {
+    /// True if the client hears something.
+    fn has_some(&self) -> bool {
+        !self.piece.events.is_empty() || self.sent.is_err()
     }
 
-    fn changed(&mut self, series: u32) {
-        // A file has few columns, and other names are rare.
-        self.changed
-            .extend((0..16).map(|column| column_id(series, column).0));
+    fn send(&mut self) {
+        let piece = std::mem::take(&mut self.piece);
+        self.samples = 0;
+        let piece = TailPiece {
+            position: self.position,
+            ..piece
+        };
+        if self.sent.is_ok() {
+            self.sent = self.out.write_all(&Answer::Tailed(piece, true).frame());
+        }
+    }
+}
+
+impl TailSink for TailFrames<'_> {
+    fn defined(&mut self, series: &TailSeries) {
+        let scale = scale_of(&series.known);
+        if scale != 1.0 {
+            self.scales.insert(series.known.id, scale);
+        }
+        self.piece.events.push(TailEvent::Defined(defined(series)));
     }
 
-    fn is_full(&self) -> bool {
-        self.samples.len() >= self.most
+    fn gone(&mut self, series: u32) {
+        self.piece.events.push(TailEvent::Gone(series));
+    }
+
+    fn missed(&mut self, missed: Missed) {
+        let Missed { from, to, values } = missed;
+        let missed = MissedPart { from, to, values };
+        self.piece.events.push(TailEvent::Missed(missed));
+    }
+
+    fn samples(&mut self, samples: &[TailSample]) {
+        let numbered = samples.iter().map(|sample| NumberedSample {
+            series: sample.series,
+            column: sample.column,
+            t_ms: sample.t_ms,
+            // Without a factor the bits stay: a stale marker is one NaN of many.
+            v: match self.scales.is_empty() {
+                true => sample.v,
+                false => scaled(sample, self.scales),
+            },
+        });
+        match self.piece.events.last_mut() {
+            Some(TailEvent::Samples(before)) => before.extend(numbered),
+            _ => {
+                let numbered = numbered.collect();
+                self.piece.events.push(TailEvent::Samples(numbered));
+            }
+        }
+        self.samples += samples.len();
+        if self.samples >= FRAME_SAMPLES {
+            self.send();
+        }
+    }
+}
+
+fn scaled(sample: &TailSample, scales: &HashMap<u32, f64>) -> f64 {
+    let scale = scales.get(&sample.series);
+    scale.map_or(sample.v, |scale| sample.v * scale)
+}
+
+fn defined(series: &TailSeries) -> DefinedSeries {
+    let TailSeries { known, heartbeat_s } = series;
+    let columns = (0..).zip(&known.columns.columns);
+    let columns = columns.map(|(at, (name, kind))| DefinedColumn {
+        name: name.clone(),
+        kind: kind.clone(),
+        labels: labels_of(known, at),
+    });
+    let number = |seconds: u64| u32::try_from(seconds).unwrap_or(u32::MAX);
+    DefinedSeries {
+        series: known.id,
+        name: known.name.clone(),
+        kind: known.points.map(|(_, kind)| match kind {
+            PointsKind::Untyped => PointKind::Untyped,
+            PointsKind::Gauge => PointKind::Gauge,
+            PointsKind::Counter => PointKind::Counter,
+            PointsKind::Histogram => PointKind::Histogram,
+        }),
+        step_s: number(known.columns.step),
+        heartbeat_s: number(*heartbeat_s),
+        columns: columns.collect(),
     }
 }

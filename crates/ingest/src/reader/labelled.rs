@@ -7,7 +7,7 @@ use kymo_store::KnownSeries;
 use super::kind_of;
 
 /// The labels of a column of a series; `None`: it has no such column, or they are more than a set may have.
-pub(super) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
+pub(crate) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     let (source, _) = series.columns.columns.get(usize::from(column))?;
     if !label_set::is_set(&series.name) {
         return names::rrd(&series.name, source).ok();
@@ -34,19 +34,8 @@ pub(super) fn metric_kind(series: &KnownSeries) -> Kind {
     series.points.map_or(Kind::Gauge, |(_, kind)| kind_of(kind))
 }
 
-/// How the values of a column move as they were sent; `None`: there is no such column.
-pub(super) fn kind_as_sent(series: &KnownSeries, column: u16) -> Option<Kind> {
-    let (_, kind) = series.columns.columns.get(usize::from(column))?;
-    Some(match series.points {
-        Some((_, kind)) => kind_of(kind),
-        None if counts(kind) => Kind::Counter,
-        None if kind == b"GAUGE" => Kind::Gauge,
-        None => Kind::Untyped,
-    })
-}
-
 /// The factor from stored values to the unit that the series' name says.
-pub(super) fn scale_of(series: &KnownSeries) -> f64 {
+pub(crate) fn scale_of(series: &KnownSeries) -> f64 {
     let value = |label| label_set::value(&series.name, label);
     let is_old = label_set::is_set(&series.name) && value(names::METRIC).is_empty();
     match is_old && *value("job") == *names::JOB_POSTGRES {

@@ -51,14 +51,14 @@ const INTERVAL_S: u64 = 10;
 pub(crate) struct StoreLimits {
     /// Bytes of blocks.
     pub bytes: u64,
+    /// Bytes of journal files that only tails need.
+    pub tail_bytes: u64,
+    /// Seconds until such a file goes.
+    pub tail_age_s: u64,
     /// Seconds that series of points keep samples, rows of five minutes, rows of an hour.
     pub points_kept_s: [u32; 3],
     /// Labels of a new label set, and bytes of its text.
     pub labels: [usize; 2],
-    /// Bytes of journal files that only tails need.
-    pub tail_bytes: u64,
-    /// Seconds that a tail may be behind.
-    pub tail_age_s: u64,
 }
 
 /// What the guardian says.

@@ -44,8 +44,8 @@ enum SeriesCommand {
     Show(show::Show),
     /// Print samples as they were received, of series that a selector of PromQL picks
     Samples(samples::Samples),
-    /// Print values as they come, of all series or of those that a selector of PromQL picks
-    Tail(tail::Follow),
+    /// Print values as they come in, until it is ended
+    Tail(tail::TailOptions),
     /// Print what the senders of series wanted to be heard
     Events(Events),
     /// Remove stored series, with their values and .rrd files; or the values of a range of time
@@ -144,7 +144,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
         SeriesCommand::Ls(list) => run_list(list),
         SeriesCommand::Show(show) => show::run(show),
         SeriesCommand::Samples(samples) => samples::run(samples),
-        SeriesCommand::Tail(follow) => tail::run(follow),
+        SeriesCommand::Tail(options) => tail::run(options),
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
     };
@@ -173,6 +173,10 @@ fn folder(place: &DataFolder) -> Result<PathBuf> {
 }
 
 fn keeper(place: &DataFolder) -> Result<Keeper> {
+    keeper_socket(place).map(Keeper::at)
+}
+
+fn keeper_socket(place: &DataFolder) -> Result<PathBuf> {
     let socket = folder(place)?.join(KEEPER_SOCKET);
     if !socket.exists() {
         let shown = socket.display();
@@ -181,7 +185,7 @@ fn keeper(place: &DataFolder) -> Result<Keeper> {
              --open DIR reads a store without asking anybody"
         );
     }
-    Ok(Keeper::at(socket))
+    Ok(socket)
 }
 
 /// Series that all matchers pick; none is a line on stderr.

@@ -295,9 +295,8 @@ fn role_without_rights(account: Option<Account>, memory_bytes: u64) -> Role {
 /// The keeper's sockets are made now, while there are rights to make them.
 fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
     let mut sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
-    let published = programs::prepare(account.as_ref());
-    let published = published.map_err(|error| sockets.notices.push(format!("{error:#}")));
-    let published = published.ok();
+    let failed = |error| sockets.notices.push(format!("{error:#}"));
+    let published = programs::prepare(account.as_ref()).map_err(failed).ok();
     let open = |name, paths| HandedFile::open(name, paths);
     let auth_file = config.collectd.auth_file.clone();
     let auth_file = auth_file.map(|path| open("auth_file", vec![path]));

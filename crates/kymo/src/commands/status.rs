@@ -45,7 +45,7 @@ fn iso(stamp: f64) -> String {
 }
 
 /// The numbers by name, in the order in which they are shown.
-fn numbers(found: &Status) -> [(&'static str, u64); 15] {
+fn numbers(found: &Status) -> [(&'static str, u64); 16] {
     let (bytes, unsaved) = (&found.bytes, &found.unsaved);
     [
         ("bytes of rows", bytes.rows),
@@ -54,6 +54,7 @@ fn numbers(found: &Status) -> [(&'static str, u64); 15] {
         ("bytes of names", bytes.names),
         ("bytes of heads", bytes.heads),
         ("bytes of journal", bytes.journal),
+        ("bytes for tails", bytes.tailed),
         ("bytes free", bytes.free),
         ("segments", found.segments),
         ("blocks", found.blocks),
@@ -89,6 +90,12 @@ fn text(found: &Status) -> String {
     for (name, stamp) in stamps(found) {
         text += &format!("{name:20} {:>20}\n", stamp.as_deref().unwrap_or("-"));
     }
+    for tail in &found.tails {
+        text += &format!(
+            "tail {}: position {}, {} bytes of {:.0} s behind, {} values missed\n",
+            tail.name, tail.position, tail.backlog_bytes, tail.backlog_age_s, tail.missed_values
+        );
+    }
     for notice in &found.notices {
         text += &format!("# {}\n", DisplayName(notice.as_bytes()));
     }
@@ -101,13 +108,24 @@ fn object(found: &Status) -> Value {
     let numbers = numbers.map(|(name, number)| (key(name), json!(number)));
     let stamps = stamps(found).into_iter();
     let stamps = stamps.map(|(name, stamp)| (key(name), json!(stamp)));
+    let tails = found.tails.iter().map(|tail| {
+        json!({
+            "name": tail.name,
+            "position": tail.position,
+            "backlog_bytes": tail.backlog_bytes,
+            "backlog_age_s": tail.backlog_age_s,
+            "missed_values": tail.missed_values,
+        })
+    });
+    let tails = ("tails".to_string(), json!(tails.collect::<Vec<Value>>()));
     let notices = ("notices".to_string(), json!(found.notices));
-    Value::Object(numbers.chain(stamps).chain([notices]).collect())
+    Value::Object(numbers.chain(stamps).chain([tails, notices]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_store::TailStatus;
 
     #[test]
     fn numbers_and_stamps_are_shown() {
@@ -117,6 +135,13 @@ mod tests {
             ..Status::default()
         };
         found.bytes.rows = 123_456_789_012;
+        found.tails.push(TailStatus {
+            name: "forward".into(),
+            position: 4096,
+            backlog_bytes: 100,
+            backlog_age_s: 2.25,
+            missed_values: 7,
+        });
         found.notices.push("a\x1b".into());
         let shown = text(&found);
         for line in [
@@ -125,6 +150,7 @@ mod tests {
             "rows from            2001-09-09T01:46:40Z\n",
             "rows to              2001-09-09T01:46:50Z\n",
             "points to                               -\n",
+            "tail forward: position 4096, 100 bytes of 2 s behind, 7 values missed\n",
         ] {
             assert!(shown.contains(line), "{shown}");
         }
@@ -133,5 +159,6 @@ mod tests {
         assert_eq!(object["bytes_of_rows"], json!(123_456_789_012u64));
         assert_eq!(object["rows_to"], json!("2001-09-09T01:46:50Z"));
         assert_eq!(object["points_to"], Value::Null);
+        assert_eq!(object["tails"][0]["backlog_bytes"], json!(100));
     }
 }

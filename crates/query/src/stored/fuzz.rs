@@ -30,7 +30,11 @@ pub fn fuzz_answers(input: &[u8]) {
             let _heard = answers.write_all(&sent);
             let _gone = answers.shutdown(Shutdown::Write);
         });
-        ask(first % 9, &Keeper::over(asks, "/nowhere".into()));
+        match first % 11 {
+            #[cfg(feature = "store")]
+            10 => super::tail::fuzz_over(asks),
+            what => ask(what, &Keeper::over(asks, "/nowhere".into())),
+        }
     });
 }
 
@@ -71,6 +75,9 @@ fn ask(what: u8, keeper: &Keeper) {
         }
         7 => {
             let _watched = keeper.activity(ServerActivity::default());
+        }
+        8 => {
+            let _tails = keeper.tails();
         }
         _ => {
             let _marks = keeper.device_marks("router", (0, 1000));

@@ -1,145 +1,179 @@
-//! Follows a keeper: all that it takes, in the order in which it took it.
+//! The tail of a keeper: what it takes in, for who carries it on.
+//!
+//! One connection asks for what comes behind the last position, which acknowledges all before it. After an error the tail begins
+//! again where it has acknowledged, so that values may come twice and none is left out.
 
-use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kymo_base::errno::strerror;
-use kymo_series::{Kind, Labels, Sample};
-use kymo_wire::keeper::{Answer, Question, TailFrom, TailOf, TailPiece, TailSeriesKind};
+use kymo_sys::listen;
+use kymo_wire::keeper::{
+    Answer, DefinedSeries, MissedPart, NumberedSample, Question, TailAfter, TailEvent, TailPlace,
+};
 
 use super::connections::{Exchange, Patience};
-use super::{elsewhere, read_answer};
+use super::{PATIENCE, elsewhere, read_answer};
+use std::io::Write as _;
 
-/// Longest wait for a piece beyond the time that the keeper may wait itself.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Bytes of the journal that one answer has, about.
+const BYTES_MAX: u32 = 4 << 20;
 
-/// Follows a keeper.
+/// Hears what comes. Numbers of series hold until [`TailSink::begun`].
+pub trait TailSink {
+    /// The tail begins, or begins again on another connection: no series is defined, and values may come that came before.
+    fn begun(&mut self);
+    /// What the samples of a number belong to from now on.
+    fn defined(&mut self, series: DefinedSeries);
+    /// There is no such series any more.
+    fn gone(&mut self, series: u32);
+    /// Part of what came in cannot be had any more.
+    fn missed(&mut self, missed: MissedPart);
+    /// Samples in their order.
+    fn samples(&mut self, samples: &[NumberedSample]);
+}
+
+/// A tail of a keeper.
 pub struct Tail {
     socket: PathBuf,
     name: String,
-    from: TailFrom,
+    from: TailPlace,
     stream: Option<UnixStream>,
-    /// Series whose labels this connection has.
-    series: HashMap<u64, (Labels, Kind)>,
-}
-
-/// Takes what a tail reads.
-pub trait TailOut {
-    /// A sample of a series.
-    fn sample(&mut self, labels: &Labels, kind: Kind, sample: Sample);
-}
-
-/// Outcome of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TailAnswer {
-    /// Everything before it was given; to be [confirmed](Tail::confirm).
-    pub position: u64,
-    /// Values that the tail has missed since the keeper knows it.
-    pub missed: u64,
-    /// Bytes of the journal that were gone or damaged.
-    pub lost_bytes: u64,
 }
 
 impl Tail {
-    /// Follows the keeper at this socket. With a name the keeper remembers how far the tail has got; then it is its write socket.
-    pub fn new(socket: PathBuf, name: &str, from: TailFrom) -> Tail {
+    /// The tail of the keeper that answers on this socket. With a name it is registered: it begins at `from` where it is new, and
+    /// else where it has acknowledged. Nothing is asked yet.
+    pub fn open(socket: PathBuf, name: Option<&str>, from: TailPlace) -> Tail {
         Tail {
             socket,
-            name: name.into(),
+            name: name.unwrap_or_default().into(),
             from,
             stream: None,
-            series: HashMap::new(),
         }
     }
 
-    /// Says that everything before a position is dealt with: the next question tells the keeper.
-    pub fn confirm(&mut self, position: u64) {
-        self.from = TailFrom::At(position);
+    /// Waits for what comes next, at most `wait`, and hands it over. It is acknowledged by the call that follows: until then the
+    /// sink must have taken care of it. After an error the next call begins again.
+    pub fn next(&mut self, wait: Duration, sink: &mut dyn TailSink) -> Result<(), String> {
+        self.ask(BYTES_MAX, wait, sink)
     }
 
-    /// Gives what came, or waits for it. After an error the next question goes on from the position that was confirmed last.
-    pub fn read(
-        &mut self,
-        wait: Duration,
-        samples_max: u32,
-        out: &mut dyn TailOut,
-    ) -> Result<TailAnswer, String> {
-        let asked = self.ask(wait, samples_max, out);
-        let path = self.socket.display();
-        let answer = match asked {
-            Ok(answer) => answer,
-            Err(error) => {
-                self.stream = None;
-                let why = strerror(&error);
-                return Err(format!("cannot follow the keeper at {path}: {why}"));
-            }
-        };
-        answer.map(|last| TailAnswer {
-            position: last.position,
-            missed: last.missed,
-            lost_bytes: last.lost_bytes,
-        })
+    /// Acknowledges all that came, without waiting for more.
+    pub fn acknowledge(&mut self, sink: &mut dyn TailSink) -> Result<(), String> {
+        match self.from {
+            TailPlace::Position(_) => self.ask(0, Duration::ZERO, sink),
+            TailPlace::Now | TailPlace::Oldest => Ok(()),
+        }
+    }
+
+    /// The position before which all came; `None`: nothing was asked yet.
+    pub fn position(&self) -> Option<u64> {
+        match self.from {
+            TailPlace::Position(position) => Some(position),
+            TailPlace::Now | TailPlace::Oldest => None,
+        }
     }
 
     fn ask(
         &mut self,
+        bytes_max: u32,
         wait: Duration,
-        samples_max: u32,
-        out: &mut dyn TailOut,
-    ) -> io::Result<Result<TailPiece, String>> {
+        sink: &mut dyn TailSink,
+    ) -> Result<(), String> {
+        let after = TailAfter {
+            name: self.name.clone(),
+            from: self.from,
+            bytes_max,
+            wait_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
+        };
+        let patience = Patience {
+            piece: PATIENCE.saturating_add(wait),
+            until_ns: None,
+        };
+        let asked = self.exchange(patience, &Question::Tail(after), sink);
+        let said = |error: &io::Error| {
+            let socket = self.socket.display();
+            format!("cannot tail the keeper at {socket}: {}", strerror(error))
+        };
+        match asked {
+            Ok((stream, Ok(position))) => {
+                self.from = TailPlace::Position(position);
+                self.stream = Some(stream);
+                Ok(())
+            }
+            Ok((_, Err(why))) => Err(why),
+            Err(error) => Err(said(&error)),
+        }
+    }
+
+    /// One question, on the connection of the last one if it was answered there.
+    fn exchange(
+        &mut self,
+        patience: Patience,
+        question: &Question,
+        sink: &mut dyn TailSink,
+    ) -> io::Result<(UnixStream, Result<u64, String>)> {
         let stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
-                self.series.clear();
-                UnixStream::connect(&self.socket)?
+                let stream = listen::connect_within(&self.socket, patience.piece)?;
+                sink.begun();
+                stream
             }
-        };
-        let patience = Patience {
-            piece: PATIENCE + wait,
-            until_ns: None,
         };
         let mut exchange = Exchange { stream, patience };
-        let question = Question::Tail(TailOf {
-            name: self.name.clone(),
-            from: self.from,
-            wait_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
-            samples_max,
-        });
         exchange.write_all(&question.frame())?;
-        let answer = loop {
+        loop {
             match read_answer(&mut exchange)? {
-                Answer::Refused(why) => break Err(why),
-                Answer::Tail(piece, more) => {
-                    self.take(&piece, out);
+                Answer::Tailed(piece, more) => {
+                    piece
+                        .events
+                        .into_iter()
+                        .for_each(|event| hand_over(event, sink));
                     if !more {
-                        break Ok(piece);
+                        return Ok((exchange.stream, Ok(piece.position)));
                     }
                 }
+                Answer::Refused(why) => return Ok((exchange.stream, Err(why))),
                 _ => return Err(elsewhere()),
             }
-        };
-        self.stream = Some(exchange.stream);
-        Ok(answer)
+        }
+    }
+}
+
+fn hand_over(event: TailEvent, sink: &mut dyn TailSink) {
+    match event {
+        TailEvent::Defined(series) => sink.defined(series),
+        TailEvent::Gone(series) => sink.gone(series),
+        TailEvent::Missed(missed) => sink.missed(missed),
+        TailEvent::Samples(samples) => sink.samples(&samples),
+    }
+}
+
+/// Reads what a hostile keeper answers on this connection.
+#[cfg(feature = "testing")]
+pub(super) fn fuzz_over(stream: UnixStream) {
+    struct Count(u64);
+
+    impl TailSink for Count {
+        fn begun(&mut self) {}
+
+        fn defined(&mut self, _series: DefinedSeries) {}
+
+        fn gone(&mut self, _series: u32) {}
+
+        fn missed(&mut self, _missed: MissedPart) {}
+
+        fn samples(&mut self, samples: &[NumberedSample]) {
+            self.0 += u64::try_from(samples.len()).unwrap_or(0);
+        }
     }
 
-    fn take(&mut self, piece: &TailPiece, out: &mut dyn TailOut) {
-        for series in &piece.series {
-            let kind = match series.kind {
-                TailSeriesKind::Untyped => Kind::Untyped,
-                TailSeriesKind::Gauge => Kind::Gauge,
-                TailSeriesKind::Counter => Kind::Counter,
-                TailSeriesKind::Histogram => Kind::Histogram,
-            };
-            self.series.insert(series.id, (series.labels.clone(), kind));
-        }
-        for sample in &piece.samples {
-            if let Some((labels, kind)) = self.series.get(&sample.id) {
-                let (t_ms, v) = (sample.t_ms, sample.v);
-                out.sample(labels, *kind, Sample { t_ms, v });
-            }
-        }
-    }
+    let mut tail = Tail::open("/nowhere".into(), None, TailPlace::Oldest);
+    tail.stream = Some(stream);
+    let mut count = Count(0);
+    while tail.next(Duration::ZERO, &mut count).is_ok() {}
 }

@@ -55,6 +55,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
                     .map(|age| seconds(now_ns - (age * 1e9) as i64)),
             },
             "wrong_tokens": hub.wrong_tokens(scopes),
+            "tails": hub.tails(),
         })
         .to_string())
     };
@@ -73,6 +74,27 @@ pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
 }
 
 impl Hub {
+    /// The registered tails of the store; nothing where the keeper does not say it.
+    fn tails(&self) -> Value {
+        let tails = self
+            .stored
+            .as_ref()
+            .map(|stored| stored.keeper().for_addition().keeper().tails());
+        let Some(Ok(tails)) = tails else {
+            return Value::Null;
+        };
+        let tails = tails.iter().map(|tail| {
+            json!({
+                "name": tail.name,
+                "position": tail.position,
+                "backlog_bytes": tail.backlog_bytes,
+                "backlog_age": tail.backlog_age_s,
+                "missed": tail.missed_values,
+            })
+        });
+        json!(tails.collect::<Vec<_>>())
+    }
+
     /// The number of wrong tokens. With the scope `texts` also their origins, because these name users.
     fn wrong_tokens(&self, scopes: Scopes) -> Value {
         let now_ns = RealClock.now().real_ns;

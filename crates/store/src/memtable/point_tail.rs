@@ -1,6 +1,6 @@
 //! The samples of a series of points that are in no block, and what a batch may change of them.
 
-use crate::wal::point::{Point, PointBuffer, PointMark};
+use crate::wal::point::{Point, PointBuffer, PointMark, milliseconds_of};
 use crate::wal::point_records::Before;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl PointRefusal {
 impl PointTail {
     /// A series whose newest saved sample is of this moment, in seconds; not finite: it has none.
     pub(crate) fn of_saved(seconds: f64) -> PointTail {
-        let t_ms = (seconds * 1000.0).round() as i64;
+        let t_ms = milliseconds_of(seconds);
         PointTail {
             newest: seconds.is_finite().then_some((t_ms, None)),
             ..PointTail::default()

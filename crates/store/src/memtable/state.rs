@@ -4,6 +4,7 @@ use crate::bell::Bell;
 use crate::consolidation::schema::Schema;
 use crate::memtable::buffer::{Mark, Pending, Texts};
 use crate::memtable::chunks::Chunks;
+use crate::memtable::departed::Departed;
 use crate::memtable::epochs::Epochs;
 use crate::memtable::file_state::Left;
 use crate::memtable::point_tail::PointUndo;
@@ -19,6 +20,7 @@ use crate::wal::value::Value;
 use crate::wal::writer::Journal;
 use kymo_base::random::next_random;
 use kymo_sys::clock::Clock;
+use kymo_sys::disk::is_full;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -48,6 +50,10 @@ pub(crate) struct State {
     pub(crate) silent: HashMap<u32, u64>,
     /// Series that are gone, and no block says so yet: with their chunk.
     pub(crate) gone: Vec<(u32, u32)>,
+    /// Series that are gone, for tails.
+    pub(crate) departed: Departed,
+    /// No tail waits any longer for what comes.
+    pub(crate) tails_end: bool,
     /// Series of which the disk has another name than is written now.
     pub(crate) to_rename: BTreeSet<u32>,
     /// Something that was promised is damaged, so that a file which is taken over may lack values.
@@ -172,6 +178,8 @@ impl State {
             tasks: Tasks::new(now.mono_ns),
             silent: HashMap::new(),
             gone: Vec::new(),
+            departed: Departed::default(),
+            tails_end: false,
             to_rename: BTreeSet::new(),
             has_lost: false,
             chunk_values,
@@ -197,7 +205,7 @@ impl State {
         {
             return self.go_on_without(error);
         }
-        let begun = match self.journal.begin_file(now.real_ns) {
+        let begun = match self.journal.begin_file(now) {
             Ok(true) => self.carry_over().inspect_err(|_| {
                 // A file that begins with less than all would hide what is missing.
                 self.journal.give_up();
@@ -213,6 +221,9 @@ impl State {
                 Ok(())
             }
             Err(error) => {
+                if is_full(&error) {
+                    self.journal.miss_room();
+                }
                 let number = error.raw_os_error().unwrap_or(EIO);
                 self.no_file = Some((now.mono_ns + RETRY_NS, number));
                 self.go_on_without(number)
@@ -570,6 +581,7 @@ impl State {
         };
         let (chunk, slot, pending) = (series.chunk, series.slot, series.values.unsaved_len());
         self.count(chunk, pending, 0);
+        self.depart(old);
         let sequence = self.journal.sequence();
         if let Some(known) = self.chunks.get_mut(chunk) {
             known.members[usize::from(slot)] = None;
@@ -586,11 +598,24 @@ impl State {
         };
         let (chunk, slot, pending) = (series.chunk, series.slot, series.values.unsaved_len());
         self.count(chunk, pending, 0);
+        self.depart(id);
         if let Some(known) = self.chunks.get_mut(chunk) {
             known.members[usize::from(slot)] = None;
         }
         self.gone.push((chunk, id));
         self.series.remove(id);
+    }
+
+    /// Tails may have values of a series before them that goes.
+    fn depart(&mut self, id: u32) {
+        let Some(series) = self.series.get(id) else {
+            return;
+        };
+        if let Some(chunk) = self.chunks.get(series.chunk) {
+            let (path, schema) = (series.path.clone(), chunk.schema.clone());
+            self.departed
+                .insert(id, path, schema, self.journal.position);
+        }
     }
 
     /// What a batch did is undone.
@@ -642,7 +667,7 @@ impl State {
 
     /// True if the journal is on the disk, and the log has all lines.
     pub(crate) fn needs_no_sync(&self) -> bool {
-        !self.journal.is_behind() && self.notices.is_empty()
+        !self.journal.is_behind() && self.notices.is_empty() && !self.journal.lacks_room_for_tails()
     }
 
     /// True if no file or chunk waits to be written, and no segment to be merged.

@@ -13,14 +13,13 @@ use crate::recovery::moved;
 use crate::recovery::replay;
 use crate::recovery::replay::JournalSource;
 use crate::recovery::stock_journal;
+use crate::recovery::tails;
 use crate::segment::catalog::{Line, take_catalog};
 use crate::segment::file;
 use crate::segment::set::{Gap, SegmentSet};
 use crate::settings::Settings;
 use crate::stats::Replayed;
-use crate::tail_table::Tails;
 use crate::wal::frame::{self, FRAMES_OFFSET, FileHead};
-use crate::wal::spans::{self, FileSpan};
 use crate::wal::writer;
 use crate::wal::writer::Journal;
 use kymo_sys::clock::Clock;
@@ -68,6 +67,7 @@ pub(crate) fn open(
         notices: claim.notices.clone(),
         ..Replayed::default()
     };
+    tails::give_back(&*disk, &folder).tried("rename the journal files in", &folder)?;
     let mut sequences = writer::list(&*disk, &folder)?;
     if sequences.is_empty() {
         // A synced journal in a folder without a durable name is no journal.
@@ -84,24 +84,13 @@ pub(crate) fn open(
     let size = settings.journal_file_bytes;
     let journal = Journal::new(disk.clone(), (&folder, &settings.base), size, sequences, 0);
     let mut state = State::new(journal, &*clock, settings.chunk_values, settings.points);
-    state.journal.know(
-        sources
-            .iter()
-            .map(|source| FileSpan::of(&source.head, false)),
-    );
-    match spans::list_kept(&*disk, &folder) {
-        Ok(kept) => state.journal.know(kept),
-        Err(error) => replayed
-            .notices
-            .push(format!("cannot list files kept for tails: {error}")),
-    }
-    let tails = Tails::open(&disk, &folder, &mut replayed.notices);
     let taken = take(
         &mut state,
         &sources,
         (&segments, &found.gaps),
         &mut replayed.notices,
     );
+    let heads: Vec<FileHead> = sources.iter().map(|source| source.head).collect();
     drop(sources);
     let (position, furthest) = (taken.position, taken.furthest);
     // Where something is missing or damaged the next journal file begins with all there is.
@@ -110,7 +99,9 @@ pub(crate) fn open(
     moved::follow(&mut state, &settings, &mut replayed.notices);
     replayed.notices.extend(moved::remember(&disk, &settings));
     state.journal.go_on_at(position.max(furthest), is_whole);
-    let store = Store::new(settings, disk, clock, (tree, tails), segments, state, claim);
+    let (tails, notices) = tails::restore(&mut state, &disk, &folder, (heads, clock.now()));
+    replayed.notices.extend(notices);
+    let store = Store::new(settings, disk, clock, tree, segments, (state, tails), claim);
     store.inner.begin(&mut replayed)?;
     stock_journal::replay(&store, &mut replayed);
     Ok((store, replayed))

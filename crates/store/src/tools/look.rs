@@ -11,7 +11,7 @@ use crate::recovery::replay::JournalSource;
 use crate::segment::file;
 use crate::segment::set::SegmentSet;
 use crate::settings::{Files, Settings};
-use crate::tail_table::Tails;
+use crate::wal::tails::Tails;
 use crate::wal::writer::{self, Journal};
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -120,9 +120,9 @@ fn look(
         settings,
         disk,
         clock.clone(),
-        (tree, Tails::none()),
+        tree,
         segments,
-        state,
+        (state, Tails::none()),
         claim,
     ))
 }

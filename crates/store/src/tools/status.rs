@@ -5,17 +5,22 @@ use crate::folder::read_only::ReadOnly;
 use crate::memtable::buffer::Texts;
 use crate::memtable::state::State;
 use crate::recovery::replay::JournalSource;
+use crate::recovery::tails;
 use crate::segment::file::BLOCKS_OFFSET;
 use crate::segment::set::SegmentSet;
+use crate::tail::TailStatus;
 use crate::tools::look::{Contents, beside_a_daemon};
 use crate::tools::space;
 use crate::tools::space::both;
 use crate::tools::space::{Reach, Sizes};
 use crate::wal::frame;
-use crate::wal::frame::FRAMES_OFFSET;
+use crate::wal::frame::{FRAMES_OFFSET, FileHead};
+use crate::wal::tailed::JournalFiles;
+use crate::wal::tails::{TAILS_FILE, TAILS_NAME, list_of};
 use crate::wal::value::stamp_of;
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::{Disk, NameKind};
+use kymo_sys::kept_file::{self, Found};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +40,8 @@ pub struct Bytes {
     pub heads: u64,
     /// Records of the journal.
     pub journal: u64,
+    /// Journal files that only tails need.
+    pub tailed: u64,
     /// The rest: room for records, and what the next merge, checkpoint or start removes.
     pub free: u64,
 }
@@ -55,7 +62,7 @@ pub struct Unsaved {
 pub struct Status {
     /// What it takes.
     pub bytes: Bytes,
-    /// Files of blocks.
+    /// JournalFiles of blocks.
     pub segments: u64,
     /// Blocks that count.
     pub blocks: u64,
@@ -75,6 +82,8 @@ pub struct Status {
     pub fine_rows: Option<(f64, f64)>,
     /// Stamps of the oldest and of the newest point.
     pub points: Option<(f64, f64)>,
+    /// The registered tails, by name.
+    pub tails: Vec<TailStatus>,
     /// What a start would log.
     pub notices: Vec<String>,
 }
@@ -95,8 +104,13 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
     let sizes = segments.sizes();
     let (rows, fine_rows, points) =
         reaches(&segments, &state).tried("read the segments of", folder)?;
+    let files = tails::look(&**disk, folder, heads_of(&sources), clock.now());
+    let files = files.tried("read the journal in", folder)?;
+    let kept: u64 = files.tailed.iter().map(|file| file.size_bytes).sum();
     let mut status = Status {
-        bytes: bytes(&sizes, &sources, size_of(&**disk, folder)?),
+        bytes: bytes(&sizes, &sources, kept, size_of(&**disk, folder)?),
+        tails: tails_of(disk, folder, &sources, &files, clock)
+            .tried("read the tails in", folder)?,
         segments: sizes.segments,
         blocks: sizes.blocks,
         chunks: sizes.chunks,
@@ -108,6 +122,32 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
     };
     count(&state, &mut status);
     Ok(status)
+}
+
+fn heads_of(sources: &[JournalSource]) -> Vec<FileHead> {
+    sources.iter().map(|source| source.head).collect()
+}
+
+fn tails_of(
+    disk: &Arc<dyn Disk>,
+    folder: &Path,
+    sources: &[JournalSource],
+    files: &JournalFiles,
+    clock: &dyn Clock,
+) -> io::Result<Vec<TailStatus>> {
+    let path = folder.join(TAILS_NAME);
+    let Found::Read(contents) = kept_file::read(&**disk, &path, &TAILS_FILE)? else {
+        return Ok(Vec::new());
+    };
+    let frames = sources
+        .iter()
+        .flat_map(|source| frame::walk(&source.bytes, &source.head));
+    let end = frames.map(|frame| frame.end).max().unwrap_or(0);
+    let now = (end, clock.mono_ns().cast_signed());
+    let tails = list_of(contents.bodies()).into_iter();
+    Ok(tails
+        .map(|(name, tail)| TailStatus::of(&name, tail, files, now))
+        .collect())
 }
 
 /// Bytes of all files in the folder.
@@ -125,7 +165,7 @@ fn size_of(disk: &dyn Disk, folder: &Path) -> Result<u64, Error> {
     Ok(sizes.map(|stat| stat.size_bytes).sum())
 }
 
-fn bytes(sizes: &Sizes, sources: &[JournalSource], all: u64) -> Bytes {
+fn bytes(sizes: &Sizes, sources: &[JournalSource], tailed: u64, all: u64) -> Bytes {
     let frames = sources
         .iter()
         .flat_map(|source| frame::walk(&source.bytes, &source.head));
@@ -137,6 +177,7 @@ fn bytes(sizes: &Sizes, sources: &[JournalSource], all: u64) -> Bytes {
         names: sizes.name_bytes,
         heads: sizes.head_bytes + sizes.segments * BLOCKS_OFFSET,
         journal: frames + sources.len() as u64 * FRAMES_OFFSET,
+        tailed,
         free: 0,
     };
     let Bytes {
@@ -148,7 +189,7 @@ fn bytes(sizes: &Sizes, sources: &[JournalSource], all: u64) -> Bytes {
         journal,
         ..
     } = bytes;
-    bytes.free = all.saturating_sub(rows + states + points + names + heads + journal);
+    bytes.free = all.saturating_sub(rows + states + points + names + heads + journal + tailed);
     bytes
 }
 

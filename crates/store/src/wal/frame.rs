@@ -182,23 +182,23 @@ pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     frames
 }
 
-/// The frame that begins with the first of these bytes, which lie at this position.
-pub(crate) fn first(bytes: &[u8], head: &FileHead, position: u64) -> Option<Frame> {
-    checked(bytes, head, parts_of(bytes, head, 0, position)?)
-}
-
 fn frame_at(bytes: &[u8], head: &FileHead, at: usize) -> Option<Frame> {
-    checked(bytes, head, parts(bytes, head, at)?)
+    let mut frame = frame_of(bytes.get(at..)?, head, position_of(head, at))?;
+    frame.entries.start += at;
+    frame.entries.end += at;
+    Some(frame)
 }
 
-fn checked(bytes: &[u8], head: &FileHead, parts: Parts<'_>) -> Option<Frame> {
-    let crc = checksum(
-        head.generation,
-        parts.position,
-        parts.len,
-        &bytes[parts.body.clone()],
-    );
-    (crc == parts.crc).then(|| parts.frame())
+fn position_of(head: &FileHead, at: usize) -> u64 {
+    head.base + (at as u64 - FRAMES_OFFSET)
+}
+
+/// The frame that begins with these bytes, which lie at a position of the file with this head.
+pub(crate) fn frame_of(bytes: &[u8], head: &FileHead, position: u64) -> Option<Frame> {
+    let parts = parts(bytes, head, position)?;
+    let body = &bytes[parts.body.clone()];
+    let crc = checksum(head.generation, position, parts.len, body);
+    (crc == parts.crc).then(|| parts.frame(0))
 }
 
 /// Looks for a frame behind a place where none is.
@@ -212,13 +212,15 @@ fn search<'a>(
     loop {
         // What was not written yet is zeros, most of a file; no frame begins with one.
         at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
-        if let Some(parts) = parts(bytes, head, at) {
+        if let Some(parts) = parts(&bytes[at..], head, position_of(head, at)) {
             // There may be many, and each as long as the file.
             let ranges = ranges.get_or_insert_with(|| Ranges::of(bytes));
             let before = checksum_before(head.generation, parts.position, parts.len);
-            let is_right = ranges.append(before, parts.body.clone()) == parts.crc;
-            if is_right && is_followed(bytes, head, parts.body.end) {
-                return Some(parts.frame());
+            let body = at + parts.body.start..at + parts.body.end;
+            let end = body.end;
+            let is_right = ranges.append(before, body) == parts.crc;
+            if is_right && is_followed(bytes, head, end) {
+                return Some(parts.frame(at));
             }
         }
         at += 1;
@@ -239,14 +241,8 @@ struct Parts<'a> {
     entries_len: usize,
 }
 
-/// Looks at a place as if a frame were there; `None`: there is none, whatever the checksum may be.
-fn parts<'a>(bytes: &'a [u8], head: &FileHead, at: usize) -> Option<Parts<'a>> {
-    parts_of(bytes, head, at, head.base + (at as u64 - FRAMES_OFFSET))
-}
-
-/// Looks at a place whose position is known, likewise.
-fn parts_of<'a>(bytes: &'a [u8], head: &FileHead, at: usize, position: u64) -> Option<Parts<'a>> {
-    let front = bytes.get(at..)?;
+/// Looks at bytes as if a frame began with them; `None`: there is none, whatever the checksum may be.
+fn parts<'a>(front: &'a [u8], head: &FileHead, position: u64) -> Option<Parts<'a>> {
     let mut rest = front;
     let body_len = usize::try_from(varint::take(&mut rest)?).ok()?;
     let len = &front[..front.len() - rest.len()];
@@ -261,7 +257,7 @@ fn parts_of<'a>(bytes: &'a [u8], head: &FileHead, at: usize, position: u64) -> O
         true => None,
         false => varint::take(&mut rest)?.checked_sub(1),
     };
-    let body_at = at + len.len() + 4;
+    let body_at = len.len() + 4;
     let may_be = behind.is_none_or(|behind| behind <= position);
     may_be.then_some(Parts {
         position,
@@ -275,14 +271,14 @@ fn parts_of<'a>(bytes: &'a [u8], head: &FileHead, at: usize, position: u64) -> O
 }
 
 impl Parts<'_> {
-    /// If the checksum is right.
-    fn frame(&self) -> Frame {
+    /// If the checksum is right; `at`: where its bytes begin.
+    fn frame(&self, at: usize) -> Frame {
         let len = self.len.len() + 4 + self.body.len();
         Frame {
             position: self.position,
             end: self.position + len as u64,
             synced: self.behind.map_or(0, |behind| self.position - behind),
-            entries: self.body.end - self.entries_len..self.body.end,
+            entries: at + self.body.end - self.entries_len..at + self.body.end,
             short: self.short,
         }
     }

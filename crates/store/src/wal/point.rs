@@ -19,6 +19,11 @@ impl Point {
     }
 }
 
+/// The nearest millisecond to a stamp in seconds.
+pub(crate) fn milliseconds_of(seconds: f64) -> i64 {
+    (seconds * 1000.0).round() as i64
+}
+
 /// Digits behind the point that a decimal may have.
 pub(crate) const DIGITS_MAX: u8 = 15;
 /// Decimals are whole numbers below this, over a power of ten.

@@ -201,8 +201,8 @@ impl Value {
     pub(crate) fn stamp_text<'a>(&'a self, text: &'a mut Vec<u8>) -> &'a [u8] {
         text.clear();
         match self.stamp {
-            Some(Number::Integer(value)) => print(text, value.cast_signed(), 0),
-            Some(Number::Decimal(value, digits)) => print(text, value, digits),
+            Some(Number::Integer(value)) => put_number(text, value.cast_signed(), 0),
+            Some(Number::Decimal(value, digits)) => put_number(text, value, digits),
             _ => return &self.rest,
         }
         if self.fields > 0 {
@@ -375,7 +375,7 @@ pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<
             text.push(b':');
         }
         match field {
-            Field::Number(value, digits) => print(text, value, digits),
+            Field::Number(value, digits) => put_number(text, value, digits),
             Field::Text(bytes) => text.extend_from_slice(bytes),
         }
     })
@@ -395,7 +395,7 @@ pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Optio
 }
 
 /// Appends a number with so many digits after the point.
-fn print(text: &mut Vec<u8>, value: i64, digits: u8) {
+pub(crate) fn put_number(text: &mut Vec<u8>, value: i64, digits: u8) {
     if value < 0 {
         text.push(b'-');
     }

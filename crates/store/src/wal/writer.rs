@@ -1,6 +1,6 @@
 //! The journal's writer: entries are gathered, a commit writes them with one system call, or none where the file is mapped.
 //!
-//! Files are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
+//! JournalFiles are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
 //! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
 //! written again.
 
@@ -10,11 +10,12 @@ use crate::names;
 use crate::wal::frame;
 use crate::wal::frame::{FRAME_HEAD_MAX, FRAMES_OFFSET, FileHead};
 use crate::wal::record::Record;
-pub(crate) use crate::wal::spans::name_of;
-use crate::wal::spans::{FileSpan, PREFIX, kept_name};
+use crate::wal::tailed;
+use crate::wal::tailed::{FilePlace, JournalFile, JournalFiles, TailedFile};
 use crate::wal::value::Stamps;
+use kymo_sys::clock::Stamp;
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, is_full};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use std::sync::Arc;
 const SPARES: [&str; 2] = ["spare", "spare-2"];
 /// Frames in a row that need not tell how far the disk is, at most.
 const UNTOLD_MAX: u32 = 15;
+const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
 /// Mappings begin at multiples of any page's size.
@@ -59,14 +61,14 @@ pub(crate) struct Journal {
     open: Option<OpenFile>,
     /// Its files have all that memory holds, as far as no block has it: the next one need not begin with that.
     is_whole: bool,
-    /// Files that were followed by others before they were synced.
+    /// JournalFiles that were followed by others before they were synced.
     unsynced: Vec<Arc<dyn DiskFile>>,
     /// The names in the folder may not be on the disk.
     names_unsynced: bool,
     /// Sequences of the files that are there, the open one too.
     sequences: Vec<u64>,
-    /// Heads of these files, and of those that are kept for tails, by sequence.
-    spans: BTreeMap<u64, FileSpan>,
+    /// JournalFiles that tails can read.
+    pub(crate) files: JournalFiles,
     last_sequence: u64,
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
@@ -83,6 +85,10 @@ pub(crate) struct Journal {
     pub(crate) rotations: u64,
     /// Rings when something was written that is to be synced.
     pub(crate) written: Bell,
+    /// There was no room for something.
+    lacks_room: bool,
+    /// Rings when more of it is on the disk.
+    pub(crate) durable: Bell,
     pub(crate) given_up: u64,
 }
 
@@ -125,7 +131,7 @@ impl Journal {
             unsynced: Vec::new(),
             names_unsynced: true,
             sequences,
-            spans: BTreeMap::new(),
+            files: JournalFiles::default(),
             last_sequence,
             spares: [false; SPARES.len()],
             buffer: vec![0; FRAME_HEAD_MAX],
@@ -137,6 +143,8 @@ impl Journal {
             bytes_written: 0,
             rotations: 0,
             written: Bell::default(),
+            lacks_room: false,
+            durable: Bell::default(),
             given_up: 0,
         }
     }
@@ -161,7 +169,7 @@ impl Journal {
             .unwrap_or(self.last_sequence)
     }
 
-    /// Files that are there.
+    /// JournalFiles that are there.
     pub(crate) fn files_len(&self) -> usize {
         self.sequences.len()
     }
@@ -192,8 +200,17 @@ impl Journal {
         }
     }
 
+    /// JournalFiles of an earlier life, by sequence, and those that only tails need.
+    pub(crate) fn go_on_behind(&mut self, journal: Vec<JournalFile>, tailed: VecDeque<TailedFile>) {
+        let newest = tailed.back().map_or(0, |file| file.head.sequence);
+        self.last_sequence = self.last_sequence.max(newest);
+        self.files.journal = journal;
+        self.files.tailed = tailed;
+    }
+
     /// Begins a file. Whether everything that memory holds has to be put into it first.
-    pub(crate) fn begin_file(&mut self, real_ns: i64) -> io::Result<bool> {
+    pub(crate) fn begin_file(&mut self, now: Stamp) -> io::Result<bool> {
+        let real_ns = now.real_ns;
         let carries_over = !self.is_whole;
         let head = FileHead {
             sequence: self.last_sequence + 1,
@@ -218,7 +235,7 @@ impl Journal {
         self.names_unsynced = true;
         self.last_sequence = head.sequence;
         self.sequences.push(head.sequence);
-        self.spans.insert(head.sequence, FileSpan::of(&head, false));
+        self.files.begin(head, now.mono_ns.cast_signed());
         let new = OpenFile {
             file: file.into(),
             head,
@@ -313,7 +330,7 @@ impl Journal {
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
         let synced = tells.then_some(self.synced);
         let start = frame::seal(&mut self.buffer, &open.head, self.position, synced);
-        let len = u64::try_from(self.buffer.len() - start).unwrap_or(u64::MAX);
+        let len = (self.buffer.len() - start) as u64;
         self.buffer.extend_from_slice(behind);
         match open.file.write_at(&self.buffer[start..], open.offset) {
             Ok(()) => {
@@ -324,13 +341,31 @@ impl Journal {
                 self.bytes_written += len;
                 Ok(())
             }
+            Err(error) if is_full(&error) => {
+                self.miss_room();
+                Err(error)
+            }
             Err(error) => {
-                if !is_full(&error) {
-                    self.give_up();
-                }
+                self.give_up();
                 Err(error)
             }
         }
+    }
+
+    /// There is no room: files that only tails need are to make some.
+    pub(crate) fn miss_room(&mut self) {
+        self.lacks_room = true;
+        self.written.ring();
+    }
+
+    /// True if files that only tails need are to make room.
+    pub(crate) fn lacks_room_for_tails(&self) -> bool {
+        self.lacks_room && !self.files.tailed.is_empty()
+    }
+
+    /// There may be room again.
+    pub(crate) fn has_room(&mut self) {
+        self.lacks_room = false;
     }
 
     /// Whether there is something to sync, but for a frame that only tells what is synced.
@@ -378,7 +413,8 @@ impl Journal {
     /// The work was done.
     pub(crate) fn sync_done(&mut self, work: &SyncWork) {
         self.synced = self.synced.max(work.upto);
-        // Files that were followed by others meanwhile are still to be synced: the last of the work is one.
+        self.durable.ring();
+        // JournalFiles that were followed by others meanwhile are still to be synced: the last of the work is one.
         self.unsynced
             .drain(..(work.files.len() - 1).min(self.unsynced.len()));
         if self.last_sequence == work.sequence {
@@ -386,24 +422,28 @@ impl Journal {
         }
     }
 
-    /// Takes the files before `sequence` out of use: those that reach beyond `pinned` stay for tails, a few are kept as spares, the
-    /// others go.
-    pub(crate) fn drop_before(&mut self, sequence: u64, pinned: u64) -> io::Result<()> {
+    /// Takes the files before `sequence` out of use: those that tails need get another name, a few are kept as spares, the others
+    /// go.
+    pub(crate) fn drop_before(&mut self, sequence: u64) -> io::Result<()> {
         let (old, kept) = self.sequences.iter().partition(|&&known| known < sequence);
         self.sequences = kept;
         let old: Vec<u64> = old;
         for &sequence in &old {
             let path = self.folder.join(name_of(sequence));
-            if self.end_of(sequence) > pinned
-                && let Some(span) = self.spans.get_mut(&sequence)
-            {
-                self.disk
-                    .rename(&path, &self.folder.join(kept_name(sequence)))?;
-                span.is_kept = true;
+            if let Some(mut file) = self.files.leave_to_tails(sequence) {
+                file.size_bytes = self.disk.metadata(&path)?.size_bytes;
+                let tailed = self.folder.join(tailed::name_of(sequence));
+                self.disk.rename(&path, &tailed)?;
+                self.files.tailed.push_back(file);
                 continue;
             }
-            self.spans.remove(&sequence);
-            self.put_away(&path)?;
+            match self.spares.iter().position(|there| !there) {
+                Some(which) if self.is_of_use(&path) => {
+                    self.disk.rename(&path, &self.folder.join(SPARES[which]))?;
+                    self.spares[which] = true;
+                }
+                _ => self.disk.unlink(&path)?,
+            }
         }
         match old.is_empty() {
             true => Ok(()),
@@ -412,47 +452,29 @@ impl Journal {
         }
     }
 
-    fn put_away(&mut self, path: &Path) -> io::Result<()> {
-        match self.spares.iter().position(|there| !there) {
-            Some(which) if self.is_of_use(path) => {
-                self.disk.rename(path, &self.folder.join(SPARES[which]))?;
-                self.spares[which] = true;
-                Ok(())
-            }
-            _ => self.disk.unlink(path),
-        }
-    }
-
-    /// Removes the files kept for tails that end at or before a position.
-    pub(crate) fn drop_kept(&mut self, position: u64) -> io::Result<()> {
-        let old = self.spans.iter().filter(|(_, span)| span.is_kept);
-        let old: Vec<u64> = old.map(|(&sequence, _)| sequence).collect();
-        for sequence in old {
-            if self.end_of(sequence) > position {
-                break;
-            }
-            self.spans.remove(&sequence);
-            self.disk.unlink(&self.folder.join(kept_name(sequence)))?;
+    /// Removes files that no tail needs any more.
+    pub(crate) fn drop_needless(&mut self) -> io::Result<()> {
+        for file in self.files.take_needless() {
+            self.remove_tailed(&file)?;
         }
         Ok(())
     }
 
-    /// Adds files of an earlier life.
-    pub(crate) fn know(&mut self, spans: impl IntoIterator<Item = FileSpan>) {
-        let spans = spans.into_iter().map(|span| (span.sequence, span));
-        self.spans.extend(spans);
+    /// Removes a file that tails have to do without.
+    pub(crate) fn remove_tailed(&mut self, file: &TailedFile) -> io::Result<()> {
+        self.files
+            .tailed
+            .retain(|known| known.head.sequence != file.head.sequence);
+        self.disk
+            .unlink(&self.folder.join(tailed::name_of(file.head.sequence)))
     }
 
-    /// Files with frames, by sequence, with those that are kept for tails; and where each ends.
-    pub(crate) fn spans(&self) -> impl DoubleEndedIterator<Item = (FileSpan, u64)> + '_ {
-        let spans = self.spans.values();
-        spans.map(|span| (*span, self.end_of(span.sequence)))
-    }
-
-    /// Where the frames of a file end: where the next file begins.
-    fn end_of(&self, sequence: u64) -> u64 {
-        let mut later = self.spans.range(sequence + 1..);
-        later.next().map_or(self.position, |(_, span)| span.base)
+    /// Where a file is that a tail reads.
+    pub(crate) fn path_of(&self, place: &FilePlace) -> PathBuf {
+        self.folder.join(match place.is_tailed {
+            true => tailed::name_of(place.head.sequence),
+            false => name_of(place.head.sequence),
+        })
     }
 
     fn is_of_use(&self, path: &Path) -> bool {
@@ -466,12 +488,7 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
     let (mut sequences, mut spares) = (Vec::new(), Vec::<&str>::new());
     let listed = disk.list(folder, &mut |name, kind| {
         spares.extend(SPARES.iter().find(|&&spare| name == spare));
-        let digits = name.strip_prefix(PREFIX);
-        if kind == NameKind::File
-            && let Some(sequence) = digits.and_then(|digits| digits.parse().ok())
-        {
-            sequences.push(sequence);
-        }
+        sequences.extend(sequence_of(name).filter(|_| kind == NameKind::File));
     });
     listed.tried("list", folder)?;
     for spare in spares {
@@ -481,6 +498,15 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
     sequences.retain(|&sequence| sequence < 1 << 62);
     sequences.sort_unstable();
     Ok(sequences)
+}
+
+/// The sequence of a file with this name.
+pub(crate) fn sequence_of(name: &str) -> Option<u64> {
+    name.strip_prefix(PREFIX)?.parse().ok()
+}
+
+pub(crate) fn name_of(sequence: u64) -> String {
+    format!("{PREFIX}{sequence:012}")
 }
 
 fn generation(real_ns: i64, sequence: u64) -> u64 {
@@ -508,9 +534,11 @@ mod tests {
             (4, "no value", 1_690_000_010),
             (5, "1700000020:1", 1_690_000_010),
         ] {
-            journal
-                .begin_file(i64::from(now_s) * 1_000_000_000)
-                .unwrap();
+            let now = Stamp {
+                real_ns: i64::from(now_s) * 1_000_000_000,
+                ..Stamp::default()
+            };
+            journal.begin_file(now).unwrap();
             let bytes = disk.bytes(&folder.join(name_of(sequence))).unwrap();
             let head = FileHead::parse(&bytes, sequence).unwrap().unwrap();
             assert_eq!(head.stamp_s, stamp_s, "{sequence}");

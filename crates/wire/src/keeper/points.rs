@@ -100,7 +100,7 @@ pub struct SamplesPiece {
     pub values: Vec<f64>,
 }
 
-pub(super) fn text(body: &mut Take) -> Option<String> {
+fn text(body: &mut Take) -> Option<String> {
     String::from_utf8(body.text()?.to_vec()).ok()
 }
 

@@ -1,198 +1,389 @@
-//! All that the keeper takes, in the order in which it took it: for those who carry it on.
+//! TAIL: what the journal says from a position on, for who carries it on. Series have numbers; each is defined before its
+//! first value.
 
 use super::body::{Put, Take};
-use super::points::text;
 use super::put_flag;
 use kymo_base::label_set::Labels;
 use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
-/// Where a tail begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TailFrom {
-    /// Where the tail of this name has got to; with what comes from now on, if it is new.
-    Acknowledged,
-    /// With what comes from now on.
-    Now,
-    /// With the oldest values that the journal has.
-    Oldest,
-    /// At a position. A tail with a name has everything before it.
-    At(u64),
-}
+/// Longest wait of a TAIL, in milliseconds.
+pub const TAIL_WAIT_MAX_MS: u32 = 60_000;
+/// Columns of a series that are believed.
+const COLUMNS_MAX: usize = 4096;
+/// Bytes of a sample at least: a series, a stamp and a value.
+const SAMPLE_MIN: usize = 10;
 
-/// A question of a tail.
+/// What comes behind a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TailOf {
-    /// Name of the tail: the keeper remembers how far the tail has got, and keeps the rest. Empty: neither.
+pub struct TailAfter {
+    /// Name of a registered tail, which begins if it is not there; empty: of none.
     pub name: String,
     /// Where it begins.
-    pub from: TailFrom,
-    /// Milliseconds to wait for something.
+    pub from: TailPlace,
+    /// Bytes of the journal at most, about.
+    pub bytes_max: u32,
+    /// How long to wait where there is nothing, milliseconds.
     pub wait_ms: u32,
-    /// An answer has no more samples than these, and those of the journal's frame that it ends in.
-    pub samples_max: u32,
 }
 
-/// How the values of a series move.
+/// Where a tail begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TailSeriesKind {
+pub enum TailPlace {
+    /// At this position, before which a registered tail acknowledges all.
+    Position(u64),
+    /// With what comes; a registered tail goes on where it has acknowledged.
+    Now,
+    /// With the oldest that is there; likewise.
+    Oldest,
+}
+
+/// Some of what the journal says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TailPiece {
+    /// Who has this piece, and those before it, has all before this position.
+    pub position: u64,
+    /// In their order.
+    pub events: Vec<TailEvent>,
+}
+
+/// One thing that it says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TailEvent {
+    /// What the samples of a number belong to from now on.
+    Defined(DefinedSeries),
+    /// There is no such series any more.
+    Gone(u32),
+    /// Part of the journal cannot be had any more.
+    Missed(MissedPart),
+    /// Samples, in their order.
+    Samples(Vec<NumberedSample>),
+}
+
+/// A series of a tail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefinedSeries {
+    /// Its number on this connection.
+    pub series: u32,
+    /// Below the base, with `.rrd`; or a label set.
+    pub name: Vec<u8>,
+    /// How its values move; `None`: it has archives, and its columns say it.
+    pub kind: Option<PointKind>,
+    /// Seconds of a primary data point.
+    pub step_s: u32,
+    /// Seconds without a value after which nothing is known.
+    pub heartbeat_s: u32,
+    /// What each of its columns is.
+    pub columns: Vec<DefinedColumn>,
+}
+
+/// How values of a series of points move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointKind {
     /// Not known.
     Untyped,
-    /// They go both ways.
+    /// Up and down.
     Gauge,
-    /// They grow until they begin again.
+    /// Up, until they begin again.
     Counter,
-    /// They are a part of a histogram.
+    /// A part of a histogram, which counts.
     Histogram,
 }
 
-impl TailSeriesKind {
-    const ALL: [TailSeriesKind; 4] = [
-        TailSeriesKind::Untyped,
-        TailSeriesKind::Gauge,
-        TailSeriesKind::Counter,
-        TailSeriesKind::Histogram,
+impl PointKind {
+    const ALL: [PointKind; 4] = [
+        PointKind::Untyped,
+        PointKind::Gauge,
+        PointKind::Counter,
+        PointKind::Histogram,
     ];
 }
 
-/// A series that samples are of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TailSeries {
-    /// The series' number, on this connection.
-    pub id: u64,
-    /// How its values move.
-    pub kind: TailSeriesKind,
-    /// The labels of the series.
-    pub labels: Labels,
+/// A column of a series.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefinedColumn {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// `GAUGE`, `DERIVE` ...
+    pub kind: Vec<u8>,
+    /// Its labels, as FIND has them; `None`: they are more than a set may have.
+    pub labels: Option<Labels>,
 }
 
-/// A sample.
+/// Part of the journal that cannot be had any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissedPart {
+    /// Its first position.
+    pub from: u64,
+    /// The position behind it.
+    pub to: u64,
+    /// Values in it; `None`: not known.
+    pub values: Option<u64>,
+}
+
+/// A value of one column of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TailSample {
-    /// The number of its series.
-    pub id: u64,
+pub struct NumberedSample {
+    /// Number of the series.
+    pub series: u32,
+    /// Number of the column, from 0.
+    pub column: u16,
     /// Milliseconds since 1970.
     pub t_ms: i64,
-    /// The value.
+    /// The value, as it was sent.
     pub v: f64,
 }
 
-/// A part of what a tail reads.
+/// A registered tail.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TailPiece {
-    /// Where to go on, when this piece and those before it are dealt with.
+pub struct TailAccount {
+    /// Its name.
+    pub name: String,
+    /// All before it is acknowledged.
     pub position: u64,
-    /// Values that the tail of this name has missed since it is there.
-    pub missed: u64,
-    /// Bytes of the journal that were gone, or damaged, before this piece.
-    pub lost_bytes: u64,
-    /// Series that the connection does not know yet, or that have other names now.
-    pub series: Vec<TailSeries>,
-    /// Samples, in the journal's order.
-    pub samples: Vec<TailSample>,
+    /// Bytes of the journal behind that.
+    pub backlog_bytes: u64,
+    /// Seconds since the first of them was written, about.
+    pub backlog_age_s: f64,
+    /// Values that it has missed since it is registered.
+    pub missed_values: u64,
 }
 
-impl TailOf {
+fn text(body: &mut Take) -> Option<String> {
+    String::from_utf8(body.text()?.to_vec()).ok()
+}
+
+impl TailAfter {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.text(self.name.as_bytes());
         let (kind, position) = match self.from {
-            TailFrom::Acknowledged => (0, 0),
-            TailFrom::Now => (1, 0),
-            TailFrom::Oldest => (2, 0),
-            TailFrom::At(position) => (3, position),
+            TailPlace::Position(position) => (0, position),
+            TailPlace::Now => (1, 0),
+            TailPlace::Oldest => (2, 0),
         };
         out.u8(kind);
         out.u64(position);
+        out.u32(self.bytes_max);
         out.u32(self.wait_ms);
-        out.u32(self.samples_max);
     }
 
-    pub(super) fn take(body: &mut Take) -> Option<TailOf> {
+    pub(super) fn take(body: &mut Take) -> Option<TailAfter> {
         let name = text(body)?;
         let from = match (body.u8()?, body.u64()?) {
-            (0, 0) => TailFrom::Acknowledged,
-            (1, 0) => TailFrom::Now,
-            (2, 0) => TailFrom::Oldest,
-            (3, position) => TailFrom::At(position),
+            (0, position) => TailPlace::Position(position),
+            (1, 0) => TailPlace::Now,
+            (2, 0) => TailPlace::Oldest,
             _ => return None,
         };
-        Some(TailOf {
+        Some(TailAfter {
             name,
             from,
+            bytes_max: body.u32()?,
             wait_ms: body.u32()?,
-            samples_max: body.u32()?,
         })
     }
 }
 
+pub(super) fn put_name(name: &str, out: &mut Vec<u8>) {
+    out.text(name.as_bytes());
+}
+
+pub(super) fn take_name(body: &mut Take) -> Option<String> {
+    text(body)
+}
+
+const DEFINED: u8 = 1;
+const GONE: u8 = 2;
+const MISSED: u8 = 3;
+const SAMPLES: u8 = 4;
+
 impl TailPiece {
-    /// Appends it: numbers and moments as differences to those of the sample before, which mostly are one byte each.
     pub(super) fn put(&self, more: &bool, out: &mut Vec<u8>) {
         put_flag(more, out);
         out.u64(self.position);
-        out.u64(self.missed);
-        out.u64(self.lost_bytes);
-        out.length(self.series.len());
-        for series in &self.series {
-            let kind = TailSeriesKind::ALL.iter().position(|it| *it == series.kind);
-            out.u64(series.id);
-            out.u8(kind.and_then(|kind| u8::try_from(kind).ok()).unwrap_or(0));
-            out.text(series.labels.text());
-        }
-        out.length(self.samples.len());
-        let (mut id, mut t_ms) = (0, 0);
-        for sample in &self.samples {
-            put(out, zigzag(sample.id, id));
-            put(out, zigzag(sample.t_ms.cast_unsigned(), t_ms));
-            out.f64(sample.v);
-            (id, t_ms) = (sample.id, sample.t_ms.cast_unsigned());
+        for event in &self.events {
+            match event {
+                TailEvent::Defined(series) => {
+                    out.u8(DEFINED);
+                    series.put(out);
+                }
+                TailEvent::Gone(series) => {
+                    out.u8(GONE);
+                    out.u32(*series);
+                }
+                TailEvent::Missed(missed) => {
+                    out.u8(MISSED);
+                    missed.put(out);
+                }
+                TailEvent::Samples(samples) => {
+                    out.u8(SAMPLES);
+                    put_samples(out, samples);
+                }
+            }
         }
     }
 
     pub(super) fn take(body: &mut Take) -> Option<(TailPiece, bool)> {
-        let more = body.flag()?;
-        let (position, missed, lost_bytes) = (body.u64()?, body.u64()?, body.u64()?);
-        let count = body.u32()?;
-        let series = (0..count).map(|_| {
-            Some(TailSeries {
-                id: body.u64()?,
-                kind: *TailSeriesKind::ALL.get(usize::from(body.u8()?))?,
-                labels: Labels::parse(body.text()?).ok()?,
-            })
-        });
-        let series = series.collect::<Option<_>>()?;
-        let count = usize::try_from(body.u32()?).ok()?;
-        // A sample has ten bytes at least: nothing is allocated for what is not there.
-        if count.checked_mul(10)? > body.rest().len() {
-            return None;
+        let (more, position) = (body.flag()?, body.u64()?);
+        let mut events = Vec::new();
+        while !body.rest().is_empty() {
+            events.push(match body.u8()? {
+                DEFINED => TailEvent::Defined(DefinedSeries::take(body)?),
+                GONE => TailEvent::Gone(body.u32()?),
+                MISSED => TailEvent::Missed(MissedPart::take(body)?),
+                SAMPLES => TailEvent::Samples(take_samples(body)?),
+                _ => return None,
+            });
         }
-        let (mut id, mut t_ms) = (0, 0);
-        let samples = (0..count).map(|_| {
-            id = unzigzag(number(body)?, id);
-            t_ms = unzigzag(number(body)?, t_ms);
-            Some(TailSample {
-                id,
-                t_ms: t_ms.cast_signed(),
-                v: body.f64()?,
-            })
-        });
-        let samples = samples.collect::<Option<_>>()?;
-        let piece = TailPiece {
-            position,
-            missed,
-            lost_bytes,
-            series,
-            samples,
-        };
-        Some((piece, more))
+        Some((TailPiece { position, events }, more))
     }
 }
 
-/// A varint that is no longer than it has to be: one text for one number.
-fn number(body: &mut Take) -> Option<u64> {
+impl DefinedSeries {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.u32(self.series);
+        out.text(&self.name);
+        let kind = PointKind::ALL
+            .iter()
+            .position(|kind| Some(*kind) == self.kind);
+        let kind = kind.and_then(|kind| u8::try_from(kind).ok());
+        out.u8(kind.map_or(0, |kind| kind + 1));
+        out.u32(self.step_s);
+        out.u32(self.heartbeat_s);
+        out.u16(self.columns.len());
+        for column in &self.columns {
+            out.text(&column.name);
+            out.text(&column.kind);
+            out.text(column.labels.as_ref().map_or(b"", |labels| labels.text()));
+        }
+    }
+
+    fn take(body: &mut Take) -> Option<DefinedSeries> {
+        let (series, name) = (body.u32()?, body.text()?.to_vec());
+        let kind = match body.u8()?.checked_sub(1) {
+            None => None,
+            Some(kind) => Some(*PointKind::ALL.get(usize::from(kind))?),
+        };
+        let (step_s, heartbeat_s) = (body.u32()?, body.u32()?);
+        let count = body.count(COLUMNS_MAX)?;
+        let columns = (0..count).map(|_| {
+            let (name, kind) = (body.text()?.to_vec(), body.text()?.to_vec());
+            let labels = match body.text()? {
+                b"" => None,
+                labels => Some(Labels::parse(labels).ok()?),
+            };
+            Some(DefinedColumn { name, kind, labels })
+        });
+        Some(DefinedSeries {
+            series,
+            name,
+            kind,
+            step_s,
+            heartbeat_s,
+            columns: columns.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl MissedPart {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.u64(self.from);
+        out.u64(self.to);
+        out.u8(self.values.is_some().into());
+        out.u64(self.values.unwrap_or(0));
+    }
+
+    fn take(body: &mut Take) -> Option<MissedPart> {
+        let (from, to) = (body.u64()?, body.u64()?);
+        let values = match (body.flag()?, body.u64()?) {
+            (true, values) => Some(values),
+            (false, 0) => None,
+            (false, _) => return None,
+        };
+        Some(MissedPart { from, to, values })
+    }
+}
+
+/// Appends samples: of each how far its series is from that of the one before, twice, and 1 more where a column other than the
+/// first follows; how far its stamp is from the one before; and eight bytes of its value.
+fn put_samples(out: &mut Vec<u8>, samples: &[NumberedSample]) {
+    out.length(samples.len());
+    out.reserve(SAMPLE_MIN * samples.len());
+    let (mut series, mut t_ms) = (0_u32, 0_i64);
+    for sample in samples {
+        let step = zigzag(u64::from(sample.series), u64::from(series));
+        put(out, step << 1 | u64::from(sample.column > 0));
+        if sample.column > 0 {
+            put(out, sample.column.into());
+        }
+        put(
+            out,
+            zigzag(sample.t_ms.cast_unsigned(), t_ms.cast_unsigned()),
+        );
+        out.f64(sample.v);
+        (series, t_ms) = (sample.series, sample.t_ms);
+    }
+}
+
+fn take_samples(body: &mut Take) -> Option<Vec<NumberedSample>> {
+    let count = usize::try_from(body.u32()?).ok()?;
     let mut rest = body.rest();
-    let before = rest.len();
-    let number = take(&mut rest)?;
-    let is_short = before - rest.len() == len(number);
+    // Nothing is allocated for what is not there.
+    if count.checked_mul(SAMPLE_MIN)? > rest.len() {
+        return None;
+    }
+    let (mut series, mut t_ms) = (0_u32, 0_i64);
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        let code = take_shortest(&mut rest)?;
+        series = u32::try_from(unzigzag(code >> 1, series.into())).ok()?;
+        let column = match code & 1 {
+            0 => 0,
+            _ => u16::try_from(take_shortest(&mut rest)?)
+                .ok()
+                .filter(|&column| column > 0)?,
+        };
+        t_ms = unzigzag(take_shortest(&mut rest)?, t_ms.cast_unsigned()).cast_signed();
+        let (bytes, behind) = rest.split_first_chunk()?;
+        rest = behind;
+        samples.push(NumberedSample {
+            series,
+            column,
+            t_ms,
+            v: f64::from_le_bytes(*bytes),
+        });
+    }
     *body = Take::of(rest);
-    is_short.then_some(number)
+    Some(samples)
+}
+
+/// A varint in its only text: no longer than it has to be.
+fn take_shortest(rest: &mut &[u8]) -> Option<u64> {
+    let left = rest.len();
+    let number = take(rest)?;
+    (left - rest.len() == len(number)).then_some(number)
+}
+
+pub(super) fn put_accounts(tails: &[TailAccount], out: &mut Vec<u8>) {
+    out.u16(tails.len());
+    for tail in tails {
+        out.text(tail.name.as_bytes());
+        out.u64(tail.position);
+        out.u64(tail.backlog_bytes);
+        out.f64(tail.backlog_age_s);
+        out.u64(tail.missed_values);
+    }
+}
+
+pub(super) fn take_accounts(body: &mut Take) -> Option<Vec<TailAccount>> {
+    let count = body.count(COLUMNS_MAX)?;
+    let tails = (0..count).map(|_| {
+        Some(TailAccount {
+            name: text(body)?,
+            position: body.u64()?,
+            backlog_bytes: body.u64()?,
+            backlog_age_s: body.f64()?,
+            missed_values: body.u64()?,
+        })
+    });
+    tails.collect()
 }

@@ -74,39 +74,64 @@ fn questions() -> Vec<Question> {
             label: "mode".into(),
             find: find(),
         }),
-        Question::Tail(TailOf {
-            name: "forward".into(),
-            from: TailFrom::Acknowledged,
-            wait_ms: 5000,
-            samples_max: u32::MAX,
-        }),
-        Question::Tail(TailOf {
-            name: String::new(),
-            from: TailFrom::At(u64::MAX),
-            wait_ms: 0,
-            samples_max: 1,
-        }),
-        Question::EndTail("forward".into()),
         Question::Remove(Vec::new()),
         Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
+        tail_after(TailPlace::Position(u64::MAX)),
+        tail_after(TailPlace::Now),
+        tail_after(TailPlace::Oldest),
+        Question::EndTail("forward".into()),
+        Question::Tails,
     ]
 }
 
+fn tail_after(from: TailPlace) -> Question {
+    Question::Tail(TailAfter {
+        name: "forward".into(),
+        from,
+        bytes_max: 4 << 20,
+        wait_ms: 10_000,
+    })
+}
+
 fn tail_piece() -> TailPiece {
-    let sample = |id, t_ms, v| TailSample { id, t_ms, v };
+    let sample = |series, column, t_ms, v| NumberedSample {
+        series,
+        column,
+        t_ms,
+        v,
+    };
+    let column = DefinedColumn {
+        name: b"rx".to_vec(),
+        kind: b"DERIVE".to_vec(),
+        labels: Some(labels("cpu.user")),
+    };
+    let missed = |values| MissedPart {
+        from: 5,
+        to: 1 << 40,
+        values,
+    };
     TailPiece {
-        position: 1 << 40,
-        missed: 3,
-        lost_bytes: u64::MAX,
-        series: vec![TailSeries {
-            id: 7,
-            kind: TailSeriesKind::Counter,
-            labels: labels("cpu.user"),
-        }],
-        samples: vec![
-            sample(7, 1_000_000_000_000, 0.5),
-            sample(u64::MAX, i64::MIN, f64::INFINITY),
-            sample(0, i64::MAX, -0.0),
+        position: 1 << 41,
+        events: vec![
+            TailEvent::Defined(DefinedSeries::default()),
+            TailEvent::Defined(DefinedSeries {
+                series: 7,
+                name: b"a \xff.rrd".to_vec(),
+                kind: Some(PointKind::Histogram),
+                step_s: 10,
+                heartbeat_s: 60,
+                columns: vec![column, DefinedColumn::default()],
+            }),
+            TailEvent::Samples(vec![
+                sample(7, 0, 1_000_000_000_000, 0.5),
+                sample(7, 1, 1_000_000_000_000, f64::INFINITY),
+                sample(u32::MAX, u16::MAX, i64::MIN, -0.0),
+                sample(0, 0, i64::MAX, 1e300),
+            ]),
+            TailEvent::Samples(Vec::new()),
+            TailEvent::Missed(missed(Some(0))),
+            TailEvent::Missed(missed(None)),
+            TailEvent::Gone(7),
         ],
     }
 }
@@ -263,8 +288,15 @@ fn answers() -> Vec<Answer> {
             true,
         ),
         Answer::Labels(vec!["job".into(), "\u{e4}".into()], false),
-        Answer::Tail(TailPiece::default(), false),
-        Answer::Tail(tail_piece(), true),
+        Answer::Tailed(TailPiece::default(), false),
+        Answer::Tailed(tail_piece(), true),
+        Answer::Tails(vec![TailAccount {
+            name: "forward".into(),
+            position: 4096,
+            backlog_bytes: 100,
+            backlog_age_s: 2.5,
+            missed_values: 7,
+        }]),
         Answer::Done,
         Answer::Taken(Taken::default()),
         Answer::Taken(Taken {
@@ -327,9 +359,14 @@ fn what_is_cut_or_longer_is_refused() {
         }
         assert!(Question::read(&[&frame[HEAD..], b"x"].concat()).is_err());
     }
-    for frame in answers().into_iter().map(|answer| answer.frame()) {
+    for answer in answers() {
+        let frame = answer.frame();
         for end in HEAD..frame.len() {
-            assert!(Answer::read(&frame[HEAD..end]).is_err());
+            let cut = Answer::read(&frame[HEAD..end]);
+            // A piece of a tail has no count of its events: one that ends with another event is a shorter piece.
+            let is_shorter = matches!((&answer, &cut), (Answer::Tailed(whole, _), Ok(Answer::Tailed(cut, _)))
+                if whole.events.starts_with(&cut.events));
+            assert!(cut.is_err() || is_shorter, "{answer:?} {cut:?}");
         }
         assert!(Answer::read(&[&frame[HEAD..], b"x"].concat()).is_err());
     }
@@ -421,8 +458,40 @@ fn the_corpus_can_be_read() {
     assert!(matches!(Question::read(create), Ok(Question::Create(_))));
     let update = include_bytes!("../../../../tests/corpus/keeper_update.bin");
     assert!(matches!(Question::read(update), Ok(Question::Update(_))));
+    let tail = include_bytes!("../../../../tests/corpus/keeper_ask_tail.bin");
+    assert!(matches!(Question::read(tail), Ok(Question::Tail(_))));
+    let tailed = include_bytes!("../../../../tests/corpus/keeper_tailed.bin");
+    assert!(matches!(Answer::read(tailed), Ok(Answer::Tailed(_, true))));
+    let tails = include_bytes!("../../../../tests/corpus/keeper_tails.bin");
+    assert!(matches!(Answer::read(tails), Ok(Answer::Tails(_))));
     let notify = include_bytes!("../../../../tests/corpus/keeper_notify.bin");
     assert!(matches!(Question::read(notify), Ok(Question::Notify(_))));
+}
+
+/// A piece of a tail as the document has it, and numbers that are written in a longer way than they have to be.
+#[test]
+fn a_piece_of_a_tail_as_the_document_has_it() {
+    let sample = NumberedSample {
+        series: 7,
+        column: 0,
+        t_ms: 1000,
+        v: 0.5,
+    };
+    let piece = TailPiece {
+        position: 300,
+        events: vec![TailEvent::Samples(vec![sample])],
+    };
+    let bytes =
+        b"\x1b\0\0\0\x04\x8c\0\x2c\x01\0\0\0\0\0\0\x04\x01\0\0\0\x1c\xd0\x0f\0\0\0\0\0\0\xe0\x3f";
+    assert_eq!(Answer::Tailed(piece, false).frame(), bytes);
+    let frame = &bytes[HEAD..];
+    let longer = [&frame[..16], b"\x9c\0", &frame[17..]].concat();
+    assert_eq!(Answer::read(&longer), Err("is cut short"));
+    // A column that is said to be the first.
+    let first = [&frame[..16], b"\x1d\0", &frame[17..]].concat();
+    assert_eq!(Answer::read(&first), Err("is cut short"));
+    let count = [&frame[..12], &[0xff; 4], &frame[16..]].concat();
+    assert_eq!(Answer::read(&count), Err("is cut short"));
 }
 
 /// As docs/formats/keeper.md has them.

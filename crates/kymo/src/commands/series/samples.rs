@@ -148,15 +148,13 @@ impl Printed<'_> {
     }
 }
 
-/// A moment to the millisecond.
+/// A moment as ISO 8601 has it.
 pub(super) fn moment(t_ms: i64, zone: &TimeZone) -> String {
-    match Timestamp::from_millisecond(t_ms) {
-        Err(_) => t_ms.to_string(),
-        Ok(time) => {
-            let time = time.to_zoned(zone.clone());
-            time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
-        }
-    }
+    let time = Timestamp::from_millisecond(t_ms).map(|time| time.to_zoned(zone.clone()));
+    time.map_or_else(
+        |_| t_ms.to_string(),
+        |time| time.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string(),
+    )
 }
 
 /// A value as Prometheus writes it; `stale` says that the series has ended there.

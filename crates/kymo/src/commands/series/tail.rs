@@ -1,36 +1,36 @@
-//! `kymo series tail`: what comes, as it comes.
+//! `kymo series tail`: what a running `kymo serve` takes in, as it comes.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Error, Result};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use kymo_base::label_set;
-use kymo_query::stored::{Tail, TailOut};
-use kymo_series::{Kind, Labels, Sample, Selector};
+use kymo_base::label_set::{self, Labels};
+use kymo_query::stored::{Tail, TailSink};
+use kymo_series::{Matcher, Selector, names};
 use kymo_sys::talk;
-use kymo_wire::keeper::TailFrom;
+use kymo_wire::keeper::{DefinedColumn, DefinedSeries, MissedPart, NumberedSample, TailPlace};
 
 use super::samples::{moment, promql, value};
-use super::{DataFolder, folder};
-use crate::commands::serve::KEEPER_SOCKET;
+use super::{DataFolder, keeper_socket};
 
 /// Longest wait of one question.
-const WAIT: Duration = Duration::from_secs(10);
-/// Values of one answer at most.
-const SAMPLES_MAX: u32 = 100_000;
+const WAIT: Duration = Duration::from_secs(30);
+/// Pause before a keeper is asked again that did not answer.
+const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Args, Clone, Debug)]
-pub(super) struct Follow {
-    /// As PromQL has it: node_load1, or {instance="web1"}; without, all
+pub(super) struct TailOptions {
+    /// As PromQL has it: node_load1, or {__name__=~"node_.+",job="node"}; without one, all series
     #[arg(value_name = "SELECTOR")]
     selector: Option<String>,
-    /// With the values that come from now on, or with the oldest that the journal has
-    #[arg(long, value_name = "now|oldest", default_value = "now")]
-    from: From,
+    /// Begin with what the store still has in its journal, or with what comes
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "now")]
+    from: Begin,
     /// An object a line
     #[arg(long)]
     json: bool,
@@ -38,85 +38,149 @@ pub(super) struct Follow {
     place: DataFolder,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
-enum From {
-    Now,
+/// Where the tail begins.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Begin {
+    /// With the oldest value in the journal
     Oldest,
+    /// With the next one
+    Now,
 }
 
-/// Prints what a selector picks.
+/// Prints what comes.
 struct Printed<'a> {
     out: &'a mut dyn Write,
-    selector: Option<Selector>,
-    /// Series as they are printed; `None`: they are not picked.
-    shown: HashMap<Labels, Option<String>>,
+    matchers: Vec<Matcher>,
+    /// Labels of the columns of series that are picked.
+    shown: HashMap<u32, Vec<Option<String>>>,
     json: bool,
     zone: TimeZone,
     done: io::Result<()>,
 }
 
-pub(super) fn run(follow: &Follow) -> Result<ExitCode> {
-    let selector = follow.selector.as_deref().map(Selector::parse);
-    let selector = selector.transpose().map_err(|error| Error::msg(error.0))?;
-    let from = match follow.from {
-        From::Now => TailFrom::Now,
-        From::Oldest => TailFrom::Oldest,
+pub(super) fn run(options: &TailOptions) -> Result<ExitCode> {
+    let matchers = match &options.selector {
+        Some(text) => {
+            Selector::parse(text)
+                .map_err(|error| Error::msg(error.0))?
+                .0
+        }
+        None => Vec::new(),
     };
-    let socket = folder(&follow.place)?.join(KEEPER_SOCKET);
-    let mut tail = Tail::new(socket, "", from);
+    let from = match options.from {
+        Begin::Oldest => TailPlace::Oldest,
+        Begin::Now => TailPlace::Now,
+    };
+    let mut tail = Tail::open(keeper_socket(&options.place)?, None, from);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut printed = Printed {
         out: &mut out,
-        selector,
+        matchers,
         shown: HashMap::new(),
-        json: follow.json,
+        json: options.json,
         zone: TimeZone::system(),
         done: Ok(()),
     };
+    let mut is_answered = true;
+    // A signal ends it, or a reader who has gone.
     loop {
-        let answer = tail.read(WAIT, SAMPLES_MAX, &mut printed);
+        match tail.next(WAIT, &mut printed) {
+            Ok(()) => is_answered = true,
+            Err(why) if tail.position().is_none() => return Err(Error::msg(why)),
+            Err(why) => {
+                if std::mem::replace(&mut is_answered, false) {
+                    talk::say(format_args!("kymo: {why}; it is asked again"));
+                }
+                thread::sleep(PAUSE);
+            }
+        }
         std::mem::replace(&mut printed.done, Ok(()))?;
         printed.out.flush()?;
-        let answer = answer.map_err(Error::msg)?;
-        if answer.lost_bytes > 0 {
-            talk::say(format_args!(
-                "kymo: {} bytes of the journal are gone or damaged: values of them are missing",
-                answer.lost_bytes
-            ));
-        }
-        tail.confirm(answer.position);
     }
 }
 
-impl TailOut for Printed<'_> {
-    fn sample(&mut self, labels: &Labels, _kind: Kind, sample: Sample) {
-        if !self.shown.contains_key(labels) {
-            let selector = self.selector.as_ref();
-            let is_picked = selector.is_none_or(|selector| {
-                let of = |label| label_set::value(labels.text(), label);
-                let mut matchers = selector.0.iter();
-                matchers.all(|matcher| matcher.matches(&of(matcher.label())))
-            });
-            let shown = is_picked.then(|| promql(labels.text()));
-            self.shown.insert(labels.clone(), shown);
+impl Printed<'_> {
+    /// The labels of a column, if they are picked.
+    fn picked(&self, series: &DefinedSeries, column: &DefinedColumn) -> Option<String> {
+        let labels = column.labels.as_ref()?;
+        let all = |labels: &Labels| {
+            let value =
+                |matcher: &Matcher| label_set::value(labels.text(), matcher.label()).into_owned();
+            self.matchers
+                .iter()
+                .all(|matcher| matcher.matches(&value(matcher)))
+        };
+        let names_one =
+            |matcher: &Matcher| matcher.label() == names::METRIC && matcher.only().is_some();
+        // collectd's name of a file is found where it is asked for.
+        let alias = || {
+            let of = names::collectd_of_path(&series.name)?;
+            let counts = matches!(
+                &*column.kind,
+                b"COUNTER" | b"DERIVE" | b"DCOUNTER" | b"DDERIVE"
+            );
+            names::collectd(&of, &column.name, counts).ok()
+        };
+        let by_alias = || {
+            let is_file = !label_set::is_set(&series.name);
+            let asks = is_file && self.matchers.iter().any(names_one);
+            asks && alias().is_some_and(|alias| all(&alias))
+        };
+        (all(labels) || by_alias()).then(|| promql(labels.text()))
+    }
+
+    fn print(&mut self, sample: &NumberedSample) -> io::Result<()> {
+        let columns = self.shown.get(&sample.series);
+        let labels = columns.and_then(|columns| columns.get(usize::from(sample.column)));
+        let Some(Some(labels)) = labels else {
+            return Ok(());
+        };
+        let shown = value(sample.v);
+        if self.json {
+            let line =
+                serde_json::json!({"series": labels, "time_ms": sample.t_ms, "value": shown});
+            return writeln!(self.out, "{line}");
         }
-        if let Some(Some(series)) = self.shown.get(labels)
-            && self.done.is_ok()
-        {
-            let value = value(sample.v);
-            self.done = match self.json {
-                true => {
-                    let line = serde_json::json!({
-                        "series": series,
-                        "sample": [sample.t_ms, value],
-                    });
-                    writeln!(self.out, "{line}")
-                }
-                false => {
-                    let time = moment(sample.t_ms, &self.zone);
-                    writeln!(self.out, "{time} {series} {value}")
-                }
-            };
+        writeln!(
+            self.out,
+            "{labels} {} {shown}",
+            moment(sample.t_ms, &self.zone)
+        )
+    }
+}
+
+impl TailSink for Printed<'_> {
+    fn begun(&mut self) {
+        self.shown.clear();
+    }
+
+    fn defined(&mut self, series: DefinedSeries) {
+        let columns = series.columns.iter();
+        let columns: Vec<_> = columns.map(|column| self.picked(&series, column)).collect();
+        match columns.iter().any(Option::is_some) {
+            true => self.shown.insert(series.series, columns),
+            false => self.shown.remove(&series.series),
+        };
+    }
+
+    fn gone(&mut self, series: u32) {
+        self.shown.remove(&series);
+    }
+
+    fn missed(&mut self, missed: MissedPart) {
+        let values = missed
+            .values
+            .map_or("values".into(), |values| format!("{values} values"));
+        talk::say(format_args!(
+            "kymo: {values} are gone: the journal has them no more"
+        ));
+    }
+
+    fn samples(&mut self, samples: &[NumberedSample]) {
+        for sample in samples {
+            if self.done.is_ok() {
+                self.done = self.print(sample);
+            }
         }
     }
 }

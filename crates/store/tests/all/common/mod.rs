@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+pub(crate) mod follower;
+
 use kymo_base::random::next_random;
 use kymo_rrd::header::{CdpPrep, DsDef, PdpPrep, RraDef, field};
 use kymo_rrd::update::{Now, Scratch, Update, update_all};

@@ -1,0 +1,145 @@
+//! Tails at a start: those that are registered, and the journal files that are kept for them.
+
+use crate::memtable::state::State;
+use crate::wal::frame::{FRAMES_OFFSET, FileHead};
+use crate::wal::tailed::{self, JournalFile, JournalFiles, TailedFile};
+use crate::wal::tails::{Missed, Tail, Tails};
+use crate::wal::writer;
+use kymo_sys::clock::Stamp;
+use kymo_sys::disk::{Disk, OpenMode};
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What tails need goes on to be kept, and nothing else is; with lines for the log. `heads`: of the journal's files, by sequence.
+pub(super) fn restore(
+    state: &mut State,
+    disk: &Arc<dyn Disk>,
+    folder: &Path,
+    (heads, now): (Vec<FileHead>, Stamp),
+) -> (Tails, Vec<String>) {
+    let (mut tails, notice) = Tails::open(disk.clone(), folder);
+    let mut notices: Vec<String> = notice.into_iter().collect();
+    let journal = of_earlier_life(heads, now);
+    let kept = read(&**disk, folder, &journal, now).unwrap_or_else(|error| {
+        notices.push(format!(
+            "cannot read journal files that are kept for tails: {error}"
+        ));
+        VecDeque::new()
+    });
+    state.journal.go_on_behind(journal, kept);
+    go_on_before(&mut tails, state.journal.position);
+    state.departed.begin_life(state.journal.position);
+    let from = tails.needed_from();
+    state.departed.keep_from(from);
+    state.journal.files.needed_from = from;
+    if let Err(error) = state.journal.drop_needless() {
+        notices.push(format!(
+            "cannot remove journal files that no tail needs: {error}"
+        ));
+    }
+    (tails, notices)
+}
+
+fn of_earlier_life(heads: Vec<FileHead>, now: Stamp) -> Vec<JournalFile> {
+    let heads = heads.into_iter();
+    heads
+        .map(|head| JournalFile::of_earlier_life(head, now))
+        .collect()
+}
+
+/// The files of a store that is only looked at. `heads`: of the journal's files, by sequence.
+pub(crate) fn look(
+    disk: &dyn Disk,
+    folder: &Path,
+    heads: Vec<FileHead>,
+    now: Stamp,
+) -> io::Result<JournalFiles> {
+    let journal = of_earlier_life(heads, now);
+    Ok(JournalFiles {
+        tailed: read(disk, folder, &journal, now)?,
+        journal,
+        needed_from: None,
+    })
+}
+
+/// The journal has a file again that comes before some which were left to tails: the power failed before names were on the disk.
+/// Then it has those, too.
+pub(super) fn give_back(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
+    let mut journal = Vec::new();
+    disk.list(folder, &mut |name, _| {
+        journal.extend(writer::sequence_of(name))
+    })?;
+    let oldest = journal.iter().min();
+    let tailed = tailed::list(disk, folder)?;
+    for sequence in tailed
+        .into_iter()
+        .filter(|sequence| Some(sequence) > oldest && oldest.is_some())
+    {
+        let [from, to] = [tailed::name_of(sequence), writer::name_of(sequence)];
+        disk.rename(&folder.join(from), &folder.join(to))?;
+    }
+    Ok(())
+}
+
+/// A tail that has acknowledged more than there is goes on at the journal's end: it is another journal, or was damaged.
+fn go_on_before(tails: &mut Tails, end: u64) {
+    let beyond = tails.iter().filter(|(_, tail)| tail.position > end);
+    let changes = beyond.map(|(name, tail)| {
+        let missed = Missed {
+            from: end,
+            to: end,
+            values: None,
+        };
+        let tail = Tail {
+            position: end,
+            missed: Some(missed),
+            ..tail
+        };
+        (name.to_string(), Some(tail))
+    });
+    let changes: Vec<(String, Option<Tail>)> = changes.collect();
+    // What cannot be written is found again at the next start.
+    if !changes.is_empty() && tails.put(&changes).is_err() {
+        tails.put_in_memory(&changes);
+    }
+}
+
+/// The files that are kept, oldest first. What has no head is none, and goes.
+fn read(
+    disk: &dyn Disk,
+    folder: &Path,
+    journal: &[JournalFile],
+    now: Stamp,
+) -> io::Result<VecDeque<TailedFile>> {
+    let mut heads = Vec::new();
+    for sequence in tailed::list(disk, folder)? {
+        let path = folder.join(tailed::name_of(sequence));
+        let file = disk.open(&path, OpenMode::Read)?;
+        let mut page = vec![0; usize::try_from(FRAMES_OFFSET).unwrap_or(0)];
+        let count = file.read_at(&mut page, 0)?;
+        page.truncate(count);
+        match FileHead::parse(&page, sequence) {
+            Ok(Some(head)) if head.sequence == sequence => {
+                let size_bytes = file.metadata()?.size_bytes;
+                heads.push((JournalFile::of_earlier_life(head, now), size_bytes));
+            }
+            Ok(_) | Err(_) => disk.unlink(&path)?,
+        }
+    }
+    let next = heads.iter().skip(1).map(|(file, _)| *file);
+    let behind = journal.first().copied();
+    let next = next.chain(behind).collect::<Vec<JournalFile>>().into_iter();
+    let kept = heads
+        .iter()
+        .zip(next)
+        .map(|((file, size_bytes), next)| TailedFile {
+            head: file.head,
+            end: next.head.base,
+            size_bytes: *size_bytes,
+            begun_ns: file.begun_ns,
+            ended_ns: next.begun_ns,
+        });
+    Ok(kept.filter(|file| file.head.base < file.end).collect())
+}

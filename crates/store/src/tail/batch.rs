@@ -1,0 +1,155 @@
+//! Samples on their way to a sink: the series of each is defined before it.
+
+use super::entries::{Heard, TailSample};
+use super::{TailSeries, TailSink};
+use crate::engine::Inner;
+use crate::known::{Columns, KnownSeries};
+use crate::memtable::state::State;
+use crate::wal::tails::Missed;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// Samples that are handed over at once.
+const SAMPLES: usize = 8192;
+
+/// What was read and not handed over.
+#[derive(Default)]
+pub(super) struct Batch {
+    samples: Vec<TailSample>,
+    /// True for each series that the sink knows, or will with this batch.
+    defined: Vec<bool>,
+    /// Series that it does not know yet.
+    unknown: Vec<u32>,
+    /// Samples that have no definition.
+    lost: u64,
+    /// What comes of series behind the samples.
+    behind: Vec<Change>,
+}
+
+enum Change {
+    Gone(u32),
+    Named(u32),
+}
+
+impl Heard for Batch {
+    fn sample(&mut self, sample: TailSample) {
+        match self.defined.get(at(sample.series)) {
+            Some(true) => {}
+            _ => self.tell(sample.series),
+        }
+        self.samples.push(sample);
+    }
+
+    fn lost(&mut self) {
+        self.lost += 1;
+    }
+
+    fn gone(&mut self, id: u32) {
+        self.behind.push(Change::Gone(id));
+    }
+
+    fn named(&mut self, id: u32) {
+        self.behind.push(Change::Named(id));
+    }
+}
+
+impl Batch {
+    fn tell(&mut self, id: u32) {
+        let at = at(id);
+        if self.defined.len() <= at {
+            self.defined.resize(at + 1, false);
+        }
+        self.defined[at] = true;
+        self.unknown.push(id);
+    }
+
+    /// True if it should be handed over before more is read.
+    pub(super) fn is_full(&self) -> bool {
+        self.samples.len() >= SAMPLES || !self.behind.is_empty() || self.lost > 0
+    }
+
+    /// Hands all over; `range`: of the journal, where it was read.
+    pub(super) fn hand_over(&mut self, inner: &Inner, range: (u64, u64), sink: &mut dyn TailSink) {
+        if !self.unknown.is_empty() {
+            self.define(inner, sink);
+        }
+        if self.lost > 0 {
+            let values = Some(std::mem::take(&mut self.lost));
+            let (from, to) = range;
+            sink.missed(Missed { from, to, values });
+        }
+        if !self.samples.is_empty() {
+            sink.samples(&self.samples);
+            self.samples.clear();
+        }
+        for change in self.behind.drain(..) {
+            let (Change::Gone(id) | Change::Named(id)) = change;
+            let defined = self.defined.get_mut(at(id));
+            let was_told = defined.is_some_and(std::mem::take);
+            if let (Change::Gone(id), true) = (change, was_told) {
+                sink.gone(id);
+            }
+        }
+    }
+
+    /// Defines the series that are new. Samples of one that is not known any more are lost.
+    fn define(&mut self, inner: &Inner, sink: &mut dyn TailSink) {
+        let (mut last, mut strange) = (None, Vec::new());
+        let state = inner.lock();
+        let found = self
+            .unknown
+            .iter()
+            .map(|&id| (id, series(inner, &state, id, &mut last)));
+        let found: Vec<(u32, Option<TailSeries>)> = found.collect();
+        drop(state);
+        self.unknown.clear();
+        for (id, series) in found {
+            match series {
+                Some(series) => sink.defined(&series),
+                None => strange.push(id),
+            }
+        }
+        if strange.is_empty() {
+            return;
+        }
+        strange.sort_unstable();
+        let before = self.samples.len();
+        let is_known = |sample: &TailSample| strange.binary_search(&sample.series).is_err();
+        self.samples.retain(is_known);
+        self.lost += u64::try_from(before - self.samples.len()).unwrap_or(0);
+        for id in strange {
+            self.defined[at(id)] = false;
+        }
+    }
+}
+
+fn at(id: u32) -> usize {
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
+/// A series that is there, or was.
+fn series(
+    inner: &Inner,
+    state: &State,
+    id: u32,
+    last: &mut Option<(usize, Arc<Columns>)>,
+) -> Option<TailSeries> {
+    let there = state.series.get(id);
+    let there = there.and_then(|series| {
+        let chunk = state.chunks.get(series.chunk)?;
+        Some((&series.path, &chunk.schema))
+    });
+    let departed = || {
+        state
+            .departed
+            .get(id)
+            .map(|gone| (&gone.path, &gone.schema))
+    };
+    let (path, schema) = there.or_else(departed)?;
+    let base = inner.settings.base.as_os_str().as_bytes();
+    let sources = &schema.template.ds;
+    Some(TailSeries {
+        known: KnownSeries::of(base, (id, path), schema, last),
+        heartbeat_s: sources.first().map_or(0, |source| source.par[0]),
+    })
+}
