@@ -51,7 +51,7 @@ impl Serving {
     }
 
     fn rows(&self, name: &[u8], from: u64, thru: u64) -> Result<Rows, String> {
-        let keeper = kymo_query::stored::Keeper::at(self.data.join("keeper.sock"));
+        let keeper = kymo_keeper_client::Keeper::at(self.data.join("keeper.sock"));
         let range = Range {
             names: vec![name.to_vec()],
             from: from as i64,

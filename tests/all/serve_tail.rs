@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use kymo_base::label_set::Labels;
-use kymo_query::stored::{Tail, TailSink};
+use kymo_keeper_client::{Tail, TailSink};
 use kymo_store::Store;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};

@@ -13,7 +13,7 @@ use crate::procfs;
 use crate::report::Outcome;
 use crate::row::Row;
 use kymo_base::labels::Matcher;
-use kymo_query::stored::Keeper;
+use kymo_keeper_client::Keeper;
 use kymo_wire::keeper::Range;
 use std::time::Instant;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use kymo_base::label_set::Labels;
-use kymo_query::stored::Keeper;
+use kymo_keeper_client::Keeper;
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
 use super::columns::Kind;

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kymo_keeper_client::Keeper;
 use kymo_query::marks::Mark;
-use kymo_query::stored::Keeper;
+use kymo_query::stored;
 use kymo_query::targets::Recent;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::RealDisk;
@@ -230,7 +231,7 @@ impl Targets {
 
     /// What happened to a device in these seconds.
     pub(crate) fn marks(&self, device: &str, range: (i64, i64)) -> Result<Vec<Mark>, String> {
-        self.keeper.device_marks(device, range)
+        stored::device_marks(&self.keeper, device, range)
     }
 
     /// Rows of one series; why there are none.

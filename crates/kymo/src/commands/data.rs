@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use kymo_keeper_client::Keeper;
 use kymo_query::archive::{Archive, ROLLUPS_FOLDER, Rollups, What, own};
 use kymo_query::fields::Fields;
 use kymo_query::open::Recordings;
 use kymo_query::readers::{RecordedReader, Union};
-use kymo_query::stored::{Keeper, KeeperReader, SharedKeeper};
+use kymo_query::stored::{KeeperReader, SharedKeeper};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_series::Reader;
 

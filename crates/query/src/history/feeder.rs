@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kymo_base::labels::{self, Matcher};
+use kymo_keeper_client::Keeper;
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_series::names;
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -20,7 +21,6 @@ use crate::downsample::{Downsampler, Row};
 use crate::recorded::Recorded;
 use crate::series::nanoseconds;
 use crate::sheet::{Line, Pick};
-use crate::stored::Keeper;
 
 /// Lines of fields that are followed at most.
 const LINES_MAX: usize = 2048;

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use kymo_keeper_client::Keeper;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::SeriesInfo;
 
-use super::{Answered, Keeper, StoredField, find};
+use super::{Answered, StoredField, find};
 use crate::series::Series;
 
 /// Longest wait of a question about stored series for a piece of its answer.

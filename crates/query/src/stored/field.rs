@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use kymo_base::field::Unit;
 use kymo_base::labels;
 use kymo_base::name::DisplayName;
+use kymo_keeper_client::Keeper;
 use kymo_wire::keeper::{Range, Rows, SeriesInfo};
 
-use super::{Keeper, points, seconds_of};
+use super::{marks, points, seconds_of};
 use crate::marks::Origin;
 use crate::series::Series;
 use crate::sheet::Line;
@@ -91,7 +92,7 @@ impl Answered {
             .map(|name| labels::value(name, "host").into_owned());
         let mut hosts: Vec<Vec<u8>> = hosts.collect();
         hosts.dedup();
-        let marks = keeper.marks(seconds_of(&series.grid), hosts)?.into_iter();
+        let marks = marks(keeper, seconds_of(&series.grid), hosts)?.into_iter();
         // A device that is polled may have the name of a host that sends.
         let of_hosts = marks.filter(|mark| matches!(mark.origin, Origin::Host(_)));
         series.marks.extend(of_hosts);

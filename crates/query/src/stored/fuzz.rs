@@ -3,8 +3,10 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 
 use kymo_wire::fuzz::keeper_frames;
+use kymo_wire::keeper::{Range, ServerActivity};
 
 use super::*;
 
@@ -31,8 +33,7 @@ pub fn fuzz_answers(input: &[u8]) {
             let _gone = answers.shutdown(Shutdown::Write);
         });
         match first % 11 {
-            #[cfg(feature = "store")]
-            10 => super::tail::fuzz_over(asks),
+            10 => kymo_keeper_client::fuzz_over(asks),
             what => ask(what, &Keeper::over(asks, "/nowhere".into())),
         }
     });
@@ -64,7 +65,7 @@ fn ask(what: u8, keeper: &Keeper) {
             let _programs = keeper.programs(true);
         }
         4 => {
-            let _marks = keeper.marks((0, 1000), Vec::new());
+            let _marks = marks(keeper, (0, 1000), Vec::new());
         }
         5 => {
             let done = keeper.remove(&names);
@@ -80,7 +81,7 @@ fn ask(what: u8, keeper: &Keeper) {
             let _tails = keeper.tails();
         }
         _ => {
-            let _marks = keeper.device_marks("router", (0, 1000));
+            let _marks = device_marks(keeper, "router", (0, 1000));
         }
     }
 }

@@ -2,75 +2,20 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io;
 
+use kymo_keeper_client::Keeper;
 use kymo_series::{
     Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, Sample, SampleSink,
     SeriesId, TimeRange, names,
 };
-use kymo_wire::keeper::{
-    Answer, Find, FoundSeries, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, Question, SamplesOf,
-    SamplesPiece,
-};
+use kymo_wire::keeper::{Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf};
 
-use super::connections::Exchange;
-use super::{Keeper, elsewhere, read_answer};
 use crate::readers::RowMaker;
 
 /// Reads what a keeper has. A reader is for one question of its user: it remembers the labels of the series that it found.
 pub struct KeeperReader {
     keeper: Keeper,
     found: RefCell<HashMap<SeriesId, Labels>>,
-}
-
-impl Keeper {
-    /// Series that all matchers pick and that have something in a range or later.
-    fn find(&self, find: &Find) -> Result<Vec<FoundSeries>, String> {
-        self.ask(&Question::Find(find.clone()), |stream| {
-            all(stream, |answer| match answer {
-                Answer::Found(found, more) => Some((found, more)),
-                _ => None,
-            })
-        })?
-    }
-
-    fn label_texts(&self, of: &LabelsOf) -> Result<Vec<String>, String> {
-        self.ask(&Question::Labels(of.clone()), |stream| {
-            all(stream, |answer| match answer {
-                Answer::Labels(texts, more) => Some((texts, more)),
-                _ => None,
-            })
-        })?
-    }
-
-    fn samples(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, String> {
-        self.ask(&Question::Samples(of.clone()), |stream| {
-            all(stream, |answer| match answer {
-                Answer::Samples(piece, more) => Some((vec![piece], more)),
-                _ => None,
-            })
-        })?
-    }
-}
-
-/// Pieces of an answer, up to the last one.
-fn all<T>(
-    stream: &mut Exchange,
-    piece: impl Fn(Answer) -> Option<(Vec<T>, bool)>,
-) -> io::Result<Result<Vec<T>, String>> {
-    let mut all = Vec::new();
-    loop {
-        match read_answer(stream)? {
-            Answer::Refused(why) => return Ok(Err(why)),
-            answer => {
-                let (part, more) = piece(answer).ok_or_else(elsewhere)?;
-                all.extend(part);
-                if !more {
-                    return Ok(Ok(all));
-                }
-            }
-        }
-    }
 }
 
 impl KeeperReader {

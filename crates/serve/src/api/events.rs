@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use kymo_query::marks::{Mark, Origin};
+use kymo_query::stored;
 use serde_json::{Value, json};
 
 use super::{Asked, Hub, Params};
@@ -26,12 +27,8 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         if let Some(stored) = &hub.stored {
             let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
             // Without the keeper the answer has this machine's events alone.
-            match stored
-                .keeper()
-                .for_addition()
-                .keeper()
-                .marks(range, Vec::new())
-            {
+            let keeper = stored.keeper().for_addition();
+            match stored::marks(keeper.keeper(), range, Vec::new()) {
                 Ok(stored) => marks.extend(stored),
                 Err(why) => problem = Some(format!("notifications of others are missing: {why}")),
             }

@@ -10,7 +10,7 @@ use kymo_ingest::collectd::{EventKeeper, Senders};
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
 use kymo_ingest::questions::{Answers, Role, SharedReader};
-use kymo_query::stored::Keeper;
+use kymo_keeper_client::Keeper;
 use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use kymo_base::labels;
 use kymo_base::name::DisplayName;
+use kymo_keeper_client::Keeper;
 use kymo_query::series::Series;
 use kymo_query::sheet::Line;
-use kymo_query::stored::{Answered, Keeper, StoredField};
+use kymo_query::stored::{Answered, StoredField};
 use kymo_view::graphs::LINES_MAX;
 use kymo_wire::keeper::SeriesInfo;
 

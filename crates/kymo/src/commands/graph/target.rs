@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use kymo_base::name::DisplayName;
+use kymo_keeper_client::Keeper;
 use kymo_query::marks::Mark;
-use kymo_query::stored::Keeper;
+use kymo_query::stored;
 use kymo_query::targets::{DescribedTarget, Percentile, Period, TargetGraph, files};
 use kymo_sys::disk::RealDisk;
 use kymo_view::svg::{self, Style, TargetPicture};
@@ -43,7 +44,7 @@ pub(super) fn read(data: &Path, name: &str, periods: &[String], now: i64) -> Res
     }
     let percentile = Percentile::new(&rows(&keeper, &Percentile::question(&target, now))?);
     let from = graphs.iter().map(|graph| graph.range.0).min();
-    let marks = keeper.device_marks(&target.device, (from.unwrap_or(now), now + 1))?;
+    let marks = stored::device_marks(&keeper, &target.device, (from.unwrap_or(now), now + 1))?;
     Ok(Shown {
         target,
         graphs,

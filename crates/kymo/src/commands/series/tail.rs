@@ -10,7 +10,7 @@ use anyhow::{Error, Result};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use kymo_base::label_set::{self, Labels};
-use kymo_query::stored::{Tail, TailSink};
+use kymo_keeper_client::{Tail, TailSink};
 use kymo_series::{Matcher, Selector, names};
 use kymo_sys::talk;
 use kymo_wire::keeper::{DefinedColumn, DefinedSeries, MissedPart, NumberedSample, TailPlace};

@@ -111,7 +111,7 @@ mod tests {
     use kymo_wire::keeper::Answer;
 
     use super::*;
-    use crate::stored::Keeper;
+    use crate::Keeper;
 
     /// Answers whatever comes on a connection.
     fn answer(stream: UnixStream) {

@@ -155,7 +155,7 @@ fn hand_over(event: TailEvent, sink: &mut dyn TailSink) {
 
 /// Reads what a hostile keeper answers on this connection.
 #[cfg(feature = "testing")]
-pub(super) fn fuzz_over(stream: UnixStream) {
+pub fn fuzz_over(stream: UnixStream) {
     struct Count(u64);
 
     impl TailSink for Count {
