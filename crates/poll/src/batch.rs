@@ -1,4 +1,4 @@
-//! What a cycle found, on its way from the engine to where it is kept.
+//! The values of a cycle on their way from the engine to the sinks.
 
 /// Values of targets, each as an argument of `rrdtool update`.
 #[derive(Debug, Default)]
@@ -10,26 +10,26 @@ pub struct Batch {
 /// A value of one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update<'a> {
-    /// Which, in the order of the configuration.
+    /// The target's place in the configuration.
     pub target: u32,
     /// `SECONDS[.MICROSECONDS]:IN:OUT`, each of the two a decimal number or `U`.
     pub argument: &'a [u8],
 }
 
 impl Batch {
-    /// Nothing; memory is kept.
+    /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
     }
 
-    /// Adds a value; `put` appends its argument to what it gets.
+    /// Adds a value; `put` appends its argument to the buffer.
     pub fn push(&mut self, target: usize, put: impl FnOnce(&mut Vec<u8>)) {
         put(&mut self.text);
         self.ends.push((target as u32, self.text.len()));
     }
 
-    /// In the order in which they came.
+    /// The values in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Update<'_>> {
         let mut from = 0;
         self.ends.iter().map(move |&(target, end)| {
@@ -41,12 +41,12 @@ impl Batch {
         })
     }
 
-    /// How many.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// True if the batch has no value.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,5 +1,5 @@
-//! What the page has to know of targets, for whoever draws them: a file for each configuration, written when it is loaded. See
-//! docs/formats/targets.md; nothing secret is in it.
+//! Descriptions of targets for the page: one file for each configuration, written when it is loaded (docs/formats/targets.md).
+//! The file contains no secrets.
 
 mod of_config;
 pub mod plain_text;
@@ -14,10 +14,10 @@ use kymo_wire::targets::{
     DescribedTarget, REASONS_SUFFIX, Reason, ReasonsHead, SUFFIX, TargetsHead,
 };
 
-/// Bytes that are written at a time.
+/// Bytes of one write.
 const PIECE: usize = 256 << 10;
 
-/// Writes the file of a configuration into a folder: all of it is there afterwards, or the one before.
+/// Writes the file of a configuration into a folder. Afterwards the folder has all of it, or still the old file.
 pub fn write(
     disk: &dyn Disk,
     folder: &Path,
@@ -30,7 +30,7 @@ pub fn write(
     replace(disk, folder, &format!("{stem}{SUFFIX}"), &mut all)
 }
 
-/// Likewise why targets of it have no value.
+/// Writes the file with the reasons why targets have no value, likewise.
 pub fn write_reasons(
     disk: &dyn Disk,
     folder: &Path,
@@ -56,7 +56,7 @@ fn replace(
         disk.sync_dir(folder)
     });
     if renamed.is_err() {
-        // What counts is the error before.
+        // The caller needs the error of the write, not of this clean-up.
         let _ = disk.unlink(&beside);
     }
     renamed
@@ -67,7 +67,7 @@ fn write_beside(
     path: &Path,
     lines: &mut dyn Iterator<Item = String>,
 ) -> io::Result<()> {
-    // What a poller left that was killed.
+    // A poller that was killed may have left this file.
     let _ = disk.unlink(path);
     let file = disk.open(path, OpenMode::CreateNew)?;
     let (mut piece, mut at) = (String::new(), 0);

@@ -1,5 +1,5 @@
-//! `SendToGraphite`: what was stored goes to a carbon server as well, a line a value, by a thread of its own that polling never
-//! waits for. Names and values are MRTG's: raw counters below `m2g`.
+//! `SendToGraphite`: a thread sends a copy of all stored values to a carbon server, a line for each; polling never waits for
+//! it. Names and values are those of MRTG: raw counters below `m2g`.
 
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -10,23 +10,23 @@ use kymo_wire::mrtg_cfg::{Config, Keyword, LogFormat, Target};
 
 use crate::batch::Batch;
 
-/// Lines travel to the thread in pieces of about this size.
+/// Approximate size of a piece of lines that the thread gets.
 const PIECE_BYTES: usize = 64 << 10;
-/// As many pieces wait for a slow server, 16 MiB; more are lost.
+/// Pieces that wait for a slow server, 16 MiB in all; further ones are lost.
 const PIECES_MAX: usize = 256;
-/// Until a server must have answered, and taken what it is sent.
+/// Timeout for a connection, and for a write.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The sender.
+/// The sending thread's handle.
 #[derive(Debug)]
 pub struct Graphite {
-    /// Of each target, in and out.
+    /// Names of each target's values, in and out.
     names: Vec<[Vec<u8>; 2]>,
     pieces: SyncSender<Vec<u8>>,
 }
 
 impl Graphite {
-    /// Starts the thread, if the configuration wants it; `say` gets what goes wrong.
+    /// Starts the thread if the configuration wants it; `say` gets its errors.
     pub fn start(
         config: &Config,
         say: impl Fn(&str) + Send + 'static,
@@ -49,7 +49,7 @@ impl Graphite {
         }))
     }
 
-    /// Sends all values of a batch, without waiting. Says how many values were lost, as the server is too slow or away.
+    /// Sends all values of a batch without waiting. Returns the number of values lost because the server is slow or away.
     pub fn send(&self, batch: &Batch) -> usize {
         let (mut piece, mut lines, mut lost) = (Vec::new(), 0, 0);
         let mut hand_over = |piece: &mut Vec<u8>, lines: &mut usize| {
@@ -96,7 +96,7 @@ fn names(target: Target<'_>) -> [Vec<u8>; 2] {
     ]
 }
 
-/// Underscores divide. A blank would end the name, which MRTG lets happen.
+/// Replaces underscores by dots, and blanks by underscores. MRTG keeps blanks, which end the name.
 fn part(text: &[u8]) -> Vec<u8> {
     let change = |&byte: &u8| match byte {
         b'_' => b'.',
@@ -106,7 +106,7 @@ fn part(text: &[u8]) -> Vec<u8> {
     text.iter().map(change).collect()
 }
 
-/// The known values of `SECONDS[.MICROSECONDS]:IN:OUT`; says how many.
+/// Appends a line for each known value of `SECONDS[.MICROSECONDS]:IN:OUT`; returns their number.
 fn put_lines(out: &mut Vec<u8>, names: &[Vec<u8>; 2], argument: &[u8]) -> usize {
     let mut parts = argument.split(|&byte| byte == b':');
     let stamp = parts.next().unwrap_or_default();
@@ -123,7 +123,7 @@ fn put_lines(out: &mut Vec<u8>, names: &[Vec<u8>; 2], argument: &[u8]) -> usize 
     count
 }
 
-/// The thread: ends when the [`Graphite`] is dropped.
+/// The thread, which ends when the [`Graphite`] is dropped.
 fn send_all(server: &(String, u16), queue: &Receiver<Vec<u8>>, say: &dyn Fn(&str)) {
     let mut stream = None;
     let mut is_well = true;
@@ -142,7 +142,7 @@ fn send_all(server: &(String, u16), queue: &Receiver<Vec<u8>>, say: &dyn Fn(&str
     }
 }
 
-/// A connection that was closed since the last piece is made again, once.
+/// Sends a piece. Connects again, once, if the server has closed the connection.
 fn send_piece(
     stream: &mut Option<TcpStream>,
     server: &(String, u16),
@@ -158,7 +158,7 @@ fn send_piece(
     new.write_all(piece)
 }
 
-/// Carbon never says anything: what can be read is the end.
+/// True if the server has closed the connection. Carbon never sends anything, so readable means closed.
 fn is_closed(stream: &TcpStream) -> bool {
     let asked = stream
         .set_nonblocking(true)
@@ -242,7 +242,7 @@ mod tests {
             assert_eq!(line, format!("a.in 5 {round}\n"));
         }
         drop(listener);
-        // What does not fit the queue is lost, and nothing waits.
+        // Pieces that do not fit the queue are lost, and `send` never waits.
         let line = loop {
             graphite.send(&batch(&["3:5:6"]));
             match says.try_recv() {

@@ -1,7 +1,7 @@
-//! The poller: what an mrtg.cfg says is asked of devices by SNMP, many at once, and goes where its values are kept.
+//! The poller asks devices by SNMP for the targets of an mrtg.cfg, many devices at once, and has the values stored.
 //!
-//! `engine/` asks, `sink/` writes, `runner/` starts the configuration's commands; none of them knows the others: the command
-//! `kymo poll` puts them together.
+//! `engine/` asks, `sink/` writes and `runner/` starts the configuration's commands. None of the three knows the others: the
+//! command `kymo poll` connects them.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! What happens to devices, in words, and as the events that the keeper has: marks on the graphs of a device's targets.
+//! Events of devices in words, and as records for the keeper, which become marks on the graphs of a device's targets.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use kymo_wire::keeper::{Event, POLL};
 
 use crate::engine::{Column, Empty, Happening, Missing};
 
-/// A name of DNS with a port is shorter; what is longer is no host.
+/// Longest host name, bytes: no DNS name with a port is longer.
 const HOST_MAX: usize = 300;
-/// Events that are remembered before it is looked which of them are old.
+/// Number of remembered events at which old ones are removed.
 const RECENT_MAX: usize = 4096;
 
-/// What is said of a device, without its name.
+/// An event in words, without the device's name.
 pub fn words(happening: &Happening) -> String {
     match happening {
         Happening::Silent { .. } => "does not answer".into(),
@@ -28,7 +28,7 @@ pub fn words(happening: &Happening) -> String {
     }
 }
 
-/// Why a device leaves a target without a value, without the device's name.
+/// The reason why a target has no value, without the device's name.
 pub fn reason(why: &Empty) -> String {
     let (column, key, why) = match why {
         Empty::NoInterface { column, key, why } => (noun(*column), DisplayName(key), why),
@@ -57,7 +57,7 @@ pub fn reason(why: &Empty) -> String {
     }
 }
 
-/// How interfaces of a column are named.
+/// The noun for the interfaces' key of a column.
 fn noun(column: Column) -> &'static str {
     match column {
         Column::Name => "name",
@@ -68,7 +68,7 @@ fn noun(column: Column) -> &'static str {
     }
 }
 
-/// How bad it is; `None`: it concerns single targets, which show it.
+/// Severity of an event; `None`: it concerns single targets, which show it.
 fn severity(happening: &Happening) -> Option<Severity> {
     match happening {
         Happening::Silent { .. } => Some(Severity::Failure),
@@ -78,12 +78,13 @@ fn severity(happening: &Happening) -> Option<Severity> {
     }
 }
 
-/// Makes events of happenings. A device that is polled as several sessions, for its communities, tells each of them once.
+/// Makes records of events. A device with several sessions, for its communities, reports an event in each; only the first
+/// counts.
 #[derive(Default)]
 pub(crate) struct News(HashMap<(Vec<u8>, Vec<u8>), i64>);
 
 impl News {
-    /// The event of what happened at this moment to one of `devices`, unless it was there within the last interval.
+    /// The record of an event at this time, unless the same device had the same one within the last interval.
     pub(crate) fn event(
         &mut self,
         happening: &Happening,

@@ -1,4 +1,5 @@
-//! The poller's loop: the engine, its sockets, names, commands and what is kept. One thread; names and the disk have their own.
+//! The poller's loop: one thread drives the engine, its sockets, commands and sinks. Name lookups and disk writes have threads of
+//! their own.
 
 mod resolver;
 mod sockets;
@@ -25,47 +26,47 @@ use writer::{Cycles, Writer};
 /// Bytes of the stack of each of the three threads of a configuration. A process polls hundreds of configurations within its limit
 /// of memory, which counts stacks whole; the usual 2 MiB reached it at 790 (2026-11-26).
 pub const STACK_BYTES: usize = 512 << 10;
-/// How long the first cycle waits for names.
+/// Longest wait of the first cycle for host names.
 const NAMES: Duration = Duration::from_secs(10);
-/// Names are asked for again this often.
+/// Interval between two lookups of all host names.
 const NAMES_AGAIN_NS: u64 = 300_000_000_000;
-/// Values wait for others for this part of the interval, so that they are kept together, and for no longer than that.
+/// Part of the interval for which values wait for others, so that one batch has them all; GATHER_MAX_NS limits the wait.
 const GATHER_PART: u64 = 10;
 const GATHER_MAX_NS: u64 = 5_000_000_000;
-/// A batch of this length does not wait.
+/// Number of values that makes a batch due at once.
 const GATHER_COUNT: usize = 4096;
-/// A packet that lay longer than that in a socket has a stamp of another clock.
+/// Longest time of a packet in a socket's queue. A kernel stamp that is older comes from before a change of the clock.
 const LIES_MAX_NS: i64 = 1_000_000_000;
-/// Datagrams taken at a time.
+/// Datagrams that one system call receives.
 const TAKEN: usize = 64;
-/// No longer asleep than this; nothing depends on it.
+/// Longest wait while idle.
 const NAP_NS: u64 = 60_000_000_000;
 
-/// What the poller is to know besides the configuration.
+/// Settings of the poller besides the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct PollerSettings {
     /// When devices are polled.
     pub pace: Pace,
-    /// How stamps are written.
+    /// Format of the stamps of values.
     pub stamps: Stamps,
-    /// Whether what happens to devices is kept: a run of one cycle cannot tell what is new.
+    /// True to store events of devices. A run of one cycle does not, as every event is new to it.
     pub keeps_happenings: bool,
 }
 
-/// What has come to its end, or has to be looked after, when [`Poller::turn`] returns.
+/// Results of one [`Poller::turn`].
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// For people.
+    /// Events of devices and targets, to be logged.
     pub happenings: Vec<Happening>,
-    /// Commands to be started, by reading.
+    /// Readings whose commands are to be started.
     pub commands: Vec<u32>,
-    /// What sinks reported.
+    /// Reports of the sinks.
     pub reports: Vec<Report>,
-    /// The cache of interfaces, where it has changed.
+    /// The new state of the interface cache; `None`: it did not change.
     pub cache: Option<Cache>,
-    /// One of the caller's files can be read.
+    /// True if one of the caller's files is readable.
     pub is_called: bool,
-    /// What sockets could not be opened, a line each.
+    /// One line for each socket that could not be opened.
     pub complaints: Vec<String>,
 }
 
@@ -77,11 +78,11 @@ pub struct Poller {
     engine: Engine,
     sockets: Sockets,
     received: Datagrams,
-    /// Before that nothing is sent because of an answer: answers wait in the sockets, so that one wake-up serves several.
+    /// Until this time answers may stay in the sockets if none leads to a new request, so that one wake-up serves several.
     lie_until_ns: u64,
     resolver: Resolver,
     writer: Writer,
-    /// Since when values wait.
+    /// Time since which the oldest value waits to be written.
     gathering_ns: Option<u64>,
     cycles: Cycles,
     names_ns: u64,
@@ -89,7 +90,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Polls a configuration, and has what it finds kept by `sinks`. Names are asked for; see [`Poller::await_names`].
+    /// Starts to poll a configuration; `sinks` store the values. Looks up host names, for which [`Poller::await_names`] waits.
     pub fn start(
         config: Arc<Config>,
         settings: PollerSettings,
@@ -126,7 +127,7 @@ impl Poller {
         })
     }
 
-    /// Waits a while for the addresses of names, so that the first cycle has them.
+    /// Waits for the addresses of host names, 10 seconds at most, so that the first cycle has them.
     pub fn await_names(&mut self) {
         let until_ns = self.clock.mono_ns() + NAMES.as_nanos() as u64;
         while self.resolver.is_busy() && self.clock.mono_ns() < until_ns {
@@ -136,7 +137,7 @@ impl Poller {
         }
     }
 
-    /// Another state of the configuration, while the engine is idle. What is known of devices stays.
+    /// Replaces the configuration while the engine is idle. State of devices that both configurations have stays.
     pub fn reload(&mut self, config: Arc<Config>, keeping: Keeping) {
         self.keep(true);
         let engine_settings = engine_settings(self.settings, &self.sockets);
@@ -153,7 +154,7 @@ impl Poller {
         self.config = config;
     }
 
-    /// Waits for what comes next and does it: packets, timers, names, what was kept. `others` are files that the caller waits for.
+    /// Waits for packets, timers, names, finished writes or the caller's files `others`, then handles all that is due.
     pub fn turn(&mut self, others: &[BorrowedFd<'_>], at_most: Duration) -> io::Result<Turn> {
         let readable = self.wait(others, at_most);
         for number in 0..self.sockets.len() {
@@ -227,7 +228,7 @@ impl Poller {
         }
     }
 
-    /// All that has come to a socket. What answers bring about is sent before more of them is taken.
+    /// Receives all packets of a socket. After each batch the requests that its answers caused are sent.
     fn take_packets(&mut self, number: usize) -> io::Result<()> {
         loop {
             let count = self.received.receive(&self.sockets.file(number))?;
@@ -248,13 +249,13 @@ impl Poller {
         }
     }
 
-    /// How long a value waits for others.
+    /// Longest wait of a value for others, nanoseconds.
     fn gather_ns(&self) -> u64 {
         let interval_ns = u64::from(self.config.globals().interval_s) * 1_000_000_000;
         (interval_ns / GATHER_PART).min(GATHER_MAX_NS)
     }
 
-    /// Hands values over that have waited long enough, or all of them.
+    /// Hands values to the writer thread if they have waited long enough, or with `all` in any case.
     fn keep(&mut self, all: bool) {
         let now_ns = self.clock.mono_ns();
         self.cycles.accounts.extend(self.engine.take_accounts());
@@ -273,14 +274,14 @@ impl Poller {
         self.gathering_ns = None;
     }
 
-    /// A command has ended.
+    /// Takes the values of a command that has ended.
     pub fn command_done(&mut self, reading: u32, values: [Option<&[u8]>; 2]) {
         let now: Stamp = self.clock.now();
         let reading = usize::try_from(reading).unwrap_or(usize::MAX);
         self.engine.command_done(reading, values, now);
     }
 
-    /// Whether everything was polled once, and is kept.
+    /// True once every target was polled and every value is stored.
     pub fn is_round_over(&mut self) -> bool {
         if !self.engine.is_round_over() {
             return false;
@@ -289,17 +290,17 @@ impl Poller {
         self.engine.values() == 0 && self.writer.is_idle()
     }
 
-    /// Whether nothing is under way: the moment for [`Poller::reload`].
+    /// True if the engine is idle and the writer has room, which [`Poller::reload`] needs.
     pub fn is_idle(&self) -> bool {
         self.engine.is_idle() && self.writer.has_room()
     }
 
-    /// Targets that were polled, and those that lack a number; since the start.
+    /// Numbers of targets polled and of targets that lacked a value, since the start.
     pub fn targets_done(&self) -> (usize, usize) {
         self.engine.targets_done()
     }
 
-    /// Packets that were of no use, and those that the kernel did not take.
+    /// Packets that were rejected, and packets that the kernel did not send.
     pub fn strays(&self) -> (Strays, u64) {
         (self.engine.strays(), self.sockets.unsent)
     }
@@ -309,31 +310,31 @@ impl Poller {
         self.engine.reasons_changed()
     }
 
-    /// Why targets have no value: target, session, reason.
+    /// Targets without a value: target, session, reason.
     pub fn reasons(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
         self.engine.reasons()
     }
 
-    /// What each sink has done.
+    /// Counters of each sink.
     pub fn counts(&self) -> &[Counts] {
         &self.counts
     }
 
-    /// What is polled.
+    /// The polled configuration.
     pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
 }
 
-/// What can be read.
+/// Files that were found readable.
 struct Readable {
-    /// By number; none where they were not looked at.
+    /// Sockets by number; empty if the sockets were not waited for.
     sockets: Vec<bool>,
     resolver: bool,
     others: bool,
 }
 
-/// When a packet came that the kernel stamped, unless its clock was set meanwhile.
+/// Time at which a packet arrived by the kernel's stamp; `now` if the clock was set since, or without a stamp.
 fn came(now: Stamp, stamped_ns: Option<i64>) -> Stamp {
     let ago_ns = stamped_ns.map_or(0, |stamped_ns| now.real_ns - stamped_ns);
     if !(0..=LIES_MAX_NS).contains(&ago_ns) {
@@ -346,7 +347,7 @@ fn came(now: Stamp, stamped_ns: Option<i64>) -> Stamp {
     }
 }
 
-/// As the configuration counts.
+/// Converts a reading's number to the type that the configuration uses.
 fn number(reading: usize) -> u32 {
     u32::try_from(reading).unwrap_or(u32::MAX)
 }
@@ -360,7 +361,7 @@ fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {
     }
 }
 
-/// Without random bytes ids are of the time: better than no poll.
+/// Fills `bytes` with random bytes. If the kernel has none, they derive from the time: predictable ids are better than no poll.
 fn random(bytes: &mut [u8]) {
     if machine::random(bytes).is_err() {
         let mut state = kymo_sys::clock::RealClock.mono_ns() | 1;
@@ -387,7 +388,7 @@ mod tests {
         let of = |stamped_ns| came(now, stamped_ns);
         assert_eq!(of(Some(4_993_000_000)).real_ns, 4_993_000_000);
         assert_eq!(of(Some(4_993_000_000)).mono_ns, 2_993_000_000);
-        // No stamp, one of the time to come, and one from before the clock was set.
+        // No stamp, a stamp in the future, and one from before the clock was set.
         for stamped_ns in [None, Some(5_000_000_001), Some(3_900_000_000)] {
             assert_eq!(of(stamped_ns).mono_ns, now.mono_ns);
         }

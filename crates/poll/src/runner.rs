@@ -1,6 +1,6 @@
-//! Commands of the configuration are run by a process of their own, the runner: this very program, started before the
-//! poller shuts itself in. It reads the configuration itself; the poller hands it numbers and values and never a text,
-//! so whoever makes the poller say what he likes runs nothing that the configuration does not name.
+//! The runner is a process that runs the commands of the configuration: this very program, started before the poller
+//! confines itself. It reads the configuration itself. The poller sends it numbers and values and never a text, so an
+//! attacker who controls the poller can run only commands that the configuration names.
 //!
 //! This file is the poller's side; `child` is the runner's.
 
@@ -38,35 +38,35 @@ pub struct Runner {
     socket: OwnedFd,
     child: Child,
     generation: u32,
-    /// What the socket had no room for.
+    /// Packets that the socket had no room for.
     unsent: Unsent,
 }
 
-/// What a runner says.
+/// A message of the runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// It has read the configuration as it was asked to last, and can be asked from now on.
+    /// The runner has read the configuration as last requested, and takes requests from now on.
     Loaded {
-        /// See [`Commands::fingerprint`]; another than that of the poller's own reading means that the configuration
-        /// has changed in between: then both have to read it again.
+        /// See [`Commands::fingerprint`]. If the poller's own reading gives another one, the configuration has changed
+        /// in between: both have to read it again.
         fingerprint: u64,
     },
-    /// What a command said. Comes once for each [`Runner::ask`] since the configuration was read last.
+    /// Output of a command. Comes once for each [`Runner::ask`] since the configuration was last read.
     Answer {
-        /// As asked.
+        /// The number of the request.
         number: u32,
-        /// No value at all if the command could not be run or took too long.
+        /// Has no values if the command could not be run or took too long.
         answer: Answer,
     },
-    /// A line for people.
+    /// A line to be logged.
     Line(Vec<u8>),
-    /// The runner has ended, which it does not do by itself: commands are no longer run.
+    /// The runner has ended, which it does not do by itself: no commands run any more.
     Gone,
 }
 
 impl Runner {
-    /// Starts the runner: `command` is this program with the words that lead to [`serve`]. Its standard input is the
-    /// socket. It reads the configuration at once.
+    /// Starts the runner, which reads the configuration at once. `command` is this program with the arguments that lead
+    /// to [`serve`]; its standard input becomes the socket.
     pub fn start(mut command: Command) -> io::Result<Runner> {
         let (socket, other) = socketpair(
             AddressFamily::UNIX,
@@ -83,27 +83,27 @@ impl Runner {
         })
     }
 
-    /// Has the command of a reading run; the number is the reading's place in the configuration. One that still runs is
-    /// not run twice.
+    /// Requests a run of a reading's command; `number` is the reading's place in the configuration. A command that still
+    /// runs is not started again.
     pub fn ask(&mut self, number: u32) {
         let generation = self.generation;
         self.put(&Ask::Run { generation, number });
     }
 
-    /// Has the program of a threshold run.
+    /// Requests a run of a threshold's program.
     pub fn act(&mut self, action: Action) {
         let generation = self.generation;
         self.put(&Ask::Act { generation, action });
     }
 
-    /// Has the configuration read again. What was asked before and is not answered is forgotten.
+    /// Requests that the configuration is read again. Pending requests are dropped and get no answer.
     pub fn load(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         self.put(&Ask::Load { generation });
     }
 
-    /// The next thing it says, without waiting; to be called until there is none whenever [`Runner::as_fd`] is readable.
+    /// The next message, without waiting. When [`Runner::as_fd`] is readable, call this until it returns `None`.
     pub fn take(&mut self) -> Option<Heard> {
         self.unsent.send_waiting(&self.socket);
         let mut packet = [0; PACKET_BYTES];
@@ -123,12 +123,12 @@ impl Runner {
         }
     }
 
-    /// Asks for nothing more and waits until the programs of thresholds have ended, at most so long.
+    /// Sends no more requests and waits until the programs of thresholds have ended, at most this long.
     pub fn finish(mut self, at_most: Duration) {
         self.unsent.send_waiting(&self.socket);
-        // One that has gone is finished.
+        // An error means that the runner has ended already.
         let _ = shutdown(&self.socket, Shutdown::Write);
-        // Answers may still come, of no use to anyone, then the end.
+        // Answers that still come are dropped; then the socket closes.
         while wait_readable(&[self.socket.as_fd()], at_most) == [true] {
             if matches!(self.take(), Some(Heard::Gone)) {
                 let _ = self.child.wait();
@@ -137,7 +137,7 @@ impl Runner {
         }
     }
 
-    /// `None`: it is of no use any more.
+    /// Parses a packet; `None`: it is no packet, or answers a request of an earlier configuration.
     fn understood(&self, packet: &[u8]) -> Option<Heard> {
         let current = self.generation;
         match Say::of(packet)? {
@@ -162,7 +162,7 @@ impl Runner {
     }
 }
 
-/// Any bytes as a packet of either side, and as what a command prints.
+/// Fuzzes the parsers with any bytes, as a packet of either side and as output of a command.
 #[cfg(any(test, feature = "testing"))]
 pub fn fuzz_runner(input: &[u8]) {
     frame::fuzz_frames(input);

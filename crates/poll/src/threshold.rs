@@ -1,5 +1,5 @@
-//! Thresholds of targets: which bound is broken, which is mended, and which program is to be run for it. As MRTG's
-//! manual says it, which is not always what MRTG does.
+//! Thresholds of targets: finds broken and mended bounds and the programs to be run for them. The rules are those
+//! of MRTG's manual, from which MRTG itself differs at times.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,32 +11,32 @@ use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
 
 mod state;
 
-/// Bounds of what Holt-Winters' archives count.
+/// Bounds on the counts of Holt-Winters archives.
 const HW_BOUNDS: [Keyword; 4] = [
     Keyword::HwThreshMinI,
     Keyword::HwThreshMinO,
     Keyword::HwThreshMaxI,
     Keyword::HwThreshMaxO,
 ];
-/// Where `ThreshHyst` does not say it.
+/// `ThreshHyst` if the configuration does not set it.
 const HYSTERESIS: f64 = 0.1;
 
-/// A program to be run.
+/// An event that a program is to be run for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Action {
     /// The target's place in the configuration.
     pub target: u32,
-    /// What happened.
+    /// The change of the bound's state.
     pub event: Event,
-    /// To which of its two rates.
+    /// The rate that it concerns.
     pub direction: Direction,
-    /// On which side.
+    /// The bound that it concerns.
     pub bound: Bound,
-    /// What it was compared with.
+    /// The value that was compared with the bound.
     pub value: Value,
 }
 
-/// What happens to a bound.
+/// Changes of a bound's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// `ThreshProgI`, `ThreshProgO`.
@@ -45,7 +45,7 @@ pub enum Event {
     Mended,
 }
 
-/// Which rate of a target.
+/// The two rates of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The first.
@@ -54,7 +54,7 @@ pub enum Direction {
     Out,
 }
 
-/// Which side of what is allowed.
+/// The two bounds of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// `ThreshMin`.
@@ -63,31 +63,31 @@ pub enum Bound {
     Max,
 }
 
-/// What a bound is compared with.
+/// A value that is compared with a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A rate as it was stored.
+    /// A rate as it was stored, per second.
     Rate(f64),
-    /// Of MaxBytes, with one decimal, as MRTG compares it.
+    /// Percentage of MaxBytes, with one decimal, as MRTG compares it.
     Percent(f64),
 }
 
 impl Event {
-    /// In a pair of the two.
+    /// Index into an array of both events.
     pub fn place(self) -> usize {
         usize::from(self == Event::Mended)
     }
 }
 
 impl Direction {
-    /// In a pair of the two.
+    /// Index into an array of both directions.
     pub fn place(self) -> usize {
         usize::from(self == Direction::Out)
     }
 }
 
 impl Bound {
-    /// In a pair of the two.
+    /// Index into an array of both bounds.
     pub fn place(self) -> usize {
         usize::from(self == Bound::Max)
     }
@@ -100,7 +100,7 @@ impl Value {
         }
     }
 
-    /// Appends it as MRTG hands it to programs: a rate as Perl prints it.
+    /// Appends the value as MRTG passes it to programs: a rate as Perl prints it.
     pub fn put(self, out: &mut Vec<u8>) {
         match self {
             Value::Rate(rate) => put_general(out, rate, 15),
@@ -109,30 +109,30 @@ impl Value {
     }
 }
 
-/// The bounds of all targets, and which are broken now: that is kept in files, if there is a folder for them.
+/// The bounds of all targets. Files record which bounds are broken if `ThreshDir` is set.
 #[derive(Debug)]
 pub struct Thresholds {
-    /// `ThreshDir`: without it a program is run each time that its bound is broken.
+    /// `ThreshDir`. Without it a program runs in each cycle in which its bound is broken.
     folder: Option<PathBuf>,
-    /// How far from the bound a rate must be for the bound to be mended, as a part of it.
+    /// Distance from the bound at which it is mended, as a part of the bound.
     hysteresis: f64,
-    /// By target's place in the configuration.
+    /// By the target's place in the configuration.
     targets: BTreeMap<u32, TargetBounds>,
 }
 
 /// The bounds of a target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetBounds {
-    /// What its files begin with: the configuration's file name, a dot, the target's name.
+    /// Start of the names of its files: the configuration's file name, a dot, the target's name.
     pub file_stem: Vec<u8>,
     /// `MaxBytes1`, `MaxBytes2`.
     pub max_bytes: [f64; 2],
-    /// `ThreshMin`, `ThreshMax` as they are written, each for in and out: by bound and direction.
+    /// `ThreshMin` and `ThreshMax` as written in the configuration, by bound and direction.
     pub bounds: [[Option<Vec<u8>>; 2]; 2],
 }
 
 impl Thresholds {
-    /// None is known to be broken but by its file.
+    /// The given bounds. Only files say that a bound is broken at the start.
     pub fn new(
         folder: Option<PathBuf>,
         hysteresis: Option<f64>,
@@ -145,7 +145,7 @@ impl Thresholds {
         }
     }
 
-    /// As a configuration says, which is called so.
+    /// The bounds of a configuration that was read from `file`.
     pub fn of(config: &Config, file: &Path) -> Thresholds {
         let globals = config.globals();
         let name = file.file_name().unwrap_or_default().as_bytes();
@@ -162,7 +162,7 @@ impl Thresholds {
         )
     }
 
-    /// What a configuration asks for in vain, a line each.
+    /// One line for each feature of thresholds that the configuration uses and kymo does not have.
     pub fn not_done(config: &Config) -> Vec<String> {
         let count = |keywords: &[Keyword]| {
             let has =
@@ -185,18 +185,18 @@ impl Thresholds {
         lines
     }
 
-    /// The targets that have any.
+    /// The targets with bounds.
     pub fn watched(&self) -> Vec<u32> {
         self.targets.keys().copied().collect()
     }
 
-    /// Whether there is none.
+    /// True if no target has a bound.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Looks at the rates that a target's update completed, `None` where that is unknown. What is to be run goes to
-    /// `act`; `say` gets what went wrong.
+    /// Compares the rates that a target's update completed with its bounds; `None`: the rate is unknown. `act` gets
+    /// the events, `say` gets errors of files.
     pub fn check(
         &self,
         target: u32,
@@ -235,7 +235,7 @@ impl Thresholds {
         }
     }
 
-    /// What happened, if anything did; the file is there as long as the bound is broken.
+    /// The event, if the bound changes state; a file exists as long as the bound is broken.
     fn turned(
         &self,
         file: &Path,
@@ -290,7 +290,7 @@ impl TargetBounds {
         }
     }
 
-    /// The bound and what is compared with it; `None`: there is no such bound.
+    /// The bound and the value to compare with it; `None`: the target has no such bound.
     fn compared(&self, direction: Direction, bound: Bound, rate: f64) -> Option<(f64, Value)> {
         let text = self.bounds[bound.place()][direction.place()].as_deref()?;
         let Some(text) = text.strip_suffix(b"%") else {
@@ -299,7 +299,7 @@ impl TargetBounds {
         let percent = rate / self.max_bytes[direction.place()] * 100.0;
         let mut shown = Vec::new();
         put_fixed(&mut shown, percent, 1);
-        // What is compared is what is shown.
+        // The comparison uses the rounded number that the program gets.
         let shown = std::str::from_utf8(&shown).ok()?.parse().ok()?;
         Some((leading_number(text), Value::Percent(shown)))
     }
@@ -316,7 +316,7 @@ impl TargetBounds {
     }
 }
 
-/// What Perl makes of a text in arithmetic: the number it begins with, or 0.
+/// The number that Perl's arithmetic makes of a text: its leading number, or 0.
 fn leading_number(text: &[u8]) -> f64 {
     let text = text.trim_ascii_start();
     let sign = usize::from(matches!(text.first(), Some(b'+' | b'-')));
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// A bound of each side with a margin of a tenth: a rate after the other, and what happens.
+    /// Passes one rate after the other to a bound of each side with a margin of a tenth, and checks the events.
     #[test]
     fn a_bound_is_mended_only_from_a_distance() {
         let folder = std::env::temp_dir().join(format!("kymo-threshold-{}", std::process::id()));

@@ -1,20 +1,20 @@
-//! Whether a configuration has changed: the main file or one that it includes.
+//! Detects changes of a configuration: of the main file or of one that it includes.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Files, and what they looked like.
+/// Files and their last seen state.
 #[derive(Clone, Debug)]
 pub struct Watch(Vec<(PathBuf, Option<Look>)>);
 
-/// What a change cannot leave alone.
+/// Attributes of a file, at least one of which differs after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     device: u64,
     inode: u64,
     size_bytes: u64,
-    /// Seconds and nanoseconds.
+    /// Modification time, seconds and nanoseconds.
     modified: (i64, i64),
 }
 
@@ -30,7 +30,7 @@ impl Look {
 }
 
 impl Watch {
-    /// The files as they are now: to be taken before they are read, so that no change is missed.
+    /// The current state of the files. Take it before the files are read, so that no change is missed.
     pub fn of(files: impl IntoIterator<Item = PathBuf>) -> Watch {
         let look = |file: PathBuf| {
             let now = file.metadata().ok();
@@ -39,8 +39,8 @@ impl Watch {
         Watch(files.into_iter().map(look).collect())
     }
 
-    /// Whether a file has changed since it was asked last, or has come. One that is missing for a moment is being
-    /// replaced; one that is gone for good has another that no longer includes it.
+    /// True if a file has changed or appeared since the last call. A missing file does not count: it is being
+    /// replaced, or else another file no longer includes it, which is a change of that file.
     pub fn changed(&mut self) -> bool {
         let mut changed = false;
         for (file, before) in &mut self.0 {

@@ -1,11 +1,11 @@
-//! A target of a configuration as the page has to know it: texts without HTML, numbers read, secrets left where they are.
+//! Describes a target of a configuration for the page: texts without HTML, parsed numbers, no secrets.
 
 use kymo_wire::mrtg_cfg::{Choice, Config, Keyword, Source, Target};
 use kymo_wire::targets::DescribedTarget;
 
 use super::plain_text;
 
-/// What there is to know of a target. `devices` are what sessions are called, by their number; `series` is the keeper's name.
+/// The description of a target. `devices` has the names of devices by session; `series` is the keeper's name of the series.
 pub fn described(
     config: &Config,
     target: Target<'_>,
@@ -50,7 +50,7 @@ pub fn described(
     }
 }
 
-/// The device of the first reading that is asked of one.
+/// The device of the target's first SNMP reading; empty if it has commands alone.
 fn device(config: &Config, target: Target<'_>, devices: &[String]) -> String {
     let readings = config.readings_of(target.expression());
     let mut sources = readings.iter().filter_map(|&reading| {

@@ -1,9 +1,9 @@
-//! HTML of a configuration as the text that a reader would see: tags go, entities are spelled out. The result is text and never
-//! HTML: a `<` in it is a `<`.
+//! Converts the HTML of a configuration to the text that a browser would show: without tags, with entities decoded. The result
+//! is text and never HTML: a `<` in it is a `<`.
 
 use std::borrow::Cow;
 
-/// Elements whose content is not seen.
+/// Elements whose content a browser hides.
 const HIDDEN: [&str; 5] = ["script", "style", "title", "template", "noscript"];
 /// Elements that begin a line.
 const BLOCKS: [&str; 26] = [
@@ -34,9 +34,9 @@ const BLOCKS: [&str; 26] = [
     "tr",
     "ul",
 ];
-/// Elements that stand apart on their line.
+/// Elements that a space separates from the text before them.
 const CELLS: [&str; 2] = ["td", "th"];
-/// Entities by name; others stay as they are written.
+/// Known entities by name; others stay undecoded.
 const ENTITIES: &[(&str, char)] = &[
     ("amp", '&'),
     ("lt", '<'),
@@ -63,11 +63,11 @@ const ENTITIES: &[(&str, char)] = &[
     ("egrave", '\u{e8}'),
     ("agrave", '\u{e0}'),
 ];
-/// Letters of an entity at most.
+/// Longest name of an entity, bytes.
 const ENTITY_MAX: usize = 10;
 
-/// Lines as a browser would break them, without empty ones. `\n` spelled out is a space, as MRTG makes of it a line of the
-/// document.
+/// The text in lines as a browser breaks them, without empty lines. A literal `\n` is a space, as MRTG replaces it by a line
+/// break of the HTML document.
 pub fn lines(html: &[u8]) -> String {
     let mut seen = Visible::default();
     let html = decoded(html).replace("\\n", " ");
@@ -85,7 +85,7 @@ pub fn lines(html: &[u8]) -> String {
     seen.out
 }
 
-/// The same on one line.
+/// The text of [`lines`] on one line.
 pub fn line(html: &[u8]) -> String {
     lines(html).replace('\n', " ")
 }
@@ -98,11 +98,11 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// What is seen so far, and what comes before the next of it.
+/// The visible text so far, and the white space that is due before more of it.
 #[derive(Default)]
 struct Visible {
     out: String,
-    /// A space or a line's end comes before what follows.
+    /// A space or a line break, put before the next character.
     gap: Option<char>,
 }
 
@@ -111,7 +111,7 @@ impl Visible {
         text.chars().for_each(|c| self.put(c));
     }
 
-    /// Runs of white space are one; what controls a terminal or turns a text round is left out.
+    /// Collapses white space. Omits characters that control a terminal or the direction of text.
     fn put(&mut self, c: char) {
         if c.is_whitespace() {
             self.gap.get_or_insert(' ');
@@ -133,7 +133,7 @@ impl Visible {
     }
 }
 
-/// A tag, a comment, or a `<` that is none; what follows it.
+/// Skips a tag or a comment, or shows a `<` that begins neither; returns the rest.
 fn tag<'a>(html: &'a str, seen: &mut Visible) -> &'a str {
     if let Some(comment) = html.strip_prefix("<!--") {
         return comment.split_once("-->").map_or("", |(_, rest)| rest);
@@ -158,7 +158,7 @@ fn tag<'a>(html: &'a str, seen: &mut Visible) -> &'a str {
     rest
 }
 
-/// What follows a tag's `>`; one in quotes is part of an attribute. A tag that does not end hides all that follows.
+/// The rest behind a tag's `>`. A `>` in quotes belongs to an attribute; a tag without an end hides all that follows.
 fn behind_tag(html: &str) -> &str {
     let mut quote = None;
     for (at, c) in html.char_indices() {
@@ -172,14 +172,14 @@ fn behind_tag(html: &str) -> &str {
     ""
 }
 
-/// What follows an element's end tag; without one all is hidden.
+/// The rest behind an element's end tag; without an end tag the element hides all that follows.
 fn behind_element<'a>(html: &'a str, name: &str) -> &'a str {
     let lower = html.to_ascii_lowercase();
     let end = lower.find(&format!("</{name}"));
     end.map_or("", |at| behind_tag(&html[at..]))
 }
 
-/// An entity, or a `&` that is none; what follows it.
+/// Decodes an entity, or shows a `&` that begins none; returns the rest.
 fn entity<'a>(html: &'a str, seen: &mut Visible) -> &'a str {
     let inner = &html[1..];
     let end = inner

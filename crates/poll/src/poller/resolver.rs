@@ -1,5 +1,5 @@
-//! Names of devices become addresses on a thread of their own: a name server that is gone holds up nothing, and the address that
-//! was found last stays.
+//! Resolves names of devices on a thread of its own, so that a name server that is gone delays no poll. A name that cannot be
+//! resolved keeps its last address.
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
@@ -10,16 +10,16 @@ use std::thread;
 
 use kymo_wire::mrtg_cfg::{Config, Host};
 
-/// What is to be found: the name, and whether only IPv4 will do.
+/// A name to be resolved, and true if only an IPv4 address will do.
 type Question = (Box<str>, bool);
 type Answer = (Question, Option<IpAddr>);
 
-/// Who asks for names.
+/// The poller's end of the resolver thread.
 pub(super) struct Resolver {
     questions: Sender<Question>,
     answers: Receiver<Answer>,
     woken: PipeReader,
-    /// Sessions of each name, with their port.
+    /// Sessions that use each name, with their ports.
     wanted: BTreeMap<Question, Vec<(usize, u16)>>,
     pending: usize,
 }
@@ -43,7 +43,7 @@ impl Resolver {
         })
     }
 
-    /// Takes the sessions of a configuration. `known` gets those that are known already: their host is an address.
+    /// Replaces the sessions. Sessions whose host is an address go to `known` at once.
     pub(super) fn use_for(&mut self, config: &Config, mut known: impl FnMut(usize, SocketAddr)) {
         self.wanted.clear();
         for (number, session) in config.sessions().iter().enumerate() {
@@ -65,7 +65,7 @@ impl Resolver {
         }
     }
 
-    /// Asks for all names, unless it is still at the last time.
+    /// Requests all names, unless answers of the last request are pending.
     pub(super) fn ask(&mut self) {
         if self.pending > 0 {
             return;
@@ -77,16 +77,15 @@ impl Resolver {
         }
     }
 
-    /// Whether names are being asked for.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }
 
-    /// What was found meanwhile; `found` gets the session, and no address where there is none.
+    /// Takes the answers so far. `found` gets each session with its address, `None` if the name has no address.
     pub(super) fn take(&mut self, mut found: impl FnMut(usize, Option<SocketAddr>)) {
         let mut bytes = [0; 64];
         while let Ok((question, address)) = self.answers.try_recv() {
-            // One byte for each; a short read leaves the rest for the next time.
+            // The thread writes one byte for each answer; a short read leaves the rest for the next time.
             let _ = self.woken.read(&mut bytes[..1]);
             self.pending = self.pending.saturating_sub(1);
             for &(session, port) in self.wanted.get(&question).into_iter().flatten() {

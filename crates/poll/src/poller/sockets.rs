@@ -1,5 +1,5 @@
-//! The sockets that requests go out of and answers come in at: one for each family of addresses, and one for each place that the
-//! configuration says to send from.
+//! The sockets of requests and answers: one for each family of addresses, and one for each local address that the configuration
+//! names.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,10 +11,10 @@ use kymo_wire::mrtg_cfg::{Config, Session};
 
 use crate::engine::Link;
 
-/// Bytes of answers that may wait for us, as far as the kernel allows.
+/// Receive buffer of a socket, bytes; the kernel may allow less.
 const QUEUE_BYTES: usize = 8 << 20;
 
-/// Where packets leave from.
+/// Local address that packets are sent from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Place {
     host: Option<Box<str>>,
@@ -27,20 +27,20 @@ struct Open {
     outbox: Outbox,
 }
 
-/// All of them.
+/// All sockets of the poller.
 pub(super) struct Sockets {
     places: HashMap<Place, usize>,
     open: Vec<Open>,
-    /// By session and family; a place that could not be opened is none.
+    /// Socket by session and family; `None`: it could not be opened.
     of_session: HashMap<(usize, bool), Option<usize>>,
     wanted: Vec<Place>,
     complaints: Vec<String>,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel did not accept.
     pub(super) unsent: u64,
 }
 
 impl Sockets {
-    /// For the sessions of a configuration. The one for IPv4 is there from the beginning.
+    /// Opens the IPv4 socket for the sessions of a configuration. Others open when a session needs them.
     pub(super) fn open(config: &Config) -> io::Result<Sockets> {
         let mut sockets = Sockets {
             places: HashMap::new(),
@@ -60,7 +60,7 @@ impl Sockets {
         Ok(sockets)
     }
 
-    /// From now on sessions are those of this configuration.
+    /// Replaces the sessions.
     pub(super) fn use_for(&mut self, config: &Config) {
         let place = |session: &Session| Place {
             host: session.local_host.clone(),
@@ -71,28 +71,28 @@ impl Sockets {
         self.of_session.clear();
     }
 
-    /// Bytes that the queue of the first one holds.
+    /// The smallest receive buffer of the open sockets, bytes.
     pub(super) fn queue_bytes(&self) -> usize {
         let sizes = self.open.iter().map(|open| open.socket.queue_bytes);
         sizes.min().unwrap_or(QUEUE_BYTES)
     }
 
-    /// To wait for answers.
+    /// File descriptors to wait for answers on.
     pub(super) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.open.iter().map(|open| open.socket.socket.as_fd())
     }
 
-    /// How many there are.
+    /// Number of sockets.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// One of them.
+    /// File descriptor of one socket.
     pub(super) fn file(&self, number: usize) -> BorrowedFd<'_> {
         self.open[number].socket.socket.as_fd()
     }
 
-    /// Sends what is in the outboxes; whether there was something.
+    /// Sends the packets of all outboxes; true if there was one.
     pub(super) fn flush(&mut self) -> bool {
         let mut had_some = false;
         for open in &mut self.open {
@@ -105,7 +105,7 @@ impl Sockets {
         had_some
     }
 
-    /// What could not be opened, a line each.
+    /// Takes one line for each address that could not be opened.
     pub(super) fn take_complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.complaints)
     }

@@ -1,4 +1,5 @@
-//! The thread that has values kept: a slow disk delays no packet. What it is given waits in a short queue, and then with the engine.
+//! The thread that hands values to the sinks, so that a slow disk delays no packet. While its short queue is full, values wait in
+//! the engine.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,51 +13,51 @@ use crate::news::News;
 use crate::sink::{Counts, DeviceReading, Report, Series, Sink};
 use kymo_wire::keeper::Event;
 
-/// Batches on their way to the thread.
+/// Batches in the thread's queue.
 const QUEUE: usize = 2;
 
-/// How the values of a configuration are kept.
+/// Where and how the values of a configuration are stored.
 pub struct Keeping {
-    /// The series of its targets, for each sink.
+    /// Series of all targets, for each sink.
     pub series: Vec<Vec<Series>>,
-    /// Targets whose rates are reported.
+    /// Targets whose rates the sinks report, because they have thresholds.
     pub watched: Vec<u32>,
-    /// Values go there, too.
+    /// The carbon server that gets a copy of all values.
     pub graphite: Option<Graphite>,
     /// Seconds between values.
     pub interval_s: u32,
-    /// What devices are called, by session.
+    /// Names of devices by session.
     pub devices: Vec<String>,
 }
 
-/// What the thread is to do.
+/// Commands to the thread.
 enum Order {
-    /// Keep these.
+    /// Store these values.
     Write(Batch, Cycles),
-    /// Another configuration from now on.
+    /// Use another configuration from now on.
     Begin(Box<Keeping>),
 }
 
-/// What is known of devices beside their values.
+/// State and events of devices, stored beside the values.
 #[derive(Default)]
 pub(super) struct Cycles {
-    /// How cycles were that have ended.
+    /// Statistics of the cycles that have ended.
     pub accounts: Vec<Account>,
-    /// What happened, and when: nanoseconds since 1970.
+    /// Events with their times, nanoseconds since 1970.
     pub happenings: Vec<(Happening, i64)>,
 }
 
-/// What became of a batch.
+/// Result of a batch.
 pub(super) struct Written {
-    /// Its memory, to be filled again.
+    /// The batch itself, as its memory is reused.
     pub batch: Batch,
-    /// What the first sink that tells rates reports, and what all refuse.
+    /// Rates of the first sink, and refusals of all sinks.
     pub report: Report,
-    /// Of each sink.
+    /// Counters of each sink.
     pub counts: Vec<Counts>,
 }
 
-/// The thread's end of the engine.
+/// The engine's end of the thread.
 pub(super) struct Writer {
     orders: Option<SyncSender<Order>>,
     written: Receiver<Written>,
@@ -86,7 +87,7 @@ impl Writer {
                 let Some(written) = thread.obey(order) else {
                     continue;
                 };
-                // Who does not want to hear of it any more, waits for the end.
+                // A receiver that is gone is the poller on its way out, which waits for the thread's end.
                 let _ = answers.send(written);
                 let _ = thread.wakes.write_all(&[0]);
             }
@@ -101,30 +102,28 @@ impl Writer {
         })
     }
 
-    /// Whether there is room for another batch.
     pub(super) fn has_room(&self) -> bool {
         self.under_way < QUEUE
     }
 
-    /// Whether it has nothing to do.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way == 0
     }
 
-    /// An empty batch.
+    /// An empty batch, whose memory may be reused.
     pub(super) fn batch(&mut self) -> Batch {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Another configuration from now on. Waits until what came before is kept.
+    /// Replaces the configuration. Blocks while the queue is full.
     pub(super) fn begin(&mut self, keeping: Keeping) {
         if let Some(orders) = &self.orders {
-            // It is there as long as this is.
+            // The thread lives as long as this sender.
             let _ = orders.send(Order::Begin(Box::new(keeping)));
         }
     }
 
-    /// Has values kept; only where there is room.
+    /// Queues values; the caller has checked [`Writer::has_room`].
     pub(super) fn write(&mut self, batch: Batch, cycles: Cycles) {
         let Some(orders) = &self.orders else { return };
         match orders.try_send(Order::Write(batch, cycles)) {
@@ -135,16 +134,16 @@ impl Writer {
         }
     }
 
-    /// The next batch that was kept.
+    /// Takes the result of the next batch that was written.
     pub(super) fn take(&mut self) -> Option<Written> {
         let written = self.written.try_recv().ok()?;
         self.under_way -= 1;
-        // One byte for each.
+        // The thread writes one byte for each result.
         let _ = self.woken.read(&mut [0]);
         Some(written)
     }
 
-    /// Its memory is used again.
+    /// Returns a batch so that its memory is reused.
     pub(super) fn done_with(&mut self, batch: Batch) {
         self.spare.push(batch);
     }
@@ -157,11 +156,11 @@ impl AsFd for Writer {
 }
 
 impl Drop for Writer {
-    /// What was ordered is done before.
+    /// Waits until the thread has done all that is queued.
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended as well.
+            // The result is an error only if the thread panicked, and then it has ended as well.
             let _ = thread.join();
         }
     }
@@ -180,7 +179,7 @@ impl Thread {
             Order::Begin(mut keeping) => {
                 let series = std::mem::take(&mut keeping.series);
                 for (at, (sink, series)) in self.sinks.iter_mut().zip(series).enumerate() {
-                    // Rates are the same wherever values go: the first one tells them.
+                    // Rates are the same wherever values go, so the first sink alone reports them.
                     let watched: &[u32] = if at == 0 { &keeping.watched } else { &[] };
                     sink.begin(series, watched);
                 }

@@ -1,5 +1,5 @@
-//! The runner's side: reads the configuration, runs what it is asked for, answers. One thread, which waits for the
-//! poller and for all programs at once. It ends when the poller has gone; programs of thresholds may finish before.
+//! The runner's side: reads the configuration, runs what the poller requests, and answers. One thread waits for the
+//! poller and for all programs at once. It ends when the poller has gone and programs of thresholds have finished.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -24,20 +24,22 @@ use super::trusted;
 use super::unsent::Unsent;
 use crate::threshold::Action;
 
-/// Commands, and as many programs of thresholds, that run at once; a guess.
+/// Commands that run at once, and programs of thresholds that run at once; a guess.
 const AT_ONCE: usize = 32;
-/// Programs of thresholds that wait for their turn; more are left out, and that is said.
+/// Programs of thresholds that may wait to be run. Further ones are dropped with a message.
 const PROGRAMS_MAX: usize = 1000;
-/// How long a program of a threshold may take; MRTG waits for ever.
+/// Time limit for a program of a threshold; MRTG waits for ever.
 const PROGRAM_LIMIT: Duration = Duration::from_secs(60);
 
-/// Serves the poller on the socket that is standard input until it goes. `read` reads the configuration.
+/// Serves the poller, through the socket that is standard input, until the poller ends. `read` reads the
+/// configuration.
 pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<()> {
-    // A terminal's Ctrl-C, and whoever tells all of a service to hang up, mean the poller, with which this ends.
+    // Signals to the process group, such as a terminal's Ctrl-C or a hang-up, are meant for the poller; the runner
+    // ends with it.
     let _signals = DaemonSignals::block()?;
     privilege::keep_files_back();
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    // What there is to say goes to the poller, and a terminal is not to be held.
+    // Messages go to the poller, and the runner must not keep a terminal open.
     privilege::close_standard_files()?;
     let mut work = Work {
         socket,
@@ -67,26 +69,26 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
     Ok(())
 }
 
-/// What there is to be done, and what is under way.
+/// Requests that wait and programs that run.
 struct Work {
     socket: OwnedFd,
     commands: Commands,
-    /// `PATH` of commands.
+    /// `PATH` for commands.
     path: Vec<u8>,
     generation: u32,
-    /// Why nothing is run.
+    /// Reason why root runs nothing of this configuration.
     refused: Option<String>,
-    /// Numbers of commands that wait for their turn, with their deadlines.
+    /// Numbers of commands that wait to be run, with their deadlines.
     wanted: VecDeque<(u32, u64)>,
     commands_running: BTreeMap<u32, Job>,
-    /// Killed, and not yet gone: what hangs in the kernel is not started again and again.
+    /// Commands that were killed but have not ended yet: one that hangs in the kernel is not started again.
     dying: BTreeMap<u32, Job>,
     programs_wanted: VecDeque<(String, Command)>,
     programs_running: Vec<(String, Job)>,
-    /// What was last said of a command.
+    /// The last message about each command.
     said: BTreeMap<u32, String>,
     unsent: Unsent,
-    /// The poller has gone.
+    /// True once the poller has ended.
     alone: bool,
 }
 
@@ -95,7 +97,7 @@ impl Work {
         self.programs_wanted.is_empty() && self.programs_running.is_empty()
     }
 
-    /// What is left undone of the configuration before is dropped.
+    /// Reads the configuration. Commands of the one before are dropped.
     fn load(&mut self, generation: u32, read: &mut dyn FnMut() -> Result<Commands, String>) {
         self.drop_commands();
         self.said.clear();
@@ -180,7 +182,8 @@ impl Work {
         self.programs_wanted.push_back((name, command));
     }
 
-    /// Why it is not run as root. A file may have got another owner since the last time.
+    /// Reason why root does not run a program. Checked at each run, as a file may have got another owner since the
+    /// last one.
     fn refusal_of(&self, refusal: impl FnOnce(&[u8]) -> Option<String>) -> Option<String> {
         machine::is_root().then(|| refusal(&self.path)).flatten()
     }
@@ -231,7 +234,7 @@ impl Work {
         }
     }
 
-    /// Until the poller asks, a program prints or ends, or its time is over.
+    /// Waits until the poller sends something, a program prints or ends, or a deadline passes.
     fn wait(&self) {
         let to_poller = match self.unsent.is_empty() {
             true => PollFlags::empty(),
@@ -264,11 +267,11 @@ impl Work {
             tv_sec: nap.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: nap.subsec_nanos().into(),
         };
-        // Whatever it says, all are looked at.
+        // The result does not matter, as all of them are checked afterwards.
         let _ = poll(&mut files, Some(&time));
     }
 
-    /// The next thing the poller asks for.
+    /// The poller's next request.
     fn hear(&mut self) -> io::Result<Option<Ask>> {
         let mut packet = [0; PACKET_BYTES];
         while !self.alone {
@@ -277,7 +280,7 @@ impl Work {
                     self.alone = true;
                     self.drop_commands();
                 }
-                // Something else is none of ours: both ends are one program.
+                // Only this program sends packets, so one that cannot be parsed is skipped.
                 Ok((length, _)) => match Ask::of(&packet[..length]) {
                     Some(ask) => return Ok(Some(ask)),
                     None => continue,
@@ -317,13 +320,13 @@ impl Work {
         }
     }
 
-    /// A command: reads what it printed, sees its end, ends it.
+    /// Reads a command's output, and kills the command at its deadline.
     fn look_after(&mut self, number: u32, now_ns: u64) {
         let Some(job) = self.commands_running.get_mut(&number) else {
             return;
         };
         let ended = job.program.ended();
-        // After its end nothing is missed: what it printed is all there.
+        // After the program's end all of its output is in the pipe.
         job.read();
         if let Some(ended) = ended {
             let (answer, wrong) = job.answer(ended);
@@ -352,7 +355,7 @@ impl Work {
         self.answer(number, Answer::default());
     }
 
-    /// The same is not said of the same command again.
+    /// Reports a problem with a command, unless its last message was the same.
     fn complain(&mut self, number: u32, why: String) {
         if self.said.get(&number) == Some(&why) {
             return;

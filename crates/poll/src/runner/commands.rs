@@ -1,5 +1,5 @@
-//! What a configuration has that is run, by number: both sides read it, the runner to run it, the poller to see that
-//! both have read the same.
+//! The commands and programs of a configuration by number. Both sides read them: the runner to run them, the poller to
+//! check that both have read the same.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,18 +11,18 @@ use kymo_wire::mrtg_cfg::{Config, Keyword, Source, Target};
 
 use crate::threshold::{Action, Bound, Direction, Event};
 
-/// All of it.
+/// All commands and programs of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// For /bin/sh, by the place of their readings in the configuration.
+    /// Commands for /bin/sh, by the place of their readings in the configuration.
     pub commands: BTreeMap<u32, ShellCommand>,
     /// Programs of thresholds, by the place of their targets in the configuration.
     pub programs: BTreeMap<u32, Programs>,
-    /// After which a command is killed.
+    /// Time limit of a command; the runner kills one that takes longer.
     pub limit: Duration,
-    /// To be looked at first for programs: a list of folders as in `PATH`.
+    /// `PathAdd`: folders that are searched before `PATH`, in the form of `PATH`.
     pub path_add: Option<Vec<u8>>,
-    /// All files of the configuration: commands are run as root only if they are root's alone.
+    /// All files of the configuration. Root runs commands only if root alone can write them.
     pub files: Vec<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ pub struct Commands {
 pub struct ShellCommand {
     /// Its text, for /bin/sh.
     pub text: Vec<u8>,
-    /// What people call it, as it may be shown: the target that has it.
+    /// Name of the target that has it, for messages, as commands may contain passwords.
     pub name: Vec<u8>,
 }
 
@@ -50,11 +50,11 @@ pub struct Programs {
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The part of the interval after which a command is killed: what it says still belongs to its cycle.
+/// Time limit of a command as a part of the interval, so that its values still belong to their cycle.
 const LIMIT_PART: f64 = 0.8;
 
 impl Commands {
-    /// What a configuration has.
+    /// The commands and programs of a configuration.
     pub fn of(config: &Config) -> Commands {
         let globals = config.globals();
         let mut commands = Commands {
@@ -92,7 +92,7 @@ impl Commands {
         commands
     }
 
-    /// The same number for the same commands, and hardly ever for others.
+    /// A hash of all commands and programs: equal for equal ones, and almost always different for others.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Hash::default();
         for (number, command) in &self.commands {
@@ -106,7 +106,7 @@ impl Commands {
         hash.0
     }
 
-    /// Whether there is none.
+    /// True if there are neither commands nor programs.
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty() && self.programs.is_empty()
     }
@@ -138,18 +138,18 @@ impl Programs {
         self.programs.as_flattened().iter().all(Option::is_none)
     }
 
-    /// The program for it, if there is one.
+    /// The program for an event, if the target has one.
     pub fn program(&self, event: Event, direction: Direction) -> Option<&PathBuf> {
         self.programs[event.place()][direction.place()].as_ref()
     }
 
-    /// The bound as it is written.
+    /// The text of a bound in the configuration.
     pub fn bound(&self, bound: Bound, direction: Direction) -> Option<&[u8]> {
         self.bounds[bound.place()][direction.place()].as_deref()
     }
 
-    /// The program for what happened, with its arguments: the target, the bound as it is written, the value, and when it
-    /// is broken the description. `None`: there is nothing to be run.
+    /// The program for an event, with its arguments: target, text of the bound, value, and for [`Event::Broken`] the
+    /// description. `None`: the target has no such program or bound.
     pub fn arguments(&self, action: &Action) -> Option<(&PathBuf, Vec<Vec<u8>>)> {
         let program = self.program(action.event, action.direction)?;
         let bound = self.bound(action.bound, action.direction)?.to_vec();
@@ -187,7 +187,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()
 }
 
-/// `A="b" C="d"`: MRTG takes what is before a `=` and a quote, up to the next quote.
+/// Parses `A="b" C="d"` as MRTG does: a name, `=`, a quote, and the value up to the next quote.
 fn assignments(mut line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
     while let Some(equals) = line.iter().position(|&byte| byte == b'=')
@@ -197,7 +197,7 @@ fn assignments(mut line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         found.push((line[..equals].to_vec(), rest[..end].to_vec()));
         line = rest[end + 1..].trim_ascii_start();
     }
-    // No environment can have it.
+    // No environment can have an empty name or a NUL byte.
     found.retain(|(name, value)| !name.is_empty() && !name.contains(&0) && !value.contains(&0));
     found
 }

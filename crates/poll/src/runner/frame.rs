@@ -1,19 +1,19 @@
-//! What the poller and the runner say to each other, a packet each: numbers one way, values and sentences the other. A
-//! command's text never travels. The layout is for one build alone: both ends are this very program.
+//! Packets between the poller and the runner: requests have numbers, answers have values and sentences. The text of a
+//! command is in none. The layout may differ between builds, as both ends are the same program.
 
 use crate::threshold::{Action, Bound, Direction, Event, Value};
 
-/// No packet is longer.
+/// Longest packet, bytes.
 pub(super) const PACKET_BYTES: usize = 8 << 10;
-/// Of a line that a command prints, or of a sentence, no more is handed on.
+/// Longest line of a command's output, or of a message, bytes; longer ones are cut.
 pub const LINE_BYTES: usize = 1 << 10;
 
-/// From the poller. The generation says by which reading of the configuration the numbers are meant.
+/// A request of the poller. Its generation says which load of the configuration its numbers refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ask {
     /// Read the configuration again.
     Load {
-        /// Of what is read now.
+        /// The generation from now on.
         generation: u32,
     },
     /// Run the command of a reading.
@@ -27,38 +27,38 @@ pub(super) enum Ask {
     Act {
         /// See [`Ask`].
         generation: u32,
-        /// Which, and with what value.
+        /// The event that the program is run for.
         action: Action,
     },
 }
 
-/// From the runner.
+/// A message of the runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Say {
     /// The configuration was read.
     Loaded {
-        /// As asked; 0 at the start.
+        /// The generation of the request; 0 at the start.
         generation: u32,
-        /// Of all that has a number: the poller's own reading must give the same.
+        /// Hash of all commands and programs: the poller's own reading must give the same.
         fingerprint: u64,
     },
-    /// What a command had to say; once for each [`Ask::Run`].
+    /// Output of a command; once for each [`Ask::Run`].
     Answer {
-        /// As asked.
+        /// The generation of the request.
         generation: u32,
-        /// As asked.
+        /// The number of the request.
         number: u32,
-        /// Its values, and what else it printed.
+        /// The parsed output.
         answer: Answer,
     },
-    /// A line for people.
+    /// A line to be logged.
     Line(Vec<u8>),
 }
 
-/// The four lines of a command.
+/// The four lines that a command prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Decimal numbers, as they were printed; `None`: unknown.
+    /// Decimal numbers with the command's digits; `None`: unknown.
     pub values: [Option<Vec<u8>>; 2],
     /// How long the device has been up, in words.
     pub uptime: Option<Vec<u8>>,
@@ -97,7 +97,7 @@ impl Ask {
         }
     }
 
-    /// Of a packet; `None`: it is none.
+    /// Parses a packet; `None`: it is malformed.
     pub(super) fn of(packet: &[u8]) -> Option<Ask> {
         let mut rest = Rest(packet);
         let kind = rest.byte()?;
@@ -150,7 +150,7 @@ impl Say {
         }
     }
 
-    /// Of a packet; `None`: it is none.
+    /// Parses a packet; `None`: it is malformed.
     pub(super) fn of(packet: &[u8]) -> Option<Say> {
         let mut rest = Rest(packet);
         let say = match rest.byte()? {
@@ -174,7 +174,7 @@ impl Say {
     }
 }
 
-/// Its length in two bytes, one more than it is; 0: there is none.
+/// Appends the length plus one in two bytes, then the text; a length of 0 means `None`.
 fn put_text(out: &mut Vec<u8>, text: Option<&[u8]>) {
     let text = text.map(|text| &text[..text.len().min(LINE_BYTES)]);
     let length = text.map_or(0, |text| text.len() as u16 + 1);
@@ -182,7 +182,7 @@ fn put_text(out: &mut Vec<u8>, text: Option<&[u8]>) {
     out.extend(text.unwrap_or_default());
 }
 
-/// What is left of a packet.
+/// The unparsed rest of a packet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -247,7 +247,7 @@ impl Rest<'_> {
     }
 }
 
-/// Any bytes as a packet of either side: what is one comes back as it was.
+/// Fuzzes the parsers with any bytes: a valid packet is encoded to the same bytes.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn fuzz_frames(input: &[u8]) {
     let mut again = Vec::new();

@@ -1,4 +1,4 @@
-//! A command that runs: its output is read as far as it counts, its time is watched, and its numbers are found.
+//! A running command: reads its output up to a limit, keeps its deadline, and parses its numbers.
 
 use std::io::ErrorKind;
 use std::process::ExitStatus;
@@ -7,16 +7,16 @@ use kymo_sys::program::Program;
 
 use super::frame::{Answer, LINE_BYTES};
 
-/// More output than this is not read: four lines are all that counts.
+/// Longest output that is read, bytes; only four lines count.
 const OUTPUT_BYTES: usize = 64 << 10;
 const LINES: usize = 4;
-/// A number that is longer is none: MRTG is exact with 40 digits.
+/// A number with more digits than this is not accepted: MRTG is exact with 40 digits.
 const DIGITS_MAX: usize = 100;
 
-/// A running program with what it has printed.
+/// A running program and its output so far.
 pub(super) struct Job {
     pub program: Program,
-    /// CLOCK_MONOTONIC at which it is killed.
+    /// Time of CLOCK_MONOTONIC at which it is killed.
     pub deadline_ns: u64,
     printed: Vec<u8>,
 }
@@ -30,7 +30,7 @@ impl Job {
         }
     }
 
-    /// Reads what is there. After the lines that count the pipe is closed, as MRTG does it.
+    /// Reads the available output. Closes the pipe after the lines that count, as MRTG does.
     pub(super) fn read(&mut self) {
         let mut piece = [0; 4096];
         while self.program.output().is_some() {
@@ -50,7 +50,7 @@ impl Job {
         }
     }
 
-    /// What it said, and what is wrong with that, in words.
+    /// The parsed output, and the problem with it in words.
     pub(super) fn answer(&self, ended: ExitStatus) -> (Answer, Option<String>) {
         let (answer, mut wrong) = read_lines(&self.printed);
         if let Some(wrong) = &mut wrong
@@ -62,7 +62,7 @@ impl Job {
     }
 }
 
-/// The four lines.
+/// Parses the four lines.
 fn read_lines(text: &[u8]) -> (Answer, Option<String>) {
     let mut lines = text.split_inclusive(|&byte| byte == b'\n').map(|line| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -92,8 +92,8 @@ fn read_lines(text: &[u8]) -> (Answer, Option<String>) {
     (answer, wrong)
 }
 
-/// The first number in a line by MRTG's rule: a sign, digits, and any one character with digits behind it. What that is
-/// then, its Math::BigFloat says: `1e5`, `1_000`, `0x10` are numbers, `12,5` is none.
+/// The first number in a line by MRTG's rule: a sign, digits, and one more character with digits behind it. Perl's
+/// Math::BigFloat decides on the result: `1e5`, `1_000` and `0x10` are numbers, `12,5` is none.
 fn number(line: &[u8]) -> Option<Vec<u8>> {
     let first = line.iter().position(u8::is_ascii_digit)?;
     let negative = first > 0 && line[first - 1] == b'-';
@@ -132,7 +132,7 @@ fn without_zeros(digits: &[u8]) -> &[u8] {
     &digits[zeros.min(digits.len() - 1)..]
 }
 
-/// No double has more.
+/// Zeros for an exponent; no double has more than 308.
 fn zeros(exponent: &[u8]) -> Option<Vec<u8>> {
     let count: usize = std::str::from_utf8(exponent).ok()?.parse().ok()?;
     (count <= 308).then(|| vec![b'0'; count])
@@ -143,7 +143,7 @@ fn radix(digits: &[u8], radix: u32) -> Option<Vec<u8>> {
     Some(number.to_string().into_bytes())
 }
 
-/// Any bytes as what a command prints: its values are decimal numbers.
+/// Fuzzes the parser with any bytes as a command's output: its values are decimal numbers.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn fuzz_output(input: &[u8]) {
     let (answer, wrong) = read_lines(input);
@@ -160,7 +160,7 @@ pub(super) fn fuzz_output(input: &[u8]) {
 mod tests {
     use super::*;
 
-    /// What MRTG 2.17.10 stores of it, for a gauge.
+    /// Lines, and the values that MRTG 2.17.10 stores for them in a gauge.
     const NUMBERS: &[(&str, &str)] = &[
         ("12 34", "U"),
         ("12,5", "U"),

@@ -1,4 +1,4 @@
-//! A runner as the poller has it: a process of its own, which is this test program again.
+//! Tests with a runner in its own process, which is this test program again.
 
 use super::*;
 use crate::threshold::{Bound, Direction, Event, Value};
@@ -8,16 +8,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where the other process finds what to run.
+/// Environment variable with the folder of the other process.
 const FOLDER: &str = "KYMO_RUNNER_TEST";
 
-/// A folder with a file of commands, a line each.
+/// A runner with a folder that has a file of commands, a line each.
 struct Case {
     folder: Folder,
     runner: Runner,
 }
 
-/// Removed at the end.
+/// A folder that is removed at the end.
 struct Folder(PathBuf);
 
 impl Case {
@@ -42,7 +42,7 @@ impl Case {
         case
     }
 
-    /// What it says next.
+    /// The runner's next message.
     fn next(&mut self) -> Heard {
         loop {
             match self.runner.take() {
@@ -55,7 +55,8 @@ impl Case {
         }
     }
 
-    /// Asks for all of these, and waits for as many answers: `NUMBER IN OUT UPTIME NAME`, and sentences.
+    /// Requests all numbers and waits for as many answers: lines `NUMBER IN OUT UPTIME NAME`, and
+    /// messages.
     fn answers(&mut self, numbers: &[u32]) -> Vec<String> {
         numbers.iter().for_each(|&number| self.runner.ask(number));
         let mut heard = Vec::new();
@@ -98,7 +99,7 @@ impl Drop for Folder {
     }
 }
 
-/// It ends, on the busiest machine.
+/// Waits for the end of a process, 60 seconds at most, as the machine may be busy.
 fn gone(pid: &str) {
     let pid = pid.trim().parse().unwrap();
     for _ in 0..6000 {
@@ -110,7 +111,7 @@ fn gone(pid: &str) {
     panic!("{pid} is still there");
 }
 
-/// Not a test: what [`Case::new`] starts.
+/// The process that [`Case::new`] starts; no test by itself.
 #[test]
 #[ignore = "the other process of the tests beside it"]
 fn the_other_process() {
@@ -184,17 +185,17 @@ fn commands_run_at_once_and_say_four_lines() {
         "command of t7: no number in its first line (signal: 13 (SIGPIPE))",
     ];
     assert_eq!(case.answers(&[0, 1, 2, 3, 4, 5, 6, 7, 8]), expected);
-    // The same is not said of it again.
+    // The runner does not repeat a message about a command.
     assert_eq!(case.answers(&[2, 3]), ["2 - - - -", "3 - 1 - -"]);
 }
 
 #[test]
 fn a_command_has_no_file_of_the_poller() {
-    // As somebody forgot it: open in whatever is started.
+    // A file that every program inherits, as a careless caller leaves one.
     let forgotten = fs::File::open("/proc/self/exe").unwrap();
     let forgotten = rustix::io::dup(&forgotten).unwrap();
     let mut case = Case::new("runner-files", &["ls /proc/self/fd | wc -l; echo 0"]);
-    // Its own three, and the folder that is listed.
+    // Three files of its own, and the folder that it lists.
     assert_eq!(case.answers(&[0]), ["0 4 0 - -"]);
     drop(forgotten);
 }
@@ -281,7 +282,7 @@ fn programs_of_thresholds_have_their_arguments_and_may_finish() {
         value: Value::Percent(12.34),
     };
     case.runner.act(broken);
-    // There is no program for this, and no such target.
+    // One request lacks a program, the other names an unknown target.
     case.runner.act(Action {
         direction: Direction::Out,
         ..broken
@@ -319,6 +320,6 @@ fn a_runner_that_was_killed_is_seen_and_one_without_a_poller_ends() {
     let (pid, own) = (case.file("pid"), case.runner.child.id());
     drop(case);
     gone(&pid);
-    // It is a zombie of this process by then.
+    // The runner is a zombie of this process by then.
     gone(&own.to_string());
 }

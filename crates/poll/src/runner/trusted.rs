@@ -1,5 +1,5 @@
-//! Programs that root may run: those that only root can change, whoever names them. In a `PATH` with a folder of
-//! another user, that user chooses the meaning of each name; a script of another user does what that user wants.
+//! Decides which programs root may run: programs that only root can change. Another user who can write a folder in
+//! `PATH`, or a script, would choose the code that root runs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,14 +15,14 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 const INTERPRETERS: [&[u8]; 10] = [
     b"sh", b"bash", b"dash", b"ksh", b"zsh", b"perl", b"python", b"python3", b"php", b"ruby",
 ];
-/// Words of the shell behind which a command begins, and programs that begin another one.
+/// Words of the shell that a command follows, and programs that start another one.
 const BEFORE_COMMANDS: [&[u8]; 14] = [
     b"if", b"then", b"else", b"elif", b"while", b"until", b"do", b"!", b"{", b"exec", b"env",
     b"nice", b"timeout", b"time",
 ];
 
-/// `PathAdd`, then the folders of `PATH`. For root without folders that another user can write; `say` gets a line for
-/// each such folder of `PathAdd`.
+/// The folders of `PathAdd`, then those of `PATH`. For root, folders that another user can write are omitted; `say`
+/// gets a line for each such folder of `PathAdd`.
 pub(super) fn search_path(
     path_add: Option<&[u8]>,
     is_root: bool,
@@ -50,24 +50,24 @@ pub(super) fn search_path(
 /// True if the folder exists and its path is absolute; an error if another user can write it.
 fn judge_folder(folder: &[u8]) -> Result<bool, String> {
     let path = path_of(folder);
-    // An empty one is the current folder, and that may be anybody's.
+    // An empty entry of `PATH` is the current folder, which may belong to any user.
     match path.is_absolute() && path.is_dir() {
         true => only_roots(&[path]).map(|()| true),
         false => Ok(false),
     }
 }
 
-/// Why root does not run a text of the shell.
+/// Reason why root does not run a shell command.
 pub(super) fn refusal_of_text(text: &[u8], search_path: &[u8]) -> Option<String> {
     let programs = words_that_run(text);
     programs.iter().find_map(|word| refusal(word, search_path))
 }
 
-/// Why root does not run a program, named by a path or looked for.
+/// Reason why root does not run a program, which is a path or a name searched in `search_path`.
 pub(super) fn refusal(word: &[u8], search_path: &[u8]) -> Option<String> {
     let path = match word.contains(&b'/') {
         true => path_of(word),
-        // A word that is in no folder is the shell's own, or the shell cannot run it either.
+        // A word that no folder has is a builtin of the shell, or the shell cannot run it either.
         false => find(word, search_path)?,
     };
     only_roots(&[path]).err()
@@ -83,7 +83,7 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Words of a shell's text that name programs: the first word of each command, arguments of interpreters, and any
+/// Words of a shell command that name programs: the first word of each command, arguments of interpreters, and any
 /// path of a program.
 fn words_that_run(text: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ fn words_that_run(text: &[u8]) -> Vec<Vec<u8>> {
                 .collect();
             let is_option = word.starts_with(b"-");
             let names_program = word.contains(&b'/') && is_program(&path_of(&word));
-            // A word that the shell makes something else of is not known here.
+            // Words with a `$` cannot be checked, as only the shell knows their values.
             let is_known = !word.contains(&b'$');
             let is_run = begins || interprets && !is_option || names_program;
             if begins && (BEFORE_COMMANDS.contains(&&*word) || is_assignment(&word)) {

@@ -1,4 +1,4 @@
-//! Packets on their way to the other side, in their order: what the socket has no room for waits here.
+//! Packets that wait because the socket has no room for them, in their order.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -6,30 +6,30 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// Those that are not sent yet.
+/// Packets that are not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Unsent(VecDeque<Vec<u8>>);
 
 impl Unsent {
-    /// Whether something waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sends a packet behind those that wait.
+    /// Appends a packet to the queue, and sends as much of the queue as the socket takes.
     pub(super) fn push(&mut self, packet: Vec<u8>, socket: impl AsFd) {
         self.0.push_back(packet);
         self.send_waiting(socket);
     }
 
-    /// Sends what there is room for. Whoever waits for the other side comes back for the rest.
+    /// Sends as many packets as the socket takes. The caller calls it again when the socket is
+    /// writable.
     pub(super) fn send_waiting(&mut self, socket: impl AsFd) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while let Some(packet) = self.0.front() {
             match send(&socket, packet, flags) {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => continue,
-                // To one that has gone: that is seen by who listens.
+                // If the other side has gone, the receiving code finds out.
                 Ok(_) | Err(_) => self.0.pop_front(),
             };
         }

@@ -1,4 +1,4 @@
-//! Files that say which bounds are broken. They are empty; that they are there is all.
+//! Empty files that record broken bounds: a file exists while its bound is broken.
 
 use std::fs::{self, File};
 use std::io;
