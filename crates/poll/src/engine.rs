@@ -1,9 +1,11 @@
-//! The poller's engine: who is asked what and when, and what becomes of answers and of silence. It has no socket and no clock:
-//! it gets the time and what came, and says what is to be sent, so that tests drive it through years and lost packets.
+//! The poller's engine decides what each device is asked and when, and what answers and silence mean. It has no socket and no
+//! clock: callers pass in the time and the received packets, and get the packets to send. So tests can simulate years and lost
+//! packets.
 //!
-//! One device, one [`Device`]: its cycle begins when it is due, looks up interfaces that it does not know (`Walking`), asks its
-//! PDUs (`Polling`), then what takes walks of its own (`Chores`), and ends when each reading has its outcome, at the latest after
-//! 0.8 of the interval. An answer belongs to an attempt by its id, a value to a reading by its OID.
+//! Each device is a [`Device`]. Its cycle begins when it is due, walks columns of interfaces that it does not know (`Walking`),
+//! sends its PDUs (`Polling`), then walks for readings that need a walk (`Chores`). The cycle ends when each reading has its
+//! outcome, after 0.8 of the interval at the latest. The id of an answer names the attempt it belongs to; its OIDs name the
+//! readings.
 
 mod agents;
 mod chores;
@@ -59,38 +61,38 @@ use timers::Timers;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How polls are spread over an interval.
+/// Distribution of polls over an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All devices at once, MRTG's way.
+    /// Polls all devices at once, as MRTG does.
     Burst,
-    /// Each device at a moment of its own.
+    /// Polls each device at its own moment.
     Spread,
 }
 
-/// What the engine is to know besides the configuration.
+/// Settings of the engine besides the configuration.
 #[derive(Clone, Copy)]
 pub struct Settings {
     /// When devices are polled.
     pub pace: Pace,
-    /// How stamps are written.
+    /// Format of the stamps of values.
     pub stamps: Stamps,
-    /// Bytes that the queue of a socket holds.
+    /// Receive buffer of a socket, bytes.
     pub queue_bytes: usize,
-    /// Where ids come from.
+    /// Source of random request ids.
     pub random: Random,
 }
 
-/// Where packets go out.
+/// Sends packets.
 pub trait Link {
     /// Sends a packet to the device of a session.
     fn send(&mut self, session: usize, to: SocketAddr, packet: &[u8]);
 }
 
-/// News for people.
+/// An event for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A device does not answer any more, whatever session asks.
+    /// No session of a device gets an answer any more.
     Silent {
         /// Index into the configuration's sessions: the first one of the device.
         session: usize,
@@ -105,7 +107,7 @@ pub enum Happening {
         /// Index into the configuration's sessions.
         session: usize,
     },
-    /// The uptime of a device began again, and no counter did.
+    /// The agent of a device was started again: its uptime began again, and no counter did.
     AgentRestarted {
         /// Index into the configuration's sessions.
         session: usize,
@@ -122,7 +124,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// Of the configuration's sessions.
+    /// The session that the event is about: an index into the configuration's sessions.
     pub fn session(&self) -> usize {
         match *self {
             Happening::Silent { session }
@@ -134,37 +136,37 @@ impl Happening {
     }
 }
 
-/// Packets that were of no use, since the start.
+/// Numbers of rejected or odd packets since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strays {
-    /// Not of SNMP, or damaged.
+    /// Packets that are not SNMP, or are damaged.
     pub malformed: u64,
-    /// Of no request that is out: late, sent twice, or forged.
+    /// Packets that answer no pending request: late, duplicate or forged ones.
     pub unknown: u64,
-    /// With another community, of another version, or from an address that may not answer.
+    /// Packets with another community or version, or from an address that may not answer.
     pub refused: u64,
-    /// Taken although they came from another address than the one that was asked.
+    /// Packets accepted although another address was asked.
     pub foreign: u64,
 }
 
-/// What is due.
+/// Events that timers start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A cycle of a device.
+    /// The cycle of a device begins.
     Cycle(usize),
-    /// The end of that, by its count.
+    /// The cycle of a device ends, given by its count.
     CycleEnd(usize, u64),
-    /// The next PDU of a device, in this cycle.
+    /// A device may get its next PDU, in the cycle of this count.
     Send(usize, u64),
-    /// The answer to an attempt of an exchange of this serial number.
+    /// An attempt of the exchange with this serial number has timed out.
     Answer(usize, u32, u8),
-    /// Others wait for that answer no longer.
+    /// Other requests need not wait for this attempt any longer.
     Impatience(usize, u32, usize),
-    /// The next request to an agent.
+    /// An agent may get its next request.
     Agent(usize),
-    /// A command, by its reading.
+    /// The command of a reading starts.
     Command(usize),
-    /// Targets that need no reading.
+    /// Targets without readings get their values.
     Constants,
 }
 
@@ -181,13 +183,13 @@ pub struct Engine {
     ids: Ids,
     timers: Timers<Due>,
     lane: Lane,
-    /// Commands that run, by reading.
+    /// Readings whose commands run.
     running: BTreeSet<usize>,
-    /// Commands that have not ended yet for the first time.
+    /// Readings whose commands have not ended once yet.
     new_commands: BTreeSet<usize>,
     command_phases: Vec<u64>,
     started_ns: u64,
-    /// Devices and commands whose first cycle is not over.
+    /// Number of devices and commands whose first cycle is not over.
     unpolled: usize,
     commands: Vec<usize>,
     batch: Batch,
@@ -195,12 +197,12 @@ pub struct Engine {
     happenings: Vec<Happening>,
     strays: Strays,
     is_cache_changed: bool,
-    /// For one value's text.
+    /// Buffer for the text of a value.
     text: Vec<u8>,
 }
 
 impl Engine {
-    /// For a configuration; everything is polled at once the first time.
+    /// An engine for a configuration. Polls everything at once the first time.
     pub fn new(config: Arc<Config>, settings: Settings, cache: &Cache, now: Stamp) -> Engine {
         let interval_ns = u64::from(config.globals().interval_s.max(1)) * SECOND_NS;
         let phases = match settings.pace {
@@ -256,8 +258,8 @@ impl Engine {
         }
     }
 
-    /// Goes on where another one stops, which has an earlier state of the configuration: what it knows of devices stays, and
-    /// each is polled when it would have been.
+    /// Continues the work of an engine with an earlier state of the configuration: keeps the state of devices that both have, and
+    /// polls each when the other engine would have.
     pub fn take_over(&mut self, before: Engine) {
         let mut known: std::collections::HashMap<Vec<u8>, Device> = Default::default();
         let old = before.config;
@@ -283,7 +285,7 @@ impl Engine {
         }
     }
 
-    /// What is due by now is done.
+    /// Handles all that is due by now.
     pub fn advance(&mut self, now: Stamp, link: &mut dyn Link) {
         while let Some(due) = self.timers.take(now.mono_ns) {
             match due {
@@ -329,13 +331,13 @@ impl Engine {
         });
     }
 
-    /// When [`Engine::advance`] is to be called at the latest.
+    /// Time at which [`Engine::advance`] has to be called at the latest.
     pub fn next_ns(&self) -> Option<u64> {
         let times = [self.timers.next_ns(), self.lane.next_ns()];
         times.into_iter().flatten().min()
     }
 
-    /// Whether answers may lie in the queue of the socket for the gap between two PDUs: nothing is sent because of them.
+    /// True if answers may stay in the socket's queue for the gap between two PDUs, as none of them leads to a request.
     pub fn answers_may_wait(&self) -> bool {
         let is_single = self.config.globals().single_request;
         let waits = self.agents.has_waiting() || !self.lane.waiting.is_empty();
@@ -354,7 +356,7 @@ impl Engine {
         self.timers.set(next_ns, Due::Command(reading));
     }
 
-    /// A command has ended: decimal texts of its two lines, as far as they are there.
+    /// Takes the result of a command that has ended: decimal texts of its two values; `None`: unknown.
     pub fn command_done(&mut self, reading: usize, values: [Option<&[u8]>; 2], now: Stamp) {
         if !self.running.remove(&reading) {
             return;
@@ -369,44 +371,44 @@ impl Engine {
             .complete(reading, now.real_ns, &self.config, &mut self.batch);
     }
 
-    /// When the next turn of a phase is, after this moment.
+    /// Time at which a phase comes next, after `now_ns`.
     fn next_of_phase(&self, phase_ns: u64, now_ns: u64) -> u64 {
         let since = now_ns.saturating_sub(self.started_ns);
-        // A second poll right behind the first one tells nothing.
+        // A second poll right after the first one has no use.
         let least = since + self.interval_ns / 20 + 1;
         let turns = (least.saturating_sub(phase_ns)).div_ceil(self.interval_ns);
         self.started_ns + phase_ns + turns * self.interval_ns
     }
 
-    /// The address of a session's device was found, or not: then the one before stays.
+    /// Sets the address of a session's device. Without one the device keeps its address.
     pub fn resolved(&mut self, session: usize, address: Option<SocketAddr>) {
         let device = &mut self.devices[session];
         device.address = address.or(device.address);
         self.agents.place(session, device.address);
     }
 
-    /// Commands that are to be started now.
+    /// Takes the readings whose commands are to be started now.
     pub fn take_commands(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.commands)
     }
 
-    /// Values since the last call, in the place of what is in `batch`.
+    /// Replaces the content of `batch` by the values since the last call.
     pub fn take_batch(&mut self, batch: &mut Batch) {
         batch.clear();
         std::mem::swap(&mut self.batch, batch);
     }
 
-    /// How many values there are to take.
+    /// Number of values that [`Engine::take_batch`] would return.
     pub fn values(&self) -> usize {
         self.batch.len()
     }
 
-    /// What ended cycles were like.
+    /// Takes the statistics of cycles that have ended.
     pub fn take_accounts(&mut self) -> Vec<Account> {
         std::mem::take(&mut self.accounts)
     }
 
-    /// News for people since the last call.
+    /// Takes the events since the last call.
     pub fn take_happenings(&mut self) -> Vec<Happening> {
         self.tell_hosts();
         std::mem::take(&mut self.happenings)
@@ -417,33 +419,33 @@ impl Engine {
         self.outcomes.blames.changes
     }
 
-    /// Why targets have no value: target, session, reason.
+    /// Targets without a value: target, session, reason.
     pub fn reasons(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
         self.outcomes.blames.all()
     }
 
-    /// Packets that were of no use.
+    /// Numbers of rejected or odd packets.
     pub fn strays(&self) -> Strays {
         self.strays
     }
 
-    /// Targets that were polled, and those that lack a number; since the start.
+    /// Numbers of targets polled and of targets that lacked a value, since the start.
     pub fn targets_done(&self) -> (usize, usize) {
         (self.outcomes.done, self.outcomes.unknown)
     }
 
-    /// Whether everything was polled once.
+    /// True once everything was polled.
     pub fn is_round_over(&self) -> bool {
         self.unpolled == 0
     }
 
-    /// Whether nothing is under way: the moment to take another configuration.
+    /// True if no cycle and no command is under way, so that another configuration can be taken.
     pub fn is_idle(&self) -> bool {
         let idle = |device: &Device| device.cycle.stage == Stage::Idle;
         self.devices.iter().all(idle) && self.running.is_empty()
     }
 
-    /// The cache of interfaces, if it is other than it was.
+    /// The cache of interfaces; `None`: it has not changed since the last call.
     pub fn changed_cache(&mut self) -> Option<Cache> {
         if !std::mem::take(&mut self.is_cache_changed) {
             return None;
@@ -466,7 +468,7 @@ impl Engine {
         !globals.no_mib2 && !globals.single_request
     }
 
-    /// Whether a side of a reading takes a walk of its own.
+    /// The kind of request that a side of a reading needs.
     fn magic(&self, reading: usize, side: u8) -> Magic {
         match self.config.readings()[reading].source {
             Source::Snmp(source) => source.asked[usize::from(side)].magic,
@@ -475,15 +477,15 @@ impl Engine {
     }
 }
 
-/// Since 1970.
+/// Seconds since 1970.
 fn seconds(real_ns: i64) -> u32 {
     u32::try_from(real_ns / 1_000_000_000).unwrap_or(0)
 }
 
-/// What makes a session the same one in another state of the configuration.
+/// A key that is equal for the same session in two states of the configuration.
 fn key_of(session: &Session) -> Vec<u8> {
     let mut key = session.mrtg_key.reveal().to_vec();
-    // Secrets do not show in there.
+    // The debug text masks secrets, so it alone would not do as a key.
     key.extend(format!(" {session:?}").bytes());
     key
 }

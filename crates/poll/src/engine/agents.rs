@@ -1,5 +1,6 @@
-//! SNMP agents: what sessions have in common whose requests go to one address and port, such as the VLAN communities of a switch.
-//! An agent has one window and one gap for all of them, and while it answers to none of them, few ask it again.
+//! SNMP agents: state that sessions share whose requests go to one address and port, such as the VLAN communities of a switch.
+//! All sessions of an agent share one window and one gap between requests. While the agent answers to none of them, few ask it
+//! again.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -10,36 +11,36 @@ use super::device::Stage;
 use super::transmit::{GAP_NS, WINDOW};
 use super::{Due, Engine, Link};
 
-/// A request that waits, and its serial number.
+/// A queued request: number and serial number of its exchange.
 type Waiting = (usize, u32);
 
-/// A request that is not answered keeps others waiting for so long, where it is not known how fast the agent is. A guess.
+/// Time for which an unanswered request keeps others waiting while the agent's round-trip time is unknown. A guess.
 const PATIENCE_FIRST_NS: u64 = 250_000_000;
-/// Otherwise for this number of round trips, at least.
+/// Afterwards it is this number of round trips, but at least PATIENCE_LEAST_NS.
 const PATIENCE_ROUND_TRIPS: u64 = 4;
 const PATIENCE_LEAST_NS: u64 = 100_000_000;
 
-/// Sessions that go on asking an agent that does not answer.
+/// Number of sessions that go on asking an agent that does not answer.
 const SEEKERS: usize = 3;
 
-/// An agent.
+/// An agent and the requests to it.
 #[derive(Default)]
 struct Agent {
-    /// Devices of the engine: a session each.
+    /// Devices of the engine, each a session of this agent.
     sessions: Vec<usize>,
-    /// Requests for whose answers the next ones wait.
+    /// Number of requests that the next ones wait for.
     in_flight: u32,
-    /// Something was lost: one request at a time from now on, until all sessions are at rest.
+    /// True after a loss: requests are sent one at a time until all sessions are idle.
     is_lossy: bool,
     sent_ns: Option<u64>,
-    /// A timer is set for the next request.
+    /// True if a timer is set for the next request.
     is_paced: bool,
     answered_ns: Option<u64>,
     round_trip_ns: Option<u64>,
     waiting: VecDeque<Waiting>,
-    /// Sessions that ask again although none has an answer.
+    /// Sessions that repeat requests although the agent answers to none.
     seekers: Vec<usize>,
-    /// Requests that the other sessions would send again.
+    /// Repeated requests of the other sessions, held back until the agent answers.
     held_back: Vec<Waiting>,
 }
 
@@ -57,21 +58,21 @@ impl Agent {
     }
 }
 
-/// All of them.
+/// All agents.
 #[derive(Default)]
 pub(crate) struct Agents {
     by_address: HashMap<SocketAddr, usize>,
     all: Vec<Agent>,
-    /// By device.
+    /// Agents by device.
     of: Vec<Option<usize>>,
-    /// Agents that may have room for requests that wait.
+    /// Agents that may have room for queued requests.
     ready: Vec<usize>,
-    /// Requests that wait, of all agents; too many where some are not wanted any more.
+    /// Number of queued requests of all agents, including those that are no longer wanted.
     waiting: usize,
 }
 
 impl Agents {
-    /// Without an address of any device.
+    /// No agents, as no device has an address yet.
     pub(crate) fn new(devices: usize) -> Agents {
         Agents {
             of: vec![None; devices],
@@ -79,7 +80,7 @@ impl Agents {
         }
     }
 
-    /// A device has this address now.
+    /// Sets the address of a device.
     pub(crate) fn place(&mut self, device: usize, address: Option<SocketAddr>) {
         let new = address.map(|address| {
             *self.by_address.entry(address).or_insert_with(|| {
@@ -105,12 +106,12 @@ impl Agents {
         }
     }
 
-    /// The agent of a device, if it has other sessions, too.
+    /// The agent of a device; `None`: the device is its only session.
     fn shared(&self, device: usize) -> Option<usize> {
         self.of[device].filter(|&agent| self.all[agent].sessions.len() > 1)
     }
 
-    /// True if an agent has answered to another session since that moment.
+    /// True if the agent of a device has answered to any of its sessions since this time. False if it has only one.
     pub(crate) fn has_answered(&self, device: usize, since_ns: u64) -> bool {
         let answered_ns = self
             .shared(device)
@@ -123,7 +124,7 @@ impl Agents {
         self.waiting > 0
     }
 
-    /// The answer to a request is there, or is not waited for by others any more.
+    /// A request was answered, or others need not wait for it any longer.
     pub(crate) fn leave(&mut self, agent: usize) {
         let of = &mut self.all[agent];
         of.in_flight = of.in_flight.saturating_sub(1);
@@ -138,7 +139,7 @@ impl Agents {
         self.ready.push(agent);
     }
 
-    /// The agent of a device has answered after so long.
+    /// Notes an answer to a device, and its round-trip time.
     pub(crate) fn answered(&mut self, device: usize, now_ns: u64, round_trip_ns: u64) {
         let Some(agent) = self.shared(device) else {
             return;
@@ -154,15 +155,15 @@ impl Agents {
         self.wait(agent, held_back.into_iter());
     }
 
-    /// Decides on a request without an answer: it is sent again, or held back until the agent answers to some session. `first_ns`
-    /// is the moment of its first sending.
+    /// Decides on a request without an answer: true to send it again; otherwise it is held back until the agent answers to some
+    /// session. `first_ns` is the time of its first attempt.
     pub(crate) fn may_ask_again(&mut self, device: usize, first_ns: u64, waiting: Waiting) -> bool {
         let Some(agent) = self.shared(device) else {
             return true;
         };
         let of = &mut self.all[agent];
         let is_silent = of.answered_ns.is_none_or(|at_ns| at_ns < first_ns);
-        // An agent that answers to others loses requests: the number at once matters.
+        // An agent that answers other requests loses some because they come too fast.
         of.is_lossy |= !is_silent;
         if !is_silent || of.seekers.contains(&device) {
             return true;
@@ -175,8 +176,8 @@ impl Agents {
         false
     }
 
-    /// A device's cycle is over. If it asked again and again and its agent answered to none: the other sessions, which wait for
-    /// that.
+    /// Ends the search for a silent agent when the cycle of a device is over that kept asking it. Returns the other sessions,
+    /// which waited for an answer.
     fn given_up(&mut self, device: usize) -> Vec<usize> {
         let Some(agent) = self.shared(device) else {
             return Vec::new();
@@ -193,7 +194,7 @@ impl Agents {
 }
 
 impl Engine {
-    /// Sends an attempt of an exchange as soon as its agent may be asked.
+    /// Sends an attempt of an exchange as soon as its agent has room.
     pub(super) fn send(&mut self, exchange: usize, now: Stamp, link: &mut dyn Link) {
         let Some(of) = self.exchanges.get(exchange) else {
             return;
@@ -210,7 +211,7 @@ impl Engine {
         self.agents.wait(agent, std::iter::once(waiting));
     }
 
-    /// Agents that have room are asked what waits.
+    /// Sends queued requests of all agents with room.
     pub(super) fn use_agents(&mut self, now: Stamp, link: &mut dyn Link) {
         while let Some(agent) = self.agents.ready.pop() {
             self.use_agent(agent, now, link);
@@ -261,7 +262,7 @@ impl Engine {
         self.transmit(exchange, now, link);
     }
 
-    /// An answer has not come for a while: others need not wait for it. It is lost if the agent has answered something meanwhile.
+    /// Others need not wait any longer for an attempt without an answer. It counts as lost if the agent has answered since.
     pub(super) fn wait_no_longer(&mut self, exchange: usize, serial: u32, attempt: usize) {
         if let Some(of) = self.exchanges.same(exchange, serial)
             && of.attempts.len() == attempt + 1
@@ -274,7 +275,7 @@ impl Engine {
         }
     }
 
-    /// A cycle of a device is over: where its agent was silent, so are those of its other sessions.
+    /// Ends the cycles of an agent's other sessions if the ended cycle of this device found the agent silent.
     pub(super) fn end_with(&mut self, number: usize, now: Stamp) {
         for other in self.agents.given_up(number) {
             let cycle = &mut self.devices[other].cycle;

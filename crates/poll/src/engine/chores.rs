@@ -1,4 +1,5 @@
-//! Readings that are not simply got: a walk and its n-th value, how many values a walk has, and the next value.
+//! Readings that a GET cannot serve: the n-th value of a walk, the number of values of a walk, and the value
+//! after a name.
 
 use std::io::Write as _;
 
@@ -12,7 +13,7 @@ use super::walk::{Next, Walk};
 use super::{Engine, Link};
 
 impl Engine {
-    /// The next of them, or the cycle's end.
+    /// Starts the device's next chore, or ends its cycle.
     pub(super) fn next_chore(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let Some(&(reading, side)) = self.devices[number].cycle.chores.front() else {
             return self.end_cycle(number, now);
@@ -31,7 +32,7 @@ impl Engine {
         self.ask_rows(number, now, link);
     }
 
-    /// An answer to the walk of the chore that is at hand.
+    /// Takes an answer to the walk of the current chore.
     pub(super) fn chore_rows(
         &mut self,
         number: usize,
@@ -45,7 +46,7 @@ impl Engine {
         };
         let magic = self.magic(reading, side);
         if magic == Magic::GetNext {
-            // Whatever comes next, of this column or another.
+            // The next value counts, whether or not it is in the same column.
             let first = reply.varbinds.into_iter().next().and_then(Result::ok);
             let mut text = Vec::new();
             let is_known = first.is_some_and(|(_, value)| value.put_reading(&mut text));
@@ -93,7 +94,7 @@ impl Engine {
         self.chore_done(number, value, now, link);
     }
 
-    /// The chore at hand has its outcome.
+    /// Ends the current chore with its value.
     pub(super) fn chore_done(
         &mut self,
         number: usize,

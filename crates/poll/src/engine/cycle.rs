@@ -1,4 +1,4 @@
-//! The cycle of a device, from stage to stage.
+//! The stages of a device's cycle.
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::{Magic, Source};
@@ -55,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// All of them are open; of those that nothing is asked for the outcome is there.
+    /// Begins all readings of a device. Those that need no request get their values at once.
     fn begin_readings(&mut self, number: usize, now: Stamp) {
         let readings = std::mem::take(&mut self.devices[number].readings);
         for &reading in &readings {
@@ -77,7 +77,7 @@ impl Engine {
         self.devices[number].readings = readings;
     }
 
-    /// Columns of interfaces are walked as far as keys are not known; then PDUs are sent.
+    /// Walks the columns of interfaces with unknown keys, then sends PDUs.
     pub(super) fn look_up(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         device.cycle.stage = Stage::Walking;
@@ -99,14 +99,14 @@ impl Engine {
         }
     }
 
-    /// As many rows as SnmpOptions say, MRTG's 12 otherwise.
+    /// Rows of a GETBULK: the number of SnmpOptions (12, as in MRTG, by default), limited by the device.
     pub(super) fn repetitions(&self, number: usize) -> u16 {
         let wanted = self.session(number).max_repetitions;
         let most = self.devices[number].rows_max;
         u16::try_from(wanted).unwrap_or(u16::MAX).min(most)
     }
 
-    /// The walk at hand asked for more rows than the device answers to, or it cannot be walked at all.
+    /// Halves the rows of the current walk, as the device did not answer; a walk by GETNEXT has failed.
     pub(super) fn walk_smaller(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         let walk = device.cycle.walk.as_mut();
@@ -118,7 +118,7 @@ impl Engine {
         self.ask_rows(number, now, link);
     }
 
-    /// There is no outcome of the walk at hand.
+    /// The current walk has no result.
     pub(super) fn walk_failed(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         match self.devices[number].cycle.stage {
             Stage::Walking => self.walked(number, Walked::Broken, now, link),
@@ -126,7 +126,7 @@ impl Engine {
         }
     }
 
-    /// The next request of the walk that the device is at.
+    /// Sends the next request of the device's walk.
     pub(super) fn ask_rows(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let session = self.session(number);
         let device = &self.devices[number];
@@ -146,7 +146,7 @@ impl Engine {
         self.send(exchange, now, link);
     }
 
-    /// A column was walked, as far as could be: what came before a break counts.
+    /// Ends the walk of a column. Rows that came before a break count.
     pub(super) fn walked(&mut self, number: usize, how: Walked, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         device.cycle.walk = None;
@@ -159,7 +159,7 @@ impl Engine {
         self.walk_on(number, now, link);
     }
 
-    /// Whatever is open, and can be asked, is asked.
+    /// Sends PDUs for all open readings with known interfaces.
     fn poll(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         device.resolve();
@@ -216,7 +216,7 @@ impl Engine {
             .collect()
     }
 
-    /// Nothing is on its way, and nothing is to be sent: what comes next?
+    /// Goes to the next stage when nothing is pending and nothing is to be sent.
     pub(super) fn proceed(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let device = &mut self.devices[number];
         if device.cycle.stage == Stage::Polling {
@@ -252,9 +252,9 @@ impl Engine {
         cycle.chores = chores;
     }
 
-    /// The cycle is over; what has no outcome is unknown.
+    /// Ends the cycle; readings without an outcome are unknown.
     pub(super) fn end_cycle(&mut self, number: usize, now: Stamp) {
-        // Of a short interval the end comes before the timeout.
+        // With a short interval the cycle ends before requests time out.
         let cycle = &mut self.devices[number].cycle;
         let open = cycle
             .exchanges
@@ -310,7 +310,7 @@ impl Engine {
         self.end_with(number, now);
     }
 
-    /// One side of a reading has its outcome.
+    /// Sets the outcome of one side of a reading.
     pub(super) fn settle(&mut self, reading: usize, side: u8, value: Decimal, now: Stamp) {
         if !self.sides.is_open(reading, side) {
             return;
@@ -321,7 +321,7 @@ impl Engine {
         }
     }
 
-    /// A reading has all that it will have.
+    /// A reading has both of its outcomes.
     fn complete(&mut self, reading: usize, now: Stamp) {
         if let Some(device) = self.sides.device(reading) {
             let cycle = &mut self.devices[device].cycle;
@@ -333,7 +333,8 @@ impl Engine {
             .complete(reading, now.real_ns, &self.config, &mut self.batch);
     }
 
-    /// The device said that an index is not that of the key: it is looked up again, and the reading asked again.
+    /// Forgets the index of an interface, as the device has another name for it. The key is looked up again, and
+    /// its readings are asked again.
     pub(super) fn refute(&mut self, number: usize, reference: usize) {
         let device = &mut self.devices[number];
         let reference = &mut device.references[reference];
@@ -352,7 +353,7 @@ impl Engine {
         }
     }
 
-    /// The OID that a chore walks, or asks for the next one of.
+    /// The OID of a chore: the column to walk, or the name before the value.
     pub(super) fn chore_oid(&self, number: usize, reading: usize, side: u8) -> Option<Oid> {
         let Source::Snmp(source) = self.config.readings()[reading].source else {
             return None;

@@ -1,22 +1,24 @@
-//! A reading's value: decimal text, short ones in place.
+//! The value of a reading as decimal text. Short texts need no
+//! allocation.
 
-/// Bytes that need no allocation: a Counter64 has 20 digits at most.
+/// Longest text without an allocation. A Counter64 has 20 digits at
+/// most.
 const SHORT: usize = 22;
 
-/// Decimal text, or nothing: unknown.
+/// Decimal text, or unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Decimal {
     /// Not known.
     #[default]
     Unknown,
-    /// As many of the bytes as the number says.
+    /// The number of bytes in use, and the bytes.
     Short(u8, [u8; SHORT]),
-    /// A longer one.
+    /// A longer text.
     Long(Box<[u8]>),
 }
 
 impl Decimal {
-    /// Of this text.
+    /// Stores a text.
     pub(crate) fn of(text: &[u8]) -> Decimal {
         if text.len() > SHORT {
             return Decimal::Long(text.into());
@@ -26,7 +28,7 @@ impl Decimal {
         Decimal::Short(text.len() as u8, bytes)
     }
 
-    /// The text, if it is known.
+    /// The text; `None`: unknown.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         match self {
             Decimal::Unknown => None,
@@ -35,7 +37,7 @@ impl Decimal {
         }
     }
 
-    /// Whether both are known, and this one is less than the one before.
+    /// True if both values are known and this one is less.
     pub(crate) fn is_less(&self, before: &Decimal) -> bool {
         let number = |of: &Decimal| {
             let text = std::str::from_utf8(of.text()?).ok()?;

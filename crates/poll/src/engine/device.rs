@@ -1,4 +1,4 @@
-//! One device: what stays from cycle to cycle, and where its present cycle has come to.
+//! One device: its state between cycles, and its current cycle.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -11,39 +11,39 @@ use super::pdu::Pdu;
 use super::security::Security;
 use super::walk::{Walk, Walked};
 
-/// Names of a PDU at first.
+/// Names of a PDU until a limit is known.
 const NAMES_FIRST: usize = 24;
-/// Names in each PDU of MRTG: fewer are never too many.
+/// Names in a PDU of MRTG: every device answers to as many.
 const NAMES_PLAIN: usize = 4;
-/// Cycles without a fault after which PDUs grow, at first.
+/// Cycles without a fault after which PDUs grow the first time.
 const GROWTH_FIRST: u32 = 10;
-/// And at most, after many faults.
+/// The most that faults raise this number to.
 const GROWTH_MAX: u32 = 640;
-/// After these seconds a run tries whether a device answers to more than an earlier run found: a day.
+/// Seconds, a day, after which a run tries larger requests than an earlier run found to work.
 const LIMITS_AGAIN_S: u32 = 86_400;
-/// Rows of a GETBULK beyond which no limit is to be found.
+/// Rows of a GETBULK above which a limit is not worth trying to raise.
 const ROWS_USUAL: u16 = 128;
-/// Cycles for which a key that is not there is not looked for, one time after the other.
+/// Cycles for which a missing key is not looked up, by the number of failures in a row.
 const ABSENT_CYCLES: [u8; 5] = [1, 2, 4, 8, 12];
-/// Cycles without an answer after which only one question is asked at first.
+/// Cycles without an answer after which a cycle begins with a probe.
 pub(crate) const DEAD_CYCLES: u32 = 2;
 
-/// The interface that some readings are of.
+/// An interface that readings refer to by a key.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     pub column: Column,
-    /// Clean.
+    /// The key as [`super::interfaces::clean`] makes it.
     pub key: Arc<[u8]>,
-    /// Its ifIndex, as far as it is known.
+    /// The ifIndex, if it is known.
     pub index: Option<u32>,
-    /// How often it was not there, and for how many cycles it is not looked for.
+    /// Number of failed lookups in a row, and cycles until the next lookup.
     pub absent: (u8, u8),
-    /// In this cycle the device said that the index is another one's.
+    /// True if the device said in this cycle that the index has another key.
     pub is_refuted: bool,
 }
 
 impl Reference {
-    /// One whose index is not known.
+    /// A reference with an unknown index.
     pub(crate) fn new(column: Column, key: &[u8]) -> Reference {
         Reference {
             column,
@@ -54,37 +54,37 @@ impl Reference {
         }
     }
 
-    /// It is not there: for a while it is not looked for.
+    /// The key is missing: it is not looked up for some cycles.
     pub(crate) fn is_missed(&mut self) {
         let times = usize::from(self.absent.0).min(ABSENT_CYCLES.len() - 1);
         self.absent = (times as u8 + 1, ABSENT_CYCLES[times]);
         self.index = None;
     }
 
-    /// It may be there again.
+    /// The key may exist again, so it is looked up at once.
     pub(crate) fn hope(&mut self) {
         self.absent = (0, 0);
     }
 
-    /// Whether it is to be looked for.
+    /// True if the key is to be looked up.
     pub(crate) fn is_wanted(&self) -> bool {
         self.index.is_none() && self.absent.1 == 0
     }
 }
 
-/// Where a cycle has come to.
+/// Stages of a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Between two cycles.
     #[default]
     Idle,
-    /// Is anybody there?
+    /// A probe is sent to a device that did not answer in the last cycles.
     Probing,
-    /// Columns of the interfaces.
+    /// Columns of interfaces are walked.
     Walking,
-    /// PDUs with readings.
+    /// PDUs with readings are sent.
     Polling,
-    /// Readings that take walks of their own.
+    /// Readings that need walks of their own are served.
     Chores,
 }
 
@@ -93,124 +93,125 @@ pub(crate) enum Stage {
 pub(crate) struct Cycle {
     pub stage: Stage,
     pub began_ns: u64,
-    /// PDUs that are to be sent.
+    /// PDUs to be sent.
     pub queue: VecDeque<usize>,
     pub in_flight: u32,
     pub last_sent_ns: Option<u64>,
-    /// Something was lost: from now on one at a time.
+    /// True after a loss: PDUs are sent one at a time.
     pub is_lossy: bool,
-    /// A timer is set for the next one.
+    /// True if a timer is set for the next PDU.
     pub is_paced: bool,
-    /// It waits until the queue of the socket has room.
+    /// True if the device waits for room in the socket's queue.
     pub is_waiting: bool,
     pub to_walk: Vec<Column>,
     pub walked: Vec<Column>,
     pub walk: Option<Walk>,
     pub rows: Vec<(Vec<u8>, u32)>,
-    /// Readings that take walks of their own, with the side.
+    /// Readings that need walks of their own, with the side.
     pub chores: VecDeque<(usize, u8)>,
-    /// Rows that the walk at hand has seen.
+    /// Number of rows in the current walk so far.
     pub counted: u32,
-    /// When the last answer came.
+    /// Arrival of the last answer.
     pub answered_ns: Option<u64>,
-    /// PDUs whose attempts are used up while it is asked whether anybody is there.
+    /// PDUs that had all their attempts and wait for the outcome of a probe.
     pub suspects: Vec<usize>,
     pub is_probing: bool,
-    /// The agent was silent to other sessions for so long that this one is not asked any more.
+    /// True if other sessions found the agent silent for so long that this one stops asking.
     pub is_given_up: bool,
-    /// So does a walk.
+    /// True if a walk waits for the outcome of a probe.
     pub walk_waits: bool,
-    /// When it was asked last whether anybody is there.
+    /// Time of the last probe.
     pub probed_ns: Option<u64>,
-    /// Names of a PDU at most when it began.
+    /// Largest number of names of a PDU when the cycle began.
     pub names_before: usize,
-    /// Readings were asked for.
+    /// True once PDUs with readings were sent.
     pub has_polled: bool,
-    /// What is out.
+    /// Pending requests.
     pub exchanges: Vec<usize>,
-    /// The uptime began again.
+    /// True if the uptime began again.
     pub was_restarted: bool,
-    /// And so did a counter.
+    /// True if a counter began again, too.
     pub was_reset: bool,
-    /// Interfaces came or went.
+    /// True if interfaces came or went.
     pub has_moved: bool,
-    /// An answer was too big, or there was none to a large question.
+    /// True if an answer was too big, or a large request got none.
     pub is_limited: bool,
     pub had_error: bool,
-    /// Readings with a name for which the device refused a whole PDU in this cycle.
+    /// Readings with a name that the device refused in this cycle together with the whole PDU.
     pub spoilt: BTreeSet<usize>,
     pub account: Account,
 }
 
-/// What a cycle of a device was like.
+/// Statistics of a device's cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
-    /// Of the configuration's sessions.
+    /// Index into the configuration's sessions.
     pub session: usize,
-    /// When it ended, nanoseconds since 1970.
+    /// End of the cycle, nanoseconds since 1970.
     pub real_ns: i64,
-    /// Whether the device answered at all.
+    /// True if the device answered at least once.
     pub answered: bool,
-    /// When it answered last, in any cycle, nanoseconds since 1970; 0: never.
+    /// Time of its last answer in any cycle, nanoseconds since 1970; 0: never.
     pub seen_ns: i64,
-    /// Sum of the round-trip times of all answers.
+    /// Sum of the round-trip times of all answers, nanoseconds.
     pub round_trip_ns: u64,
-    /// Answers that were waited for.
+    /// Number of answers to pending requests.
     pub answers: u32,
-    /// Attempts without an answer.
+    /// Number of attempts without an answer.
     pub losses: u32,
-    /// Attempts after the first one.
+    /// Number of repeated attempts.
     pub retries: u32,
-    /// How much later than it should it began.
+    /// Delay of the cycle's beginning, nanoseconds.
     pub late_ns: u64,
-    /// The device was started since the cycle before: a counter is less than it was.
+    /// True if the device was started since the last cycle: a counter is less than it was.
     pub was_reset: bool,
 }
 
-/// A device. It is one session of the configuration.
+/// A device, which is one session of the configuration.
 pub(crate) struct Device {
     pub session: usize,
     pub security: Security,
     pub readings: Vec<usize>,
     pub references: Vec<Reference>,
-    /// Readings with a name for which the device refused a whole PDU: each is asked in a PDU of its own, until it is answered.
+    /// Readings for which the device refused a whole PDU. Each has a PDU of its own until the device answers to it.
     pub alone: BTreeSet<usize>,
     pub address: Option<SocketAddr>,
     pub due_ns: u64,
     pub phase_ns: u64,
     pub names_max: usize,
-    /// Most names of one PDU that were answered. Silence after as many is a loss, after more it may be a limit.
+    /// Largest number of names in an answered PDU. Silence after a PDU of at most this size is a loss; after a larger one it
+    /// may be a limit.
     pub names_proven: usize,
     pub growth: (u32, u32),
     pub interfaces: Interfaces,
     /// How the last walk of each column ended.
     pub columns: BTreeMap<Column, Walked>,
-    /// Rows of a GETBULK at most, where the device did not answer to more; 0: it is asked by GETNEXT.
+    /// Largest number of rows of a GETBULK that the device answers; 0: use GETNEXT.
     pub rows_max: u16,
-    /// The limits are larger than those that an earlier run found.
+    /// True if this run tries larger requests than an earlier run found to work.
     pub tries_more: bool,
-    /// sysUpTime in hundredths of a second, and when that was.
+    /// sysUpTime in hundredths of a second, and the time of its answer.
     pub uptime: Option<(u32, u64)>,
-    /// The device refused a whole PDU for its sysUpTime, which is asked in a PDU of its own.
+    /// True if the device refused a whole PDU for its sysUpTime, which then has a PDU of its own.
     pub is_uptime_alone: bool,
-    /// When it answered last, nanoseconds since 1970; 0: never.
+    /// Time of the last answer, nanoseconds since 1970; 0: never.
     pub seen_ns: i64,
-    /// Whether the device answers ifTableLastChange, and ifNumber, without refusing a whole PDU.
+    /// For ifTableLastChange and ifNumber: false if the device refuses a whole PDU for it.
     pub has_table: [bool; 2],
-    /// ifTableLastChange and ifNumber.
+    /// Last values of ifTableLastChange and ifNumber.
     pub table: [Option<i128>; 2],
     pub dead_cycles: u32,
     pub pdus: Vec<Pdu>,
-    /// The first of them are for each cycle, the others for this one.
+    /// Number of PDUs at the start of `pdus` that each cycle sends; the others are for this cycle alone.
     pub planned: usize,
     pub is_plan_stale: bool,
     pub cycle: Cycle,
-    /// Cycles that have ended.
+    /// Number of cycles that have ended.
     pub cycles: u64,
 }
 
 impl Device {
-    /// Of a session and its index, without readings.
+    /// The device of a session, without readings.
     pub(crate) fn new(session: usize, of: &Session) -> Device {
         Device {
             session,
@@ -242,7 +243,7 @@ impl Device {
         }
     }
 
-    /// Takes what is known of the device in an earlier state of the configuration.
+    /// Takes over the state of the same device from an engine with an earlier state of the configuration.
     pub(crate) fn inherit(&mut self, before: Device) {
         self.address = before.address;
         self.due_ns = before.due_ns;
@@ -261,14 +262,14 @@ impl Device {
         self.cycles = before.cycles;
     }
 
-    /// Whether some interface is missing, so that it is worth knowing when interfaces come and go.
+    /// True if an interface is missing, so that it matters when interfaces come and go.
     pub(crate) fn watches_table(&self) -> bool {
         let mut all = self.references.iter();
         self.has_table.contains(&true) && all.any(|reference| reference.index.is_none())
     }
 
-    /// A new cycle counts down how long missing interfaces are not looked for. A device that cannot say when interfaces come
-    /// and go is looked through each time.
+    /// Counts down the cycles for which missing interfaces are not looked up. A device that does not report changes of its
+    /// interfaces is searched in each cycle.
     pub(crate) fn count_down(&mut self) {
         let announces = self.table.iter().any(Option::is_some);
         for reference in &mut self.references {
@@ -278,7 +279,7 @@ impl Device {
         }
     }
 
-    /// Columns in which something is looked for that is not known.
+    /// Columns that have to be walked for keys without a known index.
     pub(crate) fn columns_wanted(&self) -> Vec<Column> {
         let mut columns: Vec<Column> = Vec::new();
         for reference in &self.references {
@@ -297,7 +298,7 @@ impl Device {
         columns
     }
 
-    /// Gives references their index, as far as the interfaces are known; those that a walk has not shown are missing.
+    /// Sets the index of each reference whose interface is known; keys that a walk has not found are missing.
     pub(crate) fn resolve(&mut self) {
         for reference in &mut self.references {
             if !reference.is_wanted() {
@@ -315,7 +316,7 @@ impl Device {
         }
     }
 
-    /// Takes over the interfaces that an earlier run found, and its limits. Runs of one cycle try more once a day.
+    /// Takes over interfaces and limits that an earlier run found. Once a day larger requests are tried.
     pub(crate) fn remember(&mut self, known: &Interfaces, now_s: u32) {
         self.interfaces = known.clone();
         let limits = known.limits;
@@ -334,7 +335,7 @@ impl Device {
         };
     }
 
-    /// Whether the limits are others than a later run would know.
+    /// Updates the limits for later runs; true if they have changed.
     pub(crate) fn note_limits(&mut self, now_s: u32) -> bool {
         let names = u16::try_from(self.names_max).ok();
         let before = self.interfaces.limits;
@@ -351,7 +352,7 @@ impl Device {
         std::mem::replace(&mut self.interfaces.limits, limits) != limits
     }
 
-    /// PDUs have no more names than that from now on.
+    /// Limits PDUs to this number of names from now on.
     pub(crate) fn shrink_to(&mut self, names: usize) {
         self.names_max = names.clamp(1, self.names_max);
         self.growth = (0, (self.growth.1 * 2).min(GROWTH_MAX));
@@ -359,12 +360,12 @@ impl Device {
         self.cycle.is_limited = true;
     }
 
-    /// Whether a PDU has more names than the device ever answered to at once.
+    /// True if a PDU has more names than any that the device has answered.
     pub(crate) fn is_large(&self, pdu: usize) -> bool {
         usize::from(self.pdus[pdu].names) > self.names_proven.max(NAMES_PLAIN)
     }
 
-    /// The readings of queued PDUs that have too many names by now; these are not sent.
+    /// Removes PDUs with too many names from the queue, and returns their readings.
     pub(crate) fn take_larger(&mut self) -> Vec<usize> {
         let (pdus, names_max) = (&self.pdus, self.names_max);
         let mut readings = Vec::new();
@@ -378,7 +379,7 @@ impl Device {
         readings
     }
 
-    /// After a cycle: PDUs may grow.
+    /// Lets PDUs grow after enough cycles without a fault.
     pub(crate) fn grow(&mut self, limit: usize) {
         if self.cycle.is_limited || self.cycle.is_lossy || self.cycle.had_error {
             self.growth.0 = 0;

@@ -1,5 +1,5 @@
-//! Why a target has no value. A reason is news when it is another one than in the cycle before, and one piece of news for all
-//! targets of a host that lack a value for it; it is said when all sessions of the host are at rest.
+//! Reasons why targets have no value. A reason that differs from the last cycle's is an event. All targets of a host with the
+//! same new reason share one event, which comes when all sessions of the host are idle.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use super::interfaces::Column;
 use super::walk::Walked;
 use super::{Engine, Happening};
 
-/// Why an interface has no number.
+/// Reasons why an interface has no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Missing {
     /// No interface of the device has that key.
     Absent,
-    /// Several have it.
+    /// Several interfaces have the key.
     Several,
     /// The device's list came back to earlier rows before it named the interface.
     Looped,
-    /// The device fell silent, or answered nonsense, before its list named the interface.
+    /// The device fell silent, or sent nonsense, before it named the interface.
     Broken,
 }
 
-/// Why a number of a target is unknown.
+/// Reasons why a number of a target is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Empty {
     /// The device's name has no address.
@@ -32,11 +32,11 @@ pub enum Empty {
     NoCommunity,
     /// The device did not answer to this in time.
     Late,
-    /// The interface has no number.
+    /// The configuration's name of an interface leads to no number.
     NoInterface {
         /// Column that the configuration names the interface by.
         column: Column,
-        /// Name of the interface; from outside.
+        /// Name of the interface: untrusted text from the configuration.
         key: Arc<[u8]>,
         /// Why it has no number.
         why: Missing,
@@ -47,10 +47,10 @@ pub enum Empty {
     NoNumber,
 }
 
-/// A reason and the session that it is of.
+/// A session and its reason.
 pub(crate) type Blame = (usize, Empty);
 
-/// Reasons that targets had in the cycle before, and which are new.
+/// Reasons of the last cycle by target, and those that are new.
 #[derive(Default)]
 pub(crate) struct Blames {
     before: Vec<Option<Blame>>,
@@ -60,7 +60,7 @@ pub(crate) struct Blames {
 }
 
 impl Blames {
-    /// For a number of targets, which have no reason yet.
+    /// No reasons, for this number of targets.
     pub(crate) fn new(targets: usize) -> Blames {
         Blames {
             before: vec![None; targets],
@@ -69,7 +69,7 @@ impl Blames {
         }
     }
 
-    /// The reason of a target in this cycle; `None`: it has its value.
+    /// Notes the reason of a target in this cycle; `None`: it has its value.
     pub(crate) fn note(&mut self, target: usize, blame: Option<Blame>) {
         if self.before[target] == blame {
             return;
@@ -79,7 +79,7 @@ impl Blames {
         self.new.extend(blame.map(|blame| (blame, target)));
     }
 
-    /// Targets that have a reason, with its session.
+    /// Targets that have a reason: target, session, reason.
     pub(crate) fn all(&self) -> impl Iterator<Item = (usize, usize, &Empty)> {
         let known = self.before.iter().enumerate();
         known.filter_map(|(target, blame)| {
@@ -89,14 +89,14 @@ impl Blames {
 }
 
 impl Engine {
-    /// A reading of a device will lack a number; the first reason counts.
+    /// Notes why a reading will lack a number. The first reason counts.
     pub(super) fn blame(&mut self, number: usize, reading: usize, why: Empty) {
         let session = self.devices[number].session;
         let given = self.outcomes.given(reading);
         given.blame.get_or_insert((session, why));
     }
 
-    /// Gives a reading that is open at the end of a cycle the reason for its missing value.
+    /// Notes the reason for a reading that is open at the end of a cycle.
     pub(super) fn blame_open(&mut self, number: usize, reading: usize) {
         let device = &self.devices[number];
         let references = (0..2).filter_map(|side| self.sides.reference(reading, side));
@@ -113,19 +113,19 @@ impl Engine {
         self.blame(number, reading, why);
     }
 
-    /// True if a device that does not answer has an agent that answers to other sessions.
+    /// True if the agent of a silent device answers to other sessions.
     fn is_refused(&self, number: usize) -> bool {
         let device = &self.devices[number];
         let began_ns = device.cycle.began_ns;
         let since_ns = match device.seen_ns {
-            // A session of a new configuration may be asked at another moment than the others.
+            // After a change of the configuration, a session's poll may be up to an interval after those of the others.
             0 => began_ns.saturating_sub(self.interval_ns),
             _ => began_ns,
         };
         self.agents.has_answered(number, since_ns)
     }
 
-    /// Tells what became of hosts whose sessions have come to rest.
+    /// Makes events for the hosts whose sessions are all idle again.
     pub(super) fn tell_hosts(&mut self) {
         let over = self.hosts.take_over();
         for &host in &over {
@@ -152,7 +152,7 @@ impl Engine {
         }
     }
 
-    /// Tells that a host does not answer to any session any more, or does again to one.
+    /// Makes an event if all sessions of a host have become silent, or one answers again.
     fn tell_silence(&mut self, host: usize) {
         let mut sessions = self.hosts.sessions(host).iter();
         let is_silent = sessions.all(|&session| self.devices[session].dead_cycles > 0);
@@ -165,7 +165,7 @@ impl Engine {
     }
 }
 
-/// Why an interface of a device that answers has no number.
+/// The reason why an interface of a device that answers has no number.
 fn no_interface(device: &Device, reference: &Reference) -> Empty {
     let (column, key) = (reference.column, &reference.key);
     let found = device.interfaces.find(column, key);

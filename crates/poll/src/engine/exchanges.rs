@@ -1,54 +1,54 @@
-//! Requests that are out: each may be sent several times, and any of its attempts may be answered.
+//! Pending requests. Each may be sent several times; an answer to any of its attempts ends it.
 
 use kymo_wire::snmp::RequestMessage;
 
-/// What a request is for.
+/// Purposes of requests.
 pub(crate) enum Purpose {
-    /// This PDU of the device.
+    /// A PDU with readings of the device.
     Pdu(usize),
-    /// The next rows of the walk that the device is at.
+    /// The next rows of the device's current walk.
     Walk(RequestMessage),
-    /// Is anybody there?
+    /// A probe of a silent device.
     Probe(RequestMessage),
 }
 
 impl Purpose {
-    /// Whether the answer decides what is asked next.
+    /// True if the next request depends on the answer.
     fn is_step(&self) -> bool {
         !matches!(self, Purpose::Pdu(_))
     }
 }
 
-/// A request that is out.
+/// A pending request.
 pub(crate) struct Exchange {
     pub device: usize,
     pub purpose: Purpose,
-    /// Of each attempt the id, and when it was sent.
+    /// Id and sending time of each attempt.
     pub attempts: Vec<(i32, u64)>,
-    /// Tells it from others that had its place before.
+    /// Serial number, which differs from those of earlier exchanges with the same number.
     pub serial: u32,
-    /// It counts among those whose answers may come in a moment, all at once.
+    /// True while the request counts in the [`super::lane::Lane`].
     pub is_fresh: bool,
-    /// An attempt waits until its agent may be asked.
+    /// True while an attempt waits for room at its agent.
     pub is_queued: bool,
-    /// The agent that is asked nothing else before it has answered, or time has passed.
+    /// The agent whose window the request occupies, until an answer or a timeout.
     pub agent: Option<usize>,
 }
 
-/// All of them, by number.
+/// All pending requests, by number.
 #[derive(Default)]
 pub(crate) struct Exchanges {
     places: Vec<Option<Exchange>>,
     free: Vec<usize>,
     serials: u32,
-    /// Those whose answer decides what is asked next.
+    /// Number of requests on whose answers the next request depends.
     steps: usize,
-    /// Memory of attempts, to be used again.
+    /// Vectors of attempts to be reused.
     spare: Vec<Vec<(i32, u64)>>,
 }
 
 impl Exchanges {
-    /// A new one, without an attempt.
+    /// Adds a request without an attempt.
     pub(crate) fn add(&mut self, device: usize, purpose: Purpose) -> usize {
         self.serials = self.serials.wrapping_add(1);
         self.steps += usize::from(purpose.is_step());
@@ -73,37 +73,37 @@ impl Exchanges {
         }
     }
 
-    /// One of them, if it is still out.
+    /// A request, if it is still pending.
     pub(crate) fn get(&mut self, number: usize) -> Option<&mut Exchange> {
         self.places.get_mut(number)?.as_mut()
     }
 
-    /// The same, if it is not another one by now.
+    /// A request, if it is pending and has this serial number.
     pub(crate) fn same(&mut self, number: usize, serial: u32) -> Option<&mut Exchange> {
         self.get(number)
             .filter(|exchange| exchange.serial == serial)
     }
 
-    /// Whether that one is still out.
+    /// True if the request with this serial number is pending.
     pub(crate) fn is_out(&self, number: usize, serial: u32) -> bool {
         let place = self.places.get(number).and_then(Option::as_ref);
         place.is_some_and(|exchange| exchange.serial == serial)
     }
 
-    /// A request waits until its agent may be asked.
+    /// Marks a request that waits for room at its agent.
     pub(crate) fn queue(&mut self, number: usize) {
         if let Some(exchange) = self.get(number) {
             exchange.is_queued = true;
         }
     }
 
-    /// True while the session waits for an answer to a request.
+    /// True if a request is pending and its last attempt was sent.
     pub(crate) fn is_asked(&self, number: usize) -> bool {
         let place = self.places.get(number).and_then(Option::as_ref);
         place.is_some_and(|exchange| !exchange.is_queued)
     }
 
-    /// It is over.
+    /// Removes a request.
     pub(crate) fn take(&mut self, number: usize) -> Option<Exchange> {
         let exchange = self.places.get_mut(number)?.take()?;
         self.free.push(number);
@@ -111,12 +111,12 @@ impl Exchanges {
         Some(exchange)
     }
 
-    /// Whether nothing waits for an answer in order to be sent.
+    /// True if no request depends on an answer.
     pub(crate) fn has_no_step(&self) -> bool {
         self.steps == 0
     }
 
-    /// Its memory is used again.
+    /// Keeps the memory of a removed request.
     pub(crate) fn done_with(&mut self, exchange: Exchange) {
         let mut attempts = exchange.attempts;
         attempts.clear();

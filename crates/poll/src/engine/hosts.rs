@@ -1,10 +1,11 @@
-//! Hosts of the configuration: sessions of one host and port are one device to people, whatever communities it has.
+//! Hosts of the configuration: all sessions of one host and port are one device to people, as communities do not
+//! matter to them.
 
 use std::collections::HashMap;
 
 use kymo_wire::mrtg_cfg::{Config, Host};
 
-/// Names of devices, by session: never with a community.
+/// Names of devices by session. They do not contain communities.
 pub fn device_names(config: &Config) -> Vec<String> {
     let sessions = config.sessions().iter();
     sessions
@@ -22,7 +23,7 @@ pub fn device_names(config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// By session the first one of the same host.
+/// For each session the first session of the same host.
 pub(crate) fn firsts(config: &Config) -> Vec<usize> {
     let mut known = HashMap::new();
     let names = device_names(config).into_iter().enumerate();
@@ -31,26 +32,26 @@ pub(crate) fn firsts(config: &Config) -> Vec<usize> {
         .collect()
 }
 
-/// All of them; each is called by its first session.
+/// All hosts, each known by its first session.
 pub(crate) struct Hosts {
     firsts: Vec<usize>,
-    /// By first session.
+    /// Hosts by first session.
     of: Vec<HostRound>,
-    /// Whose sessions have come to rest, and of which nothing was said since.
+    /// Hosts whose sessions have all become idle since the last [`Hosts::take_over`].
     over: Vec<usize>,
 }
 
 #[derive(Clone, Default)]
 struct HostRound {
     sessions: Vec<usize>,
-    /// Sessions whose cycle is not over.
+    /// Number of sessions with a running cycle.
     active: usize,
-    /// True once a line has said that the device does not answer.
+    /// True once an event has reported that the device does not answer.
     is_silent: bool,
 }
 
 impl Hosts {
-    /// Devices of a configuration.
+    /// The hosts of a configuration.
     pub(crate) fn new(config: &Config) -> Hosts {
         let firsts = firsts(config);
         let mut of = vec![HostRound::default(); firsts.len()];
@@ -64,12 +65,12 @@ impl Hosts {
         }
     }
 
-    /// The first session of this one's host.
+    /// The first session of a session's host.
     pub(crate) fn first(&self, session: usize) -> usize {
         self.firsts[session]
     }
 
-    /// Sessions of the host with this first one.
+    /// All sessions of the host with this first session.
     pub(crate) fn sessions(&self, first: usize) -> &[usize] {
         &self.of[first].sessions
     }
@@ -89,7 +90,7 @@ impl Hosts {
         }
     }
 
-    /// Takes the devices whose sessions have all come to rest since the last call, in order.
+    /// Takes the hosts whose sessions have all become idle since the last call, in order.
     pub(crate) fn take_over(&mut self) -> Vec<usize> {
         let mut over = std::mem::take(&mut self.over);
         over.retain(|&first| self.of[first].active == 0);
@@ -98,7 +99,7 @@ impl Hosts {
         over
     }
 
-    /// A host does not answer, or does; returns what was said of it before.
+    /// Sets the silence of a host; returns the state before.
     pub(crate) fn replace_silence(&mut self, first: usize, is_silent: bool) -> bool {
         std::mem::replace(&mut self.of[first].is_silent, is_silent)
     }

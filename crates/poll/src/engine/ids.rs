@@ -1,4 +1,5 @@
-//! Ids of requests: each attempt has its own, at random, so that who does not see the packets cannot answer them.
+//! Request ids: each attempt has a random one, so that an attacker without sight of the packets cannot forge an
+//! answer.
 
 use std::collections::HashMap;
 
@@ -7,10 +8,10 @@ use kymo_wire::snmp::IdWidth;
 /// Fills a buffer with random bytes.
 pub type Random = fn(&mut [u8]);
 
-/// Bytes that are asked for at a time: for 256 ids.
+/// Random bytes that are read at a time, enough for 256 ids.
 const POOL_BYTES: usize = 1024;
 
-/// Ids that are out, and whose they are.
+/// Ids of pending attempts.
 pub(crate) struct Ids {
     out: HashMap<i32, Attempt>,
     random: Random,
@@ -21,14 +22,14 @@ pub(crate) struct Ids {
 /// One sending of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attempt {
-    /// Which exchange.
+    /// Number of the exchange.
     pub exchange: usize,
-    /// Which of its attempts, from 0.
+    /// Number of the attempt, from 0.
     pub number: u8,
 }
 
 impl Ids {
-    /// None is out.
+    /// No pending ids.
     pub(crate) fn new(random: Random) -> Ids {
         Ids {
             out: HashMap::new(),
@@ -38,7 +39,7 @@ impl Ids {
         }
     }
 
-    /// A number that makes an id which is not out; `None`: there are hardly any left.
+    /// A number that makes an unused id; `None`: hardly any id is free.
     pub(crate) fn give(&mut self, width: IdWidth, attempt: Attempt) -> Option<u32> {
         for _ in 0..64 {
             let number = self.number();
@@ -52,17 +53,17 @@ impl Ids {
         None
     }
 
-    /// Whose it is, if it is out.
+    /// The pending attempt with this id.
     pub(crate) fn find(&self, id: i32) -> Option<Attempt> {
         self.out.get(&id).copied()
     }
 
-    /// It is not answered any more.
+    /// Frees an id.
     pub(crate) fn take_back(&mut self, id: i32) {
         self.out.remove(&id);
     }
 
-    /// Any number.
+    /// A random number.
     pub(crate) fn number(&mut self) -> u32 {
         if self.used + 4 > POOL_BYTES {
             (self.random)(&mut self.pool);

@@ -1,12 +1,12 @@
-//! What is known of a device's interfaces: which number the one of that name, description, type, address has. Learned by walking
-//! a column, checked with each value, and kept in MRTG's cache file (`mrtg.ok`).
+//! Known interfaces of a device: the ifIndex by name, description, type, or address. Walks of a column find them, each poll
+//! checks them, and MRTG's cache file (`mrtg.ok`) keeps them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use super::walk::Walked;
 
-/// How an interface is named.
+/// Columns that name interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Column {
     /// ifName.
@@ -22,7 +22,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// All of them.
+    /// All columns.
     pub const ALL: [Column; 5] = [
         Column::Name,
         Column::Descr,
@@ -31,7 +31,7 @@ impl Column {
         Column::Eth,
     ];
 
-    /// Its OID.
+    /// The OID of the column.
     pub fn oid(self) -> &'static [u32] {
         match self {
             Column::Name => &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1],
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    /// As MRTG's file has it.
+    /// The column's word in MRTG's cache file.
     pub fn word(self) -> &'static str {
         match self {
             Column::Name => "Name",
@@ -54,23 +54,23 @@ impl Column {
     }
 }
 
-/// Where a key leads.
+/// Result of the lookup of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// To the interface of this number.
+    /// The ifIndex.
     Index(u32),
-    /// To several: none of them is meant.
+    /// Several interfaces have the key, so it names none.
     Duplicate,
 }
 
-/// Keys are compared as MRTG compares them: without blanks and control bytes at the end, each other one of them a blank.
+/// Cleans a key as MRTG does for comparisons: cuts blanks and control bytes at the end, and replaces others by blanks.
 pub(super) fn clean(text: &[u8]) -> Vec<u8> {
     let end = text.iter().rposition(|&byte| byte > b' ');
     let kept = &text[..end.map_or(0, |end| end + 1)];
     kept.iter().map(|&byte| byte.max(b' ')).collect()
 }
 
-/// Whether a text is this key, without making the clean one of it.
+/// True if the clean form of a text is this key; allocates nothing.
 pub(super) fn is_key(text: &[u8], key: &[u8]) -> bool {
     let end = text.iter().rposition(|&byte| byte > b' ');
     let kept = &text[..end.map_or(0, |end| end + 1)];
@@ -88,46 +88,45 @@ pub(super) fn eth_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// How much a device answers to at once, where that is less than usual.
+/// Limits of a device on the size of requests; `None`: the usual size works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Names of a GET.
+    /// Largest number of names of a GET.
     pub names: Option<u16>,
-    /// Rows of a GETBULK; 0: it is asked by GETNEXT.
+    /// Largest number of rows of a GETBULK; 0: use GETNEXT.
     pub rows: Option<u16>,
-    /// When more was tried last, seconds since 1970.
+    /// Time of the last try of larger requests, seconds since 1970.
     pub tried_s: Option<u32>,
 }
 
-/// The word of lines in MRTG's file that have limits, and their keys. MRTG keeps such lines as they are.
+/// Word and keys of lines with limits in MRTG's cache file. MRTG keeps such lines as they are.
 const LIMIT: &str = "Limit";
 const LIMIT_NAMES: &[u8] = b"names";
 const LIMIT_ROWS: &[u8] = b"rows";
 const LIMIT_TRIED: &[u8] = b"tried";
 
-/// The interfaces of one device, and its limits.
+/// The interfaces and limits of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interfaces {
     columns: BTreeMap<Column, BTreeMap<Vec<u8>, Found>>,
-    /// See [`Limits`].
+    /// Limits on the size of requests.
     pub limits: Limits,
 }
 
 impl Interfaces {
-    /// Where a clean key leads.
+    /// Looks up a clean key.
     pub fn find(&self, column: Column, key: &[u8]) -> Option<Found> {
         self.columns.get(&column)?.get(key).copied()
     }
 
-    /// Forgets one that turned out to be another.
+    /// Removes a key whose index turned out to be wrong.
     pub fn forget(&mut self, column: Column, key: &[u8]) {
         if let Some(keys) = self.columns.get_mut(&column) {
             keys.remove(key);
         }
     }
 
-    /// Rows of a column, in the place of those that were known. Of a column that has no end, keys that are not among the rows
-    /// stay as they were.
+    /// Replaces the rows of a column. After a walk without an end, keys that are not among the rows stay.
     pub fn learn(&mut self, column: Column, rows: Vec<(Vec<u8>, u32)>, how: Walked) {
         let mut new: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
         for (key, index) in rows {
@@ -179,8 +178,8 @@ impl Limits {
 pub struct Cache(pub BTreeMap<Vec<u8>, Interfaces>);
 
 impl Cache {
-    /// Reads MRTG's file: `HOST \t METHOD \t KEY \t NUMBER`. Lines of any other form mean nothing, as there. Of hosts that are not
-    /// `wanted` nothing is kept.
+    /// Reads MRTG's file of lines `HOST \t METHOD \t KEY \t NUMBER`. Skips other lines, as MRTG does, and hosts that are not in
+    /// `wanted`.
     pub fn read(text: &[u8], wanted: &BTreeSet<Vec<u8>>) -> Cache {
         let mut cache = Cache::default();
         for line in text.split(|&byte| byte == b'\n') {
@@ -220,7 +219,7 @@ impl Cache {
         cache
     }
 
-    /// As MRTG writes it, sorted.
+    /// The file's text in MRTG's format, sorted.
     pub fn text(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for (host, interfaces) in &self.0 {
@@ -276,7 +275,7 @@ mod tests {
         assert_eq!(interfaces.find(Column::Name, b"a"), Some(Found::Duplicate));
         assert_eq!(interfaces.find(Column::Name, b"b"), Some(Found::Index(2)));
         assert_eq!(interfaces.find(Column::Descr, b"b"), None);
-        // A column that breaks off changes no other interface.
+        // A walk that breaks off changes no other interface.
         interfaces.learn(Column::Name, vec![(b"a".to_vec(), 4)], Walked::Looped);
         assert_eq!(interfaces.find(Column::Name, b"a"), Some(Found::Index(4)));
         assert_eq!(interfaces.find(Column::Name, b"b"), Some(Found::Index(2)));

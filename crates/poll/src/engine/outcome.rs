@@ -1,4 +1,4 @@
-//! From readings to targets: a target's value is made when the last of its readings is there, and goes into the batch.
+//! Computes the values of targets from readings: a target's value goes into the batch when its last reading is complete.
 
 use std::io::Write as _;
 
@@ -8,55 +8,55 @@ use super::decimal::Decimal;
 use super::empty::{Blame, Blames};
 use crate::batch::Batch;
 
-/// How stamps are written.
+/// Format of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamps {
     /// With microseconds.
     Exact,
-    /// Whole seconds, as MRTG has them.
+    /// Whole seconds, as in MRTG.
     Whole,
 }
 
-/// What a reading has given in this cycle.
+/// Result of a reading in the current cycle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given {
-    /// In and out.
+    /// Values in and out.
     pub values: [Decimal; 2],
-    /// When, nanoseconds since 1970; 0: never.
+    /// Time of the values, nanoseconds since 1970; 0: there are none.
     pub real_ns: i64,
-    /// A counter is less than before, and the device's uptime says why.
+    /// True if a counter began again because the device was started.
     pub was_reset: bool,
-    /// Why a number is unknown.
+    /// Reason why a value is unknown.
     pub blame: Option<Blame>,
-    /// In and out of the cycle before.
+    /// Values of the last cycle.
     before: [Decimal; 2],
 }
 
-/// Which targets wait for which readings.
+/// Results of readings, and the targets that depend on them.
 pub(crate) struct Outcomes {
-    /// By reading: where its targets begin in `targets`; one more at the end.
+    /// By reading: start of its targets in `targets`, with one more entry at the end.
     begins: Vec<usize>,
     targets: Vec<usize>,
-    /// By target: readings it needs, and those that are missing in this cycle.
+    /// By target: number of readings it needs, and of those still missing in this cycle.
     needed: Vec<usize>,
     missing: Vec<usize>,
     given: Vec<Given>,
-    /// By reading: some target takes it for a counter.
+    /// By reading: true if some target uses it as a counter.
     counts: Vec<bool>,
     pub blames: Blames,
     stamps: Stamps,
-    /// Below this interval there is no room for a second stamp.
+    /// False if the interval is too short for a second stamp, which a gap needs.
     has_room: bool,
-    /// Targets that were polled, and those of them that lack one of their two numbers.
+    /// Number of targets polled since the start.
     pub done: usize,
-    /// See [`Outcomes::done`].
+    /// Number of those targets that lacked a value.
     pub unknown: usize,
-    /// For one direction's text.
+    /// Buffer for the text of one direction.
     text: Vec<u8>,
 }
 
 impl Outcomes {
-    /// Of a configuration.
+    /// The outcomes of a configuration.
     pub(crate) fn new(config: &Config, stamps: Stamps) -> Outcomes {
         let readings = config.readings().len();
         let mut pairs = Vec::new();
@@ -91,12 +91,12 @@ impl Outcomes {
         }
     }
 
-    /// What a reading has given so far.
+    /// Result of a reading so far.
     pub(crate) fn given(&mut self, reading: usize) -> &mut Given {
         &mut self.given[reading]
     }
 
-    /// A reading begins again.
+    /// Begins a reading in a new cycle.
     pub(crate) fn begin(&mut self, reading: usize) {
         let given = self.given(reading);
         *given = Given {
@@ -105,7 +105,7 @@ impl Outcomes {
         };
     }
 
-    /// A device's uptime began again: says whether a number of this reading, which some target counts with, did so, too.
+    /// Checks a reading after the device's uptime began again: true if one of its counters began again, too.
     pub(crate) fn note_restart(&mut self, reading: usize) -> bool {
         let given = &mut self.given[reading];
         let mut pairs = given.values.iter().zip(&given.before);
@@ -113,7 +113,7 @@ impl Outcomes {
         given.was_reset
     }
 
-    /// A reading is complete, as far as it will be: targets that waited for it alone go into the batch.
+    /// Completes a reading. Targets for which it was the last one go into the batch.
     pub(crate) fn complete(
         &mut self,
         reading: usize,
@@ -133,7 +133,7 @@ impl Outcomes {
         }
     }
 
-    /// The value of a target that needs no reading.
+    /// Adds the values of targets that need no reading.
     pub(crate) fn put_constants(&mut self, now_ns: i64, config: &Config, batch: &mut Batch) {
         for target in 0..self.needed.len() {
             if self.needed[target] == 0 {
@@ -153,7 +153,7 @@ impl Outcomes {
             count += 1;
             was_reset |= given.was_reset;
         }
-        // Of several readings, the mean of their moments.
+        // The stamp is the mean of the readings' times.
         let real_ns = match count {
             0 => now_ns,
             _ => i64::try_from(sum / count).unwrap_or(now_ns),
@@ -198,12 +198,12 @@ impl Outcomes {
     }
 }
 
-/// Whether a number less than the one before would be a rate that never was.
+/// True if a falling value would become a rate that never was.
 fn counts_up(kind: SourceKind) -> bool {
     matches!(kind, SourceKind::Counter | SourceKind::Derive)
 }
 
-/// A number of the configuration as a place.
+/// Converts a number of the configuration to an index.
 fn index(number: u32) -> usize {
     number as usize
 }

@@ -1,35 +1,36 @@
-//! One PDU: how it is encoded, and what its values are for.
+//! One PDU: its encoding and the uses of its values.
 
 use kymo_wire::snmp::RequestMessage;
 
 /// sysUpTime.0
 pub(crate) const UPTIME: [u32; 9] = [1, 3, 6, 1, 2, 1, 1, 3, 0];
 
-/// What the value of a name is for.
+/// Uses of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// To see that the device was started again.
+    /// Detects a restart of the device.
     Uptime,
-    /// To see that interfaces came or went: ifTableLastChange or ifNumber.
+    /// Detects changes of interfaces by ifTableLastChange (0) or ifNumber
+    /// (1).
     Table(u8),
-    /// It is to be the key of this reference of the device.
+    /// Has to equal the key of this reference of the device.
     Check(usize),
-    /// It is this number of a reading.
+    /// A number of a reading.
     Value {
-        /// Of the configuration.
+        /// Index into the configuration's readings.
         reading: usize,
-        /// In or out.
+        /// 0: in, 1: out.
         side: u8,
     },
 }
 
 /// One PDU.
 pub(crate) struct Pdu {
-    /// As it is sent.
+    /// The encoded request.
     pub request: RequestMessage,
-    /// What for, with the place of the name; checks come before values.
+    /// Places of names and uses of their values. Checks come first.
     pub uses: Vec<(u8, Use)>,
-    /// How many names it has.
+    /// Number of names.
     pub names: u8,
 }
 
@@ -39,7 +40,7 @@ impl Pdu {
         self.uses.iter().any(|(_, what)| *what == Use::Uptime)
     }
 
-    /// The readings it has numbers of, each once.
+    /// The readings that the PDU has values for, each once.
     pub(crate) fn readings(&self) -> Vec<usize> {
         let mut readings: Vec<usize> = Vec::new();
         for (_, what) in &self.uses {

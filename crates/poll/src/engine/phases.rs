@@ -1,5 +1,5 @@
-//! When in an interval each device is polled: the same moment each time, spread over the interval, and the same one for devices
-//! whose numbers are summed, and for all sessions of a host.
+//! Phases: the moment of the interval at which a device is polled, the same in each interval. Devices whose values are summed,
+//! and all sessions of a host, share a phase.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,16 +7,16 @@ use kymo_wire::mrtg_cfg::{Config, Source};
 
 use super::hosts;
 
-/// By session, then by reading that is a command's: nanoseconds after the interval's beginning.
+/// Phases in nanoseconds after the interval's beginning.
 pub(crate) struct Phases {
     /// By session.
     pub devices: Vec<u64>,
-    /// By reading; of use for commands.
+    /// By reading; only those of commands are used.
     pub readings: Vec<u64>,
 }
 
 impl Phases {
-    /// All at once.
+    /// All phases are 0.
     pub(crate) fn burst(config: &Config) -> Phases {
         Phases {
             devices: vec![0; config.sessions().len()],
@@ -24,7 +24,7 @@ impl Phases {
         }
     }
 
-    /// Spread over an interval, in nanoseconds.
+    /// Spreads phases over an interval of this length.
     pub(crate) fn spread(config: &Config, interval_ns: u64) -> Phases {
         let sessions = config.sessions().len();
         let node = |reading: u32| match config.readings()[reading as usize].source {
@@ -44,7 +44,7 @@ impl Phases {
         }
         let names = hosts::device_names(config);
         let phase = |of: usize| {
-            // The group's lowest number stands for it; its key does not change when others come or go.
+            // The group's lowest number represents it, so that its phase stays when others come or go.
             let mut hasher = DefaultHasher::new();
             match of.checked_sub(sessions) {
                 None => names[of].hash(&mut hasher),
@@ -64,7 +64,7 @@ impl Phases {
     }
 }
 
-/// Which nodes belong together.
+/// Groups of nodes with one phase, as a union-find forest.
 struct Groups(Vec<usize>);
 
 impl Groups {

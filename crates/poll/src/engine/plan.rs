@@ -1,5 +1,5 @@
-//! What of a device is asked in one PDU. A PDU is encoded once and sent again and again; the names of one reading are never in
-//! two of them, so that its numbers are of one moment.
+//! Distributes the names of a device's readings over PDUs. A PDU is encoded once and sent in each cycle. The names of one
+//! reading share a PDU, so that its numbers are of one moment.
 
 use kymo_wire::mrtg_cfg::{Config, Index, Magic, Session, Source};
 use kymo_wire::snmp::{Ask, Oid, varbind_bytes};
@@ -9,25 +9,25 @@ use super::interfaces::Column;
 use super::pdu::{Pdu, UPTIME, Use};
 use super::sides::Sides;
 
-/// Names of a PDU at most, however large they may grow.
+/// Largest number of names of a PDU.
 pub(crate) const NAMES_MAX: usize = 48;
-/// Bytes of a reply, estimated: it is to fit into one packet.
+/// Estimated largest size of a reply in bytes: it has to fit into one packet.
 const REPLY_BYTES_MAX: usize = 1400;
-/// Bytes of a value, estimated: a Counter64.
+/// Estimated size of a value in bytes: a Counter64.
 const VALUE_BYTES: usize = 9;
-/// Where fewer names are asked for at a time, sysUpTime stays away.
+/// PDUs with fewer names than this do not include sysUpTime.
 const UPTIME_FROM: usize = 6;
 /// ifTableLastChange.0
 const CHANGE: [u32; 10] = [1, 3, 6, 1, 2, 1, 31, 1, 5, 0];
 /// ifNumber.0
 const NUMBER: [u32; 9] = [1, 3, 6, 1, 2, 1, 2, 1, 0];
 
-/// What PDUs of a device have in common.
+/// State while the PDUs of a device are planned.
 pub(crate) struct Planner<'a> {
     pub config: &'a Config,
     pub device: &'a Device,
     pub sides: &'a Sides,
-    /// sysUpTime comes along.
+    /// True to include sysUpTime.
     pub uptime: bool,
     pub names_max: usize,
     pdus: Vec<Pdu>,
@@ -37,7 +37,7 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// PDUs for all sides of these readings that are open, known by their index, and simply got.
+    /// PDUs for the open sides of these readings that a GET can serve and whose ifIndex is known.
     pub(crate) fn plan(
         config: &'a Config,
         device: &'a Device,
@@ -77,7 +77,7 @@ impl<'a> Planner<'a> {
         planner.pdus
     }
 
-    /// sysUpTime in a PDU of its own, where it does not come along with others.
+    /// A PDU for sysUpTime alone; `None`: other PDUs include it.
     pub(crate) fn uptime_alone(session: &Session, device: &Device) -> Option<Pdu> {
         if !device.is_uptime_alone && device.names_max >= UPTIME_FROM {
             return None;
@@ -95,7 +95,7 @@ impl<'a> Planner<'a> {
         &self.config.sessions()[self.device.session]
     }
 
-    /// The names for a reading, checks first: without its check a value does not count.
+    /// The names that a reading needs, checks first: a value counts only after its check.
     fn wanted(&self, reading: usize) -> Vec<(Oid, Use)> {
         let mut wanted: Vec<(Oid, Use)> = Vec::new();
         for side in 0..2u8 {
@@ -111,7 +111,7 @@ impl<'a> Planner<'a> {
         wanted
     }
 
-    /// Names that share their PDUs with nothing else, in as few as may be.
+    /// Puts names into PDUs that share no other names, as few as possible.
     fn put_alone(&mut self, wanted: Vec<(Oid, Use)>) {
         self.close();
         for (name, what) in wanted {
@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The name to ask for, and the one that proves its index; `None`: nothing is asked for it this way.
+    /// The name of a side, and the name that checks its index; `None`: a GET cannot serve it.
     #[allow(clippy::type_complexity)]
     fn names_of(&self, reading: usize, side: u8) -> Option<(Option<(Oid, Use)>, Oid)> {
         let Source::Snmp(source) = self.config.readings()[reading].source else {
@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
         Some((check, Oid::of_arcs(&arcs)?))
     }
 
-    /// What is asked for the device's own sake.
+    /// Adds names about the device itself to an empty PDU.
     fn open(&mut self) {
         if self.uptime {
             self.put_arcs(&UPTIME, Use::Uptime);
@@ -235,7 +235,7 @@ fn place_index(arcs: &mut Vec<u32>, index: u32, position: Option<u8>) {
     }
 }
 
-/// The name whose value is to be the key.
+/// The name whose value has to be the key of the reference.
 fn check_name(reference: &Reference, index: u32) -> Option<Oid> {
     let mut arcs = reference.column.oid().to_vec();
     match reference.column {

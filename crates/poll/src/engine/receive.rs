@@ -1,4 +1,4 @@
-//! Answers: whose they are, and what they say.
+//! Matches answers with requests and takes their values.
 
 use std::net::SocketAddr;
 
@@ -17,10 +17,10 @@ use super::transmit::Cause;
 use super::walk::{Next, Walked, place_of};
 use super::{Engine, Link};
 
-/// An uptime may be behind the clock by so much without a restart, in hundredths of a second.
+/// Hundredths of a second by which the uptime may lag behind the clock without a restart.
 const UPTIME_SLACK: i64 = 1000;
 
-/// What a device's answer is to.
+/// Purpose of the request that was answered.
 enum Answered {
     Pdu(usize),
     Walk,
@@ -28,7 +28,7 @@ enum Answered {
 }
 
 impl Engine {
-    /// A packet came, now or a moment ago.
+    /// Takes a packet that arrived at `came`.
     pub fn receive(
         &mut self,
         packet: &[u8],
@@ -67,7 +67,7 @@ impl Engine {
         let round_trip_ns = came.mono_ns.saturating_sub(sent_ns);
         cycle.account.round_trip_ns += round_trip_ns;
         self.agents.answered(number, came.mono_ns, round_trip_ns);
-        // The middle between sending and receiving is the best guess at when the device looked.
+        // The device read its counters about halfway between sending and receiving.
         let stamp_ns = came.real_ns - (round_trip_ns / 2) as i64;
         match answered {
             Answered::Pdu(pdu) => self.pdu_answered(number, pdu, &reply, stamp_ns, now, link),
@@ -77,7 +77,8 @@ impl Engine {
         self.use_room(now, link);
     }
 
-    /// The PDU of a message that is the session's, from the device's address, unless that does not matter, as in MRTG.
+    /// The response of a message with the session's community and version from the device's address. As in MRTG, SnmpOptions may
+    /// allow another address.
     fn open<'p>(
         &mut self,
         number: usize,
@@ -168,7 +169,7 @@ impl Engine {
         self.pump(number, now, link);
     }
 
-    /// One name spoils the whole PDU: the others are asked again without it. Where it is not said which, halves are.
+    /// Handles an error: asks again without the name that caused it, or in halves if the error does not say which name did.
     fn take_error(
         &mut self,
         number: usize,
@@ -201,7 +202,7 @@ impl Engine {
         self.ask_again(number, names_max, readings);
     }
 
-    /// The device refused a PDU for this name: from the next cycle on it spoils no other one.
+    /// Removes a name for which the device refused a PDU: from the next cycle on it is alone in its PDU.
     pub(super) fn without(&mut self, number: usize, what: Use, now: Stamp) {
         let device = &mut self.devices[number];
         match what {
@@ -216,7 +217,7 @@ impl Engine {
             Use::Value { reading, side } => {
                 device.cycle.spoilt.insert(reading);
                 if device.alone.insert(reading) {
-                    // The name was the cause, not how many there were.
+                    // The name was the cause, not the number of names.
                     device.names_max = device.names_max.max(device.cycle.names_before);
                     device.is_plan_stale = true;
                 }
@@ -226,7 +227,7 @@ impl Engine {
         }
     }
 
-    /// A PDU was answered: what had one of its own, and did not spoil it, goes with others again.
+    /// Lets names that had a PDU of their own share PDUs again, as the device has answered to them.
     fn rejoin(&mut self, number: usize, pdu: usize) {
         let device = &mut self.devices[number];
         if device.pdus[pdu].asks_for_uptime() {
@@ -320,7 +321,7 @@ impl Engine {
         }
     }
 
-    /// A value as the text of a reading.
+    /// Converts a value to the text of a reading.
     fn decimal(&mut self, reading: usize, side: u8, value: Option<ObjectValue<'_>>) -> Decimal {
         let Some(value) = value else {
             return Decimal::Unknown;
@@ -339,8 +340,8 @@ impl Engine {
         }
     }
 
-    /// Whether the device or its agent was started again: it is time to see whether counters were. After 497 days its clock begins
-    /// again without that.
+    /// Detects a restart of the device or its agent, after which counters are checked. sysUpTime also begins again after 497
+    /// days, without a restart.
     fn take_uptime(&mut self, number: usize, ticks: u32, now: Stamp) {
         let device = &mut self.devices[number];
         let before = device.uptime.replace((ticks, now.mono_ns));
@@ -360,7 +361,7 @@ impl Engine {
         }
     }
 
-    /// Whether interfaces came or went.
+    /// Detects that interfaces came or went.
     fn take_table(&mut self, number: usize, which: u8, value: Option<ObjectValue<'_>>) {
         let device = &mut self.devices[number];
         let new = value.and_then(|value| match value {
@@ -375,7 +376,7 @@ impl Engine {
     }
 }
 
-/// The values of a reply in the order of the request's names: mostly that is the reply's, too.
+/// The values of a reply in the order of the request's names, which mostly is the order of the reply.
 fn gather<'a>(
     request: &RequestMessage,
     reply: &Response<'a>,
@@ -389,7 +390,7 @@ fn gather<'a>(
         let next = answers.next().and_then(Result::ok);
         *value = match next {
             Some((name, value)) if name == asked => Some(value),
-            // In another order, or something else: one that has this name is looked for.
+            // The reply has another order or other names, so search it for this name.
             _ => {
                 let mut all = reply.varbinds.into_iter().map_while(Result::ok);
                 all.find(|(name, _)| *name == asked).map(|found| found.1)
@@ -398,7 +399,7 @@ fn gather<'a>(
     }
 }
 
-/// Whether the value is what the key says.
+/// True if a value confirms the index of a key.
 fn proves(column: Column, key: &[u8], index: Option<u32>, value: Option<ObjectValue<'_>>) -> bool {
     let Some(value) = value else {
         return false;
@@ -416,7 +417,7 @@ fn proves(column: Column, key: &[u8], index: Option<u32>, value: Option<ObjectVa
     }
 }
 
-/// What a row of a column says: key and index.
+/// Key and index of a row of a column.
 fn row_of(column: Column, behind: &[u8], value: ObjectValue<'_>) -> Option<(Vec<u8>, u32)> {
     if column == Column::Ip {
         let parts = place_of(behind)?;

@@ -1,16 +1,16 @@
-//! Between PDUs and packets: how a request of a session becomes a packet, and which packets are believed to be the device's. The
-//! engine deals in PDUs; only this module knows what versions of SNMP put around them.
+//! Wraps PDUs into packets, and decides which packets come from the device. The engine deals in PDUs; this module alone knows the
+//! envelopes of SNMP versions.
 //!
-//! v1 and v2c prove their origin by the community in plain text, and have no state. [`Security`] is kept with the device, so that
-//! a version with a state for each SNMP engine is one more variant: it finds its state in `seal` and `open`, and what it has to
-//! ask of the device first is one more variant of their results.
+//! v1 and v2c prove their origin by a community in plain text and have no state. A version with state for each SNMP engine would
+//! be another variant of [`Security`], which is part of the device: `seal` and `open` get its state, and requests that it has to
+//! send first would be further variants of their results.
 
 use kymo_wire::mrtg_cfg::Session;
 use kymo_wire::snmp::{
     Ask, IdWidth, Message, Oid, RequestMessage, Response, Version, message_bytes,
 };
 
-/// The version that a session speaks.
+/// The SNMP version of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Security {
     /// SNMPv1.
@@ -19,9 +19,9 @@ pub(crate) enum Security {
     V2c,
 }
 
-/// A request as a packet.
+/// A request made into a packet.
 pub(crate) enum Sealed<'r> {
-    /// It may be sent, and its answer has this id.
+    /// A packet that may be sent, and the id of its answer.
     Packet { id: i32, bytes: &'r [u8] },
 }
 
@@ -29,12 +29,12 @@ pub(crate) enum Sealed<'r> {
 pub(crate) enum Opened<'p> {
     /// The device's answer.
     Response(Response<'p>),
-    /// It has another version or community than the session.
+    /// The message has another version or community than the session.
     Refused,
 }
 
 impl Security {
-    /// Of a session that has asked nothing yet.
+    /// The state of a session before its first request.
     pub(crate) fn new(session: &Session) -> Security {
         match session.version {
             Version::V1 => Security::V1,
@@ -49,13 +49,13 @@ impl Security {
         }
     }
 
-    /// Encodes what all packets of a request have in common.
+    /// Encodes the parts that all packets of a request share.
     pub(crate) fn prepare(&self, session: &Session, ask: Ask, names: &[Oid]) -> RequestMessage {
         let community = session.community.reveal();
         RequestMessage::new(ask, self.version(), community, names, id_width(session))
     }
 
-    /// Makes the packet of one attempt, with an id of any number.
+    /// Makes the packet of one attempt, with an id derived from a random number.
     pub(crate) fn seal<'r>(&mut self, request: &'r mut RequestMessage, random: u32) -> Sealed<'r> {
         match self {
             Security::V1 | Security::V2c => Sealed::Packet {
@@ -65,7 +65,7 @@ impl Security {
         }
     }
 
-    /// Takes the PDU out of a message that has the id of an attempt.
+    /// Unwraps a message that has the id of an attempt.
     pub(crate) fn open<'p>(&mut self, session: &Session, message: &Message<'p>) -> Opened<'p> {
         let head = &message.head;
         let is_ours =
@@ -76,7 +76,7 @@ impl Security {
         }
     }
 
-    /// True if a walk may ask for several rows at a time.
+    /// True if a walk may use GETBULK.
     pub(crate) fn has_bulk(&self, session: &Session) -> bool {
         match self {
             Security::V1 => false,
@@ -84,7 +84,7 @@ impl Security {
         }
     }
 
-    /// Bytes of a packet, at most, whose varbinds have `varbinds_bytes` together.
+    /// Largest size in bytes of a packet whose varbinds have `varbinds_bytes`.
     pub(crate) fn packet_bytes(&self, session: &Session, varbinds_bytes: usize) -> usize {
         message_bytes(session.community.reveal().len(), varbinds_bytes)
     }

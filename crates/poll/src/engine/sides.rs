@@ -1,5 +1,5 @@
-//! What is known of each reading by its number: whose it is, which interfaces its two numbers are of, and which of the two
-//! have no outcome in this cycle yet.
+//! State of readings by number: their devices, the interfaces of their two sides, and the sides without an outcome in this
+//! cycle.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use kymo_wire::mrtg_cfg::{Config, Index, Magic, ReferenceKind, Source};
 use super::device::{Device, Reference};
 use super::interfaces::{Column, clean};
 
-/// Not a device's, or without an interface.
+/// The reading is a command, or the side has no interface.
 const NONE: usize = usize::MAX;
 
-/// By reading.
+/// State of all readings.
 pub(crate) struct Sides {
     devices: Vec<usize>,
     references: Vec<[usize; 2]>,
     open: Vec<u8>,
-    /// Sides that are asked for at all.
+    /// Sides that the configuration asks for, as bits.
     asked: Vec<u8>,
 }
 
 impl Sides {
-    /// Of a configuration; its devices are made, one for each session.
+    /// The readings of a configuration, and its devices, one for each session.
     pub(crate) fn new(config: &Config) -> (Sides, Vec<Device>) {
         let count = config.readings().len();
         let mut sides = Sides {
@@ -62,33 +62,33 @@ impl Sides {
         (sides, devices)
     }
 
-    /// Whose a reading is; `None`: a command's.
+    /// The device of a reading; `None`: it is a command.
     pub(crate) fn device(&self, reading: usize) -> Option<usize> {
         Some(self.devices[reading]).filter(|&device| device != NONE)
     }
 
-    /// Which of its device's references this side is of.
+    /// The reference of a side, an index into the device's references.
     pub(crate) fn reference(&self, reading: usize, side: u8) -> Option<usize> {
         let number = self.references[reading][usize::from(side)];
         Some(number).filter(|&number| number != NONE)
     }
 
-    /// A cycle begins: all that is asked for has no outcome yet.
+    /// Begins a cycle: all asked sides are open.
     pub(crate) fn begin(&mut self, reading: usize) {
         self.open[reading] = self.asked[reading];
     }
 
-    /// Whether this side has no outcome yet.
+    /// True if a side has no outcome yet.
     pub(crate) fn is_open(&self, reading: usize, side: u8) -> bool {
         self.open[reading] & (1 << side) != 0
     }
 
-    /// Whether one of its sides has no outcome yet.
+    /// True if at least one side has no outcome yet.
     pub(crate) fn is_any_open(&self, reading: usize) -> bool {
         self.open[reading] != 0
     }
 
-    /// This side has its outcome; whether that was the last one of the reading.
+    /// Closes a side; true if none is open afterwards.
     pub(crate) fn close(&mut self, reading: usize, side: u8) -> bool {
         let open = &mut self.open[reading];
         *open &= !(1 << side);

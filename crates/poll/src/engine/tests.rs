@@ -1,4 +1,4 @@
-//! The engine against simulated agents: no sockets, no waiting, and any network one likes.
+//! Tests of the engine with simulated agents and networks: no sockets, no waiting.
 
 mod faults;
 mod network;

@@ -1,18 +1,18 @@
-//! What is due when. A timer that means nothing any more is left where it is until it is the next one: nothing is to wake up for it.
+//! A queue of timers. A void timer stays until it is the next one and is then dropped, so that it wakes up no thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Timers, the next one first.
+/// Timers, the earliest first.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
     heap: BinaryHeap<Reverse<(u64, u64, T)>>,
-    /// Those that are due at the same time come in the order in which they were set.
+    /// Number of timers set so far. Timers of the same time come in the order in which they were set.
     count: u64,
 }
 
 impl<T: Ord + Copy> Timers<T> {
-    /// None.
+    /// No timers.
     pub(crate) fn new() -> Timers<T> {
         Timers {
             heap: BinaryHeap::new(),
@@ -20,18 +20,18 @@ impl<T: Ord + Copy> Timers<T> {
         }
     }
 
-    /// At this moment of the monotonic clock.
+    /// Sets a timer to a time of the monotonic clock.
     pub(crate) fn set(&mut self, due_ns: u64, what: T) {
         self.count += 1;
         self.heap.push(Reverse((due_ns, self.count, what)));
     }
 
-    /// When the next one is due.
+    /// Time of the next timer.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((due_ns, _, _))| *due_ns)
     }
 
-    /// Forgets the next ones that mean nothing any more.
+    /// Drops void timers at the head of the queue.
     pub(crate) fn forget_next(&mut self, is_void: impl Fn(T) -> bool) {
         while let Some(Reverse((_, _, what))) = self.heap.peek()
             && is_void(*what)
@@ -40,7 +40,7 @@ impl<T: Ord + Copy> Timers<T> {
         }
     }
 
-    /// The next one that is due by now.
+    /// Takes the next timer that is due.
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<T> {
         if self.next_ns()? > now_ns {
             return None;

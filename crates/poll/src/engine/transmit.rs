@@ -1,5 +1,4 @@
-//! Sending: three PDUs of a device on their way at most, ten milliseconds apart, one after something was lost; and what
-//! silence means.
+//! Sends requests and handles timeouts. A device has at most three pending PDUs, ten milliseconds apart, or one after a loss.
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::snmp::{Ask, Oid};
@@ -12,29 +11,29 @@ use super::security::{Sealed, id_width};
 use super::walk::Walk;
 use super::{Due, Engine, Link, SECOND_NS};
 
-/// PDUs of a device that are on their way.
+/// Pending PDUs of a device.
 pub(super) const WINDOW: u32 = 3;
-/// Between two of them.
+/// Least time between two PDUs of a device.
 pub const GAP_NS: u64 = 10_000_000;
-/// Attempts to hear from a device that was silent.
+/// Attempts of a probe at the beginning of a cycle.
 const PROBES: u32 = 2;
-/// Attempts of a PDU that is larger than any that was answered, if the device answers to others.
+/// Attempts of a PDU that is larger than any answered one, if the device answers to others.
 const ATTEMPTS_LARGE: u32 = 2;
 
-/// An attempt that another one follows is waited for up to this part of its time less, by chance.
+/// Part of the timeout by which jitter shortens it, at most, if another attempt follows.
 const JITTER_PART: u64 = 8;
 
-/// Why a PDU is asked again in parts.
+/// Reasons to ask the names of a PDU again in smaller PDUs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// There were too many names for the device.
+    /// The PDU had too many names for the device.
     Size,
-    /// One of its names is refused, or lost.
+    /// The device refuses one of the names, or is silent because of it.
     Name,
 }
 
 impl Engine {
-    /// Sends what may be sent of a device's queue.
+    /// Sends PDUs of a device's queue as far as window and gap allow.
     pub(super) fn pump(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let is_single = self.config.globals().single_request;
         loop {
@@ -49,7 +48,7 @@ impl Engine {
                 }
                 return;
             }
-            // A value that comes before its check has no proof.
+            // With PDUs this small a value and its check may be in two of them, and the check has to be answered first.
             let has_parts = device.names_max < 3;
             let window = if cycle.is_lossy || is_single || has_parts {
                 1
@@ -79,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// Who waited for room goes on as far as there is some.
+    /// Sends requests of agents and devices that waited for room, as far as there is room.
     pub(super) fn use_room(&mut self, now: Stamp, link: &mut dyn Link) {
         self.use_agents(now, link);
         while let Some((exchange, serial)) = self.lane.take_stale(now.mono_ns) {
@@ -128,13 +127,13 @@ impl Engine {
         of.attempts.push((id, now.mono_ns));
         let serial = of.serial;
         device.cycle.account.retries += u32::from(attempt > 0);
-        // Who was silent once hardly answers together with all others.
+        // A repeated attempt does not count: its device hardly answers at the same time as all others.
         if attempt == 0 {
             of.is_fresh = true;
             self.lane.enter(now.mono_ns, exchange, serial);
         }
         let patience_s = session.timeout_s * session.backoff.powi(i32::from(attempt));
-        // A day is as long as for ever.
+        // A timeout of a day is as good as none.
         let mut patience_ns = (patience_s.clamp(0.001, 86_400.0) * SECOND_NS as f64) as u64;
         // Jitter: requests that were lost together are not sent again together.
         if u32::from(attempt) + 1 < session.attempts {
@@ -144,7 +143,7 @@ impl Engine {
         self.timers.set(now.mono_ns + patience_ns, due);
     }
 
-    /// An exchange is over: its ids are not answered any more.
+    /// Ends an exchange and frees its ids.
     pub(super) fn forget(&mut self, exchange: usize) {
         let Some(of) = self.exchanges.take(exchange) else {
             return;
@@ -163,7 +162,7 @@ impl Engine {
         self.exchanges.done_with(of);
     }
 
-    /// Asks whether anybody is there.
+    /// Sends a probe, a request for sysUpTime, to find out whether the device is alive.
     pub(super) fn probe(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {
         let Some(name) = Oid::of_arcs(&UPTIME) else {
             return;
@@ -223,8 +222,8 @@ impl Engine {
         if !self.agents.may_ask_again(number, first_ns, waiting) {
             return self.exchanges.queue(exchange);
         }
-        // With the last attempt it is asked whether anybody is there at all, and that silence is known first; where there may
-        // be a limit, with the second.
+        // A probe goes out with the last attempt, so that both have timed out at the same time. A large PDU, which may hit a
+        // limit, gets it with the second attempt.
         let asks = made + 1 == allowed || is_large && !was_probed;
         if !is_probe && !is_alive && asks && !device.cycle.is_probing {
             self.probe(number, now, link);
@@ -232,7 +231,7 @@ impl Engine {
         self.send(exchange, now, link);
     }
 
-    /// All attempts of an exchange were in vain.
+    /// An exchange has timed out after all its attempts.
     fn silent(&mut self, exchange: usize, now: Stamp, link: &mut dyn Link) {
         let Some(of) = self.exchanges.get(exchange) else {
             return;
@@ -280,7 +279,7 @@ impl Engine {
         }
     }
 
-    /// A PDU got no answer from a device that answers to others.
+    /// Splits a PDU without an answer from a device that answers to others.
     pub(super) fn split_silent(&mut self, number: usize, pdu: usize, now: Stamp) {
         let device = &self.devices[number];
         let is_new = usize::from(device.pdus[pdu].names) > device.names_proven;
@@ -288,7 +287,7 @@ impl Engine {
         self.split(number, pdu, cause, now);
     }
 
-    /// Asks for the names of a PDU in halves, down to one name, which is given up. If size was the cause, later PDUs
+    /// Asks for the names of a PDU in halves, down to a single name, which is given up. If the size was the cause, later PDUs
     /// are no larger.
     pub(super) fn split(&mut self, number: usize, pdu: usize, cause: Cause, now: Stamp) {
         let device = &mut self.devices[number];
@@ -307,7 +306,7 @@ impl Engine {
         self.ask_again(number, names / 2, readings);
     }
 
-    /// What is open of these readings is asked in PDUs of their own, next.
+    /// Puts PDUs for the open sides of these readings at the head of the queue.
     pub(super) fn ask_again(&mut self, number: usize, names_max: usize, mut readings: Vec<usize>) {
         readings.sort_unstable();
         readings.dedup();

@@ -1,51 +1,51 @@
-//! A walk down a column, request by request. Agents give rows in any order, and some rows twice: a walk goes on while a reply
-//! has a row that is new. An agent that goes round in circles, or on for ever, is found out.
+//! A walk down a column, request by request. Agents may list rows in any order, and rows twice, so a walk goes on while a
+//! reply has a new row. It ends if an agent repeats itself or never ends.
 
 use std::collections::HashSet;
 
 use kymo_wire::snmp::{ErrorStatus, ObjectValue, Oid, Response};
 
-/// Rows of one column that are believed.
+/// Most rows of a column that are accepted.
 const ROWS_MAX: usize = 1 << 17;
 
-/// How far a walk has come.
+/// State of a walk.
 #[derive(Debug)]
 pub(crate) struct Walk {
     column: Oid,
-    /// The last row that was seen, the column itself at first.
+    /// The last row so far, at first the column itself.
     at: Oid,
-    /// The sub-identifiers behind the column, of each row.
+    /// The sub-identifiers of each row behind the column.
     seen: HashSet<Box<[u8]>>,
-    /// Rows that a reply is asked for; 0: the next one, by GETNEXT.
+    /// Rows of a GETBULK; 0: use GETNEXT.
     pub repetitions: u16,
 }
 
-/// What is next.
+/// Result of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Ask again, from where it is now.
+    /// More rows may follow: send the next request.
     More,
-    /// That was all.
+    /// The walk is complete.
     End,
-    /// All rows of the reply came before: those behind them cannot be had.
+    /// All rows of the reply have come before, so rows behind them are out of reach.
     Looped,
-    /// What the device says cannot be.
+    /// The reply is malformed or an error.
     Broken,
 }
 
-/// How the walk of a column ended.
+/// Ends of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walked {
     /// At the column's end.
     Whole,
-    /// Among rows that came before.
+    /// The agent repeated rows.
     Looped,
-    /// By silence, an error, or an answer without a row.
+    /// Silence, an error or a malformed answer.
     Broken,
 }
 
 impl Walk {
-    /// At the beginning of a column.
+    /// A walk from the beginning of a column.
     pub(crate) fn new(column: Oid, repetitions: u16) -> Walk {
         Walk {
             at: column.clone(),
@@ -55,17 +55,18 @@ impl Walk {
         }
     }
 
-    /// True if the walk asks for more than one row, and none has come yet.
+    /// True if the walk asks for several rows at a time and has got none yet.
     pub(crate) fn is_large(&self) -> bool {
         self.repetitions > 1 && self.seen.is_empty()
     }
 
-    /// What to ask for the next one of.
+    /// The name that the next request asks to continue from.
     pub(crate) fn at(&self) -> &Oid {
         &self.at
     }
 
-    /// Takes a reply; `each` gets the sub-identifiers behind the column and the value of each row, and says whether to go on.
+    /// Takes a reply. `each` gets the sub-identifiers behind the column and the value of each new row, and returns true to go
+    /// on.
     pub(crate) fn take(
         &mut self,
         reply: &Response<'_>,
@@ -115,7 +116,7 @@ impl Walk {
     }
 }
 
-/// The sub-identifiers behind a column; `None`: one is cut short or too large.
+/// The sub-identifiers behind a column; `None`: one is truncated or too large.
 pub(crate) fn place_of(behind: &[u8]) -> Option<Vec<u32>> {
     let (mut all, mut value) = (Vec::new(), 0u32);
     for &byte in behind {

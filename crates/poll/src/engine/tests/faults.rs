@@ -1,4 +1,4 @@
-//! What goes wrong on the way and at the other end.
+//! Tests with faults of the network and of agents.
 
 use super::network::{Agent, MS, Object, S, Simulation, address, target};
 use crate::engine::{Column, Empty, Happening, Missing, Pace};
@@ -41,7 +41,7 @@ fn a_dead_device_delays_nobody_and_comes_back() {
     assert_eq!((simulation.take(0).len(), simulation.take(1).len()), (0, 1));
     simulation.run(10 * S);
     assert_eq!(simulation.take(0), ["U:U"]);
-    // Five attempts and a question whether anybody is there; after two such cycles two questions.
+    // Five attempts and a probe; after two such cycles two probes alone.
     let mut counts = Vec::new();
     for _ in 0..3 {
         simulation.run(300 * S);
@@ -62,7 +62,7 @@ fn a_dead_device_delays_nobody_and_comes_back() {
     ));
 }
 
-/// Its silence was never said where the interval, 1 s, is shorter than a timeout, 2 s.
+/// With an interval of 1 s, shorter than a timeout of 2 s, the silence of a device was never reported.
 #[test]
 fn a_dead_device_is_missed_within_a_short_interval() {
     let text = format!(
@@ -100,7 +100,7 @@ fn small_replies_halve_pdus() {
         let mut agent = Agent::new(20);
         agent.names_max = names_max;
         if is_silent {
-            // Large requests are not answered at all.
+            // The agent drops large requests.
             agent.spoil = Some(|packet| {
                 if packet.len() < 40 {
                     packet.clear();
@@ -123,7 +123,7 @@ fn small_replies_halve_pdus() {
 }
 
 /// A run from cron has one cycle. A device that drops GETs of more than 20 names had 33 of 48 values in each run, and one of more
-/// than 10 had none, because only one limit was found in a cycle, and was forgotten.
+/// than 10 had none, because a cycle found only one limit, which was then forgotten.
 #[test]
 fn limits_are_found_in_one_cycle_and_kept() {
     let mut agents = Vec::new();
@@ -164,7 +164,7 @@ fn limits_are_found_in_one_cycle_and_kept() {
     }
 }
 
-/// A limit that a run from cron found stayed for ever: a device whose software was renewed was asked in small PDUs for years.
+/// A limit found by a run from cron stayed for ever: a device with renewed software was asked in small PDUs for years.
 #[test]
 fn more_is_tried_once_a_day() {
     let text: String = (1..=48)
@@ -231,7 +231,7 @@ fn a_name_that_spoils_its_pdu_is_found_among_the_others() {
                 }
             }
         }
-        // From then on it is alone, and the others are asked as if it were not there.
+        // From then on the name is alone in its PDU, and the others are asked as if it did not exist.
         simulation.agent(1).asked.clear();
         simulation.run(300 * S);
         let names = simulation.agent(1).asked.iter().map(|one| one.1);
@@ -258,7 +258,7 @@ fn version_1_goes_on_without_the_name_that_is_not_there() {
             _ => assert!(!value.contains('U'), "{n} {value}"),
         }
     }
-    // From now on the refused name spoils no PDU but its own.
+    // From now on the refused name spoils no other PDU.
     simulation.agent(1).asked.clear();
     simulation.run(300 * S);
     let names: Vec<usize> = simulation.agent(1).asked.iter().map(|one| one.1).collect();
@@ -275,7 +275,7 @@ fn version_1_goes_on_without_the_name_that_is_not_there() {
     assert_eq!(names, [23, 11]);
 }
 
-/// A name that version 1 refused once was not asked for again for an hour: cards that come up late were without values.
+/// A name that version 1 refused once was not asked again for an hour: cards that come up late had no values.
 #[test]
 fn version_1_asks_for_an_absent_name_in_each_cycle() {
     let absent: [&[u32]; 3] = [
@@ -312,7 +312,7 @@ fn version_1_asks_for_an_absent_name_in_each_cycle() {
             values.len() == 1 && is_all_known(&values),
             "{name:?} {values:?}"
         );
-        // A restart is seen by an uptime that was absent before.
+        // An uptime that was absent before still reveals a restart.
         simulation.run(300 * S);
         simulation.agent(1).started_ns = 2499 * S;
         simulation.run(300 * S);
@@ -324,7 +324,7 @@ fn version_1_asks_for_an_absent_name_in_each_cycle() {
     }
 }
 
-/// A name of an interface that appears late was looked for after up to an hour, where the device does not say that it changed.
+/// An interface that appears late was looked up after up to an hour if the device does not report changes.
 #[test]
 fn a_device_that_announces_no_interface_is_looked_through_in_each_cycle() {
     for version in ["", ":::::2"] {
@@ -353,7 +353,7 @@ fn a_device_that_has_no_uptime_is_polled_without() {
         assert!(value.starts_with("20000"), "{value}");
         simulation.agent(1).asked.clear();
         simulation.run(300 * S);
-        // Version 1 refuses the whole PDU for it, so that it has one of its own.
+        // Version 1 refuses the whole PDU because of the name, which then has a PDU of its own.
         let expected: &[(PduKind, usize)] = match version {
             "" => &[(PduKind::Get, 1), (PduKind::Get, 2)],
             _ => &[(PduKind::Get, 3)],
@@ -370,7 +370,7 @@ fn a_restart_is_a_gap_and_a_wrap_is_none() {
     assert_eq!(simulation.take(0), ["100000:101000", "130000:131300"]);
     simulation.agent(1).started_ns = 1600 * S;
     simulation.run(300 * S);
-    // An unknown one, a second before the first value of the new counter.
+    // An unknown value, a second before the first value of the new counter.
     assert_eq!(simulation.take(0), ["U:U", "0:0"]);
     assert!(matches!(
         simulation.happenings[..],
@@ -380,7 +380,7 @@ fn a_restart_is_a_gap_and_a_wrap_is_none() {
     simulation.run(300 * S);
     assert_eq!(simulation.take(0), ["30000:30300"]);
 
-    // 497 days: sysUpTime begins again at 0, the counters go on.
+    // After 497 days sysUpTime begins again at 0; the counters go on.
     let day = 86_400 * S;
     let mut simulation = Simulation::new(&text, vec![Agent::new(1)], Pace::Burst);
     simulation.clock.advance_ns(497 * day - 1000 * S);
@@ -392,7 +392,7 @@ fn a_restart_is_a_gap_and_a_wrap_is_none() {
     );
 }
 
-/// The uptime of an agent that was started again made a gap in all its counters, though each of them went on.
+/// A restart of an agent made a gap in all its counters, though each of them went on.
 #[test]
 fn a_counter_that_went_back_makes_the_gap() {
     let gauge = "Options[g]: gauge\n";
@@ -416,7 +416,7 @@ fn a_counter_that_went_back_makes_the_gap() {
         simulation.happenings.clear();
         simulation.run(300 * S);
     };
-    // The agent alone; and what is no counter may fall.
+    // The agent alone is started again; a gauge may fall without a gap.
     simulation.agent(1).objects.insert(level, Object::Number(3));
     restart(&mut simulation);
     assert_eq!(simulation.take(0), ["160000:161600"]);
@@ -426,7 +426,7 @@ fn a_counter_that_went_back_makes_the_gap() {
         [Happening::AgentRestarted { session: 0 }]
     ));
     assert!(!simulation.accounts[2].was_reset);
-    // One card of the device.
+    // One card of the device is started again.
     simulation.run(300 * S);
     for name in [&[2, 2, 1, 10, 1][..], &[31, 1, 1, 1, 6, 1]] {
         let name = [&[1, 3, 6, 1, 2, 1], name].concat();
@@ -451,12 +451,12 @@ fn answers_sent_twice_late_or_forged_are_no_values() {
     simulation.run(300 * S);
     assert_eq!(simulation.take(0).len(), 1);
     assert_eq!(simulation.engine.strays().unknown, 1);
-    // From elsewhere: taken and counted, as MRTG does.
+    // An answer from another address is accepted and counted, as in MRTG.
     simulation.agent(1).from = Some(address(99));
     simulation.run(300 * S);
     assert_eq!(simulation.take(0).len(), 1);
     assert_eq!(simulation.engine.strays().foreign, 1);
-    // Of another version, with another community, another id, cut short: not taken.
+    // Answers of another version, with another community or id, or truncated, are rejected.
     let spoils: [fn(&mut Vec<u8>); 4] = [
         |packet| packet[4] ^= 1,
         |packet| packet[8] ^= 1,
@@ -483,14 +483,14 @@ fn a_late_answer_is_taken_with_its_own_moment_but_never_by_a_newer_poll() {
     agent.delay_ns = 3 * S;
     let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
     simulation.run(30 * S);
-    // The answer to the first attempt, which was sent at the beginning, and is of its middle.
+    // The first attempt is answered: it was sent at the beginning, and the value is of the middle of its round trip.
     let values = std::mem::take(&mut simulation.values);
     assert_eq!(values.len(), 1);
     assert!(
         values[0].1.starts_with("1800000001.500000:100000:"),
         "{values:?}"
     );
-    // An answer that comes after the poll is over belongs to nothing.
+    // An answer after the end of the cycle is dropped.
     simulation.agent(1).delay_ns = 250 * S;
     simulation.run(270 * S + 60 * S);
     assert_eq!(simulation.take(0), ["U:U"]);
@@ -502,7 +502,7 @@ fn a_late_answer_is_taken_with_its_own_moment_but_never_by_a_newer_poll() {
 #[test]
 fn an_agent_that_never_comes_to_an_end_is_left() {
     let mut agent = Agent::new(3);
-    // Whatever is asked, the answer is about the first row.
+    // Each answer is about the first row, whatever the request.
     agent.spoil = Some(|packet| {
         if let Some(at) = packet.windows(4).position(|part| part == [31, 1, 1, 1]) {
             packet[at + 5] = 1;
@@ -515,7 +515,7 @@ fn an_agent_that_never_comes_to_an_end_is_left() {
     assert!(simulation.agent(1).asked.len() < 10);
 }
 
-/// A column whose rows are out of order, come twice or in a circle was thrown away whole, and each name was said to be missing.
+/// A column with rows out of order, repeated or in a circle was discarded, and each name was reported as missing.
 #[test]
 fn what_a_broken_column_lists_is_polled() {
     let in_order: Vec<u32> = (1..=30).collect();
@@ -569,7 +569,7 @@ fn what_a_broken_column_lists_is_polled() {
     }
 }
 
-/// Targets without a value were not named, and no line said why they had none.
+/// No line named targets without a value, or their reason.
 #[test]
 fn each_target_without_a_value_has_its_reason_once() {
     let own = "1.3.6.1.4.1.9";
@@ -611,9 +611,9 @@ fn each_target_without_a_value_has_its_reason_once() {
         let reasons: Vec<&Empty> = reasons.map(|of| &of.0).collect();
         assert_eq!(reasons, Vec::from_iter(why), "{spec}");
     }
-    // A dead device is one piece of news for all its targets.
+    // A dead device is one event for all its targets.
     assert!(simulation.reasons.contains(&(Empty::NoAnswer, vec![4, 5])));
-    // Another reason is news, the first one after values is, too.
+    // Another reason is an event, and so is the first one after values.
     let mut reasons = Vec::new();
     for object in [None, Some(Object::Number(4)), Some(Object::Text(b"x"))] {
         let objects = &mut simulation.agent(1).objects;
@@ -660,7 +660,7 @@ fn the_wall_clock_may_step() {
     simulation.run(300 * S);
     simulation.clock.step_wall_ns(7200 * S as i64);
     simulation.run(300 * S);
-    // One value each interval, whatever the wall clock says.
+    // There is one value in each interval, whatever the wall clock says.
     assert_eq!(simulation.take(0).len(), 3);
     assert!(simulation.happenings.is_empty());
 }

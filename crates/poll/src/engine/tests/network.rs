@@ -1,4 +1,4 @@
-//! Agents, and the network between them and the engine, on a simulated clock.
+//! Simulated agents, and the network between them and the engine, on a simulated clock.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use crate::engine::{
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const S: u64 = 1000 * MS;
-/// When simulations begin, seconds since 1970.
+/// Start of all simulations, seconds since 1970.
 pub(super) const BEGIN_S: u64 = 1_800_000_000;
 
-/// What an object is.
+/// Behaviour of an object.
 #[derive(Clone, Debug)]
 pub(super) enum Object {
     Count(u64),
@@ -31,55 +31,55 @@ pub(super) enum Object {
     Number(i64),
 }
 
-/// A device.
+/// A simulated device.
 #[derive(Clone, Debug)]
 pub(super) struct Agent {
-    /// By name: sub-identifiers.
+    /// Objects by their sub-identifiers.
     pub objects: BTreeMap<Vec<u32>, Object>,
-    /// Names that fit into a reply.
+    /// Largest number of names in a reply.
     pub names_max: usize,
     pub is_dead: bool,
     pub delay_ns: u64,
-    /// When it was started, in simulated nanoseconds.
+    /// Start of the device, in simulated nanoseconds.
     pub started_ns: u64,
     pub has_uptime: bool,
-    /// When its agent was started, if that was later.
+    /// Start of the agent, if it was later than that of the device.
     pub agent_started_ns: Option<u64>,
-    /// Of this number of packets one is not answered.
+    /// One packet of this number is not answered.
     pub loses: u64,
-    /// Packets that came, with their kind and how many names they had.
+    /// Kind and number of names of each received packet.
     pub asked: Vec<(PduKind, usize)>,
-    /// Each answer is sent twice.
+    /// Sends each answer twice.
     pub is_double: bool,
-    /// GETs of more names are not answered.
+    /// Drops GETs with more names than this.
     pub drops_over: usize,
-    /// Names of a GET that are answered, from its first one on.
+    /// Answers only this number of names of a GET, from the first one on.
     pub answers_first: usize,
-    /// GETs of more names are refused with an error that names none of them.
+    /// Refuses GETs with more names than this, with an error that names none of them.
     pub refuses_over: usize,
-    /// GETBULKs are not answered.
+    /// Drops GETBULKs.
     pub is_without_bulk: bool,
-    /// A GET that has this name is not answered.
+    /// Drops GETs with this name.
     pub drops_name: Option<Vec<u32>>,
-    /// An error does not say for which name it is.
+    /// Sends errors without the place of the name.
     pub hides_index: bool,
-    /// Rows of each column in this order, by index; the last row leads to the row of the number behind it, or out of the column.
+    /// Order of rows in each column, by index. The last row leads to the row of the second number, or out of the column.
     pub order: Option<(Vec<u32>, Option<u32>)>,
     /// Changes an answer before it is sent.
     pub spoil: Option<fn(&mut Vec<u8>)>,
-    /// Time the agent takes to make an answer; requests that arrive meanwhile are lost.
+    /// Time the agent needs for an answer; requests that arrive meanwhile are lost.
     pub serial_ns: u64,
     pub busy_until_ns: u64,
-    /// Packets that were lost so.
+    /// Number of packets lost in that way.
     pub lost: usize,
-    /// Communities that get answers; empty: all do.
+    /// Communities that get answers; if empty, all do.
     pub communities: Vec<Vec<u8>>,
-    /// Answers come from there.
+    /// Address that answers come from.
     pub from: Option<SocketAddr>,
 }
 
 impl Agent {
-    /// With interfaces `if1`, `if2` ... of ifIndex 1, 2 ...
+    /// A device with interfaces `if1`, `if2` ... of ifIndex 1, 2 ...
     pub(super) fn new(interfaces: u32) -> Agent {
         let mut objects = BTreeMap::new();
         for n in 1..=interfaces {
@@ -242,7 +242,7 @@ impl Agent {
     }
 }
 
-/// Names and their values; `None`: there is none.
+/// Names and their values; `None`: the device lacks the name.
 type Answers<'a> = Vec<(Vec<u32>, Option<ObjectValue<'a>>)>;
 
 fn varbinds(kind: PduKind, answers: &[(Vec<u32>, Option<ObjectValue<'_>>)]) -> Vec<u8> {
@@ -262,16 +262,16 @@ fn column(behind: &[u32], index: u32) -> Vec<u32> {
     [&[1, 3, 6, 1, 2, 1], behind, &[index]].concat()
 }
 
-/// What is on its way to the engine: when it comes, in which order it was sent, from whom.
+/// Packets on their way to the engine, by arrival time and order of sending: sender and bytes.
 type Flying = BTreeMap<(u64, u64), (SocketAddr, Vec<u8>)>;
 
-/// Agents by their address, and packets under way.
+/// Agents by address, and packets on their way.
 pub(super) struct Network {
     pub agents: BTreeMap<SocketAddr, Agent>,
     flying: Flying,
     sent: u64,
     now_ns: u64,
-    /// Packets that were sent, by session.
+    /// The session of each packet that was sent.
     pub packets: Vec<usize>,
 }
 
@@ -293,7 +293,7 @@ impl Link for Network {
     }
 }
 
-/// All of it.
+/// A whole simulation.
 pub(super) struct Simulation {
     pub clock: SimClock,
     pub network: Network,
@@ -302,7 +302,7 @@ pub(super) struct Simulation {
     pub values: Vec<(u32, String)>,
     pub accounts: Vec<Account>,
     pub happenings: Vec<Happening>,
-    /// Why targets have no value.
+    /// Reasons without a value, with their targets.
     pub reasons: Vec<(Empty, Vec<usize>)>,
 }
 
@@ -328,7 +328,7 @@ pub(super) fn settings(pace: Pace) -> Settings {
     }
 }
 
-/// The address of the n-th agent.
+/// The address of agent `n`.
 pub(super) fn address(n: u8) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, n], 161))
 }
@@ -340,7 +340,7 @@ pub(super) fn config_of(text: &str) -> Arc<Config> {
     Arc::new(read(b"mrtg.cfg", &mut files).unwrap())
 }
 
-/// `Target[name]: spec` with what is required.
+/// `Target[name]: spec` with the options that MRTG requires.
 pub(super) fn target(name: &str, spec: &str) -> String {
     format!("Target[{name}]: {spec}\nMaxBytes[{name}]: 1000000\nTitle[{name}]: t\n")
 }
@@ -378,14 +378,14 @@ impl Simulation {
         }
     }
 
-    /// Another run, which knows what the cache file says.
+    /// Starts another run that reads the cache file.
     pub(super) fn run_again(&mut self, cache: &Cache) {
         let (config, now) = (self.config.clone(), self.clock.now());
         self.engine = Engine::new(config, settings(Pace::Burst), cache, now);
         resolve(&mut self.engine, &self.config);
     }
 
-    /// Another state of the configuration.
+    /// Loads another state of the configuration.
     pub(super) fn reload(&mut self, text: &str) {
         let config = config_of(text);
         let cache = Cache::default();
@@ -401,7 +401,7 @@ impl Simulation {
         self.config = config;
     }
 
-    /// Goes on for so long.
+    /// Runs for this time.
     pub(super) fn run(&mut self, ns: u64) {
         let end_ns = self.clock.mono_ns() + ns;
         loop {
@@ -445,7 +445,7 @@ impl Simulation {
         }
     }
 
-    /// Values of a target since the last call: in and out, without their stamps.
+    /// Takes the values of a target since the last call: in and out, without stamps.
     pub(super) fn take(&mut self, target: u32) -> Vec<String> {
         let (own, others) = self.values.drain(..).partition(|value| value.0 == target);
         self.values = others;

@@ -1,4 +1,4 @@
-//! What is asked, and what becomes of the answers, while all is well.
+//! Tests of requests and values without faults.
 
 use super::network::{Agent, BEGIN_S, MS, Object, S, Simulation, target};
 use crate::engine::{Empty, Pace};
@@ -18,7 +18,7 @@ fn a_value_is_stored_with_the_middle_of_its_round_trip() {
     let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
     simulation.run(10 * S);
     let values = std::mem::take(&mut simulation.values);
-    // The agent looked when it was asked, 1000 s after it was started: 100 B/s in, 101 out.
+    // The agent read its counters when the request came, 1000 s after its start: 100 B/s in, 101 out.
     assert_eq!(values, [(0, format!("{BEGIN_S}.050000:100000:101000"))]);
     simulation.run(300 * S);
     assert_eq!(simulation.take(0), ["130000:131300"]);
@@ -37,7 +37,8 @@ fn many_readings_share_a_pdu_and_none_is_torn() {
     let mut simulation = Simulation::new(&text, vec![Agent::new(99)], Pace::Burst);
     simulation.run(2 * S);
     assert_eq!(simulation.values.len(), 99);
-    // 24 names: sysUpTime and seven readings of three. The walk asks for 12 rows at a time.
+    // Each PDU has 22 names: sysUpTime and seven readings of three. The walk asks for 12 rows at a
+    // time.
     let asked = &simulation.agent(1).asked;
     let gets: Vec<usize> = asked
         .iter()
@@ -47,7 +48,7 @@ fn many_readings_share_a_pdu_and_none_is_torn() {
     assert_eq!(gets, [&[22; 14][..], &[4]].concat());
     let walks = asked.len() - gets.len();
     assert_eq!(walks, 9);
-    // The second time names are known.
+    // The second cycle knows the names.
     simulation.values.clear();
     simulation.agent(1).asked.clear();
     simulation.run(300 * S);
@@ -65,7 +66,7 @@ fn many_readings_share_a_pdu_and_none_is_torn() {
             })
             .map(|(i, o)| ((i.parse::<u64>().unwrap(), o.parse::<u64>().unwrap()), ()))
             .unwrap();
-        // In and out are of one moment.
+        // In and out are of the same moment.
         assert_eq!(values.0 * (rate + 1) / rate, values.1);
     }
 }
@@ -79,7 +80,7 @@ fn pdus_grow_after_ten_clean_cycles() {
         simulation.run(300 * S);
         counts.push(std::mem::take(&mut simulation.agent(1).asked).len());
     }
-    // 11 readings beside sysUpTime; then as many as fit into 48 names, or 1,400 bytes.
+    // At first 11 readings beside sysUpTime; later as many as fit into 48 names or 1,400 bytes.
     assert_eq!(counts[..10], [9; 10]);
     assert_eq!(counts[11], 5);
     assert_eq!(simulation.values.len(), 12 * 99);
@@ -127,7 +128,8 @@ fn interfaces_by_name_are_found_and_checked() {
     let mut simulation = Simulation::new(&text, vec![Agent::new(3)], Pace::Burst);
     simulation.run(300 * S);
     assert_eq!(simulation.take(0).len(), 1);
-    // if2 and if3 change places: the reply says so, and the column is walked again in the same cycle.
+    // if2 and if3 change places: a reply reveals it, and the column is walked again in the same
+    // cycle.
     let agent = simulation.agent(1);
     for (n, name) in [(2, &b"if3"[..]), (3, b"if2")] {
         let key = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1, n];
@@ -148,7 +150,7 @@ fn interfaces_by_name_are_found_and_checked() {
 fn what_is_not_there_is_looked_for_less_and_less_often() {
     let text = target("a", "#new:public@127.0.0.1:::::2");
     let mut agent = Agent::new(1);
-    // ifNumber: what is to come is announced.
+    // ifNumber announces new interfaces.
     let number = vec![1, 3, 6, 1, 2, 1, 2, 1, 0];
     agent.objects.insert(number.clone(), Object::Number(1));
     let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
@@ -165,7 +167,7 @@ fn what_is_not_there_is_looked_for_less_and_less_often() {
         simulation.reasons[..],
         [(Empty::NoInterface { .. }, _)]
     ));
-    // Interfaces have come: it is looked for at once.
+    // Interfaces were added, so the key is looked up at once.
     let agent = simulation.agent(1);
     agent.objects.insert(number, Object::Number(2));
     let name = vec![1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1, 1];
@@ -238,7 +240,7 @@ fn a_reload_changes_neither_moments_nor_what_is_known() {
     simulation.run(100 * S);
     assert_eq!(simulation.agent(1).asked, []);
     simulation.run(200 * S);
-    // One PDU for both, no walk: what is known of the device is still known.
+    // One PDU for both and no walk: the state of the device was kept.
     assert_eq!(simulation.agent(1).asked, [(PduKind::Get, 7)]);
     assert_eq!((simulation.take(0).len(), simulation.take(1).len()), (1, 1));
 }

@@ -1,16 +1,16 @@
-//! Several sessions of one agent: VLAN communities of a switch, and what some of them make of the others.
+//! Tests of several sessions of one agent, such as VLAN communities of a switch.
 
 use super::network::{Agent, MS, S, Simulation, target};
 use crate::engine::{Empty, Happening, Pace};
 
-/// `public@1`, `public@2` ... of one address.
+/// Targets of `public@1`, `public@2` ... at one address.
 fn vlans(count: u32) -> String {
     (1..=count)
         .map(|n| target(&format!("v{n}"), &format!("1:public\\@{n}@127.0.0.1:::::2")))
         .collect()
 }
 
-/// A switch makes one answer at a time. Asked for 60 communities at once, it had answered for 5.
+/// A switch makes one answer at a time. When asked for 60 communities at once it answered 5.
 #[test]
 fn communities_of_a_slow_switch_are_asked_one_after_the_other() {
     for (delay_ms, until_s) in [(1, 3), (30, 5), (100, 11), (300, 25)] {
@@ -26,7 +26,7 @@ fn communities_of_a_slow_switch_are_asked_one_after_the_other() {
     }
 }
 
-/// Each lost packet of many sessions was sent again at the same moment, to be lost again.
+/// Lost packets of many sessions were all sent again at the same moment and lost again.
 #[test]
 fn what_many_sessions_lost_is_sent_again_bit_by_bit() {
     let mut agent = Agent::new(1);
@@ -61,7 +61,7 @@ fn a_dead_switch_is_one_dead_device() {
     assert_eq!(known.count(), 60);
 }
 
-/// A community that is wrong is no dead device, and keeps no other one waiting.
+/// A wrong community is no dead device and delays no other one.
 #[test]
 fn wrong_communities_are_said_and_delay_nobody() {
     for right in [vec![60], vec![1, 30], (4..=60).collect::<Vec<u32>>()] {
@@ -82,7 +82,7 @@ fn wrong_communities_are_said_and_delay_nobody() {
     }
 }
 
-/// An agent that falls silent in the midst of a cycle ends it for all its sessions.
+/// If an agent falls silent within a cycle, the cycles of all its sessions end.
 #[test]
 fn an_agent_that_falls_silent_is_not_waited_for() {
     let mut agent = Agent::new(1);
@@ -100,7 +100,7 @@ fn an_agent_that_falls_silent_is_not_waited_for() {
     assert_eq!(simulation.happenings, [Happening::Silent { session: 0 }]);
 }
 
-/// Phases were by community, so that a switch was asked at 60 moments of the interval.
+/// Phases depended on the community, so that a switch was asked at 60 moments of the interval.
 #[test]
 fn sessions_of_a_host_have_one_phase() {
     let text = vlans(20) + &target("other", "1:public@127.0.0.2:::::2");
