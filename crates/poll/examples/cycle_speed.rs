@@ -1,5 +1,5 @@
-//! What a cycle of the poller's own thread costs: packets, the engine, targets' values; nothing is kept. The agents have to be there
-//! (`agentfarm`). A short interval in the configuration makes it quick.
+//! Measures the cost of a cycle of the poller's own thread: packets, engine, values of targets; nothing is stored. The agents
+//! have to run already (`agentfarm`). A short interval in the configuration makes the measurement quick.
 //!
 //!     cargo run --release -p kymo-poll --example cycle_speed -- MRTG.CFG [CYCLES] [--spread]
 
@@ -15,7 +15,7 @@ use kymo_sys::clock::{Clock, RealClock};
 use kymo_wire::mrtg_cfg::{self, Files};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Cycles that are not counted: interfaces are looked for, PDUs grow.
+/// First cycles, which do not count: interfaces are looked up and PDUs grow.
 const BEFORE: u32 = 12;
 
 fn main() -> std::io::Result<()> {
@@ -64,7 +64,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Goes on until then; how often it was awake.
+/// Polls until this time; returns the number of wake-ups.
 fn poll_until(poller: &mut Poller, until_ns: u64) -> std::io::Result<u64> {
     let mut turns = 0;
     loop {

@@ -1,5 +1,5 @@
-//! What a cycle of .rrd files costs, beside the bare system calls that it cannot do without: open, lock, fstat, three pwrites and close
-//! of each file. The two take turns, each on files of its own.
+//! Measures the cost of a cycle that writes .rrd files, beside the system calls that it needs at least: open, lock, fstat, three
+//! pwrites and close for each file. The two take turns on separate files.
 //!
 //!     cargo run --release -p kymo-poll --example files_speed -- FOLDER [FILES] [CYCLES]
 
@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 const INTERVAL_S: u32 = 300;
 const BEGIN_S: u64 = 1_700_000_000;
-/// MRTG's file: what comes before the rows, how much of it changes, its rows.
+/// MRTG's file: length of the header, of its part that changes, and of a row; number of rows; length of the file.
 const HEADER_BYTES: u64 = 2912;
 const LIVE_BYTES: usize = 1584;
 const ROW_BYTES: u64 = 16;
@@ -109,7 +109,7 @@ fn bare_path(path: &Path) -> PathBuf {
     path.with_extension("bare")
 }
 
-/// The least that an update can be: the places are those of MRTG's layout, the bytes are none.
+/// The cheapest possible update: it writes at the places of MRTG's layout, but no valid bytes.
 fn bare_update(path: &Path, cycle: u64) -> std::io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive)?;

@@ -1,4 +1,4 @@
-//! What a cycle costs that goes to the keeper of a running `kymo serve`: here, and in the keeper's process.
+//! Measures the cost of a cycle that goes to the keeper of a running `kymo serve`: here, and in the keeper's process.
 //!
 //!     cargo run --release -p kymo-poll --example keeper_speed -- DATA/keeper-write.sock KEEPER_PID [TARGETS] [CYCLES]
 
@@ -91,7 +91,7 @@ fn own_cpu() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// By the scheduler's sums for its threads, to the nanosecond.
+/// CPU time of a process, the sum of its threads' schedstat, to the nanosecond.
 fn cpu_of(pid: &str) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
     let run = threads.filter_map(|thread| {

@@ -1,7 +1,7 @@
-//! Where the values of targets are kept: with the keeper of `kymo serve`, in .rrd files, or with an rrdcached.
+//! Sinks store the values of targets: with the keeper of `kymo serve`, in .rrd files, or with an rrdcached.
 //!
-//! A sink learns the series of a configuration, and then gets batches of values. It makes and changes what a series needs when its
-//! first value comes, as MRTG does. What goes wrong with one target stands in a [`Report`] and touches no other.
+//! A sink gets the series of a configuration and then batches of values. As in MRTG, the first value of a series creates its file
+//! or changes its definition. A problem with one target goes into the [`Report`] and affects no other target.
 
 mod backlog;
 mod cached;
@@ -25,7 +25,7 @@ pub use series::{
 use crate::batch::Batch;
 use kymo_wire::keeper::Event;
 
-/// Where values go.
+/// A place where values are stored.
 pub enum Sink {
     /// .rrd files.
     Files(Files),
@@ -36,8 +36,8 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// The series of a configuration, which has been read or read again: a batch's `target` is an index into them. Of targets in
-    /// `watched` the rates are reported. Values of series that are there no more, and still wait, are forgotten.
+    /// Sets the series after the configuration was read. A batch's `target` is an index into `series`. Rates of the targets in
+    /// `watched` are reported. Waiting values of series that no longer exist are dropped.
     pub fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
         match self {
             Sink::Files(sink) => sink.begin(series, watched),
@@ -46,7 +46,7 @@ impl Sink {
         }
     }
 
-    /// Keeps values, those that waited first. Adds to `report`, which the caller clears. A batch may be empty.
+    /// Stores values, those first that wait. Appends to `report`, which the caller clears. The batch may be empty.
     pub fn write(&mut self, batch: &Batch, report: &mut Report) {
         match self {
             Sink::Files(sink) => sink.write(batch, report),
@@ -55,7 +55,7 @@ impl Sink {
         }
     }
 
-    /// Keeps how devices did in a cycle of `interval_s`, where there is a place for that: with the keeper.
+    /// Stores statistics of devices in a cycle of `interval_s` seconds; only the keeper does.
     pub fn write_devices(
         &mut self,
         readings: &[DeviceReading],
@@ -67,14 +67,14 @@ impl Sink {
         }
     }
 
-    /// Keeps what happened to devices, where there is a place for that: with the keeper.
+    /// Stores events of devices; only the keeper does.
     pub fn write_events(&mut self, events: &[Event], report: &mut Report) {
         if let Sink::Keeper(sink) = self {
             sink.write_events(events, report);
         }
     }
 
-    /// What was done since it began.
+    /// Counters since the sink was made.
     pub fn counts(&self) -> Counts {
         match self {
             Sink::Files(sink) => sink.counts(),
@@ -84,7 +84,7 @@ impl Sink {
     }
 }
 
-/// A target's place in the list of series.
+/// Converts a target's number to an index into the list of series.
 fn index(target: u32) -> usize {
     target as usize
 }

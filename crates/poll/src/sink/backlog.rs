@@ -1,12 +1,12 @@
-//! Values that wait for somebody who is away, in the order in which they came.
+//! Values that wait for a daemon that is away, in their order.
 
 use super::{Series, index};
 use crate::batch::{Batch, Update};
 use std::collections::{HashMap, VecDeque};
 
-/// Bytes of values that wait at most: of 3,000 targets those of half a day.
+/// Limit of waiting values in bytes: half a day of 3,000 targets.
 const BYTES_MAX: usize = 32 << 20;
-/// What a value takes beside its text.
+/// Bytes that a value needs beside its text.
 const OVERHEAD: usize = 32;
 
 /// Values, oldest first.
@@ -17,12 +17,13 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// How many.
+    /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Adds one; how many older ones had to go for it.
+    /// Adds a value; returns the number of older ones that were dropped to make
+    /// room.
     pub(super) fn push(&mut self, target: u32, argument: &[u8]) -> u64 {
         self.bytes += argument.len() + OVERHEAD;
         self.values.push_back((target, argument.into()));
@@ -33,7 +34,7 @@ impl Backlog {
         dropped
     }
 
-    /// The oldest ones.
+    /// The values, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = Update<'_>> {
         self.values.iter().map(|(target, argument)| Update {
             target: *target,
@@ -41,7 +42,7 @@ impl Backlog {
         })
     }
 
-    /// The first ones, as many as this, are done with.
+    /// Removes the oldest values, `count` of them.
     pub(super) fn drop_first(&mut self, count: usize) {
         for _ in 0..count {
             self.pop();
@@ -54,7 +55,8 @@ impl Backlog {
         Some((target, argument))
     }
 
-    /// Targets have other numbers; values of those that are no more are forgotten.
+    /// Renumbers the targets after the series have changed; values of series that
+    /// no longer exist are dropped.
     pub(super) fn follow(&mut self, before: &[Series], now: &[Series]) {
         if self.values.is_empty() {
             return;
@@ -70,7 +72,7 @@ impl Backlog {
     }
 }
 
-/// All that is to be sent: what waited, then what is new.
+/// All values to be sent: the waiting ones, then the new ones.
 pub(super) fn all<'a>(backlog: &'a Backlog, batch: &'a Batch) -> impl Iterator<Item = Update<'a>> {
     backlog.iter().chain(batch.iter())
 }

@@ -1,7 +1,7 @@
-//! An rrdcached, `RRDCached:` of the configuration: its own BATCH of UPDATEs, one a cycle.
+//! Sends values to an rrdcached (`RRDCached:` in the configuration), as one BATCH of UPDATEs in each cycle.
 //!
-//! As MRTG has it: over `unix:` files are made and tuned here, and are named by their paths; elsewhere the daemon makes them, below its
-//! own folder. While it is away values wait in memory.
+//! As in MRTG, kymo makes and tunes the files of a daemon at `unix:` and names them by their paths; other daemons make files
+//! themselves, below their own folder. While the daemon is away values wait in memory.
 
 mod connection;
 mod remote;
@@ -19,31 +19,31 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// Values of one BATCH.
+/// Most values of one BATCH.
 const TOGETHER: usize = 4096;
-/// What a daemon says of a file that is not there.
+/// Part of the daemon's message about a missing file.
 const MISSING: &[u8] = b"No such file";
-/// What it says of a value that it has.
+/// Part of the daemon's message about a value that the file has already.
 const PAST: &[u8] = b"illegal attempt to update";
 
-/// Hands values to an rrdcached.
+/// A sink that sends values to an rrdcached.
 pub struct Cached {
     connection: LineConnection,
-    /// Where files are made for it; also the series.
+    /// Makes files for a local daemon.
     files: Files,
     series: Vec<Series>,
-    /// Of each series, whether its file was looked at.
+    /// By series: true once its file is known to exist.
     is_ready: Vec<bool>,
     backlog: Backlog,
     rates: Box<Rates>,
-    /// A batch was not answered: what it said may have been heard.
+    /// True if the last batch got no answer, so that the daemon may have its values.
     may_be_heard: bool,
     text: Vec<u8>,
     counts: Counts,
 }
 
 impl Cached {
-    /// The daemon at `unix:/path` or `host:port`; `files` makes files for it. Nothing is connected yet.
+    /// A sink for the daemon at `unix:/path` or `host:port`, which is not connected yet. `files` makes files for it.
     pub fn at(address: Vec<u8>, files: Files, clock: Arc<dyn Clock>) -> Cached {
         Cached {
             connection: LineConnection::to(address, clock),
@@ -99,7 +99,7 @@ impl Cached {
         }
     }
 
-    /// One BATCH; values whose files turn out to be missing come again when these are made.
+    /// Sends one BATCH. Missing files are made, and their values are sent again.
     fn send(&mut self, updates: &[Update], report: &mut Report) -> io::Result<()> {
         let mut ready = Vec::with_capacity(updates.len());
         for update in updates {
@@ -121,7 +121,7 @@ impl Cached {
         Ok(())
     }
 
-    /// Makes sure that there is a file; `false`: there is none, which was said.
+    /// Makes the file of a series if needed. False if there is none; then the report has the reason.
     fn prepare(&mut self, update: &Update, report: &mut Report) -> io::Result<bool> {
         let at = index(update.target);
         match self.is_ready.get(at) {
@@ -145,7 +145,7 @@ impl Cached {
         Ok(made.is_ok())
     }
 
-    /// Hands over values; those whose files are missing.
+    /// Sends values; returns those whose files are missing.
     fn ask<'a>(
         &mut self,
         updates: &[Update<'a>],
@@ -202,7 +202,7 @@ impl Cached {
     }
 }
 
-/// What MRTG calls a file: by its path where the daemon is local, or else as it lies below LogDir.
+/// MRTG's name of a file: its path for a local daemon, otherwise the path below LogDir.
 fn name(series: &Series, is_local: bool) -> &[u8] {
     let path = series.path.as_os_str().as_bytes();
     match is_local {
@@ -211,7 +211,7 @@ fn name(series: &Series, is_local: bool) -> &[u8] {
     }
 }
 
-/// A word of a line: what would end it has a `\` in front.
+/// Appends a word of a line, with a `\` before each blank and each `\`.
 fn put_escaped(out: &mut Vec<u8>, word: &[u8]) {
     for &byte in word {
         if matches!(byte, b' ' | b'\\') {

@@ -1,7 +1,7 @@
-//! .rrd files where MRTG has them: each is current when a write returns.
+//! Writes .rrd files where MRTG has them. Each file is current when a write returns.
 //!
-//! A file is opened, locked as librrd locks it, read up to its rows, updated and closed, value after value: nothing of it is kept in
-//! memory, so that others may write it as they like. Values for a file that somebody has locked wait for the next write.
+//! For each value a file is opened, locked as librrd does it, read up to its rows, updated and closed. Nothing of it stays in
+//! memory, so other programs may write it at any time. Values for a file that is locked wait for the next write.
 
 mod blank;
 mod pen;
@@ -22,38 +22,38 @@ use std::path::Path;
 use std::sync::Arc;
 use waiting::Waiting;
 
-/// Writes .rrd files.
+/// A sink that writes .rrd files.
 pub struct Files {
     disk: Arc<dyn Disk>,
     tree: Box<dyn Tree>,
-    /// Locks that say whose the files are.
+    /// Locked files that mark this process as the writer of a configuration.
     owned: Vec<Box<dyn DiskFile>>,
     targets: Vec<Target>,
     waiting: Waiting,
     pen: Box<Pen>,
-    /// Where the rows of new files begin.
+    /// Source of numbers for the first row of new files.
     random: u64,
     counts: Counts,
 }
 
-/// A series, and what was done about its file since it is known.
+/// A series and the state of its file.
 struct Target {
     series: Series,
     is_watched: bool,
-    /// The file has this maximum and this kind.
+    /// True once the file has the series' kind and maxima.
     is_tuned: bool,
 }
 
-/// What became of values.
+/// Result of a write of values.
 enum Outcome {
     Kept,
-    /// Somebody has the file locked.
+    /// Another process has locked the file.
     Locked,
     Refused(String),
 }
 
 impl Files {
-    /// Nothing yet. `random`: any number, of which rows of new files begin somewhere.
+    /// A sink without series. `random` is any number: new files derive their first row from it.
     pub fn new(disk: Arc<dyn Disk>, random: u64) -> io::Result<Files> {
         let tree = disk.tree(Path::new("/"), Reach::Anywhere)?;
         Ok(Files {
@@ -68,7 +68,7 @@ impl Files {
         })
     }
 
-    /// Makes sure that no other kymo writes for this configuration into this folder as long as `self` is there; `false`: one does.
+    /// Takes the lock on writing for this configuration into this folder, as long as `self` exists. False if another kymo has it.
     pub fn claim(&mut self, log_dir: &Path, config: &Path) -> io::Result<bool> {
         let owner = log_dir.join(owner_name(config));
         let file = self.disk.open(&owner, OpenMode::Create)?;
@@ -142,7 +142,7 @@ impl Files {
         }
     }
 
-    /// Values of one target, oldest first.
+    /// Writes values of one target, oldest first.
     fn update(&mut self, at: u32, arguments: &[&[u8]], report: &mut Report) -> Outcome {
         let first_s = arguments.first().map_or(0, |first| seconds(first));
         let file = match self.take_up(at, first_s, report) {
@@ -162,7 +162,7 @@ impl Files {
         }
     }
 
-    /// Makes sure that there is a file as the series wants it, for a value of this second that somebody else writes.
+    /// Makes or tunes the file of a series, for another program that writes its first value, which is of this second.
     pub(super) fn prepare(
         &mut self,
         at: u32,
@@ -179,7 +179,7 @@ impl Files {
         written.map_err(|error| cannot("tune", series, &error))
     }
 
-    /// The file of a target, locked and read, with the kind and the maxima of its series; made if it is missing.
+    /// Opens, locks and reads the file of a target, and gives it the kind and maxima of its series. Makes a missing file.
     fn take_up(
         &mut self,
         at: u32,
@@ -215,7 +215,7 @@ impl Files {
         if !std::mem::replace(&mut target.is_tuned, true) {
             match self.pen.tune(series) {
                 Ok(is_changed) => self.counts.tuned += u64::from(is_changed),
-                // It is updated all the same, as MRTG does.
+                // As in MRTG, the file is updated all the same.
                 Err(error) => report.refuse(at, cannot("tune", Some(series), &error)),
             }
         }
@@ -233,7 +233,7 @@ impl Target {
     }
 }
 
-/// A file under its lock; `None`: somebody else has that.
+/// Opens and locks a file; `None`: another process has the lock.
 fn open(tree: &dyn Tree, path: &Path) -> io::Result<Option<Box<dyn DiskFile>>> {
     let file = tree.open(path, Access::Update)?;
     let is_ours = file.try_record_lock(RecordLock::Exclusive)?;
@@ -251,7 +251,7 @@ fn cannot(verb: &str, series: Option<&Series>, cause: &dyn Display) -> String {
     format!("cannot {verb} {path}: {cause}")
 }
 
-/// The name of the file whose lock says who writes for a configuration: several of them may share a folder.
+/// Name of the file whose lock marks the writer of a configuration. It has a hash, as several configurations may share a folder.
 fn owner_name(config: &Path) -> String {
     let hash = kymo_rrd::spec::hash(config.as_os_str().as_bytes());
     format!(".kymo-poll-{hash:016x}")

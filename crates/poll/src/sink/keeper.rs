@@ -1,7 +1,7 @@
-//! The keeper of `kymo serve`, by its protocol (docs/formats/keeper.md): a question a cycle, as a rule.
+//! Sends values to the keeper of `kymo serve` by its protocol (docs/formats/keeper.md), usually in one question for each cycle.
 //!
-//! While it is away values wait in memory, as many as there is room for; as it is back it gets them in their order. It says
-//! which series it does not know, and those are defined.
+//! While the keeper is away values wait in memory, up to a limit; afterwards it gets them in their order. Series that the
+//! keeper reports as unknown are defined.
 
 mod connection;
 mod devices;
@@ -20,37 +20,37 @@ use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};
 use std::collections::HashSet;
 use std::io;
 
-/// Series that are defined together.
+/// Most series in one definition.
 const DEFINED_TOGETHER: usize = 250;
 
-/// Hands values to the keeper.
+/// A sink that sends values to the keeper.
 pub struct Keeper {
     connection: KeeperConnection,
     series: Vec<Series>,
-    /// Of each series, whether the keeper was asked to have it.
+    /// By series: true once the keeper was asked to define it.
     is_defined: Vec<bool>,
     backlog: Backlog,
     rates: Box<Rates>,
     devices: Devices,
     events: Events,
     question: Together,
-    /// Targets that the keeper refuses to define; until the next write.
+    /// Targets whose series the keeper refused to define, until the next write.
     refused: HashSet<u32>,
-    /// A question was not answered: what it said may have been heard.
+    /// True if the last question got no answer, so that the keeper may have its values.
     may_be_heard: bool,
     counts: Counts,
 }
 
-/// Values of one question.
+/// The values of one question.
 #[derive(Default)]
 struct Together {
     values: FileValues,
-    /// Whose each is.
+    /// The target of each value.
     targets: Vec<u32>,
 }
 
 impl Keeper {
-    /// The keeper at the other end of the connection.
+    /// A sink for the keeper at the other end of the connection.
     pub fn on(connection: KeeperConnection) -> Keeper {
         Keeper {
             connection,
@@ -115,7 +115,7 @@ impl Keeper {
         }
     }
 
-    /// Sends values, question after question; `done`: how many of them are done with, even after an error.
+    /// Sends values in as many questions as they need. `done` counts the values that are finished, even after an error.
     fn send<'a>(
         &mut self,
         updates: impl Iterator<Item = Update<'a>>,
@@ -155,7 +155,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Defines what is new, and hands over what is together; what the keeper turns out not to know is defined, and comes again.
+    /// Defines the new series and sends the collected values. Series that the keeper does not know are defined, and their
+    /// values are sent again.
     fn hand_over(&mut self, new: &[(u32, i64)], report: &mut Report) -> io::Result<()> {
         self.define(new, report)?;
         let missing = self.update(report)?;
@@ -172,7 +173,7 @@ impl Keeper {
             if missing.contains(&place) && !self.gives_up(target) {
                 new.push((target, seconds(argument)));
                 let update = Update { target, argument };
-                // There was room for all of them.
+                // These values are a part of those that fitted before.
                 self.question.push(&self.series[index(target)], &update);
             }
         }
@@ -187,14 +188,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether a value is lost because the keeper refuses to define its series, which was said.
+    /// True if the keeper refused to define the series of a value, which is lost; the report has the reason.
     fn gives_up(&mut self, target: u32) -> bool {
         let is_refused = self.refused.contains(&target);
         self.counts.refused += u64::from(is_refused);
         is_refused
     }
 
-    /// Asks for what is together; places of those whose series are missing.
+    /// Sends the collected values; returns the places of those whose series are missing.
     fn update(&mut self, report: &mut Report) -> io::Result<HashSet<usize>> {
         let mut missing = HashSet::new();
         if self.question.targets.is_empty() {
@@ -211,7 +212,7 @@ impl Keeper {
         for refused in taken.refused {
             let place = refused.place as usize;
             let target = self.question.targets.get(place);
-            // A value is refused once.
+            // Counts one refusal of each value at most.
             let Some(&target) = target.filter(|_| said.insert(place)) else {
                 continue;
             };
@@ -235,7 +236,7 @@ impl Keeper {
         report.refuse(target, cause);
     }
 
-    /// Has series begin, or change; their first values come at these seconds.
+    /// Defines series or changes their definitions; `new` has targets and the seconds of their first values.
     fn define(&mut self, new: &[(u32, i64)], report: &mut Report) -> io::Result<()> {
         for part in new.chunks(DEFINED_TOGETHER) {
             let series = part.iter().map(|&(target, first_s)| {
@@ -278,7 +279,7 @@ impl Together {
         self.targets.clear();
     }
 
-    /// Adds a value; `false`: there is no room for it.
+    /// Adds a value; false if it does not fit.
     fn push(&mut self, series: &Series, update: &Update) -> bool {
         let is_added = self.values.push(&series.name, &[update.argument]);
         if is_added {
@@ -299,7 +300,7 @@ fn definition(series: &Series, first_s: i64) -> FileSeries {
     }
 }
 
-/// Takes any bytes as the keeper's answer to values: each value counts as kept or as refused.
+/// Fuzzes the parser with any bytes as the keeper's answer: each value counts as either kept or refused.
 #[cfg(any(test, feature = "testing"))]
 pub fn fuzz_keeper(input: &[u8]) {
     use kymo_sys::clock::RealClock;

@@ -1,5 +1,5 @@
-//! Rates of targets that are watched, where somebody else keeps the values: rrdtool's arithmetic on a row of one point a target.
-//! What thresholds are compared with is the same wherever values are kept.
+//! Computes rates for thresholds where another process stores the values, with rrdtool's arithmetic on an archive of one point
+//! for each target. So thresholds see the same rates with every sink.
 
 use super::{Rate, Series, index};
 use crate::batch::seconds;
@@ -9,10 +9,10 @@ use kymo_rrd::update::{Now, Scratch, Update, Written, update_with};
 use kymo_rrd::{Header, Rrd};
 use std::collections::HashMap;
 
-/// As MRTG has a file made: this long before its first value.
+/// Seconds from the start of a new file to its first value, as in MRTG.
 pub(super) const BEGINS_BEFORE_S: i64 = 10;
 
-/// Of watched targets, the points that are in the making.
+/// The unfinished points of watched targets.
 #[derive(Default)]
 pub(super) struct Rates {
     watched: HashMap<u32, Watched>,
@@ -20,17 +20,17 @@ pub(super) struct Rates {
     written: Vec<Written>,
 }
 
-/// A target.
+/// A watched target.
 struct Watched {
     name: Vec<u8>,
     sources: [Vec<u8>; 2],
     step_s: u32,
-    /// From its first value on.
+    /// Made by the first value.
     rrd: Option<Rrd>,
 }
 
 impl Rates {
-    /// Others are watched from now on; those that stay what they were go on.
+    /// Replaces the watched targets; unchanged ones keep their state.
     pub(super) fn begin(&mut self, series: &[Series], watched: &[u32]) {
         let mut before: HashMap<Vec<u8>, Watched> = HashMap::new();
         for (_, watched) in self.watched.drain() {
@@ -53,7 +53,7 @@ impl Rates {
         }
     }
 
-    /// The point that this value completes, if its target is watched. One that rrdtool refuses completes none.
+    /// Adds a value; returns the point that it completes if its target is watched. A value that rrdtool refuses completes none.
     pub(super) fn add(&mut self, target: u32, argument: &[u8]) -> Option<Rate> {
         let watched = self.watched.get_mut(&target)?;
         if watched.rrd.is_none() {
@@ -79,7 +79,7 @@ fn blank(watched: &Watched, first_s: i64) -> Option<Rrd> {
     create(&request, first_s, &mut 1, None, &[]).ok()
 }
 
-/// How arguments of a batch are read: their stamps are numbers.
+/// Options for the arguments of a batch, whose stamps are numbers.
 pub(super) const HOW: Update<'static> = Update {
     file_name: b"",
     template: None,
@@ -88,7 +88,7 @@ pub(super) const HOW: Update<'static> = Update {
     at_time: &|_| Err(String::new()),
 };
 
-/// The point that an update completed, as MRTG finds it in what updatev tells.
+/// The point that an update completed, found as MRTG finds it in the output of updatev.
 pub(super) fn completed(target: u32, header: &Header, written: &[Written]) -> Option<Rate> {
     let step = i64::try_from(header.pdp_step).ok()?;
     let time_s = header.last_up - header.last_up.rem_euclid(step);

@@ -1,68 +1,70 @@
-//! What a sink says about a batch. Memory is used again from batch to batch.
+//! The report of a sink about a batch. It is reused, with its memory, from batch to batch.
 
-/// What became of a batch, as far as it is worth telling.
+/// Results of a batch that are worth a message.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Values that were not kept, and why.
+    /// Values that were refused, with the reasons.
     pub refused: Vec<Refusal>,
-    /// Points that were completed of targets that are watched.
+    /// Points of watched targets that were completed.
     pub rates: Vec<Rate>,
-    /// What concerns no single target, once: a keeper that is away.
+    /// Problems that concern no single target, such as a keeper that is away.
     pub troubles: Vec<String>,
 }
 
-/// A value that was not kept.
+/// A value that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whose.
+    /// The target of the value.
     pub target: u32,
-    /// For people: `cannot update FILE: ...`.
+    /// The reason in words: `cannot update FILE: ...`.
     pub cause: String,
 }
 
-/// A primary data point that an update completed: what thresholds are compared with.
+/// A primary data point that an update completed, to be compared with thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Of which target.
+    /// The target of the point.
     pub target: u32,
-    /// When the point ends, seconds since 1970.
+    /// End of the point, seconds since 1970.
     pub time_s: i64,
-    /// In and out, a second; NaN: unknown.
+    /// In and out, per second; NaN: unknown.
     pub rates: [f64; 2],
-    /// Whether an archive FAILURES found them to be aberrant; NaN: there is none.
+    /// By direction 1 if the archive FAILURES found the rate aberrant, else 0; NaN: there is
+    /// no such archive.
     pub failures: [f64; 2],
 }
 
-/// What a sink has done since it began.
+/// Counters of a sink since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Values that are kept.
+    /// Values that were stored.
     pub kept: u64,
-    /// Values that were refused for good.
+    /// Values that were refused, and are lost.
     pub refused: u64,
-    /// Values that had to wait, because somebody had the file locked or the keeper was away.
+    /// Values that had to wait, as another process had locked the file or the keeper was
+    /// away.
     pub delayed: u64,
-    /// Values that wait now.
+    /// Values that are waiting now.
     pub waiting: u64,
-    /// Values that waited and were given up, because there were too many.
+    /// Waiting values that were dropped, because the limit was reached.
     pub dropped: u64,
-    /// Series that began.
+    /// Series that were created.
     pub created: u64,
     /// Series whose definition was changed.
     pub tuned: u64,
-    /// Connections that were made again.
+    /// Reconnections.
     pub reconnected: u64,
 }
 
 impl Report {
-    /// Nothing; memory is kept.
+    /// Empties the report but keeps its memory.
     pub fn clear(&mut self) {
         self.refused.clear();
         self.rates.clear();
         self.troubles.clear();
     }
 
-    /// Notes a value that was not kept.
+    /// Reports a value that was refused.
     pub(super) fn refuse(&mut self, target: u32, cause: impl Into<String>) {
         let cause = cause.into();
         self.refused.push(Refusal { target, cause });

@@ -1,4 +1,4 @@
-//! What a target's series consists of: MRTG's data sources and archives, where its .rrd file lies, and what it is called in a store.
+//! The series of a target: MRTG's data sources and archives, the path of its .rrd file, and its name in a store.
 
 mod configured;
 
@@ -8,32 +8,32 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Seconds that a target's values are kept as they were sent, where a store keeps them: 93 days, for the 95th percentile of a month.
+/// Seconds for which a store keeps single values: 93 days, for the 95th percentile of a month.
 pub const POINTS_KEPT_S: u32 = 93 * 86_400;
-/// MRTG's least heartbeat.
+/// Smallest heartbeat in MRTG, seconds.
 const HEARTBEAT_LEAST_S: u32 = 600;
-/// Rows of an archive that MRTG creates, and those of its .log: seconds of a row, and how many.
+/// Rows of an archive that MRTG creates; then those of its .log: seconds of a row, and number of rows.
 const ROWS: u32 = 800;
 const LOGGED: [(u32, u32); 4] = [(300, 600), (1800, 600), (7200, 600), (86_400, 732)];
-/// Columns, as MRTG names its data sources.
+/// Names of the columns, which MRTG gives its data sources.
 pub const COLUMNS: [&str; 2] = ["ds0", "ds1"];
 
-/// What the values of a target are.
+/// Kind of a target's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Counts upwards, and wraps.
+    /// A counter that counts upwards and wraps.
     #[default]
     Counter,
-    /// Is what it is.
+    /// A value as it is.
     Gauge,
-    /// Counts, and begins at 0 again when it is read.
+    /// A counter that each read resets to 0.
     Absolute,
-    /// Counts upwards or downwards.
+    /// A counter that goes up or down.
     Derive,
 }
 
 impl Kind {
-    /// As rrdtool writes it.
+    /// The kind as rrdtool writes it.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Counter => "COUNTER",
@@ -44,33 +44,33 @@ impl Kind {
     }
 }
 
-/// What kind of history is kept.
+/// Formats of history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Spans {
-    /// `LogFormat: rrdtool`: archives as MRTG creates them.
+    /// `LogFormat: rrdtool`: the archives that MRTG creates.
     #[default]
     Rrd,
-    /// Without: the spans of MRTG's own .log files.
+    /// Any other format: the spans of MRTG's own .log files.
     Log,
 }
 
-/// What says which archives a series has.
+/// Settings that determine the archives of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Seconds of `Interval`.
     pub interval_s: u32,
-    /// What kind of history.
+    /// Format of the history.
     pub spans: Spans,
-    /// `RRDRowCount`, `RRDRowCount30m`, `RRDRowCount2h`, `RRDRowCount1d`; `None`: MRTG's own.
+    /// `RRDRowCount`, `RRDRowCount30m`, `RRDRowCount2h`, `RRDRowCount1d`; `None`: MRTG's default.
     pub rows: [Option<u32>; 4],
-    /// `RRDHWRRAs`: words behind the others.
+    /// `RRDHWRRAs`: `RRA:` words that follow the others.
     pub seasonal: Vec<Vec<u8>>,
 }
 
 /// `RRA:` words of a series.
 pub type Archives = Arc<[Vec<u8>]>;
 
-/// Lists of archives, one for all series of the same layout.
+/// Archives by layout; series of the same layout share them.
 #[derive(Debug, Default)]
 pub struct Layouts(HashMap<Layout, Archives>);
 
@@ -83,17 +83,17 @@ impl Layouts {
     }
 }
 
-/// What MRTG puts as seconds into `--step`: the interval goes through minutes and a double on its way.
+/// Seconds that MRTG passes to `--step`. It converts the interval to minutes as a double and back.
 pub fn step_s(interval_s: u32) -> u32 {
     (minutes(interval_s) * 60.0) as u32
 }
 
-/// The heartbeat that MRTG gives series of this interval.
+/// The heartbeat that MRTG gives series of this interval, seconds.
 pub fn heartbeat_s(interval_s: u32) -> u32 {
     step_s(interval_s).saturating_mul(2).max(HEARTBEAT_LEAST_S)
 }
 
-/// As MRTG keeps it.
+/// Minutes of an interval as MRTG stores them.
 fn minutes(interval_s: u32) -> f64 {
     f64::from(interval_s / 60) + f64::from(interval_s % 60) / 60.0
 }
@@ -112,7 +112,7 @@ impl Layout {
         words.chain(self.seasonal.iter().cloned()).collect()
     }
 
-    /// Points of a row, and rows.
+    /// Points of a row and number of rows of each archive that MRTG creates.
     fn as_created(&self) -> Vec<(u32, u32)> {
         let interval = minutes(self.interval_s);
         let whole = |minutes: f64| (minutes / interval) as u32;
@@ -126,7 +126,8 @@ impl Layout {
         spans
     }
 
-    /// Likewise, where rows of five minutes are finer than the interval: as long as they would be.
+    /// Points of a row and number of rows of each archive of a .log. If a row is shorter than the interval, an archive has fewer
+    /// rows but covers the same time.
     fn as_logged(&self) -> Vec<(u32, u32)> {
         let step = step_s(self.interval_s).max(1);
         let span = |&(seconds, rows): &(u32, u32)| {
@@ -137,33 +138,33 @@ impl Layout {
     }
 }
 
-/// The series of a target.
+/// The series of a target and its file.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// MRTG's path of its .rrd file: `LogDir[/Directory]/TARGET.rrd`.
+    /// Path of its .rrd file in MRTG: `LogDir[/Directory]/TARGET.rrd`.
     pub path: PathBuf,
-    /// How many bytes of that are LogDir and the slash behind it: what is cut where names are relative.
+    /// Length of LogDir and the slash behind it in `path`, which relative names omit.
     pub folder_bytes: usize,
-    /// Its name in a store: below the base, with `.rrd`.
+    /// Name in a store: the path below the base, with `.rrd`.
     pub name: Vec<u8>,
     /// Seconds of a primary data point.
     pub step_s: u32,
-    /// Seconds without a value after which nothing is known.
+    /// Seconds without a value after which the rate is unknown.
     pub heartbeat_s: u32,
-    /// What both values are.
+    /// Kind of both values.
     pub kind: Kind,
-    /// No rate above these is believed; `None`: any is.
+    /// Largest rates; higher ones are unknown. `None`: no limit.
     pub max: [Option<u64>; 2],
-    /// What is kept, `RRA:` words.
+    /// Archives as `RRA:` words.
     pub archives: Archives,
-    /// Seconds that values are kept as they were sent, where a store keeps them.
+    /// Seconds for which a store keeps single values.
     pub points_kept_s: u32,
-    /// Seconds: a file that was changed longer ago is not updated any more.
+    /// `MaxAge`, seconds: a file that was last changed before that is not updated.
     pub max_age_s: Option<u64>,
 }
 
 impl Series {
-    /// `DS:` words.
+    /// Data sources as `DS:` words.
     pub fn sources(&self) -> [Vec<u8>; 2] {
         let (kind, heartbeat) = (self.kind.word(), self.heartbeat_s);
         [0, 1].map(|at| {
@@ -172,7 +173,7 @@ impl Series {
         })
     }
 
-    /// The maximum of a column as rrdtool takes it.
+    /// The maximum of a column in rrdtool's notation.
     pub fn max_word(&self, column: usize) -> String {
         let max = self.max.get(column).copied().flatten();
         max.map_or("U".into(), |max| max.to_string())
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn archives_are_mrtgs() {
-        // What RRDs::create was called with by MRTG 2.17.10.
+        // Arguments of RRDs::create in MRTG 2.17.10.
         let cases = [
             (
                 300,

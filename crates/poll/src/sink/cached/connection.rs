@@ -1,4 +1,4 @@
-//! The way to an rrdcached: lines there, a status line and as many lines back as that says.
+//! The connection to an rrdcached. Commands are lines; an answer is a status line and the number of lines that it states.
 
 use kymo_sys::clock::Clock;
 use kymo_sys::stream::Stream;
@@ -10,15 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an answer may take: MRTG waits for ever.
+/// Timeout for an answer; MRTG waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a connection may take.
+/// Timeout for a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// The daemon is not looked for more often than this.
+/// Least time between two attempts to connect.
 const PAUSE_NS: u64 = 1_000_000_000;
-/// Port of a daemon whose address names none.
+/// Port for an address without one.
 const PORT: &str = "42217";
-/// Longest line that is taken, and most lines of an answer.
+/// Longest accepted line in bytes, and most lines of an answer.
 const LINE_MAX: u64 = 8192;
 const LINES_MAX: usize = 1 << 20;
 
@@ -26,13 +26,13 @@ pub(super) struct LineConnection {
     address: Vec<u8>,
     clock: Arc<dyn Clock>,
     stream: Option<BufReader<Stream>>,
-    /// It is away: not to be looked for before this moment.
+    /// Time before which the connection is not tried again.
     not_before_ns: Option<u64>,
     connected: u64,
     is_told: bool,
 }
 
-/// What a daemon answers: its status, the text behind that, and its lines.
+/// An answer of the daemon: its status, the text behind the status, and its lines.
 pub(super) struct Reply {
     pub(super) status: i64,
     pub(super) text: Vec<u8>,
@@ -51,19 +51,19 @@ impl LineConnection {
         }
     }
 
-    /// Whether the daemon sees the same files: MRTG goes by the word alone.
+    /// True if the daemon sees the same files. As in MRTG, `unix:` decides.
     pub(super) fn is_local(&self) -> bool {
         self.address.starts_with(b"unix:")
     }
 
-    /// How often it was found again.
+    /// Number of reconnections.
     pub(super) fn reconnected(&self) -> u64 {
         self.connected.saturating_sub(1)
     }
 
-    /// What is said of a failure: once, until it is over.
+    /// The message about a failure; `None`: it was logged already and has not ended since.
     pub(super) fn failed(&mut self, error: &io::Error) -> Option<String> {
-        // A missing line end makes the next line's community part of this one.
+        // Without a line end the next line of the configuration, with its community, would become part of the address.
         let is_address = |byte: &u8| *byte != b'@' && !byte.is_ascii_whitespace();
         let shown = match self.address.iter().all(is_address) {
             true => &self.address[..],
@@ -75,8 +75,8 @@ impl LineConnection {
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)
     }
 
-    /// Sends a whole BATCH; errors by the number of their line, from 1. `may_be_heard` says afterwards whether one went out that was
-    /// not answered.
+    /// Sends a whole BATCH. Returns errors with the number of their line, from 1. Sets `may_be_heard` if the batch went out
+    /// without an answer.
     pub(super) fn batch(
         &mut self,
         text: &[u8],
@@ -95,7 +95,7 @@ impl LineConnection {
         self.exchange(exchange, may_be_heard)
     }
 
-    /// One line, and what is answered.
+    /// Sends one line and reads its answer.
     pub(super) fn ask(&mut self, line: &[u8]) -> io::Result<Reply> {
         let exchange = |stream: &mut BufReader<Stream>| {
             stream.get_mut().write_all(line)?;
@@ -104,7 +104,7 @@ impl LineConnection {
         self.exchange(exchange, &mut false)
     }
 
-    /// On a new connection where the old one is of a daemon that has ended.
+    /// Repeats the exchange on a new connection if the daemon has closed the old one.
     fn exchange<T>(
         &mut self,
         exchange: impl Fn(&mut BufReader<Stream>) -> io::Result<T>,
@@ -149,7 +149,7 @@ fn connect_tcp(address: &str) -> io::Result<Stream> {
     Stream::to_tcp((host, port).to_socket_addrs()?, Some(CONNECTING))
 }
 
-/// `host`, `host:port`, `[address]:port`, or an address of IPv6.
+/// Splits `host`, `host:port`, `[address]:port`, or an IPv6 address into host and port.
 pub(super) fn parts(address: &str) -> (&str, &str) {
     if let Some((host, rest)) = address
         .strip_prefix('[')

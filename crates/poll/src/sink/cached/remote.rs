@@ -1,4 +1,4 @@
-//! Files of a daemon elsewhere: it is asked for them once, and makes what is missing.
+//! Files of a daemon on another host: they are looked up once, and the daemon makes missing ones.
 
 use super::{Cached, name, put_escaped};
 use crate::sink::rates::BEGINS_BEFORE_S;
@@ -7,7 +7,8 @@ use kymo_base::name::DisplayName;
 use std::io::{self, Write};
 
 impl Cached {
-    /// Has a file made if there is none; why there is none. Of one that is otherwise defined it says so, and leaves it as it is: as MRTG.
+    /// Makes the file of a series if there is none; an error has the reason. As in MRTG, a file with another definition is only
+    /// reported and stays as it is.
     pub(super) fn prepare_remote(
         &mut self,
         target: u32,
@@ -38,7 +39,7 @@ impl Cached {
     }
 }
 
-/// CREATE, never in the place of what is there.
+/// A CREATE that does not replace an existing file.
 fn creation(series: &Series, first_s: i64) -> Vec<u8> {
     let mut line = b"CREATE ".to_vec();
     put_escaped(&mut line, name(series, false));
@@ -54,7 +55,7 @@ fn creation(series: &Series, first_s: i64) -> Vec<u8> {
     line
 }
 
-/// Whether INFO's lines (`key type value`) tell of another kind or maximum. What they do not tell of is as it should be.
+/// True if INFO's lines (`key type value`) show another kind or maximum. A missing line counts as equal.
 pub(super) fn is_other(series: &Series, lines: &[Vec<u8>]) -> bool {
     let value = |key: String| {
         let line = lines.iter().find(|line| {

@@ -1,4 +1,4 @@
-//! Files that are missing: as MRTG has them made.
+//! Creates missing files as MRTG does.
 
 use super::super::Series;
 use super::super::rates::BEGINS_BEFORE_S;
@@ -9,11 +9,11 @@ use std::fmt::{self, Display};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// A new file is written page by page. Of larger writes the kernel makes large folios, and then ext4 looks at each of their blocks
-/// whenever an update changes a few bytes: twice the CPU of an update (docs/journal/2026-11-24-poll.md).
+/// Size of each write to a new file. For larger writes the kernel makes large folios, and then ext4 inspects each of their blocks
+/// when an update changes a few bytes: twice the CPU of an update (docs/journal/2026-11-24-poll.md).
 const PAGE_BYTES: usize = 4096;
 
-/// Why there is no file.
+/// Reasons why a file could not be made.
 pub(super) enum Trouble {
     Rrd(Error),
     Disk(io::Error),
@@ -28,7 +28,7 @@ impl Display for Trouble {
     }
 }
 
-/// Makes the file, and its folder where that is missing, for a value of this second.
+/// Makes the file, and its folder if needed, for a value of this second.
 pub(super) fn create_file(
     tree: &dyn Tree,
     series: &Series,
@@ -60,7 +60,7 @@ pub(super) fn create_file(
         (done, _) => done,
     };
     match done {
-        // Somebody else was quicker; what he made is looked at as any other file.
+        // Another process made the file first; it is treated as any other file.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done.map(|_| ()).map_err(Trouble::Disk),
     }

@@ -1,4 +1,4 @@
-//! What updates a file that is open and locked, with memory that is used from file to file.
+//! Updates an open, locked file. Its memory is reused from file to file.
 
 use super::super::rates::{HOW, completed};
 use super::super::series::COLUMNS;
@@ -9,27 +9,27 @@ use kymo_rrd::{Error, Header, Rows};
 use kymo_sys::disk::{DiskFile, NameKind};
 use std::io;
 
-/// Bytes that are read at first: the header of most files.
+/// Bytes of the first read: most headers fit.
 const FIRST_READ: usize = 4096;
-/// Bytes of a header that is read at all: one of a thousand archives.
+/// Longest header that is read, bytes: one of a thousand archives.
 const HEADER_MAX: usize = 1 << 22;
-/// Words of `ds_def_t.par`.
+/// Index of the maximum in `ds_def_t.par`.
 const MAX: usize = 2;
 
-/// Who wants to hear of points that are completed.
+/// Receiver of completed points.
 pub(super) enum Watcher<'a> {
     None,
-    /// Of this target, here.
+    /// Points of this target are appended to the vector.
     Of(u32, &'a mut Vec<Rate>),
 }
 
-/// The file that is at hand.
+/// The state of the current file, and buffers.
 pub(super) struct Pen {
     header: Header,
-    /// The bytes that it was read from.
+    /// The encoded header as it was read.
     bytes: Vec<u8>,
     size_bytes: u64,
-    /// How many bytes the headers take, as the last one did.
+    /// Length of the last file's headers, the first guess for the next one.
     expected: usize,
     is_tuned: bool,
     scratch: Scratch,
@@ -55,7 +55,8 @@ impl Default for Pen {
 }
 
 impl Pen {
-    /// Takes up a file, for a value of this second.
+    /// Reads the header of a file for a value of this second. An error if the file is older
+    /// than `max_age_s`.
     pub(super) fn read(
         &mut self,
         file: &dyn DiskFile,
@@ -95,7 +96,7 @@ impl Pen {
         self.header.parse_over(&self.bytes)
     }
 
-    /// Gives the data sources the series' kind and maxima; whether they had others.
+    /// Gives the data sources the kind and maxima of the series; true if they had others.
     pub(super) fn tune(&mut self, series: &Series) -> Result<bool, Error> {
         let kind = series.kind.word();
         let is_right = |(name, max): (&&str, &Option<u64>)| {
@@ -122,12 +123,12 @@ impl Pen {
             operations: Vec::new(),
         };
         self.is_tuned = true;
-        // No option of these touches rows.
+        // Options for kind and maximum do not touch rows.
         tune.apply(&mut self.header, &mut Vec::new())?;
         Ok(true)
     }
 
-    /// Writes what [`Pen::tune`] changed, where nothing else is to be written.
+    /// Writes the changes of [`Pen::tune`] if there is no value to write.
     pub(super) fn write_tuned(&mut self, file: &dyn DiskFile) -> Result<(), Error> {
         match self.is_tuned {
             true => self.write(file).map_err(|error| failed(&error)),
@@ -135,7 +136,8 @@ impl Pen {
         }
     }
 
-    /// Updates the file. An argument that is refused ends it; what came before is kept.
+    /// Updates the file with all arguments; returns the first error. Values that are not
+    /// refused are written.
     pub(super) fn update(
         &mut self,
         file: &dyn DiskFile,
@@ -165,7 +167,8 @@ impl Pen {
                 written,
             );
             if rows.is_broken {
-                // The file stays what it was: without the header its new rows do not count.
+                // Without the header its new rows do not count, so the file stays as it
+                // was.
                 return one;
             }
             if let Watcher::Of(target, rates) = &mut seen {
@@ -173,12 +176,12 @@ impl Pen {
             }
             done = done.and(one);
         }
-        // Even a value that is refused may leave something behind: rrdtool's.
+        // As in rrdtool, even a refused value may change the header.
         self.write(file).map_err(|error| failed(&error))?;
         done
     }
 
-    /// The header, behind the rows: what counts is there first.
+    /// Writes the header, after the rows that it makes valid.
     fn write(&mut self, file: &dyn DiskFile) -> io::Result<()> {
         self.live.clear();
         let offset = match self.is_tuned {
@@ -197,7 +200,8 @@ impl Pen {
             return Ok(());
         }
         file.write_at(&self.live, offset).inspect_err(|_| {
-            // A part of it may be there. However this ends, the first error counts.
+            // A part of the header may be written; restore it. The first error counts,
+            // whatever comes of this.
             let _ = file.write_at(before, offset);
         })
     }
@@ -210,11 +214,11 @@ fn failed(error: &io::Error) -> Error {
 /// The rows of an open file.
 struct FileRows<'a> {
     file: &'a dyn DiskFile,
-    /// Where rows begin, and where the file ends.
+    /// Offset of the first row, and end of the file.
     begin: u64,
     end: u64,
     bytes: &'a mut Vec<u8>,
-    /// Something could not be read or written.
+    /// True after an error of a read or write.
     is_broken: bool,
 }
 

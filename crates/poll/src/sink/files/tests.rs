@@ -1,4 +1,4 @@
-//! On a simulated disk: locks, full disks, changes by others, configurations that are read again.
+//! Tests on a simulated disk: locks, full disks, changes by others, changed configurations.
 
 use super::super::{Kind, Layout, Layouts, POINTS_KEPT_S, Rate, Spans, heartbeat_s};
 use super::*;
@@ -53,7 +53,7 @@ impl Case {
         }
     }
 
-    /// What was said.
+    /// Writes values; returns the reported refusals.
     fn write(&mut self, updates: &[(usize, &str)]) -> Vec<String> {
         let mut batch = Batch::default();
         for (target, argument) in updates {
@@ -81,7 +81,7 @@ impl Case {
 fn a_point_is_told_once_it_is_complete() {
     let mut case = Case::new(&["a", "b"]);
     assert!(case.write(&[(0, "1500:0:0"), (1, "1500:0:0")]).is_empty());
-    // The file began at 1490.
+    // The file begins at 1490, so its first point is unknown.
     assert!(case.report.rates[0].rates.iter().all(|rate| rate.is_nan()));
     assert!(
         case.write(&[(0, "1800:3000:600000"), (1, "1800:1:1")])
@@ -97,7 +97,7 @@ fn a_point_is_told_once_it_is_complete() {
         format!("{:?}", case.report.rates),
         format!("[{expected:?}]")
     );
-    // Above the maximum; and no maximum.
+    // The first rate is above the maximum; the second column has none.
     case.write(&[(0, "2100:903000:900000000")]);
     assert_eq!(
         format!("{:?}", case.report.rates[0].rates),
@@ -123,13 +123,13 @@ fn values_for_a_locked_file_wait_and_come_in_their_order() {
     assert!(case.write(&[(0, updates[2])]).is_empty());
     let counts = case.files.counts();
     assert_eq!((counts.delayed, counts.waiting, counts.kept), (2, 2, 2));
-    // The configuration is read again; the target has another number now.
+    // The configuration changes, and the target gets another number.
     case.files.begin(vec![series("b"), series("a")], &[]);
     drop(lock);
     assert!(case.write(&[(1, updates[3])]).is_empty());
     assert_eq!(case.files.counts().waiting, 0);
     assert!(case.rrd("a").to_bytes() == free.rrd("a").to_bytes());
-    // Of a target that is there no more they are forgotten.
+    // Waiting values of a target that no longer exists are dropped.
     let _lock = case.lock("a");
     case.write(&[(1, "2700:1:1")]);
     case.files.begin(vec![series("b")], &[]);
@@ -167,7 +167,7 @@ fn what_others_do_to_a_file_counts() {
             "cannot update /log/a.rrd: illegal attempt to update using time 1700 when last update time is 1800 (minimum one second step)"
         ]
     );
-    // Somebody makes it blank again, or something else of it.
+    // Another process replaces the file by a blank one, or by something else.
     case.disk.unlink(Path::new("/log/a.rrd")).unwrap();
     assert!(case.write(&[(0, "1900:0:0")]).is_empty());
     assert_eq!(case.files.counts().created, 2);
@@ -206,7 +206,7 @@ fn a_full_disk_costs_the_files_that_it_has_no_room_for() {
     assert_eq!(case.disk.files().len(), 1, "{:?}", case.disk.files());
     case.disk.set_faults(Faults::default());
     assert!(case.write(&[(1, "2100:0:0")]).is_empty());
-    // A row that cannot be written is lost with its value; the file is whole.
+    // If a row cannot be written its value is lost; the file stays valid.
     case.disk.set_faults(Faults {
         full_writes: Some((1, 1_000_000)),
         ..Faults::default()
@@ -258,7 +258,7 @@ fn a_file_that_is_too_old_is_left_alone() {
     case.write(&[(0, "1500:0:0")]);
     let mut aged = series("a");
     aged.max_age_s = Some(1000);
-    // A simulated disk has files of 1970.
+    // Files of a simulated disk are of 1970.
     case.files.begin(vec![aged], &[]);
     assert!(case.write(&[(0, "900:0:0")])[0].contains("illegal attempt"));
     assert_eq!(
@@ -267,7 +267,7 @@ fn a_file_that_is_too_old_is_left_alone() {
     );
 }
 
-/// A process that is killed between two writes leaves a file that the next value mends.
+/// A process that is killed between two writes leaves a file that the next value repairs.
 #[test]
 fn what_a_crash_leaves_is_a_file() {
     let updates = ["1500:0:0", "1800:300:300", "2100:600:900", "2400:700:1000"];
@@ -287,7 +287,7 @@ fn what_a_crash_leaves_is_a_file() {
             ..Faults::default()
         });
         assert_eq!(case.write(&[(0, updates[3])]).len(), 1);
-        // The value is lost at most.
+        // At most the value is lost.
         assert!(case.rrd("a").header == before.header, "write {broken}");
         assert!(case.write(&[(0, updates[3])]).is_empty());
         assert!(

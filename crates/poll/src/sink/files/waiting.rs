@@ -1,14 +1,14 @@
-//! Values for files that somebody has locked: they are written as soon as he is done.
+//! Values that wait until another process unlocks their file.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 
-/// Values of a target that wait at most: a day of five minutes.
+/// Limit of waiting values of a target: a day of five minutes.
 const VALUES_MAX: usize = 288;
-/// Values of all targets that wait at most.
+/// Limit of waiting values of all targets.
 const ALL_MAX: usize = 1 << 18;
 
-/// By target, oldest first.
+/// Waiting values by target, oldest first.
 #[derive(Default)]
 pub(super) struct Waiting {
     values: BTreeMap<u32, Values>,
@@ -19,7 +19,7 @@ pub(super) struct Waiting {
 pub(super) type Values = VecDeque<Box<[u8]>>;
 
 impl Waiting {
-    /// How many values wait.
+    /// Number of waiting values.
     pub(super) fn len(&self) -> u64 {
         self.count as u64
     }
@@ -29,12 +29,13 @@ impl Waiting {
         self.values.keys().copied().collect()
     }
 
-    /// Whether this one has some.
+    /// True if values of this target wait.
     pub(super) fn has(&self, target: u32) -> bool {
         self.values.contains_key(&target)
     }
 
-    /// Adds a value; `false`: one had to go for it, the oldest of its target, or itself.
+    /// Adds a value. False if one was dropped for it: the oldest of the target, or the new
+    /// one.
     pub(super) fn push(&mut self, target: u32, argument: &[u8]) -> bool {
         if self.count >= ALL_MAX {
             return false;
@@ -49,20 +50,21 @@ impl Waiting {
         true
     }
 
-    /// Takes a target's.
+    /// Takes the values of a target.
     pub(super) fn take(&mut self, target: u32) -> Values {
         let values = self.values.remove(&target).unwrap_or_default();
         self.count -= values.len();
         values
     }
 
-    /// They have to wait longer.
+    /// Returns values that have to wait longer.
     pub(super) fn put_back(&mut self, target: u32, values: Values) {
         self.count += values.len();
         self.values.insert(target, values);
     }
 
-    /// Targets have other numbers: `before` says which file one was, `now` which they are.
+    /// Renumbers the targets after a change of the configuration: `before` gives the old
+    /// path of a target, `now` the new paths.
     pub(super) fn follow<'a>(
         &mut self,
         before: impl Fn(u32) -> Option<&'a PathBuf>,

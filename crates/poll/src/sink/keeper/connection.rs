@@ -1,4 +1,4 @@
-//! The way to the keeper: it is looked for again when it was away.
+//! The connection to the keeper, made again when the keeper was away.
 
 use kymo_sys::clock::Clock;
 use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long an answer may take: files may be made for it.
+/// Timeout for an answer: the keeper may have to make files for it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// It is not looked for more often than this.
+/// Least time between two attempts to connect.
 const PAUSE_NS: u64 = 1_000_000_000;
 
-/// The connection of all configurations of a process: the keeper has few seats for its clients.
+/// The connection that all configurations of a process share, as the keeper accepts few clients.
 #[derive(Clone)]
 pub struct KeeperConnection(Arc<Mutex<Connection>>);
 
@@ -21,14 +21,14 @@ pub(super) struct Connection {
     socket: PathBuf,
     clock: Arc<dyn Clock>,
     stream: Option<UnixStream>,
-    /// It is away: not to be looked for before this moment.
+    /// Time before which the connection is not tried again.
     not_before_ns: Option<u64>,
     connected: u64,
     is_told: bool,
 }
 
 impl KeeperConnection {
-    /// To the keeper that answers on this socket, `keeper-write.sock`. Nothing is connected yet.
+    /// A connection to the keeper at this socket, `keeper-write.sock`. The first question connects.
     pub fn to(socket: PathBuf, clock: Arc<dyn Clock>) -> KeeperConnection {
         KeeperConnection(Arc::new(Mutex::new(Connection {
             socket,
@@ -52,12 +52,12 @@ impl Connection {
         self.stream = Some(stream);
     }
 
-    /// How often it was found again.
+    /// Number of reconnections.
     pub(super) fn reconnected(&self) -> u64 {
         self.connected.saturating_sub(1)
     }
 
-    /// What is said of a failure: once, until it is over.
+    /// The message about a failure; `None`: it was logged already and has not ended since.
     pub(super) fn failed(&mut self, error: &io::Error) -> Option<String> {
         let socket = self.socket.display();
         let text =
@@ -65,8 +65,8 @@ impl Connection {
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)
     }
 
-    /// Asks, and takes as many answers; on a new connection where the old one is of a keeper that has ended. `may_be_heard` says
-    /// afterwards whether a question went out that was not answered.
+    /// Sends a question and reads this number of answers. If the keeper has closed the connection, tries once more with a new
+    /// one. Sets `may_be_heard` if a question went out without an answer.
     pub(super) fn ask(
         &mut self,
         question: &Question,
@@ -84,7 +84,7 @@ impl Connection {
         let mut stream = self.connect()?;
         let answers = exchange(&mut stream, &frame, answers).inspect_err(|_| {
             *may_be_heard = true;
-            // The other configurations do not wait as long for the same answer.
+            // Other configurations that share the connection need not wait for the same timeout.
             self.not_before_ns = Some(self.clock.mono_ns() + PAUSE_NS);
         })?;
         self.stream = Some(stream);

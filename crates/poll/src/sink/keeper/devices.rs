@@ -1,4 +1,4 @@
-//! What is kept of devices themselves: series that are named by label sets, `{device="..",job="poll"}`.
+//! Series about devices themselves, named by label sets: `{device="..",job="poll"}`.
 
 use super::Keeper;
 use crate::sink::Report;
@@ -7,36 +7,37 @@ use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 use std::collections::HashSet;
 use std::io;
 
-/// What is kept.
+/// Columns of a device's series.
 const COLUMNS: [&str; 5] = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
-/// Devices of one question.
+/// Most devices in one question.
 const TOGETHER: usize = 1000;
 
-/// How a device did in a cycle; what is not known is NaN.
+/// Statistics of a device in a cycle; NaN: unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceReading<'a> {
-    /// How it is addressed: `host` or `host:port`, nothing secret.
+    /// Address of the device, `host` or `host:port`, without secrets.
     pub device: &'a [u8],
-    /// Milliseconds since 1970.
+    /// Time of the statistics, milliseconds since 1970.
     pub stamp_ms: i64,
-    /// Seconds from a request to its reply.
+    /// Mean seconds from a request to its reply.
     pub round_trip_s: f64,
-    /// Requests that were not answered in this cycle.
+    /// Requests of this cycle without an answer.
     pub losses: f64,
-    /// Requests that were sent again in this cycle.
+    /// Requests of this cycle that were repeated.
     pub retries: f64,
-    /// Seconds since it answered last.
+    /// Seconds since the last answer.
     pub unseen_s: f64,
-    /// Seconds that its poll was begun too late.
+    /// Delay of the poll's beginning, seconds.
     pub late_s: f64,
 }
 
-/// Devices whose series the keeper was asked to have.
+/// Devices whose series the keeper was asked to define.
 #[derive(Default)]
 pub(super) struct Devices(HashSet<Vec<u8>>);
 
 impl Keeper {
-    /// Keeps how devices did, one reading a cycle of `interval_s`. What cannot be kept is lost.
+    /// Stores the statistics of devices in a cycle of `interval_s` seconds. They do not wait: those
+    /// that cannot be stored are lost.
     pub(in crate::sink) fn write_devices(
         &mut self,
         readings: &[DeviceReading],
@@ -94,7 +95,7 @@ impl Keeper {
             .iter()
             .any(|answer| matches!(answer, Answer::Refused(_)))
         {
-            // The keeper may have begun with nothing.
+            // The keeper may have started with an empty store.
             self.devices.0.clear();
         }
         Ok(())

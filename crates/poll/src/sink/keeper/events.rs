@@ -1,4 +1,4 @@
-//! What happened to devices: events of the keeper, which wait while it is away.
+//! Events of devices for the keeper. They wait while it is away.
 
 use super::Keeper;
 use crate::sink::Report;
@@ -6,15 +6,15 @@ use kymo_wire::keeper::{Answer, Event, NOTIFIED_MAX, Question};
 use std::collections::VecDeque;
 use std::io;
 
-/// Events that wait at most: the keeper has no more of them in memory.
+/// Limit of waiting events, which is the number of events that the keeper has in memory.
 const WAITING_MAX: usize = 4096;
 
-/// Events that the keeper has not taken yet, oldest first.
+/// Events that the keeper has not accepted yet, oldest first.
 #[derive(Default)]
 pub(super) struct Events(VecDeque<Event>);
 
 impl Keeper {
-    /// Hands events over, those first that waited. Where too many wait the oldest are given up.
+    /// Sends events, those first that wait. Above the limit the oldest are dropped.
     pub(in crate::sink) fn write_events(&mut self, events: &[Event], report: &mut Report) {
         self.events.0.extend(events.iter().cloned());
         let too_many = self.events.0.len().saturating_sub(WAITING_MAX);
@@ -29,11 +29,12 @@ impl Keeper {
         }
     }
 
-    /// Those of one question. What the keeper refuses is lost, which is said.
+    /// Sends the events of one question. Events that the keeper refuses are lost; the report
+    /// has the reason.
     fn send_events(&mut self, report: &mut Report) -> io::Result<()> {
         let together = self.events.0.iter().take(NOTIFIED_MAX).cloned();
         let question = Question::Notify(together.collect());
-        // It has no event twice.
+        // The keeper drops duplicates.
         let mut no_matter = false;
         let answers = self.connection.lock().ask(&question, 1, &mut no_matter)?;
         if let Some(Answer::Refused(why)) = answers.first() {

@@ -6,18 +6,18 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Where the series of a configuration are.
+/// Place of a configuration's series.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// `LogDir`, or the folder that takes its place.
+    /// `LogDir`, or the folder used instead.
     pub log_dir: PathBuf,
-    /// What is in front of names in a store.
+    /// Prefix of names in a store.
     pub prefix: Vec<u8>,
 }
 
 impl Home {
-    /// Home of a configuration's series in a store whose files lie below `base`. A LogDir there has names of its own in the store, so
-    /// that the files that the store writes are MRTG's; otherwise they begin with `mrtg/` and the name of the configuration.
+    /// The place of a configuration's series in a store with files below `base`. If LogDir is below `base`, names are relative to
+    /// it, so that the store's files are those of MRTG; otherwise they begin with `mrtg/` and the name of the configuration.
     pub fn new(log_dir: &Path, config: &[u8], base: Option<&Path>) -> Home {
         let below = base.and_then(|base| log_dir.strip_prefix(base).ok());
         let mut prefix = match below {
@@ -43,7 +43,7 @@ impl Series {
         series.collect()
     }
 
-    /// The series of one.
+    /// The series of a target.
     pub fn of(globals: &Globals, target: Target, home: &Home, layouts: &mut Layouts) -> Series {
         let max = match target.abs_max() {
             Some(max) => [max; 2],
@@ -78,7 +78,7 @@ impl Series {
     }
 }
 
-/// `Directory`, with a slash behind it.
+/// `Directory` with a slash at the end.
 fn folder(target: Target) -> Vec<u8> {
     let folder = target.value(Keyword::Directory);
     let mut folder = folder.map_or(Vec::new(), |folder| folder.into_owned());
