@@ -29,7 +29,7 @@ pub struct Commands {
 /// A command between backticks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellCommand {
-    /// Its text, for /bin/sh.
+    /// The text for /bin/sh.
     pub text: Vec<u8>,
     /// Name of the target that has it, for messages, as commands may contain passwords.
     pub name: Vec<u8>,

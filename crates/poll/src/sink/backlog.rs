@@ -22,8 +22,7 @@ impl Backlog {
         self.values.len()
     }
 
-    /// Adds a value; returns the number of older ones that were dropped to make
-    /// room.
+    /// Adds a value. Returns the number of older ones dropped to make room.
     pub(super) fn push(&mut self, target: u32, argument: &[u8]) -> u64 {
         self.bytes += argument.len() + OVERHEAD;
         self.values.push_back((target, argument.into()));
@@ -55,7 +54,7 @@ impl Backlog {
         Some((target, argument))
     }
 
-    /// Renumbers the targets after the series have changed; values of series that
+    /// Renumbers the targets after a change of the series. Values of series that
     /// no longer exist are dropped.
     pub(super) fn follow(&mut self, before: &[Series], now: &[Series]) {
         if self.values.is_empty() {

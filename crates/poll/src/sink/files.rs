@@ -162,7 +162,7 @@ impl Files {
         }
     }
 
-    /// Makes or tunes the file of a series, for another program that writes its first value, which is of this second.
+    /// Makes the file of a series if it is missing, or tunes it. Another program writes the value, whose second is `first_s`.
     pub(super) fn prepare(
         &mut self,
         at: u32,

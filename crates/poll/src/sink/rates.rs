@@ -1,5 +1,5 @@
-//! Computes rates for thresholds where another process stores the values, with rrdtool's arithmetic on an archive of one point
-//! for each target. So thresholds see the same rates with every sink.
+//! Computes the rates for thresholds where another process stores the values. It uses rrdtool's arithmetic on an archive of one
+//! point for each target, so that thresholds see the same rates with every sink.
 
 use super::{Rate, Series, index};
 use crate::batch::seconds;

@@ -41,8 +41,7 @@ pub struct Counts {
     pub kept: u64,
     /// Values that were refused, and are lost.
     pub refused: u64,
-    /// Values that had to wait, as another process had locked the file or the keeper was
-    /// away.
+    /// Values that had to wait. Another process had locked the file, or the keeper was away.
     pub delayed: u64,
     /// Values that are waiting now.
     pub waiting: u64,

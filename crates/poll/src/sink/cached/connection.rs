@@ -104,7 +104,7 @@ impl LineConnection {
         self.exchange(exchange, &mut false)
     }
 
-    /// Repeats the exchange on a new connection if the daemon has closed the old one.
+    /// Repeats the exchange on a new connection if it fails on the old one, whose daemon may have ended.
     fn exchange<T>(
         &mut self,
         exchange: impl Fn(&mut BufReader<Stream>) -> io::Result<T>,

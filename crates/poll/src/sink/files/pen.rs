@@ -136,8 +136,8 @@ impl Pen {
         }
     }
 
-    /// Updates the file with all arguments; returns the first error. Values that are not
-    /// refused are written.
+    /// Updates the file with all arguments and returns the first error. A refused value
+    /// does not affect the others.
     pub(super) fn update(
         &mut self,
         file: &dyn DiskFile,

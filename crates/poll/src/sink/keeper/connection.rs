@@ -65,8 +65,8 @@ impl Connection {
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)
     }
 
-    /// Sends a question and reads this number of answers. If the keeper has closed the connection, tries once more with a new
-    /// one. Sets `may_be_heard` if a question went out without an answer.
+    /// Sends a question and reads this number of answers. If that fails on an old connection, whose keeper may have ended, tries
+    /// once more with a new one. Sets `may_be_heard` if a question went out without an answer.
     pub(super) fn ask(
         &mut self,
         question: &Question,
