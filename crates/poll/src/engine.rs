@@ -154,9 +154,9 @@ pub struct Strays {
 enum Due {
     /// The cycle of a device begins.
     Cycle(usize),
-    /// The cycle of a device ends, given by its count.
+    /// The cycle of a device with this count ends.
     CycleEnd(usize, u64),
-    /// A device may get its next PDU, in the cycle of this count.
+    /// A device may get its next PDU if its cycle still has this count.
     Send(usize, u64),
     /// An attempt of the exchange with this serial number has timed out.
     Answer(usize, u32, u8),

@@ -176,8 +176,8 @@ impl Agents {
         false
     }
 
-    /// Ends the search for a silent agent when the cycle of a device is over that kept asking it. Returns the other sessions,
-    /// which waited for an answer.
+    /// Gives up a silent agent after the cycle of a device that kept asking it. Returns the agent's other sessions, whose cycles
+    /// have to end, too.
     fn given_up(&mut self, device: usize) -> Vec<usize> {
         let Some(agent) = self.shared(device) else {
             return Vec::new();

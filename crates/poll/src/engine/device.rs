@@ -13,7 +13,7 @@ use super::walk::{Walk, Walked};
 
 /// Names of a PDU until a limit is known.
 const NAMES_FIRST: usize = 24;
-/// Names in a PDU of MRTG: every device answers to as many.
+/// Names in a PDU of MRTG. A PDU of at most this size does not count as large.
 const NAMES_PLAIN: usize = 4;
 /// Cycles without a fault after which PDUs grow the first time.
 const GROWTH_FIRST: u32 = 10;
@@ -21,7 +21,7 @@ const GROWTH_FIRST: u32 = 10;
 const GROWTH_MAX: u32 = 640;
 /// Seconds, a day, after which a run tries larger requests than an earlier run found to work.
 const LIMITS_AGAIN_S: u32 = 86_400;
-/// Rows of a GETBULK above which a limit is not worth trying to raise.
+/// From this number of rows of a GETBULK on, a limit is lifted and not doubled when larger requests are tried.
 const ROWS_USUAL: u16 = 128;
 /// Cycles for which a missing key is not looked up, by the number of failures in a row.
 const ABSENT_CYCLES: [u8; 5] = [1, 2, 4, 8, 12];
