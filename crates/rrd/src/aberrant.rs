@@ -1,7 +1,7 @@
-//! Holt-Winters prediction and what belongs to it: seasons, deviations, failures. Archives of one point a row only.
+//! Holt-Winters prediction with its seasons, deviations and failures. Such archives have one point in a row.
 //!
-//! Five archives lean on each other by index, and whether one reads another's current or last coefficient depends
-//! on which of the two comes first in the file. Both are copied, with the exceptions that stock has.
+//! Five kinds of archives refer to each other by index. The order of two archives in the file decides whether one
+//! reads the current or the last coefficient of the other. This and its exceptions are copied from rrdtool.
 
 mod smooth;
 
@@ -15,14 +15,14 @@ use crate::kind::cf_of;
 use crate::preparation::{PRIMARY, SECONDARY};
 use crate::rows::Rows;
 
-/// Words of `cdp_prep_t`: intercept, or the coefficient of a season, or its deviation.
+/// Words of `cdp_prep_t`. COEFFICIENT is the intercept of a prediction, or the coefficient or deviation of a season.
 const COEFFICIENT: usize = 2;
 const LAST_COEFFICIENT: usize = 3;
 const SLOPE: usize = 4;
 const LAST_SLOPE: usize = 5;
 const NULLS: usize = 6;
 const LAST_NULLS: usize = 7;
-/// The first source's word of a seasonal archive: cycles of the burn-in.
+/// Word of the first source in a seasonal archive that counts the cycles of the burn-in.
 const BURN_IN: usize = 6;
 const BURN_IN_CYCLES: u64 = 3;
 /// Words of `rra_def_t`.
@@ -35,17 +35,17 @@ const DELTA_POS: usize = 1;
 const DELTA_NEG: usize = 2;
 const WINDOW: usize = 4;
 const THRESHOLD: usize = 5;
-/// Bytes of the words that a history of violations may cover.
+/// Longest history of violations, bytes: the size of the words that hold it.
 const HISTORY_MAX: usize = 80;
 
-/// How season and base line come together.
+/// Combination of season and base line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Model {
     Additive,
     Multiplicative,
 }
 
-/// A cell and the word its observation is in, where its result goes, too.
+/// A cell, and the word of its observation, which the result replaces.
 #[derive(Clone, Copy)]
 struct Cell {
     archive: usize,
@@ -53,35 +53,36 @@ struct Cell {
     slot: usize,
 }
 
-/// Rows of a seasonal archive, looked up ahead.
+/// Rows of a seasonal archive that were read ahead.
 #[derive(Default)]
 pub(crate) struct Seasons {
     next: Vec<f64>,
     last: Vec<f64>,
-    /// A season is over: smooth when all arguments are done.
+    /// True after the end of a season: smooth when all arguments are done.
     pub(crate) smooth: bool,
 }
 
-/// Where a seasonal archive is, in the file and in its cycle.
+/// Position of a seasonal archive in the file and in its cycle.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// Its first cell.
+    /// First cell of the archive.
     pub(crate) base: u64,
-    /// Cells of a row.
+    /// Number of cells of a row.
     pub(crate) width: usize,
     pub(crate) row_cnt: u64,
     pub(crate) current: u64,
 }
 
 impl Seasons {
-    /// Forgets another file's.
+    /// Removes the state of another file.
     pub(crate) fn clear(&mut self) {
         self.next.clear();
         self.last.clear();
         self.smooth = false;
     }
 
-    /// Before a seasonal archive is consolidated: when several rows are passed over, those after them are looked up.
+    /// Reads the rows behind those that are skipped when several points are closed at once. Called before a seasonal
+    /// archive is consolidated.
     pub(crate) fn pass(
         &mut self,
         rows: &mut impl Rows,
@@ -92,7 +93,7 @@ impl Seasons {
         look_up(rows, place, elapsed.wrapping_add(1), &mut self.next)
     }
 
-    /// Notes whether a season is over; `words` are the first source's, where the burn-in is counted.
+    /// Notes whether a season has ended. `words` are those of the first source, which count the burn-in.
     pub(crate) fn note_end(
         &mut self,
         words: &mut Univals,
@@ -104,7 +105,7 @@ impl Seasons {
     }
 }
 
-/// Reads the row `ahead` of the current one.
+/// Reads the row `ahead` rows after the current one.
 fn look_up(
     rows: &mut impl Rows,
     place: Place,
@@ -129,7 +130,7 @@ fn is_season_over(cycles: &mut u64, smooth_row: u64, place: Place, elapsed: u64)
     reached >= place.row_cnt && reached >= place.row_cnt.wrapping_add(smooth_row)
 }
 
-/// More than two points at once teach nothing: predictions and what they rest on become unknown.
+/// Resets an archive after more than two points at once: its predictions and their inputs become unknown.
 pub(crate) fn reset(
     words: &mut Univals,
     cf: Cf,
@@ -163,7 +164,7 @@ pub(crate) fn reset(
     }
 }
 
-/// One or two points are learned from, one after the other.
+/// Learns from one or two points, one after the other.
 pub(crate) fn observe(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -193,7 +194,7 @@ pub(crate) fn observe(
                     slot,
                 };
                 set(header, cell, slot, point);
-                // An archive that leans on a wrong one keeps the point, as in rrdtool.
+                // As in rrdtool, an archive with a wrong dependency keeps the point.
                 let _ = observe_cell(header, cell, cf, &seasons.next);
             }
         }
@@ -210,7 +211,7 @@ fn place(header: &Header, archive: usize) -> Place {
     }
 }
 
-/// `None`: an archive it leans on is not there or is none of Holt-Winters'.
+/// Learns in one cell; `None`: the archive depends on one that does not exist or is not of Holt-Winters.
 fn observe_cell(header: &mut Header, cell: Cell, cf: Cf, next: &[f64]) -> Option<()> {
     let next = next.get(cell.source).copied().unwrap_or(UNKNOWN);
     match cf {
@@ -305,7 +306,7 @@ fn learn_season(header: &mut Header, cell: Cell, model: Model, next: f64) -> Opt
             model.season(gamma, observed, Line::current(&hw).intercept, season)
         }
     } else {
-        // The prediction comes later in the file: what its new intercept will be is computed here.
+        // The prediction's archive comes later in the file, so its new intercept is computed here.
         let line = Line::current(&hw);
         if line.is_unknown() {
             model.identity()
@@ -358,12 +359,12 @@ fn learn_deviation(header: &mut Header, cell: Cell, model: Model, next: f64) -> 
     Some(())
 }
 
-/// A failure: as many violations within the window as the threshold says.
+/// Decides on a failure: the violations within the window reach the threshold.
 fn judge(header: &mut Header, cell: Cell, model: Model) -> Option<()> {
     let deviations = dependent(header, cell.archive)?;
     let predictions = dependent(header, deviations)?;
     let seasons = dependent(header, predictions)?;
-    // Stock compares with the season's index here, not with the deviations'.
+    // As in rrdtool, this compares with the index of the seasons, not of the deviations.
     let pick = |header: &Header, archive| {
         let is_before = cell.archive < seasons;
         let word = if is_before {
@@ -404,7 +405,7 @@ fn judge(header: &mut Header, cell: Cell, model: Model) -> Option<()> {
     Some(())
 }
 
-/// Shifts the history, newest first, and counts the violations in it.
+/// Puts a violation in front of the history, and counts the violations in it.
 fn remember(words: &mut Univals, window: u64, violates: bool) -> u16 {
     let len = (window as u16 as usize).min(HISTORY_MAX);
     let mut history = bytes_of(words);
@@ -430,7 +431,7 @@ fn words_of(bytes: &[u8; HISTORY_MAX]) -> Univals {
     std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j])))
 }
 
-/// The base line: intercept and slope, and steps since it was last learned.
+/// The base line: intercept, slope, and steps since the last learning.
 struct Line {
     intercept: f64,
     slope: f64,
@@ -458,7 +459,7 @@ impl Line {
         self.intercept.is_nan() || self.slope.is_nan()
     }
 
-    /// The count is an int here.
+    /// The predicted value. rrdtool takes the number of steps as an int here.
     fn predict(&self, model: Model, season: f64) -> f64 {
         let base = self.intercept + self.slope * f64::from(self.nulls as i32);
         match model {
@@ -467,7 +468,7 @@ impl Line {
         }
     }
 
-    /// The next intercept.
+    /// The next intercept after an observation.
     fn learn(&self, model: Model, alpha: f64, observed: f64, season: f64) -> f64 {
         let seasonless = match model {
             Model::Additive => observed - season,
@@ -504,7 +505,7 @@ impl Model {
     }
 }
 
-/// The model of a prediction's archive.
+/// The model of a prediction's archive; `None`: the archive is no prediction.
 fn model(header: &Header, archive: usize) -> Option<Model> {
     match cf_of(&header.rra[archive].cf_nam)? {
         Cf::HwPredict => Some(Model::Additive),
@@ -513,13 +514,13 @@ fn model(header: &Header, archive: usize) -> Option<Model> {
     }
 }
 
-/// The archive that this one leans on.
+/// The archive that this one depends on.
 fn dependent(header: &Header, archive: usize) -> Option<usize> {
     let index = usize::try_from(header.rra[archive].par[DEPENDENT]).ok()?;
     (index < header.rra.len()).then_some(index)
 }
 
-/// Another archive's coefficient for the step that `reader` is at: the last one, if that archive has moved on already.
+/// Another archive's coefficient for the step of `reader`: the last one if that archive has been advanced already.
 fn current(header: &Header, cell: Cell, archive: usize, reader: usize) -> f64 {
     let word = if archive < reader {
         LAST_COEFFICIENT

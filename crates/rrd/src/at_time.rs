@@ -1,23 +1,23 @@
-//! Times as at(1) takes them, with rrdtool's extensions: `now-1h`, `end-24h`, `12:00 yesterday`,
-//! `20260131 noon`, `1700000000`, `-1y6m`.
+//! Parses times like at(1), with rrdtool's extensions: `now-1h`, `end-24h`, `12:00 yesterday`, `20260131 noon`,
+//! `1700000000`, `-1y6m`.
 //!
-//! The grammar is rrd_parsetime's with all its guesses: `m` is months after years, weeks, days or a number
-//! below 6, else minutes; what follows a number and is no unit counts as seconds and is swallowed.
+//! The grammar is that of rrd_parsetime with its guesses: `m` is months after years, weeks, days or a number below 6, and
+//! otherwise minutes. Any other word after a number is skipped, and the number counts as seconds.
 
 use crate::calendar::{Calendar, Tm};
 use crate::error::Error;
 
 /// Numbers above this are seconds since the epoch: ten years.
 const SECONDS_FROM: i64 = 10 * 365 * 86_400;
-/// A field that no text sets.
+/// Values of fields that the text does not set.
 const NO_HOUR: i32 = 30;
 const NO_YEAR: i32 = 30_000;
-/// Longest error text.
+/// Longest error text, bytes.
 const TEXT_MAX: usize = 1023;
-/// The clock when fuzzed.
+/// The clock while fuzzing.
 #[cfg(feature = "testing")]
 const NOW_FUZZED: i64 = 1_795_000_000;
-/// What fuzzed texts are made of.
+/// Words that fuzzed texts consist of.
 #[cfg(feature = "testing")]
 const PIECES_FUZZED: [&str; 32] = [
     "0", "1", "2", "3", "5", "7", "9", "+", "-", " ", ":", "/", ".", "\n", "now", "start", "end",
@@ -25,27 +25,27 @@ const PIECES_FUZZED: [&str; 32] = [
     "2026", "epoch",
 ];
 
-/// What a time is counted from.
+/// Reference of a relative time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// It stands for itself.
+    /// The time is absolute.
     Nothing,
     /// The start of a range.
     Start,
     /// The end of a range.
     End,
-    /// `epoch`: as rrdtool has it, from the last day of 1899.
+    /// `epoch`: the last day of 1899, as in rrdtool.
     Epoch,
 }
 
-/// A time as told: a date, or days, months and years to add to another; and seconds to add.
+/// A parsed time: a date plus seconds, or days, months, years and seconds to add to a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtTime {
-    /// What it is counted from.
+    /// The reference.
     pub from: From,
-    /// Seconds.
+    /// Seconds to add.
     pub offset: i64,
-    /// The date, or what to add to one.
+    /// The date, or days, months and years to add to the reference.
     pub tm: Tm,
 }
 
@@ -58,7 +58,7 @@ enum Token {
     Dot,
     Colon,
     Slash,
-    /// A word that means nothing here.
+    /// A word without a meaning here.
     Word,
     Am,
     Pm,
@@ -161,7 +161,7 @@ const UNITS: &[(&str, Unit)] = &[
     ("y", Unit::Years),
 ];
 
-/// Reads a time. The error is rrd_parsetime's text.
+/// Parses a time. The error text is that of rrd_parsetime.
 pub fn parse(text: &[u8], now: i64, calendar: &mut Calendar) -> Result<AtTime, Error> {
     let text = crate::header::until_nul(text);
     let mut parser = Parser {
@@ -195,7 +195,7 @@ pub fn parse(text: &[u8], now: i64, calendar: &mut Calendar) -> Result<AtTime, E
 }
 
 impl AtTime {
-    /// Whether it only means something together with the other end of a range.
+    /// True if the time refers to an end of a range.
     pub fn is_relative(&self) -> bool {
         matches!(self.from, From::Start | From::End)
     }
@@ -205,7 +205,7 @@ impl AtTime {
         make(&mut self.tm.clone(), calendar).wrapping_add(self.offset)
     }
 
-    /// Seconds since the epoch, counted from another time.
+    /// Seconds since the epoch of a time relative to `other`.
     fn seconds_from(&self, other: i64, calendar: &mut Calendar) -> i64 {
         let mut tm = calendar.local(other);
         tm.mday = tm.mday.wrapping_add(self.tm.mday);
@@ -219,7 +219,7 @@ fn make(tm: &mut Tm, calendar: &mut Calendar) -> i64 {
     calendar.seconds(tm).unwrap_or(-1)
 }
 
-/// Start and end of a range, of which one may be counted from the other (rrd_proc_start_end).
+/// Start and end of a range; one may refer to the other (rrd_proc_start_end).
 pub fn range(start: &AtTime, end: &AtTime, calendar: &mut Calendar) -> Result<(i64, i64), Error> {
     if start.from == From::End && end.from == From::Start {
         return Err(Error::new(
@@ -252,19 +252,19 @@ pub fn range(start: &AtTime, end: &AtTime, calendar: &mut Calendar) -> Result<(i
 }
 
 struct Parser<'a> {
-    /// What is not read yet.
+    /// The unread text.
     rest: &'a [u8],
     token: Token,
     /// The token's text.
     word: Vec<u8>,
-    /// Whether words are units.
+    /// True if words are units.
     in_offset: bool,
     from: From,
     offset: i64,
     tm: Tm,
 }
 
-/// A place to come back to.
+/// A position to return to.
 type Mark<'a> = (&'a [u8], Token);
 
 impl<'a> Parser<'a> {
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
             b'/' => Token::Slash,
             _ if first.is_ascii_alphabetic() => self.meaning(),
             _ => {
-                // Left where it is: whoever complains shows it twice, as rrdtool does.
+                // The text is not consumed, so that the error shows it twice, as in rrdtool.
                 self.token = Token::Finish;
                 return self.token;
             }
@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
         (self.rest, self.token)
     }
 
-    /// Back to a number that was read before.
+    /// Returns to a number that was read before.
     fn back(&mut self, mark: Mark<'a>, number: i32) {
         (self.rest, self.token) = mark;
         self.word = number.to_string().into_bytes();
@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
         Error::new(String::from_utf8_lossy(&text))
     }
 
-    /// Everything before the offsets.
+    /// Parses all that comes before the offsets.
     fn reference(&mut self, calendar: &Calendar) -> Result<(), Error> {
         match self.next() {
             Token::Plus | Token::Minus => Ok(()),
@@ -391,7 +391,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A time of day, a date, or both in either order.
+    /// Parses a time of day, a date, or both in either order.
     fn number_first(&mut self, calendar: &Calendar) -> Result<(), Error> {
         let Tm { hour, year, .. } = self.tm;
         (self.tm.hour, self.tm.year) = (NO_HOUR, NO_YEAR);
@@ -415,7 +415,7 @@ impl<'a> Parser<'a> {
         self.day(calendar)
     }
 
-    /// `HH[:MM] [am|pm]`; what does not look like it is left for a date.
+    /// Parses `HH[:MM] [am|pm]`. A text that is no time of day is left for the date.
     fn time_of_day(&mut self) -> Result<(), Error> {
         if self.word.len() > 2 {
             return Ok(());
@@ -448,7 +448,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A date in any of its forms; anything else is left alone.
+    /// Parses a date in any form; leaves anything else unread.
     fn day(&mut self, calendar: &Calendar) -> Result<(), Error> {
         match self.token {
             Token::Yesterday => self.tm.mday -= 1,
@@ -463,7 +463,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `Jan 31 [2026]`.
+    /// Parses `Jan 31 [2026]`.
     fn month_first(&mut self, mon: i32) -> Result<(), Error> {
         self.expect_number("the day of the month should follow month name")?;
         let mday = long(&self.word);
@@ -475,7 +475,7 @@ impl<'a> Parser<'a> {
         self.assign(mday, mon.into(), year)
     }
 
-    /// Seconds since the epoch, `20260131`, `1/31/2026` or `31.1.2026`.
+    /// Parses seconds since the epoch, `20260131`, `1/31/2026` or `31.1.2026`.
     fn date(&mut self, calendar: &Calendar) -> Result<(), Error> {
         let number = long(&self.word);
         if number > SECONDS_FROM {
@@ -510,7 +510,7 @@ impl<'a> Parser<'a> {
         self.assign(mday, mon - 1, year)
     }
 
-    /// What follows `31.` or `1/`: a number, and perhaps a year.
+    /// Parses the part behind `31.` or `1/`: a number, and perhaps a year.
     fn separated(&mut self, separator: Token, year: i64) -> Result<(i64, i64), Error> {
         let (name, sign) = match separator {
             Token::Dot => ("month", '.'),
@@ -547,7 +547,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `+1d3h -5m ...`.
+    /// Parses `+1d3h -5m ...`.
     fn offsets(&mut self) -> Result<(), Error> {
         if !matches!(self.token, Token::Plus | Token::Minus) {
             return Ok(());
@@ -570,7 +570,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The unit that follows a number; whatever else follows counts as seconds.
+    /// The unit behind a number; any other word is skipped and means seconds.
     fn unit(&mut self, number: i32, before: Option<Unit>) -> Unit {
         match self.next() {
             Token::Unit(Unit::MonthsOrMinutes) => match before {
@@ -580,7 +580,7 @@ impl<'a> Parser<'a> {
                 _ => Unit::Minutes,
             },
             Token::Unit(unit) => unit,
-            // Leaves the next guess to the number, which `Seconds` would not.
+            // The next `m` is guessed by its number, which it would not be after `Seconds`.
             _ => Unit::MonthsOrMinutes,
         }
     }
@@ -605,7 +605,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// An hour of a twelve-hour clock.
+/// Converts an hour of a twelve-hour clock.
 fn hour_of_half_day(hour: i32, pm: bool) -> Result<i32, Error> {
     match (hour, pm) {
         (13.., _) => Err(Error::new("there cannot be more than 12 AM or PM hours")),
@@ -615,7 +615,7 @@ fn hour_of_half_day(hour: i32, pm: bool) -> Result<i32, Error> {
     }
 }
 
-/// `atol`; 0 of a word.
+/// C's `atol`; 0 for a word without digits.
 fn long(word: &[u8]) -> i64 {
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0i64, |number, digit| {
@@ -624,13 +624,13 @@ fn long(word: &[u8]) -> i64 {
     })
 }
 
-/// `atoi`.
+/// C's `atoi`.
 fn int(word: &[u8]) -> i32 {
     long(word) as i32
 }
 
-/// For fuzzing: any text, and any made of the grammar's words, is read or refused; what is read is a time that comes back
-/// from its own fields.
+/// Fuzzes the parser with any text, and with texts of the grammar's words. A parsed time equals the time of its own
+/// fields.
 #[cfg(feature = "testing")]
 pub fn fuzz_at_time(input: &[u8]) {
     fuzz_text(input);
@@ -669,7 +669,7 @@ mod tests {
     /// Thursday, 2026-01-15 12:34:56 UTC.
     const NOW: i64 = 1_768_480_496;
 
-    /// Seconds relative to now, or the error.
+    /// Seconds from now to the parsed time, or the error text.
     fn told(text: &str) -> Result<i64, String> {
         let mut calendar = Calendar::new(TimeZone::UTC);
         let time = parse(text.as_bytes(), NOW, &mut calendar).map_err(|error| error.text)?;
@@ -686,7 +686,7 @@ mod tests {
             ("now-1h", -3600),
             ("-1h", -3600),
             ("+5", 5),
-            // The plus stands where a unit may: it is swallowed.
+            // The plus stands at the place of a unit, so it is skipped.
             ("-5min 3 +1s", -304),
             ("-1d", -day),
             ("-1w2d3h", -9 * day - 3 * 3600),

@@ -1,17 +1,17 @@
-//! Local time as the C library computes it: `localtime`, and `mktime` with fields out of range,
-//! hours that clocks skip and hours that they show twice.
+//! Local time as the C library computes it: `localtime`, and `mktime` with fields out of range, skipped
+//! hours and repeated hours.
 //!
-//! The C library finds an hour that is shown twice by trying the offset of its previous answer first, and
-//! stops at the first fit. [`Calendar`] has that memory too, so that the same calls give the same answers.
+//! In a repeated hour the C library first tries the offset of its previous answer and takes the first fit.
+//! [`Calendar`] remembers this offset, too, so that the same calls give the same answers.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Seconds of 400 years of the Gregorian calendar, which are a whole number of weeks.
 const ERA: i64 = 146_097 * 86_400;
-/// Tries before `mktime` gives up.
+/// Attempts before `mktime` gives up.
 const PROBES: usize = 6;
-/// How far apart, and how far away, `mktime` looks for daylight saving time that was asked for.
+/// Distance and number of the times at which `mktime` looks for the wanted kind of daylight saving time.
 const STRIDE: i64 = 601_200;
 const STRIDES: i64 = 380;
 
@@ -32,7 +32,7 @@ pub struct Tm {
     pub year: i32,
     /// Day of the week, from Sunday.
     pub wday: i32,
-    /// Daylight saving time: above 0 yes, 0 no, below 0 not known.
+    /// Daylight saving time: above 0 yes, 0 no, below 0 unknown.
     pub isdst: i32,
 }
 
@@ -45,17 +45,17 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// A calendar as a fresh process has it.
+    /// A calendar in the state of a new process.
     pub fn new(zone: TimeZone) -> Calendar {
         Calendar { zone, guess: 0 }
     }
 
-    /// The machine's zone, or what `TZ` says.
+    /// The machine's time zone, or that of `TZ`.
     pub fn system() -> Calendar {
         Calendar::new(TimeZone::system())
     }
 
-    /// The zone.
+    /// The time zone.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
@@ -78,17 +78,17 @@ impl Calendar {
         }
     }
 
-    /// `mktime`: brings the fields of `tm` into range. `None` where the C library answers -1.
+    /// `mktime`: brings the fields of `tm` into range. `None` if the C library answers -1.
     pub fn seconds(&mut self, tm: &mut Tm) -> Option<i64> {
         let wanted = clock_seconds(tm);
         let found = self.find(wanted, tm.isdst)?;
         self.guess = found - wanted;
         *tm = self.local(found);
-        // A year that does not fit comes back as another.
+        // A year out of range comes back as another one.
         (found != -1 && clock_seconds(tm).abs_diff(found) < ERA as u64).then_some(found)
     }
 
-    /// The time at which clocks show `wanted`.
+    /// The time at which local clocks show `wanted`.
     fn find(&self, wanted: i64, isdst: i32) -> Option<i64> {
         let mut time = wanted + self.guess;
         let (mut last, mut last_but_one, mut was_dst) = (time, time, false);
@@ -103,7 +103,7 @@ impl Calendar {
             } else {
                 (isdst != 0) != dst
             };
-            // To and fro between two times: clocks skip the one wanted.
+            // The search alternates between two times: clocks skip the wanted one.
             if time == last_but_one && time != last && settled {
                 return Some(time);
             }
@@ -113,7 +113,7 @@ impl Calendar {
         None
     }
 
-    /// If daylight saving is not as asked for, the offset of the nearest time when it is.
+    /// If daylight saving time is not as wanted, uses the offset of the nearest time at which it is.
     fn as_asked(&self, time: i64, wanted: i64, isdst: i32) -> i64 {
         let fits = |dst: bool| isdst < 0 || (isdst != 0) == dst;
         if fits(self.offset(time).1) {
@@ -130,8 +130,8 @@ impl Calendar {
         time + if isdst == 0 { 3600 } else { -3600 }
     }
 
-    /// Seconds east of UTC, and whether it is daylight saving time. Beyond the years that the zone
-    /// knows, its rules go on: the calendar repeats every 400 years.
+    /// Seconds east of UTC, and true during daylight saving time. Outside the years that the zone covers
+    /// its rules go on: the calendar repeats every 400 years.
     fn offset(&self, seconds: i64) -> (i64, bool) {
         let known = Timestamp::MIN.as_second() + ERA..Timestamp::MAX.as_second() - ERA;
         let inside = if seconds < known.start {
@@ -149,15 +149,15 @@ impl Calendar {
     }
 }
 
-/// The fields as seconds since the epoch of a clock that never changes.
+/// The fields as seconds since the epoch in UTC.
 fn clock_seconds(tm: &Tm) -> i64 {
     let year = 1900 + i64::from(tm.year) + i64::from(tm.mon.div_euclid(12));
     let days = days_before(year, tm.mon.rem_euclid(12)) + i64::from(tm.mday) - 1;
     days * 86_400 + i64::from(tm.hour) * 3600 + i64::from(tm.min) * 60 + i64::from(tm.sec)
 }
 
-/// Days from the epoch to the first of a month. Years are counted from March, so that a leap day is
-/// the last of its year.
+/// Days from the epoch to the first of a month. Years start in March here, so that a leap day is the last
+/// of its year.
 fn days_before(year: i64, mon: i32) -> i64 {
     let months = i64::from((mon + 10) % 12);
     let year = if mon < 2 { year - 1 } else { year };
@@ -165,7 +165,7 @@ fn days_before(year: i64, mon: i32) -> i64 {
     365 * year + leap_days + (153 * months + 2) / 5 - 719_468
 }
 
-/// Year, month from 0 and day from 1 of a day counted from the epoch.
+/// Year, month (from 0) and day (from 1) of a number of days since the epoch.
 fn civil(days: i64) -> (i64, i32, i32) {
     let mut year = 1970 + days.div_euclid(146_097) * 400;
     let mut left = days.rem_euclid(146_097);
@@ -220,16 +220,16 @@ mod tests {
         }
     }
 
-    /// What glibc 2.36 answers.
+    /// Answers of glibc 2.36.
     #[test]
     fn hours_skipped_and_hours_shown_twice() {
         let zurich = || calendar("Europe/Zurich");
-        // Skipped: 02:30 becomes 03:30.
+        // A skipped hour: 02:30 becomes 03:30.
         let mut skipped = tm(2026, 3, 29, 2, 30, -1);
         assert_eq!(zurich().seconds(&mut skipped), Some(1_774_747_800));
         assert_eq!((skipped.hour, skipped.isdst), (3, 1));
-        // Shown twice: a fresh process east of Greenwich finds the later, west of it the earlier;
-        // after an answer in summer it finds the earlier.
+        // A repeated hour: a new process finds the later one east of Greenwich and the earlier one west of
+        // it. After an answer in summer it finds the earlier one.
         let mut twice = tm(2026, 10, 25, 2, 30, -1);
         assert_eq!(zurich().seconds(&mut twice.clone()), Some(1_792_891_800));
         let mut after_summer = zurich();
@@ -238,7 +238,7 @@ mod tests {
         let mut new_york = calendar("America/New_York");
         let mut twice = tm(2026, 11, 1, 1, 30, -1);
         assert_eq!(new_york.seconds(&mut twice), Some(1_793_511_000));
-        // Summer time asked for in winter: an hour earlier.
+        // Summer time in winter: an hour earlier.
         let mut winter = tm(2026, 1, 15, 12, 0, 1);
         assert_eq!(zurich().seconds(&mut winter), Some(1_768_471_200));
         assert_eq!((winter.hour, winter.isdst), (11, 0));

@@ -19,7 +19,7 @@ pub enum Cf {
 }
 
 impl Cf {
-    /// By its name in a file or a request.
+    /// The function of a name in a file or a request.
     pub fn of(name: &[u8]) -> Option<Cf> {
         Some(match name {
             b"AVERAGE" => Cf::Average,
@@ -36,7 +36,7 @@ impl Cf {
         })
     }
 
-    /// By its name, or rrdtool's complaint.
+    /// The function with this name, or rrdtool's error.
     pub fn parse(name: &[u8]) -> Result<Cf, Error> {
         Cf::of(name).ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
@@ -44,23 +44,23 @@ impl Cf {
         })
     }
 
-    /// Not one of the Holt-Winters family.
+    /// True outside the Holt-Winters family.
     pub fn is_plain(self) -> bool {
         matches!(self, Cf::Average | Cf::Min | Cf::Max | Cf::Last)
     }
 
-    /// HWPREDICT or MHWPREDICT.
+    /// True for HWPREDICT and MHWPREDICT.
     pub fn is_prediction(self) -> bool {
         matches!(self, Cf::HwPredict | Cf::MhwPredict)
     }
 
-    /// SEASONAL or DEVSEASONAL.
+    /// True for SEASONAL and DEVSEASONAL.
     pub fn is_seasonal(self) -> bool {
         matches!(self, Cf::Seasonal | Cf::DevSeasonal)
     }
 }
 
-/// Whether rrdtool knows a data source type.
+/// True for the data source types of rrdtool.
 pub fn is_dst(name: &[u8]) -> bool {
     [
         &b"GAUGE"[..],

@@ -1,40 +1,40 @@
-//! The RPN of a COMPUTE data source as text: into the 80 bytes that the header keeps, and back.
+//! Converts the RPN of a COMPUTE data source from text to the 80 bytes in the header, and back.
 //!
-//! A node is four bytes: the operator, a byte of padding, and a 16-bit value, which is a whole constant or the index
-//! of a data source. The last node is [`END`].
+//! A node is four bytes: the operator, a byte of padding, and a 16-bit value, which is a constant or the index of a
+//! data source. The last node is [`END`].
 
 use crate::error::Error;
 use crate::header::{DsDef, Univals};
 use crate::number::{Parsed, strtodbl};
 
-/// Nodes that fit, the end among them.
+/// Most nodes of a program, including its end.
 pub const NODES_MAX: usize = 20;
-/// A constant.
+/// Operator: a constant.
 pub const NUMBER: u8 = 0;
-/// A data source's value.
+/// Operator: a data source's value.
 pub const VARIABLE: u8 = 1;
-/// The end of the program.
+/// Operator: the end of the program.
 pub const END: u8 = 32;
-/// A data source's previous value.
+/// Operator: a data source's previous value.
 pub const PREV_OTHER: u8 = 36;
 
-/// What all complaints of the compiler are drowned in.
+/// The error for whatever is wrong with a program.
 const FAILED: &str = "failed to parse computed data source";
-/// Longest number that is looked at, in characters.
+/// Longest number, bytes.
 const NUMBER_LEN: usize = 40;
-/// Longest name that is looked at.
+/// Longest name, bytes.
 const NAME_LEN: usize = 255;
 
 /// A node of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its operator.
+    /// The operator.
     pub op: u8,
-    /// Its constant, or its data source's index.
+    /// The constant, or the index of the data source.
     pub value: i16,
 }
 
-/// Operators that are just a word, by number. Those that a COMPUTE data source may not use are marked.
+/// Operators without a value, by number. Forbidden ones must not be in a COMPUTE data source.
 const WORDS: &[(u8, &str, Use)] = &[
     (2, "INF", Use::Free),
     (3, "PREV", Use::Forbidden),
@@ -102,7 +102,7 @@ const WORDS: &[(u8, &str, Use)] = &[
     (67, "STDEV", Use::Free),
     (68, "PERCENT", Use::Free),
     (69, "POW", Use::Free),
-    // 1.8 and newer.
+    // Since 1.8.
     (70, "ROUND", Use::Free),
 ];
 
@@ -112,7 +112,7 @@ enum Use {
     Forbidden,
 }
 
-/// Compiles. `known` are the data sources before this one.
+/// Compiles a program. `known` has the data sources before this one.
 pub fn compile(text: &[u8], known: &[DsDef]) -> Result<Univals, Error> {
     let tokens = parse(text, known).ok_or_else(|| Error::new(FAILED))?;
     if tokens.iter().any(is_forbidden) {
@@ -151,7 +151,7 @@ pub fn nodes(par: &Univals) -> impl Iterator<Item = Node> {
     (0..NODES_MAX).map(node).take_while(|node| node.op != END)
 }
 
-/// The text, appended. What rrdtool cannot name stays empty between its commas.
+/// Appends a program's text. Operators unknown to rrdtool become empty words.
 pub fn print(par: &Univals, ds: &[DsDef], out: &mut Vec<u8>) {
     for (i, node) in nodes(par).enumerate() {
         if i > 0 {
@@ -220,7 +220,7 @@ fn parse(text: &[u8], known: &[DsDef]) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// The first token and its length. A number at the very end is none: rrdtool wants the comma.
+/// The first token and its length. As in rrdtool, a number needs a comma behind it.
 fn token(rest: &[u8], known: &[DsDef]) -> Option<(Token, usize)> {
     let len = run(rest, NUMBER_LEN, |byte| b"0123456789.e+-".contains(&byte));
     if rest.get(len) == Some(&b',')
@@ -235,7 +235,7 @@ fn token(rest: &[u8], known: &[DsDef]) -> Option<(Token, usize)> {
     }
     if let Some(name) = word.strip_prefix(b"PREV(") {
         let len = run(name, NAME_LEN, is_name);
-        // rrdtool does not look at what closes the bracket, only at where the comma is.
+        // As in rrdtool, any byte may stand at the place of the closing bracket.
         let source = source(&name[..len], known).filter(|_| len > 0 && name.len() == len + 1)?;
         return Some((Token::Source(PREV_OTHER, source), word.len()));
     }

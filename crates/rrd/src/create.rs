@@ -1,4 +1,4 @@
-//! A new .rrd from `DS:` and `RRA:` specifications, as `rrdtool create` makes it.
+//! Creates a file from `DS:` and `RRA:` specifications like `rrdtool create`.
 
 use kymo_base::random::next_random;
 
@@ -11,24 +11,25 @@ use crate::rrd::Rrd;
 use crate::source;
 use crate::spec::{self, Mapping, Needs};
 
-/// Seconds of a primary data point if nobody says.
+/// Default for the seconds of a primary data point.
 const STEP_DEFAULT: u64 = 300;
 
-/// What is asked for, after the options of the command line or of the daemon's CREATE are read.
+/// The parsed request of a command line or of the daemon's CREATE.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Create<'a> {
-    /// The file's name as given: Holt-Winters archives hash it.
+    /// The file's name as given: Holt-Winters archives contain a hash of it.
     pub file_name: &'a [u8],
-    /// Seconds of a primary data point; 0: the template's, or 300.
+    /// Seconds of a primary data point; 0: the step of the template, or 300.
     pub step: u64,
-    /// The stamp to begin after; `None`: the newest source's, the template's, or ten seconds ago.
+    /// Start of the file, seconds since the epoch; `None`: the last update of the newest source, of the template, or ten seconds
+    /// ago.
     pub start: Option<i64>,
-    /// Arguments from `DS:` or `RRA:` on.
+    /// Arguments from the first `DS:` or `RRA:` on.
     pub definitions: &'a [&'a [u8]],
 }
 
-/// Makes a file. `now` in seconds since the epoch; `random` is the state of the generator that says where the
-/// rows of each archive begin: the same for the same definitions and state. `template` lends its definitions, `sources` their data.
+/// Makes a file. `now` is in seconds since the epoch. `random` is the state of the generator that chooses the first row of each
+/// archive: equal states give equal files. The file gets the definitions of `template` and the data of `sources`.
 pub fn create(
     request: &Create,
     now: i64,
@@ -51,7 +52,7 @@ pub fn create(
     Ok(rrd)
 }
 
-/// The header of the new file, and which data sources of others its own are filled from.
+/// The header of the new file, and for its data sources those of the sources that fill them.
 pub fn define(
     request: &Create,
     now: i64,
@@ -93,7 +94,7 @@ pub fn define(
     Ok((header, mappings))
 }
 
-/// Version 3 and no definitions but the template's.
+/// A header of version 3 with the definitions of the template.
 fn empty(request: &Create, template: Option<&Header>) -> Header {
     let step = match (request.step, template) {
         (0, Some(template)) => template.pdp_step,
@@ -114,7 +115,7 @@ fn empty(request: &Create, template: Option<&Header>) -> Header {
     }
 }
 
-/// The live part: nothing is known yet.
+/// Initialises the live part of the header with unknown values.
 fn begin(header: &mut Header, random: &mut u64) -> Result<(), Error> {
     require_room(header)?;
     let (last_up, step) = (header.last_up, header.pdp_step);

@@ -1,4 +1,4 @@
-//! A file as XML, byte for byte as rrdtool 1.7.2 to 1.9 dump it.
+//! Writes a file as XML, byte for byte like rrdtool 1.7.2 to 1.9.
 
 use kymo_base::errno::strerror;
 use std::io::{self, Write};
@@ -14,16 +14,16 @@ use crate::header::{Header, RraDef, Univals, until_nul};
 use crate::info::violations;
 use crate::rows::Rows;
 
-/// Text is handed on when so much is gathered.
+/// Buffered text that is written at once, bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Cells that are read at once.
+/// Number of cells of one read.
 const CELLS_AT_ONCE: u64 = 8192;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
-/// What the document begins with.
+/// Beginning of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DumpHead {
-    /// Nothing but a comment (`-h none`, `-n`).
+    /// A comment alone (`-h none`, `-n`).
     None,
     /// A document type (`-h dtd`, the default).
     #[default]
@@ -32,7 +32,7 @@ pub enum DumpHead {
     Xsd,
 }
 
-/// Writes the document. Comments give the times in `zone`.
+/// Writes the document. Its comments show times in `zone`.
 pub fn dump(
     header: &Header,
     rows: &mut impl Rows,
@@ -123,7 +123,7 @@ fn put_source(header: &Header, i: usize, text: &mut Vec<u8>) {
     text.extend_from_slice(b"\t</ds>\n\n");
 }
 
-/// An archive up to its rows.
+/// Appends an archive up to its rows.
 fn put_archive(
     header: &Header,
     i: usize,
@@ -216,7 +216,7 @@ fn put_preparation(rra: &RraDef, scratch: &Univals, text: &mut Vec<u8>) {
     }
 }
 
-/// The rows of an archive, the oldest first.
+/// Appends the rows of an archive, oldest first.
 fn put_rows(
     header: &Header,
     rows: &mut impl Rows,
@@ -265,7 +265,7 @@ fn put_cell(cell: f64, text: &mut Vec<u8>) {
     text.extend_from_slice(b"</v>");
 }
 
-/// strftime's `%Y-%m-%d %H:%M:%S %Z`. What the calendar cannot hold is shown in UTC.
+/// strftime's `%Y-%m-%d %H:%M:%S %Z`. Times beyond the calendar's range are shown in UTC.
 fn put_time(stamp: i64, zone: &TimeZone, text: &mut Vec<u8>) {
     let info = Timestamp::from_second(stamp).ok();
     let info = info.map(|stamp| zone.to_offset_info(stamp));
@@ -282,8 +282,8 @@ fn put_time(stamp: i64, zone: &TimeZone, text: &mut Vec<u8>) {
     text.extend_from_slice(abbreviation.as_bytes());
 }
 
-/// Year, month and day of a day counted from the epoch (the proleptic Gregorian calendar, by eras of 400 years
-/// that begin in March).
+/// Year, month and day of a number of days since the epoch, in the proleptic Gregorian calendar: eras of 400
+/// years that begin in March.
 fn civil(day: i64) -> (i64, i64, i64) {
     let day = day.saturating_add(719_468);
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -298,7 +298,7 @@ fn put_count(tabs: &str, tag: &str, count: u64, text: &mut Vec<u8>) {
     put(text, format_args!("{tabs}<{tag}>{count}</{tag}>\n"));
 }
 
-/// A double, `NaN` if it is unknown.
+/// Appends a double, `NaN` if it is unknown.
 fn put_known(tabs: &str, tag: &str, bits: u64, text: &mut Vec<u8>) {
     if f64::from_bits(bits).is_nan() {
         put(text, format_args!("{tabs}<{tag}>NaN</{tag}>\n"));
@@ -307,7 +307,7 @@ fn put_known(tabs: &str, tag: &str, bits: u64, text: &mut Vec<u8>) {
     }
 }
 
-/// A double that may be unknown all the same: where rrdtool does not look, it says so without a sign.
+/// Appends a double where rrdtool does not check for unknown ones, so that they are `nan`.
 fn put_value(tabs: &str, tag: &str, bits: u64, text: &mut Vec<u8>) {
     put(text, format_args!("{tabs}<{tag}>"));
     put_number(f64::from_bits(bits), text);
@@ -322,11 +322,11 @@ fn put_number(value: f64, text: &mut Vec<u8>) {
 }
 
 fn put(text: &mut Vec<u8>, what: std::fmt::Arguments) {
-    // A Vec takes everything.
+    // Writing to a Vec does not fail.
     let _ = text.write_fmt(what);
 }
 
-/// Hands the text on if there is more than `keep` of it.
+/// Writes the buffered text if it is longer than `keep`.
 fn hand_on(text: &mut Vec<u8>, keep: usize, out: &mut impl io::Write) -> Result<(), Error> {
     if text.len() > keep {
         let result = out.write_all(text);

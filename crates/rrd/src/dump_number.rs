@@ -1,19 +1,20 @@
-//! Doubles as a dump has them: `%0.10e`, but not the C library's.
+//! Formats doubles like a dump: `%0.10e`, but different from the C library's.
 //!
-//! rrdtool brings its own printf for dumps. It scales by powers of ten that it multiplies up, rounds at every step, and
-//! so comes out one off in the last digit now and then; and it shows no minus before zero. Followed here step by step.
+//! rrdtool has its own printf for dumps. It scales by powers of ten that it computes by multiplication and rounds at
+//! each step, so that the last digit is sometimes off by one. It also omits the minus of zero. This module repeats its
+//! steps.
 
 use std::io::Write;
 
-/// Digits behind the point.
+/// Digits behind the decimal point.
 const DIGITS: usize = 10;
-/// Ten to their number.
+/// Ten to the power of DIGITS.
 const SCALE: u64 = 10_000_000_000;
 /// `DBL_MIN_10_EXP` and `DBL_MAX_10_EXP`.
 const EXPONENT_MIN: i32 = -307;
 const EXPONENT_MAX: i32 = 308;
 
-/// Appends a number that is not unknown.
+/// Appends a number that is not NaN.
 pub(crate) fn put(value: f64, out: &mut Vec<u8>) {
     if value < 0.0 {
         out.push(b'-');
@@ -33,11 +34,11 @@ pub(crate) fn put(value: f64, out: &mut Vec<u8>) {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     let exponent = exponent.unsigned_abs();
-    // A Vec takes everything.
+    // Writing to a Vec does not fail.
     let _ = write!(out, "{whole}.{fraction:0DIGITS$}e{sign}{exponent:02}");
 }
 
-/// How often a number is divided by ten until one digit is left before the point.
+/// The decimal exponent, found by repeated divisions or multiplications.
 fn exponent_of(mut value: f64) -> i32 {
     let mut exponent = 0;
     while value < 1.0 && value > 0.0 {
@@ -57,7 +58,7 @@ fn exponent_of(mut value: f64) -> i32 {
     exponent
 }
 
-/// By multiplications or divisions, one after the other.
+/// Ten to this power, by repeated multiplications or divisions.
 fn power_of_ten(exponent: i32) -> f64 {
     (0..exponent.unsigned_abs()).fold(1.0, |power, _| {
         if exponent > 0 {
@@ -68,7 +69,7 @@ fn power_of_ten(exponent: i32) -> f64 {
     })
 }
 
-/// To the nearest whole number, halves up.
+/// Rounds to the nearest whole number, halves up.
 fn round(value: f64) -> u64 {
     let whole = value as u64;
     if value - (whole as f64) < 0.5 {

@@ -1,31 +1,31 @@
-//! What goes wrong, in rrdtool's words: clients look for them.
+//! Errors in rrdtool's words, which clients look for.
 
 use std::fmt;
 
-/// What a caller may want to do about it.
+/// Kinds of errors that callers distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The stamp of an update is not newer than the last one; `--skip-past-updates` passes over it.
+    /// The stamp of an update is not newer than the last one; `--skip-past-updates` ignores this error.
     Past,
-    /// A season was not smoothed, because its archive leans on a wrong one. The update is done all the same.
+    /// A season was not smoothed, as its archive has a wrong dependency. The update is done nevertheless.
     NotSmoothed,
-    /// More is asked for than the caller wants at once.
+    /// The request exceeds the caller's limit.
     Large,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
 /// An error with rrdtool's text, without a file name in front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind.
+    /// The kind of the error.
     pub kind: Kind,
-    /// What `rrd_get_error()` would say. From outside: show it through `DisplayName`.
+    /// The text of `rrd_get_error()`. It contains untrusted names: show it through `DisplayName`.
     pub text: String,
 }
 
 impl Error {
-    /// An error that is just a text.
+    /// An error of the kind [`Kind::Other`].
     pub fn new(text: impl Into<String>) -> Error {
         Error {
             kind: Kind::Other,
@@ -33,12 +33,12 @@ impl Error {
         }
     }
 
-    /// Rows were to be written that can only be read.
+    /// The error of a write to rows that are open for reading.
     pub fn read_only() -> Error {
         Error::new("the file was opened for reading")
     }
 
-    /// A stamp that is not newer than the last.
+    /// The error of a stamp that is not newer than the last one.
     pub fn past(text: impl Into<String>) -> Error {
         Error {
             kind: Kind::Past,

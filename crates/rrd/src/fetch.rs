@@ -1,4 +1,4 @@
-//! Rows between two times, from the archive that rrdtool would choose.
+//! Reads rows between two times, from the archive that rrdtool would choose.
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
@@ -7,14 +7,14 @@ use crate::header::{FETCH_CELLS_MAX, Header, RraDef};
 use crate::rows::Rows;
 use kymo_base::printf::{put_exp, put_unsigned};
 
-/// What was found.
+/// The rows of a fetch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fetched {
-    /// One step before the first row's stamp.
+    /// Start, seconds since the epoch: one step before the first row's stamp.
     pub start: i64,
-    /// The last row's stamp.
+    /// Stamp of the last row, seconds since the epoch.
     pub end: i64,
-    /// Seconds a row.
+    /// Seconds of a row.
     pub step: u64,
     /// Names of the columns.
     pub names: Vec<Vec<u8>>,
@@ -22,27 +22,27 @@ pub struct Fetched {
     pub rows: Vec<f64>,
 }
 
-/// Which rows answer a question, before any of them is read.
+/// The rows that answer a request, before any of them is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     archive: usize,
-    /// One step before the first row's stamp.
+    /// Start, seconds since the epoch: one step before the first row's stamp.
     pub start: i64,
-    /// The last row's stamp.
+    /// Stamp of the last row, seconds since the epoch.
     pub end: i64,
-    /// Seconds a row.
+    /// Seconds of a row.
     pub step: u64,
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: u64,
 }
 
 impl Plan {
-    /// Rows of the consolidation function `cf` from `start` to `end`, with a step near `step`.
+    /// Plans a fetch of rows of the consolidation function `cf` from `start` to `end`, with a step near `step`.
     pub fn of(header: &Header, cf: &[u8], start: i64, end: i64, step: u64) -> Result<Plan, Error> {
         let archive = choose(header, Cf::parse(cf)?, start, end, step)?;
         let rra = &header.rra[archive];
         let step = header.pdp_step * rra.pdp_cnt;
-        // Always one step more when the end is aligned.
+        // An aligned end adds one more step.
         let start = start.wrapping_sub((start as u64 % step) as i64);
         let end = end.wrapping_add((step - end as u64 % step) as i64);
         let ds_cnt = header.ds.len() as u64;
@@ -62,12 +62,12 @@ impl Plan {
         })
     }
 
-    /// How many cells they have.
+    /// Number of cells of the rows.
     pub fn cells(&self, header: &Header) -> u64 {
         self.rows * header.ds.len() as u64
     }
 
-    /// Reads rows of it from number `first` on, counted from 0: what the archive has of them, the rest is unknown.
+    /// Reads rows from number `first` (from 0) on into `out`. Rows outside of the archive are unknown.
     pub fn read(
         &self,
         header: &Header,
@@ -96,7 +96,7 @@ impl Plan {
     }
 }
 
-/// The rows of [`Plan::of`], all at once.
+/// Reads all rows of [`Plan::of`].
 pub fn fetch(
     header: &Header,
     rows: &mut impl Rows,
@@ -117,7 +117,7 @@ pub fn fetch(
     Ok(found)
 }
 
-/// The archive with the nearest step among those that reach back to the start, else the one that covers most.
+/// The archive with the nearest step among those that reach back to the start, or else the one that covers most.
 fn choose(header: &Header, cf: Cf, start: i64, end: i64, step: u64) -> Result<usize, Error> {
     let mut full: Option<(u64, usize)> = None;
     let mut part: Option<(i64, u64, usize)> = None;
@@ -148,7 +148,7 @@ fn choose(header: &Header, cf: Cf, start: i64, end: i64, step: u64) -> Result<us
     chosen.ok_or_else(|| Error::new("the RRD does not contain an RRA matching the chosen CF"))
 }
 
-/// An archive of one point a row holds the same whatever it consolidates with.
+/// True if an archive can answer for `cf`. With one point in a row all plain functions have the same values.
 fn answers(rra: &RraDef, cf: Cf) -> bool {
     let Some(own) = Cf::of(rra.cf()) else {
         return false;
@@ -156,7 +156,7 @@ fn answers(rra: &RraDef, cf: Cf) -> bool {
     own == cf || (rra.pdp_cnt == 1 && own.is_plain() && cf.is_plain())
 }
 
-/// A stamp, down to a multiple of `step`.
+/// Rounds a stamp down to a multiple of `step`.
 fn aligned(stamp: i64, step: u64) -> i64 {
     stamp.wrapping_sub((stamp as u64 % step) as i64)
 }
@@ -176,7 +176,7 @@ pub fn first(header: &Header, archive: i64) -> Result<i64, Error> {
     Ok(aligned(header.last_up, step).wrapping_sub(((rra.row_cnt - 1) * step) as i64))
 }
 
-/// The table that `rrdtool fetch` prints.
+/// Appends the table that `rrdtool fetch` prints.
 pub fn print(fetched: &Fetched, out: &mut Vec<u8>) {
     out.extend_from_slice(b"           ");
     for name in &fetched.names {

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: a header in which anything stands, and any arguments of update. Nothing may panic, run
-//! for long, or reach beyond the rows.
+//! Entry points for fuzzing: arbitrary headers and arbitrary arguments of update. None may cause a panic, run for
+//! long, or reach beyond the rows.
 
 use crate::error::Error;
 use crate::header::{CdpPrep, DsDef, Header, PdpPrep, RraDef, Univals, field};
@@ -30,10 +30,11 @@ const CFS: [&[u8]; 11] = [
     b"FAILURES",
     b"NONE",
 ];
-/// More rows than that are only told of, not kept.
+/// Limit of cells up to which written rows are recorded.
 const TOLD_MAX: u64 = 10_000;
 
-/// Bytes up to a NUL are the header's, what follows is arguments, a line each. And all of it is a file.
+/// The input up to a NUL makes a header, and the rest arguments, one on each line. The whole input is also parsed
+/// as a file.
 pub fn fuzz_update(input: &[u8]) {
     let _ = Rrd::parse(input);
     let cut = input
@@ -59,7 +60,7 @@ pub fn fuzz_update(input: &[u8]) {
     }
 }
 
-/// So that something is accepted, and time jumps.
+/// Fixed arguments, some of them valid, with jumps in time.
 const SOME_ARGUMENTS: [&[u8]; 8] = [
     b"N:1",
     b"-1:2:3",
@@ -84,7 +85,7 @@ fn how() -> Update<'static> {
     }
 }
 
-/// What an update leaves can be read again.
+/// Asserts that the header after an update can be parsed.
 fn is_whole(header: &Header) {
     let mut bytes = Vec::new();
     header.encode(&mut bytes);
@@ -146,7 +147,7 @@ fn header(input: &mut Bytes) -> Header {
     }
 }
 
-/// Input until it ends, then zeros.
+/// Yields the input and then zeros.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -189,7 +190,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Rows that are nowhere: any write within is fine, and what is read is made up.
+/// Rows without memory: writes within bounds succeed, and reads return made-up values.
 struct Bounded(u64);
 
 impl Bounded {

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing files as a whole: hostile files, dumps and arguments. Nothing may panic or take much
-//! more memory than what comes in; what is made must be what is read back.
+//! Entry points for fuzzing whole files: hostile files, dumps and arguments. None may cause a panic or need much
+//! more memory than its input; a file that is written can be read back.
 
 use jiff::tz::TimeZone;
 
@@ -14,10 +14,10 @@ use crate::rrd::Rrd;
 use crate::source;
 use crate::tune::{Tune, tune};
 
-/// Files with more cells are not filled or written out: that is as slow as it is long.
+/// Files with more cells are neither filled nor dumped, as both would be slow.
 const CELLS_MAX: u64 = 10_000;
 
-/// What a file that is then spoilt is made of.
+/// Definitions of the file that fuzzing then damages.
 const DEFINITIONS: [&[u8]; 6] = [
     b"DS:a:GAUGE:60:U:U",
     b"DS:b:COUNTER:60:0:U",
@@ -26,7 +26,7 @@ const DEFINITIONS: [&[u8]; 6] = [
     b"RRA:MAX:0.5:3:5",
     b"RRA:MHWPREDICT:9:0.1:0.1:3",
 ];
-/// What arguments are made of where the input has no words of its own.
+/// Words for arguments, chosen by the bytes of the input.
 const WORDS: [&[u8]; 24] = [
     b" DS:",
     b" RRA:",
@@ -54,13 +54,13 @@ const WORDS: [&[u8]; 24] = [
     b" -",
 ];
 
-/// Any bytes as a file, and as what spoils one.
+/// Parses any bytes as a file, and a valid file that they damage.
 pub fn fuzz_header(input: &[u8]) {
     take_file(input);
     take_file(&spoilt(&sample().to_bytes(), input));
 }
 
-/// Any bytes as a dump, and as what spoils one.
+/// Parses any bytes as a dump, and a valid dump that they damage.
 pub fn fuzz_restore(input: &[u8]) {
     take_dump(input);
     let (mut rrd, mut xml) = (sample(), Vec::new());
@@ -75,7 +75,7 @@ pub fn fuzz_restore(input: &[u8]) {
     take_dump(&spoilt(&xml, input));
 }
 
-/// Any words as arguments of create, and of tune and resize on what create makes.
+/// Parses any words as arguments of create, and applies tune and resize to the created file.
 pub fn fuzz_create_args(input: &[u8]) {
     take_arguments(input);
     let words = input
@@ -105,7 +105,7 @@ fn sample() -> Rrd {
     }
 }
 
-/// The text with parts of it overwritten, cut out or doubled, as the edits (five bytes each) say.
+/// The text after edits of five bytes each, which overwrite, remove or duplicate parts of it.
 fn spoilt(text: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut text = text.to_vec();
     for edit in edits.chunks_exact(5).take(40) {
@@ -211,7 +211,7 @@ fn rows(header: &Header) -> u64 {
     header.rra.iter().map(|rra| rra.row_cnt).sum()
 }
 
-/// What is said of a header alone.
+/// Prints a header.
 fn look_at(header: &Header) {
     let entries = info::info(header, b"file");
     let mut out = Vec::new();
@@ -222,7 +222,7 @@ fn look_at(header: &Header) {
     }
 }
 
-/// What is said of a file.
+/// Prints a whole file.
 fn show(rrd: &Rrd) {
     let mut cells = rrd.cells.clone();
     for head in [DumpHead::Dtd, DumpHead::Xsd] {
@@ -239,7 +239,7 @@ fn show(rrd: &Rrd) {
         (i64::MAX, i64::MIN),
     ] {
         let rows_asked = (i128::from(end) - i128::from(start)) / i128::from(rrd.header.pdp_step);
-        // In between it only takes long.
+        // Ranges in between would only be slow.
         if !(100_000..=1 << 60).contains(&rows_asked) {
             let found = fetch(&rrd.header, &mut cells, b"AVERAGE", start, end, 1);
             let _ = found.map(|found| fetch::print(&found, &mut Vec::new()));
@@ -253,7 +253,7 @@ fn change(rrd: &Rrd, arguments: &[&[u8]]) {
         return;
     };
     let operations = request.operations.iter();
-    // Thousands of new rows are made of thousands of old ones: right, but slow.
+    // Many operations copy thousands of rows: correct, but slow.
     if operations.map(|operation| operation.len()).sum::<usize>() > 200 {
         return;
     }
@@ -267,7 +267,7 @@ fn change(rrd: &Rrd, arguments: &[&[u8]]) {
     }
 }
 
-/// A file as a source of another.
+/// Uses a file as the source of another one.
 fn fill_from(rrd: &Rrd) {
     let definitions: [&[u8]; 4] = [
         b"DS:a:GAUGE:60:U:U",
@@ -294,7 +294,7 @@ fn fill_from(rrd: &Rrd) {
 mod tests {
     use super::*;
 
-    /// Inputs of all lengths, from a small generator.
+    /// Passes random inputs of all lengths to a target.
     fn try_many(target: fn(&[u8])) {
         let mut state = 7;
         for _ in 0..1500 {

@@ -1,19 +1,19 @@
-//! The .rrd file up to its rows, byte for byte as rrd_format.h lays it out on x86_64: fields that are
-//! not used, padding and all. `encode(parse(x)) == x`. Versions 1 and 2 have no `last_up_usec`; to write one of
-//! them as version 3, set `version`.
+//! The .rrd file up to its rows, byte for byte as in rrd_format.h on x86_64. Unused fields and padding are
+//! preserved: `encode(parse(x)) == x`. Versions 1 and 2 have no `last_up_usec`; to write one of them as version
+//! 3, set `version`.
 
 use crate::error::Error;
 
-/// Most data sources or archives of one file that are read: a header of some 100 MB. rrdtool has no limit.
+/// Most data sources or archives of a file: a header of some 100 MB. rrdtool has no limit.
 pub const COUNT_MAX: u64 = 65_536;
-/// Most cells a header may promise: 16 GiB of rows.
+/// Most cells of a file: 16 GiB of rows.
 pub const CELLS_MAX: u64 = 1 << 31;
 
 /// Most cells that create, tune, resize and restore hold in memory: 2 GiB.
 pub const MEMORY_CELLS_MAX: u64 = 1 << 28;
-/// Most rows in the making (data sources × archives) that create, tune and restore make: 80 MiB.
+/// Most rows in progress (data sources × archives) of files that create, tune and restore make: 80 MiB.
 pub const PREPARATIONS_MAX: u64 = 1 << 20;
-/// Most cells that one fetch answers with: 1 GiB.
+/// Most cells of the answer to a fetch: 1 GiB.
 pub const FETCH_CELLS_MAX: u64 = 1 << 27;
 
 /// Bytes of `stat_head_t`.
@@ -26,22 +26,22 @@ const LIVE: usize = 16;
 const PDP_PREP: usize = 112;
 /// Bytes of `cdp_prep_t`.
 const CDP_PREP: usize = 80;
-/// The double that tells byte order and alignment.
+/// The double that reveals byte order and alignment.
 const FLOAT_COOKIE: f64 = 8.642135E130;
 
-/// Ten words, each an integer or the bits of a double, as `unival` has them.
+/// Ten words, each an integer or the bits of a double, like C's `unival`.
 pub type Univals = [u64; 10];
 
-/// Everything before the rows. Fields are named as in rrd_format.h.
+/// The whole file before its rows. Fields have the names of rrd_format.h.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// 1 to 5; 3 is what create writes.
+    /// Version, 1 to 5; create writes 3.
     pub version: u8,
-    /// Bytes of `stat_head_t` from the version's end to the float cookie; zeros unless somebody wrote there.
+    /// Bytes of `stat_head_t` between the version and the float cookie, usually zeros.
     pub head_pad: [u8; 7],
     /// Seconds of a primary data point.
     pub pdp_step: u64,
-    /// Unused, kept.
+    /// Unused words, which are preserved.
     pub head_par: Univals,
     /// Data sources.
     pub ds: Vec<DsDef>,
@@ -49,20 +49,20 @@ pub struct Header {
     pub rra: Vec<RraDef>,
     /// Stamp of the last update, seconds since the epoch.
     pub last_up: i64,
-    /// And its microseconds.
+    /// Microseconds of the last update.
     pub last_up_usec: i64,
-    /// A data source's point in the making, one for each of `ds`.
+    /// Primary data points in progress, one for each of `ds`.
     pub pdp_prep: Vec<PdpPrep>,
-    /// A row in the making: archive × number of data sources + data source.
+    /// Rows in progress, at index archive × number of data sources + data source.
     pub cdp_prep: Vec<CdpPrep>,
-    /// The row most recently written, one for each of `rra`.
+    /// Number of the row that was written last, for each of `rra`.
     pub cur_row: Vec<u64>,
 }
 
 /// `ds_def_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DsDef {
-    /// Name, up to the first NUL.
+    /// Name, up to the first NUL byte.
     pub ds_nam: [u8; 20],
     /// GAUGE, COUNTER, DERIVE, DCOUNTER, DDERIVE, ABSOLUTE or COMPUTE.
     pub dst: [u8; 20],
@@ -77,11 +77,11 @@ pub struct RraDef {
     pub cf_nam: [u8; 20],
     /// Padding before the counts.
     pub pad: [u8; 4],
-    /// Rows.
+    /// Number of rows.
     pub row_cnt: u64,
-    /// Primary data points a row.
+    /// Primary data points of a row.
     pub pdp_cnt: u64,
-    /// AVERAGE, MIN, MAX, LAST: 0 is the xfiles factor; the Holt-Winters family has its own.
+    /// AVERAGE, MIN, MAX, LAST: 0 is the xfiles factor. Other words belong to the Holt-Winters family.
     pub par: Univals,
 }
 
@@ -96,7 +96,8 @@ pub struct PdpPrep {
     pub scratch: Univals,
 }
 
-/// `cdp_prep_t`: 0 value, 1 unknown PDPs (integer), 8 primary, 9 secondary; 2 to 7 are Holt-Winters'.
+/// `cdp_prep_t`. Words: 0 value, 1 unknown points (integer), 8 primary, 9 secondary value; 2 to 7 belong to
+/// Holt-Winters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CdpPrep {
     /// The words.
@@ -104,7 +105,7 @@ pub struct CdpPrep {
 }
 
 impl Header {
-    /// Nothing: for [`Header::parse_over`].
+    /// A header without content, to be filled by [`Header::parse_over`].
     pub fn empty() -> Header {
         Header {
             version: 3,
@@ -121,14 +122,14 @@ impl Header {
         }
     }
 
-    /// Reads the front of a file. The error is rrd_open's text without the file's name.
+    /// Parses the beginning of a file. The error is the text of rrd_open without the file's name.
     pub fn parse(bytes: &[u8]) -> Result<Header, Error> {
         let mut header = Header::empty();
         header.parse_over(bytes)?;
         Ok(header)
     }
 
-    /// The same into memory of another header. After an error what is there is of no use.
+    /// Parses into the memory of another header. After an error its content is undefined.
     pub fn parse_over(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let input = &mut &bytes[..];
         let head: [u8; HEAD] = take(input, "stat_head")?;
@@ -164,7 +165,7 @@ impl Header {
         self.check()
     }
 
-    /// What the arithmetic relies on and a hostile file may lack.
+    /// Rejects values of a hostile file that would break the arithmetic.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let whole = self.rra.iter().zip(&self.cur_row).all(|(rra, &cur_row)| {
             let seconds = rra.pdp_cnt.checked_mul(self.pdp_step);
@@ -205,8 +206,8 @@ impl Header {
         self.encode_live(out);
     }
 
-    /// Appends the part that updates change: from `live_head_t` to the row pointers.
-    /// It begins at [`Header::live_offset`].
+    /// Appends the part that updates change: from `live_head_t` to the row pointers. It begins at
+    /// [`Header::live_offset`].
     pub fn encode_live(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.last_up.to_le_bytes());
         if self.version >= 3 {
@@ -223,12 +224,12 @@ impl Header {
         put_words(out, &self.cur_row);
     }
 
-    /// Where `live_head_t` begins.
+    /// Offset of `live_head_t`.
     pub fn live_offset(&self) -> u64 {
         (HEAD + DEFINITION * (self.ds.len() + self.rra.len())) as u64
     }
 
-    /// Bytes before the rows.
+    /// Length of the header, bytes.
     pub fn size_bytes(&self) -> u64 {
         let (ds, rra) = (self.ds.len(), self.rra.len());
         self.live_offset()
@@ -236,29 +237,29 @@ impl Header {
             + (PDP_PREP * ds + CDP_PREP * ds * rra + 8 * rra) as u64
     }
 
-    /// Bytes of `live_head_t` in the file: before version 3 there are no microseconds.
+    /// Bytes of `live_head_t` in the file, which has no microseconds before version 3.
     fn live_bytes(&self) -> u64 {
         if self.version < 3 { 8 } else { LIVE as u64 }
     }
 
-    /// Cells of all archives.
+    /// Number of cells of all archives.
     pub fn cell_count(&self) -> u64 {
         let rows: u64 = self.rra.iter().map(|rra| rra.row_cnt).sum();
         rows * self.ds.len() as u64
     }
 
-    /// The first cell of a row of an archive.
+    /// First cell of an archive's row.
     pub fn cell(&self, archive: usize, row: u64) -> u64 {
         let before: u64 = self.rra[..archive].iter().map(|rra| rra.row_cnt).sum();
         (before + row) * self.ds.len() as u64
     }
 
-    /// Where a cell is in the file.
+    /// Offset of a cell in the file.
     pub fn cell_offset(&self, cell: u64) -> u64 {
         self.size_bytes() + 8 * cell
     }
 
-    /// Bytes of the whole file.
+    /// Length of the whole file, bytes.
     pub fn file_size_bytes(&self) -> u64 {
         self.cell_offset(self.cell_count())
     }
@@ -273,12 +274,12 @@ impl DsDef {
         }
     }
 
-    /// The name without its zeros.
+    /// The name without padding.
     pub fn name(&self) -> &[u8] {
         until_nul(&self.ds_nam)
     }
 
-    /// The type without its zeros.
+    /// The type without padding.
     pub fn dst(&self) -> &[u8] {
         until_nul(&self.dst)
     }
@@ -295,12 +296,12 @@ impl RraDef {
         }
     }
 
-    /// Whether updates change its rows in place: they are seasonal coefficients or deviations.
+    /// True if updates change rows in place: seasonal coefficients or deviations.
     pub fn is_seasonal(&self) -> bool {
         matches!(self.cf(), b"SEASONAL" | b"DEVSEASONAL")
     }
 
-    /// The consolidation function without its zeros.
+    /// The consolidation function without padding.
     pub fn cf(&self) -> &[u8] {
         until_nul(&self.cf_nam)
     }
@@ -316,12 +317,12 @@ impl PdpPrep {
     }
 }
 
-/// A field's text: up to its first NUL.
+/// The text of a field, up to its first NUL byte.
 pub fn until_nul(field: &[u8]) -> &[u8] {
     field.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// A text as a field of `N` bytes, cut if it is longer, filled with zeros.
+/// A field of `N` bytes with this text, truncated or padded with zeros.
 pub fn field<const N: usize>(text: &[u8]) -> [u8; N] {
     std::array::from_fn(|i| text.get(i).copied().unwrap_or(0))
 }
@@ -365,14 +366,14 @@ fn cut_short(name: &str) -> Error {
     Error::new(format!("reached EOF while loading header rrd->{name}"))
 }
 
-/// `name` as rrdtool calls the struct.
+/// Takes a struct of `N` bytes; errors call it `name`, as in rrdtool.
 fn take<const N: usize>(input: &mut &[u8], name: &str) -> Result<[u8; N], Error> {
     let (front, rest) = input.split_first_chunk().ok_or_else(|| cut_short(name))?;
     *input = rest;
     Ok(*front)
 }
 
-/// `count` structs of `N` bytes in the place of what is in `out`. Nothing is allocated for what is not there.
+/// Replaces `out` by `count` structs of `N` bytes. Allocates nothing for structs that the input lacks.
 fn repeat<const N: usize, T>(
     input: &mut &[u8],
     name: &str,

@@ -1,4 +1,4 @@
-//! What `rrdtool info` and the daemon's INFO say of a file.
+//! The entries of `rrdtool info` and of the daemon's INFO.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use crate::compute_text;
 use crate::header::{DsDef, Header, PdpPrep, RraDef, Univals, until_nul};
 use kymo_base::printf::put_exp;
 
-/// A value; the discriminants are the type numbers of the daemon's INFO.
+/// A value of an entry. [`type_of`] gives the number of its type in the daemon's INFO.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// 0: a double.
@@ -22,10 +22,10 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
-/// A line: its key and its value.
+/// An entry: key and value.
 pub type Entry = (Vec<u8>, Value);
 
-/// All lines, in rrdtool's order. `file_name` as the asker spelt it.
+/// All entries in rrdtool's order. `file_name` is the name in the request.
 pub fn info(header: &Header, file_name: &[u8]) -> Vec<Entry> {
     let mut out = Vec::new();
     let mut put = |key: &str, value| out.push((key.as_bytes().to_vec(), value));
@@ -119,7 +119,7 @@ fn put_preparation(rra: &RraDef, scratch: &Univals, prefix: &str, out: &mut Vec<
     }
 }
 
-/// The violations of a FAILURES archive, the newest first: bytes that lie over the words of its scratch area.
+/// The violations of a FAILURES archive, newest first: the bytes of its scratch words.
 pub(crate) fn violations(rra: &RraDef, scratch: &Univals) -> impl Iterator<Item = u8> {
     let len = usize::try_from(rra.par[4]).unwrap_or(usize::MAX);
     let bytes = scratch.map(u64::to_le_bytes);
@@ -130,7 +130,7 @@ fn val(bits: u64) -> Value {
     Value::Val(f64::from_bits(bits))
 }
 
-/// The lines as `rrdtool info` (and `updatev`) print them: `key = value`.
+/// Appends entries like `rrdtool info` and `updatev`: `key = value`.
 pub fn print(entries: &[Entry], out: &mut Vec<u8>) {
     for (key, value) in entries {
         out.extend_from_slice(key);
@@ -152,7 +152,7 @@ pub fn print(entries: &[Entry], out: &mut Vec<u8>) {
     }
 }
 
-/// The lines as the daemon's INFO sends them: `key type value`.
+/// Appends entries like the daemon's INFO: `key type value`.
 pub fn print_for_daemon(entries: &[Entry], out: &mut Vec<u8>) {
     for (key, value) in entries {
         out.extend_from_slice(key);
@@ -162,7 +162,7 @@ pub fn print_for_daemon(entries: &[Entry], out: &mut Vec<u8>) {
     }
 }
 
-/// The number that the daemon gives a value's type.
+/// The daemon's number for the type of a value.
 pub fn type_of(value: &Value) -> u8 {
     match value {
         Value::Val(_) => 0,
@@ -185,6 +185,6 @@ fn put_value(value: &Value, out: &mut Vec<u8>) {
 }
 
 fn put_number(out: &mut Vec<u8>, text: std::fmt::Arguments) {
-    // A Vec takes everything.
+    // Writing to a Vec does not fail.
     let _ = out.write_fmt(text);
 }

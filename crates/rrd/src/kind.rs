@@ -1,8 +1,8 @@
-//! Data source types and consolidation functions, from the names as the header has them: for every update.
+//! Looks up data source types and consolidation functions by the header's names, which each update does.
 
 use crate::cf::Cf;
 
-/// Names, zero padded, and what they stand for.
+/// Names, padded with zeros, and their types.
 const DST_NAMES: [([u8; 16], Dst); 7] = [
     (name(b"GAUGE"), Dst::Gauge),
     (name(b"DERIVE"), Dst::Derive),
@@ -28,30 +28,30 @@ const CF_NAMES: [([u8; 16], Cf); 10] = [
 /// A data source's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dst {
-    /// A rate as it is.
+    /// A rate.
     Gauge,
-    /// An integer that counts up, down or both.
+    /// An integer that counts up or down.
     Derive,
-    /// An integer that counts up, and wraps at 2^32 or 2^64.
+    /// An integer that counts up and wraps at 2^32 or 2^64.
     Counter,
     /// A count since the last reading.
     Absolute,
-    /// Computed from others.
+    /// Computed from other data sources.
     Compute,
-    /// A counter with a fraction; a turn back is a reset.
+    /// A counter with a fraction; a change of direction is a reset.
     Dcounter,
-    /// A derive with a fraction.
+    /// A DERIVE with a fraction.
     Dderive,
 }
 
 impl Dst {
-    /// Of `dst`, all 20 bytes.
+    /// Looks up the 20 bytes of `dst`.
     pub(crate) fn of(field: &[u8; 20]) -> Option<Dst> {
         look_up(&DST_NAMES, field)
     }
 }
 
-/// Of `cf_nam`, all 20 bytes.
+/// Looks up the 20 bytes of `cf_nam`.
 pub(crate) fn cf_of(field: &[u8; 20]) -> Option<Cf> {
     look_up(&CF_NAMES, field)
 }
@@ -65,7 +65,8 @@ const fn name(text: &[u8]) -> [u8; 16] {
     padded
 }
 
-/// As rrdtool writes names they are zero padded, and one comparison tells; else up to the first NUL.
+/// Looks up a name that ends at the first NUL byte. rrdtool pads names with zeros, so that one comparison
+/// usually suffices.
 fn look_up<T: Copy>(names: &[([u8; 16], T)], field: &[u8; 20]) -> Option<T> {
     let front: [u8; 16] = std::array::from_fn(|i| field[i]);
     let whole = u128::from_le_bytes(front);

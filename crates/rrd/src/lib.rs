@@ -1,8 +1,9 @@
-//! Round-robin archives exactly as rrdtool 1.7.2 to 1.9 keeps them: the .rrd file and the arithmetic,
-//! equal to the last bit. Pure: bytes come in and go out; files, locks and clocks are the callers' affair.
+//! Round-robin archives exactly like rrdtool 1.7.2 to 1.9: the .rrd file and its arithmetic, equal to the
+//! last bit. The crate has no files, locks and clocks, which belong to its callers.
 //!
-//! [`header`] is the file up to its rows, [`rrd`] a whole file in memory, [`rows`] where an update writes.
-//! The arithmetic is not the textbook's: number parsing, counter wraps and the PDP split are rrdtool's own.
+//! [`header`] is the file up to its rows, [`rrd`] a whole file in memory, [`rows`] the rows that an update
+//! writes. Number parsing, counter wraps and the split of points over time are those of rrdtool and differ
+//! from the textbook.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -46,5 +47,5 @@ pub use header::Header;
 pub use rows::{Rows, Tip};
 pub use rrd::Rrd;
 
-/// The unknown value as rrdtool writes it on x86_64: `0.0 / 0.0` with the sign set, printed `-nan`.
+/// The unknown value that rrdtool writes on x86_64: `0.0 / 0.0` with the sign set, printed `-nan`.
 pub const UNKNOWN: f64 = f64::from_bits(0xfff8_0000_0000_0000);

@@ -1,9 +1,9 @@
-//! Structural changes: data sources and archives are added, removed, and rows of archives with them. The file is
-//! written again, its rows in the order of their time.
+//! Changes the structure of a file: adds and removes data sources, archives, and rows of archives. The file is
+//! written anew, its rows in the order of their time.
 //!
-//! Rows that are added are filled from what the old file has, coarsely. rrdtool's slips are kept where they are
-//! regular. Two are not: when an archive is deleted, those behind it keep their own rows (rrdtool takes rows from the
-//! wrong place); and where rrdtool would write what lay in memory by chance, after a bad `DS:`, nothing is changed.
+//! Added rows are filled from the old file, coarsely. Regular mistakes of rrdtool are copied. Two are not: if an
+//! archive is deleted, those behind it keep their own rows (rrdtool takes rows from the wrong place); and after a bad
+//! `DS:`, where rrdtool would write leftovers of memory, nothing changes.
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
@@ -16,13 +16,13 @@ use crate::rrd::Rrd;
 use crate::spec::{self, Needs, atoi, shown};
 use crate::update::put_point;
 
-/// What happens to a file's structure.
+/// Changes of a file's structure.
 #[derive(Default)]
 struct Operations<'a> {
     delete: Vec<&'a [u8]>,
-    /// What follows `DS:`.
+    /// Arguments of `DS:`.
     add: Vec<&'a [u8]>,
-    /// Changes of row counts by archive, the first one counts.
+    /// Changes of row counts by archive; the first of an archive counts.
     rows: Vec<(u32, RowCount)>,
     /// Whole `RRA:` arguments.
     archives: Vec<&'a [u8]>,
@@ -35,8 +35,8 @@ enum RowCount {
     Just(u32),
 }
 
-/// Applies operations, and a new step if it is positive. `None` if there are no operations: then a new step has no
-/// effect either.
+/// Applies operations, and a new step if it is positive. `None`: there are no operations, in which case a new step
+/// has no effect either.
 pub(crate) fn modify(
     rrd: &Rrd,
     arguments: &[&[u8]],
@@ -91,7 +91,7 @@ fn parse<'a>(arguments: &[&'a [u8]]) -> Result<Operations<'a>, Error> {
     Ok(operations)
 }
 
-/// `index:[+-=]count`.
+/// Parses `index:[+-=]count`.
 fn row_count(change: &[u8]) -> Result<(u32, RowCount), Error> {
     let failed = || Error::new("Failed to parse RRA# command");
     let (index, rest) = scan_unsigned(change).ok_or_else(failed)?;
@@ -113,7 +113,7 @@ fn row_count(change: &[u8]) -> Result<(u32, RowCount), Error> {
     Ok((index, change))
 }
 
-/// scanf's `%u`.
+/// Parses a number like scanf's `%u`; returns the rest.
 fn scan_unsigned(text: &[u8]) -> Option<(u32, &[u8])> {
     let text = text.trim_ascii_start();
     let digits = text
@@ -136,13 +136,13 @@ fn scan_unsigned(text: &[u8]) -> Option<(u32, &[u8])> {
     (len > 0).then(|| (value as u32, &digits[len..]))
 }
 
-/// Each point becomes `by` points.
+/// Divides the step by `by`, so that each point becomes `by` points.
 fn stretch(header: &mut Header, by: u64) {
     let ds_cnt = header.ds.len();
     for (i, rra) in header.rra.iter_mut().enumerate() {
         if Cf::of(rra.cf()).is_some_and(Cf::is_plain) {
             for cdp in &mut header.cdp_prep[i * ds_cnt..(i + 1) * ds_cnt] {
-                // rrdtool multiplies the count as if it were a double; the bits of a small one come out right.
+                // rrdtool multiplies the count as if it were a double; small counts come out right.
                 let count = f64::from_bits(cdp.scratch[1]) * by as f64;
                 cdp.scratch[1] = count.to_bits();
             }
@@ -189,7 +189,7 @@ fn restructure(rrd: &Rrd, operations: &Operations, hash: u64) -> Result<Rrd, Err
     Ok(Rrd { header, cells })
 }
 
-/// A data source of the new file, and which it is in the old one.
+/// A data source of the new file, and its index in the old one.
 struct Source {
     ds: DsDef,
     pdp: PdpPrep,
@@ -209,7 +209,7 @@ fn sources(old: &Header, operations: &Operations) -> Result<Vec<Source>, Error> 
         .collect();
     for def in &operations.add {
         let known: Vec<DsDef> = sources.iter().map(|source| source.ds).collect();
-        // The version stays, whatever the type would need.
+        // The version stays the same, even if the type needs a higher one.
         let (ds, _) = spec::parse_ds(def, &known, &mut Needs::default())?;
         let mut pdp = new_pdp(old.last_up, old.pdp_step);
         pdp.scratch[1] = 0;
@@ -218,7 +218,7 @@ fn sources(old: &Header, operations: &Operations) -> Result<Vec<Source>, Error> 
     Ok(sources)
 }
 
-/// The archives that stay, with their new row counts; returns their old indexes.
+/// Adds the archives that stay, with their new row counts; returns their old indices.
 fn keep_archives(
     old: &Header,
     operations: &Operations,
@@ -270,21 +270,21 @@ fn add_definitions(operations: &Operations, hash: u64, header: &mut Header) -> R
     for rra in &header.rra[first_new..] {
         header.cur_row.push(rra.row_cnt.wrapping_sub(1));
     }
-    // It is the lower version that rrdtool takes over.
+    // rrdtool takes over the lower version.
     if needs != Needs::default() && needs.0 < header.version {
         header.version = needs.0;
     }
     Ok(())
 }
 
-/// An archive that stays: its index in the new file and in the old.
+/// Index of a kept archive in the new and in the old file.
 #[derive(Clone, Copy)]
 struct Kept {
     new: usize,
     old: usize,
 }
 
-/// Rows of an archive that stays, oldest first; rows that are new come before them.
+/// Copies the rows of a kept archive, oldest first. Added rows come before them.
 fn copy_rows(rrd: &Rrd, header: &Header, map: &[Option<usize>], kept: Kept, cells: &mut Vec<f64>) {
     let old = &rrd.header;
     let (row_cnt, cur_row) = (old.rra[kept.old].row_cnt, old.cur_row[kept.old]);
@@ -292,7 +292,7 @@ fn copy_rows(rrd: &Rrd, header: &Header, map: &[Option<usize>], kept: Kept, cell
     let first = cells.len();
     if let Some(added) = new_cnt.checked_sub(row_cnt) {
         cells.resize(first + added as usize * map.len(), UNKNOWN);
-        // rrdtool looks the current row up under the archive's old index.
+        // rrdtool looks up the current row at the archive's old index.
         let cur_row = header.cur_row.get(kept.old).copied().unwrap_or(new_cnt - 1);
         populate(
             rrd,
@@ -314,7 +314,8 @@ fn copy_rows(rrd: &Rrd, header: &Header, map: &[Option<usize>], kept: Kept, cell
     }
 }
 
-/// Archives that can lend rows: those with the same function or of averages, the finest first, of those the longest.
+/// Archives that can provide rows: those of the same function or of AVERAGE, the finest and among these the longest
+/// first.
 fn candidates<'a>(rrd: &'a Rrd, rra: &RraDef) -> Vec<Archive<'a>> {
     let cf = Cf::of(rra.cf());
     let all = Archive::all(&rrd.header, &rrd.cells);
@@ -330,7 +331,7 @@ fn candidates<'a>(rrd: &'a Rrd, rra: &RraDef) -> Vec<Archive<'a>> {
     found
 }
 
-/// Fills the first rows of an archive from what the old file has. `cells` are unknown before.
+/// Fills the first rows of an archive from the old file. `cells` are unknown before.
 fn populate(
     rrd: &Rrd,
     header: &Header,
@@ -362,13 +363,13 @@ fn populate(
     }
 }
 
-/// Which rows of a lender cover a time, and how many.
+/// The first row of an old archive that covers a time, and the number of such rows.
 fn rows_between(lender: &Archive, start: i64, end: i64) -> Option<(i32, i32)> {
     let (row_cnt, cur_row) = (lender.rra().row_cnt, lender.cur_row());
     let (first, last) = match (lender.row_for_time(start), lender.row_for_time(end)) {
         (Some(first), Some(last)) => (first, last),
         (None, Some(last)) => (cur_row, last),
-        // The row before the current one; before row 0 it is whatever an unsigned -1 leaves.
+        // The row before the current one; before row 0, the row that an unsigned -1 leads to.
         (Some(first), None) => (
             first,
             (i64::from(cur_row.wrapping_sub(1)) as u64 % row_cnt) as i32,
@@ -386,7 +387,7 @@ fn rows_between(lender: &Archive, start: i64, end: i64) -> Option<(i32, i32)> {
     ))
 }
 
-/// One value out of several rows; unknown ones are passed over.
+/// Combines the known values of several rows.
 fn lend(lender: &Archive, cf: Cf, source: usize, first: i32, count: i32) -> f64 {
     let slot = lender.timeslot();
     let row_cnt = lender.rra().row_cnt as i64;
@@ -411,7 +412,7 @@ fn lend(lender: &Archive, cf: Cf, source: usize, first: i32, count: i32) -> f64 
     value
 }
 
-/// Rows and preparations of an archive that is new.
+/// Adds the rows and the rows in progress of a new archive.
 fn add_archive(
     rrd: &Rrd,
     header: &mut Header,
@@ -437,7 +438,7 @@ fn add_archive(
     for (i, source) in map.iter().enumerate() {
         let cdp = match (lender, source) {
             (Some(lender), &Some(source)) => {
-                // rrdtool counts the rows before, not the cells.
+                // As in rrdtool, this counts the rows before the archive instead of the cells.
                 let before = first / map.len();
                 let newest = cells.get(before + map.len() * cur_row as usize + i);
                 let newest = newest.copied().unwrap_or(UNKNOWN);
@@ -449,7 +450,7 @@ fn add_archive(
     }
 }
 
-/// A row in the making, from the rows of a lender since the last whole one.
+/// A row in progress, made of the rows that an old archive has since the last whole one.
 fn prepared(old: &Header, lender: &Archive, rra: &RraDef, source: usize, newest: f64) -> CdpPrep {
     let mut cdp = CdpPrep { scratch: [0; 10] };
     cdp.scratch[8] = newest.to_bits();

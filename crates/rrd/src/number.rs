@@ -1,26 +1,25 @@
-//! Numbers as rrdtool reads them. Its parser is not correctly rounded (each digit and each
-//! power of ten rounds again) and its counters are subtracted as decimal text; both are copied step by step,
-//! for a better parser would give other bits.
+//! Parses numbers like rrdtool. Its parser does not round correctly (each digit and each power of ten rounds again), and it
+//! subtracts counters as decimal text. Both are copied step by step, as a better parser would give other bits.
 
 use crate::UNKNOWN;
 
-/// Longest text of a counter that is subtracted, in digits.
+/// Longest counter that can be subtracted, in digits.
 const DIFF_DIGITS_MAX: usize = 30;
-/// Exponents outside are not numbers: `DBL_MIN_EXP` to `DBL_MAX_EXP`, which count powers of two, but are what stock compares with.
+/// Valid exponents: `DBL_MIN_EXP` to `DBL_MAX_EXP`. These count powers of two, but rrdtool compares with them.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -1021..=1024;
 
-/// What `rrd_strtodbl` makes of a text.
+/// Result of `rrd_strtodbl`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Parsed {
-    /// All of it is a number (its 2), or it begins with nan, inf, -nan or -inf.
+    /// The whole text is a number, or it begins with nan, inf, -nan or -inf (rrdtool's 2).
     All(f64),
-    /// A number and, from that byte on, something else (its 1).
+    /// A number, followed by something else from this byte on (rrdtool's 1).
     Trailing(f64, usize),
-    /// No number (its 0).
+    /// No number (rrdtool's 0).
     Nothing,
 }
 
-/// `rrd_strtod`: the value and how many bytes it took; 0 bytes when there is no number.
+/// `rrd_strtod`: the value and its length in bytes; length 0: there is no number.
 pub fn strtod(text: &[u8]) -> (f64, usize) {
     let byte = |at: usize| text.get(at).copied().unwrap_or(0);
     let mut at = text.iter().take_while(|&&byte| is_space(byte)).count();
@@ -53,12 +52,12 @@ pub fn strtod(text: &[u8]) -> (f64, usize) {
     (scaled(number, exponent), at)
 }
 
-/// What [`strtod`] makes of these digits with so many of them behind the point; `None`: a double has fewer.
+/// Value of [`strtod`] for these digits, `fraction` of which are decimals; `None`: too many digits for a double.
 pub fn decimal(digits: u64, fraction: u8) -> Option<f64> {
     (digits < 1 << f64::MANTISSA_DIGITS).then(|| scaled(digits as f64, -i32::from(fraction)))
 }
 
-/// Takes digits into `number`; where they end.
+/// Appends digits to `number`; returns their end.
 fn digits(text: &[u8], from: usize, number: &mut f64) -> usize {
     let mut at = from;
     while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
@@ -68,7 +67,7 @@ fn digits(text: &[u8], from: usize, number: &mut f64) -> usize {
     at
 }
 
-/// What follows the `e`: a sign and digits, neither of them needed. The sum wraps as an int does.
+/// Parses an exponent behind `e`: a sign and digits, both optional. The sum wraps like an int.
 fn written_exponent(text: &[u8], from: usize) -> (i32, usize) {
     let sign = text.get(from).copied().unwrap_or(0);
     let mut at = from + usize::from(matches!(sign, b'-' | b'+'));
@@ -87,7 +86,7 @@ fn written_exponent(text: &[u8], from: usize) -> (i32, usize) {
     )
 }
 
-/// Powers of ten by squaring, one rounding each; 0 × the infinite tenth power is not a number.
+/// Multiplies by a power of ten, computed by squaring with a rounding each; 0 times an infinite power is NaN.
 fn scaled(mut number: f64, exponent: i32) -> f64 {
     let (mut bits, mut power) = (exponent.unsigned_abs(), 10.0);
     while bits > 0 {
@@ -109,7 +108,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// `rrd_strtodbl`: a text as a whole.
+/// `rrd_strtodbl`: parses a whole text.
 pub fn strtodbl(text: &[u8]) -> Parsed {
     match strtod(text) {
         (_, 0) => special(text).map_or(Parsed::Nothing, Parsed::All),
@@ -118,7 +117,7 @@ pub fn strtodbl(text: &[u8]) -> Parsed {
     }
 }
 
-/// A beginning in any case. The signs of nan are the wrong way round, as in stock.
+/// Parses names of values at the beginning of a text, in any case. As in rrdtool, the signs of nan are swapped.
 fn special(text: &[u8]) -> Option<f64> {
     let begins = |word: &[u8]| {
         text.get(..word.len())
@@ -135,8 +134,8 @@ fn special(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// `rrd_diff`: `a - b` of two decimal integers of any length up to 30 digits, exact until it becomes a double.
-/// Unknown if one has no digits, or their signs differ.
+/// `rrd_diff`: `a - b` of two decimal integers of at most 30 digits, exact before the conversion to a double. Unknown if one has
+/// no digits, or their signs differ.
 pub fn diff(a: &[u8], b: &[u8]) -> f64 {
     let ((a, a_negative), (b, b_negative)) = (run_of_digits(a), run_of_digits(b));
     let len = a.len().max(b.len());
@@ -159,7 +158,7 @@ pub fn diff(a: &[u8], b: &[u8]) -> f64 {
     value
 }
 
-/// The first run of digits, and whether a minus stands anywhere before it.
+/// The first run of digits, and true if a minus comes anywhere before it.
 fn run_of_digits(text: &[u8]) -> (&[u8], bool) {
     let first = text.iter().position(u8::is_ascii_digit);
     let (before, rest) = text.split_at(first.unwrap_or(text.len()));
@@ -167,7 +166,7 @@ fn run_of_digits(text: &[u8]) -> (&[u8], bool) {
     (&rest[..len], before.contains(&b'-'))
 }
 
-/// Digit by digit from the right; true if the result is negative, which is then the tens' complement.
+/// Subtracts digit by digit from the right. True if the result is negative; then it is the tens' complement.
 fn subtract(a: &[u8], b: &[u8], result: &mut [u8]) -> bool {
     let digit = |text: &[u8], i: usize| text.iter().rev().nth(i).map_or(0, |byte| byte - b'0');
     let mut borrow = 0;
@@ -188,7 +187,7 @@ fn complement(result: &mut [u8]) {
     }
 }
 
-/// C's `(long) double` on x86_64: toward zero, and the least `long` for whatever does not fit.
+/// C's `(long) double` on x86_64: truncates; values out of range become the least `long`.
 pub(crate) fn to_i64(value: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
         value as i64
@@ -197,7 +196,7 @@ pub(crate) fn to_i64(value: f64) -> i64 {
     }
 }
 
-/// C's `(unsigned long) double` as gcc compiles it on x86_64: negative numbers wrap.
+/// C's `(unsigned long) double` of gcc on x86_64: negative numbers wrap.
 pub(crate) fn to_u64(value: f64) -> u64 {
     const HALF: f64 = 9_223_372_036_854_775_808.0;
     if value >= HALF {
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
     use kymo_base::printf::{put_exp, put_fixed};
 
-    /// Bits and lengths are those of librrd's own rrd_strtod.
+    /// Bits and lengths of librrd's rrd_strtod.
     const NUMBERS: &[(&str, u64, usize)] = &[
         ("0.1", 0x3fb9_9999_9999_999a, 3),
         ("0.3", 0x3fd3_3333_3333_3333, 3),

@@ -1,33 +1,33 @@
-//! Options of a command line, read as rrdtool reads them: short ones in clusters, long ones with `=` or the next
-//! argument, both anywhere between the operands, `--` ends them.
+//! Parses options of a command line like rrdtool: short ones in clusters, long ones with `=` or the next
+//! argument, both anywhere between the operands. `--` ends them.
 
 use crate::error::Error;
 
-/// Longest error text.
+/// Longest error text, bytes.
 const TEXT_MAX: usize = 47;
 
-/// Whether an option takes an argument.
+/// Tells if an option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// It does not.
+    /// The option takes no argument.
     Nothing,
-    /// It does.
+    /// The option takes an argument.
     Argument,
 }
 
-/// An option: its long name, its letter, and whether it takes an argument.
+/// An option: its long name, its letter, and its argument.
 pub type Known = (&'static str, u8, Takes);
 
-/// One piece of the command line.
+/// A parsed piece of the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece<'a> {
-    /// An option by its letter, and its argument (empty if it takes none).
+    /// An option by its letter, and its argument, which is empty if it takes none.
     Option(u8, &'a [u8]),
-    /// Something rrdtool refuses; it reads on behind it if asked to.
+    /// An error; parsing goes on behind it.
     Bad(Error),
 }
 
-/// Reads `args` (without the command's name): the options in order, then the operands in order.
+/// Parses `args` without the command's name: options in their order, and operands in their order.
 pub fn read<'a>(args: &[&'a [u8]], known: &[Known]) -> (Vec<Piece<'a>>, Vec<&'a [u8]>) {
     let (mut pieces, mut operands) = (Vec::new(), Vec::new());
     let mut rest = args;
@@ -51,7 +51,7 @@ pub fn read<'a>(args: &[&'a [u8]], known: &[Known]) -> (Vec<Piece<'a>>, Vec<&'a 
             operand => operands.push(operand),
         }
     }
-    // rrdtool counts the argument that is not there, and so loses the last operand.
+    // rrdtool counts the missing argument, and so drops the last operand.
     if lost {
         operands.pop();
     }
@@ -85,7 +85,7 @@ fn read_cluster<'a>(
         let takes = known.iter().find(|known| known.1 == *letter);
         cluster = tail;
         match takes.map(|known| known.2) {
-            // The rest of the cluster is given up with it.
+            // The rest of the cluster is dropped, too.
             None => {
                 pieces.push(bad("invalid option", &[*letter]));
                 return;

@@ -1,17 +1,18 @@
-//! What a new data source or archive begins with.
+//! Initial state of a new data source or archive.
 
 use crate::UNKNOWN;
 use crate::cf::Cf;
 use crate::header::{CdpPrep, PdpPrep, RraDef, Univals, field};
 
-/// The unknown value as the header has it.
+/// Bits of the unknown value in the header.
 pub(crate) const UNKNOWN_BITS: u64 = UNKNOWN.to_bits();
 
-/// Words of `cdp_prep_t`: what the first row of a pass is made of, and all others.
+/// Words of `cdp_prep_t` with the value of the first row of a pass, and of all
+/// other rows.
 pub(crate) const PRIMARY: usize = 8;
 pub(crate) const SECONDARY: usize = 9;
 
-/// A point in the making of which nothing is known yet.
+/// A point in progress without known values.
 pub(crate) fn new_pdp(last_up: i64, step: u64) -> PdpPrep {
     let mut pdp = PdpPrep {
         last_ds: field(b"U"),
@@ -23,14 +24,14 @@ pub(crate) fn new_pdp(last_up: i64, step: u64) -> PdpPrep {
     pdp
 }
 
-/// A row in the making.
+/// A new row in progress.
 pub(crate) fn new_cdp(last_up: i64, step: u64, rra: &RraDef, pdp: &PdpPrep) -> CdpPrep {
     let mut cdp = CdpPrep { scratch: [0; 10] };
     init_cdp(last_up, step, rra, pdp, &mut cdp.scratch);
     cdp
 }
 
-/// Sets what matters of a row in the making and leaves the rest.
+/// Initialises the words that matter in a row in progress.
 pub(crate) fn init_cdp(last_up: i64, step: u64, rra: &RraDef, pdp: &PdpPrep, words: &mut Univals) {
     match Cf::of(rra.cf()) {
         Some(Cf::HwPredict | Cf::MhwPredict) => init_prediction(words),
@@ -47,13 +48,13 @@ pub(crate) fn init_cdp(last_up: i64, step: u64, rra: &RraDef, pdp: &PdpPrep, wor
     }
 }
 
-/// A prediction that has learnt nothing.
+/// Initialises a prediction that has learnt nothing.
 pub(crate) fn init_prediction(words: &mut Univals) {
     words[2..6].fill(UNKNOWN_BITS);
     (words[6], words[7]) = (1, 1);
 }
 
-/// Forgets the violations within a FAILURES archive's window.
+/// Clears the violations within the window of a FAILURES archive.
 pub(crate) fn erase_violations(rra: &RraDef, words: &mut Univals) {
     let len = usize::try_from(rra.par[4]).unwrap_or(usize::MAX).min(80);
     for i in 0..len {

@@ -1,21 +1,21 @@
-//! `rrdtool resize`: rows are added to an archive or taken from it.
+//! `rrdtool resize`: adds rows to an archive or removes some.
 
 use crate::UNKNOWN;
 use crate::error::Error;
 use crate::room::require_room;
 use crate::rrd::Rrd;
 
-/// What is asked for.
+/// A parsed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resize {
-    /// Which archive.
+    /// Index of the archive.
     pub archive: i64,
-    /// Rows more, or fewer if negative; never 0.
+    /// Number of rows to add, or to remove if negative; never 0.
     pub rows: i64,
 }
 
 impl Resize {
-    /// Reads what follows the word `resize`: file, archive, `GROW` or `SHRINK`, rows.
+    /// Parses the arguments of `resize`: file, archive, `GROW` or `SHRINK`, rows.
     pub fn parse(args: &[&[u8]]) -> Result<Resize, Error> {
         if args.first() == Some(&&b"resize.rrd"[..]) {
             return Err(Error::new("resize.rrd is a reserved name"));
@@ -39,7 +39,8 @@ impl Resize {
     }
 }
 
-/// The resized file, which rrdtool writes to `resize.rrd`. New rows are unknown and older than all others.
+/// The resized file, which rrdtool writes to `resize.rrd`. Added rows are unknown and older than all
+/// others.
 pub fn resize(rrd: &Rrd, how: Resize) -> Result<Rrd, Error> {
     let archive = usize::try_from(how.archive).ok();
     let archive = archive.filter(|&archive| archive < rrd.header.rra.len());
@@ -70,7 +71,7 @@ pub fn resize(rrd: &Rrd, how: Resize) -> Result<Rrd, Error> {
         cells.resize(cells.len() + how.rows as usize * ds_cnt, UNKNOWN);
         cells.extend_from_slice(older);
     } else {
-        // The oldest rows lie behind the current one, and then at the archive's beginning.
+        // The oldest rows are behind the current one, followed by those at the archive's beginning.
         let removed = how.rows.unsigned_abs() as usize * ds_cnt;
         let at_end = removed.min(older.len());
         let at_start = removed - at_end;
@@ -101,7 +102,7 @@ pub(crate) fn strtoul(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Sign and digits, by what the digits begin with.
+/// Sign and magnitude; a prefix gives the base.
 fn magnitude(text: &[u8]) -> (bool, u128) {
     let text = text.trim_ascii_start();
     let (negative, text) = match text {

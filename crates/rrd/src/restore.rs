@@ -1,7 +1,7 @@
-//! A file from a dump's XML.
+//! Makes a file from the XML of a dump.
 //!
-//! Tags are taken in any case and mostly in any order; of a text only its first word counts. What a dump cannot
-//! hold is lost: digits behind the eleventh, microseconds, and where rows begin.
+//! Tags may have any case and mostly any order. Of a text only the first word counts. A dump loses digits
+//! behind the eleventh, microseconds, and the first rows of archives.
 
 use kymo_base::random::next_random;
 
@@ -19,20 +19,20 @@ use crate::rrd::Rrd;
 use crate::spec::{atoi, shown};
 use crate::xml::{Node, Reader};
 
-/// Violations that rrdtool reads of a history, though it writes more.
+/// Number of violations in a history that rrdtool reads, though it writes more.
 const HISTORY_READ: usize = 10;
 
-/// Whether values outside a data source's minimum and maximum become unknown (`-r`).
+/// Checks values against a data source's minimum and maximum (`-r`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeCheck {
-    /// They stay.
+    /// Values out of range stay.
     #[default]
     Off,
-    /// They become unknown.
+    /// Values out of range become unknown.
     On,
 }
 
-/// Reads a dump. `random` is the state of the generator that says where the rows of each archive begin.
+/// Reads a dump. `random` is the state of the generator that chooses the first row of each archive.
 pub fn restore(xml: &[u8], check: RangeCheck, random: &mut u64) -> Result<Rrd, Error> {
     let mut restore = Restore {
         reader: Reader::new(xml),
@@ -48,7 +48,7 @@ pub fn restore(xml: &[u8], check: RangeCheck, random: &mut u64) -> Result<Rrd, E
     let Restore {
         version, mut rrd, ..
     } = restore;
-    // Older ones are written as version 3.
+    // Older versions are written as version 3.
     rrd.header.version = match atoi(&version) {
         ..=3 => 3,
         version @ 4..=5 => version as u8,
@@ -89,7 +89,7 @@ fn empty() -> Header {
     }
 }
 
-/// Lets the rows of each archive begin anywhere: they come oldest first.
+/// Rotates the rows of each archive, which come oldest first, to a random position.
 fn rotate(rrd: &mut Rrd, random: &mut u64) {
     let (ds_cnt, mut first) = (rrd.header.ds.len(), 0);
     for rra in &rrd.header.rra {
@@ -108,11 +108,11 @@ struct Restore<'a> {
     rrd: Rrd,
 }
 
-/// A tag in lower case; an end has its slash.
+/// Name of a tag in lower case; an end tag begins with a slash.
 type Tag = Vec<u8>;
 
 impl Restore<'_> {
-    /// Everything within `<rrd>`.
+    /// Parses the content of `<rrd>`.
     fn root(&mut self) -> Result<(), Error> {
         loop {
             let tag = self.tag()?;
@@ -203,7 +203,7 @@ impl Restore<'_> {
             pdp_cnt: 0,
             par: [0; 10],
         };
-        // Archives before this one that had no preparations have zeros.
+        // Earlier archives without rows in progress get zeros.
         let all = self.rrd.header.ds.len() * self.rrd.header.rra.len();
         let too_many = self.rrd.header.rra.len() as u64 >= COUNT_MAX;
         if all as u64 > PREPARATIONS_MAX || too_many {
@@ -267,7 +267,7 @@ impl Restore<'_> {
                 b"failure_threshold" => 5,
                 b"/params" => return Ok(()),
                 _ => {
-                    // rrdtool still looks for its end, and rather complains of that.
+                    // As in rrdtool, a missing end tag is reported rather than the unknown tag.
                     self.expect_end(&tag)?;
                     let (line, tag) = (self.reader.line(), shown(&tag));
                     return Err(Error::new(format!(
@@ -358,7 +358,7 @@ impl Restore<'_> {
         self.expect("/row")
     }
 
-    /// The next tag; text in between is refused.
+    /// The next tag; text before it is an error.
     fn tag(&mut self) -> Result<Tag, Error> {
         let tag = match self.reader.next()? {
             Some(Node::Element(name)) => name.to_ascii_lowercase(),
@@ -379,7 +379,7 @@ impl Restore<'_> {
         Ok(tag)
     }
 
-    /// The tag that has to follow. rrdtool's complaint names the two the wrong way round.
+    /// Parses a required tag. As in rrdtool, the error swaps the two names.
     fn expect(&mut self, wanted: &str) -> Result<(), Error> {
         let tag = self.tag()?;
         if tag != wanted.as_bytes() {
@@ -391,7 +391,7 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// The end of an element; an empty one's was met already when its text was looked for.
+    /// Parses the end of an element. That of an empty element was read already while its text was parsed.
     fn expect_end(&mut self, wanted: &[u8]) -> Result<(), Error> {
         let tag = match &self.reader.node {
             Some(Node::End(name)) => [b"/", &name.to_ascii_lowercase()[..]].concat(),
@@ -477,7 +477,7 @@ fn unknown(place: &str, tag: &[u8]) -> Error {
     Error::new(format!("{place}: Unknown tag: {tag}"))
 }
 
-/// A program lies over the words up to its end; what is behind stays.
+/// Overwrites words by a program up to its end; the rest stays.
 fn overlay(par: &mut [u64; 10], program: &[u64; 10]) {
     let nodes = compute_text::nodes(program).count() + 1;
     for i in 0..nodes {

@@ -1,9 +1,9 @@
-//! Whether a file's cells and preparations fit in memory.
+//! Limits of a file's cells and rows in progress in memory.
 
 use crate::error::Error;
 use crate::header::{Header, MEMORY_CELLS_MAX, PREPARATIONS_MAX};
 
-/// Refuses what does not fit in memory, or in the arithmetic.
+/// Rejects a file beyond the limits of memory or arithmetic.
 pub(crate) fn require_room(header: &Header) -> Result<(), Error> {
     let ds_cnt = header.ds.len() as u64;
     let cells = header.rra.iter().try_fold(0u64, |sum, rra| {
@@ -22,7 +22,7 @@ pub(crate) fn require_room(header: &Header) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is said then.
+/// rrdtool's error for it.
 pub(crate) fn no_room() -> Error {
     Error::new("cannot allocate memory")
 }

@@ -1,11 +1,11 @@
-//! Which time a row stands for, and which row a time has: what create with sources and tune look rows up by.
+//! Converts between rows and times, for create with sources and for tune.
 //!
-//! rrdtool counts here in 32 bits, and so do we.
+//! As in rrdtool, the arithmetic here has 32 bits.
 
 use crate::cf::Cf;
 use crate::header::{Header, RraDef};
 
-/// An archive of a file, and where its rows begin among the cells.
+/// An archive of a file, and the index of its first cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Archive<'a> {
     pub header: &'a Header,
@@ -42,7 +42,7 @@ impl<'a> Archive<'a> {
         self.header.cur_row[self.index] as i32
     }
 
-    /// A cell; nothing outside.
+    /// A cell; `None`: it is outside of the file.
     pub(crate) fn cell(&self, row: i32, ds: usize) -> Option<f64> {
         let row = usize::try_from(row).ok()?;
         self.cells
@@ -50,12 +50,12 @@ impl<'a> Archive<'a> {
             .copied()
     }
 
-    /// Seconds a row.
+    /// Seconds of a row.
     pub(crate) fn timeslot(&self) -> i32 {
         timeslot(self.rra(), self.header.pdp_step)
     }
 
-    /// The row that holds a time.
+    /// The row that covers a time.
     pub(crate) fn row_for_time(&self, time: i64) -> Option<i32> {
         row_for_time(self.header, self.rra(), self.cur_row(), time)
     }
@@ -73,7 +73,7 @@ pub(crate) fn end_time_for_row(header: &Header, rra: &RraDef, cur_row: i32, row:
     newest.wrapping_sub(past.wrapping_mul(timeslot).into())
 }
 
-/// The row that holds a time, if there is one.
+/// The row that covers a time; `None`: no row does.
 pub(crate) fn row_for_time(header: &Header, rra: &RraDef, cur_row: i32, time: i64) -> Option<i32> {
     let (timeslot, row_cnt) = (timeslot(rra, header.pdp_step), rra.row_cnt as i32);
     if timeslot <= 0 || row_cnt <= 0 {

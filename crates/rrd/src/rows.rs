@@ -1,15 +1,15 @@
-//! Where the rows of archives are: in memory, or behind a file.
+//! Access to the rows of archives, in memory or in a file.
 
 use crate::error::Error;
 
-/// The rows of one .rrd, addressed by cell: archive after archive, row after row, a cell for each data source.
-/// `Header::cell(archive, row)` says which cell a row begins at; `Header::cell_offset` where that is in the file.
+/// The rows of a file, addressed by cell: archive after archive, row after row, a cell for each data source.
+/// `Header::cell(archive, row)` is the first cell of a row; `Header::cell_offset` is its place in the file.
 pub trait Rows {
-    /// Fills `cells` from `first` on.
+    /// Reads cells from `first` on.
     fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error>;
-    /// Writes `cells` from `first` on.
+    /// Writes cells from `first` on.
     fn write(&mut self, first: u64, cells: &[f64]) -> Result<(), Error>;
-    /// An archive's next `count` rows, at most as many as it has: `first`, then `rest` again and again.
+    /// Writes the next `count` rows of an archive, at most as many as it has: `first`, then `rest` repeatedly.
     fn append(&mut self, tip: Tip, first: &[f64], rest: &[f64], count: u64) -> Result<(), Error> {
         let width = first.len() as u64;
         let most = count.min((CELLS_MAX as u64 / width.max(1)).max(1));
@@ -28,7 +28,7 @@ pub trait Rows {
             row = if row + 1 < tip.row_cnt { row + 1 } else { 0 };
             let run = left.min(most).min(tip.row_cnt - row);
             self.write(tip.base + row * width, &cells[..(run * width) as usize])?;
-            // When it is written the first row becomes one of the others.
+            // Once the first row is written, all others are equal.
             cells[..first.len()].copy_from_slice(rest);
             row += run - 1;
             left -= run;
@@ -37,23 +37,23 @@ pub trait Rows {
     }
 }
 
-/// Most cells of one write, unless a row is longer.
+/// Most cells of one write, unless a row has more.
 const CELLS_MAX: usize = 8192;
 
-/// Where an archive's next row goes: behind its current one, or at its beginning.
+/// Position of an archive's next row: behind its current one, or at its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tip {
-    /// Which archive.
+    /// Index of the archive.
     pub archive: usize,
-    /// Its first cell.
+    /// First cell of the archive.
     pub base: u64,
-    /// Its rows.
+    /// Number of rows of the archive.
     pub row_cnt: u64,
     /// The row that was written last.
     pub cur_row: u64,
 }
 
-/// All rows in memory.
+/// Rows in memory.
 impl Rows for Vec<f64> {
     fn read(&mut self, first: u64, cells: &mut [f64]) -> Result<(), Error> {
         let from = slice_of(self, first, cells.len())?;

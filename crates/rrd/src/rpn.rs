@@ -1,4 +1,4 @@
-//! The RPN of a COMPUTE data source, as the header keeps it in 80 bytes.
+//! The RPN of a COMPUTE data source in the 80 bytes of the header.
 
 mod calculator;
 mod functions;
@@ -7,10 +7,10 @@ pub(crate) use calculator::Calculator;
 
 use crate::header::Univals;
 
-/// Nodes that fit into a definition, the end among them.
+/// Most nodes of a definition, including its end.
 pub const NODES_MAX: usize = 20;
 
-/// Operators, by the numbers that files have.
+/// Operators by their numbers in files.
 pub mod op {
     #![allow(missing_docs)]
     pub const NUMBER: u8 = 0;
@@ -83,20 +83,20 @@ pub mod op {
     pub const STDEV: u8 = 67;
     pub const PERCENT: u8 = 68;
     pub const POW: u8 = 69;
-    /// Since 1.8; 1.7.2 passes over it.
+    /// Since 1.8; 1.7.2 ignores it.
     pub const ROUND: u8 = 70;
 }
 
 /// `rpn_cdefds_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// One of [`op`].
+    /// The operator, one of [`op`].
     pub op: u8,
-    /// A NUMBER's value; a VARIABLE's or PREV(x)'s data source.
+    /// The value of a NUMBER; the data source of a VARIABLE or PREV(x).
     pub val: i16,
 }
 
-/// The nodes of a definition, without the end.
+/// The nodes of a definition, without its end.
 pub fn nodes(par: &Univals) -> impl Iterator<Item = Node> + use<> {
     let par = *par;
     let nodes = (0..NODES_MAX).map(move |i| {
@@ -109,7 +109,7 @@ pub fn nodes(par: &Univals) -> impl Iterator<Item = Node> + use<> {
     nodes.take_while(|node| node.op != op::END)
 }
 
-/// A definition of these nodes, 19 at most; the end is put behind them, and zeros.
+/// Makes a definition of at most 19 nodes; the end and zeros follow them.
 pub fn definition(nodes: &[Node]) -> Univals {
     let end = Node {
         op: op::END,
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(nodes(&definition(&all)).collect::<Vec<_>>(), all);
         all.resize(NODES_MAX - 1, node(op::DUP, 0));
         assert_eq!(nodes(&definition(&all)).collect::<Vec<_>>(), all);
-        // No end: a damaged file's.
+        // A damaged file may lack the end.
         assert_eq!(nodes(&[0; 10]).count(), NODES_MAX);
         assert_eq!(
             definition(&[]),

@@ -1,4 +1,4 @@
-//! A whole .rrd in memory: what create, tune, resize, dump and restore work on.
+//! A whole .rrd in memory, used by create, tune, resize, dump and restore.
 
 use crate::error::Error;
 use crate::header::Header;
@@ -6,14 +6,14 @@ use crate::header::Header;
 /// A header and all its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rrd {
-    /// Everything before the rows.
+    /// The file before its rows.
     pub header: Header,
-    /// `header.cell_count()` cells, in the file's order.
+    /// The cells in the file's order; `header.cell_count()` of them.
     pub cells: Vec<f64>,
 }
 
 impl Rrd {
-    /// Reads a file; what lies behind the last row is ignored, as rrdtool does.
+    /// Parses a file. As in rrdtool, bytes behind the last row are ignored.
     pub fn parse(bytes: &[u8]) -> Result<Rrd, Error> {
         let header = Header::parse(bytes)?;
         let rows = &bytes[header.size_bytes() as usize..];
@@ -32,7 +32,7 @@ impl Rrd {
         })
     }
 
-    /// The file's bytes.
+    /// Encodes the file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.header.file_size_bytes() as usize);
         self.header.encode(&mut out);

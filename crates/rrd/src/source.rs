@@ -1,7 +1,7 @@
-//! The past of a new file, taken from others: `rrdtool create --source`.
+//! Fills a new file from others: `rrdtool create --source`.
 //!
-//! Each row is put together from the rows of the sources that cover its time, the best archive first, until nothing
-//! of it is left uncovered. Then the rows in the making follow.
+//! Each row is combined from rows of the sources that cover its time, those of the best archive first, until all of
+//! its time is covered. The rows in progress follow.
 
 use std::cmp::Ordering;
 
@@ -16,23 +16,23 @@ use crate::rrd::Rrd;
 use crate::spec::Mapping;
 use crate::update::put_point;
 
-/// An archive of a source, and the data source in it that is wanted.
+/// An archive of a source, and the wanted data source in it.
 #[derive(Clone, Copy)]
 struct Candidate<'a> {
     archive: Archive<'a>,
     ds: usize,
 }
 
-/// Which of the candidates a pass looks at.
+/// Order and choice of candidates.
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
-    /// Averages and the own function, ordered by use.
+    /// For rows: archives of AVERAGE and of the same function, the most useful first.
     Rows,
-    /// The own function and length.
+    /// For rows in progress: archives of the same function and length.
     Preparation,
 }
 
-/// Fills a fresh file.
+/// Fills a new file.
 pub(crate) fn prefill(rrd: &mut Rrd, sources: &[&Rrd], mappings: &[Mapping]) -> Result<(), Error> {
     let (points, is_temporary) = points_archive(rrd)?;
     for i in 0..rrd.header.rra.len() {
@@ -63,8 +63,8 @@ pub(crate) fn prefill(rrd: &mut Rrd, sources: &[&Rrd], mappings: &[Mapping]) -> 
     Ok(())
 }
 
-/// An archive of single averaged points, twice as long as any row: rows in the making are made of it. If there
-/// is none, one is added, to be taken away in the end.
+/// An archive of single averaged points, twice as long as any row, which rows in progress are made of. If there is
+/// none, one is added, and removed at the end.
 fn points_archive(rrd: &mut Rrd) -> Result<(usize, bool), Error> {
     let header = &mut rrd.header;
     let longest = header.rra.iter().map(|rra| rra.pdp_cnt).max().unwrap_or(1);
@@ -99,7 +99,7 @@ fn points_archive(rrd: &mut Rrd) -> Result<(usize, bool), Error> {
     Ok((rrd.header.rra.len() - 1, true))
 }
 
-/// Archives of the sources that have something for a data source, source by source.
+/// Archives of the sources that have a data source, source by source.
 fn candidates<'a>(
     target: &Header,
     i: usize,
@@ -145,7 +145,7 @@ fn is_wanted(archive: &Archive, rra: &RraDef, wanted: Wanted) -> bool {
     }
 }
 
-/// Differences are cut to 32 bits.
+/// Orders by step and length; as in rrdtool, differences are truncated to 32 bits.
 fn finest_first(a: &Candidate, b: &Candidate) -> Ordering {
     let (a, b) = (a.archive.rra(), b.archive.rra());
     let by_rows = (b.row_cnt.wrapping_sub(a.row_cnt) as i32).cmp(&0);
@@ -155,7 +155,7 @@ fn finest_first(a: &Candidate, b: &Candidate) -> Ordering {
     (a.pdp_cnt.wrapping_sub(b.pdp_cnt) as i32).cmp(&0)
 }
 
-/// What suits a target best: the same function and step, then averages, the finest, the longest.
+/// Orders by fitness: the same function and step first, then averages, the finest, the longest.
 fn order(a: &Candidate, b: &Candidate, target: &RraDef, target_step: u64) -> Ordering {
     let seconds = |candidate: &Candidate| {
         let step = candidate.archive.header.pdp_step as i32 as u64;
@@ -188,7 +188,7 @@ fn order(a: &Candidate, b: &Candidate, target: &RraDef, target_step: u64) -> Ord
     finer.cmp(&0).then(0.cmp(&longer))
 }
 
-/// rrdtool's own quicksort: the order of what compares equal, or both ways, is its.
+/// rrdtool's own quicksort, which determines the order of equal or inconsistent elements.
 fn quick_sort<T>(items: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
     if items.len() < 2 {
         return;
@@ -213,7 +213,7 @@ fn quick_sort<T>(items: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
     quick_sort(&mut items[right..], compare);
 }
 
-/// A stretch of time, both ends in it.
+/// A period of time, including both ends.
 #[derive(Clone, Copy)]
 struct Interval {
     is_covered: bool,
@@ -221,7 +221,7 @@ struct Interval {
     end: i64,
 }
 
-/// Puts one row together.
+/// Combines one row.
 fn fill_row(rrd: &mut Rrd, i: usize, ds: usize, row: u64, candidates: &[Candidate]) {
     let header = &rrd.header;
     let (rra, cf) = (&header.rra[i], Cf::of(header.rra[i].cf()));
@@ -291,8 +291,8 @@ fn consolidate(cf: Option<Cf>, value: f64, cell: f64, bin: i64, fresh: i64) -> f
     }
 }
 
-/// Marks a stretch as covered; how many of its seconds were not. The cases are rrdtool's, which takes a stretch of
-/// one second for part of any other.
+/// Marks a period as covered; returns the number of its seconds that were not covered before. As in rrdtool, a
+/// period of one second counts as part of any other.
 fn cover(coverage: &mut Vec<Interval>, start: i64, end: i64) -> i64 {
     let (Some(&first), Some(&last)) = (coverage.first(), coverage.last()) else {
         return 0;
@@ -336,7 +336,7 @@ fn cover(coverage: &mut Vec<Interval>, start: i64, end: i64) -> i64 {
     fresh
 }
 
-/// Covers a part of an interval that is not covered.
+/// Marks a part of an uncovered interval as covered.
 fn cut(coverage: &mut Vec<Interval>, i: usize, start: i64, end: i64) {
     let own = coverage[i];
     let bare = |start, end| Interval {
@@ -365,7 +365,7 @@ fn cut(coverage: &mut Vec<Interval>, i: usize, start: i64, end: i64) {
     coverage.splice(i..=i, parts.iter().copied());
 }
 
-/// Neighbours of one kind become one.
+/// Joins neighbours of the same kind.
 fn join(coverage: &mut Vec<Interval>) {
     coverage.dedup_by(|next, own| {
         let same = next.is_covered == own.is_covered;
@@ -389,7 +389,7 @@ fn overlap(start: i64, end: i64, other_start: i64, other_end: i64) -> i64 {
     end.min(other_end) - start.max(other_start)
 }
 
-/// The point in the making, from the first source whose own falls into the same time and whose type is the same.
+/// Copies the point in progress of the first source that is in the same step and has the same type.
 fn fill_pdp(header: &mut Header, ds: usize, candidates: &[Candidate]) {
     if is_fresh(&header.pdp_prep[ds].last_ds) {
         let next = |header: &Header| {
@@ -413,7 +413,7 @@ fn fill_pdp(header: &mut Header, ds: usize, candidates: &[Candidate]) {
             {
                 continue;
             }
-            // rrdtool would cut unknown seconds that exceed the step, but compares them as if they were a double.
+            // rrdtool would limit unknown seconds to the step, but compares them as if they were a double.
             header.pdp_prep[ds] = *pdp;
             break;
         }
@@ -424,7 +424,8 @@ fn is_fresh(last_ds: &[u8; 30]) -> bool {
     last_ds[..2] == *b"U\0"
 }
 
-/// The row in the making: a source's if it is at the same point of the same row, else made of single points.
+/// Copies a source's row in progress if it is at the same point of the same row. Otherwise computes it from single
+/// points.
 fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Candidate]) {
     let (header, cells) = (&mut rrd.header, &rrd.cells);
     let (rra, step, own) = (header.rra[i], header.pdp_step, i * header.ds.len() + ds);
@@ -469,7 +470,7 @@ fn fill_cdp(rrd: &mut Rrd, i: usize, ds: usize, points: usize, candidates: &[Can
     header.cdp_prep[own].scratch = words;
 }
 
-/// First and last second of the row that a file is in.
+/// First and last second of the row in progress.
 fn row_in_making(header: &Header, rra: &RraDef) -> (i64, i64) {
     let seconds = i64::from(rra.pdp_cnt.wrapping_mul(header.pdp_step) as i32).max(1);
     let begin = (header.last_up / seconds * seconds).wrapping_add(1);

@@ -1,6 +1,6 @@
-//! `DS:` and `RRA:` specifications, and durations with suffixes: the texts that create and tune read.
+//! Parses `DS:` and `RRA:` specifications and durations with suffixes, for create and tune.
 //!
-//! Errors are rrdtool's, word for word. Where it goes on after a complaint and complains again, the last one counts.
+//! Errors are those of rrdtool, word for word. If it reports several, the last one counts.
 
 use crate::UNKNOWN;
 use crate::cf::{Cf, is_dst};
@@ -10,25 +10,25 @@ use crate::header::{DsDef, RraDef, Univals, field};
 use crate::number::{Parsed, strtodbl};
 use kymo_base::printf::put_fixed;
 
-/// Violations that a FAILURES archive can remember.
+/// Most violations that a FAILURES archive stores.
 pub(crate) const WINDOW_MAX: i32 = 28;
-/// Stands for "none yet" in a HWPREDICT archive's dependent index.
+/// Dependent index of a HWPREDICT archive without one.
 const NOT_GIVEN: u64 = i32::MAX as u64;
-/// Longest name of a data source, type or consolidation function.
+/// Longest name of a data source, type or consolidation function, bytes.
 const NAME_LEN: usize = 19;
 
-/// Where a data source of a new file takes its past from: `DS:name=source[2]:...`.
+/// Source of a new file's data source: `DS:name=source[2]:...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The data source.
     pub name: Vec<u8>,
-    /// Its name in the sources; empty: the same.
+    /// Name in the sources; empty: the same name.
     pub source: Vec<u8>,
-    /// Which of the sources, counted from 1; negative: any.
+    /// Index of the source, from 1; negative: any.
     pub index: i32,
 }
 
-/// The version that a file needs for what it holds; 0: any.
+/// Lowest version of a file with this content; 0: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Needs(pub u8);
 
@@ -38,8 +38,8 @@ impl Needs {
     }
 }
 
-/// Reads a count or a duration: a plain number counts, with a suffix `s m h d w M y` it is seconds and must be a
-/// multiple of `divisor`. The error is rrdtool's cause, without what it was read for.
+/// Parses a count or a duration: a plain number is a count; with a suffix `s m h d w M y` it is seconds and has to
+/// be a multiple of `divisor`. The error is rrdtool's cause without its context.
 pub fn duration(token: &[u8], divisor: u64) -> Result<u64, &'static str> {
     let digits = token
         .iter()
@@ -51,12 +51,12 @@ pub fn duration(token: &[u8], divisor: u64) -> Result<u64, &'static str> {
     if divisor == 0 {
         return Err("INTERNAL ERROR: Zero divisor");
     }
-    // strtoul stops at the largest number.
+    // strtoul saturates at the largest number.
     let value = token[..digits].iter().try_fold(0u64, |value, digit| {
         value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     });
     let value = value.unwrap_or(u64::MAX);
-    // What stands behind the suffix is not looked at.
+    // Text behind the suffix is ignored.
     let (unit, divisor) = match token.get(digits) {
         None | Some(0) => (1, 1),
         Some(b's') => (1, divisor),
@@ -78,7 +78,7 @@ pub fn duration(token: &[u8], divisor: u64) -> Result<u64, &'static str> {
     Ok(value / divisor)
 }
 
-/// Reads what follows `DS:`. `known` are the data sources before this one.
+/// Parses the part behind `DS:`. `known` has the data sources before this one.
 pub fn parse_ds(def: &[u8], known: &[DsDef], needs: &mut Needs) -> Result<(DsDef, Mapping), Error> {
     let parts = split_ds(def).ok_or_else(|| Error::new("invalid DS format"))?;
     let mut ds = DsDef {
@@ -105,7 +105,7 @@ pub fn parse_ds(def: &[u8], known: &[DsDef], needs: &mut Needs) -> Result<(DsDef
     let mapping = Mapping {
         name: parts.name.to_vec(),
         source: parts.source.to_vec(),
-        // strtol stops at the largest number, and an int keeps its low half.
+        // strtol saturates at the largest number, and the int gets the low half.
         index: parts.index.map_or(-1, |digits| saturated(digits) as i32),
     };
     Ok((ds, mapping))
@@ -119,7 +119,7 @@ struct DsParts<'a> {
     arguments: &'a [u8],
 }
 
-/// `name[=source[[index]]]:TYPE:arguments`, as rrdtool's regular expression has it.
+/// Splits `name[=source[[index]]]:TYPE:arguments` like rrdtool's regular expression.
 fn split_ds(def: &[u8]) -> Option<DsParts<'_>> {
     let text = std::str::from_utf8(def).ok()?;
     let (name, rest) = front(def, |byte| {
@@ -148,13 +148,13 @@ fn split_ds(def: &[u8]) -> Option<DsParts<'_>> {
     })
 }
 
-/// One to nineteen bytes of a kind, all there are, and what follows.
+/// Splits off the leading bytes of a kind, one to nineteen of them.
 fn front(text: &[u8], is: impl Fn(u8) -> bool) -> Option<(&[u8], &[u8])> {
     let len = text.iter().take_while(|&&byte| is(byte)).count();
     (1..=NAME_LEN).contains(&len).then(|| text.split_at(len))
 }
 
-/// `heartbeat:min:max`, of which a bit more may follow and is not looked at.
+/// Parses `heartbeat:min:max`; text behind these is ignored.
 fn parse_limits(text: &[u8], par: &mut Univals) -> Result<(), Error> {
     let failed = |cause: &str| {
         let text = shown(text);
@@ -179,7 +179,7 @@ fn parse_limits(text: &[u8], par: &mut Univals) -> Result<(), Error> {
     Ok(())
 }
 
-/// Up to eighteen characters, up to a colon, and what follows.
+/// Splits off the text before a colon, at most eighteen characters.
 fn limit_text(text: &[u8]) -> (&[u8], &[u8]) {
     let len = text
         .iter()
@@ -207,7 +207,7 @@ fn limit(text: &[u8], what: &str) -> Result<f64, Error> {
     }
 }
 
-/// Reads a whole `RRA:` argument. `hash` is the file name's.
+/// Parses a whole `RRA:` argument. `hash` is that of the file name.
 pub fn parse_rra(arg: &[u8], step: u64, hash: u64, needs: &mut Needs) -> Result<RraDef, Error> {
     let mut rra = RraDef {
         cf_nam: [0; 20],
@@ -244,7 +244,7 @@ pub fn parse_rra(arg: &[u8], step: u64, hash: u64, needs: &mut Needs) -> Result<
     Ok(rra)
 }
 
-/// The consolidation function and what it brings along.
+/// Parses the consolidation function, and sets its defaults.
 fn begin_rra(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<Cf, Error> {
     let len = token
         .iter()
@@ -362,7 +362,7 @@ fn take_fourth(cf: Cf, token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Res
     Ok(())
 }
 
-/// `smoothing-window=`, with scanf's leniency: a text that ends before the number changes nothing and is fine.
+/// Parses `smoothing-window=` like scanf: a text that ends before the number is accepted and changes nothing.
 fn take_smoothing(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<(), Error> {
     const WORD: &[u8] = b"smoothing-window=";
     if !WORD.starts_with(token) {
@@ -381,18 +381,18 @@ fn take_smoothing(token: &[u8], rra: &mut RraDef, needs: &mut Needs) -> Result<(
     Ok(())
 }
 
-/// The double that a text begins with, correctly rounded as scanf has it.
+/// The leading number of a text, correctly rounded like scanf's.
 fn scanned(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?.trim_start();
     let ends = (1..=text.len())
         .rev()
         .filter(|&end| text.is_char_boundary(end));
-    // `1e` and `1e+` scan as nothing, but are not worth a grammar of their own.
+    // scanf rejects `1e` and `1e+`, which is not worth a grammar.
     ends.map(|end| &text[..end])
         .find_map(|front| front.parse().ok())
 }
 
-/// A number that rrdtool wants "between 0 and 1", as bits. `nan` passes, as it does there.
+/// Parses a number "between 0 and 1" into bits. As in rrdtool, `nan` is accepted.
 fn fraction(token: &[u8], what: &str, outside: impl Fn(f64) -> bool) -> Result<u64, Error> {
     match strtodbl(token) {
         Parsed::All(value) if !outside(value) => Ok(value.to_bits()),
@@ -402,7 +402,7 @@ fn fraction(token: &[u8], what: &str, outside: impl Fn(f64) -> bool) -> Result<u
     }
 }
 
-/// Whether a number lies outside; one that is none does not.
+/// True if a number lies outside of a range; NaN does not.
 pub(crate) fn leaves(value: f64, low: f64, high: f64) -> bool {
     value < low || value > high
 }
@@ -422,7 +422,7 @@ fn too_many(cf: &str) -> Error {
     ))
 }
 
-/// The four archives that a HWPREDICT without a seasonal archive of its own brings along.
+/// Adds the four archives that belong to a HWPREDICT without its own seasonal archive.
 pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     let own = rra.len().wrapping_sub(1);
     let Some(prediction) = rra.last_mut() else {
@@ -435,7 +435,7 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     let own = own as u64;
     let period = f64::from_bits(prediction.par[4]) as u64;
     if period == 0 {
-        // rrdtool divides by it.
+        // rrdtool divides by the period.
         return Err(Error::new("creating contingent RRA"));
     }
     prediction.par[3] = own + 1;
@@ -463,14 +463,15 @@ pub fn add_companions(rra: &mut Vec<RraDef>, hash: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// FNV-1 of a file's name with the numbers of 32 bits, but carried on in 64: where a seasonal archive is smoothed.
+/// FNV-1 of a file's name with 32-bit constants and 64-bit sums. It chooses the row at which a seasonal archive is
+/// smoothed.
 pub fn hash(file_name: &[u8]) -> u64 {
     file_name.iter().fold(0x811c_9dc5, |hash: u64, &byte| {
         hash.wrapping_mul(0x0100_0193) ^ u64::from(byte)
     })
 }
 
-/// C's atoi: the low half of what strtol finds.
+/// C's atoi: the low half of strtol's result.
 pub(crate) fn atoi(text: &[u8]) -> i32 {
     let text = text.trim_ascii_start();
     let (negative, digits) = match text {
@@ -487,7 +488,7 @@ pub(crate) fn atoi(text: &[u8]) -> i32 {
     value as i32
 }
 
-/// Digits up to the first other byte; the largest number if they are too many.
+/// Value of the leading digits, saturated at the largest number.
 fn saturated(digits: &[u8]) -> i64 {
     let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
     digits.fold(0i64, |value, digit| {
@@ -497,7 +498,7 @@ fn saturated(digits: &[u8]) -> i64 {
     })
 }
 
-/// An archive's index, counted from 1 in the text and from 0 in the file.
+/// An archive's index: from 1 in the text, from 0 in the file.
 fn index(token: &[u8]) -> u64 {
     i64::from(atoi(token).wrapping_sub(1)) as u64
 }

@@ -1,4 +1,4 @@
-//! What `rrdtool tune` changes in place: definitions, and what the Holt-Winters archives have learnt.
+//! `rrdtool tune` in place: changes definitions, and the state of Holt-Winters archives.
 
 use crate::UNKNOWN;
 use crate::cf::{Cf, is_dst};
@@ -12,9 +12,9 @@ use crate::rows::Rows;
 use crate::rrd::Rrd;
 use crate::spec::{WINDOW_MAX, atoi, leaves, shown};
 
-/// Longest name of a data source or type.
+/// Longest name of a data source or type, bytes.
 const NAME_LEN: usize = 19;
-/// Longest limit that is looked at.
+/// Longest limit, bytes.
 const LIMIT_LEN: usize = 40;
 
 const OPTIONS: &[Known] = &[
@@ -38,23 +38,23 @@ const OPTIONS: &[Known] = &[
     ("daemon", b'D', Takes::Argument),
 ];
 
-/// The arguments of a tune, read.
+/// The parsed arguments of a tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tune<'a> {
-    /// The first argument that is no option.
+    /// The first argument that is not an option.
     pub file_name: &'a [u8],
-    /// The address given with `-D`, the last one.
+    /// The address of the last `-D`.
     pub daemon: Option<&'a [u8]>,
-    /// Options by their short letter, in order. Where reading stopped at a bad one, `bad` has its error.
+    /// Options by their short letters, in their order, up to the first bad one.
     pub options: Vec<(u8, &'a [u8])>,
-    /// The error that is due after `options` are applied.
+    /// Error of the first bad option, due after `options` are applied.
     pub bad: Option<Error>,
-    /// What changes the structure: `DEL:`, `DS:`, `RRA:`, `DELRRA:`, `RRA#`.
+    /// Operations on the structure: `DEL:`, `DS:`, `RRA:`, `DELRRA:`, `RRA#`.
     pub operations: Vec<&'a [u8]>,
 }
 
 impl<'a> Tune<'a> {
-    /// Reads the arguments behind the word `tune`, the file's name among them.
+    /// Parses the arguments behind the word `tune`, including the file's name.
     pub fn parse(args: &[&'a [u8]]) -> Result<Tune<'a>, Error> {
         let (pieces, operands) = options::read(args, OPTIONS);
         let Some((&file_name, operations)) = operands.split_first() else {
@@ -80,13 +80,13 @@ impl<'a> Tune<'a> {
         Ok(tune)
     }
 
-    /// Whether only the header and rows in place are changed; otherwise [`Tune::restructure`] has to follow.
+    /// True if only the header and rows in place change; otherwise [`Tune::restructure`] has to follow.
     pub fn is_in_place(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Applies the options one by one. The first error stops; what came before it stays, as rrdtool's mapping
-    /// of the file has it: write the header back in either case. Rows are touched by `-b` only.
+    /// Applies the options one by one, up to the first error. As in rrdtool, the options before it stay
+    /// applied: write the header in either case. Only `-b` writes rows.
     pub fn apply(&self, header: &mut Header, rows: &mut impl Rows) -> Result<(), Error> {
         for &(letter, argument) in &self.options {
             apply_one(letter, argument, header, rows)?;
@@ -94,8 +94,8 @@ impl<'a> Tune<'a> {
         self.bad.clone().map_or(Ok(()), Err)
     }
 
-    /// Applies the operations: the file that replaces the old one, or `None` where there is nothing to do.
-    /// `file_name` is hashed into Holt-Winters archives.
+    /// Applies the operations; returns the file that replaces the old one, or `None` without operations.
+    /// Holt-Winters archives contain a hash of `file_name`.
     pub fn restructure(&self, rrd: &Rrd, file_name: &[u8]) -> Result<Option<Rrd>, Error> {
         let step = self.options.iter().rev().find(|option| option.0 == b't');
         let step = step.map_or(-1, |option| atoi(option.1));
@@ -103,7 +103,7 @@ impl<'a> Tune<'a> {
     }
 }
 
-/// Options, then operations, on a file in memory.
+/// Applies options and then operations to a file in memory.
 pub fn tune(rrd: &mut Rrd, tune: &Tune) -> Result<(), Error> {
     tune.apply(&mut rrd.header, &mut rrd.cells)?;
     if let Some(new) = tune.restructure(rrd, tune.file_name)? {
@@ -157,7 +157,7 @@ fn apply_one(
         b's' => set_smoothing(argument, Cf::Seasonal, header),
         b'S' => set_smoothing(argument, Cf::DevSeasonal, header),
         b'b' => forget_aberrant(argument, header, rows),
-        // The step belongs to the operations.
+        // [`Tune::restructure`] uses the step.
         _ => Ok(()),
     }
 }
@@ -225,7 +225,7 @@ fn rename(argument: &[u8], header: &mut Header) -> Result<(), Error> {
     Ok(())
 }
 
-/// rrdtool complains of trailing text, and takes what is no number at all.
+/// Sets a delta. As in rrdtool, trailing text is an error, but a text without a number is accepted.
 fn set_delta(argument: &[u8], word: usize, header: &mut Header) -> Result<(), Error> {
     let small = Err(Error::new("Parameter specified is too small"));
     let delta = match strtodbl(argument) {
@@ -257,14 +257,14 @@ fn set_window(argument: &[u8], word: usize, header: &mut Header) -> Result<(), E
     Ok(())
 }
 
-/// Whether 0 and 1 are fine.
+/// Tells if 0 and 1 are allowed.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
     Open,
     Closed,
 }
 
-/// Sets a parameter of the first archive that has the first of `cfs` that there is.
+/// Sets a parameter of one archive: the first with the earliest of `cfs` that the file has.
 fn set_fraction(
     argument: &[u8],
     cfs: &[Cf],
@@ -291,7 +291,7 @@ fn set_smoothing(argument: &[u8], cf: Cf, header: &mut Header) -> Result<(), Err
     set_fraction(argument, &[cf], 2, Ends::Closed, header)
 }
 
-/// A data source's predictions begin again.
+/// Resets the predictions of a data source.
 fn forget_aberrant(
     argument: &[u8],
     header: &mut Header,
@@ -308,7 +308,7 @@ fn forget_aberrant(
         match Cf::of(rra.cf()) {
             Some(Cf::HwPredict | Cf::MhwPredict) => init_prediction(words),
             Some(Cf::Seasonal | Cf::DevSeasonal) => {
-                // Not the flag in word 6: the data sources of a season are smoothed together.
+                // The flag in word 6 stays, as the data sources of a season are smoothed together.
                 (words[2], words[3]) = (UNKNOWN_BITS, UNKNOWN_BITS);
                 for row in 0..rra.row_cnt {
                     rows.write(header.cell(i, row) + ds as u64, &[UNKNOWN])?;
@@ -341,14 +341,14 @@ fn source(header: &Header, name: &[u8]) -> Result<usize, Error> {
     })
 }
 
-/// `name:text`; the text is not empty.
+/// Splits `name:text`; neither part may be empty.
 fn name_and_text(argument: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, rest) = argument.split_at(run(argument, NAME_LEN, is_name));
     let text = rest.strip_prefix(b":").filter(|text| !text.is_empty())?;
     (!name.is_empty()).then_some((name, text))
 }
 
-/// scanf's `%ld`.
+/// Parses a number like scanf's `%ld`.
 fn scan_long(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii_start();
     let digits = text

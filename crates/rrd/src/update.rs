@@ -1,7 +1,7 @@
-//! `rrdtool update`: readings become primary data points, those become rows.
+//! `rrdtool update`: makes primary data points of readings, and rows of these points.
 //!
-//! An argument is read ([`argument`]), its readings become rates and points are closed ([`pdp`]), points are
-//! consolidated ([`cdp`], and the Holt-Winters family in [`crate::aberrant`]), and rows are written ([`write`]).
+//! [`argument`] parses an argument; [`pdp`] converts its readings to rates and closes points; [`cdp`] consolidates
+//! points ([`crate::aberrant`] for the Holt-Winters family); [`write`] writes rows.
 
 mod argument;
 mod cdp;
@@ -25,10 +25,10 @@ use crate::kind::{Dst, cf_of};
 use crate::rows::Rows;
 use crate::rpn::Calculator;
 
-/// rrdtool's errors are cut here.
+/// Longest error text, bytes.
 const ERROR_BYTES_MAX: usize = 4095;
 
-/// What the clock says: `N` and negative stamps are counted from it.
+/// The current time, for `N` and negative stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Seconds since the epoch.
@@ -46,64 +46,64 @@ pub struct Stamp {
     pub usec: i64,
 }
 
-/// What the text before an `@` means: seconds since the epoch, `None` if it is relative to "start" or "end"
-/// (refused here), or rrd_parsetime's complaint.
+/// Parses the text before an `@`: seconds since the epoch; `None` if it is relative to "start" or "end", which update
+/// refuses; or rrd_parsetime's error.
 pub type AtTime<'a> = &'a dyn Fn(&[u8]) -> Result<Option<i64>, String>;
 
-/// How arguments are understood.
+/// Options of an update.
 #[derive(Clone, Copy)]
 pub struct Update<'a> {
-    /// Stands in front of errors as `name: `; from outside. Empty: nothing is put in front.
+    /// Prefix `name: ` of errors, which is untrusted text; empty: no prefix.
     pub file_name: &'a [u8],
-    /// `--template`: data sources in the arguments' order.
+    /// `--template`: data sources in the order of the readings.
     pub template: Option<&'a [u8]>,
-    /// `--skip-past-updates`: stamps that are not newer are passed over, without an error.
+    /// `--skip-past-updates`: stamps that are not newer are skipped without an error.
     pub skip_past: bool,
-    /// The clock.
+    /// The current time.
     pub now: Now,
-    /// Understands at-style times.
+    /// The parser of at-style times.
     pub at_time: AtTime<'a>,
 }
 
-/// A cell written, as updatev tells.
+/// A written cell, as updatev prints it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Written {
-    /// The row's stamp as updatev shows it.
+    /// The row's stamp as updatev shows it, seconds since the epoch.
     pub time: i64,
-    /// Which archive.
+    /// Index of the archive.
     pub archive: usize,
-    /// Which data source.
+    /// Index of the data source.
     pub source: usize,
-    /// The value.
+    /// The value of the cell.
     pub value: f64,
 }
 
-/// What an update works with; keep it to save allocations from file to file.
+/// Buffers of updates; reuse them to save allocations.
 #[derive(Default)]
 pub struct Scratch {
     kinds: Vec<Dst>,
     cfs: Vec<Cf>,
-    /// Which data source each reading of an argument is for.
+    /// Data source of each reading in an argument.
     order: Vec<usize>,
     fields: Vec<Field>,
-    /// What the readings add: rate × seconds.
+    /// Amounts that the readings add: rate × seconds.
     fresh: Vec<f64>,
-    /// The share of an open point.
+    /// Shares of the readings that belong to the open point.
     open: Vec<f64>,
-    /// Closed points: rates.
+    /// Closed points, as rates.
     points: Vec<f64>,
-    /// Rows that are due in a pass.
+    /// Rows that a pass completes.
     due: Vec<Due>,
     seasons: Seasons,
-    /// Is there an archive of Holt's and Winters'?
+    /// True if an archive belongs to Holt-Winters.
     has_aberrant: bool,
     calculator: Calculator,
-    /// Rows to write.
+    /// Rows to be written.
     cells: Vec<f64>,
 }
 
-/// Applies the arguments one by one. The first error stops; what was done before it stays done, so header and
-/// rows are to be written even then (as in rrdtool; [`update_all`] is without this). `seen` hears of each cell written.
+/// Applies the arguments one by one, up to the first error. As in rrdtool, the arguments before it stay applied: write
+/// header and rows in either case. [`update_all`] goes on after errors. `seen` gets each written cell.
 pub fn update(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -114,7 +114,7 @@ pub fn update(
     update_with(&mut Scratch::default(), header, rows, how, args, seen)
 }
 
-/// [`update`], with memory that is used again.
+/// [`update`] with reused memory.
 pub fn update_with(
     scratch: &mut Scratch,
     header: &mut Header,
@@ -137,9 +137,9 @@ pub fn update_with(
     end(scratch, header, rows)
 }
 
-/// A call of [`update`] for each argument, for one who has promised to keep what is good: an argument that is refused
-/// changes nothing, is noted in `refused` with its index, and those after it are still applied. However arguments are
-/// spread over calls, the outcome is the same. An error is one of the file, not of an argument.
+/// Calls [`update`] for each argument, for callers that must not lose good arguments. A refused argument changes
+/// nothing and goes to `refused` with its index; those after it are applied. The result does not depend on the
+/// distribution of arguments over calls. An error concerns the file, not an argument.
 pub fn update_all(
     scratch: &mut Scratch,
     header: &mut Header,
@@ -164,8 +164,8 @@ pub fn update_all(
     Ok(())
 }
 
-/// Would this argument be accepted as the next one? Its stamp, or the error that [`update`] would give. Nothing is
-/// changed. (Only a COMPUTE that can never be computed is not found out.)
+/// Checks if an argument would be accepted next, and changes nothing. Returns its stamp, or the error of [`update`]. A
+/// COMPUTE that always fails is not detected.
 pub fn check(header: &Header, how: &Update<'_>, arg: &[u8]) -> Result<Stamp, Error> {
     let scratch = &mut Scratch::default();
     scratch.begin(header, how)?;
@@ -173,7 +173,7 @@ pub fn check(header: &Header, how: &Update<'_>, arg: &[u8]) -> Result<Stamp, Err
 }
 
 impl Scratch {
-    /// For this header: everything that is the same for all arguments.
+    /// Prepares the state that all arguments of this header share.
     fn begin(&mut self, header: &Header, how: &Update<'_>) -> Result<(), Error> {
         self.kinds.clear();
         for ds in &header.ds {
@@ -198,7 +198,7 @@ fn unknown(what: &str, name: &[u8]) -> Error {
     Error::new(format!("unknown {what} function '{name}'"))
 }
 
-/// Errors of arguments, not those of templates, have the file's name in front.
+/// Adds the file's name to errors of arguments; errors of templates have none.
 fn in_file(how: &Update<'_>, error: Error) -> Error {
     if how.file_name.is_empty() {
         return error;
@@ -212,7 +212,7 @@ fn in_file(how: &Update<'_>, error: Error) -> Error {
     }
 }
 
-/// Stamp and readings; the latter into `scratch.fresh`.
+/// Parses an argument; its readings go to `scratch.fresh`.
 fn read(
     scratch: &mut Scratch,
     header: &Header,
@@ -237,13 +237,13 @@ fn apply(
 ) -> Result<(), Error> {
     scratch.fresh.clear();
     let stamp = read(scratch, header, how, arg);
-    // Data sources before a bad one keep their new text, though its argument does not count: rrdtool's.
+    // As in rrdtool, data sources before a bad one keep their new text, though the argument is refused.
     let count = scratch.fresh.len();
     pdp::keep_texts(&mut header.pdp_prep[..count], arg, &scratch.fields);
     advance(scratch, header, rows, stamp?, seen)
 }
 
-/// From the last update to this stamp.
+/// Advances the file from the last update to this stamp.
 fn advance(
     scratch: &mut Scratch,
     header: &mut Header,
@@ -281,7 +281,7 @@ fn advance(
     Ok(())
 }
 
-/// The end of a call: seasons are smoothed once, when all its arguments are done.
+/// Ends a call: smooths seasons once, after all arguments.
 fn end(scratch: &mut Scratch, header: &mut Header, rows: &mut impl Rows) -> Result<(), Error> {
     let is_over = scratch.seasons.smooth;
     scratch.seasons.clear();
@@ -291,7 +291,7 @@ fn end(scratch: &mut Scratch, header: &mut Header, rows: &mut impl Rows) -> Resu
     }
 }
 
-/// The end of a call that had a single argument, which counts whether a season could be smoothed or not.
+/// Ends a call with a single argument, which counts even if a season could not be smoothed.
 #[inline(never)] // Out of the way of files without seasons, which most are.
 fn end_of_one(
     scratch: &mut Scratch,
@@ -304,7 +304,7 @@ fn end_of_one(
     }
 }
 
-/// Points to rows: one pass of everything.
+/// Makes rows of points, in one pass over all archives.
 fn close(
     scratch: &mut Scratch,
     header: &mut Header,

@@ -1,35 +1,35 @@
-//! XML as far as a dump needs it, read piece by piece: elements, their ends and texts, in bytes. Nothing is built
-//! up and nothing is looked up outside, so memory stays with the text.
+//! A streaming parser for the XML of dumps: elements, their ends and texts, as bytes. It builds no tree and
+//! resolves nothing external, so that memory is limited by the text.
 //!
-//! Comments, processing instructions, CDATA, the document type and text of blanks alone are passed over, as
-//! rrdtool does. Entities are the five of XML and numbers.
+//! As in rrdtool, comments, processing instructions, CDATA, the document type and blank texts are skipped.
+//! Entities are the five of XML and numeric ones.
 
 use crate::error::Error;
 use crate::spec::shown;
 
-/// Elements within elements; libxml2 stops there, too.
+/// Deepest nesting of elements, as in libxml2.
 const DEPTH_MAX: usize = 256;
-/// What the errors of a broken document begin with.
+/// Prefix of errors about malformed documents.
 const BROKEN: &str = "error reading/parsing XML: ";
 
-/// A piece of a document.
+/// A piece of the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node<'a> {
     /// `<name ...>` or `<name ... />`.
     Element(&'a [u8]),
-    /// `</name>`; an element that is closed at once has none.
+    /// `</name>`; an element of the form `<name/>` has none.
     End(&'a [u8]),
-    /// Text that is not just blanks.
+    /// Text that contains more than blanks.
     Text(Vec<u8>),
 }
 
-/// Where reading stands.
+/// The parser with its position.
 pub(crate) struct Reader<'a> {
     text: &'a [u8],
     at: usize,
     open: Vec<&'a [u8]>,
     has_root: bool,
-    /// What was read last.
+    /// The last piece.
     pub node: Option<Node<'a>>,
 }
 
@@ -44,13 +44,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lines up to here, counted from 1.
+    /// Line of the current position, from 1.
     pub(crate) fn line(&self) -> usize {
         let passed = &self.text[..self.at.min(self.text.len())];
         1 + passed.iter().filter(|&&byte| byte == b'\n').count()
     }
 
-    /// The next piece, kept in `node`; `None` at the document's end.
+    /// Reads the next piece into `node`; `None`: the document has ended.
     pub(crate) fn next(&mut self) -> Result<Option<&Node<'a>>, Error> {
         self.node = None;
         while self.node.is_none() {
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         Ok(self.node.as_ref())
     }
 
-    /// Something that begins with `<`.
+    /// Parses markup that begins with `<`.
     fn markup(&mut self, rest: &'a [u8]) -> Result<Option<Node<'a>>, Error> {
         let skips = [
             (&b"<!--"[..], &b"-->"[..]),
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Text up to the next `<`.
+    /// Parses text up to the next `<`.
     fn characters(&mut self, rest: &'a [u8]) -> Result<Option<Node<'a>>, Error> {
         let len = rest
             .iter()
@@ -149,7 +149,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// A tag's length, up to the `>` that is in no quotes.
+/// Length of a tag, up to a `>` outside of quotes.
 fn tag_len(text: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (i, &byte) in text.iter().enumerate() {
@@ -163,7 +163,7 @@ fn tag_len(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// A document type's length, its inner part in brackets included.
+/// Length of a document type, including its internal subset in brackets.
 fn doctype_len(text: &[u8]) -> Option<usize> {
     let (mut quote, mut depth) = (None, 0u32);
     for (i, &byte) in text.iter().enumerate() {
@@ -179,7 +179,7 @@ fn doctype_len(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Text with its entities resolved.
+/// Replaces entities in a text.
 fn expand(raw: &[u8]) -> Result<Vec<u8>, Error> {
     let (mut out, mut rest) = (Vec::with_capacity(raw.len()), raw);
     while let Some(at) = rest.iter().position(|&byte| byte == b'&') {

@@ -1,4 +1,4 @@
-//! Smoothing of seasons: a moving average over the cycle, by adding at its front and subtracting at its back.
+//! Smooths seasons by a moving average over the cycle.
 
 use super::{COEFFICIENT, Cell, Model, dependent, get, model, set};
 use crate::cf::Cf;
@@ -6,16 +6,16 @@ use crate::error::{Error, Kind};
 use crate::header::Header;
 use crate::rows::Rows;
 
-/// The part of the cycle before version 4, which has it in the archive.
+/// Part of the cycle that the average covers before version 4; later versions store it in the archive.
 const WINDOW: f64 = 0.05;
-/// A cycle of more cells is not smoothed: 128 MiB. A year of minutes of 30 data sources is less.
+/// Most cells of a cycle that is smoothed, 128 MiB: more than a year of minutes of 30 data sources.
 const CELLS_MAX: usize = 1 << 24;
-/// Cells read at once.
+/// Number of cells of one read.
 const PIECE: usize = 65_536;
-/// Word of `rra_def_t`.
+/// Word of `rra_def_t` with the window.
 const SMOOTHING_WINDOW: usize = 2;
 
-/// All seasonal archives; one with an unknown row is left as it is.
+/// Smooths all seasonal archives, except those with an unknown row.
 pub(crate) fn smooth_all(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -38,7 +38,7 @@ fn smooth(header: &mut Header, rows: &mut impl Rows, archive: usize, cf: Cf) -> 
         WINDOW
     };
     let half = (window / 2.0 * row_cnt as f64).floor();
-    // A window that is longer than the cycle is nobody's who kept to 0..1.
+    // Only a window outside of 0..1 can be longer than the cycle.
     if !(1.0..row_cnt as f64).contains(&half) {
         return Ok(());
     }
@@ -61,7 +61,7 @@ fn smooth(header: &mut Header, rows: &mut impl Rows, archive: usize, cf: Cf) -> 
     rows.write(first, &cells)
 }
 
-/// By pieces: a header may promise more than there is.
+/// Reads cells piece by piece, as a header may promise more than the file has.
 fn read_all(rows: &mut impl Rows, first: u64, count: usize) -> Result<Vec<f64>, Error> {
     let mut cells = Vec::new();
     while cells.len() < count {
@@ -72,7 +72,7 @@ fn read_all(rows: &mut impl Rows, first: u64, count: usize) -> Result<Vec<f64>, 
     Ok(cells)
 }
 
-/// One source's column becomes its moving average; the mean of that.
+/// Replaces the column of a source by its moving average; returns the mean of that.
 fn average(cells: &mut [f64], source: usize, ds_cnt: usize, half: usize) -> f64 {
     let column: Vec<f64> = cells.iter().skip(source).step_by(ds_cnt).copied().collect();
     let row_cnt = column.len();
@@ -92,7 +92,7 @@ fn average(cells: &mut [f64], source: usize, ds_cnt: usize, half: usize) -> f64 
     base_line / row_cnt as f64
 }
 
-/// What all seasons have in common goes into the prediction's intercept.
+/// Moves the mean of all seasons into the intercept of the prediction.
 fn center(
     header: &mut Header,
     archive: usize,

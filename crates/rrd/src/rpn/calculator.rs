@@ -1,5 +1,5 @@
-//! The calculator, a stack machine. Results are rrd_rpncalc's, its slips among them: ROLL turns what lies above the
-//! stack, PERCENT may take what lies below. Where stock reads wild memory or crashes, here it is an underflow.
+//! A stack machine with the results of rrd_rpncalc, including its mistakes: ROLL rotates values above the stack, and PERCENT
+//! may use the value below it. Where rrdtool reads wild memory or crashes, the calculator reports an underflow.
 
 use super::functions::{average, binary, choose, deviation, extreme, median, sort, unary};
 use super::{nodes, op};
@@ -8,20 +8,20 @@ use crate::error::Error;
 use crate::header::Univals;
 use crate::number::to_i32;
 
-/// What lies below the stack in stock: the size of its memory block, read as a double.
+/// The value below the stack in rrdtool: the size of its memory block, read as a double.
 const BELOW: f64 = f64::from_bits(0x1f51);
 
-/// A stack that keeps what was popped, as stock's does.
+/// A stack that keeps popped values, as in rrdtool.
 #[derive(Default)]
 pub(crate) struct Calculator {
     cells: Vec<f64>,
     top: usize,
-    /// What NOW says.
+    /// Value of NOW.
     pub(crate) now_sec: i64,
 }
 
 impl Calculator {
-    /// Computes `points[source]`; the others are what variables stand for.
+    /// Computes `points[source]`; variables refer to the other points.
     pub(crate) fn run(
         &mut self,
         par: &Univals,
@@ -29,7 +29,7 @@ impl Calculator {
         source: usize,
         step: u64,
     ) -> Result<(), Error> {
-        // What an earlier run left must not be seen: the same updates make the same file.
+        // Values of earlier runs must not be visible, as the same updates have to make the same file.
         self.cells.clear();
         self.top = 0;
         for node in nodes(par) {
@@ -106,7 +106,7 @@ impl Calculator {
             self.top -= 1;
             self.cells[self.top - 1] = function(left, right);
         }
-        // Anything else is nobody's operator, and passed over.
+        // Unknown operators are skipped.
         Ok(())
     }
 
@@ -118,13 +118,14 @@ impl Calculator {
         self.top += 1;
     }
 
-    /// The topmost values, left where they are.
+    /// The topmost values, without popping them.
     fn operands<const N: usize>(&self) -> Result<[f64; N], Error> {
         let first = self.top.checked_sub(N).ok_or_else(underflow)?;
         Ok(std::array::from_fn(|i| self.cells[first + i]))
     }
 
-    /// Pops a count, and requires so many values below it. It may be negative; what is no int is the least one, and too many.
+    /// Pops a count and requires this number of values below it. The count may be negative. One that is no int becomes the
+    /// least int, which is an error.
     fn pop_count(&mut self) -> Result<i32, Error> {
         let [count] = self.operands()?;
         self.top -= 1;
@@ -135,7 +136,7 @@ impl Calculator {
         Ok(count)
     }
 
-    /// Where an operator would run wild in stock, a negative count is an underflow.
+    /// Pops a count for an operator that would run wild in rrdtool with a negative one, which is an underflow here.
     fn pop_natural(&mut self) -> Result<usize, Error> {
         usize::try_from(self.pop_count()?).map_err(|_| underflow())
     }
@@ -188,7 +189,7 @@ impl Calculator {
         Ok(())
     }
 
-    /// Turns the values from the top upwards, instead of downwards, and puts them below: rrdtool's.
+    /// As in rrdtool, this rotates the values above the top instead of those below, and stores them below.
     fn roll(&mut self) -> Result<(), Error> {
         let [_, step] = self.operands::<2>()?;
         self.top -= 1;
@@ -252,7 +253,7 @@ mod tests {
         done.map(|()| points[2]).map_err(|error| error.text)
     }
 
-    /// What the oracle cannot ask: a clock, the newer ROUND, operators that create refuses, and what stock crashes on.
+    /// Cases that the oracle cannot test: a clock, the newer ROUND, operators that create refuses, and crashes of rrdtool.
     #[test]
     fn the_rest_of_the_operators() {
         let (number, variable) = (op::NUMBER, op::VARIABLE);

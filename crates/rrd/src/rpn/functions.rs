@@ -1,5 +1,5 @@
-//! What operators make of their values. The order of numbers is rrd_rpncalc's: with an infinity it is none, so that
-//! its sort must be the C library's merge sort.
+//! Functions of operators. The order of numbers is that of rrd_rpncalc, which is no order with infinities, so the
+//! sort has to be the C library's merge sort.
 
 use super::op;
 use crate::UNKNOWN;
@@ -75,13 +75,13 @@ fn truth(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-/// The first of two that is not a number.
+/// The first of two values that is NaN.
 pub(super) fn unknown_of(a: f64, b: f64) -> Option<f64> {
     [a, b].into_iter().find(|value| value.is_nan())
 }
 
-/// An instruction's result: which of two NaNs it is, and that a new one has its sign set, is the processor's rule,
-/// not the language's.
+/// Result of an arithmetic instruction. The processor, not the language, decides on the NaN of two, and sets the
+/// sign of a new one.
 fn arithmetic(a: f64, b: f64, result: f64) -> f64 {
     if result.is_nan() {
         unknown_of(a, b).unwrap_or(UNKNOWN)
@@ -103,7 +103,7 @@ pub(super) fn average(values: &[f64]) -> f64 {
     }
 }
 
-/// Of those that are numbers, swapped to the front first.
+/// Median of the known values, which are swapped to the front first.
 pub(super) fn median(below: f64, values: &mut [f64]) -> f64 {
     let (mut good, mut count) = (0, values.len());
     let mut bad = count.saturating_sub(1);
@@ -120,7 +120,7 @@ pub(super) fn median(below: f64, values: &mut [f64]) -> f64 {
         count -= 1;
     }
     if count == 0 {
-        // The mean of two places that are not theirs: of the first, and of what lies below.
+        // As in rrdtool, this is the mean of two values at wrong places: the first one, and the one below.
         return values
             .first()
             .map_or(UNKNOWN, |&first| unknown_of(below, first).unwrap_or(first));
@@ -158,8 +158,8 @@ pub(super) fn extreme(values: &[f64], beyond: fn(f64, f64) -> bool) -> f64 {
     found
 }
 
-/// Is `a` after `b`? NaNs come first. An infinity on either side decides, by its own sign: 5 is after infinity,
-/// and infinity after 5.
+/// True if `a` comes after `b`. NaNs come first. An infinity decides by its own sign: 5 comes after infinity, and
+/// infinity after 5.
 fn is_after(a: f64, b: f64) -> bool {
     if a.is_nan() {
         return false;
@@ -176,7 +176,7 @@ fn is_after(a: f64, b: f64) -> bool {
     a - b > 0.0
 }
 
-/// The C library's merge sort: as the order is not one, the way is the result.
+/// The C library's merge sort: as the order is inconsistent, its steps determine the result.
 pub(super) fn sort(values: &mut [f64]) {
     if values.len() < 2 {
         return;

@@ -1,4 +1,4 @@
-//! One argument of update: its fields, which data source each is for, and its stamp.
+//! One argument of update: its fields, their data sources, and its stamp.
 
 use super::{Now, Stamp, Update};
 use crate::error::Error;
@@ -7,13 +7,13 @@ use crate::kind::Dst;
 use crate::number::{Parsed, strtodbl, to_i64};
 use kymo_base::printf::put_fixed;
 
-/// Where in the argument a data source's reading is; `None` is `U`, which nobody wrote.
+/// Place of a data source's reading in the argument; `None`: unknown, as the argument has none.
 pub(super) type Field = Option<(usize, usize)>;
 
-/// rrdtool multiplies microseconds by this, a float.
+/// rrdtool's factor for microseconds, which is a float.
 const MICRO: f64 = 1e-6f32 as f64;
 
-/// Which data source each reading belongs to: all that are not computed, or as the template says.
+/// Data source of each reading: all except computed ones, or those of the template.
 pub(super) fn order(
     header: &Header,
     kinds: &[Dst],
@@ -41,7 +41,7 @@ pub(super) fn order(
     Ok(())
 }
 
-/// Splits an argument and reads its stamp, which has to be newer than the last one.
+/// Splits an argument and parses its stamp, which has to be newer than the last one.
 pub(super) fn read(
     header: &Header,
     how: &Update<'_>,
@@ -100,7 +100,7 @@ fn read_fields(
             None if count > 0 => {
                 return Err(error("found extra data on update argument: ", &arg[from..]));
             }
-            // All are computed: the first reading is counted, then there is one too many.
+            // If all are computed, the first reading is counted, and then there is one too many.
             None => {}
         }
         count += 1;
@@ -133,7 +133,7 @@ fn at_time(how: &Update<'_>, time: &[u8]) -> Result<Stamp, Error> {
     }
 }
 
-/// Seconds with a fraction; a negative number counts from now.
+/// Parses seconds with a fraction; a negative number is relative to now.
 fn seconds(now: Now, time: &[u8]) -> Result<Stamp, Error> {
     let mut value = number(time, "error while parsing time in get_time_from_reading")?;
     if value < 0.0 {
@@ -146,7 +146,7 @@ fn seconds(now: Now, time: &[u8]) -> Result<Stamp, Error> {
     })
 }
 
-/// A text that has to be a number as a whole; `place` is what rrdtool's complaint begins with.
+/// Parses a text that has to be a number; `place` begins rrdtool's error.
 pub(super) fn number(text: &[u8], place: &str) -> Result<f64, Error> {
     let shown = || String::from_utf8_lossy(text);
     match strtodbl(text) {

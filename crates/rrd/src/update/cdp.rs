@@ -1,5 +1,6 @@
-//! Consolidation: points become the row in the making, and its primary and secondary value when it is due.
-//! Primary is the first row to be written, secondary all that follow in the same go.
+//! Consolidation: adds points to rows in progress, and sets the primary and secondary values of completed
+//! rows. The primary value is that of the first row to be written, the secondary one that of all others in
+//! the same pass.
 
 use crate::UNKNOWN;
 use crate::aberrant::{self, Place};
@@ -16,27 +17,27 @@ use crate::preparation::{PRIMARY, SECONDARY};
 const VALUE: usize = 0;
 const UNKNOWN_PDPS: usize = 1;
 
-/// Rows that an archive gets in this pass.
+/// Rows of an archive that a pass completes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// Which archive.
+    /// Index of the archive.
     pub archive: usize,
-    /// Its first cell.
+    /// First cell of the archive.
     pub base: u64,
-    /// How many; those beyond the archive's length would only overwrite each other.
+    /// Number of rows, at most as many as the archive has.
     pub rows: u64,
-    /// Seasonal rows keep their contents when several are passed over.
+    /// True if rows stay as they are: seasonal ones when a pass completes several.
     pub skip: bool,
 }
 
-/// A pass as one archive sees it.
+/// A pass in units of one archive.
 struct Steps {
     elapsed: u64,
-    /// Points until its row in the making is full.
+    /// Points that complete the row in progress.
     to_full: u64,
-    /// Points that the next row begins with; meaningful when a row is due.
+    /// Points of the next row; valid if a row is completed.
     carried: u64,
-    /// Rows that are due.
+    /// Completed rows.
     rows: u64,
 }
 
@@ -57,7 +58,7 @@ impl Steps {
     }
 }
 
-/// `a % b`, mostly without the processor's slowest instruction.
+/// `a % b`, which mostly avoids the slow 64-bit division.
 fn rest(a: u64, b: u64) -> u64 {
     match (u32::try_from(a), u32::try_from(b)) {
         _ if b == 1 => 0,
@@ -67,7 +68,7 @@ fn rest(a: u64, b: u64) -> u64 {
     }
 }
 
-/// All archives: consolidates, and says into `scratch.due` which rows are due.
+/// Consolidates all archives; `scratch.due` gets the completed rows.
 pub(super) fn consolidate(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -117,7 +118,7 @@ pub(super) fn consolidate(
     Ok(())
 }
 
-/// One point a row: nothing to consolidate.
+/// Stores the point of an archive with one point in a row, which needs no consolidation.
 fn take(words: &mut Univals, point: f64, elapsed: u64) {
     words[PRIMARY] = point.to_bits();
     if elapsed > 1 {
@@ -125,7 +126,7 @@ fn take(words: &mut Univals, point: f64, elapsed: u64) {
     }
 }
 
-/// Puts a single point into a row in the making. Where it is the last one of the row, the next one begins.
+/// Adds a single point to a row in progress. If it is the last one of the row, the next row begins.
 pub(crate) fn put_point(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, is_last: bool) {
     let steps = Steps {
         elapsed: 1,
@@ -163,7 +164,7 @@ fn consolidate_cell(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, steps
     words[UNKNOWN_PDPS] = if point.is_nan() { steps.carried } else { 0 };
 }
 
-/// The row in the making, after points that do not fill it.
+/// The row in progress after points that do not complete it.
 fn gathered(cf: Cf, value: f64, point: f64, elapsed: u64) -> f64 {
     match cf {
         Cf::Average if value.is_nan() => point * elapsed as f64,
@@ -186,7 +187,7 @@ fn gathered(cf: Cf, value: f64, point: f64, elapsed: u64) -> f64 {
     }
 }
 
-/// The row that is full.
+/// The completed row.
 fn completed(cf: Cf, words: &Univals, point: f64, to_full: u64, pdp_cnt: u64) -> f64 {
     let value = f64::from_bits(words[VALUE]);
     let known = |value: f64, instead: f64| if value.is_nan() { instead } else { value };
@@ -210,7 +211,7 @@ fn completed(cf: Cf, words: &Univals, point: f64, to_full: u64, pdp_cnt: u64) ->
     }
 }
 
-/// What the next row begins with.
+/// The value that the next row begins with.
 fn begun(cf: Cf, point: f64, carried: u64) -> f64 {
     let nothing = carried == 0 || point.is_nan();
     match cf {

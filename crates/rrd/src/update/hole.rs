@@ -1,9 +1,9 @@
-//! Holes: time of which it is known that readings were lost. rrdtool has none: where readings are missing, the next one
-//! stands for all the time since the last. Behind a hole that would be a guess, so all of it is unknown, and so is each
-//! point and each row that a part of it is in, whatever the xfiles factor says.
+//! Holes: periods in which readings are known to be lost. rrdtool has none: if readings are missing, the next one stands for
+//! all the time since the last one. After a hole that would be a guess, so all of its time is unknown, and so is each point
+//! and row that overlaps it, whatever the xfiles factor is.
 //!
-//! A hole begins at the last update and ends with the next reading. Meanwhile it is in the state, as numbers of unknown
-//! seconds and points that rrdtool takes for what they are: too many.
+//! A hole begins at the last update and ends with the next reading. Until then the header stores it as numbers of unknown
+//! seconds and points beyond any limit, so that rrdtool treats its data as unknown, too.
 
 use super::Stamp;
 use super::pdp::Span;
@@ -13,13 +13,13 @@ use crate::header::Header;
 const UNKNOWN_SEC: usize = 0;
 /// Word of `cdp_prep_t`.
 const UNKNOWN_PDPS: usize = 1;
-/// So many unknown seconds that the open point is unknown, and more may be added: `LOST` in the upper half, which no file
-/// of rrdtool's has there.
+/// Number of unknown seconds that makes the open point unknown and still allows additions. Its upper half is `LOST`, which no
+/// file of rrdtool has.
 const LOST_POINT: u64 = 0x4c4f_5354_4000_0000;
-/// The same, and the time up to the next reading is unknown: `OPEN` in the upper half.
+/// Marks an open hole, which the next reading ends; the upper half is `OPEN`.
 const OPEN: u64 = 0x4f50_454e_4000_0000;
 
-/// Readings that came after the last update are lost: from there to the next one nothing is known.
+/// Begins a hole: readings after the last update are lost, and the time up to the next reading is unknown.
 pub fn begin_hole(header: &mut Header) {
     header.pdp_prep.iter_mut().for_each(|pdp| {
         pdp.scratch[UNKNOWN_SEC] = OPEN;
@@ -27,8 +27,8 @@ pub fn begin_hole(header: &mut Header) {
     lose_rows(header, |_| true);
 }
 
-/// Nothing is known any more of the time from one second to another: the point and the rows in the making that have a part of
-/// it are unknown. If the last update is in it so is all up to the next reading.
+/// Makes a period unknown: the point and the rows in progress that overlap it are lost. If the last update is in the period,
+/// a hole begins.
 pub fn lose_between(header: &mut Header, from: i64, thru: i64) {
     let last = header.last_up;
     if from <= last + 1 && last <= thru {
@@ -50,13 +50,13 @@ pub fn lose_between(header: &mut Header, from: i64, thru: i64) {
     lose_rows(header, |pdp_cnt| begun(step.saturating_mul(pdp_cnt)) < thru);
 }
 
-/// Whether a hole is open.
+/// True while a hole is open.
 pub fn in_hole(header: &Header) -> bool {
     let first = header.pdp_prep.first();
     first.is_some_and(|pdp| pdp.scratch[UNKNOWN_SEC] == OPEN)
 }
 
-/// Whether the point in the making is unknown, computed ones as well: what they make of unknown numbers is their own.
+/// True if the point in progress is unknown, including computed points, which could turn unknown numbers into known ones.
 pub(super) fn is_point_lost(header: &Header) -> bool {
     let first = header.pdp_prep.first();
     first.is_some_and(|pdp| {
@@ -65,7 +65,7 @@ pub(super) fn is_point_lost(header: &Header) -> bool {
     })
 }
 
-/// A reading ends the hole: the point and the rows that have begun before it are unknown.
+/// Ends a hole with a reading: the point and the rows that began before it are unknown.
 pub(super) fn end(header: &mut Header, stamp: Stamp) {
     let step = header.pdp_step;
     let (sec, usec) = (stamp.sec as u64, stamp.usec);
@@ -79,8 +79,8 @@ pub(super) fn end(header: &mut Header, stamp: Stamp) {
     });
 }
 
-/// Points behind a hole that were closed together with the one that it is in are unknown, too, and so is the row that
-/// begins with them.
+/// Makes the carried points unknown: they were closed together with the point of the hole, so the row that begins with them
+/// is unknown, too.
 pub(super) fn lose_carried(header: &mut Header, span: &Span) {
     let ended = span.first_pdp.wrapping_add(span.elapsed);
     lose_rows(header, |pdp_cnt| {
@@ -88,7 +88,7 @@ pub(super) fn lose_carried(header: &mut Header, span: &Span) {
     });
 }
 
-/// Rows in the making are unknown; which, by the number of their points.
+/// Makes rows in progress unknown; `which` chooses them by their number of points.
 fn lose_rows(header: &mut Header, which: impl Fn(u64) -> bool) {
     let width = header.ds.len();
     let archives = header.rra.iter().zip(header.cdp_prep.chunks_mut(width));
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(refused, vec![]);
     }
 
-    /// Rows by archive, stamp and source.
+    /// Rows: archive, stamp, and a value for each source.
     fn rows(rrd: &mut Rrd) -> Vec<(usize, i64, Vec<f64>)> {
         let mut all = Vec::new();
         for archive in 0..rrd.header.rra.len() {
@@ -173,8 +173,8 @@ mod tests {
         all
     }
 
-    /// Whatever is lost, wherever in a step it begins and ends: a row is what it was, or unknown; and it is known where
-    /// nothing of the hole is in it.
+    /// Loses readings anywhere in a step: each row keeps its value or becomes unknown, and a row outside of the hole stays
+    /// known.
     #[test]
     fn a_row_is_what_it_was_or_unknown() {
         let (mut unknown, mut random) = (0, 1);
@@ -211,7 +211,8 @@ mod tests {
                 }
             }
             let hole = (values[from - 1].0, values[from + len].0);
-            // rrdtool closes an open point alone if whole seconds of it are left, else with those up to the next reading.
+            // rrdtool closes an open point alone only if whole seconds of it are left; otherwise together with those up to
+            // the next reading.
             let closed = hole.1.next_multiple_of(10_000);
             let mut later = values[from + len..].iter().map(|(at, _)| *at);
             let together = later.find(|&at| at >= closed).unwrap_or(u64::MAX / 2);

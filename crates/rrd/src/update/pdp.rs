@@ -1,5 +1,5 @@
-//! Primary data points: a reading becomes rate × seconds, is gathered, and at each step's end a point is closed.
-//! The order of every operation is rrdtool's (1.7.2 and later).
+//! Primary data points: converts readings to rate × seconds, sums these up, and closes a point at the end of each step.
+//! The order of operations is that of rrdtool (1.7.2 and later).
 
 use super::Stamp;
 use super::argument::{self, Field};
@@ -13,29 +13,29 @@ use crate::rpn;
 /// Words of `pdp_prep_t`.
 const UNKNOWN_SEC: usize = 0;
 const VALUE: usize = 1;
-/// What a COUNTER that went down is lifted by, first for 32 bits, then to 64.
+/// Amounts added to a COUNTER that went down: first for 32 bits, then up to 64.
 const WRAP_32: f64 = 4_294_967_295.0;
 const WRAP_64: f64 = 18_446_744_069_414_584_320.0;
 
-/// The time that an update covers.
+/// The period that an update covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     /// Seconds since the last update.
     pub interval: f64,
-    /// Those before the last step's end.
+    /// Seconds before the end of the last complete step.
     pub before: f64,
-    /// And after it.
+    /// Seconds after it.
     pub after: f64,
-    /// Steps that have ended.
+    /// Number of completed steps.
     pub elapsed: u64,
-    /// Steps from the epoch to the open point's begin.
+    /// Number of steps from the epoch to the start of the open point.
     pub first_pdp: u64,
-    /// When rows of it are written, as updatev tells.
+    /// Time at which its rows are written, as updatev shows it, seconds since the epoch.
     pub time: i64,
 }
 
 impl Span {
-    /// From the last update to `stamp`.
+    /// The period from the last update to `stamp`.
     pub(super) fn new(header: &Header, stamp: Stamp) -> Span {
         let step = header.pdp_step;
         let (last, now) = (header.last_up as u64, stamp.sec as u64);
@@ -59,8 +59,8 @@ impl Span {
         }
     }
 
-    /// The split rule: when more than one step has ended and one was open, that one is closed alone, over whole seconds.
-    /// That part of the span is cut off and returned.
+    /// The split rule: if more than one step has ended and a point was open, that point is closed alone, over whole
+    /// seconds. Cuts this part off the period and returns it.
     pub(super) fn cut_open(&mut self, header: &Header) -> Option<Span> {
         let open_sec = to_u64(self.before) % header.pdp_step;
         if self.elapsed <= 1 || open_sec == 0 {
@@ -88,7 +88,7 @@ pub(super) fn interval(header: &Header, stamp: Stamp) -> f64 {
         + stamp.usec.wrapping_sub(header.last_up_usec) as f64 / 1e6
 }
 
-/// What each reading adds: rate × seconds, NaN if unknown. The error says how many of `fresh` were done.
+/// Converts readings to rate × seconds; NaN: unknown. After an error `fresh` has the readings before the bad one.
 pub(super) fn prepare(
     header: &Header,
     kinds: &[Dst],
@@ -110,7 +110,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Anything that begins with U is unknown, whatever follows.
+/// False for a text that begins with U, which is unknown whatever follows.
 fn is_read(ds: &DsDef, kind: Dst, text: &[u8], interval: f64) -> bool {
     text.first() != Some(&b'U') && kind != Dst::Compute && ds.par[0] as f64 >= interval
 }
@@ -138,7 +138,7 @@ fn reading(ds: &DsDef, kind: Dst, text: &[u8], last: &[u8], interval: f64) -> Re
             let value = fractional_difference(kind, text, last)?;
             (value, value / interval)
         }
-        // The first reading is not even looked at.
+        // Without an earlier reading, the text is not parsed.
         Dst::Dcounter | Dst::Dderive | Dst::Compute => return Ok(UNKNOWN),
     };
     let [min, max] = [1, 2].map(|i| f64::from_bits(ds.par[i]));
@@ -175,7 +175,7 @@ fn counted(kind: Dst, mut value: f64) -> f64 {
     value
 }
 
-/// A DCOUNTER runs up or down, but not both: where it turns it was reset.
+/// The difference of two fractional counters. A DCOUNTER that changes its direction was reset.
 fn fractional_difference(kind: Dst, text: &[u8], last: &[u8]) -> Result<f64, Error> {
     let place = match kind {
         Dst::Dcounter => "Function update_pdp_prep, case DST_DCOUNTER",
@@ -191,7 +191,7 @@ fn fractional_difference(kind: Dst, text: &[u8], last: &[u8]) -> Result<f64, Err
     })
 }
 
-/// Keeps the readings' texts, 29 characters of each, for the next difference.
+/// Stores the texts of readings, 29 characters of each, for the next difference.
 pub(super) fn keep_texts(pdp_prep: &mut [PdpPrep], arg: &[u8], fields: &[Field]) {
     for (pdp, text) in pdp_prep.iter_mut().zip(fields) {
         let text = text.map_or(&b"U"[..], |(from, end)| &arg[from..end]);
@@ -199,7 +199,7 @@ pub(super) fn keep_texts(pdp_prep: &mut [PdpPrep], arg: &[u8], fields: &[Field])
     }
 }
 
-/// No step has ended: readings are added to the open point.
+/// Adds readings to the open point, as no step has ended.
 pub(super) fn gather(pdp_prep: &mut [PdpPrep], fresh: &[f64], interval: f64) {
     for (pdp, &fresh) in pdp_prep.iter_mut().zip(fresh) {
         let value = f64::from_bits(pdp.scratch[VALUE]);
@@ -212,7 +212,7 @@ pub(super) fn gather(pdp_prep: &mut [PdpPrep], fresh: &[f64], interval: f64) {
     }
 }
 
-/// The share of the readings that falls to the open point is taken from `fresh` to `open`.
+/// Moves the open point's share of the readings from `fresh` to `open`.
 pub(super) fn split(fresh: &mut [f64], open: &mut Vec<f64>, open_sec: f64, interval: f64) {
     open.clear();
     for fresh in fresh {
@@ -226,7 +226,7 @@ pub(super) fn split(fresh: &mut [f64], open: &mut Vec<f64>, open_sec: f64, inter
     }
 }
 
-/// Closes the points of a span: `points` are the rates that rows are made of.
+/// Closes the points of a period; `points` gets their rates.
 pub(super) fn close(
     header: &mut Header,
     kinds: &[Dst],
@@ -266,7 +266,7 @@ fn rate(
         value += fresh / span.interval * span.before;
     }
     let unknown_sec = pdp.scratch[UNKNOWN_SEC];
-    // The last stretch of unknown is not in the half that may be unknown.
+    // The unknown seconds at the end do not count against the half that may be unknown.
     if span.interval > heartbeat as f64 || step as f64 / 2.0 < f64::from(unknown_sec as i32) {
         UNKNOWN
     } else {

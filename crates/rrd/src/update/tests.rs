@@ -1,5 +1,5 @@
-//! What no file needs to tell: stamps and clocks, complaints, how often rows are written. The numbers are compared
-//! with stock rrdtool's in the end-to-end tests.
+//! Tests without files: stamps and clocks, errors, numbers of writes. The end-to-end tests compare the numbers with
+//! those of rrdtool.
 
 use super::*;
 use crate::create::{Create, create};
@@ -175,7 +175,7 @@ fn complaints_are_rrdtools() {
     }
 }
 
-/// rrdtool keeps 77, though the argument it stands in was refused.
+/// rrdtool keeps 77, though its argument was refused.
 #[test]
 fn a_refused_argument_leaves_the_texts_before_the_bad_one() {
     let before = header(&["GAUGE", "GAUGE", "GAUGE"], &[("LAST", 1, 5)]);
@@ -198,7 +198,8 @@ fn a_refused_argument_leaves_the_texts_before_the_bad_one() {
     );
 }
 
-/// The example of rrdtool's rrd_pdpcalc page, which still has 5.5 twice and 1.73 three times: what 1.7.1 made of it.
+/// The example of rrdtool's rrd_pdpcalc page. The page still shows 5.5 twice and 1.73 three times, which is the result
+/// of 1.7.1.
 #[test]
 fn an_open_point_is_closed_before_those_that_follow() {
     let mut header = header(&["GAUGE"], &[("AVERAGE", 1, 9)]);
@@ -223,7 +224,7 @@ fn an_open_point_is_closed_before_those_that_follow() {
     assert_eq!(cells, Ok(vec![5.2, 5.0, 6.0, 6.6, 3.2, 1.0, 1.0, 2.8]));
 }
 
-/// Counts what is asked of it.
+/// Counts its writes.
 struct Counting {
     cells: Vec<f64>,
     writes: usize,
@@ -265,7 +266,7 @@ fn a_gap_is_few_writes_and_never_more_rows_than_there_are() {
     }
 }
 
-/// A file made by `create`, with a value for each of its sources, step after step.
+/// A new file, and arguments with a value for each of its sources in each step.
 fn seasonal(definitions: &[&str], count: i64) -> (Rrd, Vec<String>) {
     let definitions: Vec<&[u8]> = definitions.iter().map(|text| text.as_bytes()).collect();
     let request = Create {
@@ -284,7 +285,7 @@ fn seasonal(definitions: &[&str], count: i64) -> (Rrd, Vec<String>) {
     (rrd, args)
 }
 
-/// A season that is over in the middle of what is applied together was smoothed at its end: 688 of 1,000 files differed.
+/// A season that ended within a batch of arguments was smoothed at the batch's end: 688 of 1,000 files differed.
 #[test]
 fn arguments_at_once_are_a_call_of_update_for_each() {
     for model in ["HWPREDICT", "MHWPREDICT"] {
@@ -318,7 +319,7 @@ fn arguments_at_once_are_a_call_of_update_for_each() {
     }
 }
 
-/// rrdtool says so with each season, and has taken the value.
+/// rrdtool reports this error at the end of each season, but accepts the value.
 #[test]
 fn a_season_that_leans_on_a_wrong_archive_costs_no_value() {
     let definitions = [

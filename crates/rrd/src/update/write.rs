@@ -1,4 +1,4 @@
-//! The rows that are due, archive after archive.
+//! Writes the completed rows, archive after archive.
 
 use super::cdp::Due;
 use super::{Scratch, Written};
@@ -7,7 +7,7 @@ use crate::header::Header;
 use crate::preparation::{PRIMARY, SECONDARY};
 use crate::rows::{Rows, Tip};
 
-/// Writes what `scratch.due` says.
+/// Writes the rows of `scratch.due`.
 pub(super) fn write_rows(
     header: &mut Header,
     rows: &mut impl Rows,
@@ -39,7 +39,7 @@ fn write_archive(
     let (archive, count) = (due.archive, due.rows);
     let (ds_cnt, row_cnt) = (header.ds.len(), header.rra[archive].row_cnt);
     let prepared = &header.cdp_prep[archive * ds_cnt..][..ds_cnt];
-    // The first row differs from all others.
+    // The first row differs from the others.
     cells.clear();
     for slot in [PRIMARY, SECONDARY] {
         cells.extend(
@@ -64,7 +64,8 @@ fn write_archive(
     Ok(())
 }
 
-/// The stamps are updatev's own: rows after the first are told two steps late.
+/// Records written cells. Their stamps are those of updatev, which are two
+/// steps late from the second row on.
 fn tell(header: &Header, due: Due, time: i64, seen: &mut Vec<Written>) {
     let (archive, ds_cnt) = (due.archive, header.ds.len());
     let rra = &header.rra[archive];
