@@ -1,8 +1,9 @@
-//! What is fuzzed here.
+//! Entry points for fuzzing.
 
 use crate::{Matcher, Op, Selector, names};
 
-/// Any text is a selector that reads back as itself, or is refused; any expression is refused or matches.
+/// Parses any text: a valid selector reads back as itself, and `=~` and `!~` with a valid expression are
+/// opposites.
 pub fn fuzz_selector(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else {
         return;
@@ -24,7 +25,7 @@ pub fn fuzz_selector(input: &[u8]) {
     }
 }
 
-/// Names of all sources are label sets that read back, whatever a source says.
+/// Names of all sources are label sets that read back, whatever text a source sends.
 pub fn fuzz_names(input: &[u8]) {
     let mut parts = input.split(|&byte| byte == 0);
     let mut part = || parts.next().unwrap_or_default();

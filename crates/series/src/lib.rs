@@ -1,7 +1,7 @@
-//! One model for everything that kymo keeps: a series has labels, a kind, a unit and samples.
+//! One model of all data that kymo stores: a series has labels, a kind, a unit and samples.
 //!
-//! [`names`] maps each source to labels. [`Matcher`]s select series. A [`Reader`] gives their samples, wherever they
-//! lie. Nothing here does I/O or asks a clock.
+//! [`names`] maps each source to labels. [`Matcher`]s select series. A [`Reader`] reads their samples from any
+//! storage. The crate does no I/O and uses no clock.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

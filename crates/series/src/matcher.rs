@@ -1,4 +1,4 @@
-//! Matchers: what picks series by one label.
+//! Matchers, which select series by one label.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use kymo_base::label_set::{self, put_value};
 
 use crate::re2;
 
-/// Bytes of an expression at most.
+/// Longest expression, bytes.
 const EXPRESSION_MAX: usize = 64 << 10;
-/// Bytes of memory that a compiled expression may take.
+/// Largest compiled expression, bytes.
 const COMPILED_MAX: usize = 4 << 20;
-/// Levels of groups.
+/// Deepest nesting of groups.
 const NESTED_MAX: u32 = 200;
 
-/// How a matcher compares.
+/// Comparisons of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// `=`
@@ -29,10 +29,10 @@ pub enum Op {
 }
 
 impl Op {
-    /// Every one.
+    /// All comparisons.
     pub const ALL: [Op; 4] = [Op::Equal, Op::NotEqual, Op::Matches, Op::NotMatches];
 
-    /// As it is written.
+    /// The operator in PromQL.
     pub fn text(self) -> &'static str {
         match self {
             Op::Equal => "=",
@@ -50,7 +50,7 @@ impl Op {
     }
 }
 
-/// Picks series by the value of a label. A series without the label has an empty one.
+/// Selects series by the value of a label. A series without the label has an empty value.
 #[derive(Clone, Debug)]
 pub struct Matcher {
     label: String,
@@ -59,20 +59,21 @@ pub struct Matcher {
     test: Test,
 }
 
-/// The comparison of a matcher, ready to run.
+/// The compiled comparison of a matcher.
 #[derive(Clone, Debug)]
 enum Test {
-    /// One of these, sorted: of `=` one, of an expression such as `a|b` several.
+    /// The value is one of these, sorted: one for `=`, several for an expression such as
+    /// `a|b`.
     OneOf(Box<[Box<str>]>),
-    /// An expression that begins with a text, for which most values need not be searched.
+    /// The value matches this expression.
     Expression(Box<Regex>),
-    /// `.*`.
+    /// `.*`: any value.
     Anything,
-    /// `.+`.
+    /// `.+`: any value but the empty one.
     Something,
 }
 
-/// Why there is no such matcher, for people.
+/// Reason in words why a matcher is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatcherError(pub String);
 
@@ -85,7 +86,8 @@ impl fmt::Display for MatcherError {
 impl std::error::Error for MatcherError {}
 
 impl Matcher {
-    /// A matcher. An expression is Prometheus' (RE2), and has to match all of the value.
+    /// A matcher. An expression has Prometheus' syntax (RE2) and has to match the whole
+    /// value.
     pub fn new(label: &str, op: Op, value: &str) -> Result<Matcher, MatcherError> {
         if !label_set::is_name(label.as_bytes()) {
             return Err(MatcherError(format!(
@@ -107,7 +109,7 @@ impl Matcher {
         })
     }
 
-    /// Picks the series of a metric.
+    /// A matcher for the series of a metric.
     pub fn of_metric(name: &str) -> Matcher {
         Matcher {
             label: crate::names::METRIC.into(),
@@ -122,17 +124,18 @@ impl Matcher {
         &self.label
     }
 
-    /// How it compares.
+    /// The comparison.
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// The value or expression, as it was given.
+    /// The value or expression as it was given.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// True if it picks a series whose label has this value; empty: no such label.
+    /// True if a series with this value of the label is selected. An empty value means no
+    /// label.
     pub fn matches(&self, value: &[u8]) -> bool {
         let fits = match &self.test {
             Test::OneOf(values) => values
@@ -145,12 +148,12 @@ impl Matcher {
         fits != self.op.is_negated()
     }
 
-    /// True if it picks series that have no such label.
+    /// True if series without the label are selected.
     pub fn matches_empty(&self) -> bool {
         self.matches(b"")
     }
 
-    /// The only values that it picks, sorted; `None`: there may be others.
+    /// The only values that are selected, sorted; `None`: others may be, too.
     pub fn only(&self) -> Option<&[Box<str>]> {
         match &self.test {
             Test::OneOf(values) if !self.op.is_negated() => Some(values),

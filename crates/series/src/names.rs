@@ -1,9 +1,9 @@
-//! Names of the series of all sources: no other place makes a name from the words of a source.
+//! Names of the series of all sources. No other module makes names from the words of a source.
 //!
-//! Names and labels are those by which the field's dashboards ask: node_exporter's for this machine (they stand in the
-//! subsystems' tables, `kymo_kernel::subsystem::exposed`; the rules for them are here), those of collectd's write_prometheus,
-//! of snmp_exporter and of postgres_exporter. Whatever a source says may be hostile: bytes that are no UTF-8 become `\xNN`, and
-//! what a name may not have becomes `_`.
+//! Names and labels are those that common dashboards use: node_exporter's for this machine (in the tables of the subsystems,
+//! `kymo_kernel::subsystem::exposed`; their rules are here), and those of collectd's write_prometheus, of snmp_exporter and of
+//! postgres_exporter. Texts of sources may be hostile: bytes that are not UTF-8 become `\xNN`, and characters that a name may not
+//! contain become `_`.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,13 @@ mod postgres;
 
 pub use postgres::{postgres, postgres_scale};
 
-/// The label that holds the metric's name.
+/// The label with the metric's name.
 pub const METRIC: &str = "__name__";
-/// `job` of what kymo says of itself and of this machine beyond node_exporter.
+/// `job` of metrics about kymo, and about this machine beyond node_exporter.
 pub const JOB_KYMO: &[u8] = b"kymo";
-/// `job` of what node_exporter has, too.
+/// `job` of metrics that node_exporter has, too.
 pub const JOB_NODE: &[u8] = b"node";
-/// `job` of what programs publish.
+/// `job` of metrics that programs publish.
 pub const JOB_PROGRAMS: &[u8] = b"programs";
 /// `job` of polled devices.
 pub const JOB_POLL: &[u8] = b"poll";
@@ -33,34 +33,34 @@ pub const JOB_STATSD: &[u8] = b"statsd";
 /// `job` of Graphite's series.
 pub const JOB_GRAPHITE: &[u8] = b"graphite";
 
-/// Labels that identify a source, which it may not set itself.
+/// Labels that identify a source. The source itself may not set them.
 const RESERVED: [&str; 4] = [METRIC, "job", "publisher", "user"];
 
-/// The name of a value of collectd, in five texts.
+/// Name of a collectd value, in five parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Collectd<'a> {
-    /// Whose value it is.
+    /// The host of the value.
     pub host: &'a [u8],
-    /// What read it.
+    /// The plugin that read it.
     pub plugin: &'a [u8],
-    /// Of which thing; may be empty.
+    /// Instance of the plugin; may be empty.
     pub plugin_instance: &'a [u8],
-    /// A name in types.db.
+    /// Name of the type in types.db.
     pub type_name: &'a [u8],
-    /// Which one of that type; may be empty.
+    /// Instance of the type; may be empty.
     pub type_instance: &'a [u8],
 }
 
 /// A target of an mrtg.cfg.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target<'a> {
-    /// MRTG's name of it.
+    /// Name of the target in MRTG.
     pub name: &'a [u8],
-    /// The device that is asked; empty: a command.
+    /// The device that is polled; empty for a command.
     pub device: &'a [u8],
     /// `Title`.
     pub title: &'a [u8],
-    /// The number and the name of the interface that it is.
+    /// Number and name of the interface; `None`: the target is no interface.
     pub interface: Option<(&'a [u8], &'a [u8])>,
 }
 
@@ -73,7 +73,7 @@ pub enum Direction {
     Out,
 }
 
-/// A value of this machine, by its metric's name and labels in the tables of the kernel.
+/// A value of this machine, by the metric's name and labels in the tables of the kernel.
 pub fn machine<'a>(
     host: &'a [u8],
     metric: &'a str,
@@ -88,7 +88,7 @@ pub fn machine<'a>(
     set.labels()
 }
 
-/// `job` of a metric of this machine.
+/// `job` of a metric about this machine.
 pub fn job_of_machine(metric: &str) -> &'static [u8] {
     match metric.starts_with("kymo_") {
         true => JOB_KYMO,
@@ -96,7 +96,7 @@ pub fn job_of_machine(metric: &str) -> &'static [u8] {
     }
 }
 
-/// A field of this machine (`cpu.user`), of one of its instances or, where `instance` is empty, of the whole machine.
+/// A field of this machine (`cpu.user`) or of one of its instances; an empty `instance` means the whole machine.
 pub fn field(host: &[u8], field: &str, instance: &[u8]) -> Result<Labels, LabelError> {
     let of = (!instance.is_empty()).then_some(("of", instance));
     machine(host, &field_metric(field), of)
@@ -107,8 +107,8 @@ pub fn field_metric(field: &str) -> String {
     format!("kymo_{}", metric_name(field.as_bytes()))
 }
 
-/// A value of collectd, as its write_prometheus plugin calls it. `data_source`: its name in types.db; `counts`: it is of type
-/// COUNTER or DERIVE.
+/// A collectd value, named as by the plugin write_prometheus. `data_source` is its name in types.db; `counts` is true for the
+/// types COUNTER and DERIVE.
 pub fn collectd(of: &Collectd, data_source: &[u8], counts: bool) -> Result<Labels, LabelError> {
     let mut metric = String::from("collectd");
     let mut part = |text: &[u8]| {
@@ -146,7 +146,7 @@ pub fn rrd(path: &[u8], data_source: &[u8]) -> Result<Labels, LabelError> {
     set.labels()
 }
 
-/// The five texts of a path that collectd could have written: `HOST/PLUGIN[-INSTANCE]/TYPE[-INSTANCE].rrd`.
+/// The parts of a path that collectd could have written: `HOST/PLUGIN[-INSTANCE]/TYPE[-INSTANCE].rrd`.
 pub fn collectd_of_path(path: &[u8]) -> Option<Collectd<'_>> {
     let path = path.strip_suffix(b".rrd").unwrap_or(path);
     let mut parts = path.split(|&byte| byte == b'/');
@@ -175,7 +175,7 @@ pub fn target(of: &Target, direction: Direction, counts: bool) -> Result<Labels,
     of_target(of, metric)
 }
 
-/// The name that snmp_exporter has for a counter of octets of an interface; `None`: the target is none.
+/// The name that snmp_exporter uses for a counter of an interface's octets; `None`: the target is no interface.
 pub fn target_alias(of: &Target, direction: Direction) -> Option<Result<Labels, LabelError>> {
     of.interface?;
     let metric = match direction {
@@ -197,7 +197,7 @@ fn of_target(of: &Target, metric: &str) -> Result<Labels, LabelError> {
     set.labels()
 }
 
-/// A metric that a program publishes. A name that is one word gets a prefix, since it would be anybody's.
+/// A metric that a program publishes. A name of one word gets a prefix, as other programs may use it, too.
 pub fn program(
     name: &[u8],
     publisher: &[u8],
@@ -217,7 +217,7 @@ pub fn program(
     set.labels()
 }
 
-/// A metric of statsd, with the end of its name (`_total`, `_bucket` ...), the bound of a bucket and the tags of DogStatsD.
+/// A statsd metric, with the suffix of its name (`_total`, `_bucket` ...), the bound of a bucket and the tags of DogStatsD.
 pub fn statsd(
     name: &[u8],
     end: &str,
@@ -235,7 +235,7 @@ pub fn statsd(
     set.labels()
 }
 
-/// A metric of Graphite: its path, with the tags behind it.
+/// A Graphite metric: its path, and its tags.
 pub fn graphite(path: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
     let mut set = Set::of(&metric_name(path));
     set.put("job", JOB_GRAPHITE);
@@ -244,7 +244,7 @@ pub fn graphite(path: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelErr
     set.labels()
 }
 
-/// A metric of a source that has no rule of its own.
+/// A metric of a source without rules of its own.
 pub fn plain(name: &[u8], job: &[u8], labels: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
     let mut set = Set::of(&metric_name(name));
     set.put("job", job);
@@ -252,12 +252,12 @@ pub fn plain(name: &[u8], job: &[u8], labels: &[(&[u8], &[u8])]) -> Result<Label
     set.labels()
 }
 
-/// The metric of a set.
+/// The metric in a set of labels.
 pub fn metric_of(labels: &Labels) -> String {
     String::from_utf8_lossy(&label_set::value(labels.text(), METRIC)).into_owned()
 }
 
-/// How the values of a metric move, as far as its name tells.
+/// The kind of a metric, judged by its name.
 pub fn kind_of(metric: &str) -> Kind {
     let is = |end: &str| metric.ends_with(end);
     match () {
@@ -267,18 +267,18 @@ pub fn kind_of(metric: &str) -> Kind {
     }
 }
 
-/// The unit of a metric, as far as its name tells.
+/// The unit of a metric, judged by its name.
 pub fn unit_of(metric: &str) -> Unit {
     Unit::of_name(metric)
 }
 
-/// True if a text may be a metric's name: letters, digits, `_` and `:`, and no digit first.
+/// True if a text is a valid metric name: letters, digits, `_` and `:`, with no digit first.
 pub fn is_metric(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | ':');
     name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
-/// A metric's name from any text: what a name may not have becomes `_`.
+/// Makes a metric name of any text: characters that it may not contain become `_`.
 pub fn metric_name(text: &[u8]) -> String {
     let mut name = String::with_capacity(text.len());
     put_word(&mut name, text, true);
@@ -288,17 +288,17 @@ pub fn metric_name(text: &[u8]) -> String {
     }
 }
 
-/// A label's name from any text, likewise.
+/// Makes a label name of any text, likewise.
 pub fn label_name(text: &[u8]) -> String {
     metric_name(text).replace(':', "_")
 }
 
-/// A text from any bytes: those that are no UTF-8, and characters that are unsafe on a terminal, become `\xNN`.
+/// Makes a text of any bytes: bytes that are not UTF-8, and characters that are unsafe on a terminal, become `\xNN`.
 pub fn utf8(bytes: &[u8]) -> Cow<'_, str> {
     DisplayName(bytes).text()
 }
 
-/// Appends a text with `_` for each character that a name may not have; `is_first`: it begins the name.
+/// Appends a text, with `_` for each character that a name may not contain. `is_first` is true if it begins the name.
 fn put_word(name: &mut String, text: &[u8], is_first: bool) {
     for c in String::from_utf8_lossy(text).chars() {
         let is_leading_digit = is_first && name.is_empty() && c.is_ascii_digit();
@@ -312,7 +312,7 @@ fn put_word(name: &mut String, text: &[u8], is_first: bool) {
     }
 }
 
-/// The texts before and behind the first such byte.
+/// Splits a text at the first `byte`, which is in neither part; without one the second part is empty.
 fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
     match text.iter().position(|&each| each == byte) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -320,7 +320,7 @@ fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
     }
 }
 
-/// Labels of a series in the making.
+/// Labels of a series under construction.
 struct Set<'a> {
     labels: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
 }
@@ -341,8 +341,8 @@ impl<'a> Set<'a> {
         self.labels.push((name.into(), value));
     }
 
-    /// Adds a label that the source named. One that is there already, or that says who the source is, becomes `exported_NAME`, as
-    /// Prometheus has it.
+    /// Adds a label that the source named. If the set has it already, or it identifies a source, it becomes `exported_NAME`, as
+    /// in Prometheus.
     fn put_free(&mut self, name: &str, value: &'a [u8]) {
         if value.is_empty() {
             return;

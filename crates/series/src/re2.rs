@@ -1,7 +1,7 @@
-//! Regular expressions as Prometheus has them (RE2, in Go), rewritten for the `regex` crate.
+//! Translates regular expressions of Prometheus (RE2, in Go) for the `regex` crate.
 //!
-//! Both are of one family, but the same text may mean something else in each: `\d` is ASCII in RE2, `[a&&b]` is a class of
-//! three characters, `{` may stand for itself, `\<` is `<`. Whatever RE2 refuses is refused here.
+//! The two dialects are similar, but give some texts different meanings: in RE2 `\d` is ASCII, `[a&&b]` is a class of
+//! three characters, `{` may be a literal, and `\<` is `<`. Expressions that RE2 refuses are refused here, too.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -10,7 +10,7 @@ use std::str::Chars;
 /// The largest number in `{n,m}`.
 const REPEAT_MAX: u32 = 1000;
 
-/// Translates an expression: anchored at both ends, and `.` is any character.
+/// Translates an expression. The result is anchored at both ends, and `.` matches any character.
 pub(crate) fn anchored(text: &str) -> Result<String, String> {
     let mut translator = Translator {
         input: text.chars().peekable(),
@@ -29,15 +29,15 @@ pub(crate) fn anchored(text: &str) -> Result<String, String> {
     Ok(translator.out)
 }
 
-/// What stands before the next character.
+/// Kind of the part before the next character.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
-    /// Nothing that can be repeated.
+    /// Not repeatable.
     Nothing,
     Atom,
-    /// A repetition, which may be followed by a `?`.
+    /// A repetition that `?` may make lazy.
     Repetition,
-    /// A repetition that is done with.
+    /// A lazy repetition.
     LazyRepetition,
 }
 
@@ -102,7 +102,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The rest of `{n}`, `{n,}`, `{n,m}`; `None`: the brace stands for itself.
+    /// Parses the rest of `{n}`, `{n,}` or `{n,m}`; `None`: the brace is a literal.
     fn counts(&mut self) -> Option<Result<String, String>> {
         let mut ahead = self.input.clone();
         let mut inside = String::new();
@@ -134,7 +134,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Behind a `(`.
+    /// Translates a group behind its `(`.
     fn open(&mut self) -> Result<(), String> {
         self.depth += 1;
         self.last = Last::Nothing;
@@ -164,7 +164,7 @@ impl Translator<'_> {
                 ':' => {}
                 ')' => {
                     self.depth -= 1;
-                    // `(?)` changes nothing in RE2, and is refused by the crate.
+                    // `(?)` has no effect in RE2, and the crate refuses it.
                     if flags == 0 {
                         self.out.truncate(self.out.len() - 2);
                         return Ok(());
@@ -179,7 +179,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `<name>` of a group.
+    /// Translates `<name>` of a group.
     fn group_name(&mut self) -> Result<(), String> {
         let name: String = self.input.by_ref().take_while(|&c| c != '>').collect();
         let name = name.strip_prefix('<').unwrap_or_default();
@@ -187,12 +187,12 @@ impl Translator<'_> {
         if name.is_empty() || !name.chars().all(is_word) {
             return Err(format!("invalid named capture: `(?P<{name}>`"));
         }
-        // A matcher needs no text of a group, so the name may be left out.
+        // A matcher does not use the text of groups, so the name is omitted.
         self.out.push(':');
         Ok(())
     }
 
-    /// Behind a `\`, outside of a class.
+    /// Translates an escape behind its `\`, outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         let c = *self.input.peek().ok_or("trailing backslash at the end")?;
         let same = match c {
@@ -219,7 +219,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `\Q...\E`: as many literals.
+    /// Translates `\Q...\E` to literals.
     fn quoted(&mut self) -> Result<(), String> {
         self.input.next();
         while let Some(c) = self.input.next() {
@@ -228,11 +228,11 @@ impl Translator<'_> {
             }
             self.literal(c);
         }
-        // Prometheus' own `)$` would be a part of it.
+        // Without `\E`, the `)$` that Prometheus appends would be a literal.
         Err("missing \\E".into())
     }
 
-    /// `\pN`, `\p{Greek}`, `\p{^Greek}`, and the same with `P`.
+    /// Translates `\pN`, `\p{Greek}`, `\p{^Greek}`, and the same with `P`.
     fn property(&mut self) -> Result<(), String> {
         let mut negated = self.input.next() == Some('P');
         let invalid = || "invalid character class range: `\\p`".to_string();
@@ -256,7 +256,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// The character that an escape stands for, behind its `\`.
+    /// The character of an escape, parsed behind its `\`.
     fn escaped(&mut self) -> Result<char, String> {
         let c = self.input.next().ok_or("trailing backslash at the end")?;
         Ok(match c {
@@ -310,7 +310,7 @@ impl Translator<'_> {
         char::from_u32(value).ok_or_else(invalid)
     }
 
-    /// Behind a `[`.
+    /// Translates a class behind its `[`.
     fn class(&mut self) -> Result<(), String> {
         self.out.push('[');
         if self.input.next_if_eq(&'^').is_some() {
@@ -385,7 +385,7 @@ impl Translator<'_> {
         }
     }
 
-    /// `[:alpha:]`, `[:^alpha:]`; whether there was one.
+    /// Translates `[:alpha:]` or `[:^alpha:]`; false if there is none.
     fn named_class(&mut self) -> Result<bool, String> {
         const NAMES: [&str; 14] = [
             "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print",

@@ -1,15 +1,15 @@
-//! The door through which everything that is kept is read.
+//! The interface for reading stored series, whatever stores them.
 
 use std::fmt;
 
 use crate::{Kind, Labels, Matcher, Sample};
 
-/// A range of time, both ends included.
+/// A range of time, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
-    /// Milliseconds since 1970.
+    /// Start, milliseconds since 1970.
     pub from_ms: i64,
-    /// Milliseconds since 1970.
+    /// End, milliseconds since 1970.
     pub thru_ms: i64,
 }
 
@@ -20,13 +20,13 @@ impl TimeRange {
         thru_ms: i64::MAX,
     };
 
-    /// True if a moment lies in it.
+    /// True if a time is in the range.
     pub fn has(self, t_ms: i64) -> bool {
         (self.from_ms..=self.thru_ms).contains(&t_ms)
     }
 }
 
-/// A series of one reader, as long as that is there.
+/// A series of one reader; valid as long as the reader exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeriesId(pub u64);
 
@@ -42,56 +42,56 @@ impl SeriesId {
     }
 }
 
-/// A row: what the samples of an interval are together. NaN: not known.
+/// A row: the samples of an interval, summarised. NaN: unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// End of the interval, milliseconds since 1970.
     pub t_ms: i64,
     /// Mean of the samples.
     pub mean: f64,
-    /// The least.
+    /// Least sample.
     pub min: f64,
-    /// The largest.
+    /// Largest sample.
     pub max: f64,
-    /// The last.
+    /// Last sample.
     pub last: f64,
-    /// The part of the interval that samples stand for, 0 to 1.
+    /// Part of the interval with samples, 0 to 1.
     pub covered: f64,
 }
 
-/// What is known of a metric.
+/// Description of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// Its name.
+    /// Name of the metric.
     pub metric: String,
-    /// How it moves.
+    /// Kind of the metric.
     pub kind: Kind,
-    /// What it means; empty: not known.
+    /// Meaning of the metric in words; empty: unknown.
     pub help: String,
 }
 
-/// How much one question may cost. What is read is taken off.
+/// Limits on the cost of one request. Each read reduces them.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Series that may still be selected.
+    /// Number of series that may still be selected.
     pub series: u64,
-    /// Samples, or rows, that may still be read.
+    /// Number of samples or rows that may still be read.
     pub samples: u64,
 }
 
 impl Budget {
-    /// No limit.
+    /// A budget without limits.
     pub const UNLIMITED: Budget = Budget {
         series: u64::MAX,
         samples: u64::MAX,
     };
 
-    /// Takes series off.
+    /// Takes series off the budget; an error if it is exhausted.
     pub fn take_series(&mut self, count: usize) -> Result<(), ReadError> {
         take(&mut self.series, count, "series")
     }
 
-    /// Takes samples off.
+    /// Takes samples off the budget; an error if it is exhausted.
     pub fn take_samples(&mut self, count: usize) -> Result<(), ReadError> {
         take(&mut self.samples, count, "samples")
     }
@@ -105,20 +105,20 @@ fn take(left: &mut u64, count: usize, things: &'static str) -> Result<(), ReadEr
     Ok(())
 }
 
-/// Why a question has no answer.
+/// Reasons why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// The answer has more than the budget allows.
+    /// The answer exceeds the budget.
     TooMuch {
         /// `series` or `samples`.
         things: &'static str,
     },
-    /// A source does not answer. Others may have.
+    /// A source does not answer; other sources may have answered.
     Silent {
-        /// Which one, and since when, for people.
+        /// The source and the start of its silence, in words.
         source: String,
     },
-    /// What is kept cannot be read.
+    /// Stored data cannot be read, for this reason.
     Failed(String),
 }
 
@@ -136,21 +136,22 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Takes samples: of each series in the order of their times.
+/// Receives samples, those of each series in the order of their times.
 pub trait SampleSink {
-    /// Some samples of a series, and the seconds between them where they are rows of that length; 0: as they came.
+    /// Receives samples of a series. `resolution_s` is the interval in seconds if they are rows; 0: single
+    /// samples.
     fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32);
 }
 
-/// Takes rows, likewise.
+/// Receives rows, those of each series in the order of their times.
 pub trait RowSink {
-    /// Some rows of a series, and their length.
+    /// Receives rows of a series, and their length in seconds.
     fn rows(&mut self, id: SeriesId, rows: &[Row], step_s: u32);
 }
 
-/// What can be read: a recording, the store of a keeper, the folder of a store, or several of these.
+/// A source of series: a recording, the store of a keeper, the folder of a store, or several of these.
 pub trait Reader {
-    /// The series that all matchers pick and that may have samples in a range.
+    /// The series that match all matchers and may have samples in the range.
     fn select(
         &self,
         matchers: &[Matcher],
@@ -158,10 +159,10 @@ pub trait Reader {
         budget: &mut Budget,
     ) -> Result<Vec<SeriesId>, ReadError>;
 
-    /// The labels of a series.
+    /// The labels of a series; `None`: the id is unknown.
     fn labels(&self, id: SeriesId) -> Option<Labels>;
 
-    /// Samples of series, from the finest kind that is still kept, series by series.
+    /// Reads samples of series in the finest resolution that is still kept, series by series.
     fn samples(
         &self,
         ids: &[SeriesId],
@@ -170,7 +171,7 @@ pub trait Reader {
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError>;
 
-    /// Rows of series, of about `step_s` seconds, series by series.
+    /// Reads rows of about `step_s` seconds, series by series.
     fn rows(
         &self,
         ids: &[SeriesId],
@@ -180,11 +181,11 @@ pub trait Reader {
         sink: &mut dyn RowSink,
     ) -> Result<(), ReadError>;
 
-    /// Names of the labels that picked series have, sorted.
+    /// Names of labels of the matching series, sorted.
     fn label_names(&self, matchers: &[Matcher], range: TimeRange)
     -> Result<Vec<String>, ReadError>;
 
-    /// Values of a label that picked series have, sorted.
+    /// Values of a label of the matching series, sorted.
     fn label_values(
         &self,
         label: &str,
@@ -192,6 +193,6 @@ pub trait Reader {
         range: TimeRange,
     ) -> Result<Vec<String>, ReadError>;
 
-    /// What is known of metrics; of one, or of all.
+    /// Descriptions of one metric or of all.
     fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError>;
 }

@@ -1,14 +1,14 @@
-//! Samples, and what is known of the numbers in them.
+//! Samples, and the kinds and units of their values.
 
-/// Bits of the NaN by which Prometheus says that a series has ended.
+/// Bits of the NaN that marks the end of a series in Prometheus.
 pub const STALE_BITS: u64 = 0x7ff0_0000_0000_0002;
 
-/// A value and its moment.
+/// A value and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Milliseconds since 1970.
+    /// Time, milliseconds since 1970.
     pub t_ms: i64,
-    /// The value; NaN is a value like others.
+    /// The value, which may be NaN.
     pub v: f64,
 }
 
@@ -17,30 +17,30 @@ pub fn stale() -> f64 {
     f64::from_bits(STALE_BITS)
 }
 
-/// True for the stale marker, and for no other NaN.
+/// True for the stale marker alone; false for any other NaN.
 pub fn is_stale(value: f64) -> bool {
     value.to_bits() == STALE_BITS
 }
 
-/// How the values of a series move.
+/// Kinds of series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Grows, and begins again at 0.
+    /// A counter, which grows and may restart at 0.
     Counter,
-    /// Moves both ways.
+    /// A value that goes up and down.
     Gauge,
-    /// Its source does not say.
+    /// Unknown, as the source does not tell.
     #[default]
     Untyped,
-    /// A bucket, the sum or the count of a histogram: a counter.
+    /// The bucket, sum or count of a histogram, all of which are counters.
     Histogram,
 }
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Counter, Kind::Gauge, Kind::Untyped, Kind::Histogram];
 
-    /// The word of Prometheus' text format.
+    /// The kind in Prometheus' text format.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// True if a smaller value means that counting began again.
+    /// True if a falling value means a restart of the counter.
     pub fn counts(self) -> bool {
         match self {
             Kind::Counter | Kind::Histogram => true,
@@ -62,14 +62,14 @@ impl Kind {
 /// Prometheus' base units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// None, or not known.
+    /// No unit, or an unknown one.
     #[default]
     None,
     /// Seconds.
     Seconds,
     /// Bytes.
     Bytes,
-    /// A share of 1.
+    /// A fraction of 1.
     Ratio,
     /// Degrees Celsius.
     Celsius,
@@ -86,7 +86,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Every unit.
+    /// All units.
     pub const ALL: [Unit; 10] = [
         Unit::None,
         Unit::Seconds,
@@ -100,7 +100,7 @@ impl Unit {
         Unit::Hertz,
     ];
 
-    /// The word that a metric's name ends in; empty: none.
+    /// The word at the end of a metric's name; empty for no unit.
     pub fn word(self) -> &'static str {
         match self {
             Unit::None => "",
@@ -116,7 +116,7 @@ impl Unit {
         }
     }
 
-    /// The unit that a metric's name tells, in front of `_total`, `_bucket`, `_sum` and `_count`.
+    /// The unit in a metric's name, at its end or before `_total`, `_bucket` or `_sum`.
     pub fn of_name(name: &str) -> Unit {
         let name = ["_total", "_bucket", "_sum"]
             .iter()

@@ -1,19 +1,20 @@
-//! Selectors as PromQL has them: `node_cpu_seconds_total{mode="idle",cpu=~"[01]"}`.
+//! PromQL selectors, such as `node_cpu_seconds_total{mode="idle",cpu=~"[01]"}`.
 
 use std::fmt;
 
 use crate::matcher::{Matcher, MatcherError, Op};
 use crate::names::{METRIC, is_metric};
 
-/// Matchers of a selector at most.
+/// Most matchers of a selector.
 const MATCHERS_MAX: usize = 64;
 
-/// Matchers, all of which have to pick a series.
+/// Matchers, all of which have to match a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selector(pub Vec<Matcher>);
 
 impl Selector {
-    /// Reads `NAME`, `{MATCHER,...}` or `NAME{MATCHER,...}`. One that would pick every series is refused, as in PromQL.
+    /// Parses `NAME`, `{MATCHER,...}` or `NAME{MATCHER,...}`. As in PromQL, at least one matcher has to reject the
+    /// empty value.
     pub fn parse(text: &str) -> Result<Selector, MatcherError> {
         let wrong = |why: String| MatcherError(format!("cannot use {text:?} as a selector: {why}"));
         let (name, inside) = match text.trim().split_once('{') {
@@ -62,13 +63,13 @@ impl fmt::Display for Selector {
     }
 }
 
-/// What stands between braces.
+/// The text between braces.
 struct Matchers<'a> {
     left: &'a str,
 }
 
 impl Matchers<'_> {
-    /// The next matcher; `None`: the brace is closed.
+    /// Parses the next matcher; `None`: the brace is closed.
     fn next(&mut self) -> Result<Option<(String, Op, String)>, String> {
         if self.take("}") {
             return Ok(None);
@@ -78,7 +79,7 @@ impl Matchers<'_> {
         let end = start.find(|c| !is_word(c)).unwrap_or(start.len());
         let label = start[..end].to_string();
         self.left = &start[end..];
-        // Those of two characters first: `=` begins `=~`.
+        // Longer operators first, as `=~` begins with `=`.
         let known = [Op::Matches, Op::NotMatches, Op::NotEqual, Op::Equal];
         let op = known.into_iter().find(|op| self.take(op.text()));
         let op = op.ok_or_else(|| format!("=, !=, =~ or !~ is missing behind {label:?}"))?;
@@ -99,7 +100,7 @@ impl Matchers<'_> {
         }
     }
 
-    /// A text in quotes, with Go's escapes; between backquotes it has none.
+    /// Parses a text in quotes with Go's escapes, or in backquotes without escapes.
     fn quoted(&mut self) -> Result<String, String> {
         let text = self.left.trim_start();
         let mut chars = text.char_indices();
@@ -127,7 +128,7 @@ impl Matchers<'_> {
     }
 }
 
-/// Reads an escape behind its `\`; how many characters it has.
+/// Parses an escape behind its `\`; returns the number of its characters.
 fn escape(text: &str, quote: char, out: &mut Vec<u8>) -> Option<usize> {
     let c = text.chars().next()?;
     let plain = match c {

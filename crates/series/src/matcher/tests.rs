@@ -1,6 +1,6 @@
 use super::*;
 
-/// Expressions, values, and whether Go's `regexp` has them match: made by `re2.go`, which says how.
+/// Expressions, values, and the results of Go's `regexp`; `re2.go` makes the table and says how.
 const TABLE: &str = include_str!("re2.txt");
 
 fn unquoted(text: &str) -> String {

@@ -1,13 +1,14 @@
-//! Names of PostgreSQL's numbers: postgres_exporter's where the number is the same.
+//! Names of PostgreSQL's metrics: those of postgres_exporter if it has the same
+//! number.
 
 use kymo_base::label_set::{LabelError, Labels};
 
 use super::{JOB_POSTGRES, Set, metric_name};
 
-/// Milliseconds as seconds.
+/// Factor from milliseconds to seconds.
 const MS: f64 = 0.001;
 
-/// Columns, the metrics that they are, and what their numbers are multiplied with.
+/// Columns, their metrics, and the factors to the metrics' units. Sorted by column.
 const METRICS: &[(&str, &str, f64)] = &[
     (
         "active_time",
@@ -87,7 +88,8 @@ const METRICS: &[(&str, &str, f64)] = &[
     ("xact_rollback", "pg_stat_database_xact_rollback", 1.0),
 ];
 
-/// A number of a server, by its column; `of`: a database, or what else it is of.
+/// A number of a server, by its column. `of` names the label and value of its
+/// object, such as a database.
 pub fn postgres(
     server: &[u8],
     field: &str,
@@ -101,7 +103,7 @@ pub fn postgres(
     set.put("job", JOB_POSTGRES);
     set.put("server", server);
     if let Some((label, value)) = of {
-        // postgres_exporter's word for it.
+        // postgres_exporter uses this word.
         let label = if label == "database" {
             "datname"
         } else {
@@ -112,7 +114,7 @@ pub fn postgres(
     set.labels()
 }
 
-/// What a column's numbers are multiplied with to be in the metric's unit.
+/// The factor from a column's numbers to the metric's unit.
 pub fn postgres_scale(field: &str) -> f64 {
     known(field).map_or(1.0, |(_, _, scale)| *scale)
 }

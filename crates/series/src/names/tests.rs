@@ -10,7 +10,7 @@ fn of_path(path: &'static str) -> Collectd<'static> {
     collectd_of_path(path.as_bytes()).unwrap()
 }
 
-/// What each source's series are called.
+/// Names of the series of each source.
 #[test]
 fn names_of_all_sources() {
     let port = Target {
