@@ -1,5 +1,5 @@
-//! A connection to a server, and questions to it. No answer is waited for longer than a few seconds: the server itself ends a
-//! statement after two, and one that is stopped as a whole does not hold this process up.
+//! A connection to a server and its queries. Each answer has a timeout of a few seconds: the server cancels a statement after
+//! two, and a server that hangs does not hold up this process.
 
 use std::error::Error;
 use std::pin::pin;
@@ -16,29 +16,29 @@ use tokio_stream::StreamExt as _;
 use super::Server;
 use super::counted::{Counted, Room};
 
-/// How long the server works on a statement, and waits for a lock, at most.
+/// Settings of kymo's sessions, which limit the work of a statement and its wait for a lock.
 const SETTINGS: &str = "-c default_transaction_read_only=on -c statement_timeout=2000 -c lock_timeout=100 \
                         -c idle_in_transaction_session_timeout=10000 -c jit=off -c max_parallel_workers_per_gather=0";
-/// How long an answer is waited for.
+/// Timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What sessions of kymo are called.
+/// Application name of kymo's sessions.
 const NAME: &str = "kymo";
 
-/// What is said where no PostgreSQL answers.
+/// The error if a connection pooler answers instead of PostgreSQL.
 pub(super) const POOLER: &str = "a connection pooler such as pgbouncer answers there, and kymo asks PostgreSQL itself: \
                       set port of this server in the configuration to";
-/// PostgreSQL's port, where that cannot be asked.
+/// Words for PostgreSQL's port if it is unknown.
 const ITS_OWN: &str = "PostgreSQL's own, which is 5432 by default";
 
-/// Why there is no answer.
+/// Reasons why a query has no answer.
 pub(super) enum Failed {
-    /// The server refuses: the connection is good.
+    /// The server refuses the query; the connection is good.
     Refused(String),
-    /// There is no connection any more.
+    /// The connection is lost.
     Gone(String),
 }
 
-/// A connection.
+/// A connection to a server.
 pub(super) struct Asker {
     client: Client,
     room: Room,
@@ -47,21 +47,21 @@ pub(super) struct Asker {
 
 impl Drop for Asker {
     fn drop(&mut self) {
-        // Closing the connection in order would wait for the rest of an answer, for as long as the server likes.
+        // An orderly end would wait for the rest of an answer, which the server may delay.
         self.connection.abort();
     }
 }
 
-/// A question that is asked again and again.
+/// A query that is repeated.
 pub(super) struct Ask {
-    /// What it reads, for people.
+    /// The object that it reads, for messages.
     pub what: &'static str,
     sql: String,
     statement: Option<Statement>,
 }
 
 impl Ask {
-    /// Nothing is asked yet.
+    /// A query that has not been prepared yet.
     pub(super) fn new(what: &'static str, sql: impl Into<String>) -> Ask {
         Ask {
             what,
@@ -72,7 +72,8 @@ impl Ask {
 }
 
 impl Asker {
-    /// Logs in. Texts come as the server has them: of databases with several encodings not all can be converted.
+    /// Logs in. The server sends texts without conversion, as in a cluster with several encodings not all texts can be
+    /// converted.
     pub(super) async fn connect(server: &Server) -> Result<Asker, String> {
         let mut config = Config::new();
         config
@@ -90,7 +91,7 @@ impl Asker {
         let connected = timeout(PATIENCE, login).await;
         let connected = connected.map_err(|_| no_answer())?;
         let (client, connection) = connected.map_err(|why| room.refusal().unwrap_or(why))?;
-        // The client hears of whatever goes wrong with it.
+        // The client gets the connection's errors.
         let connection = tokio::spawn(connection).abort_handle();
         let asker = Asker {
             client,
@@ -103,7 +104,7 @@ impl Asker {
         }
     }
 
-    /// Has a setting of the session changed.
+    /// Changes a setting of the session.
     pub(super) async fn set(&self, sql: &str) -> Result<(), Failed> {
         self.room.for_answer();
         match timeout(PATIENCE, self.client.batch_execute(sql)).await {
@@ -112,12 +113,12 @@ impl Asker {
         }
     }
 
-    /// Asks once.
+    /// Runs a query that is not repeated; `what` names the object that it reads.
     pub(super) async fn once(&self, what: &'static str, sql: &str) -> Result<Vec<Row>, Failed> {
         self.rows(&mut Ask::new(what, sql)).await
     }
 
-    /// Asks.
+    /// Runs a query, which the first run prepares.
     pub(super) async fn rows(&self, ask: &mut Ask) -> Result<Vec<Row>, Failed> {
         self.room.for_answer();
         let answer = async {
@@ -139,7 +140,7 @@ impl Asker {
         }
     }
 
-    /// `None`: more rows come than an answer may have.
+    /// Reads all rows; `None`: there are more than an answer may have.
     async fn query(
         &self,
         statement: &Statement,
@@ -171,11 +172,11 @@ fn no_answer() -> String {
     format!("no answer within {} s", PATIENCE.as_secs())
 }
 
-/// The server's own words, or what happened to the connection.
+/// The server's error message, or the cause of a broken connection.
 fn words(error: &tokio_postgres::Error) -> String {
     if let Some(error) = error.as_db_error() {
         let message = error.message();
-        // PostgreSQL always names the routine that refuses.
+        // PostgreSQL always names the routine that reports an error.
         return match error.routine() {
             Some(_) => message.to_string(),
             None => format!("{message}; {POOLER} {ITS_OWN}"),

@@ -1,19 +1,19 @@
-//! What is asked of the server's views: of each the columns that this version has.
+//! Queries on the server's views, which select the columns that its version has.
 
 use std::collections::HashSet;
 
 use Kind::{Counter, Gauge};
 
-/// What a number is.
+/// Kinds of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows, until it is reset.
+    /// Grows until it is reset.
     Counter,
     /// Goes up and down.
     Gauge,
 }
 
-/// Of pg_stat_database, by database.
+/// Columns of pg_stat_database, which has a row for each database.
 pub(super) const DATABASE: &[(&str, Kind)] = &[
     ("numbackends", Gauge),
     ("xact_commit", Counter),
@@ -41,7 +41,7 @@ pub(super) const DATABASE: &[(&str, Kind)] = &[
     ("sessions_killed", Counter),
 ];
 
-/// Of the whole server: view, column, and what it is called here. Version 17 has moved and renamed some.
+/// Columns about the whole server: view, column, and kymo's name of the number. Version 17 has moved and renamed some.
 pub(super) const SERVER: &[(&str, &str, &str)] = &[
     ("pg_stat_bgwriter", "checkpoints_timed", "checkpoints_timed"),
     ("pg_stat_bgwriter", "checkpoints_req", "checkpoints_req"),
@@ -79,13 +79,13 @@ pub(super) const SERVER: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Which columns the views have, a row each.
+/// The query for the columns of the views: view and column in each row.
 pub(super) const LEARN: &str = "SELECT c.relname::text, a.attname::text \
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid \
      WHERE c.relnamespace = 'pg_catalog'::regnamespace AND a.attnum > 0 \
      AND c.relname IN ('pg_stat_database', 'pg_stat_bgwriter', 'pg_stat_checkpointer')";
 
-/// Columns of views that are there.
+/// Existing columns, with their views.
 #[derive(Default)]
 pub(super) struct Columns(pub(super) HashSet<(String, String)>);
 
@@ -94,7 +94,7 @@ impl Columns {
         self.0.contains(&(view.into(), column.into()))
     }
 
-    /// The numbers by database that there are.
+    /// Columns of pg_stat_database that exist.
     pub(super) fn of_databases(&self) -> Vec<(&'static str, Kind)> {
         let there = DATABASE
             .iter()
@@ -102,7 +102,7 @@ impl Columns {
         there.copied().collect()
     }
 
-    /// The question for these: name and number of the database, then they.
+    /// The query for numbers by database: its name, then the columns of [`Columns::of_databases`].
     pub(super) fn databases_sql(&self) -> String {
         let columns: Vec<String> = self
             .of_databases()
@@ -115,7 +115,7 @@ impl Columns {
         )
     }
 
-    /// Numbers of a view of one row, as they are called here, and the question for them; `None`: this version has none of it.
+    /// kymo's names of the numbers in a view of one row, and the query for them; `None`: this version has none of them.
     pub(super) fn of_view(&self, view: &str) -> Option<(Vec<&'static str>, String)> {
         let there: Vec<_> = SERVER
             .iter()

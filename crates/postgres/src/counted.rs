@@ -1,5 +1,5 @@
-//! Counts the bytes of a server as they arrive. Whatever lengths a server claims and however much it sends, an answer
-//! takes no more memory than its limit. A message of the protocol has a letter and a length of four bytes.
+//! Counts the bytes that a server sends. Whatever lengths and amounts it sends, an answer does not exceed its memory
+//! limit. A message of the protocol begins with a letter and a length of four bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -11,13 +11,13 @@ use kymo_base::limits;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 
-/// A letter and a length, which counts itself.
+/// Bytes of a message's head: a letter and a length. The length includes its own four bytes.
 const HEAD_BYTES: usize = 5;
 const LENGTH_BYTES: u32 = 4;
-/// The letter of a setting of the server's, which the client keeps for as long as it is connected.
+/// Letter of a message with a setting of the server. The client keeps settings as long as it is connected.
 const SETTING: u8 = b'S';
 
-/// Bytes that may still arrive for the present question, shared by the asking and the reading side.
+/// Bytes that may still arrive for the current query. The sender of queries and the reader of answers share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
     left: Arc<AtomicU64>,
@@ -25,13 +25,13 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Gives the next answer its full room.
+    /// Sets the limit for the next answer.
     pub(super) fn for_answer(&self) {
         self.left
             .store(limits::PG_ANSWER_BYTES_MAX, Ordering::Relaxed);
     }
 
-    /// Why nothing more is read; `None`: no limit was passed.
+    /// The reason why reading has stopped; `None`: no limit is exceeded.
     pub(super) fn refusal(&self) -> Option<String> {
         let is_over = self.is_over.load(Ordering::Relaxed);
         is_over.then(|| "it sends more than an answer may have".into())
@@ -54,7 +54,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Gives the login the room of an answer.
+    /// A connection; the login has the limit of an answer.
     pub(super) fn new(stream: UnixStream, room: Room) -> Counted {
         room.for_answer();
         Counted {
@@ -101,19 +101,19 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// The reading position in a server's messages.
+/// The position in a server's stream of messages.
 #[derive(Default)]
 struct Messages {
     head: [u8; HEAD_BYTES],
     head_bytes: usize,
-    /// Bytes left of the present message, behind its head.
+    /// Bytes left of the current message behind its head.
     left: usize,
     /// Bytes of all settings since the login.
     settings: usize,
 }
 
 impl Messages {
-    /// False if a limit is passed.
+    /// Follows the stream through these bytes; false if a limit is exceeded.
     fn follow(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let wanted = match self.left {
@@ -136,7 +136,7 @@ impl Messages {
         true
     }
 
-    /// A head is whole.
+    /// Handles a complete head; false if a limit is exceeded.
     fn begin(&mut self) -> bool {
         let [letter, a, b, c, d] = self.head;
         let length = u32::from_be_bytes([a, b, c, d]).checked_sub(LENGTH_BYTES);

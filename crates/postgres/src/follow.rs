@@ -1,5 +1,5 @@
-//! A server, for as long as there is one: logged in to, asked at whole seconds, logged in to again when it has gone. What keeps it
-//! from that is said once, and once that it is over.
+//! Follows a server: logs in, queries it at whole seconds, and logs in again when the connection is lost. A problem is reported
+//! once, and so is its end.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -22,21 +22,21 @@ use super::prepared;
 use super::series::{STEP_S, Series};
 use super::sessions;
 
-/// Before the next login, after one that failed: twice as long each time.
+/// Pause after a failed login, which doubles each time up to LONGEST_PAUSE.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Seconds between looks at sessions while none of them works and no question comes.
+/// Seconds between queries for sessions while no session works and no client of the keeper watches them.
 const IDLE_S: i64 = 5;
-/// What is said of what the keeper does not take.
+/// Subject of messages about numbers that the keeper refuses.
 const KEEPER: &str = "the keeper";
-/// The same of sessions.
+/// Subject of messages about sessions that the keeper refuses.
 const ACTIVITY: &str = "sessions for the keeper";
-/// What is asked of sessions, for what is said of it.
+/// Subjects of messages about queries for sessions.
 const SESSIONS: &str = "sessions";
 const PREPARED: &str = "prepared transactions";
 const LOCKS: &str = "locks of prepared transactions";
 
-/// What is to be known of a server before it is asked.
+/// The query for facts about a server after the login.
 const FACTS: &str = "SELECT pg_catalog.current_setting('server_version'), \
      pg_catalog.pg_postmaster_start_time(), \
      pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), \
@@ -45,11 +45,11 @@ const FACTS: &str = "SELECT pg_catalog.current_setting('server_version'), \
      pg_catalog.current_setting('max_prepared_transactions')::int4 > 0, \
      pg_catalog.current_setting('default_transaction_read_only') = 'on' AND pg_catalog.current_setting('statement_timeout') = '2s', \
      pg_catalog.current_setting('port')";
-/// Since version 15: each row is as it is when it is read, and nothing is copied before.
+/// Makes the server read each row of statistics without a snapshot. Since version 15.
 const FRESH: &str = "SET stats_fetch_consistency = none";
 const FRESH_SINCE: i32 = 150_000;
 
-/// Follows a server for ever, and hands what it says to the keeper behind a socket. An error: it cannot begin.
+/// Follows a server for ever, and sends its numbers and sessions to the keeper at a socket. An error means that it cannot begin.
 pub fn follow(server: Server, keeper: PathBuf) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut followed = Followed {
@@ -66,26 +66,26 @@ pub fn follow(server: Server, keeper: PathBuf) -> io::Result<()> {
 struct Followed {
     server: Server,
     series: Series,
-    /// What was refused last, by what it is: the same is not said again.
+    /// The last message about each subject, which is not repeated.
     said: HashMap<&'static str, String>,
     away_since_ns: Option<u64>,
-    /// It answered once.
+    /// True once the server has answered.
     is_known: bool,
 }
 
-/// What was learned.
+/// Facts about a server.
 struct Facts {
     version: String,
     started: Option<SystemTime>,
-    /// Texts, states and waits of all roles are to be seen.
+    /// True if the role may see texts, states and waits of all roles.
     sees_all: bool,
     text_bytes: i64,
-    /// Transactions can be prepared.
+    /// True if transactions can be prepared.
     prepares: bool,
     columns: Columns,
 }
 
-/// What is asked of sessions.
+/// The queries for sessions.
 struct Looks {
     sessions: Ask,
     prepared: Ask,
@@ -102,14 +102,14 @@ impl Looks {
     }
 }
 
-/// A second that has come.
+/// A whole second, since 1970.
 struct Tick(i64);
 
 impl Tick {
     async fn next() -> Tick {
         sleep(Duration::from_secs(1) - Duration::from_nanos(since_1970().subsec_nanos().into()))
             .await;
-        // A clock may be set while that lasts.
+        // The clock may be set during the sleep.
         let now_s = (since_1970() + Duration::from_millis(100)).as_secs();
         Tick(i64::try_from(now_s).unwrap_or(0))
     }
@@ -119,7 +119,7 @@ fn since(mono_ns: u64) -> Duration {
     Duration::from_nanos(RealClock.mono_ns().saturating_sub(mono_ns))
 }
 
-/// 0 where the clock is behind 1970.
+/// Time since 1970; 0 if the clock is before that.
 fn since_1970() -> Duration {
     Duration::from_nanos(u64::try_from(RealClock.now().real_ns).unwrap_or(0))
 }
@@ -146,7 +146,7 @@ impl Followed {
         }
     }
 
-    /// From login to loss.
+    /// Queries the server from the login until the connection is lost.
     async fn session(&mut self) -> Result<Infallible, String> {
         let asker = Asker::connect(&self.server).await?;
         let facts = learn(&asker).await?;
@@ -169,7 +169,7 @@ impl Followed {
     }
 
     fn is_watched(&mut self) -> bool {
-        // A keeper that is away hears the next values no better, which is said.
+        // A keeper that is away also fails to take the next values, which is reported.
         self.series.keeper.is_watched().unwrap_or(false)
     }
 
@@ -189,7 +189,7 @@ impl Followed {
         Ok(())
     }
 
-    /// Whether a session works.
+    /// Queries sessions and sends them to the keeper; true if one of them works.
     async fn look(
         &mut self,
         asker: &Asker,
@@ -234,7 +234,7 @@ impl Followed {
         Ok(works)
     }
 
-    /// `None`: the server refuses, which is said once.
+    /// Runs a query; `None`: the server refuses it, which is reported once.
     async fn rows(
         &mut self,
         asker: &Asker,
@@ -273,7 +273,8 @@ impl Followed {
         self.say_once("pg_monitor", (!facts.sees_all).then_some(line));
     }
 
-    /// Says what is wrong with something, unless it was said; nothing is wrong: forgets what was.
+    /// Reports a problem with a subject unless it was its last message. `None`: there is no problem, so the last message is
+    /// forgotten.
     fn say_once(&mut self, what: &'static str, line: Option<String>) {
         let Some(line) = line else {
             self.said.remove(what);

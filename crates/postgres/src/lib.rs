@@ -1,5 +1,5 @@
-//! PostgreSQL asked by SQL. Every ten seconds a server's numbers go to the keeper, which makes series of them, and every second
-//! what its sessions do, while one works or somebody looks.
+//! Queries PostgreSQL by SQL. Every ten seconds the keeper gets a server's numbers, which it stores as series. Every second,
+//! while a session works or a client watches, it gets the server's sessions.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -21,36 +21,36 @@ use kymo_base::name::DisplayName;
 use kymo_sys::talk;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a line for people.
+/// Longest line of a message, bytes.
 const LINE_MAX: usize = 1000;
 
-/// A server, as the configuration has it.
+/// A server in the configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Server {
-    /// What it is called.
+    /// Name of the server.
     pub name: String,
     /// The folder of its socket.
     pub socket: PathBuf,
-    /// Its port.
+    /// Port of the server, which is a part of its socket's name.
     pub port: u16,
     /// The role to log in as.
     pub role: String,
     /// The database to log in to.
     pub database: String,
-    /// Patterns of databases that have series.
+    /// Patterns of the names of databases that have series.
     pub databases: Vec<String>,
 }
 
 impl Server {
-    /// The path of its socket.
+    /// The path of the server's socket.
     fn path(&self) -> PathBuf {
         self.socket.join(format!(".s.PGSQL.{}", self.port))
     }
 
-    /// A line for people about it.
+    /// Logs a message about the server.
     fn say(&self, line: &str) {
         let name = DisplayName(self.name.as_bytes());
-        // Some words of the line are the server's.
+        // A part of the line may come from the server.
         let line = line
             .get(..line.floor_char_boundary(LINE_MAX))
             .unwrap_or(line);

@@ -1,5 +1,5 @@
-//! The numbers of a server that become series: those of pg_stat_database for each database and over all, connections by state,
-//! waits by type, the oldest transaction, locks that are waited for, the position of the WAL, checkpoints.
+//! Numbers of a server that become series: pg_stat_database for each database and in total, connections by state, waits by
+//! type, the oldest transaction, ungranted locks, the WAL position, checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use tokio_postgres::Row;
 use super::ask::{Ask, Asker, Failed};
 use super::columns::{Columns, Kind};
 
-/// Databases that have series of their own.
+/// Most databases with series of their own.
 const DATABASES_MAX: usize = 256;
-/// States of connections, whether there are any in them or not: a state that is left has the value 0.
+/// States of connections. Each has a value in every answer, so that a state that no connection is in has 0.
 const STATES: [&str; 4] = [
     "active",
     "idle",
     "idle in transaction",
     "idle in transaction (aborted)",
 ];
-/// A command by another message.
+/// State of a session in a function call, which counts as active.
 const FAST_PATH: &str = "fastpath function call";
-/// What the server calls who waits for what.
+/// Types of waits by their names in the server.
 const WAITS: [&str; 8] = [
     "BufferPin",
     "Client",
@@ -31,10 +31,10 @@ const WAITS: [&str; 8] = [
     "LWLock",
     "Timeout",
 ];
-/// Where PostgreSQL says nothing: the role may not see it.
+/// State of a session that the role may not see.
 const UNKNOWN: &str = "unknown";
 
-/// Sessions by state and by what they wait for, with their oldest transactions. This one is idle.
+/// Sessions by state and type of wait, with their oldest transactions. kymo's own session counts as idle.
 const SESSIONS: &str = "SELECT coalesce(CASE WHEN pid = pg_catalog.pg_backend_pid() THEN 'idle' ELSE state END, ''), \
      coalesce(wait_event_type, ''), backend_type = 'client backend', count(*)::float8, \
      max(CASE WHEN pid <> pg_catalog.pg_backend_pid() THEN extract(epoch FROM pg_catalog.clock_timestamp() - xact_start) END)::float8, \
@@ -45,16 +45,16 @@ const WAL: &str = "SELECT pg_catalog.current_setting('max_connections')::float8,
      CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn() \
      ELSE pg_catalog.pg_current_wal_lsn() END, '0/0')::float8";
 
-/// A number.
+/// A number of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Number {
-    /// What it is called.
+    /// Name of the number.
     pub field: &'static str,
-    /// What it is.
+    /// Kind of the number.
     pub kind: Kind,
-    /// Of what it is: a label and its value.
+    /// Label and value of its object, such as a database; `None`: it is of the whole server.
     pub of: Option<(&'static str, Vec<u8>)>,
-    /// Now.
+    /// The current value.
     pub value: f64,
 }
 
@@ -69,7 +69,7 @@ impl Number {
     }
 }
 
-/// The questions, of a version.
+/// The queries for a server of some version.
 pub(super) struct Numbers {
     patterns: Vec<String>,
     by_database: Vec<(&'static str, Kind)>,
@@ -80,16 +80,16 @@ pub(super) struct Numbers {
     views: Vec<(Vec<&'static str>, Ask)>,
 }
 
-/// What came of asking.
+/// Results of the queries.
 #[derive(Default)]
 pub(super) struct Asked {
     pub numbers: Vec<Number>,
-    /// What was not answered, and why: nothing where it was.
+    /// For each query its error; `None`: the query was answered.
     pub refused: Vec<(&'static str, Option<String>)>,
 }
 
 impl Numbers {
-    /// Of the columns that there are, and for databases that have these names.
+    /// The queries for existing columns, and for databases that match these patterns.
     pub(super) fn new(columns: &Columns, patterns: Vec<String>) -> Numbers {
         let views = ["pg_stat_bgwriter", "pg_stat_checkpointer"].map(|view| {
             let (names, sql) = columns.of_view(view)?;
@@ -106,7 +106,7 @@ impl Numbers {
         }
     }
 
-    /// Asks for all of them. What one view refuses keeps the others from nothing.
+    /// Runs all queries. If the server refuses one, the others still count.
     pub(super) async fn ask(&mut self, asker: &Asker) -> Result<Asked, String> {
         let mut asked = Asked::default();
         if let Some(rows) = asked.rows(asker, &mut self.databases).await? {
@@ -157,7 +157,7 @@ impl Asked {
         Ok(rows)
     }
 
-    /// Of an answer of one row.
+    /// Adds the numbers of an answer with one row.
     fn one(&mut self, rows: &[Row], fields: &[(&'static str, Kind)]) {
         for (at, &(field, kind)) in fields.iter().enumerate() {
             let value = rows.first().and_then(|row| number(row, at));
@@ -175,7 +175,7 @@ fn text(row: &Row, at: usize) -> Vec<u8> {
     row.try_get(at).unwrap_or_default()
 }
 
-/// Those of each database that a pattern fits, and the sums over all, with what belongs to none.
+/// Numbers of each database that matches a pattern, and totals of all rows, including the one without a database.
 fn by_database(
     fields: &[(&'static str, Kind)],
     patterns: &[String],
@@ -210,7 +210,7 @@ fn by_database(
     numbers
 }
 
-/// Sessions of one state that wait for one type of thing.
+/// Sessions with the same state and type of wait.
 #[derive(Clone, Debug, Default)]
 struct Group {
     state: String,

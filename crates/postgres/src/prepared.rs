@@ -1,5 +1,5 @@
-//! Prepared transactions, which hold their locks without a session, until somebody commits them. pg_blocking_pids has the
-//! process 0 for each of them, so the server's table of locks says which one a session waits for.
+//! Prepared transactions, which hold their locks without a session until a client commits them. pg_blocking_pids shows each of
+//! them as process 0, so the table of locks has to tell which one a session waits for.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use tokio_postgres::Row;
 
 use super::sessions::{bytes, ns, pid};
 
-/// Prepared transactions, the oldest first.
+/// The query for prepared transactions, the oldest first.
 pub(super) const TRANSACTIONS: &str = "SELECT transaction::text::int8, prepared, pg_catalog.textsend(gid), \
      pg_catalog.textsend(database::text), pg_catalog.textsend(owner::text) \
      FROM pg_catalog.pg_prepared_xacts ORDER BY prepared LIMIT 1024";
 
-/// Locks that are waited for, beside those of prepared transactions on the same objects: process, transaction, and both modes. A
-/// prepared transaction is known by its lock of its own number, which it has beside those of its subtransactions.
+/// The query for ungranted locks and the locks of prepared transactions on the same objects: process, transaction, and both
+/// modes. A prepared transaction is identified by its lock on its own number, which it has beside those on its subtransactions.
 pub(super) const LOCKS: &str = "WITH l AS MATERIALIZED (SELECT * FROM pg_catalog.pg_locks) \
      SELECT w.pid, x.transactionid::text::int8, w.mode, h.mode \
      FROM l w JOIN l h ON w.locktype = h.locktype \
@@ -24,7 +24,7 @@ pub(super) const LOCKS: &str = "WITH l AS MATERIALIZED (SELECT * FROM pg_catalog
      AND x.transactionid IN (SELECT p.transaction FROM pg_catalog.pg_prepared_xacts p) \
      WHERE NOT w.granted AND w.pid IS NOT NULL AND h.granted AND h.pid IS NULL LIMIT 65536";
 
-/// Modes of locks, and the modes that each of them conflicts with, as numbers of this table (PostgreSQL, 13.3.1).
+/// Modes of locks, each with the modes that it conflicts with, as indices of this table (PostgreSQL, 13.3.1).
 const MODES: [(&str, &[usize]); 8] = [
     ("AccessShareLock", &[7]),
     ("RowShareLock", &[6, 7]),
@@ -55,7 +55,7 @@ pub(super) fn transactions(rows: &[Row]) -> Vec<ServerSession> {
     rows.iter().map(transaction).collect()
 }
 
-/// The prepared transactions that each process waits for.
+/// The prepared transactions that each waiting process depends on.
 pub(super) fn blockers(rows: &[Row]) -> HashMap<u32, Vec<u32>> {
     let mut blockers: HashMap<u32, Vec<u32>> = HashMap::new();
     for row in rows {
@@ -78,7 +78,7 @@ fn xid(row: &Row, at: usize) -> u32 {
     xid.and_then(|xid| u32::try_from(xid).ok()).unwrap_or(0)
 }
 
-/// A mode that is not known conflicts with all.
+/// True if two modes conflict. An unknown mode conflicts with all.
 fn conflict(wanted: &str, held: &str) -> bool {
     let number = |mode| MODES.iter().position(|(name, _)| *name == mode);
     match (number(wanted), number(held)) {

@@ -1,5 +1,5 @@
-//! Numbers on their way to the keeper: each is a series named by its labels. A counter that went back was reset, and is unknown
-//! there; so is all of the time in which the server did not answer.
+//! Sends numbers to the keeper, each as a series named by its labels. A counter that falls was reset, and has an unknown value
+//! there. While the server does not answer, all values are unknown.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 use super::columns::Kind;
 use super::numbers::Number;
 
-/// Seconds of a value.
+/// Interval of values, seconds.
 pub(super) const STEP_S: u32 = 10;
-/// Seconds without a value after which nothing is known.
+/// Seconds without a value after which a series is unknown.
 const HEARTBEAT_S: u32 = 120;
 const COLUMN: &[u8] = b"value";
 const JOB: &[u8] = b"postgres";
-/// Series of one question.
+/// Most series in one question to the keeper.
 const TOGETHER: usize = 1000;
 
 /// The series of a server.
@@ -25,7 +25,7 @@ pub(super) struct Series {
     pub(super) keeper: Keeper,
     server: String,
     known: HashMap<Labels, Known>,
-    /// The next values come after a gap.
+    /// True if the next values come after a gap.
     is_after_gap: bool,
 }
 
@@ -34,7 +34,7 @@ struct Known {
     last: f64,
 }
 
-/// A value of a series, and what kind of series it is.
+/// A value of a series, and the kind of the series.
 struct Value {
     labels: Labels,
     kind: Kind,
@@ -42,7 +42,7 @@ struct Value {
 }
 
 impl Series {
-    /// Of a server, kept by the keeper with this socket.
+    /// The series of a server, stored by the keeper at this socket.
     pub(super) fn new(keeper: PathBuf, server: &str) -> Series {
         Series {
             keeper: Keeper::at(keeper),
@@ -52,12 +52,12 @@ impl Series {
         }
     }
 
-    /// Nothing is known up to the next values.
+    /// Makes all series unknown up to their next values.
     pub(super) fn gap(&mut self) {
         self.is_after_gap = true;
     }
 
-    /// Hands numbers over; why not, for people.
+    /// Sends numbers; an error has the reason in words.
     pub(super) fn write(&mut self, numbers: &[Number], now_s: i64) -> Result<(), String> {
         let values: Vec<Value> = numbers
             .iter()
@@ -91,7 +91,7 @@ impl Series {
         })
     }
 
-    /// Series that the keeper does not know, or that somebody has removed, begin, and get their values again.
+    /// Defines new series and sends values. Series that the keeper has lost are defined again, and their values are sent again.
     fn hand_over(&mut self, values: &[Value], first_s: i64, now_s: i64) -> Result<(), String> {
         self.define(values, now_s)?;
         let all: Vec<&Value> = values.iter().collect();
@@ -137,7 +137,7 @@ impl Series {
         Ok(())
     }
 
-    /// Those whose series are missing.
+    /// Sends values; returns those whose series the keeper does not know.
     fn give<'a>(
         &self,
         values: &[&'a Value],
@@ -165,7 +165,7 @@ impl Series {
     }
 }
 
-/// A counter is a double here: times have parts of milliseconds.
+/// The keeper's kind of a series. Counters are DDERIVE, as times have fractions of milliseconds.
 fn kind(kind: Kind) -> &'static [u8] {
     match kind {
         Kind::Counter => b"DDERIVE",

@@ -1,4 +1,4 @@
-//! What the sessions of a server do now, for the keeper. Literals of their commands end here: no text leaves this process with one.
+//! Current sessions of a server for the keeper. Literals are removed here: no command's text leaves this process with one.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,28 +6,28 @@ use kymo_base::statement::without_literals;
 use kymo_wire::keeper::{Blockers, ServerSession};
 use tokio_postgres::Row;
 
-/// Bytes of a text.
+/// Longest text, bytes.
 const TEXT_MAX: usize = 4096;
-/// Bytes of all sessions together: they are one question to the keeper.
+/// Limit of all sessions together, bytes: they are one question to the keeper.
 const ROOM: usize = 900 << 10;
-/// Sessions and prepared transactions of one look.
+/// Most sessions and prepared transactions of one answer.
 const SESSIONS_MAX: usize = 4096;
-/// Processes that one waits for, and prepared transactions.
+/// Most processes, and most prepared transactions, that a session waits for.
 pub(super) const BLOCKERS_MAX: usize = 64;
-/// PostgreSQL cuts a text that has no room before the character that would not fit.
+/// Longest character, bytes: PostgreSQL truncates a text before a character that does not fit.
 const CHARACTER_MAX: i64 = 4;
 const IDLE: u8 = 1;
 const ACTIVE: u8 = 2;
 
-/// The backend type of a client's session, and of one that sends the WAL.
+/// Backend types of a client's session, and of a session that sends the WAL.
 const CLIENT: &str = "client backend";
 const WALSENDER: &str = "walsender";
-/// The type of wait of a process that waits in its main loop for something to do.
+/// Type of the wait of a process that is idle in its main loop.
 const AT_REST: &str = "Activity";
 
-/// Sessions, and all other processes that a session waits for: those first, then who works. The server is asked whom a session waits
-/// for of 64 that wait for a lock: each takes the server's table of locks for a moment.
-/// Texts are bytes: of databases with several encodings not all are characters of one.
+/// The query for sessions and all other processes that a session waits for. Processes that block others come first, then active
+/// ones. It asks only for 64 sessions that wait for a lock whom they wait for, as each such request locks the server's table of
+/// locks for a moment. Texts are bytes, as in a cluster with several encodings they have no common one.
 pub(super) const SESSIONS: &str = "WITH a AS MATERIALIZED (SELECT s.*, \
      CASE WHEN s.wait_event_type = 'Lock' AND row_number() OVER (PARTITION BY s.wait_event_type ORDER BY s.query_start) <= 64 \
      THEN pg_catalog.pg_blocking_pids(s.pid) END AS blockers FROM pg_catalog.pg_stat_activity s), \
@@ -40,17 +40,17 @@ pub(super) const SESSIONS: &str = "WITH a AS MATERIALIZED (SELECT s.*, \
      FROM a WHERE a.state IS NOT NULL OR a.pid IN (SELECT b.pid FROM b) \
      ORDER BY a.pid NOT IN (SELECT b.pid FROM b), a.state IS DISTINCT FROM 'active', a.query_start LIMIT 4096";
 
-/// All sessions; `text_bytes`: what the server keeps of a text.
+/// All sessions. `text_bytes` is the server's limit for the text of a command.
 pub(super) fn sessions(rows: &[Row], text_bytes: i64) -> Vec<ServerSession> {
     rows.iter().map(|row| session(row, text_bytes)).collect()
 }
 
-/// True if a session waits for a prepared transaction: that is process 0 to the server.
+/// True if a session waits for a prepared transaction, which the server shows as process 0.
 pub(super) fn wait_for_prepared(rows: &[Row]) -> bool {
     rows.iter().any(|row| blockers(row).contains(&0))
 }
 
-/// Those that there is room for, whoever holds others up first, and how many are left out.
+/// The sessions that fit, those that block others first, and the number of sessions left out.
 pub(super) fn fitting(mut all: Vec<ServerSession>) -> (Vec<ServerSession>, u32) {
     let mut blockers = Blockers::default();
     for session in &all {
@@ -71,7 +71,7 @@ pub(super) fn fitting(mut all: Vec<ServerSession>) -> (Vec<ServerSession>, u32) 
     (sessions, left_out)
 }
 
-/// Whether one works.
+/// True if a session is active.
 pub(super) fn is_active(session: &ServerSession) -> bool {
     session.state == ACTIVE
 }
@@ -79,7 +79,7 @@ pub(super) fn is_active(session: &ServerSession) -> bool {
 fn session(row: &Row, text_bytes: i64) -> ServerSession {
     let own: bool = row.try_get(14).unwrap_or_default();
     let (backend, waits_for) = (text_at(row, 15), text_at(row, 6));
-    // A walsender's command lasts as long as its connection.
+    // The command of a walsender lasts as long as its connection.
     let rests = own || backend == WALSENDER || waits_for == AT_REST;
     let state: Option<&str> = row.try_get(3).unwrap_or_default();
     let state = if rests { IDLE } else { state_byte(state) };
@@ -134,7 +134,7 @@ fn text_at(row: &Row, at: usize) -> &str {
     row.try_get(at).ok().flatten().unwrap_or_default()
 }
 
-/// Processes with numbers: a prepared transaction has none.
+/// Process ids; prepared transactions, which have id 0, are omitted.
 fn pids(all: &[i32]) -> Vec<u32> {
     let mut pids: Vec<u32> = all
         .iter()
@@ -168,7 +168,7 @@ fn state_byte(state: Option<&str>) -> u8 {
     }
 }
 
-/// `Lock:relation`.
+/// A wait as `Lock:relation`.
 fn wait(kind: &str, event: &str) -> Vec<u8> {
     match kind {
         "" => Vec::new(),
@@ -176,7 +176,7 @@ fn wait(kind: &str, event: &str) -> Vec<u8> {
     }
 }
 
-/// A command without its literals, and whether more of it was there.
+/// A command without its literals, and true if its text was truncated.
 fn shown(query: &[u8], whole_bytes: i64, text_bytes: i64) -> (Vec<u8>, bool) {
     let mut text = without_literals(query);
     let is_cut = whole_bytes >= text_bytes - CHARACTER_MAX
