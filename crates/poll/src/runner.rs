@@ -51,7 +51,8 @@ pub enum Heard {
         /// in between: both have to read it again.
         fingerprint: u64,
     },
-    /// Output of a command. Comes once for each [`Runner::ask`] since the configuration was last read.
+    /// Output of a command, once for each run since the configuration was last read. Requests during a run start no
+    /// other run.
     Answer {
         /// The number of the request.
         number: u32,
@@ -123,7 +124,8 @@ impl Runner {
         }
     }
 
-    /// Sends no more requests and waits until the programs of thresholds have ended, at most this long.
+    /// Sends no more requests and waits until the programs of thresholds have ended. Gives up after `at_most` without a
+    /// message from the runner.
     pub fn finish(mut self, at_most: Duration) {
         self.unsent.send_waiting(&self.socket);
         // An error means that the runner has ended already.

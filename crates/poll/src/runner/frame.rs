@@ -42,7 +42,7 @@ pub(super) enum Say {
         /// Hash of all commands and programs: the poller's own reading must give the same.
         fingerprint: u64,
     },
-    /// Output of a command; once for each [`Ask::Run`].
+    /// Output of a command, once for each run. It is empty if the command cannot be run.
     Answer {
         /// The generation of the request.
         generation: u32,
