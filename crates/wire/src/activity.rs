@@ -1,6 +1,6 @@
-//! What a recording has of programs that publish: of each a text, and one of each slot that is at work, lines of `key=value`,
-//! docs/formats/recording.md. The keeper writes them, the recorder copies them, who plays a recording reads them here: a key
-//! that is not known is skipped, so that later ones may say more.
+//! Activity of publishing programs in a recording, docs/formats/recording.md: one text per publisher and one per busy slot,
+//! each with lines of `key=value`. The keeper writes the texts, the recorder copies them, and a reader of recordings parses
+//! them here. A reader skips unknown keys, so that later versions can add some.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,28 @@ use kymo_base::activity::TEXT_MAX;
 
 use crate::keeper::{ActiveSlot, Life, Programs, Publisher};
 
-/// The name of the text that speaks of all programs.
+/// Instance name of the text about all programs.
 pub const ALL: &[u8] = b"now";
-/// What is recorded of a command, in bytes.
+/// Bytes recorded of a command; the rest is cut.
 pub const COMMAND_MAX: usize = 1024;
 
 const LABEL: &[u8] = b"label.";
-/// Hexadecimal digits of an epoch.
+/// Hexadecimal digits of an epoch, which names a publisher's file.
 const EPOCH_DIGITS: usize = 32;
-/// Numbers of `blocked_by` and `blocked_by_xids`.
+/// Most numbers written for `blocked_by` and for `blocked_by_xids`.
 const BLOCKERS_MAX: usize = 32;
 
-/// What all programs did at a moment.
+/// Activity of all programs at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
-    /// When, in nanoseconds since 1970.
+    /// When the keeper looked, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// What did: without metrics, which are series, and without slots that are idle, which are counted as left out.
+    /// The publishers. Metrics are missing, because they are series. Idle slots are missing too, and counted in
+    /// `slots_left_out`.
     pub programs: Programs,
 }
 
-/// The text of all: when they were looked at, how many samples were not taken so far.
+/// The text about all programs: when the keeper looked, and how many samples the recorder has missed so far.
 pub fn all_text(at_ns: u64, dropped: u64) -> Vec<u8> {
     let mut text = Lines::default();
     text.number(b"at", at_ns);
@@ -36,7 +37,7 @@ pub fn all_text(at_ns: u64, dropped: u64) -> Vec<u8> {
     text.0
 }
 
-/// The text of a publisher. Slots that have no text of their own are counted.
+/// The text of a publisher, with the number of its slots that have no text of their own.
 pub fn publisher_text(publisher: &Publisher) -> Vec<u8> {
     let mut text = Lines::default();
     text.put(b"name", &publisher.name);
@@ -53,7 +54,7 @@ pub fn publisher_text(publisher: &Publisher) -> Vec<u8> {
     text.0
 }
 
-/// The text of a slot: what differs least from one to the next comes first.
+/// The text of a slot. Keys whose values change least from one text to the next come first.
 pub fn slot_text(slot: &ActiveSlot) -> Vec<u8> {
     let mut text = Lines::default();
     let (command, rest) = slot.text.split_at(slot.text.len().min(COMMAND_MAX));
@@ -81,7 +82,7 @@ pub fn slot_text(slot: &ActiveSlot) -> Vec<u8> {
     text.0
 }
 
-/// Reads names and texts, in any order. `None`: nothing is known of that moment.
+/// Reads pairs of name and text, in any order. `None`: no text says when the keeper looked.
 pub fn read<'a>(texts: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Option<Recorded> {
     let (mut at_ns, mut dropped) = (None, 0);
     let mut publishers: BTreeMap<&[u8], Publisher> = BTreeMap::new();
@@ -160,14 +161,14 @@ fn read_slot(digits: &[u8], text: &[u8]) -> ActiveSlot {
     slot
 }
 
-/// A key that is not known is no label.
+/// Adds a label; skips any other key.
 fn take_label(labels: &mut Vec<(Vec<u8>, Vec<u8>)>, key: &[u8], value: Vec<u8>) {
     if let Some(name) = key.strip_prefix(LABEL) {
         labels.push((name.to_vec(), value));
     }
 }
 
-/// A text that grows line by line, as long as there is room.
+/// A text built line by line. A line that would exceed [`TEXT_MAX`] is left out.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
@@ -182,7 +183,7 @@ impl Lines {
         }
     }
 
-    /// Nothing where there is none.
+    /// Writes no line for an empty list.
     fn list(&mut self, key: &[u8], numbers: &[u32]) {
         if !numbers.is_empty() {
             let numbers = numbers.iter().take(BLOCKERS_MAX);
@@ -191,7 +192,7 @@ impl Lines {
         }
     }
 
-    /// A line ends at its newline, a key at its `=`: within either these are written otherwise.
+    /// Escapes newlines, backslashes, and in keys `=`, because a newline ends a line and `=` ends a key.
     fn put(&mut self, key: &[u8], value: &[u8]) {
         let start = self.0.len();
         self.escaped(key, b'=');
@@ -252,7 +253,7 @@ fn small(text: &[u8]) -> u32 {
         .unwrap_or(0)
 }
 
-/// Any bytes as texts of a recording: what is read of them is written and read as the same.
+/// Reads any bytes as texts of a recording; writing and reading the result again must not change it.
 #[cfg(any(test, feature = "testing"))]
 pub fn fuzz_activity(input: &[u8]) {
     let mut texts: Vec<(&[u8], &[u8])> = vec![(ALL, b"at=1\n")];
@@ -279,7 +280,7 @@ pub fn fuzz_activity(input: &[u8]) {
         unreachable!("BUG: the moment is there");
     };
     let once = read_again(&recorded).unwrap_or_default();
-    // What has no room, or is cut, is so at once.
+    // The first write already drops everything that has no room, so that the second one drops nothing.
     assert_eq!(read_again(&once).as_ref(), Some(&once));
 }
 

@@ -1,8 +1,8 @@
-//! collectd's binary protocol as its network plugin speaks it over UDP, and what a hub has to know beside it: types.db,
-//! AuthFile, the paths and definitions of its .rrd files. `docs/formats/collectd.md` has every byte.
+//! collectd's binary protocol as its network plugin sends it over UDP, and the files that a hub needs for it: types.db,
+//! AuthFile, and the paths and definitions of .rrd files. `docs/formats/collectd.md` specifies every byte.
 //!
-//! A datagram is cut into sections by what protects them ([`Datagram`]); a section's parts are values and notifications
-//! ([`Parts`]). Neither allocates.
+//! [`Datagram`] splits a datagram into sections that are plain, signed or encrypted; [`Parts`] splits a section into
+//! values and notifications. Neither allocates.
 
 mod auth_file;
 mod bad_line;

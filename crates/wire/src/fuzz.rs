@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: any bytes of a client or of a server must neither panic nor take much memory.
+//! Entry points for fuzzing: no bytes of a client or a server may cause a panic or a large allocation.
 
 mod collectd;
 mod graphite;
@@ -24,7 +24,7 @@ use crate::rrdcached::{
     put_field, reply, take_line, time_of, tune_words,
 };
 
-/// Any bytes as what a client sends, and as what a server answers.
+/// Reads any bytes as a client's commands and as a server's answers.
 pub fn fuzz_rrdcached(input: &[u8]) {
     let mut answers = Answers::default();
     let (mut rest, mut scratch) = (input, Vec::new());
@@ -34,7 +34,8 @@ pub fn fuzz_rrdcached(input: &[u8]) {
         answers.begin_command();
         say(&mut answers, Fields::of(line, &mut scratch));
     }
-    // What was said can be read, answer by answer. Errors of a BATCH follow the line that counts them.
+    // All answers can be read one after the other. A BATCH counts its errors in one line and lists them
+    // behind it.
     let mut said = answers.out.as_slice();
     while !said.is_empty() {
         match reply::read(said) {
@@ -78,7 +79,7 @@ fn say(answers: &mut Answers, fields: Fields) {
     }
 }
 
-/// Fields, written again with their escapes, are the same fields.
+/// Splitting a line, escaping its fields and splitting again must give the same fields.
 fn fields_come_back(line: &[u8]) {
     let (mut scratch, mut again) = (Vec::new(), Vec::new());
     let fields: Vec<Vec<u8>> = Fields::of(line, &mut scratch).map(<[u8]>::to_vec).collect();

@@ -1,6 +1,6 @@
-//! Graphite's plaintext protocol as carbon takes it: a path with tags, a value and a time in each line of a datagram or of a TCP
-//! stream. Nothing is allocated; paths and tags are borrowed from the line. There is no clock here, so that "now" is the
-//! listener's; order and keys of tags are as they came (carbon sorts them, and of a key that comes twice takes the last).
+//! Graphite's plaintext protocol as carbon reads it: a path with tags, a value and a time in each line of a datagram or of a TCP
+//! stream. Nothing is allocated; paths and tags are borrowed from the line. This module has no clock, so the listener decides
+//! what "now" is. Tags keep the sender's order and repeated keys (carbon sorts them, and of a repeated key keeps the last).
 
 #[cfg(any(test, feature = "testing"))]
 mod encode;
@@ -22,19 +22,19 @@ use crate::tags::BadTags;
 
 /// Longest line, in bytes: carbon closes a connection for a longer one (Twisted's `LineOnlyReceiver.MAX_LENGTH`).
 pub const LINE_MAX: usize = 16_384;
-/// Longest path without its tags, in bytes. Whisper makes a path of folders of it, and file systems take 4,096 of all.
+/// Longest path without its tags, in bytes. Whisper turns a path into folders, and file systems allow 4,096 bytes in total.
 pub const PATH_MAX: usize = 1024;
 
-/// A value at a time.
+/// A value with its path, tags and time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point<'a> {
-    /// Any bytes but blanks and `;`, 1 to [`PATH_MAX`].
+    /// 1 to [`PATH_MAX`] bytes without blanks and `;`.
     pub path: &'a [u8],
-    /// Each with a key and a value.
+    /// The tags, each with a key and a value.
     pub tags: Tags<'a>,
-    /// Finite.
+    /// The value, finite.
     pub value: f64,
-    /// Seconds since 1970 with a fraction, 0 to the year 5138. `None`: -1 in the line, when the point came.
+    /// Seconds since 1970 with a fraction, 0 to the year 5138. `None`: the line has -1 for the time of arrival.
     pub time: Option<f64>,
 }
 
@@ -43,37 +43,37 @@ pub struct Point<'a> {
 pub enum GraphiteLine<'a> {
     /// A value.
     Point(Point<'a>),
-    /// A right line whose value is `nan`; carbon drops it without a word. collectd sends it for an unknown value.
+    /// A valid line whose value is `nan`; carbon drops it silently. collectd sends `nan` for an unknown value.
     NotANumber,
 }
 
-/// Why a line is not used. Other lines count.
+/// Why a line is refused. Other lines still count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadPoint {
     /// The line has more than [`LINE_MAX`] bytes.
     LineLength,
-    /// Other than three fields.
+    /// A line with more or fewer than three fields.
     Fields,
-    /// Nothing before the first `;`.
+    /// No path before the first `;`.
     NoPath,
     /// The path has more than [`PATH_MAX`] bytes.
     PathLength,
-    /// Not a decimal number.
+    /// The value is not a decimal number.
     Value,
-    /// Infinite, or more than an f64 can hold.
+    /// The value is infinite, or more than an f64 can hold.
     Infinite,
-    /// Not a decimal number of seconds from 0 to the year 5138, nor -1.
+    /// The time is neither -1 nor a decimal number of seconds from 0 to the year 5138.
     Time,
     /// More than [`TAGS_MAX`] tags.
     TagCount,
     /// A tag has more than [`TAG_MAX`] bytes.
     TagLength,
-    /// A tag without a key or without a value, or with a byte that carbon does not allow.
+    /// A tag without a key or without a value, or with a byte that carbon forbids.
     Tag,
 }
 
 impl BadPoint {
-    /// All of them, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [BadPoint; 10] = [
         BadPoint::LineLength,
         BadPoint::Fields,
@@ -87,7 +87,7 @@ impl BadPoint {
         BadPoint::Tag,
     ];
 
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             BadPoint::LineLength => "a line of more than 16384 bytes",
@@ -110,7 +110,7 @@ impl fmt::Display for BadPoint {
     }
 }
 
-/// The points of a datagram, or of one line of a stream, in order. Each step uses up bytes.
+/// The points of a datagram, or of one line of a stream, in order. Each step consumes bytes.
 #[derive(Clone, Debug)]
 pub struct Points<'a> {
     rest: &'a [u8],
@@ -118,7 +118,7 @@ pub struct Points<'a> {
 }
 
 impl<'a> Points<'a> {
-    /// Lines parted by `\n` or `\r\n`; the last one need not end.
+    /// Reads lines that end with `\n` or `\r\n`; the last line needs no end.
     pub fn of(text: &'a [u8]) -> Points<'a> {
         Points {
             rest: text,
@@ -126,7 +126,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The line that the last point or fault came from, for a message.
+    /// The line of the last point or error, for a message.
     pub fn line(&self) -> &'a [u8] {
         self.line
     }
@@ -135,7 +135,7 @@ impl<'a> Points<'a> {
 impl<'a> Iterator for Points<'a> {
     type Item = Result<GraphiteLine<'a>, BadPoint>;
 
-    /// Passes over lines without a field; carbon logs them as bad.
+    /// Skips lines without a field; carbon logs them as bad.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             self.line = next_line(&mut self.rest)?;
@@ -176,13 +176,13 @@ fn read(line: &[u8]) -> Result<Option<GraphiteLine<'_>>, BadPoint> {
     })))
 }
 
-/// Bytes at which Python's `split` parts ASCII: carbon's line is a text, not bytes.
+/// ASCII bytes at which Python's `split` separates: carbon splits a text, not bytes.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r' | 0x1c..=0x1f)
 }
 
-/// carbon logs a tag that it does not allow and keeps the value under the path as it came, tags and all; we refuse the line,
-/// for such a name would be a second one of the same series.
+/// carbon logs a forbidden tag and keeps the value under the unchanged field, tags included. We refuse the line, because such a
+/// field would be a second name of the same series.
 fn path_and_tags(field: &[u8]) -> Result<(&[u8], Tags<'_>), BadPoint> {
     let end = memchr(b';', field);
     let path = &field[..end.unwrap_or(field.len())];
@@ -197,7 +197,7 @@ fn path_and_tags(field: &[u8]) -> Result<(&[u8], Tags<'_>), BadPoint> {
         BadTags::Length => BadPoint::TagLength,
         BadTags::NoKey => BadPoint::Tag,
     })?;
-    // An empty tag, which DogStatsD passes over, is one of those that carbon does not allow.
+    // carbon forbids an empty tag, which [`Tags`] skips as DogStatsD does.
     let whole = end.is_none() || raw.split(|&byte| byte == b';').all(|tag| !tag.is_empty());
     match whole && tags.iter().all(|(key, value)| is_allowed(key, value)) {
         true => Ok((path, tags)),
@@ -205,13 +205,13 @@ fn path_and_tags(field: &[u8]) -> Result<(&[u8], Tags<'_>), BadPoint> {
     }
 }
 
-/// carbon's `TaggedSeries.validateTagAndValue`; `;` and `=` cannot be in a key here.
+/// The rules of carbon's `TaggedSeries.validateTagAndValue`; the parser leaves no `;` or `=` in a key.
 fn is_allowed(key: &[u8], value: &[u8]) -> bool {
     let marked = key.iter().any(|byte| matches!(byte, b'!' | b'^'));
     !marked && !matches!(value.first(), None | Some(b'~'))
 }
 
-/// `None` for -1 and its fractions, of which carbon takes the whole number.
+/// Parses a time. `None`: -1 or a number above -2 that carbon truncates to -1.
 fn seconds(text: &[u8]) -> Result<Option<f64>, BadPoint> {
     let seconds = decimal(text).map_err(|_| BadPoint::Time)?;
     if seconds.trunc() == -1.0 {

@@ -1,5 +1,5 @@
-//! What others say: bytes to values and back, one file a protocol. No sockets and no clock, so that the
-//! function that serves is the function that is fuzzed.
+//! Formats and protocols of other programs: bytes to values and back, one module per protocol. The
+//! crate has no sockets and no clock, so that fuzzing runs the same functions as the server.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

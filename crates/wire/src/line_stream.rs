@@ -1,23 +1,23 @@
-//! Lines of a TCP stream or a datagram, none longer than a limit, so that a peer that never ends its line takes no memory.
+//! Lines of a TCP stream or a datagram. Lines have a size limit, so that a peer that never ends its line costs no memory.
 
 use memchr::memchr;
 
 use crate::rrdcached::take_line;
 
-/// Takes lines from a buffer that the caller reads into. A line above the limit is passed over up to its end, however many
-/// reads that takes.
+/// Splits a buffer, which the caller fills, into lines. A line above the limit is skipped up to its end, even over several
+/// reads.
 #[derive(Clone, Copy, Debug)]
 pub struct LineStream {
     line_max: usize,
     skipping: bool,
 }
 
-/// A line was longer than the limit; the stream goes on behind it.
+/// A line exceeded the limit. The stream continues behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineTooLong;
 
 impl LineStream {
-    /// At the beginning of a stream whose lines have at most `line_max` bytes, their ends not counted.
+    /// A splitter for a new stream; lines have at most `line_max` bytes without their ends.
     pub fn new(line_max: usize) -> LineStream {
         LineStream {
             line_max,
@@ -26,7 +26,7 @@ impl LineStream {
     }
 
     /// The next line, without `\n` or `\r\n`; `rest` becomes the bytes behind it. `None`: the caller keeps `rest`, at most
-    /// `line_max + 1` bytes, and asks again with more behind it. Bytes left when the peer closes are a line cut off.
+    /// `line_max + 1` bytes, and calls again with more bytes appended. Bytes left when the peer closes are a truncated line.
     pub fn take<'a>(&mut self, rest: &mut &'a [u8]) -> Option<Result<&'a [u8], LineTooLong>> {
         while let Some((line, size)) = take_line(rest) {
             *rest = &rest[size..];
@@ -42,7 +42,7 @@ impl LineStream {
             *rest = &[];
             return None;
         }
-        // The one byte more may be the \r of the line's end.
+        // The extra byte may be the \r of the line's end.
         if rest.len() <= self.line_max.saturating_add(1) {
             return None;
         }
@@ -52,8 +52,8 @@ impl LineStream {
     }
 }
 
-/// The next line of a datagram, whose last one need not end; `rest` becomes the bytes behind it. `None`: no byte is left. Each
-/// `\r` at the end goes.
+/// The next line of a datagram, without any `\r` at its end; `rest` becomes the bytes behind it. The last line needs no
+/// newline. `None`: no byte is left.
 pub(crate) fn next_line<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     if rest.is_empty() {
         return None;
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads `text` in pieces as a listener does.
+    /// Feeds `pieces` to a stream as a listener does; returns the lines and the bytes left over.
     fn lines_of(pieces: &[&[u8]], line_max: usize) -> (Vec<Option<Vec<u8>>>, Vec<u8>) {
         let mut stream = LineStream::new(line_max);
         let (mut lines, mut buffer) = (Vec::new(), Vec::new());

@@ -1,10 +1,10 @@
-//! Decimal numbers as monitoring protocols write them: a sign, digits with a point, an exponent, and nothing else. Hexadecimal
-//! numbers, blanks and digits parted by `_`, which some of the references take, are refused.
+//! Decimal numbers as monitoring protocols write them: a sign, digits with a point, and an exponent. Hexadecimal numbers,
+//! blanks and digits with `_` between them are refused, although some reference implementations accept them.
 
 use kymo_base::scan;
 
-/// Latest second since 1970 that passes for a time, in the year 5138. Milliseconds, which senders mix up with seconds, are
-/// above it since 1973.
+/// Latest second since 1970 that is accepted as a time, in the year 5138. Any time since 1973 in milliseconds, which senders
+/// confuse with seconds, is above this limit.
 pub(crate) const SECONDS_MAX: u64 = 99_999_999_999;
 
 /// Why a text is not a finite number.
@@ -18,7 +18,7 @@ pub(crate) enum Unreadable {
     NotDecimal,
 }
 
-/// The number that `text` spells.
+/// Parses `text` as a finite decimal number.
 pub(crate) fn decimal(text: &[u8]) -> Result<f64, Unreadable> {
     if !is_decimal(text) {
         return Err(spelled_out(text));

@@ -1,8 +1,8 @@
-//! statsd as etsy's daemon takes it, and DogStatsD: values in the lines of a datagram or of a TCP stream. Nothing is allocated;
-//! names, tags and members of sets are borrowed from the line. Adding values up is the listener's.
+//! statsd as etsy's daemon and DogStatsD read it: values in the lines of a datagram or of a TCP stream. Nothing is allocated;
+//! names, tags and members of sets are borrowed from the line. The listener sums up the values.
 //!
-//! Both dialects are read at once, for a line does not say which it is: `a:1|c:2|g` has two values with a type each, `a:1:2|c`
-//! two of one type. Where they contradict each other a comment says whose word counts.
+//! The parser accepts both dialects at once, because a line does not name its dialect: `a:1|c:2|g` has two values with a type
+//! each, `a:1:2|c` two values of one type. Where the dialects contradict each other, a comment names the one that counts.
 
 #[cfg(any(test, feature = "testing"))]
 mod encode;
@@ -20,17 +20,17 @@ pub use crate::tags::{TAG_MAX, TAGS_MAX, Tags};
 use crate::line_stream::next_line;
 use line::{Opening, SampleLine};
 
-/// Longest line, in bytes: Datadog's agent reads packets of as many.
+/// Longest line, in bytes; Datadog's agent reads packets of the same size.
 pub const LINE_MAX: usize = 8192;
-/// Longest name, in bytes. A part of it becomes a file's or a column's name, and systems behind take a few hundred.
+/// Longest name, in bytes. A part of it becomes the name of a file or a column, and storage backends accept a few hundred.
 pub const NAME_MAX: usize = 1024;
 
-/// Kinds of values, each with its own arithmetic.
+/// Kinds of values, each with a different arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleKind {
     /// `c`: adds up.
     Counter,
-    /// Any other word: etsy's daemon adds it up as a counter. The listener counts these.
+    /// Any other type; etsy's daemon sums it up as a counter. The listener counts such values.
     Unknown,
     /// `g`: holds until the next one.
     Gauge,
@@ -45,7 +45,7 @@ pub enum SampleKind {
 }
 
 impl SampleKind {
-    /// The kind that a line's type means.
+    /// The kind for the type in a line.
     pub fn of_word(word: &[u8]) -> SampleKind {
         match word {
             b"c" => SampleKind::Counter,
@@ -58,7 +58,7 @@ impl SampleKind {
         }
     }
 
-    /// The type in a line.
+    /// The type to write into a line.
     pub fn word(self) -> &'static str {
         match self {
             SampleKind::Counter => "c",
@@ -75,29 +75,29 @@ impl SampleKind {
 /// One value as a sender wrote it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SampleValue<'a> {
-    /// Finite; of each kind but sets.
+    /// A finite number, for each kind but sets.
     Number(f64),
-    /// A set's member, not empty.
+    /// A member of a set, not empty.
     Text(&'a [u8]),
 }
 
 /// One value of one name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// Any bytes but `:`, `|` and line feeds, 1 to [`NAME_MAX`].
+    /// 1 to [`NAME_MAX`] bytes without `:`, `|` and line feeds.
     pub name: &'a [u8],
     /// Tags of the whole line.
     pub tags: Tags<'a>,
-    /// Text for sets, numbers for all other kinds.
+    /// The kind; sets have texts, all other kinds numbers.
     pub kind: SampleKind,
-    /// See [`SampleKind`].
+    /// The value, see [`SampleKind`].
     pub value: SampleValue<'a>,
-    /// The number has a sign. etsy's daemon moves a gauge by such a number, if the gauge has a value that is not 0;
-    /// DogStatsD sets it.
+    /// True if the number has a sign. etsy's daemon then adds the number to a gauge whose value is not 0; DogStatsD sets the
+    /// gauge.
     pub signed: bool,
-    /// Above 0, at most 1: the share of events that the sender sends.
+    /// The share of events that the sender reports: above 0, at most 1.
     pub rate: f64,
-    /// Seconds since 1970, above 0: DogStatsD takes such a value as it is, without adding up.
+    /// Seconds since 1970, above 0. DogStatsD stores a value with a timestamp unchanged, without summing up.
     pub timestamp: Option<u64>,
 }
 
@@ -106,13 +106,13 @@ pub struct Sample<'a> {
 pub enum Heard<'a> {
     /// A value.
     Sample(Sample<'a>),
-    /// A line with an event of DogStatsD, which is passed over.
+    /// A line with an event of DogStatsD; the parser skips it.
     Event,
-    /// A line with a service check of DogStatsD, which is passed over.
+    /// A line with a service check of DogStatsD; the parser skips it.
     ServiceCheck,
 }
 
-/// Why a line or one of its values is not used. Other values of the line and other lines count.
+/// Why a line or one of its values is refused. Its other values and other lines still count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadSample {
     /// The line has more than [`LINE_MAX`] bytes.
@@ -121,17 +121,17 @@ pub enum BadSample {
     NoName,
     /// The name has more than [`NAME_MAX`] bytes.
     NameLength,
-    /// A value without a type; a line of any other protocol has none.
+    /// A value without a type, as in a line of another protocol.
     NoType,
-    /// No value, and not a counter's, whose value is 1 then.
+    /// The value is missing. Only a counter may omit it; the counter then adds 1.
     NoValue,
     /// Not a decimal number.
     Number,
     /// `nan`, infinite, or more than an f64 can hold.
     NotFinite,
-    /// A time below 0, which etsy's daemon refuses as well.
+    /// A negative time, which etsy's daemon refuses as well.
     Negative,
-    /// Not above 0 and at most 1.
+    /// A rate that is not above 0 and at most 1.
     Rate,
     /// More than [`TAGS_MAX`] tags.
     TagCount,
@@ -139,12 +139,12 @@ pub enum BadSample {
     TagLength,
     /// A tag has a value but no key.
     TagKey,
-    /// Not seconds since 1970 in decimal digits, above 0 and before the year 5138.
+    /// A timestamp that is not decimal seconds since 1970, above 0 and before the year 5138.
     Timestamp,
 }
 
 impl BadSample {
-    /// All of them, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [BadSample; 13] = [
         BadSample::LineLength,
         BadSample::NoName,
@@ -161,7 +161,7 @@ impl BadSample {
         BadSample::Timestamp,
     ];
 
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             BadSample::LineLength => "a line of more than 8192 bytes",
@@ -187,7 +187,7 @@ impl fmt::Display for BadSample {
     }
 }
 
-/// The values of a datagram, or of one line of a stream, in order. Each step uses up bytes.
+/// The values of a datagram, or of one line of a stream, in order. Each step consumes bytes.
 #[derive(Clone, Debug)]
 pub struct Samples<'a> {
     rest: &'a [u8],
@@ -196,7 +196,7 @@ pub struct Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Lines parted by `\n` or `\r\n`; the last one need not end.
+    /// Reads lines that end with `\n` or `\r\n`; the last line needs no end.
     pub fn of(text: &'a [u8]) -> Samples<'a> {
         Samples {
             rest: text,
@@ -205,7 +205,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The line that the last value or fault came from, for a message.
+    /// The line of the last value or error, for a message.
     pub fn line(&self) -> &'a [u8] {
         self.line
     }

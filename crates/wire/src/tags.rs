@@ -1,21 +1,21 @@
-//! Tags behind a name: pairs of a key and a value, borrowed from the line. DogStatsD writes `key:value,key:value`, Graphite
-//! `key=value;key=value`. Order and keys that come twice are the sender's; nothing here sorts or drops them.
+//! Tags behind a name: pairs of key and value, borrowed from the line. DogStatsD writes `key:value,key:value`, Graphite
+//! `key=value;key=value`. Tags keep the sender's order and repeated keys; this module neither sorts nor drops any.
 
 use memchr::memchr;
 
-/// Most tags of one name. Datadog and Graphite advise fewer than 20; each one makes a line dearer to every reader.
+/// Most tags of one name. Datadog and Graphite advise fewer than 20; each tag makes a line dearer to every reader.
 pub const TAGS_MAX: usize = 64;
 /// Longest tag, key and value together, in bytes. Datadog cuts a tag at 200 characters, which are 800 bytes at most.
 pub const TAG_MAX: usize = 1024;
 
-/// Two bytes that a protocol uses between tags, and between a key and its value.
+/// The separators of a protocol: between tags, and between a key and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Marks {
     tag: u8,
     value: u8,
 }
 
-/// Tags as a line has them: at most [`TAGS_MAX`], none without a key or longer than [`TAG_MAX`].
+/// Tags in a line's own bytes: at most [`TAGS_MAX`], none without a key or longer than [`TAG_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tags<'a> {
     raw: &'a [u8],
@@ -34,13 +34,13 @@ pub(crate) enum BadTags {
 }
 
 impl<'a> Tags<'a> {
-    /// DogStatsD's, behind `#`.
+    /// Tags of DogStatsD: the bytes behind `#`.
     pub(crate) fn of_statsd(raw: &'a [u8]) -> Result<Tags<'a>, BadTags> {
         let (tag, value) = (b',', b':');
         Tags::checked(raw, Marks { tag, value })
     }
 
-    /// Graphite's, behind the first `;`.
+    /// Tags of Graphite: the bytes behind the first `;`.
     pub(crate) fn of_graphite(raw: &'a [u8]) -> Result<Tags<'a>, BadTags> {
         let (tag, value) = (b';', b'=');
         Tags::checked(raw, Marks { tag, value })
@@ -65,7 +65,7 @@ impl<'a> Tags<'a> {
         pieces.filter(|piece| !piece.is_empty())
     }
 
-    /// Keys, none of them empty, and their values, in the sender's order. A tag without a value has an empty one.
+    /// Pairs of key and value in the sender's order. Keys are not empty; a tag without a value has an empty one.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone + use<'a> {
         let mark = self.marks.value;
         self.pieces().map(move |piece| match memchr(mark, piece) {
@@ -74,12 +74,12 @@ impl<'a> Tags<'a> {
         })
     }
 
-    /// True without any tag.
+    /// True if there is no tag.
     pub fn is_empty(&self) -> bool {
         self.pieces().next().is_none()
     }
 
-    /// All of them as the line spells them: of one protocol, equal bytes mean equal tags.
+    /// The tags as the line spells them. Within one protocol equal bytes mean equal tags.
     pub fn raw(&self) -> &'a [u8] {
         self.raw
     }

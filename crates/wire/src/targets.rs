@@ -1,57 +1,58 @@
-//! What the poller says of its targets, docs/formats/targets.md: a file for each mrtg.cfg, a line of JSON for each target, from
-//! which the page and `kymo graph` know what a target is called and how its graphs look. Values are the keeper's.
+//! Files that describe MRTG targets, docs/formats/targets.md: one file per mrtg.cfg, one line of JSON per target. The page and
+//! `kymo graph` read from them the titles of targets and the look of their graphs. The values are in the keeper.
 //!
-//! Whoever reads such a file takes it for hostile: each line has a limit, and what is strange in it is left out or refused.
+//! A reader treats such a file as hostile: each line has a size limit, and values out of range are dropped or refused.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the files are, below the folder of `kymo serve`.
+/// Folder of the files, below the folder of `kymo serve`.
 pub const FOLDER: &str = "poll";
-/// How their names end.
+/// Suffix of files that describe targets.
 pub const SUFFIX: &str = ".targets";
-/// Ending of files that say why targets have no value.
+/// Suffix of files that say why targets have no value.
 pub const REASONS_SUFFIX: &str = ".reasons";
-/// Bytes of a line at most.
+/// Longest line, in bytes.
 pub const LINE_MAX: usize = 64 << 10;
-/// Bytes of a page's text at most; other texts have a sixteenth of that.
+/// Longest `page_top`, in bytes.
 pub const PAGE_TOP_MAX: usize = 16 << 10;
-/// Bytes of any other text at most.
+/// Longest text in any other field, in bytes.
 pub const TEXT_MAX: usize = 1 << 10;
 
 const VERSION: u32 = 1;
-/// Names of 255 bytes, each of which JSON may write as six, fit into a line.
+/// Most targets in one line of reasons. Names have up to 255 bytes, and JSON may spell a byte with six; so 40 names fit into a
+/// line.
 const REASON_TARGETS: usize = 40;
-/// Pixels of a graph, as MRTG takes them.
+/// Sizes of a graph in pixels that MRTG accepts.
 const X_SIZES: std::ops::RangeInclusive<u32> = 30..=600;
 const Y_SIZES: std::ops::RangeInclusive<u32> = 30..=2000;
-/// Options, colours and the like of one target.
+/// Most options of one target.
 const WORDS_MAX: usize = 64;
 
-/// The first line.
+/// First line of a file of targets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetsHead {
     /// Version of the format.
     #[serde(rename = "kymo_targets")]
     version: u32,
-    /// Name of the configuration, for people.
+    /// Name of the configuration, for messages.
     #[serde(default)]
     pub config: String,
     /// Seconds between polls.
     #[serde(rename = "interval")]
     pub interval_s: u32,
-    /// How many lines follow.
+    /// Number of lines that follow, one per target.
     pub targets: u32,
 }
 
-/// A target, as its page is made of it. What is not set is MRTG's default.
+/// A target with all that its page needs. A field that is not set stands for MRTG's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DescribedTarget {
-    /// MRTG's name of it, one of its configuration's.
+    /// Name of the target in its mrtg.cfg.
     pub name: String,
-    /// The name of its series in the keeper.
+    /// Name of its series in the keeper.
     pub series: String,
-    /// The host that is asked, with its port where it is another than 161; empty: a command.
+    /// Host that the poller queries, with the port unless it is 161. Empty: the value comes from a command.
     #[serde(skip_serializing_if = "is_default")]
     pub device: String,
     /// `Title`.
@@ -81,10 +82,10 @@ pub struct DescribedTarget {
     /// `Legend1` to `Legend5`.
     #[serde(skip_serializing_if = "is_default")]
     pub legends: [Option<String>; 5],
-    /// `LegendI`; empty: not in the table.
+    /// `LegendI`. Empty: the table has no row for the input.
     #[serde(skip_serializing_if = "is_default")]
     pub legend_i: Option<String>,
-    /// `LegendO`, likewise.
+    /// `LegendO`. Empty: the table has no row for the output.
     #[serde(skip_serializing_if = "is_default")]
     pub legend_o: Option<String>,
     /// `kilo`.
@@ -96,30 +97,30 @@ pub struct DescribedTarget {
     /// `Colours`, `#rrggbb` each, in their order.
     #[serde(skip_serializing_if = "is_default")]
     pub colours: Vec<String>,
-    /// `XSize`: points of a graph.
+    /// `XSize`: points along the time axis.
     #[serde(skip_serializing_if = "is_default")]
     pub x_size: Option<u32>,
-    /// `YSize`: pixels.
+    /// `YSize`: height in pixels.
     #[serde(skip_serializing_if = "is_default")]
     pub y_size: Option<u32>,
-    /// `Unscaled`: letters of `dwmy`.
+    /// `Unscaled`: letters of `dwmy` (day, week, month, year).
     #[serde(skip_serializing_if = "is_default")]
     pub unscaled: String,
-    /// `WithPeak`, likewise.
+    /// `WithPeak`: letters of `dwmy`.
     #[serde(skip_serializing_if = "is_default")]
     pub with_peak: String,
-    /// `Suppress`, likewise.
+    /// `Suppress`: letters of `dwmy`.
     #[serde(skip_serializing_if = "is_default")]
     pub suppress: String,
-    /// `Factor`: of the numbers below a graph.
+    /// `Factor`: multiplies the numbers below a graph.
     #[serde(skip_serializing_if = "is_default")]
     pub factor: Option<f64>,
-    /// `YTicsFactor`: of the numbers beside it.
+    /// `YTicsFactor`: multiplies the numbers on the y axis.
     #[serde(skip_serializing_if = "is_default")]
     pub y_tics_factor: Option<f64>,
 }
 
-/// The first line of the file that says why targets have no value.
+/// First line of a file of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasonsHead {
     /// Version of the format.
@@ -127,12 +128,12 @@ pub struct ReasonsHead {
     version: u32,
 }
 
-/// Why some targets have no value.
+/// A reason why some targets have no value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// A sentence for people.
+    /// The reason, as a sentence for people.
     pub why: String,
-    /// Names of targets.
+    /// Names of the targets.
     pub targets: Vec<String>,
 }
 
@@ -141,7 +142,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl TargetsHead {
-    /// That of a configuration.
+    /// The head for a configuration, in the current version of the format.
     pub fn new(config: String, interval_s: u32, targets: u32) -> TargetsHead {
         TargetsHead {
             version: VERSION,
@@ -151,12 +152,12 @@ impl TargetsHead {
         }
     }
 
-    /// As a line, with its end.
+    /// The head as a line of JSON with its newline.
     pub fn line(&self) -> String {
         written(self)
     }
 
-    /// Reads a line.
+    /// Parses a line without its newline. Refuses other versions, and intervals outside 1 to 86,400 s.
     pub fn parse(line: &[u8]) -> Result<TargetsHead, &'static str> {
         let head: TargetsHead = parsed(line)?;
         if head.version != VERSION {
@@ -173,7 +174,7 @@ impl TargetsHead {
 }
 
 impl ReasonsHead {
-    /// As a line, with its end.
+    /// The head as a line of JSON with its newline.
     pub fn line() -> String {
         written(&ReasonsHead { version: VERSION })
     }
@@ -185,7 +186,7 @@ impl ReasonsHead {
 }
 
 impl Reason {
-    /// As lines, with their ends; no line is too long to be read.
+    /// The reason as lines of JSON with their newlines; a reason for many targets becomes several lines within [`LINE_MAX`].
     pub fn lines(&self) -> String {
         let why = cut(self.why.clone(), TEXT_MAX);
         let lines = self.targets.chunks(REASON_TARGETS).map(|targets| {
@@ -197,7 +198,7 @@ impl Reason {
         lines.collect()
     }
 
-    /// Reads a line.
+    /// Parses a line without its newline; a long reason is cut to [`TEXT_MAX`].
     pub fn parse(line: &[u8]) -> Result<Reason, &'static str> {
         let reason: Reason = parsed(line)?;
         Ok(Reason {
@@ -208,12 +209,12 @@ impl Reason {
 }
 
 impl DescribedTarget {
-    /// As a line, with its end: texts that are too long are cut.
+    /// The target as a line of JSON with its newline; long texts are cut.
     pub fn line(&self) -> String {
         written(&self.clone().bounded())
     }
 
-    /// Reads a line.
+    /// Parses a line without its newline. Refuses bad names of target or series; drops other bad values.
     pub fn parse(line: &[u8]) -> Result<DescribedTarget, &'static str> {
         let target: DescribedTarget = parsed(line)?;
         if !is_target_name(&target.name) {
@@ -225,12 +226,12 @@ impl DescribedTarget {
         Ok(target.bounded())
     }
 
-    /// Whether an option is set.
+    /// True if the option is set; `option` is in lower case.
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|word| word == option)
     }
 
-    /// What makes no sense is as if it had not been said.
+    /// Cuts long texts, and clears values that are out of range.
     fn bounded(mut self) -> DescribedTarget {
         self.page_top = cut(self.page_top, PAGE_TOP_MAX);
         let texts = [&mut self.device, &mut self.title, &mut self.directory];
@@ -269,7 +270,7 @@ impl DescribedTarget {
 }
 
 fn written<T: Serialize>(value: &T) -> String {
-    // Structs of texts and numbers are always JSON.
+    // Structs of texts and numbers always serialise.
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line
@@ -282,7 +283,7 @@ fn parsed<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, &'static str> {
     serde_json::from_slice(line).map_err(|_| "a line makes no sense")
 }
 
-/// The beginning of a text.
+/// The beginning of a text, of at most `bytes_max` bytes and cut between characters.
 fn cut(mut text: String, bytes_max: usize) -> String {
     let end = (0..=bytes_max.min(text.len())).rev();
     let end = end.into_iter().find(|&at| text.is_char_boundary(at));
@@ -295,12 +296,12 @@ fn is_target_name(name: &str) -> bool {
     (1..=255).contains(&name.len()) && !name.contains(strange)
 }
 
-/// Of a file, or a label set; whether it leads anywhere is the keeper's business.
+/// A path of a file or a label set. The keeper decides whether it names a series.
 fn is_series_name(name: &str) -> bool {
     (1..=2048).contains(&name.len()) && !name.contains(char::is_control)
 }
 
-/// `#00cc00`.
+/// A colour such as `#00cc00`.
 fn is_colour(word: &str) -> bool {
     let digits = word.strip_prefix('#').filter(|digits| digits.len() == 6);
     digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))

@@ -1,4 +1,4 @@
-//! collectd's AuthFile: a line `user: password` each.
+//! collectd's AuthFile: lines of `user: password`.
 
 use super::bad_line::{BadLine, is_space, numbered_lines};
 use super::users::Users;
@@ -6,8 +6,9 @@ use super::users::Users;
 /// Longest line, in bytes.
 const LINE_MAX: usize = 4095;
 
-/// The users of a file's bytes, and the lines that name none. As collectd reads it: blanks before the name and before the
-/// password do not count, those behind them do; `#` begins a comment at the beginning of a line only.
+/// Reads a file's bytes: the users, and the lines that name none. As in collectd, blanks before the name and before the
+/// password are skipped, blanks behind the password belong to it, and `#` begins a comment only at the beginning of a
+/// line.
 pub fn read_auth_file(text: &[u8]) -> (Users, Vec<BadLine>) {
     let (mut users, mut bad) = (Users::default(), Vec::new());
     for (line, text) in numbered_lines(text) {

@@ -1,13 +1,13 @@
-//! A line of a file that could not be used. The other lines count all the same.
+//! Bad lines of a configuration file. Its other lines still count.
 
 use std::fmt;
 
-/// Which line, and why.
+/// A bad line and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLine {
-    /// From 1 on.
+    /// Number of the line, from 1 on.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line, for a message.
     pub why: &'static str,
 }
 
@@ -17,7 +17,8 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// The lines of a text with their numbers, without their ends.
+/// The lines of a text with their numbers from 1 on, without `\n` and `\r` at
+/// their ends.
 pub(super) fn numbered_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = text.split(|&byte| byte == b'\n');
     lines.enumerate().map(|(at, line)| {
@@ -29,7 +30,7 @@ pub(super) fn numbered_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])
     })
 }
 
-/// What C's `isspace` takes.
+/// True for the blanks of C's `isspace`.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0b' | b'\x0c' | b'\r')
 }

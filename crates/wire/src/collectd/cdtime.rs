@@ -1,33 +1,33 @@
 //! collectd's time: 2^-30 seconds in 64 bits.
 
-/// A moment since 1970, or a length of time, in units of 2^-30 s.
+/// A time since 1970, or a duration, in units of 2^-30 s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cdtime(pub u64);
 
 const SECOND: u64 = 1 << 30;
 
 impl Cdtime {
-    /// What a packet says if it says nothing.
+    /// The value of a field that the packet has not set.
     pub const ZERO: Cdtime = Cdtime(0);
 
-    /// Of whole seconds, as the parts TIME and INTERVAL have them. Those that do not fit are the latest there is: collectd
-    /// drops their upper bits and takes a time in the past.
+    /// Converts whole seconds, as the parts TIME and INTERVAL have them. Seconds that do not fit become the latest time;
+    /// collectd drops their upper bits and gets a time in the past.
     pub fn from_seconds(seconds: u64) -> Cdtime {
         Cdtime(seconds.saturating_mul(SECOND))
     }
 
-    /// Whole seconds, a half rounded up: what collectd writes into .rrd files.
+    /// Whole seconds, a half rounded up, as collectd writes them into .rrd files.
     pub fn seconds(self) -> u64 {
         self.0.saturating_add(SECOND / 2) >> 30
     }
 
-    /// Nanoseconds, a half rounded up; less than 2^64 * 0.94, so that they fit.
+    /// Nanoseconds, a half rounded up. The result is less than 2^64 * 0.94, so that it fits.
     pub fn nanoseconds(self) -> u64 {
         let product = u128::from(self.0) * 1_000_000_000;
         ((product + u128::from(SECOND / 2)) >> 30) as u64
     }
 
-    /// Of nanoseconds, a half rounded up; the latest there is if it does not fit.
+    /// Converts nanoseconds, a half rounded up. Nanoseconds that do not fit become the latest time.
     pub fn from_nanoseconds(nanoseconds: u64) -> Cdtime {
         let units = ((u128::from(nanoseconds) << 30) + 500_000_000) / 1_000_000_000;
         Cdtime(u64::try_from(units).unwrap_or(u64::MAX))

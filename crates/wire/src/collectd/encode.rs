@@ -1,5 +1,5 @@
-//! The sender's side: packets as collectd 5.12 makes them. A field is said when it differs from what the packet said last;
-//! a packet has room for a signature, whether it gets one or not.
+//! The sender's side: packets as collectd 5.12 makes them. A packet repeats a field only when its value changes. Each
+//! packet leaves room for a signature, even if it gets none.
 
 use sha1::{Digest, Sha1};
 
@@ -9,38 +9,38 @@ use super::parts::{MESSAGE_MAX, NAME_MAX, Notification, part};
 use super::users::{Keys, USER_MAX};
 use super::value::{VALUES_MAX, Value};
 
-/// collectd's `MaxPacketSize` if none is configured, in bytes.
+/// Packet size in bytes; collectd's default of `MaxPacketSize`.
 pub const PACKET_DEFAULT: usize = 1452;
-/// Bytes that the sender keeps free for what protects a packet: 42, and the longest name of a user.
+/// Bytes that the sender reserves for a signature or encryption: 42, and the longest name of a user.
 const SECURITY_ROOM: usize = 42 + USER_MAX;
-/// Bytes of a part that is a number.
+/// Bytes of a part with a number.
 const NUMBER_PART: usize = part::HEAD + 8;
 
-/// Values of one series to be sent.
+/// Values of one series for [`Encoder::push`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueList<'a> {
-    /// Each field of at most 127 bytes without a NUL.
+    /// The name; each field has at most 127 bytes and no NUL.
     pub identifier: Identifier<'a>,
-    /// When.
+    /// Time of the values.
     pub time: Cdtime,
-    /// How long until the next.
+    /// Interval until the next values.
     pub interval: Cdtime,
-    /// At most 63.
+    /// At most [`VALUES_MAX`].
     pub values: &'a [Value],
 }
 
-/// What became of a value list.
+/// Result of [`Encoder::push`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// It is in the packet.
+    /// The packet contains the values.
     Added,
-    /// It is not: the packet is to be sent first.
+    /// The values do not fit; the caller sends the packet and pushes them again.
     Full,
-    /// It is not, and will not be in any: a name has too many bytes or a NUL, or there are too many values.
+    /// No packet can contain the values: a name has too many bytes or a NUL, or there are too many values.
     Refused,
 }
 
-/// The packet that is being filled.
+/// Fills one packet after the other.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     payload: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct Encoder {
     said: Said,
 }
 
-/// What the packet said last of each field.
+/// The latest value of each field in the packet.
 #[derive(Clone, Debug, Default)]
 struct Said {
     texts: [Vec<u8>; 5],
@@ -57,7 +57,7 @@ struct Said {
 }
 
 impl Encoder {
-    /// Of packets of at most `packet_max` bytes, signature and all.
+    /// An encoder for packets of at most `packet_max` bytes, signature included.
     pub fn new(packet_max: usize) -> Encoder {
         let payload_max = packet_max
             .min(usize::from(u16::MAX))
@@ -74,7 +74,7 @@ impl Encoder {
         &self.payload
     }
 
-    /// Begins the next one.
+    /// Begins the next packet.
     pub fn clear(&mut self) {
         self.payload.clear();
         self.said.time = Cdtime::ZERO;
@@ -84,7 +84,7 @@ impl Encoder {
         }
     }
 
-    /// Adds values, and before them what changed.
+    /// Adds values, and before them the fields that changed.
     pub fn push(&mut self, list: &ValueList) -> Pushed {
         let texts = texts(&list.identifier);
         if list.values.len() > VALUES_MAX || !texts.iter().all(|text| is_text(text, NAME_MAX)) {
@@ -98,7 +98,7 @@ impl Encoder {
         }
         let (said, out) = (&mut self.said, &mut self.payload);
         for (at, (kind, text)) in TEXT_PARTS.into_iter().zip(texts).enumerate() {
-            // collectd's order: host, time, interval, and the other names.
+            // collectd's order: host, time, interval, then the other names.
             if at == 1 {
                 for (kind, last, now) in [
                     (part::TIME_HR, &mut said.time, list.time),
@@ -159,7 +159,7 @@ fn is_text(text: &[u8], max: usize) -> bool {
 }
 
 fn put_head(out: &mut Vec<u8>, kind: u16, size: usize) {
-    // Texts, values and packets have limits that fit.
+    // The limits of texts, values and packets keep `size` within 16 bits.
     out.extend_from_slice(&kind.to_be_bytes());
     out.extend_from_slice(&(size as u16).to_be_bytes());
 }
@@ -188,7 +188,8 @@ fn put_values(out: &mut Vec<u8>, values: &[Value]) {
     }
 }
 
-/// Appends a notification, a packet of its own; `false`: a text has a NUL or is too long, and nothing is appended.
+/// Appends a notification, which is a packet of its own. `false`: a text has a NUL or is too long, and nothing is
+/// appended.
 pub fn put_notification(out: &mut Vec<u8>, notification: &Notification) -> bool {
     let texts = texts(notification.identifier);
     let fits = texts.iter().all(|text| is_text(text, NAME_MAX));
@@ -206,7 +207,7 @@ pub fn put_notification(out: &mut Vec<u8>, notification: &Notification) -> bool 
     true
 }
 
-/// Appends `payload` signed by a user, whose name has 1 to 64 bytes.
+/// Appends `payload` signed with a user's password; the user's name has 1 to 64 bytes.
 pub fn sign(out: &mut Vec<u8>, user: &[u8], password: &[u8], payload: &[u8]) {
     let message = [user, payload].concat();
     let mac = Keys::new(password).sign(&message);
@@ -215,7 +216,8 @@ pub fn sign(out: &mut Vec<u8>, user: &[u8], password: &[u8], payload: &[u8]) {
     out.extend_from_slice(&message);
 }
 
-/// Appends `payload` encrypted for a user, whose name has 1 to 64 bytes. `iv` has to be another one for each packet.
+/// Appends `payload` encrypted with a user's password; the user's name has 1 to 64 bytes. Each packet needs a different
+/// `iv`.
 pub fn encrypt(out: &mut Vec<u8>, user: &[u8], password: &[u8], iv: &[u8; 16], payload: &[u8]) {
     let checksum = Sha1::digest(payload);
     let crypted_size = checksum.len() + payload.len();

@@ -1,6 +1,6 @@
-//! Bytes as tests write them.
+//! Hexadecimal bytes for tests.
 
-/// Of pairs of digits; whatever else is between them does not count.
+/// Decodes pairs of digits; skips everything between them.
 pub(super) fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
     let pairs = digits

@@ -1,22 +1,22 @@
-//! What values are called: `host/plugin[-plugin_instance]/type[-type_instance]`, in a packet as five texts, and as the path
-//! of the .rrd file that collectd would write.
+//! Names of series: `host/plugin[-plugin_instance]/type[-type_instance]`. A packet spells a name as five texts, a folder as
+//! the path of the .rrd file that collectd would write.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memrchr};
 
-/// The five texts of a name. Bytes: what a sender says is neither UTF-8 nor safe to show.
+/// The five texts of a name, as bytes: a sender's texts need not be UTF-8, nor are they safe to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identifier<'a> {
-    /// Whose values these are; not who sent them.
+    /// Host that the values describe; another host may have sent them.
     pub host: &'a [u8],
-    /// What read them.
+    /// Plugin that read the values.
     pub plugin: &'a [u8],
-    /// Of which thing; may be empty.
+    /// Instance of the plugin, such as a device; may be empty.
     pub plugin_instance: &'a [u8],
-    /// A name in types.db.
+    /// Type, a name in types.db.
     pub type_name: &'a [u8],
-    /// Which one of that type; may be empty.
+    /// Instance of the type; may be empty.
     pub type_instance: &'a [u8],
 }
 
@@ -27,14 +27,14 @@ pub enum PathRefusal {
     Nameless,
     /// A component is `.` or `..`.
     Dots,
-    /// A NUL, a line feed or another control character.
+    /// A component has a NUL, a line feed or another control character.
     Control,
-    /// A component is longer than a file's name can be.
+    /// A component exceeds the 255 bytes of a file's name.
     TooLong,
 }
 
 impl PathRefusal {
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             PathRefusal::Nameless => "host, plugin or type is empty",
@@ -49,8 +49,8 @@ impl PathRefusal {
 const COMPONENT_MAX: usize = 255;
 const SUFFIX: &[u8] = b".rrd";
 
-/// A field without slashes, as collectd makes it before it looks for the series: a lone slash is `root`, one at the
-/// beginning goes, others become underlines.
+/// A field without slashes, as collectd makes it before it looks up the series: a lone slash becomes `root`, a slash at the
+/// beginning is removed, other slashes become underlines.
 pub fn escape(field: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'/', field).is_none() {
         return Cow::Borrowed(field);
@@ -67,8 +67,8 @@ pub fn escape(field: &[u8]) -> Cow<'_, [u8]> {
 }
 
 impl<'a> Identifier<'a> {
-    /// Of `host/plugin[-plugin_instance]/type[-type_instance]`; instances begin behind the first `-` each. A type
-    /// instance may have slashes. `None`: it has no two slashes, or host, plugin or type is empty.
+    /// Parses `host/plugin[-plugin_instance]/type[-type_instance]`; an instance begins behind the first `-`. A type instance
+    /// may contain slashes. `None`: the text has fewer than two slashes, or host, plugin or type is empty.
     pub fn parse(text: &'a [u8]) -> Option<Identifier<'a>> {
         let (host, rest) = cut(text, b'/')?;
         let (plugin, type_name) = cut(rest, b'/')?;
@@ -84,7 +84,7 @@ impl<'a> Identifier<'a> {
         })
     }
 
-    /// Of a path that [`Identifier::put_rrd_path`] could have made, and of no other.
+    /// Parses a path that [`Identifier::put_rrd_path`] could have made. `None` for any other path.
     pub fn of_rrd_path(path: &'a [u8]) -> Option<Identifier<'a>> {
         let identifier = Identifier::parse(path.strip_suffix(SUFFIX)?)?;
         let mut again = Vec::with_capacity(path.len());
@@ -92,14 +92,14 @@ impl<'a> Identifier<'a> {
         same.then_some(identifier)
     }
 
-    /// Appends the name: what collectd knows the series by. Nothing is appended if it is refused. Identifiers that differ in
-    /// slashes, or in where a dash parts a name from its instance, can have one name, and then are one series.
+    /// Appends collectd's name of the series, or nothing if the name is refused. Identifiers that differ only in slashes, or
+    /// in the dash before an instance, can have the same name, and are then one series.
     pub fn put_name(&self, out: &mut Vec<u8>) -> Result<(), PathRefusal> {
         self.put(out, b"")
     }
 
-    /// Appends the path of its .rrd file below the base folder, `..` and the like refused, so that it leads to no other
-    /// place. Nothing is appended if it is refused.
+    /// Appends the path of the series' .rrd file below the base folder, or nothing if the name is refused. `.` and `..` are
+    /// refused, so that the path stays below the base folder.
     pub fn put_rrd_path(&self, out: &mut Vec<u8>) -> Result<(), PathRefusal> {
         self.put(out, SUFFIX)
     }
@@ -123,7 +123,7 @@ impl<'a> Identifier<'a> {
     }
 }
 
-/// What is before and behind the first `byte`.
+/// The bytes before and behind the first `byte`; `None` if there is none.
 fn cut(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = memchr(byte, text)?;
     Some((&text[..at], &text[at + 1..]))
@@ -137,7 +137,7 @@ fn put_with_instance(out: &mut Vec<u8>, name: &[u8], instance: &[u8]) {
     }
 }
 
-/// Fields have no slashes any more, so that there are three components.
+/// Checks a path of three components; its fields have no slashes left.
 fn check(path: &[u8]) -> Result<(), PathRefusal> {
     if path.iter().any(u8::is_ascii_control) {
         return Err(PathRefusal::Control);
@@ -150,7 +150,7 @@ fn check(path: &[u8]) -> Result<(), PathRefusal> {
             _ => {}
         }
     }
-    // The type is a component of its own without its suffix.
+    // The type itself may not be `.` or `..` either; in a path the suffix hides that.
     let last = memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
     match last.strip_suffix(SUFFIX) {
         Some(b"." | b"..") => Err(PathRefusal::Dots),
@@ -231,7 +231,7 @@ mod tests {
             let path = expected.unwrap_or_default();
             assert_eq!(String::from_utf8_lossy(&out), format!("base/{path}"));
         }
-        // 255 bytes, and one more.
+        // A component of 255 bytes, and one of 256.
         for (size, expected) in [(123, Ok(())), (124, Err(TooLong))] {
             let longest = identifier(["h", "p", "", &long, &long[..size]]);
             assert_eq!(longest.put_rrd_path(&mut Vec::new()), expected, "{size}");

@@ -1,5 +1,5 @@
-//! The parts of a packet: values and notifications, each with what the parts before it said. Nothing is allocated or
-//! copied. What is damaged ends the packet; what came before the damage counts.
+//! The parts of a packet: values and notifications, each with the fields that earlier parts set. Nothing is allocated or
+//! copied. Damage ends the packet; parts before the damage count.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::cdtime::Cdtime;
 use super::identifier::Identifier;
 use super::value::{RawValues, VALUES_MAX};
 
-/// Types of parts.
+/// Type codes of parts.
 pub(super) mod part {
     pub(crate) const HOST: u16 = 0x0000;
     pub(crate) const TIME: u16 = 0x0001;
@@ -25,7 +25,7 @@ pub(super) mod part {
     pub(crate) const SEVERITY: u16 = 0x0101;
     pub(crate) const SIGN_SHA256: u16 = 0x0200;
     pub(crate) const ENCR_AES256: u16 = 0x0210;
-    /// Bytes before a part's body.
+    /// Bytes of a part before its body: type and length.
     pub(crate) const HEAD: usize = 4;
 }
 
@@ -34,41 +34,41 @@ pub const NAME_MAX: usize = 127;
 /// Longest text of a notification, in bytes, without the NUL behind it.
 pub const MESSAGE_MAX: usize = 255;
 
-/// Why the rest of a packet is not used.
+/// Why the rest of a packet is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bad {
-    /// Less than a part's head is left.
+    /// Fewer bytes are left than a part's head has.
     Head,
-    /// A part says that it is shorter than its own head; a packet filled up with zeros does.
+    /// A part's length is less than its head; a packet padded with zeros has such a part.
     PartLength,
-    /// A part says that it is longer than what is left: the packet was cut.
+    /// A part's length exceeds the rest: the packet was truncated.
     Cut,
-    /// A number is not of 8 bytes.
+    /// A number has other than 8 bytes.
     NumberLength,
-    /// A text is empty, without even its NUL, or longer than it may be.
+    /// A text is empty, without even a NUL, or too long.
     TextLength,
     /// A text does not end with a NUL.
     Unterminated,
-    /// VALUES is not as long as its count says.
+    /// The length of a VALUES part contradicts its count.
     ValuesLength,
-    /// A value is of no known kind.
+    /// A value has an unknown kind.
     ValueKind,
-    /// A signature or an encrypted part where none can be: behind plain parts, or in another one.
+    /// A signature or an encrypted part behind plain parts or inside another one.
     Misplaced,
     /// A signature or an encrypted part is too short, or its user's name is empty or too long.
     SecurityLength,
-    /// The user has no password here.
+    /// [`super::Users`] has no such user.
     UnknownUser,
-    /// The signature is not that of the user's password and these bytes.
+    /// The signature does not match the user's password and the bytes.
     Signature,
-    /// What was decrypted is not what was encrypted: another password, or changed bytes.
+    /// The decrypted bytes do not match their checksum: another password, or changed bytes.
     Checksum,
-    /// Not signed or not encrypted, where that is asked for.
+    /// The packet is not signed or not encrypted, and the listener requires it.
     Unprotected,
 }
 
 impl Bad {
-    /// All of them, in the order of their numbers: `bad as usize` is a place in a table of counters.
+    /// All reasons, in the order of their numbers: `bad as usize` is an index into a table of counters.
     pub const ALL: [Bad; 14] = [
         Bad::Head,
         Bad::PartLength,
@@ -86,7 +86,7 @@ impl Bad {
         Bad::Unprotected,
     ];
 
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             Bad::Head => "less than the head of a part at the end",
@@ -113,25 +113,25 @@ impl fmt::Display for Bad {
     }
 }
 
-/// Why values or a notification are left out. What follows counts.
+/// Why values or a notification are left out. Parts behind them still count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dropped {
-    /// No time was said, or 0.
+    /// The packet has set no time, or 0.
     Timeless,
     /// Values without host, plugin or type.
     Nameless,
-    /// No value at all.
+    /// A part with a count of 0.
     NoValues,
-    /// More than [`VALUES_MAX`].
+    /// More values than [`VALUES_MAX`].
     TooManyValues,
-    /// A notification of no known severity.
+    /// A notification with an unknown severity.
     Severity,
     /// A notification without a text.
     NoMessage,
 }
 
 impl Dropped {
-    /// All of them, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Dropped; 6] = [
         Dropped::Timeless,
         Dropped::Nameless,
@@ -141,7 +141,7 @@ impl Dropped {
         Dropped::NoMessage,
     ];
 
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             Dropped::Timeless => "no time",
@@ -154,7 +154,8 @@ impl Dropped {
     }
 }
 
-/// Which fields came since the values before, in this packet. A field that came may be what it was; one that did not is.
+/// Fields that the packet has set since the previous values. A field that is not in this set is unchanged; one in the set
+/// may be equal to before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed(u8);
 
@@ -173,12 +174,12 @@ impl Changed {
     pub const TIME: Changed = Changed(32);
     /// The interval.
     pub const INTERVAL: Changed = Changed(64);
-    /// What the first values of a packet have.
+    /// All fields; the first values of a packet have this.
     pub const ALL: Changed = Changed(127);
     /// The five fields of a name.
     pub const NAME: Changed = Changed(31);
 
-    /// Whether one of `fields` came.
+    /// True if one of `fields` was set.
     pub fn has(self, fields: Changed) -> bool {
         self.0 & fields.0 != 0
     }
@@ -191,31 +192,31 @@ impl Changed {
 /// Values of one series at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values<'p, 'a> {
-    /// Host, plugin and type are not empty. No field has a NUL; one may have any other byte.
+    /// Host, plugin and type are not empty. A field has no NUL, but any other bytes.
     pub identifier: &'p Identifier<'a>,
     /// Not 0.
     pub time: Cdtime,
-    /// 0: the sender did not say; collectd takes its own then.
+    /// 0: the packet has set no interval; collectd uses its own then.
     pub interval: Cdtime,
     /// 1 to [`VALUES_MAX`].
     pub values: RawValues<'a>,
-    /// Since the values that were given before these.
+    /// Fields set since the previous [`Item::Values`] of the packet.
     pub changed: Changed,
 }
 
-/// How bad it is.
+/// Severity of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// 1 in a packet.
+    /// Code 1 in a packet.
     Failure,
-    /// 2.
+    /// Code 2.
     Warning,
-    /// 4.
+    /// Code 4.
     Okay,
 }
 
 impl Severity {
-    /// `None`: none of the three.
+    /// The severity for a packet's code; `None` for any other code.
     pub fn of_code(code: u64) -> Option<Severity> {
         match code {
             1 => Some(Severity::Failure),
@@ -225,7 +226,7 @@ impl Severity {
         }
     }
 
-    /// As collectd spells it.
+    /// The severity as collectd spells it.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Failure => "failure",
@@ -234,7 +235,7 @@ impl Severity {
         }
     }
 
-    /// In a packet.
+    /// The code in a packet.
     pub fn code(self) -> u64 {
         match self {
             Severity::Failure => 1,
@@ -244,32 +245,32 @@ impl Severity {
     }
 }
 
-/// Something that happened.
+/// A notification: an event with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification<'p, 'a> {
     /// Any field may be empty.
     pub identifier: &'p Identifier<'a>,
     /// Not 0.
     pub time: Cdtime,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// Not empty, without a NUL; any other byte.
+    /// The text: not empty, without a NUL, any other bytes.
     pub message: &'a [u8],
 }
 
-/// What [`Parts`] gives: the packet's bytes are borrowed for `'a`, the fields of the parser until the next item.
+/// An item of [`Parts`]. The packet's bytes are borrowed for `'a`, the parser's fields until the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'p, 'a> {
     /// A VALUES part.
     Values(Values<'p, 'a>),
     /// A MESSAGE part.
     Notification(Notification<'p, 'a>),
-    /// One of these, which is not used.
+    /// A part that is left out.
     Dropped(Dropped),
 }
 
-/// The parts of a packet, or of what one section of it protects. The fields are empty at first. After an error there is
-/// nothing more.
+/// Reads the parts of a packet, or of a section of it. All fields are empty at first. After an error there are no more
+/// items.
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     rest: &'a [u8],
@@ -281,8 +282,8 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Of a whole datagram that is not signed or encrypted, or of [`super::Section::payload`]. A datagram that was cut by
-    /// the receiver must not come here: its last name may be half of one.
+    /// Reads a whole plain datagram, or [`super::Section::payload`]. The caller must drop a datagram that the receive
+    /// buffer truncated, because its last name may be incomplete.
     pub fn new(payload: &'a [u8]) -> Parts<'a> {
         Parts {
             rest: payload,
@@ -294,12 +295,12 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Bytes that were not looked at yet. Each item takes at least one.
+    /// Bytes not read yet. Each item consumes at least one.
     pub fn rest_bytes(&self) -> usize {
         self.rest.len()
     }
 
-    /// Takes one part. An item is made by the caller: it is large, and most parts are fields.
+    /// Reads one part. The caller makes the item, because an item is large and most parts are fields.
     #[inline]
     fn step(&mut self) -> Result<Step<'a>, Bad> {
         let (kind, body, rest) = take_part(self.rest)?;
@@ -338,7 +339,7 @@ impl<'a> Parts<'a> {
         Ok(Step::Field)
     }
 
-    /// The next item. After an error there is none.
+    /// The next item. After an error there are none.
     #[inline]
     pub fn next_item(&mut self) -> Option<Result<Item<'_, 'a>, Bad>> {
         while !self.rest.is_empty() {
@@ -418,17 +419,17 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// What a part was.
+/// Result of one part.
 enum Step<'a> {
-    /// It said a field, or nothing that is known.
+    /// The part set a field, or its type is unknown.
     Field,
-    /// VALUES.
+    /// A VALUES part.
     Values(RawValues<'a>),
-    /// MESSAGE, and its text.
+    /// A MESSAGE part with its text.
     Message(&'a [u8]),
 }
 
-/// The type of the first part, what is in it, and what is behind it.
+/// The type of the first part, its body, and the bytes behind it.
 #[inline]
 fn take_part(input: &[u8]) -> Result<(u16, &[u8], &[u8]), Bad> {
     let &[kind_high, kind_low, size_high, size_low] = input.first_chunk().ok_or(Bad::Head)?;
@@ -464,7 +465,7 @@ fn name(body: &[u8]) -> Result<&[u8], Bad> {
     text(body, NAME_MAX)
 }
 
-/// A text up to its first NUL, as C reads it; the last byte has to be one.
+/// A text up to its first NUL, as C reads it; the last byte must be a NUL.
 #[inline]
 fn text(body: &[u8], max: usize) -> Result<&[u8], Bad> {
     let (&last, text) = body.split_last().ok_or(Bad::TextLength)?;
@@ -480,10 +481,10 @@ fn text(body: &[u8], max: usize) -> Result<&[u8], Bad> {
     }
 }
 
-/// Eight bytes at a time; names are so short that this is quicker than `memchr`.
+/// Checks eight bytes at a time, which is quicker than `memchr` for short names.
 #[inline]
 fn has_nul(text: &[u8]) -> bool {
-    /// The carries of a subtraction that only a zero byte makes.
+    /// Nonzero if a byte of `word` is zero: only then does the subtraction set a high bit that `word` lacks.
     fn zero(word: u64) -> bool {
         const ONES: u64 = u64::MAX / 255;
         word.wrapping_sub(ONES) & !word & (ONES << 7) != 0

@@ -1,36 +1,36 @@
-//! Packets that were there before: a signature says who wrote a packet, not that it is sent for the first time.
+//! Repeated packets. A signature proves who wrote a packet, but not that the packet is sent for the first time.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Whether a packet may be taken.
+/// Whether a packet is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It was not there within the window.
+    /// The window has no such packet.
     Fresh,
-    /// It was.
+    /// The window has this packet already.
     Replayed,
 }
 
-/// The signatures and initialisation vectors of the last so-and-so long. 34 bytes each at most, and less than twice that while
-/// it grows: 36 MB for [`ReplayWindow::COUNT_MAX`]. When there are more, the oldest are forgotten, whose packets are then
-/// refused by their old times only.
+/// The signatures and initialisation vectors of packets within a window of time. Each takes at most 34 bytes, and less than
+/// twice that while the tables grow: 36 MB for [`ReplayWindow::COUNT_MAX`]. Above this count the oldest ones are forgotten;
+/// then only the old times of their packets lead to a refusal.
 #[derive(Debug)]
 pub struct ReplayWindow {
     window_ms: u64,
     count_max: usize,
-    /// The latest time that was given.
+    /// The latest time that a caller has passed.
     now_ms: u64,
-    /// 8 bytes for each packet: that two of a million are the same happens once in 10^7 windows.
+    /// A fingerprint of 8 bytes per packet. Two of a million fingerprints are equal once in 10^7 windows.
     seen: HashSet<u64, BuildHasherDefault<Itself>>,
-    /// When they came, and what they are; oldest first.
+    /// Arrival times and fingerprints, oldest first.
     order: VecDeque<(u64, u64)>,
     hasher: RandomState,
     forgotten: u64,
 }
 
-/// A fingerprint is its own hash: it was made with a key that no sender knows.
+/// Hashes a fingerprint to itself: the fingerprint was made with a random key, which senders do not know.
 #[derive(Clone, Copy, Debug, Default)]
 struct Itself(u64);
 
@@ -49,12 +49,12 @@ impl Hasher for Itself {
 }
 
 impl ReplayWindow {
-    /// How long a packet is remembered.
+    /// Length of the window, in milliseconds.
     pub const WINDOW_MS: u64 = 300_000;
-    /// Most packets that are remembered.
+    /// Most packets in the window.
     pub const COUNT_MAX: usize = 1_000_000;
 
-    /// An empty one.
+    /// An empty window. `count_max` is at least 1.
     pub fn new(window_ms: u64, count_max: usize) -> ReplayWindow {
         ReplayWindow {
             window_ms,
@@ -67,8 +67,8 @@ impl ReplayWindow {
         }
     }
 
-    /// Asks for a packet whose proof was verified, and remembers it. `now_ms` is of any clock that does not go back; one that
-    /// does stands still.
+    /// Looks up a packet whose proof was verified, and remembers it. `now_ms` may come from any clock; a time before the
+    /// latest one counts as the latest.
     pub fn admit(&mut self, user: &[u8], unique: &[u8], now_ms: u64) -> Admission {
         self.now_ms = self.now_ms.max(now_ms);
         self.expire();
@@ -84,17 +84,17 @@ impl ReplayWindow {
         Admission::Fresh
     }
 
-    /// How many are remembered.
+    /// Number of remembered packets.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether none is.
+    /// True if no packet is remembered.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// How many were forgotten before their time, for want of room.
+    /// Packets that were forgotten early, for lack of room.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -106,7 +106,7 @@ impl ReplayWindow {
             }
             self.forget_oldest();
         }
-        // Memory of a busy hour is given back; a quarter stays free, so that this is rare.
+        // Frees memory after a peak. The tables keep twice the room that they need, so that they seldom shrink.
         let count = self.order.len();
         if self.order.capacity() > 1024 && count < self.order.capacity() / 8 {
             self.order.shrink_to(2 * count);
@@ -144,7 +144,7 @@ mod tests {
             (300_999, "a", "1", Replayed),
             (301_000, "a", "1", Fresh),
             (301_000, "a", "1", Replayed),
-            // A clock that goes back stands still.
+            // A clock that goes back counts as standing still.
             (5, "a", "3", Fresh),
             (600_999, "a", "3", Replayed),
             (601_000, "a", "3", Fresh),

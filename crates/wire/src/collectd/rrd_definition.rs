@@ -1,21 +1,21 @@
-//! The definition of an .rrd file that collectd's rrdtool plugin would make: its defaults, and its options StepSize,
-//! HeartBeat, RRARows, RRATimespan, XFF and RRASingle.
+//! Definitions of .rrd files as collectd's rrdtool plugin makes them: its defaults, and its options StepSize, HeartBeat,
+//! RRARows, RRATimespan, XFF and RRASingle.
 
 use kymo_base::printf::put_fixed;
 
 use super::cdtime::Cdtime;
 use super::types_db::DataSource;
 
-/// What is configured.
+/// Options of the rrdtool plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RrdSettings {
-    /// StepSize; 0: the interval of the values.
+    /// StepSize, seconds; 0: the interval of the values.
     pub step_s: u32,
-    /// HeartBeat; 0: twice the step, if that is configured, or else twice the interval of the values.
+    /// HeartBeat, seconds; 0: twice the step if StepSize is set, or else twice the interval of the values.
     pub heartbeat_s: u32,
-    /// RRARows: rows of each archive, about.
+    /// RRARows: approximate rows per archive.
     pub rows: u32,
-    /// RRATimespan; empty: an hour, a day, a week, 31 days, 366 days.
+    /// RRATimespan, seconds; empty: an hour, a day, a week, 31 days, 366 days.
     pub timespans_s: Vec<u32>,
     /// XFF, from 0 up to 1.
     pub xff: f64,
@@ -23,13 +23,13 @@ pub struct RrdSettings {
     pub archives: Archives,
 }
 
-/// Which archives there are of each timespan.
+/// Archives of each timespan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Archives {
-    /// Average, least and greatest.
+    /// Average, minimum and maximum.
     #[default]
     Three,
-    /// The average, as `RRASingle true` asks for.
+    /// The average alone, for `RRASingle true`.
     Average,
 }
 
@@ -43,7 +43,7 @@ pub enum Cf {
 }
 
 impl Cf {
-    /// As rrdtool spells it.
+    /// The function as rrdtool spells it.
     pub fn word(self) -> &'static str {
         match self {
             Cf::Average => "AVERAGE",
@@ -53,12 +53,12 @@ impl Cf {
     }
 }
 
-/// What `rrdtool create` is given.
+/// Arguments of `rrdtool create`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RrdDefinition {
     /// Seconds from one row of the finest archive to the next.
     pub step_s: u64,
-    /// `DS:...` and then `RRA:...`. The file begins one second before the first value (`--start`).
+    /// Words `DS:...`, then words `RRA:...`. The file begins one second before the first value (`--start`).
     pub words: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ impl Default for RrdSettings {
 }
 
 impl RrdSettings {
-    /// The step of a file whose values come at this interval; `None`: it is less than half a second, and collectd makes no
-    /// file.
+    /// Step of a file for values at this interval, in seconds. `None`: the interval is less than half a second, and
+    /// collectd makes no file.
     pub fn step_s(&self, interval: Cdtime) -> Option<u64> {
         let step_s = match self.step_s {
             0 => interval.seconds(),
@@ -88,7 +88,7 @@ impl RrdSettings {
         (step_s > 0).then_some(step_s)
     }
 
-    /// Seconds after which a missing value is unknown.
+    /// Seconds without a value after which the data is unknown.
     pub fn heartbeat_s(&self, interval: Cdtime) -> u64 {
         match (self.heartbeat_s, self.step_s) {
             (0, 0) => Cdtime(interval.0.saturating_mul(2)).seconds(),
@@ -97,7 +97,7 @@ impl RrdSettings {
         }
     }
 
-    /// Steps that one row stands for, and how many rows there are: one pair a timespan, the shortest first.
+    /// Pairs of steps per row and number of rows, one pair per timespan, the shortest timespan first.
     pub fn rows(&self, step_s: u64) -> Vec<(u64, u64)> {
         let mut timespans = match self.timespans_s.is_empty() {
             true => TIMESPANS_S.to_vec(),
@@ -119,7 +119,7 @@ impl RrdSettings {
         timespans.iter().enumerate().map(of_span).collect()
     }
 
-    /// The whole definition; `None`: see [`RrdSettings::step_s`].
+    /// The whole definition; `None` as for [`RrdSettings::step_s`].
     pub fn define(&self, interval: Cdtime, sources: &[DataSource]) -> Option<RrdDefinition> {
         let step_s = self.step_s(interval)?;
         let heartbeat_s = self.heartbeat_s(interval);
@@ -148,7 +148,7 @@ fn source_word(source: &DataSource, heartbeat_s: u64) -> String {
     )
 }
 
-/// `%f`, or `U`.
+/// A limit as `%f`; `U` for none.
 fn limit(limit: Option<f64>) -> String {
     let Some(limit) = limit else {
         return "U".to_string();
@@ -170,8 +170,8 @@ mod tests {
         format!("-s {} {}", definition.step_s, definition.words.join(" "))
     }
 
-    /// What `rrdtool info` says of a file that collectd 5.12 made. (rrdtool reads 18 characters of a limit, whatever it is
-    /// given: that of `timestamp` is a hundredth there.)
+    /// Expects the output of `rrdtool info` for a file that collectd 5.12 made. (rrdtool reads only 18 characters of a
+    /// limit; so that of `timestamp` is a hundredth there.)
     #[test]
     fn defaults_are_collectds() {
         let settings = RrdSettings::default();
@@ -195,7 +195,7 @@ mod tests {
         );
     }
 
-    /// Made by collectd, too, but for RRASingle, which the installed one does not know.
+    /// Made by collectd as well, except RRASingle, which the installed collectd lacks.
     #[test]
     fn options_are_collectds() {
         let settings = RrdSettings {
@@ -291,7 +291,7 @@ mod tests {
                 .collect();
             assert_eq!(made.join(" "), rows, "{units}");
         }
-        // It makes no file of values each 0.4 s.
+        // collectd makes no file for values each 0.4 s.
         assert_eq!(settings.step_s(Cdtime(SECOND * 2 / 5)), None);
         let longest = Cdtime(u64::MAX);
         assert_eq!(

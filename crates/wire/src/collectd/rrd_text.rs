@@ -1,14 +1,15 @@
-//! Values as collectd's rrdtool plugin hands them to rrdtool: `time:value[:value]...`.
+//! Values as collectd's rrdtool plugin passes them to rrdtool:
+//! `time:value[:value]...`.
 
 use kymo_base::printf::{put_general, put_signed, put_unsigned};
 
 use super::cdtime::Cdtime;
 use super::value::Value;
 
-/// Digits of a gauge that count: `%.15g`.
+/// Significant digits of a gauge: `%.15g`.
 const GAUGE_DIGITS: usize = 15;
 
-/// Appends the argument of `rrdtool update`: whole seconds, and each value.
+/// Appends an argument of `rrdtool update`: whole seconds, and each value.
 pub fn put_update(out: &mut Vec<u8>, time: Cdtime, values: impl Iterator<Item = Value>) {
     put_unsigned(out, time.seconds(), 0);
     for value in values {
@@ -17,7 +18,7 @@ pub fn put_update(out: &mut Vec<u8>, time: Cdtime, values: impl Iterator<Item = 
     }
 }
 
-/// Appends one value: `%.15g`, `%li` or `%lu`. What is no number is `nan` or `-nan`.
+/// Appends one value as `%.15g`, `%li` or `%lu`. NaN is `nan` or `-nan`.
 pub fn put_value(out: &mut Vec<u8>, value: Value) {
     match value {
         Value::Gauge(number) => put_general(out, number, GAUGE_DIGITS),

@@ -1,60 +1,60 @@
-//! What protects the parts of a datagram: nothing, a signature over all of them, or encryption. A datagram is either plain
-//! parts, or a signature and plain parts, or encrypted parts one behind the other.
+//! Protection of a datagram's parts: none, a signature, or encryption. A datagram is plain parts, or a signature and plain
+//! parts, or one encrypted part after the other.
 
 use sha1::{Digest, Sha1};
 
 use super::parts::{Bad, Parts, part};
 use super::users::{Keys, USER_MAX, Users};
 
-/// What a listener asks for, as collectd's `SecurityLevel`.
+/// Protection that a listener requires, as collectd's `SecurityLevel`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SecurityLevel {
-    /// Takes all. Signatures are verified if there are users; without users a signed packet counts as a plain one.
+    /// Accepts every packet. With users, signatures are verified; without users, a signed packet counts as plain.
     #[default]
     None,
-    /// Takes what is signed or encrypted.
+    /// Accepts signed and encrypted packets.
     Sign,
-    /// Takes what is encrypted.
+    /// Accepts encrypted packets.
     Encrypt,
 }
 
-/// Whose packet it is, and what is never the same in two packets.
+/// The user of a packet, and bytes that differ between any two packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof<'a> {
     /// The user's name, 1 to [`USER_MAX`] bytes.
     pub user: &'a [u8],
-    /// The MAC of what is signed, the initialisation vector of what is encrypted: for [`super::ReplayWindow`].
+    /// The MAC of a signed packet, the initialisation vector of an encrypted one; for [`super::ReplayWindow`].
     pub unique: &'a [u8],
 }
 
-/// What is known of who made a section.
+/// Verified protection of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection<'a> {
-    /// Nothing.
+    /// No protection that was verified.
     Plain,
-    /// The user's signature was right.
+    /// The section has a valid signature of the user.
     Signed(Proof<'a>),
-    /// It was encrypted with the user's password.
+    /// The section was encrypted with the user's password.
     Encrypted(Proof<'a>),
 }
 
-/// Parts that are protected in one way. Nothing that they say holds in another section.
+/// Parts with one protection. Fields set in one section do not hold in another.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    /// How.
+    /// Protection of the parts.
     pub protection: Protection<'a>,
     /// The parts, decrypted.
     pub payload: &'a [u8],
 }
 
 impl<'a> Section<'a> {
-    /// The parts.
+    /// Reads the parts.
     pub fn parts(&self) -> Parts<'a> {
         Parts::new(self.payload)
     }
 }
 
-/// The sections of a datagram, which is decrypted where it lies. After an error there is nothing more.
+/// Splits a datagram into sections and decrypts them in place. After an error there are no more sections.
 #[derive(Debug)]
 pub struct Datagram<'a, 'u> {
     rest: &'a mut [u8],
@@ -64,15 +64,15 @@ pub struct Datagram<'a, 'u> {
 
 /// Bytes of a part SIGN_SHA256 without the user's name: head and MAC.
 const SIGNED_HEAD: usize = part::HEAD + MAC;
-/// Bytes of a part ENCR_AES256 without the user's name and what is encrypted.
+/// Bytes of a part ENCR_AES256 without the user's name and the encrypted bytes.
 const ENCRYPTED_HEAD: usize = part::HEAD + 2 + IV;
 const MAC: usize = 32;
 const IV: usize = 16;
-/// SHA-1, before the parts, encrypted with them.
+/// SHA-1 of the parts, which is encrypted together with them.
 const CHECKSUM: usize = 20;
 
 impl<'a, 'u> Datagram<'a, 'u> {
-    /// Of a whole datagram. `users`: none, if no AuthFile is configured.
+    /// Reads a whole datagram. `users` is `None` if no AuthFile is configured.
     pub fn new(datagram: &'a mut [u8], level: SecurityLevel, users: Option<&'u Users>) -> Self {
         Datagram {
             rest: datagram,
@@ -81,7 +81,7 @@ impl<'a, 'u> Datagram<'a, 'u> {
         }
     }
 
-    /// Bytes that were not looked at yet. Each section takes at least one.
+    /// Bytes not read yet. Each section consumes at least one.
     pub fn rest_bytes(&self) -> usize {
         self.rest.len()
     }
@@ -96,7 +96,7 @@ impl<'a, 'u> Datagram<'a, 'u> {
         }
     }
 
-    /// The MAC is of the user's name and all that follows, to the end of the datagram.
+    /// Reads a signed section. The MAC covers the user's name and the rest of the datagram.
     fn signed(&self, rest: &'a [u8], size: usize) -> Result<Section<'a>, Bad> {
         let (head, payload) = rest.split_at_checked(size).ok_or(Bad::Cut)?;
         let (head, user) = head
@@ -119,7 +119,7 @@ impl<'a, 'u> Datagram<'a, 'u> {
         }
     }
 
-    /// One part; `behind` it may be others.
+    /// Decrypts one part in place.
     fn encrypted(&self, whole: &'a mut [u8]) -> Result<Section<'a>, Bad> {
         let length = whole
             .get(part::HEAD..part::HEAD + 2)
@@ -131,7 +131,7 @@ impl<'a, 'u> Datagram<'a, 'u> {
         let (user, iv) = head[part::HEAD + 2..].split_at(user_size);
         let user = checked_user(user)?;
         let iv = iv.as_array::<IV>().ok_or(Bad::SecurityLength)?;
-        // At least one byte of a part.
+        // Behind the checksum there must be at least one byte.
         if crypted.len() <= CHECKSUM {
             return Err(Bad::SecurityLength);
         }
@@ -177,7 +177,7 @@ impl<'a> Iterator for Datagram<'a, '_> {
     }
 }
 
-/// The type and the size of the first part, if it is a signature or encrypted.
+/// The type and the size of the first part, if it is a signature or an encrypted part.
 fn security_part(input: &[u8]) -> Option<(u16, usize)> {
     let &[kind_high, kind_low, size_high, size_low] = input.first_chunk()?;
     let kind = u16::from_be_bytes([kind_high, kind_low]);
@@ -192,7 +192,7 @@ fn checked_user(user: &[u8]) -> Result<&[u8], Bad> {
     }
 }
 
-/// Takes equally long wherever they differ.
+/// Compares in constant time.
 fn same(left: &[u8], right: &[u8]) -> bool {
     let differs = left
         .iter()

@@ -1,4 +1,4 @@
-//! types.db: which sources values of a type have, what they count and within which limits.
+//! types.db: the data sources of each type, with their kinds and limits.
 
 mod known;
 
@@ -12,19 +12,19 @@ use kymo_base::printf::put_unsigned;
 const LINE_MAX: usize = 4095;
 /// Longest name of a type, in bytes.
 const TYPE_MAX: usize = 127;
-/// Longest name of a source, in bytes: what rrdtool takes.
+/// Longest name of a source, in bytes; rrdtool's limit.
 const SOURCE_MAX: usize = 19;
 
-/// One number of a type.
+/// One data source of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSource {
     /// 1 to 19 letters, digits, `_` and `-`.
     pub name: Box<str>,
-    /// What is done with it.
+    /// The kind of its values.
     pub kind: ValueKind,
-    /// Least value, or rate where the kind counts; `None`: `U`, there is none.
+    /// Least value, or least rate if the kind is a count; `None`: no limit (`U`).
     pub min: Option<f64>,
-    /// Greatest.
+    /// Greatest value or rate; `None`: no limit.
     pub max: Option<f64>,
 }
 
@@ -34,22 +34,23 @@ pub struct TypesDb {
     types: BTreeMap<Box<[u8]>, Box<[DataSource]>>,
 }
 
-/// How values agree with what is known of their type.
+/// Comparison of values with the sources of their type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fit<'a> {
-    /// In number and kinds.
+    /// Number and kinds agree.
     Same(&'a [DataSource]),
-    /// There are more or fewer of them. collectd drops such values.
+    /// The numbers differ; collectd drops such values.
     OtherCount(&'a [DataSource]),
-    /// As many, but of other kinds. collectd reads the bytes as what its own types.db says, and stores nonsense.
+    /// The numbers agree, the kinds differ. collectd decodes the bytes with the kinds of its own types.db, and stores
+    /// nonsense.
     OtherKinds(&'a [DataSource]),
-    /// The type is not there. collectd drops the values; their names are those of [`put_source_name`], their kinds what
-    /// the packet says.
+    /// The type is unknown; collectd drops the values. Their names are those of [`put_source_name`], their kinds those of the
+    /// packet.
     Unknown,
 }
 
 impl TypesDb {
-    /// What collectd 5.12 brings along.
+    /// The types of collectd 5.12.
     pub fn embedded() -> TypesDb {
         let mut types = TypesDb::default();
         let singles = known::SINGLE.iter().flat_map(|(source, names)| {
@@ -65,7 +66,7 @@ impl TypesDb {
         types
     }
 
-    /// Adds the types of a file's bytes, in the place of those of the same name, and says which lines are none.
+    /// Adds the types of a file's bytes, replaces types of the same name, and returns the bad lines.
     pub fn add(&mut self, text: &[u8]) -> Vec<BadLine> {
         let lines = numbered_lines(text);
         let added =
@@ -73,8 +74,8 @@ impl TypesDb {
         added.filter_map(Result::err).collect()
     }
 
-    /// `name source:KIND:min:max[,] ...`. As in collectd a `#` begins a comment only at the beginning, and a name alone is no
-    /// error.
+    /// Adds a line `name source:KIND:min:max[,] ...`. As in collectd, `#` begins a comment only at the beginning, and a name
+    /// alone is no error.
     fn add_line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if line.len() > LINE_MAX {
             return Err("more than 4095 bytes");
@@ -107,12 +108,12 @@ impl TypesDb {
         Ok(())
     }
 
-    /// How many types.
+    /// Number of types.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no type.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
@@ -129,7 +130,7 @@ impl TypesDb {
             .map(|(name, sources)| (&**name, &**sources))
     }
 
-    /// Whether values of these kinds can be of that type.
+    /// Compares values of these kinds with the sources of the type.
     pub fn fit(
         &self,
         type_name: &[u8],
@@ -148,7 +149,8 @@ impl TypesDb {
     }
 }
 
-/// Appends what the source at `index` of `count` is called where the type is unknown: `value`, or `value0` and so on.
+/// Appends a name for the source at `index` of `count`, for an unknown type: `value` for a single source, or `value0` and so
+/// on.
 pub fn put_source_name(out: &mut Vec<u8>, index: usize, count: usize) {
     out.extend_from_slice(b"value");
     if count > 1 {
@@ -156,11 +158,11 @@ pub fn put_source_name(out: &mut Vec<u8>, index: usize, count: usize) {
     }
 }
 
-/// `name:KIND:min:max`, with a comma behind it or not.
+/// Parses `name:KIND:min:max`, with or without a comma behind it.
 fn source(word: &[u8]) -> Result<DataSource, &'static str> {
     let word = word.strip_suffix(b",").unwrap_or(word);
     let word = std::str::from_utf8(word).map_err(|_| "bytes that are not UTF-8")?;
-    // As strtok has it, colons side by side are one.
+    // C's strtok treats adjacent colons as one.
     let mut fields = word.split(':').filter(|field| !field.is_empty());
     let (Some(name), Some(kind), Some(min), Some(max), None) = (
         fields.next(),
@@ -332,7 +334,7 @@ mod tests {
         );
     }
 
-    /// Where collectd is installed, its own file says the same.
+    /// Where collectd is installed, the file that it brings agrees.
     #[test]
     fn what_is_embedded_is_what_is_installed() {
         let Ok(text) = std::fs::read("/usr/share/collectd/types.db") else {

@@ -1,5 +1,5 @@
-//! Who may sign or encrypt, and the keys that their passwords make: for signing the password itself, for encryption its
-//! SHA-256. Passwords are not kept.
+//! Users that may sign or encrypt, and the keys derived from their passwords: the password itself for signing, its SHA-256
+//! for encryption. Passwords are not kept.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +20,7 @@ pub struct Users {
     by_name: BTreeMap<Box<[u8]>, Keys>,
 }
 
-/// What one user's password makes.
+/// The keys derived from one user's password.
 #[derive(Clone)]
 pub(super) struct Keys {
     mac: Hmac<Sha256>,
@@ -28,7 +28,7 @@ pub(super) struct Keys {
 }
 
 impl fmt::Debug for Users {
-    /// Names only.
+    /// Shows only the names, no keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.names().map(|name| name.escape_ascii().to_string());
         f.debug_set().entries(names).finish()
@@ -36,7 +36,7 @@ impl fmt::Debug for Users {
 }
 
 impl Users {
-    /// Adds one; `Err` says why not: the first password of a name counts.
+    /// Adds a user; `Err` has the reason of a refusal. A second password for a name is refused.
     pub fn add(&mut self, name: &[u8], password: &[u8]) -> Result<(), &'static str> {
         if name.is_empty() || name.len() > USER_MAX {
             return Err("a user's name has 1 to 64 bytes");
@@ -50,17 +50,17 @@ impl Users {
         }
     }
 
-    /// How many.
+    /// Number of users.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there is none.
+    /// True if there is no user.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Their names, sorted.
+    /// The names of the users, sorted.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.by_name.keys().map(|name| &**name)
     }
@@ -81,7 +81,7 @@ impl Keys {
         }
     }
 
-    /// Whether `mac` is that of `message`; takes equally long wherever they differ. A MAC of other than 32 bytes never is.
+    /// True if `mac` is the MAC of `message`, compared in constant time. A MAC of other than 32 bytes is never right.
     pub(super) fn verify(&self, message: &[u8], mac: &[u8]) -> bool {
         let made = self.mac.clone().chain_update(message);
         made.verify_slice(mac).is_ok()
@@ -92,7 +92,7 @@ impl Keys {
         made.finalize().into_bytes().into()
     }
 
-    /// AES-256 in OFB mode: what encrypts decrypts.
+    /// AES-256 in OFB mode: the same function encrypts and decrypts.
     pub(super) fn crypt(&self, iv: &[u8; 16], bytes: &mut [u8]) {
         let mut stream = Ofb::from_core(OfbCore::inner_iv_init(&self.cipher, iv.into()));
         stream.apply_keystream(bytes);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::collectd::hex::hex;
 
-    /// RFC 4231, case 2; a MAC of another length is refused, also one that begins alike.
+    /// RFC 4231, case 2. A MAC of another length is refused, even if its beginning is right.
     #[test]
     fn macs_are_hmac_sha256_and_of_32_bytes() {
         let keys = Keys::new(b"Jefe");

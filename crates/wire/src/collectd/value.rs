@@ -1,23 +1,23 @@
 //! The values of one VALUES part: a kind and eight bytes each.
 
-/// Most values of one part: what a line of types.db can name.
+/// Most values of one part; a line of types.db names no more.
 pub const VALUES_MAX: usize = 63;
 
-/// What a number means: rrdtool's kinds of data sources.
+/// Kinds of values: rrdtool's kinds of data sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueKind {
-    /// Counts up and wraps.
+    /// A count that only grows and wraps.
     Counter,
-    /// Is what it is.
+    /// A measurement.
     Gauge,
-    /// Counts up and down.
+    /// A count that grows and shrinks.
     Derive,
-    /// Was counted since it was read last.
+    /// A count since the last reading.
     Absolute,
 }
 
 impl ValueKind {
-    /// In the order of their codes in a packet.
+    /// All kinds, in the order of their codes in a packet.
     pub const ALL: [ValueKind; 4] = [
         ValueKind::Counter,
         ValueKind::Gauge,
@@ -25,7 +25,7 @@ impl ValueKind {
         ValueKind::Absolute,
     ];
 
-    /// As types.db and rrdtool spell it.
+    /// The kind as types.db and rrdtool spell it.
     pub fn word(self) -> &'static str {
         match self {
             ValueKind::Counter => "COUNTER",
@@ -35,12 +35,12 @@ impl ValueKind {
         }
     }
 
-    /// Of a packet's code, which has been checked.
+    /// The kind for a packet's code. The caller has checked that the code is at most 3.
     pub fn of_code(code: u8) -> ValueKind {
         ValueKind::ALL[usize::from(code & 3)]
     }
 
-    /// In a packet.
+    /// The code in a packet.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -60,7 +60,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its kind.
+    /// The kind.
     pub fn kind(self) -> ValueKind {
         match self {
             Value::Counter(_) => ValueKind::Counter,
@@ -70,7 +70,8 @@ impl Value {
         }
     }
 
-    /// Integers are big-endian, doubles little-endian: as x86 has them, which collectd took over.
+    /// Integers are big-endian. Doubles are little-endian, the order of x86 that collectd made
+    /// its format.
     fn of_cell(kind: ValueKind, cell: [u8; 8]) -> Value {
         match kind {
             ValueKind::Counter => Value::Counter(u64::from_be_bytes(cell)),
@@ -80,7 +81,7 @@ impl Value {
         }
     }
 
-    /// Its eight bytes in a packet.
+    /// The value's eight bytes in a packet.
     pub fn cell(self) -> [u8; 8] {
         match self {
             Value::Counter(number) | Value::Absolute(number) => number.to_be_bytes(),
@@ -90,38 +91,38 @@ impl Value {
     }
 }
 
-/// Values as they lie in the packet.
+/// The values of a packet, undecoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawValues<'a> {
-    /// A code each, at most 3.
+    /// One code per value, at most 3.
     codes: &'a [u8],
     cells: &'a [[u8; 8]],
 }
 
 impl<'a> RawValues<'a> {
-    /// `None`: a code means nothing. There are as many codes as cells.
+    /// The caller passes as many codes as cells. `None`: a code is unknown.
     pub(super) fn new(codes: &'a [u8], cells: &'a [[u8; 8]]) -> Option<RawValues<'a>> {
         debug_assert_eq!(codes.len(), cells.len());
         let known = codes.iter().all(|&code| code <= 3);
         known.then_some(RawValues { codes, cells })
     }
 
-    /// How many.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there is none. A part that [`super::Parts`] gives has one at least.
+    /// True if there is no value. Values of [`super::Parts`] have at least one.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// Their kinds, in order.
+    /// The kinds of the values, in order.
     pub fn kinds(&self) -> impl ExactSizeIterator<Item = ValueKind> + Clone + use<'a> {
         self.codes.iter().map(|&code| ValueKind::of_code(code))
     }
 
-    /// Their kinds as a packet spells them: equal codes mean equal kinds.
+    /// The kinds as a packet spells them: equal codes mean equal kinds.
     pub fn codes(&self) -> &'a [u8] {
         self.codes
     }

@@ -1,4 +1,4 @@
-//! Any bytes as a datagram of collectd, as parts that are nearly right, and as the files beside it.
+//! Any bytes as a datagram of collectd, as nearly valid parts, and as the files that collectd reads.
 
 use crate::collectd::{
     Cdtime, Datagram, Dropped, Encoder, Identifier, Item, NAME_MAX, Parts, Pushed, RawValues,
@@ -6,8 +6,8 @@ use crate::collectd::{
     encrypt, escape, put_update, put_value, read_auth_file, sign,
 };
 
-/// Any bytes as what a network or an administrator gives us: it ends, makes no more than it was given, and what is
-/// understood can be said again.
+/// Reads any bytes as input from a network or an administrator. Reading terminates, its result is bounded by the
+/// input, and encoding the result and reading it again gives the same.
 pub fn fuzz_collectd(input: &[u8]) {
     read_parts(input);
     read_parts(&assembled(input));
@@ -18,7 +18,7 @@ pub fn fuzz_collectd(input: &[u8]) {
     remember(input);
 }
 
-/// Each step uses up bytes; what was said comes back when it is said again.
+/// Each step must consume bytes, and encoded values must come back unchanged.
 fn read_parts(payload: &[u8]) {
     let (mut parts, mut left) = (Parts::new(payload), payload.len());
     let (mut values, mut bad) = (Vec::new(), false);
@@ -40,7 +40,7 @@ fn read_parts(payload: &[u8]) {
     say_again(&values);
 }
 
-/// Values without what the parser goes on with.
+/// A value list without the state of the parser.
 #[derive(PartialEq)]
 struct Said<'a> {
     identifier: Identifier<'a>,
@@ -99,7 +99,7 @@ fn check_path(path: &[u8]) {
     assert!(!path.iter().any(u8::is_ascii_control));
 }
 
-/// 15 digits are right.
+/// The text of a gauge has 15 correct digits.
 fn gauge_is_near(value: Value) {
     let Value::Gauge(number) = value else {
         return;
@@ -149,7 +149,7 @@ fn were_said(values: &[Said], payload: &[u8]) {
     assert!(read.next_item().is_none());
 }
 
-/// The input as parts whose lengths are right: a byte says which, another one how long.
+/// Makes parts with correct lengths from the input: one byte chooses the kind of a part, the next one its length.
 fn assembled(input: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), input);
     while let [choice, size, behind @ ..] = rest {
@@ -193,7 +193,7 @@ fn users() -> Users {
     users
 }
 
-/// As it came, and as what claims to be signed or encrypted.
+/// Reads the input unchanged, and behind the head of a signed and of an encrypted part.
 fn read_datagram(input: &[u8]) {
     let users = users();
     for (level, users) in [
@@ -255,7 +255,7 @@ fn name_comes_back(input: &[u8]) {
     let mut path = Vec::new();
     if Identifier::parse(text).is_some_and(|id| id.put_rrd_path(&mut path).is_ok()) {
         check_path(&path);
-        // Cut at the first dash again, it may be another identifier, but never another path.
+        // Parsing cuts at the first dash, so the identifier may differ; the path must not.
         if let Some(identifier) = Identifier::of_rrd_path(&path) {
             let mut again = Vec::new();
             assert!(identifier.put_rrd_path(&mut again).is_ok() && again == path);

@@ -1,9 +1,9 @@
-//! Graphite: any bytes as lines; a point that is read is written, and read again as the same point.
+//! Graphite: any bytes as lines; writing a point and reading it again must give the same point.
 
 use super::statsd::pieced;
 use crate::graphite::{GraphiteLine, LINE_MAX, PATH_MAX, Point, Points, TAGS_MAX, put_point};
 
-/// Pieces of lines, as those of statsd.
+/// Pieces of lines, see [`pieced`].
 const PIECES: [&[u8]; 20] = [
     b"a",
     b"b.c",
@@ -27,7 +27,7 @@ const PIECES: [&[u8]; 20] = [
     b"\n",
 ];
 
-/// Any bytes as a datagram, and as pieces of one.
+/// Reads any bytes as a datagram, and as a choice of pieces.
 pub fn fuzz_graphite(input: &[u8]) {
     read(input);
     read(&pieced(input, &PIECES));
@@ -62,7 +62,7 @@ fn look(point: &Point) {
 }
 
 fn comes_back(point: &Point, line: &[u8]) {
-    // A number that is written in full is longer than it came.
+    // A number written in full can be longer than its original, and the line too long.
     if line.len() > LINE_MAX {
         return;
     }

@@ -1,10 +1,11 @@
-//! Any bytes as an mrtg.cfg, with a second file that it may include.
+//! Any bytes as an mrtg.cfg, and a second file for it to include.
 
 use crate::mrtg_cfg::{
     Direction, Keyword, MemoryFiles, Rounding, Secrets, Trace, read, read_traced,
 };
 
-/// What is before the first 0xff is the configuration, what is behind it the file `i`.
+/// Bytes before the first 0xff are the configuration, bytes behind it the included
+/// file `/i`.
 pub fn fuzz_mrtg_cfg(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == 0xff);
     let (main, included) = input.split_at(end.unwrap_or(input.len()));

@@ -1,10 +1,10 @@
-//! Configurations with a mark as their communities, keys and passphrases, each with a byte too few or too many. Nothing that is said
-//! of them has the mark in it.
+//! Configurations whose communities, keys and passphrases are a marker, each with one byte removed or inserted. No message about
+//! them may contain the marker.
 
 use crate::mrtg_cfg::{Config, MemoryFiles, Problems, Secrets, Trace, read, read_traced};
 use std::fmt::Write as _;
 
-/// Stands wherever a configuration has a secret.
+/// The marker: each secret of [`CONFIGURATIONS`].
 const MARK: &str = "s3cr3t";
 
 /// Typical configurations.
@@ -23,7 +23,8 @@ const CONFIGURATIONS: [&str; 4] = [
      Target[command]: `snmpget -v2c -c s3cr3t h .1.3`\nTarget[both]: `probe --community=s3cr3t` + 1:s3cr3t@h\nThreshDesc[both]: none\n",
 ];
 
-/// The first three bytes say which configuration, and where; the next one what is done: 0 takes a byte away, another is put there.
+/// The first byte chooses a configuration, the next two a place in it. The fourth byte is inserted there; if it is 0, the byte
+/// there is removed.
 pub fn fuzz_mrtg_secrets(input: &[u8]) {
     let [which, high, low, byte, rest @ ..] = input else {
         return;
@@ -35,7 +36,7 @@ pub fn fuzz_mrtg_secrets(input: &[u8]) {
         0 => drop(changed.remove(at)),
         byte => changed.insert(at, *byte),
     }
-    // More of a file may follow.
+    // Further input is appended to the configuration.
     changed.extend_from_slice(rest);
     assert_hidden(&changed);
 }
@@ -49,7 +50,7 @@ fn assert_hidden(text: &[u8]) {
     );
 }
 
-/// All messages: those of --check, of --debug, and of a poller's start.
+/// All messages of --check, of --debug, and of a poller's start.
 fn all_messages(text: &[u8]) -> String {
     let mut files = MemoryFiles::default();
     files.add("m", text);
@@ -107,7 +108,7 @@ mod tests {
         }
     }
 
-    /// After a missing line end the title of a page includes the next line; no message does.
+    /// A title without its line end includes the next line; a message shows no more than the keyword.
     #[test]
     fn a_line_without_its_colon_shows_its_keyword() {
         for (line, said) in [

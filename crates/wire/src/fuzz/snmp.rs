@@ -1,18 +1,19 @@
-//! SNMP: any bytes as a packet from the network; what can be read comes back when it is written again.
+//! SNMP: any bytes as a packet; whatever can be read comes back unchanged from writing and reading it
+//! again.
 
 use crate::snmp::{
     Message, MessageHead, ObjectValue, Oid, arcs, compare_oids, put_message, put_oid_text,
     put_varbind,
 };
 
-/// Any bytes as a message, and as the varbinds of one whose head is right.
+/// Reads any bytes as a message, and as the varbinds of a message with a valid head.
 pub fn fuzz_snmp(input: &[u8]) {
     read(input);
     let mut packet = Vec::new();
     put_message(&mut packet, &HEAD, input);
     assert!(Message::decode(&packet).is_ok(), "a head was lost");
     read(&packet);
-    // What is wrong deep inside has lengths that are right around it.
+    // Valid outer lengths let damage deep inside reach the inner parsers.
     packet.clear();
     let (name, content) = input.split_at(input.len() / 2);
     let tag = name.first().copied().unwrap_or_default();
@@ -71,7 +72,7 @@ fn look(name: &[u8], value: ObjectValue, text: &mut Vec<u8>) {
     }
     text.clear();
     put_oid_text(text, name);
-    // An identifier of whole arcs below 2^32 is found again by its text, in one order with itself.
+    // If all arcs are below 2^32, parsing the text gives the same identifier, which compares as equal.
     let text = std::str::from_utf8(text).unwrap_or_else(|_| unreachable!("BUG: not digits"));
     if let Some(oid) = Oid::parse(text) {
         assert!(arcs(&oid).eq(arcs(name)), "an identifier changed");

@@ -1,11 +1,11 @@
-//! statsd: any bytes as a datagram; a value that is read is written, and read again as the same value.
+//! statsd: any bytes as a datagram; writing a value and reading it again must give the same value.
 
 use crate::line_stream::LineStream;
 use crate::statsd::{
     Heard, LINE_MAX, NAME_MAX, Sample, SampleKind, SampleValue, Samples, TAGS_MAX, put_sample,
 };
 
-/// Pieces of lines. A byte of an input chooses one, so that more of it passes the first checks.
+/// Pieces of lines. Each byte of an input chooses one, so that more inputs pass the first checks.
 const PIECES: [&[u8]; 28] = [
     b"a",
     b"b.c",
@@ -37,14 +37,14 @@ const PIECES: [&[u8]; 28] = [
     b"\n",
 ];
 
-/// Any bytes as a datagram, as pieces of one, and as a stream.
+/// Reads any bytes as a datagram, as a choice of pieces, and as a stream.
 pub fn fuzz_statsd(input: &[u8]) {
     read(input);
     read(&pieced(input, &PIECES));
     streamed(input);
 }
 
-/// A piece for each byte.
+/// Joins the pieces that the bytes of `input` choose.
 pub(super) fn pieced(input: &[u8], pieces: &[&[u8]]) -> Vec<u8> {
     let pieces = input
         .iter()
@@ -86,7 +86,7 @@ fn look(sample: &Sample) {
 }
 
 fn comes_back(sample: &Sample, line: &[u8]) {
-    // A number that is written in full is longer than it came.
+    // A number written in full can be longer than its original, and the line too long.
     if line.len() > LINE_MAX {
         return;
     }
@@ -100,7 +100,7 @@ fn comes_back(sample: &Sample, line: &[u8]) {
     assert!(again.next().is_none(), "a value became two");
 }
 
-/// A stream's lines do not depend on how many bytes come at once.
+/// The lines of a stream do not depend on the sizes of the reads.
 fn streamed(input: &[u8]) {
     let line_max = usize::from(input.first().copied().unwrap_or_default());
     let (mut whole, mut bitwise) = (LineStream::new(line_max), LineStream::new(line_max));

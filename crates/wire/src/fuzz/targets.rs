@@ -1,8 +1,8 @@
-//! What the poller says of its targets: what can be read is written, and read again as the same target.
+//! Files of targets: writing a target and reading it again must give the same target.
 
 use crate::targets::{DescribedTarget, TargetsHead};
 
-/// Any bytes as a file of targets.
+/// Reads any bytes as a file of targets.
 pub fn fuzz_targets(input: &[u8]) {
     for line in input.split(|&byte| byte == b'\n') {
         let _ = TargetsHead::parse(line);

@@ -1,10 +1,11 @@
-//! Lines and their points, with exact values; any bytes; points that come back.
+//! Lines and the exact points they give; any bytes; points written and read
+//! back.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A point as a text: path, tags, value and time.
+/// A point as text: path, tags, value and time.
 fn say(found: Result<GraphiteLine, BadPoint>) -> String {
     match found {
         Ok(GraphiteLine::NotANumber) => "nan".to_string(),
@@ -95,7 +96,7 @@ fn bad_lines_have_reasons() {
             BadPoint::TagLength,
         ),
     ] {
-        // A bad line costs itself alone.
+        // A bad line does not affect its neighbours.
         let text = [b"x 1 2\n", line.as_slice(), b"\ny 3 4\n"].concat();
         let mut points = Points::of(&text);
         assert_eq!(points.next().map(say).as_deref(), Some("x is 1 at 2"));

@@ -1,10 +1,10 @@
-//! Writes a value as a client of DogStatsD does. Tests, fuzz targets and the bench send with it; the program only listens.
+//! Writes values as a client of DogStatsD does. Only tests, fuzz targets and the bench send; the program listens.
 
 use std::io::Write;
 
 use super::{Sample, SampleValue};
 
-/// Appends `sample` as a line, its `\n` included. A name, a member or a tag with a byte that ends it is not read back as it was.
+/// Appends `sample` as a line with its `\n`. A name, a member or a tag that contains a separator is not read back unchanged.
 pub fn put_sample(out: &mut Vec<u8>, sample: &Sample) {
     out.extend_from_slice(sample.name);
     out.push(b':');
@@ -35,6 +35,6 @@ pub fn put_sample(out: &mut Vec<u8>, sample: &Sample) {
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
-    // Writing to memory cannot fail.
+    // Writes to memory do not fail.
     let _ = out.write_fmt(text);
 }

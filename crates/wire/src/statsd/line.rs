@@ -1,5 +1,5 @@
-//! One line of statsd: a name, and bundles of values that share a type and a rate. Tags and a timestamp are the whole line's, and
-//! stand behind the last bundle.
+//! One line of statsd: a name, and bundles of values that share a type and a rate. Tags and a timestamp stand behind the last
+//! bundle and hold for the whole line.
 
 use kymo_base::scan;
 use memchr::{memchr, memchr2};
@@ -8,27 +8,27 @@ use super::{BadSample, LINE_MAX, NAME_MAX, Sample, SampleKind, SampleValue};
 use crate::number::{SECONDS_MAX, Unreadable, decimal, is_signed};
 use crate::tags::{BadTags, Tags};
 
-/// A line by its beginning.
+/// A line, told apart by its beginning.
 pub(super) enum Opening<'a> {
     Values(SampleLine<'a>),
     Event,
     ServiceCheck,
 }
 
-/// A line whose values are being taken.
+/// A line whose values are being read.
 #[derive(Clone, Debug)]
 pub(super) struct SampleLine<'a> {
     name: &'a [u8],
     tags: Tags<'a>,
     timestamp: Option<u64>,
-    /// The first bundle, which has been read already; most lines have no other.
+    /// The first bundle, which [`SampleLine::open`] has read already; most lines have no other.
     first: Option<Bundle<'a>>,
     bundles: Bundles<'a>,
     open: Option<OpenBundle<'a>>,
 }
 
 impl<'a> SampleLine<'a> {
-    /// Reads all but the values; `text` is not empty.
+    /// Reads everything but the values; `text` is not empty.
     pub(super) fn open(text: &'a [u8]) -> Result<Opening<'a>, BadSample> {
         if text.len() > LINE_MAX {
             return Err(BadSample::LineLength);
@@ -39,7 +39,7 @@ impl<'a> SampleLine<'a> {
         if text.starts_with(b"_sc|") {
             return Ok(Opening::ServiceCheck);
         }
-        // `name|c` counts one, as `name:|c` does.
+        // `name|c` adds 1, as `name:|c` does.
         let end = memchr2(b':', b'|', text).ok_or(BadSample::NoType)?;
         let (name, behind) = text.split_at(end);
         match name.len() {
@@ -98,18 +98,18 @@ impl<'a> Iterator for SampleLine<'a> {
     }
 }
 
-/// Cuts a line into bundles. A `:` in a type or a rate begins the next bundle; in all other fields it belongs to the field.
+/// Splits a line into bundles. A `:` in a type or a rate begins the next bundle; in any other field it belongs to the field.
 #[derive(Clone, Copy, Debug)]
 struct Bundles<'a> {
-    /// Bytes from the next bundle's first value on.
+    /// The bytes from the first value of the next bundle on.
     rest: Option<&'a [u8]>,
 }
 
-/// Values and their fields, as the line has them.
+/// Values and their fields, unparsed.
 #[derive(Clone, Copy, Debug)]
 struct Bundle<'a> {
     values: &'a [u8],
-    /// Empty: there is none.
+    /// The type; empty if the line has none.
     word: &'a [u8],
     rate: Option<&'a [u8]>,
     tags: Option<&'a [u8]>,
@@ -119,7 +119,7 @@ struct Bundle<'a> {
 impl<'a> Iterator for Bundles<'a> {
     type Item = Bundle<'a>;
 
-    /// A field that comes twice counts as it comes last; DogStatsD says so of all of them.
+    /// Of a repeated field the last one counts, as DogStatsD documents.
     fn next(&mut self) -> Option<Bundle<'a>> {
         let (values, fields) = cut(self.rest.take()?, b'|');
         let mut bundle = Bundle {
@@ -131,7 +131,7 @@ impl<'a> Iterator for Bundles<'a> {
         };
         let (word, mut rest) = cut(fields.unwrap_or_default(), b'|');
         let (word, next_bundle) = cut(word, b':');
-        // etsy's daemon trims a type, and no other field.
+        // etsy's daemon trims the type, and no other field.
         bundle.word = word.trim_ascii();
         if next_bundle.is_some() {
             self.rest = behind(fields, word);
@@ -151,7 +151,7 @@ impl<'a> Iterator for Bundles<'a> {
                         return Some(bundle);
                     }
                 }
-                // The container (`c:`), `e:`, `card:` and fields that are to come.
+                // Skips the container (`c:`), `e:`, `card:` and fields of later versions.
                 _ => {}
             }
         }
@@ -167,12 +167,12 @@ fn cut(text: &[u8], mark: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The bytes of `fields` behind its first `word` and the mark that follows.
+/// The bytes of `fields` behind its first `word` and the mark that follows the word.
 fn behind<'a>(fields: Option<&'a [u8]>, word: &[u8]) -> Option<&'a [u8]> {
     fields.and_then(|fields| fields.get(word.len() + 1..))
 }
 
-/// A bundle whose values are being taken.
+/// A bundle whose values are being read.
 #[derive(Clone, Debug)]
 struct OpenBundle<'a> {
     kind: SampleKind,
@@ -187,10 +187,10 @@ impl<'a> Bundle<'a> {
         }
         let kind = SampleKind::of_word(self.word);
         let values = match (kind, self.values) {
-            // etsy's daemon counted one for no value until it checked numbers; it still takes an empty member for `0`.
+            // etsy's daemon counted a missing value as 1 until it began to check numbers; it still reads an empty member as `0`.
             (SampleKind::Counter, b"") => b"1",
             (SampleKind::Set, b"") => b"0",
-            // DogStatsD passes over an empty value among others.
+            // DogStatsD skips empty values among others.
             (SampleKind::Set, member) => member,
             (_, values) if values.iter().all(|&byte| byte == b':') => {
                 return Err(BadSample::NoValue);
@@ -208,7 +208,8 @@ impl<'a> Bundle<'a> {
 impl<'a> OpenBundle<'a> {
     /// The next value, and whether it has a sign.
     fn next_value(&mut self) -> Option<Result<(SampleValue<'a>, bool), BadSample>> {
-        // A member of a set may have colons: DogStatsD packs no members. etsy's daemon takes the first part for a bad line.
+        // A set's member may contain colons, as DogStatsD packs no members. etsy's daemon reports the part before a colon as a
+        // bad line.
         if self.kind == SampleKind::Set {
             let member = self.values.take()?;
             return Some(Ok((SampleValue::Text(member), false)));

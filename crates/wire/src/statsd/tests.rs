@@ -1,10 +1,11 @@
-//! Lines and their values, exact; any bytes; values that come back.
+//! Lines and the exact values they give; any bytes; values written and
+//! read back.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A value as a text: name, kind, tags, value, rate and time.
+/// A value as text: name, kind, tags, value, rate and time.
 fn say(found: Result<Heard, BadSample>) -> String {
     let sample = match found {
         Err(bad) => return bad.why().to_string(),
@@ -60,12 +61,12 @@ fn etsys_lines_are_values() {
         ),
         (b"a:1|c:2|c|@0.5", &["a c 1", "a c 2 @0.5"]),
         (b"a:1|ms |@1", &["a ms 1"]),
-        // No value is one, of a counter; an empty member is `0`.
+        // A counter without a value adds 1; an empty member is `0`.
         (b"a|c", &["a c 1"]),
         (b"a:|c|@0.5", &["a c 1 @0.5"]),
         (b"a|c:2|g", &["a c 1", "a g 2"]),
         (b"u:|s", &["u s 0"]),
-        // Words that are no types count as counters, and are seen as such.
+        // Unknown types count as counters, and are reported as unknown.
         (b"a:1|x\na:2|C\na:3|kv", &["a ? 1", "a ? 2", "a ? 3"]),
         (b"a/b c.\xff\x00:1e3|c", &["a/b c.\\xff\\x00 c 1000"]),
     ]);
@@ -91,7 +92,7 @@ fn dogstatsds_lines_are_values() {
         (b"a:1|g|T1700000000|c:ab:cd|#t", &["a g 1 t= at 1700000000"]),
         (b"a:1|c|e:x|card:low|new:1||#t", &["a c 1 t="]),
         (b"a:1|c|c:2|@0.5", &["a c 1 @0.5"]),
-        // Tags are the line's, also of the values before.
+        // Tags hold for the whole line, also for values before them.
         (b"a:1|c:2|g|#t:v|T5", &["a c 1 t=v at 5", "a g 2 t=v at 5"]),
         (b"a:1|c|#t|@0.5:2|g|#u", &["a c 1 @0.5 u=", "a g 2 u="]),
         (b"a:1|c|@0.5|@0.25|#t|#u|T1|T2", &["a c 1 @0.25 u= at 2"]),
@@ -144,7 +145,7 @@ fn bad_lines_have_reasons() {
         (b"a:1|c|T1.5".to_vec(), BadSample::Timestamp),
         (b"a:1|c|T1700000000000".to_vec(), BadSample::Timestamp),
     ] {
-        // A bad line costs itself alone.
+        // A bad line does not affect its neighbours.
         let text = [b"x:1|c\n", line.as_slice(), b"\ny:2|c\n"].concat();
         let mut samples = Samples::of(&text);
         assert_eq!(samples.next().map(say).as_deref(), Some("x c 1"));

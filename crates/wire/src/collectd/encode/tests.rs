@@ -1,4 +1,4 @@
-//! What is encoded is what collectd sends, and what is read back is what was encoded.
+//! Packets equal those of collectd, and values come back from them unchanged.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::super::security::{Datagram, Protection, SecurityLevel};
 use super::super::users::Users;
 use super::*;
 
-/// A value list that owns what it says.
+/// A value list that owns its bytes.
 #[derive(Clone, Debug)]
 struct Owned {
     texts: [Vec<u8>; 5],
@@ -34,7 +34,7 @@ impl Owned {
     }
 }
 
-/// All lists as payloads, each as full as it gets.
+/// The payloads of all lists, each payload as full as possible.
 fn packets(lists: &[Owned], packet_max: usize) -> Vec<Vec<u8>> {
     let (mut encoder, mut packets) = (Encoder::new(packet_max), Vec::new());
     for list in lists {
@@ -48,7 +48,7 @@ fn packets(lists: &[Owned], packet_max: usize) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The lists that a payload, which is in order, has in common with those that were encoded, in their order.
+/// How many lists a valid payload contains; they must be the first ones of `lists`.
 fn count_of_same(payload: &[u8], lists: &[Owned]) -> usize {
     let (mut parts, mut count) = (Parts::new(payload), 0);
     while let Some(item) = parts.next_item() {
@@ -67,7 +67,7 @@ fn count_of_same(payload: &[u8], lists: &[Owned]) -> usize {
 
 fn same(list: &Owned, values: &Values) -> bool {
     let expected = list.list();
-    // Bits, so that NaN is NaN.
+    // Compares bits, so that NaN equals NaN.
     let cells = |value: Value| (value.kind(), value.cell());
     expected.identifier == *values.identifier
         && (expected.time, expected.interval) == (values.time, values.interval)
@@ -80,7 +80,7 @@ fn same(list: &Owned, values: &Values) -> bool {
 }
 
 fn text(least: usize) -> impl Strategy<Value = Vec<u8>> {
-    // Few different ones, so that they are inherited.
+    // A small choice of texts, so that neighbours often share fields.
     let short = prop::sample::select(vec![
         b"a".to_vec(),
         b"b-c".to_vec(),
@@ -187,7 +187,7 @@ fn what_does_not_fit_is_refused() {
     ] {
         assert_eq!(encoder.push(&list.list()), expected);
     }
-    // Names of 3 x 6 bytes, two numbers of 12, and 15 of a value: what fits exactly fits.
+    // Names of 3 x 6 bytes, two numbers of 12, and 15 of a value: exactly the payload's limit.
     let room = SECURITY_ROOM + 18 + 24 + 15;
     assert_eq!(Encoder::new(room - 1).push(&good.list()), Pushed::Refused);
     let mut encoder = Encoder::new(room);

@@ -1,10 +1,10 @@
-//! Packets of collectd, and each way to damage one.
+//! Packets of collectd, and every way to damage one.
 
 use super::super::value::Value;
 use super::*;
 use crate::collectd::hex::hex;
 
-/// A part.
+/// A part with a valid head.
 fn part(kind: u16, body: &[u8]) -> Vec<u8> {
     let size = (part::HEAD + body.len()) as u16;
     [&kind.to_be_bytes()[..], &size.to_be_bytes(), body].concat()
@@ -71,7 +71,7 @@ fn spelled(item: &Result<Item, Bad>) -> String {
     }
 }
 
-/// What a packet says, line by line.
+/// The items of a packet, one line per item.
 fn lines(packet: &[u8]) -> Vec<String> {
     let (mut parts, mut lines) = (Parts::new(packet), Vec::new());
     while let Some(item) = parts.next_item() {
@@ -81,7 +81,7 @@ fn lines(packet: &[u8]) -> Vec<String> {
     lines
 }
 
-/// What is said to have changed, for each values.
+/// The changed fields of each values in a packet.
 fn changes(packet: &[u8]) -> Vec<Changed> {
     let (mut parts, mut changes) = (Parts::new(packet), Vec::new());
     while let Some(item) = parts.next_item() {
@@ -94,7 +94,7 @@ fn changes(packet: &[u8]) -> Vec<Changed> {
     changes
 }
 
-/// Made by collectd 5.12.
+/// Packets made by collectd 5.12.
 const NOTIFICATION: &str = "0008000c1954fc4000000000 0101000c0000000000000002 000000076831 00 0002000678 00 \
      01000011 726f6f66206f6e206669726500";
 const INTERFACE: &str = "000000076831 00 0008000c1954fc4000000000 0009000c0000000280000000 0002000e696e7465726661636500 \
@@ -166,7 +166,7 @@ fn fields_stay_until_they_are_said_again() {
     assert!(!Changed::TIME.has(Changed::NAME) && !Changed::default().has(Changed::ALL));
 }
 
-/// What was dropped in between is what changed, too.
+/// Fields set before dropped values still count as changed for the next values.
 #[test]
 fn changes_are_since_values_that_were_given() {
     let packet = [
@@ -306,7 +306,7 @@ fn damage_ends_a_packet_and_what_was_before_counts() {
         let expected = [before.to_string(), format!("bad: {bad:?}")];
         let last = [named(), values.clone(), damage.clone()].concat();
         assert_eq!(lines(&last), expected, "{}", damage.escape_ascii());
-        // These would be whole with bytes of the next part.
+        // With bytes of the next part behind them, the two other kinds of damage would be whole parts.
         if !matches!(bad, Bad::Head | Bad::Cut) {
             let amid = [last, values.clone()].concat();
             assert_eq!(lines(&amid), expected, "{}", damage.escape_ascii());
@@ -316,7 +316,7 @@ fn damage_ends_a_packet_and_what_was_before_counts() {
     assert_eq!(lines(&amid), ["bad: ValuesLength"]);
 }
 
-/// No cut makes a name or a value that was not there; each byte is used at most once.
+/// A truncated packet gives no new name or value, and each byte is read at most once.
 #[test]
 fn a_packet_cut_anywhere_says_less_and_nothing_else() {
     let mut load = hex(LOAD);
@@ -336,7 +336,7 @@ fn a_packet_cut_anywhere_says_less_and_nothing_else() {
     }
 }
 
-/// A wrong length makes other parts of the bytes behind it, but changes nothing that was before it, and never hangs.
+/// A wrong length misreads the bytes behind it, but changes no item before it, and reading terminates.
 #[test]
 fn a_part_of_any_length_harms_what_follows_only() {
     let packet = hex(&[INTERFACE, LOAD, NOTIFICATION, COUNTER].concat());

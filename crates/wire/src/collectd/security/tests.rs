@@ -1,10 +1,10 @@
-//! Signed and encrypted packets of collectd, and each way to forge one.
+//! Signed and encrypted packets of collectd, and every way to forge one.
 
 use super::super::encode::{encrypt, sign};
 use super::*;
 use crate::collectd::hex::hex;
 
-/// Made by collectd 5.12 with user `user0` and password `foo`.
+/// Packets made by collectd 5.12 with user `user0` and password `foo`.
 const PLAIN: &str = "0008000c1954fc4000000000 0101000c0000000000000002 000000076831 00 0002000678 00 \
      01000011 726f6f66206f6e206669726500";
 const SIGNED: &str =
@@ -24,7 +24,7 @@ fn users() -> Users {
     users
 }
 
-/// What a datagram is, section by section: how it is protected, and its payload.
+/// The sections of a datagram: protection and payload of each.
 fn sections(
     datagram: &[u8],
     level: SecurityLevel,
@@ -108,7 +108,7 @@ fn the_proof_is_the_mac_or_the_vector() {
     }
 }
 
-/// No byte can be changed, or be missing, or be there in addition.
+/// A changed, missing or added byte is noticed.
 #[test]
 fn what_was_changed_is_refused() {
     let users = users();
@@ -134,12 +134,12 @@ fn what_was_changed_is_refused() {
     }
 }
 
-/// A MAC of other than 32 bytes: the part's length says which bytes are the user's name.
+/// The part's length tells where the user's name begins, so a MAC of other than 32 bytes is refused.
 #[test]
 fn a_mac_has_32_bytes() {
     let (mut users, payload) = (Users::default(), hex(PLAIN));
     users.add(b"user0", b"foo").unwrap();
-    // So that one could take the end of a longer MAC for a name.
+    // Behind 32 right bytes a longer MAC has bytes that could count as a name.
     let whole = signed();
     let mac: Vec<u8> = whole[4..36].iter().chain(&whole[4..36]).copied().collect();
     for size in 0..=64 {
@@ -155,7 +155,7 @@ fn a_mac_has_32_bytes() {
         let how = how(&datagram, SecurityLevel::Sign, Some(&users));
         let expected = match size {
             32 => "signed by user0",
-            // Nothing is left for a name, or less than nothing.
+            // No byte is left for a name.
             0..=27 => "SecurityLength",
             _ => "UnknownUser",
         };
@@ -243,8 +243,8 @@ fn sections_follow_each_other() {
     }
 }
 
-/// A signature within what is signed or encrypted says nothing more, and its parts are not read: who knows one password
-/// could carry another one's packet.
+/// A signature inside a signed or encrypted section is refused, and its parts are not read: a user could otherwise wrap
+/// another user's packet.
 #[test]
 fn nothing_is_protected_twice() {
     let users = users();

@@ -1,6 +1,6 @@
-//! What collectd 5.12 knows of types, for where no types.db is installed: names, kinds and limits, in an order of our own.
+//! Types of collectd 5.12, for machines without a types.db: names, kinds and limits, in an order of our own.
 
-/// Kind and limits of types with one source, which is called `value`, and their names.
+/// Types with one source named `value`: its kind and limits, and the names of the types.
 pub(super) const SINGLE: &[(&str, &str)] = &[
     ("ABSOLUTE:0:U", "absolute"),
     ("COUNTER:0:U", "dpdk_telemetry"),
