@@ -1,5 +1,5 @@
-//! How many values a second the parser of collectd's packets takes on one core: plain, signed, encrypted, and with a hash of
-//! each name made from what changed. `cargo run --release -p kymo-wire --example collectd_speed`
+//! Measures the parser of collectd's packets: values per second on one core, for plain, signed and encrypted packets, and
+//! with hashing of each name from its changed fields. `cargo run --release -p kymo-wire --example collectd_speed`
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used)]
@@ -11,7 +11,7 @@ use kymo_wire::collectd::{
     SecurityLevel, Users, Value, ValueList, Values, encrypt, put_update, sign,
 };
 
-/// One host's values of an interval, as collectd's usual plugins have them: packets of 25 value lists.
+/// One host's values of an interval, like those of collectd's usual plugins: packets of 25 value lists.
 fn sent(host: &str, seconds: u64) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut encoder = Encoder::new(PACKET_DEFAULT);
@@ -26,7 +26,7 @@ fn sent(host: &str, seconds: u64) -> Vec<Vec<u8>> {
                 type_name: type_name.as_bytes(),
                 type_instance: type_instance.as_bytes(),
             },
-            // Each plugin reads at a moment of its own.
+            // Each plugin reads its values at a different moment.
             time: Cdtime((seconds << 30) + (number as u64 / 8) * 1_000_003),
             interval: Cdtime::from_seconds(10),
             values,
@@ -110,13 +110,13 @@ fn names() -> Vec<Name> {
     names
 }
 
-/// Nanoseconds that this program was on a CPU, so that others may run, too.
+/// CPU time of this program in nanoseconds, which other programs do not disturb.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Runs `work` for a second, five times; the best values a second.
+/// Runs `work` for a second, five times, and prints the highest rate of values per second.
 fn best(what: &str, values: u64, mut work: impl FnMut()) {
     let mut best = 0.0f64;
     for _ in 0..5 {
@@ -151,7 +151,7 @@ fn each(
     }
 }
 
-/// A hash that goes on from what is the same.
+/// Hashes of the previous name's prefixes; a name rehashes only the fields from the first changed one on.
 #[derive(Default)]
 struct Hashes {
     host: u64,
@@ -206,7 +206,8 @@ fn main() {
     let mut users = Users::default();
     users.add(b"user0", b"a password").unwrap();
     let mut datagrams = plain.clone();
-    // So often and no more, for who counts instructions (`valgrind --tool=callgrind`, twice, and the difference).
+    // With a number as argument, runs this many rounds and stops. To count instructions, run `valgrind --tool=callgrind`
+    // with two numbers and take the difference.
     if let Some(rounds) = std::env::args().nth(1) {
         for _ in 0..rounds.parse().unwrap() {
             for datagram in &mut datagrams {

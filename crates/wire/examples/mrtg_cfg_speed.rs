@@ -1,5 +1,5 @@
-//! How long an mrtg.cfg takes to read, and how much memory it keeps. Without a file: what cfgmaker writes for 31,640 interfaces.
-//! `cargo run --release -p kymo-wire --example mrtg_cfg_speed -- [mrtg.cfg]`
+//! Measures the time to read an mrtg.cfg, and the memory that the result keeps. Without a file: cfgmaker's output for 31,640
+//! interfaces. `cargo run --release -p kymo-wire --example mrtg_cfg_speed -- [mrtg.cfg]`
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used)]
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_wire::mrtg_cfg::{Config, Files, read};
 
-/// The disk's.
+/// Reads the files of the disk.
 struct Disk;
 
 fn path(bytes: &[u8]) -> &Path {
@@ -38,7 +38,7 @@ impl Files for Disk {
     }
 }
 
-/// As cfgmaker 2.17 writes them, comments and all.
+/// A configuration as cfgmaker 2.17 writes it, comments included.
 fn written(devices: usize, interfaces: usize) -> Vec<u8> {
     let mut out = String::from(
         "# Created by\n# /usr/bin/cfgmaker public@10.0.0.1\n\nWorkDir: /tmp\nLogFormat: rrdtool\nEnableIPv6: no\n",
@@ -92,7 +92,7 @@ fn main() {
     let made = PathBuf::from(format!("/tmp/mrtg_cfg_speed.{}.cfg", std::process::id()));
     let name = std::env::args_os().nth(1).map(PathBuf::from);
     if name.is_none() {
-        // In a process of its own: the memory is not to be counted.
+        // Measures in a second process, so that the memory of the generator does not count.
         std::fs::write(&made, written(320, 99)).unwrap();
         let own = std::env::current_exe().unwrap();
         let status = std::process::Command::new(own).arg(&made).status();

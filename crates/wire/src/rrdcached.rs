@@ -1,5 +1,5 @@
-//! rrdcached's protocol: lines in, lines out. `fields` and `request` read what a client says, `answers` and
-//! `lines` write what it is told, `verb` is the table of commands, `reply` is the client's side.
+//! rrdcached's protocol of lines. `fields` and `request` read a client's commands, `answers` and `lines`
+//! write the answers, `verb` is the table of commands, and `reply` reads answers for a client.
 //!
 //! Texts and their order are those of rrdcached 1.7.2, with TUNE and DUMP of the versions after it.
 

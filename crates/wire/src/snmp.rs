@@ -1,8 +1,8 @@
-//! SNMP v1 and v2c as a poller speaks them: requests that are encoded once and sent again and again with another id, and
-//! replies that are read where they lie. RFC 1157, 3416, 3417; values become the text that MRTG makes of them.
+//! SNMP v1 and v2c for a poller: requests are encoded once and sent repeatedly with a new id, replies are parsed in
+//! place. RFC 1157, 3416, 3417; values become the same text as in MRTG.
 //!
-//! A reply is read in the order of its bytes, each length is checked against what is around it, and nothing is allocated.
-//! Version 3 is refused.
+//! A reply is parsed in the order of its bytes, each length is checked against the enclosing element, and nothing is
+//! allocated. Version 3 is refused.
 
 mod ber;
 mod malformed;

@@ -1,5 +1,5 @@
-//! Packets that a collectd 5.12 sent on loopback, each datagram a line of hex: the same values plain, signed and encrypted
-//! by user `user0` with password `foo`. They are read, and ours are the same to the byte.
+//! Packets that a collectd 5.12 sent on loopback, one line of hex per datagram: the same values plain, signed and
+//! encrypted by user `user0` with password `foo`. The tests parse them, and encode the same bytes again.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ fn spelled(item: Result<Item, Bad>) -> String {
     }
 }
 
-/// What packets say, and by whom they were signed or encrypted.
+/// The items of packets, and the protection of each section.
 fn said(packets: Vec<Vec<u8>>, level: SecurityLevel) -> (Vec<String>, Vec<Protected>) {
     let (users, mut lines, mut protected) = (users(), Vec::new(), Vec::new());
     for mut packet in packets {
@@ -102,7 +102,7 @@ enum Protected {
     Encrypted,
 }
 
-/// What collectd was given by PUTVAL and PUTNOTIF; notifications go at once, values when FLUSH says so.
+/// Input of collectd by PUTVAL and PUTNOTIF. collectd sends notifications at once, values at FLUSH.
 const SAID: &[&str] = &[
     "h1|x||| 1700000002.00 Warning roof on fire",
     "h1|df|root|df_complex|free 1700000003.50 Failure disk full: 99.5%",
@@ -132,7 +132,7 @@ fn what_collectd_sent_is_read() {
     }
 }
 
-/// What was read from a payload, encoded again.
+/// Encodes the items of a payload again.
 fn again(payload: &[u8]) -> Vec<u8> {
     let (mut encoder, mut notification) = (Encoder::new(PACKET_DEFAULT), Vec::new());
     let mut parts = Parts::new(payload);
@@ -178,7 +178,7 @@ fn what_we_send_is_what_collectd_sends() {
     }
 }
 
-/// Packets of a machine's own plugins, as full as collectd makes them: ours end where they end.
+/// Packets of a machine's own plugins. Our encoder fills each packet as far as collectd does.
 #[test]
 fn our_packets_are_as_full_as_collectds() {
     let theirs = packets(MACHINE);

@@ -1,4 +1,4 @@
-//! SNMP messages between this crate and snmp2, a library by others: what one writes the other one reads.
+//! SNMP messages between this crate and snmp2, an independent library: each reads what the other writes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,8 +9,8 @@ use kymo_wire::snmp::{
 use proptest::prelude::*;
 use snmp2::{MessageType, Pdu, Value};
 
-/// What both of them have. What the other library lacks or takes otherwise (more than 32 bits of a Counter32) is in the
-/// tests of the crate itself.
+/// Values that both libraries support. The tests of this crate cover the rest, such as a Counter32 of more than 32
+/// bits.
 fn value() -> impl Strategy<Value = ObjectValue<'static>> {
     const TEXTS: [&[u8]; 4] = [b"", b"eth0", &[0xff; 200], &[b'x'; 300]];
     prop_oneof![
@@ -28,7 +28,7 @@ fn value() -> impl Strategy<Value = ObjectValue<'static>> {
     ]
 }
 
-/// The same as the other library says it.
+/// The value in the other library's type.
 fn theirs(value: ObjectValue<'static>) -> Value<'static> {
     let of_32_bits = |number| u32::try_from(number).unwrap();
     match value {
@@ -84,7 +84,7 @@ proptest! {
             prop_assert_eq!(name.as_bytes(), &*root.with(arcs));
             prop_assert!(same(value, &theirs(*said)), "{:?} is not {:?}", value, said);
         }
-        // Their bytes of the same message are read here as the same.
+        // This crate reads the other library's encoding of the message as the same message.
         let again = read.to_bytes().unwrap();
         let ours = Message::decode_response(&again).unwrap();
         prop_assert_eq!(ours.head, head);

@@ -1,28 +1,28 @@
-//! What is said back: a status line and the lines that it counts; inside BATCH, only errors, with the number
-//! of the command, when the dot comes. Texts are stock's, byte for byte.
+//! Answers to a client: a status line, and the lines that it counts. A BATCH collects only errors, each with the number
+//! of its command, and sends them at the dot. Texts equal rrdcached's byte for byte.
 
 use super::verb::{TABLE, Verb};
 
-/// Longest status line, with its line end: librrd's client reads lines into a buffer of that size and one more.
+/// Longest status line, with its line end; librrd's client reads lines into a buffer one byte larger.
 pub const STATUS_MAX: usize = 4095;
 
-/// The answers of one connection, in order, and where it is in a BATCH.
+/// The answers of one connection, in order, and its open BATCH.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Bytes to be sent.
+    /// Bytes to send.
     pub out: Vec<u8>,
     batch: Option<Batch>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Batch {
-    /// Number of the command that is being read, from 1.
+    /// Number of the current command, from 1.
     command: u32,
     errors: Vec<u8>,
     error_count: u64,
 }
 
-/// How far answers had come, to go back to.
+/// A position among the answers, for [`Answers::back_to`].
 #[derive(Clone, Debug)]
 pub struct Mark {
     out_len: usize,
@@ -30,7 +30,7 @@ pub struct Mark {
 }
 
 impl Answers {
-    /// Remembers how far they have come. Nothing may be taken out of `out` until it is gone back to.
+    /// The current position. The caller may not remove bytes from `out` before it goes back.
     pub fn mark(&self) -> Mark {
         Mark {
             out_len: self.out.len(),
@@ -38,60 +38,60 @@ impl Answers {
         }
     }
 
-    /// Takes back what was said since.
+    /// Removes all answers since `mark`.
     pub fn back_to(&mut self, mark: Mark) {
         self.out.truncate(mark.out_len);
         self.batch = mark.batch;
     }
 
-    /// Whether a BATCH is open.
+    /// True if a BATCH is open.
     pub fn in_batch(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// Bytes kept until the BATCH ends.
+    /// Bytes held back until the BATCH ends.
     pub fn batch_size(&self) -> usize {
         self.batch.as_ref().map_or(0, |batch| batch.errors.len())
     }
 
-    /// Bytes of all answers that are here.
+    /// Bytes of all pending answers: in `out`, and held back until the BATCH ends.
     pub fn size(&self) -> usize {
         self.out.len() + self.batch_size()
     }
 
-    /// A line was read.
+    /// Counts a command: the caller has read a line.
     pub fn begin_command(&mut self) {
         if let Some(batch) = &mut self.batch {
             batch.command = batch.command.saturating_add(1);
         }
     }
 
-    /// Takes the last line's number back: it will be read again.
+    /// Uncounts the last command: the caller will read its line again.
     pub fn withdraw_command(&mut self) {
         if let Some(batch) = &mut self.batch {
             batch.command = batch.command.saturating_sub(1);
         }
     }
 
-    /// BATCH.
+    /// Answers BATCH and opens it.
     pub fn batch(&mut self) {
         self.ok(&[b"Go ahead.  End with dot '.' on its own line."]);
         self.batch = Some(Batch::default());
     }
 
-    /// The dot that ends it.
+    /// Answers the dot that ends a BATCH.
     pub fn end_batch(&mut self) {
         let batch = self.batch.take().unwrap_or_default();
         self.status(batch.error_count, &[b"errors"]);
         self.out.extend_from_slice(&batch.errors);
     }
 
-    /// Success, without further lines.
+    /// Answers with success and no further lines.
     pub fn ok(&mut self, message: &[&[u8]]) {
         self.ok_with(b"", message);
     }
 
-    /// Success, with lines, each of which ends in a line feed.
+    /// Answers with success and `lines`, each with its line feed. Inside BATCH nothing is sent.
     pub fn ok_with(&mut self, lines: &[u8], message: &[&[u8]]) {
         if self.batch.is_none() {
             let count = memchr::memchr_iter(b'\n', lines).count() as u64;
@@ -100,14 +100,14 @@ impl Answers {
         }
     }
 
-    /// Success, with so many lines; their bytes, which may hold other line feeds, are put where they are sent from. Not
-    /// inside BATCH.
+    /// Answers with success and `count` lines; the caller appends their bytes, which may contain more line feeds, to
+    /// the returned buffer. Not for use inside BATCH.
     pub fn ok_counted(&mut self, count: usize, message: &[&[u8]]) -> &mut Vec<u8> {
         self.status(count as u64, message);
         &mut self.out
     }
 
-    /// Failure.
+    /// Answers with an error.
     pub fn error(&mut self, message: &[&[u8]]) {
         match &mut self.batch {
             None => put_status(&mut self.out, b"-1", message),
@@ -123,7 +123,7 @@ impl Answers {
         put_status(&mut self.out, count.to_string().as_bytes(), message);
     }
 
-    /// What UPDATE answers: the hot one.
+    /// Answers an UPDATE of `count` values. This is the most frequent answer.
     pub fn enqueued(&mut self, count: usize) {
         match (&self.batch, count) {
             (Some(_), _) => {}
@@ -138,13 +138,13 @@ impl Answers {
         }
     }
 
-    /// A command is used wrongly.
+    /// Answers a command that was used wrongly.
     pub fn usage(&mut self, verb: Verb) {
         let syntax = verb.entry().syntax.unwrap_or("Syntax error.\n");
         self.error(&[b"Usage: ", syntax.trim_end_matches('\n').as_bytes()]);
     }
 
-    /// HELP, or HELP of a word, with a line more behind that.
+    /// Answers HELP, or HELP of a command; `note` is one more line behind the latter.
     pub fn help(&mut self, word: Option<&[u8]>, note: Option<&str>) {
         let entry = word.and_then(Verb::named).map(Verb::entry);
         let Some(syntax) = entry.and_then(|entry| entry.syntax) else {
@@ -165,7 +165,7 @@ impl Answers {
     }
 }
 
-/// A line of at most [`STATUS_MAX`] bytes: the end of what is longer is cut, never the line end.
+/// Appends a line of at most [`STATUS_MAX`] bytes. A longer message is cut; the line end stays.
 fn put_status(out: &mut Vec<u8>, number: &[u8], message: &[&[u8]]) {
     let begin = out.len();
     out.extend_from_slice(number);
@@ -174,8 +174,7 @@ fn put_status(out: &mut Vec<u8>, number: &[u8], message: &[&[u8]]) {
         out.extend_from_slice(part);
     }
     out.truncate(begin + STATUS_MAX - 1);
-    // A line end inside (names may hold anything but that) would be a line more than is counted; CREATE's
-    // hint is the one text that has one, on purpose.
+    // A line feed in `message` would be an uncounted line. Names contain none; only CREATE's hint has one, on purpose.
     out.push(b'\n');
 }
 

@@ -1,26 +1,25 @@
-//! Lines of the protocol and their fields: parted by single blanks, so that two make an empty field; a
-//! backslash takes the next character as it is. Nothing is allocated for a line without a backslash.
+//! Lines of the protocol and their fields. A single blank separates fields, so two blanks enclose an empty
+//! field. A backslash escapes the next character. A line without a backslash needs no allocation.
 
 use memchr::{memchr, memchr2};
 
-/// The first line of `input`, without its line end, and how many bytes it took.
+/// The first line of `input` without its line end, and its size in bytes with the line end.
 pub fn take_line(input: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr(b'\n', input)?;
     let line = &input[..end];
     Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
 }
 
-/// The fields of one line, in order. A backslash at the very end spoils the field that it is in: it and what
-/// follows are not there.
+/// The fields of one line, in order. A backslash at the end of the line drops the field that contains it.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     rest: Option<&'a [u8]>,
-    /// Whether a blank parts fields; not where escapes have been resolved.
+    /// True if a blank separates fields; false after [`resolve`], which separates them by NULs.
     blank: bool,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `line`; `scratch` is used where the line has a backslash.
+    /// The fields of `line`; `scratch` receives the fields of a line with backslashes.
     pub fn of(line: &'a [u8], scratch: &'a mut Vec<u8>) -> Fields<'a> {
         if memchr(b'\\', line).is_none() {
             return Fields {
@@ -36,10 +35,10 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes the fields to `out`, parted by NULs; `false`: there is not even one.
+/// Writes the fields to `out`, separated by NULs. `false`: there is no field.
 fn resolve(line: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
-    // Where the field that is being read began.
+    // Start of the current field in `out`.
     let mut begin = 0;
     let mut bytes = line.iter();
     let mut cut = false;
@@ -55,7 +54,7 @@ fn resolve(line: &[u8], out: &mut Vec<u8>) -> bool {
                     out.truncate(begin.saturating_sub(1));
                     return begin > 0;
                 }
-                // A text ends where its NUL is, escaped or not.
+                // A NUL ends a text, even if escaped.
                 Some(0) => cut = true,
                 Some(&byte) if !cut => out.push(byte),
                 Some(_) => {}
@@ -85,7 +84,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Appends `field` so that [`Fields`] gives it back: blanks and backslashes escaped.
+/// Appends `field` with blanks and backslashes escaped, so that [`Fields`] reads it back.
 pub fn put_field(out: &mut Vec<u8>, field: &[u8]) {
     for &byte in field {
         if matches!(byte, b' ' | b'\\') {

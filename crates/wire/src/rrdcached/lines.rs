@@ -1,37 +1,37 @@
-//! The lines of the longer answers: FETCH, FETCHBIN, STATS.
+//! The lines of long answers: FETCH, FETCHBIN, STATS.
 
 use kymo_base::printf::{put_exp, put_unsigned};
 use std::io::Write;
 
-/// What FETCH and FETCHBIN answer from.
+/// The rows that FETCH and FETCHBIN answer with.
 #[derive(Clone, Debug, Default)]
 pub struct Table<'a> {
-    /// One row's length before the first row, seconds since 1970.
+    /// Time of the first row less one step, seconds since 1970.
     pub start: i64,
-    /// Of the last row.
+    /// Time of the last row, seconds since 1970.
     pub end: i64,
     /// Seconds from row to row; not 0.
     pub step: u64,
     /// Names of the columns.
     pub names: &'a [&'a [u8]],
-    /// Row after row.
+    /// Cells of the first row, then of the second row, and so on.
     pub cells: &'a [f64],
-    /// Which columns are wanted, in that order.
+    /// Indices of the columns to send, in the order to send them.
     pub wanted: &'a [usize],
 }
 
 /// Why a list of columns is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnRefusal<'a> {
-    /// More than there are.
+    /// More columns than the file has.
     TooMany,
-    /// No such column.
+    /// The file has no such column.
     Unknown(&'a [u8]),
-    /// Twice.
+    /// The column is listed twice.
     Again(&'a [u8]),
 }
 
-/// Which columns are wanted: those named, or all.
+/// Indices of the columns named in `fields`, or of all columns if it names none.
 pub fn columns<'a>(
     fields: impl Iterator<Item = &'a [u8]>,
     names: &[&[u8]],
@@ -69,7 +69,7 @@ impl Table<'_> {
         put(out, format_args!("DSCount: {}\n", self.wanted.len()));
     }
 
-    /// The rows, of as many cells as there are names, each with its time.
+    /// The rows, each with its time; a row has a cell for each name.
     fn rows(&self) -> impl Iterator<Item = (i64, &[f64])> {
         let rows = self.cells.chunks_exact(self.names.len().max(1));
         let step = self.step as i64;
@@ -77,34 +77,34 @@ impl Table<'_> {
         times.zip(rows).take_while(|(time, _)| *time <= self.end)
     }
 
-    /// How many lines FETCH has.
+    /// Number of lines of FETCH.
     pub fn text_lines(&self) -> usize {
         self.text_lines_of(self.rows().count())
     }
 
-    /// How many it has if there are so many rows, whose cells may come later.
+    /// Number of lines of FETCH with `rows` rows, whose cells may not be there yet.
     pub fn text_lines_of(&self, rows: usize) -> usize {
         let names = self
             .wanted
             .iter()
             .filter_map(|&column| self.names.get(column));
-        // A name is whatever a file says, and a line more is one that the client must know of.
+        // A file may have line feeds in its names; the status must count each as a line.
         let feeds = names.map(|name| name.iter().filter(|&&byte| byte == b'\n').count());
         HEAD_LINES + 1 + feeds.sum::<usize>() + rows
     }
 
-    /// How many lines FETCHBIN has, as its status counts them.
+    /// Number of lines that the status of FETCHBIN announces: a column counts as one.
     pub fn binary_lines(&self) -> usize {
         HEAD_LINES + self.wanted.len()
     }
 
-    /// The lines of FETCH.
+    /// Appends the lines of FETCH.
     pub fn put_text(&self, out: &mut Vec<u8>) {
         self.put_text_head(out);
         self.put_text_rows(out);
     }
 
-    /// Those before the rows.
+    /// Appends the lines of FETCH before its rows.
     pub fn put_text_head(&self, out: &mut Vec<u8>) {
         self.put_head(out);
         out.extend_from_slice(b"DSName: ");
@@ -117,7 +117,7 @@ impl Table<'_> {
         out.push(b'\n');
     }
 
-    /// Those of the rows.
+    /// Appends the rows of FETCH.
     pub fn put_text_rows(&self, out: &mut Vec<u8>) {
         for (time, cells) in self.rows() {
             put_unsigned(out, time as u64, 10);
@@ -130,7 +130,8 @@ impl Table<'_> {
         }
     }
 
-    /// The lines of FETCHBIN, whose status counts what follows a line feed only where a client may look.
+    /// Appends the lines of FETCHBIN. The status counts a column as one line, whatever line feeds the
+    /// column contains.
     pub fn put_binary(&self, out: &mut Vec<u8>) {
         self.put_binary_head(out);
         let count = self.rows().count();
@@ -141,19 +142,19 @@ impl Table<'_> {
         }
     }
 
-    /// The lines of FETCHBIN before its columns.
+    /// Appends the lines of FETCHBIN before its columns.
     pub fn put_binary_head(&self, out: &mut Vec<u8>) {
         self.put_head(out);
     }
 
-    /// What a column of so many rows begins with; a line feed ends it.
+    /// Appends the head of a column of `rows` rows, a line of its own.
     pub fn put_column_head(&self, out: &mut Vec<u8>, column: usize, rows: usize) {
         out.extend_from_slice(b"DSName-");
         out.extend_from_slice(self.names.get(column).copied().unwrap_or_default());
         put(out, format_args!(": BinaryData {rows} 8 LITTLE\n"));
     }
 
-    /// The first `count` cells of a column.
+    /// Appends the first `count` cells of a column.
     pub fn put_column(&self, out: &mut Vec<u8>, column: usize, count: usize) {
         let from = out.len();
         out.resize(from + 8 * count, 0);
@@ -165,7 +166,7 @@ impl Table<'_> {
     }
 }
 
-/// The counters of STATS. librrd's client of 1.7.2 refuses names that it does not know.
+/// The counters of STATS. The client of librrd 1.7.2 refuses unknown names of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Stats {
@@ -181,7 +182,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The lines of STATS.
+    /// Appends the lines of STATS.
     pub fn put(&self, out: &mut Vec<u8>) {
         for (name, value) in [
             ("QueueLength", self.queue_length),
@@ -200,7 +201,7 @@ impl Stats {
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments) {
-    // Writing to memory cannot fail.
+    // Writes to memory do not fail.
     let _ = out.write_fmt(text);
 }
 

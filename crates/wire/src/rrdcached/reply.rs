@@ -1,31 +1,31 @@
-//! The client's side: an answer from the bytes that came so far.
+//! The client's side: parses an answer from the bytes received so far.
 
 use super::fields::take_line;
 
 /// Most lines that a status may announce: more than any answer has, far less than memory.
 pub const LINES_MAX: u64 = 1 << 26;
 
-/// A whole answer, borrowing from the bytes.
+/// A complete answer, borrowed from the received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// Lines that follow, or negative: an error.
+    /// Number of lines that follow; negative for an error.
     pub status: i64,
     /// The rest of the first line.
     pub message: &'a [u8],
-    /// Those lines, without their ends.
+    /// The lines that follow, without their ends.
     pub lines: Vec<&'a [u8]>,
-    /// Bytes that it took.
+    /// Size of the whole answer in bytes.
     pub size_bytes: usize,
 }
 
-/// What there is so far.
+/// Result of [`read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came<'a> {
-    /// Not all of it yet.
+    /// The answer is incomplete.
     Part,
-    /// An answer.
+    /// A complete answer.
     Whole(Reply<'a>),
-    /// This is no answer.
+    /// The bytes are not an answer of this protocol.
     Foreign,
 }
 
@@ -53,8 +53,8 @@ pub fn read(input: &[u8]) -> Came<'_> {
     })
 }
 
-/// What an answer begins with: how many lines follow, or that it is an error, and a message. `None`: this is no answer,
-/// or one of more than [`LINES_MAX`] lines.
+/// Parses the first line of an answer: the number of lines that follow, or negative for an error, and a message.
+/// `None`: the line is not a status line, or announces more than [`LINES_MAX`] lines.
 pub fn status_of(line: &[u8]) -> Option<(i64, &[u8])> {
     let blank = memchr::memchr(b' ', line).unwrap_or(line.len());
     let status: i64 = std::str::from_utf8(&line[..blank]).ok()?.parse().ok()?;

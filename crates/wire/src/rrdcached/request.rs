@@ -1,10 +1,10 @@
-//! From fields to a request. Only what stock asks for before it looks at files is checked here; the rest
-//! stays fields, to be read in the order in which stock would complain.
+//! Parses fields into a request. Only the checks that rrdcached makes before it opens files are made here;
+//! other fields stay unparsed, so that their errors come in rrdcached's order.
 
 use super::fields::Fields;
 use super::verb::{Context, Permissions, Verb};
 
-/// What a client asks for. Names are as they were sent.
+/// A client's request. Names are unchecked.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Request<'a> {
@@ -47,37 +47,37 @@ pub enum Request<'a> {
     Quit,
 }
 
-/// What FETCH and FETCHBIN are given.
+/// Arguments of FETCH and FETCHBIN.
 #[derive(Clone, Debug)]
 pub struct Fetch<'a> {
     /// The file.
     pub name: &'a [u8],
     /// Consolidation function.
     pub cf: &'a [u8],
-    /// First second, or seconds before now.
+    /// First second since 1970, or seconds before now.
     pub start: Option<&'a [u8]>,
-    /// Last second, or seconds before now.
+    /// Last second since 1970, or seconds before now.
     pub end: Option<&'a [u8]>,
-    /// Names of data sources; none: all. Empty ones are passed over.
+    /// Names of data sources; none: all. Empty names are skipped.
     pub columns: Fields<'a>,
 }
 
-/// Why a line is no request.
+/// Why a line is not a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal<'a> {
-    /// Not even a first field: stock closes the connection.
+    /// The line has no field; rrdcached then closes the connection.
     Torn,
-    /// No such command.
+    /// An unknown command.
     Unknown(&'a [u8]),
-    /// Not on this socket.
+    /// The command is forbidden on this socket.
     Denied,
-    /// Not here: inside or outside of BATCH only.
+    /// The command is forbidden inside BATCH, or outside of it.
     Misplaced(&'a [u8]),
     /// A field is missing.
     Usage(Verb),
 }
 
-/// Reads a request from its fields.
+/// Parses a request from the fields of a line.
 pub fn parse<'a>(
     mut fields: Fields<'a>,
     context: Context,
@@ -94,7 +94,7 @@ pub fn parse<'a>(
     of_verb(verb, fields).ok_or(Refusal::Usage(verb))
 }
 
-/// `None`: a field is missing.
+/// Parses the fields behind the command. `None`: a field is missing.
 fn of_verb<'a>(verb: Verb, mut fields: Fields<'a>) -> Option<Request<'a>> {
     Some(match verb {
         Verb::Update => Request::Update {
@@ -134,7 +134,7 @@ fn of_verb<'a>(verb: Verb, mut fields: Fields<'a>) -> Option<Request<'a>> {
         Verb::SuspendAll => Request::SuspendAll,
         Verb::ResumeAll => Request::ResumeAll,
         Verb::Quit => Request::Quit,
-        // Of stock's own journal; no context allows it.
+        // A command of rrdcached's own journal; no context allows it.
         Verb::Wrote => return None,
     })
 }
@@ -149,7 +149,7 @@ fn fetch<'a>(mut fields: Fields<'a>) -> Option<Fetch<'a>> {
     })
 }
 
-/// What FETCH takes as a time: seconds since 1970, or if not positive, before `now`.
+/// Parses a time of FETCH: seconds since 1970, or if not positive, relative to `now`.
 pub fn time_of(text: &[u8], now: i64) -> Option<i64> {
     let (value, used) = strtol(text, 0)?;
     let value = (used > 0).then_some(value)?;
@@ -160,7 +160,7 @@ pub fn time_of(text: &[u8], now: i64) -> Option<i64> {
     })
 }
 
-/// C's `atoi`: what is no number is 0.
+/// C's `atoi`: a text that is not a number is 0.
 pub fn atoi(text: &[u8]) -> i32 {
     atol(text) as i32
 }
@@ -174,8 +174,8 @@ pub fn atol(text: &[u8]) -> i64 {
     strtol(text, 10).map_or(over, |(value, _)| value)
 }
 
-/// C's `strtol`: the value and how many bytes it took; `None`: out of range. Base 0 takes octal and
-/// hexadecimal by their prefix.
+/// C's `strtol`: the value, and the number of bytes read. `None`: out of range. With base 0 a prefix selects
+/// octal or hexadecimal.
 fn strtol(text: &[u8], base: u32) -> Option<(i64, usize)> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
     let mut at = text.iter().take_while(|byte| is_space(byte)).count();
@@ -217,7 +217,7 @@ fn strtol(text: &[u8], base: u32) -> Option<(i64, usize)> {
     fits.then_some((value, used))
 }
 
-/// What LIST is given; `None`: it is used wrongly.
+/// Parses the fields of LIST: recursive or not, and the path. `None`: wrong usage.
 pub fn list_words<'a>(mut fields: Fields<'a>) -> Option<(bool, &'a [u8])> {
     match fields.next()? {
         path if path.starts_with(b"/") => Some((false, path)),
@@ -226,28 +226,28 @@ pub fn list_words<'a>(mut fields: Fields<'a>) -> Option<(bool, &'a [u8])> {
     }
 }
 
-/// What CREATE is given after the name.
+/// Arguments of CREATE behind the name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CreateWords<'a> {
     /// `-b`: seconds since 1970.
     pub start: Option<i64>,
-    /// `-s`: seconds; 0: the default.
+    /// `-s`: seconds; 0 for the default.
     pub step: i64,
-    /// `-O`: an existing file stays.
+    /// `-O`: keep an existing file.
     pub no_overwrite: bool,
-    /// `-r`: files to take values from.
+    /// `-r`: files to copy values from.
     pub sources: Vec<&'a [u8]>,
-    /// `-t`: a file to take definitions from.
+    /// `-t`: a file to copy definitions from.
     pub template: Option<&'a [u8]>,
-    /// `DS:` and `RRA:`.
+    /// `DS:` and `RRA:` definitions.
     pub definitions: Vec<&'a [u8]>,
 }
 
-/// Reads them; `None`: CREATE is used wrongly.
+/// Parses the arguments of CREATE. `None`: wrong usage.
 pub fn create_words<'a>(mut fields: Fields<'a>) -> Option<CreateWords<'a>> {
     let mut words = CreateWords::default();
     while let Some(word) = fields.next() {
-        // As stock does: only the first letters count, and the value is the next field.
+        // As in rrdcached, only the first letters of an option count, and its value is the next field.
         match word {
             [b'-', b'b', ..] => words.start = Some(atol(fields.next()?)),
             [b'-', b's', ..] => words.step = atol(fields.next()?),
@@ -263,21 +263,21 @@ pub fn create_words<'a>(mut fields: Fields<'a>) -> Option<CreateWords<'a>> {
     Some(words)
 }
 
-/// Why TUNE's words are none.
+/// Why the arguments of TUNE are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TuneRefusal {
     /// The count is missing.
     Usage,
-    /// The count is not one of these words.
+    /// The count is negative, or exceeds the number of words.
     Count(i32),
 }
 
-/// What TUNE is given after the name: their count, and the words of a command line, the first of which is the
-/// command's name and is left out here.
+/// Parses the fields of TUNE behind the name: a count, and the words of a command line. The first word, the
+/// command's name, is left out.
 pub fn tune_words<'a>(mut fields: Fields<'a>) -> Result<Vec<&'a [u8]>, TuneRefusal> {
     let count = atoi(fields.next().ok_or(TuneRefusal::Usage)?);
     let wanted = usize::try_from(count).map_err(|_| TuneRefusal::Count(count))?;
-    // Nothing is set aside for what was only announced.
+    // Collects the words that are there, without allocating for the announced count.
     let words: Vec<&[u8]> = fields.take(wanted).collect();
     if words.len() < wanted {
         return Err(TuneRefusal::Count(count));

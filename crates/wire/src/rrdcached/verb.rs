@@ -1,5 +1,5 @@
-//! The words of the protocol: where each may be said, and what HELP says of it. Names, order and texts are
-//! stock's (1.7.2, with TUNE and DUMP of 1.8 and 1.9 in their place): clients read them.
+//! The commands of the protocol: their contexts and their texts in HELP. Names, order and texts are those
+//! of rrdcached 1.7.2, with TUNE and DUMP of 1.8 and 1.9 in their place, because clients parse them.
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Verb {
     Quit,
 }
 
-/// Where a command was read.
+/// Context in which a command arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Outside of BATCH.
@@ -42,13 +42,13 @@ pub enum Context {
     Batch,
 }
 
-/// A line of the table.
+/// An entry of the table of commands.
 pub(super) struct Entry {
     pub verb: Verb,
     pub name: &'static str,
     pub client: bool,
     pub batch: bool,
-    /// What usage errors and HELP say; ends its line. `None`: HELP does not know the command.
+    /// Syntax for usage errors and HELP, with its line end. `None`: HELP does not list the command.
     pub syntax: Option<&'static str>,
     pub help: Option<&'static str>,
 }
@@ -70,13 +70,13 @@ const fn entry(
     }
 }
 
-/// Said outside of BATCH only, inside only, anywhere, by stock's own journal only.
+/// Contexts: outside of BATCH only, inside only, anywhere, and none (commands of rrdcached's own journal).
 const CLIENT: (bool, bool) = (true, false);
 const BATCH: (bool, bool) = (false, true);
 const BOTH: (bool, bool) = (true, true);
 const NOWHERE: (bool, bool) = (false, false);
 
-/// All commands, in HELP's order; a verb is its own place.
+/// All commands, in HELP's order. A verb's number is its index.
 pub(super) const TABLE: &[Entry] = &[
     entry(
         Verb::Update,
@@ -328,9 +328,9 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 impl Verb {
-    /// The command of that name, in any case.
+    /// The command with this name, in any case.
     pub fn named(word: &[u8]) -> Option<Verb> {
-        // The hot one first.
+        // UPDATE is the most frequent command.
         if word.eq_ignore_ascii_case(b"UPDATE") {
             return Some(Verb::Update);
         }
@@ -340,12 +340,12 @@ impl Verb {
         Some(entry.verb)
     }
 
-    /// Its line of the table.
+    /// The command's entry in the table.
     pub(super) fn entry(self) -> &'static Entry {
         &TABLE[self as usize]
     }
 
-    /// Whether it may be said there.
+    /// True if the command is allowed in the context.
     pub fn fits(self, context: Context) -> bool {
         match context {
             Context::Client => self.entry().client,
@@ -361,10 +361,10 @@ pub struct Permissions(u32);
 impl Permissions {
     /// All commands.
     pub const ALL: Permissions = Permissions((1 << TABLE.len()) - 1);
-    /// HELP and QUIT, which nobody can be denied.
+    /// HELP and QUIT, which are always allowed.
     pub const NONE: Permissions = Permissions(0);
 
-    /// Adds the command of that name; `false`: there is none.
+    /// Adds the command with this name; `false`: there is none.
     pub fn add(&mut self, word: &[u8]) -> bool {
         let verb = Verb::named(word);
         if let Some(verb) = verb {
@@ -373,7 +373,7 @@ impl Permissions {
         verb.is_some()
     }
 
-    /// Whether the command may be used. The dot goes with BATCH.
+    /// True if the command is allowed. The dot is allowed together with BATCH.
     pub fn allow(self, verb: Verb) -> bool {
         match verb {
             Verb::Help | Verb::Quit => true,

@@ -1,5 +1,5 @@
-//! Tags, lengths and whole numbers of BER. A length that is longer than it needs to be is read; the indefinite form, which
-//! SNMP forbids, is not.
+//! Tags, lengths and integers of BER. Lengths in a longer form than necessary are accepted; the indefinite form, which SNMP
+//! forbids, is refused.
 
 use super::malformed::Malformed;
 
@@ -29,7 +29,7 @@ pub(super) struct Element<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// The first element, and what is behind it.
+/// The first element, and the bytes behind it.
 #[inline]
 pub(super) fn take(input: &[u8]) -> Result<(Element<'_>, &[u8]), Malformed> {
     let &[tag, first, ref rest @ ..] = input else {
@@ -43,7 +43,7 @@ pub(super) fn take(input: &[u8]) -> Result<(Element<'_>, &[u8]), Malformed> {
     Ok((Element { tag, content }, rest))
 }
 
-/// The first element, which has to be a `tag`.
+/// The content of the first element, whose tag must be `tag`, and the bytes behind it.
 #[inline]
 pub(super) fn expect(input: &[u8], tag: u8) -> Result<(&[u8], &[u8]), Malformed> {
     let (element, rest) = take(input)?;
@@ -53,7 +53,7 @@ pub(super) fn expect(input: &[u8], tag: u8) -> Result<(&[u8], &[u8]), Malformed>
     }
 }
 
-/// As [`expect`], and nothing may be behind it.
+/// As [`expect`], but no byte may be behind the element.
 #[inline]
 pub(super) fn expect_last(input: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     match expect(input, tag)? {
@@ -75,7 +75,7 @@ fn long_length(first: u8, rest: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     Ok((length, rest))
 }
 
-/// A number with a sign. `None`: no byte, or more than an `i64` holds.
+/// Decodes a signed integer. `None`: no byte, or out of the range of `i64`.
 #[inline]
 pub(super) fn signed(content: &[u8]) -> Option<i64> {
     let (&first, _) = content.split_first()?;
@@ -94,8 +94,8 @@ pub(super) fn signed(content: &[u8]) -> Option<i64> {
     Some(i64::from_be_bytes(bytes))
 }
 
-/// A number without a sign, as MRTG reads counters: a first bit that is set belongs to the number. `None`: no byte, or more
-/// than a `u64` holds.
+/// Decodes an unsigned integer. As in MRTG's counters, a set first bit is part of the number, not a sign. `None`: no byte,
+/// or out of the range of `u64`.
 #[inline]
 pub(super) fn unsigned(content: &[u8]) -> Option<u64> {
     let digits = match content.len() {
@@ -110,7 +110,7 @@ pub(super) fn unsigned(content: &[u8]) -> Option<u64> {
     Some(number.fold(0, |number, &digit| number << 8 | u64::from(digit)))
 }
 
-/// Bytes that a length takes.
+/// Bytes of an encoded length.
 #[inline]
 pub(super) fn length_bytes(length: usize) -> usize {
     match length {
@@ -121,13 +121,13 @@ pub(super) fn length_bytes(length: usize) -> usize {
     }
 }
 
-/// Bytes of an element with its head.
+/// Bytes of an element with its tag and length, for a content of `content` bytes.
 #[inline]
 pub(super) fn element_bytes(content: usize) -> usize {
     1 + length_bytes(content) + content
 }
 
-/// Appends a tag and the shortest form of a length, which is less than 2^24.
+/// Appends a tag and the shortest form of a length below 2^24.
 #[inline]
 pub(super) fn put_head(out: &mut Vec<u8>, tag: u8, length: usize) {
     let digits = length.to_be_bytes();
@@ -149,19 +149,19 @@ pub(super) fn put(out: &mut Vec<u8>, tag: u8, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// Appends a number with a sign in its shortest form.
+/// Appends a signed integer in its shortest form.
 pub(super) fn put_signed(out: &mut Vec<u8>, tag: u8, number: i64) {
     let digits = number.to_be_bytes();
     put(out, tag, &digits[8 - signed_bytes(number)..]);
 }
 
-/// Bytes of the shortest form.
+/// Bytes of a signed integer in its shortest form.
 pub(super) fn signed_bytes(number: i64) -> usize {
-    // The sign's bit is one more than those that differ from it.
+    // The significant bits, and one for the sign.
     bytes_of(65 - (number ^ (number >> 63)).leading_zeros())
 }
 
-/// Appends a number without a sign in its shortest form: one whose first bit is set has a zero before it.
+/// Appends an unsigned integer in its shortest form; a zero byte precedes a set first bit.
 #[inline]
 pub(super) fn put_unsigned(out: &mut Vec<u8>, tag: u8, number: u64) {
     let [a, b, c, d, e, f, g, h] = number.to_be_bytes();
@@ -173,7 +173,7 @@ pub(super) fn put_unsigned(out: &mut Vec<u8>, tag: u8, number: u64) {
     );
 }
 
-/// Bytes of up to 72 bits.
+/// Bytes for up to 72 bits.
 #[inline]
 fn bytes_of(bits: u32) -> usize {
     let [.., bytes] = bits.div_ceil(8).to_be_bytes();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn numbers_of_agents_that_count_bytes_otherwise() {
-        // Counters of four bytes with the first bit set, which a sign would make negative.
+        // Counters of four bytes with the first bit set; as signed numbers they would be negative.
         assert_eq!(unsigned(&[0xff; 4]), Some(u64::from(u32::MAX)));
         assert_eq!(unsigned(&[0xff; 8]), Some(u64::MAX));
         assert_eq!(unsigned(&[0; 12]), Some(0));

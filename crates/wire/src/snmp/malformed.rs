@@ -1,30 +1,31 @@
-//! Why a packet is not used.
+//! Reasons to refuse a packet.
 
 use std::fmt;
 
-/// Why a packet, or what is left of one, is not used.
+/// Why a packet, or the rest of one, is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
-    /// It ends within a tag or a length.
+    /// The packet ends within a tag or a length.
     Head,
-    /// Something says that it is longer than what is around it.
+    /// A length exceeds the enclosing element.
     Cut,
     /// A length in the indefinite form, which SNMP forbids, or of more than 4 bytes.
     Length,
-    /// Not what has to come here.
+    /// An unexpected tag.
     Tag,
     /// Bytes behind the end of a message, a PDU, its list or a varbind.
     Trailing,
     /// A whole number without bytes, or too large for its place.
     Number,
-    /// Neither v1 nor v2c.
+    /// The version is neither v1 nor v2c.
     Version,
-    /// A PDU of another kind than is asked for.
+    /// The PDU has an unexpected kind.
     Kind,
 }
 
 impl Malformed {
-    /// All of them, in the order of their numbers: `malformed as usize` is a place in a table of counters.
+    /// All reasons, in the order of their numbers: `malformed as usize` is an index into a table of
+    /// counters.
     pub const ALL: [Malformed; 8] = [
         Malformed::Head,
         Malformed::Cut,
@@ -36,7 +37,7 @@ impl Malformed {
         Malformed::Kind,
     ];
 
-    /// For a message.
+    /// The reason as text for a message.
     pub fn why(self) -> &'static str {
         match self {
             Malformed::Head => "an end within a tag or a length",

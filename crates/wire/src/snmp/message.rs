@@ -1,4 +1,4 @@
-//! A message: version, community, and a PDU with its varbinds. The same shape goes both ways.
+//! A message: version, community, and a PDU with its varbinds. Requests and responses have the same form.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use super::ber::{self, tag};
 use super::malformed::Malformed;
 use super::object_value::ObjectValue;
 
-/// Versions that are spoken here.
+/// Supported versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// SNMPv1: no GETBULK, no Counter64, and one unknown object spoils the whole reply.
+    /// SNMPv1: no GETBULK and no Counter64, and a single unknown object fails the whole request.
     V1,
     /// SNMPv2c.
     V2c,
@@ -24,16 +24,16 @@ impl Version {
     }
 }
 
-/// What a PDU is for.
+/// Kinds of PDUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PduKind {
-    /// Values of the objects that are named.
+    /// Requests the named objects.
     Get,
-    /// Those that come next.
+    /// Requests the successors of the named objects.
     GetNext,
-    /// An answer.
+    /// Answers a request.
     Response,
-    /// Those that come next, and the next ones.
+    /// Requests several successors of the named objects.
     GetBulk,
 }
 
@@ -58,21 +58,21 @@ impl PduKind {
     }
 }
 
-/// What a response says of the whole request.
+/// Error status of a response; it concerns the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorStatus(pub i32);
 
 impl ErrorStatus {
-    /// All is well.
+    /// No error.
     pub const NO_ERROR: ErrorStatus = ErrorStatus(0);
-    /// The answer would be larger than the device sends: ask for less.
+    /// The answer would exceed the device's limit; the client may request less.
     pub const TOO_BIG: ErrorStatus = ErrorStatus(1);
-    /// v1: one of the objects is not there; which one, the index says.
+    /// v1: the device lacks the object at the error index.
     pub const NO_SUCH_NAME: ErrorStatus = ErrorStatus(2);
-    /// Something else; which object, the index may say.
+    /// Any other error; the error index may tell the object.
     pub const GEN_ERR: ErrorStatus = ErrorStatus(5);
 
-    /// As RFC 3416 names it.
+    /// The name in RFC 3416.
     pub fn name(self) -> Option<&'static str> {
         const NAMES: [&str; 19] = [
             "noError",
@@ -100,16 +100,16 @@ impl ErrorStatus {
     }
 }
 
-/// All of a message but its varbinds. To print it for debugging does not show the community.
+/// A message without its varbinds. Its `Debug` form hides the community.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MessageHead<'a> {
     /// v1 or v2c.
     pub version: Version,
-    /// The password of them, in plain text.
+    /// The community, which v1 and v2c use as a password in plain text.
     pub community: &'a [u8],
-    /// What it is for.
+    /// Kind of the PDU.
     pub kind: PduKind,
-    /// A response has that of its request.
+    /// Id of the request; a response repeats it.
     pub id: i32,
     /// A response's error-status, GETBULK's non-repeaters, otherwise 0.
     pub status: i32,
@@ -129,17 +129,18 @@ impl fmt::Debug for MessageHead<'_> {
     }
 }
 
-/// A message that was read.
+/// A decoded message.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// All but its varbinds.
+    /// Everything but the varbinds.
     pub head: MessageHead<'a>,
-    /// Not looked at yet: each may still be malformed.
+    /// The varbinds, not decoded yet: each may still be malformed.
     pub varbinds: Varbinds<'a>,
 }
 
 impl<'a> Message<'a> {
-    /// Reads a request or a response. As in MRTG, no byte may be behind the end of the message, the PDU or the list.
+    /// Decodes a request or a response. As in MRTG, no byte may follow the end of the message, the PDU or the list of
+    /// varbinds.
     pub fn decode(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
         let message = ber::expect_last(packet, tag::SEQUENCE)?;
         let (version, rest) = take_number(message)?;
@@ -169,7 +170,7 @@ impl<'a> Message<'a> {
         Ok(Message { head, varbinds })
     }
 
-    /// Reads a response; anything else is malformed.
+    /// Decodes a response; any other PDU is malformed.
     pub fn decode_response(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
         let message = Message::decode(packet)?;
         match message.head.kind {
@@ -178,7 +179,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// What a response says of the whole request.
+    /// The error status of a response.
     pub fn error_status(&self) -> ErrorStatus {
         ErrorStatus(self.head.status)
     }
@@ -197,15 +198,15 @@ impl<'a> Message<'a> {
 /// The PDU of a response; versions differ only in the message around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
-    /// The device's judgement of the whole request.
+    /// Error status of the whole request.
     pub status: ErrorStatus,
-    /// The first varbind is 1, 0 is none of them.
+    /// Index of the varbind with the error, from 1 on; 0 for none.
     pub index: i32,
-    /// Not looked at yet: each may still be malformed.
+    /// The varbinds, not decoded yet: each may still be malformed.
     pub varbinds: Varbinds<'a>,
 }
 
-/// A whole number of 32 bits, as ids and errors are.
+/// Decodes an integer of 32 bits, such as an id or an error status.
 #[inline]
 fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
     let (content, rest) = ber::expect(input, tag::INTEGER)?;
@@ -214,12 +215,12 @@ fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
     Ok((number, rest))
 }
 
-/// The varbinds of a message, in their order: the content of each name's BER, and the value. After an error there is none.
+/// The varbinds of a message, in order: the content of each name's BER, and the value. After an error there are none.
 #[derive(Clone, Copy, Debug)]
 pub struct Varbinds<'a>(pub(super) &'a [u8]);
 
 impl<'a> Varbinds<'a> {
-    /// Whether there is none, or no more.
+    /// True if no varbind is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -255,7 +256,7 @@ fn take_varbind(input: &[u8]) -> Result<(Varbind<'_>, &[u8]), Malformed> {
 /// Appends a varbind: `name` is the content of its BER.
 #[inline]
 pub fn put_varbind(out: &mut Vec<u8>, name: &[u8], value: ObjectValue) {
-    // The head is made once the length is known; nearly always it is of one byte.
+    // The head follows once the length is known. The length nearly always has one byte, which is reserved here.
     let start = out.len();
     out.extend_from_slice(&[tag::SEQUENCE, 0]);
     ber::put(out, tag::OID, name);
@@ -277,7 +278,8 @@ pub fn put_message(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
     put_message_with_id(out, head, id_bytes, varbinds);
 }
 
-/// As [`put_message`], with an id of 1 to 4 bytes, whatever is in it; returns where they are.
+/// As [`put_message`], with the lowest `id_bytes` (1 to 4) bytes of the id, not its shortest form. Returns the position of
+/// the id.
 pub(super) fn put_message_with_id(
     out: &mut Vec<u8>,
     head: &MessageHead,

@@ -1,10 +1,10 @@
-//! What a device says of an object: as it lies in the packet, as a number, and as the text that MRTG's library makes of it.
+//! Values of objects: as bytes of the packet, as a number, and as the text that MRTG's library makes of them.
 
 use super::ber::{self, Element, tag};
 use super::oid::{put_decimal, put_oid_text};
 
-/// The value of a varbind. The unsigned kinds hold whatever fits into 64 bits: agents say a Counter32 with its first bit set
-/// in 4 bytes, or fill it up to 8, and MRTG takes the number as it is.
+/// The value of a varbind. Unsigned kinds accept all numbers of 64 bits: some agents encode a Counter32 whose first bit is
+/// set in 4 bytes, others extend it to 8, and MRTG accepts both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectValue<'a> {
     /// INTEGER.
@@ -17,7 +17,7 @@ pub enum ObjectValue<'a> {
     TimeTicks(u64),
     /// Counter64.
     Counter64(u64),
-    /// UInteger32, which RFC 1442 had and some agents still have.
+    /// UInteger32 of RFC 1442, which some agents still send.
     UInteger32(u64),
     /// OCTET STRING: any bytes.
     OctetString(&'a [u8]),
@@ -25,21 +25,21 @@ pub enum ObjectValue<'a> {
     Oid(&'a [u8]),
     /// IpAddress.
     IpAddress([u8; 4]),
-    /// Opaque: floating point numbers of net-snmp, for one.
+    /// Opaque, for example a floating point number of net-snmp.
     Opaque(&'a [u8]),
     /// NULL.
     Null,
     /// v2c: the device has no such object.
     NoSuchObject,
-    /// v2c: it has the object, without this instance.
+    /// v2c: the device has the object, but not this instance.
     NoSuchInstance,
-    /// v2c: nothing is behind it.
+    /// v2c: the object has no successor.
     EndOfMibView,
-    /// Of a kind that is not known, or a number without bytes or beyond 64 bits, or an address that is not of 4 bytes.
+    /// An unknown kind, a number without bytes or beyond 64 bits, or an address of other than 4 bytes.
     Other {
-        /// Its kind.
+        /// Tag of the value.
         tag: u8,
-        /// Its bytes.
+        /// Content of the value.
         content: &'a [u8],
     },
 }
@@ -69,8 +69,8 @@ impl<'a> ObjectValue<'a> {
         value.unwrap_or(ObjectValue::Other { tag, content })
     }
 
-    /// What counts: a whole number. TimeTicks are none, for MRTG makes days and hours of them, and neither are digits in an
-    /// OCTET STRING: for those see [`ObjectValue::put_reading`].
+    /// The value as an integer, if its kind is one. TimeTicks are not, because MRTG formats them as days and hours; nor are
+    /// digits in an OCTET STRING, see [`ObjectValue::put_reading`].
     #[inline]
     pub fn number(self) -> Option<i128> {
         match self {
@@ -83,7 +83,7 @@ impl<'a> ObjectValue<'a> {
         }
     }
 
-    /// Whether it says that there is no such thing: a value that MRTG has as undefined.
+    /// True if the value says that there is no such object; MRTG treats it as undefined.
     pub fn is_exception(self) -> bool {
         matches!(
             self,
@@ -91,7 +91,8 @@ impl<'a> ObjectValue<'a> {
         )
     }
 
-    /// Appends the text that MRTG's SNMP library makes of it. False: undefined there, nothing is appended.
+    /// Appends the text that MRTG's SNMP library makes of the value. False: the library makes it undefined, and nothing is
+    /// appended.
     pub fn put_text(self, out: &mut Vec<u8>) -> bool {
         match self {
             ObjectValue::Integer(number) => {
@@ -121,8 +122,8 @@ impl<'a> ObjectValue<'a> {
         true
     }
 
-    /// Appends what MRTG takes as the reading of a target: the text without line ends and outer white space, if that is a
-    /// decimal number. False: it is none, nothing is appended.
+    /// Appends MRTG's reading of a target: the text without line ends and outer white space, if it is a decimal number.
+    /// False: it is not one, and nothing is appended.
     pub fn put_reading(self, out: &mut Vec<u8>) -> bool {
         if self.number().is_some() {
             return self.put_text(out);
@@ -147,7 +148,7 @@ impl<'a> ObjectValue<'a> {
         true
     }
 
-    /// Appends its BER.
+    /// Appends the value in BER.
     #[inline]
     pub(super) fn put(self, out: &mut Vec<u8>) {
         match self {
@@ -170,7 +171,7 @@ impl<'a> ObjectValue<'a> {
     }
 }
 
-/// Kinds of which [`ObjectValue::Other`] is one that could not be read.
+/// Kinds for which [`ObjectValue::Other`] means undecodable content, not an unknown kind.
 fn is_number_or_address(kind: u8) -> bool {
     matches!(
         kind,
@@ -197,7 +198,7 @@ fn put_dotted(out: &mut Vec<u8>, parts: [u8; 4]) {
     }
 }
 
-/// `H:MM:SS`, with days before it if there are any.
+/// Appends `H:MM:SS`, preceded by days if there are any.
 fn put_uptime(out: &mut Vec<u8>, seconds: u64) {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     match days {
@@ -217,7 +218,7 @@ fn put_uptime(out: &mut Vec<u8>, seconds: u64) {
     }
 }
 
-/// A sign or none, digits, and perhaps a point and digits.
+/// True for an optional sign and digits, with or without a point and more digits.
 fn is_decimal(text: &[u8]) -> bool {
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     let unsigned = text

@@ -1,19 +1,19 @@
-//! Object identifiers, held as they travel: what a request is made of is copied, what a reply says is compared with what
-//! was asked byte by byte.
+//! Object identifiers, kept in their encoded form: requests copy the bytes, and a reply's names are compared with the
+//! requested ones byte by byte.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Deref;
 
-/// An object identifier: the content bytes of its BER, to which it dereferences. Made from arcs it is in the shortest form;
-/// one that was read may be anything.
+/// An object identifier: the content bytes of its BER, to which it dereferences. If made from arcs, it has the shortest
+/// form; if copied from a packet, it may have any bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Oid(Box<[u8]>);
 
 impl Oid {
-    /// `None`: less than two arcs, or a beginning that BER cannot say: the first is 0 to 2, and the two of them fit into
-    /// one byte (as MRTG has it).
+    /// Encodes arcs. `None`: fewer than two arcs, or a beginning that BER cannot encode: the first arc is 0 to 2, and the
+    /// first two fit into one byte (as in MRTG).
     pub fn of_arcs(all: &[u32]) -> Option<Oid> {
         let &[first, second, ref rest @ ..] = all else {
             return None;
@@ -29,19 +29,20 @@ impl Oid {
         Some(Oid(bytes.into()))
     }
 
-    /// Of dots and numbers, with or without a dot before. `None`: it is not that.
+    /// Parses numbers separated by dots, with or without a leading dot. `None`: the text is not of this form, or
+    /// [`Oid::of_arcs`] refuses it.
     pub fn parse(text: &str) -> Option<Oid> {
         let text = text.strip_prefix('.').unwrap_or(text);
         let arcs: Option<Vec<u32>> = text.split('.').map(|arc| arc.parse().ok()).collect();
         Oid::of_arcs(&arcs?)
     }
 
-    /// As it was read.
+    /// Copies the content of a packet's identifier, unchecked.
     pub fn of_bytes(content: &[u8]) -> Oid {
         Oid(content.into())
     }
 
-    /// The same with `arcs` behind it.
+    /// The identifier extended by `arcs`.
     pub fn with(&self, arcs: &[u32]) -> Oid {
         let mut bytes = Vec::with_capacity(self.0.len() + 5 * arcs.len());
         bytes.extend_from_slice(&self.0);
@@ -94,8 +95,8 @@ fn put_arc(out: &mut Vec<u8>, arc: u32) {
     }
 }
 
-/// The arcs of an identifier's content. The first byte is two of them. Arcs beyond 32 bits are `u32::MAX`; one whose end is
-/// missing is left out.
+/// The arcs of an identifier's content; the first byte holds two of them. Arcs beyond 32 bits are `u32::MAX`; an incomplete
+/// last arc is left out.
 pub fn arcs(content: &[u8]) -> impl Iterator<Item = u32> {
     let (head, rest) = content.split_at(content.len().min(1));
     let first_two = head.iter().flat_map(|&byte| {
@@ -105,7 +106,7 @@ pub fn arcs(content: &[u8]) -> impl Iterator<Item = u32> {
     first_two.chain(Groups(rest))
 }
 
-/// Numbers of seven bits a byte.
+/// Reads numbers of seven bits per byte.
 struct Groups<'a>(&'a [u8]);
 
 impl Iterator for Groups<'_> {
@@ -130,16 +131,16 @@ impl Iterator for Groups<'_> {
     }
 }
 
-/// The order of GETNEXT.
+/// Compares in the order of GETNEXT.
 pub fn compare_oids(left: &[u8], right: &[u8]) -> Ordering {
-    // What is equal needs no arcs; a difference may lie within one, so that the arcs are compared from the start.
+    // Equal bytes need no decoding. A difference may lie within an arc, so the arcs are compared from the start.
     match left == right {
         true => Ordering::Equal,
         false => arcs(left).cmp(arcs(right)),
     }
 }
 
-/// Appends dots and numbers, without a dot before.
+/// Appends numbers separated by dots, without a leading dot.
 pub fn put_oid_text(out: &mut Vec<u8>, content: &[u8]) {
     for (at, arc) in arcs(content).enumerate() {
         if at > 0 {
@@ -149,7 +150,7 @@ pub fn put_oid_text(out: &mut Vec<u8>, content: &[u8]) {
     }
 }
 
-/// Appends a number.
+/// Appends a number in decimal.
 pub(super) fn put_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -1,32 +1,32 @@
-//! Requests that are encoded once: before each sending only the bytes of the id change.
+//! Requests that are encoded once; only the bytes of the id change before each sending.
 
 use super::ber::element_bytes;
 use super::message::{MessageHead, PduKind, Varbinds, Version, put_message_with_id, put_varbind};
 use super::object_value::ObjectValue;
 
-/// What is asked.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// The objects that are named.
+    /// Values of the named objects.
     Get,
-    /// Those that come next.
+    /// Values of their successors.
     GetNext,
-    /// Those that come next, and the next ones. In v1, which has no such thing, it is `GetNext`.
+    /// Values of several successors. v1 has no such operation and sends `GetNext`.
     GetBulk {
-        /// How many names, from the first on, are asked for once.
+        /// How many of the first names are requested once.
         non_repeaters: u16,
-        /// How often the others are.
+        /// How many successors the other names get.
         max_repetitions: u16,
     },
 }
 
-/// How many bytes an id has. It is never negative, and of the same length in each sending: agents that write it again in its
-/// shortest form give back the same bytes.
+/// Size of an id. Ids are positive and have the same length in each sending, because they are made for their shortest form:
+/// an agent that encodes an id anew sends back the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdWidth {
     /// 31 bits in 4 bytes.
     Bits31,
-    /// 15 bits in 2 bytes, for agents that do not know longer ones (`use_16bit_request_ids`).
+    /// 15 bits in 2 bytes, for agents that support no longer ids (`use_16bit_request_ids`).
     Bits15,
 }
 
@@ -38,7 +38,7 @@ impl IdWidth {
         }
     }
 
-    /// Makes an id of any number: its lowest bits, and one more where their shortest form would have fewer bytes.
+    /// Makes an id from the lowest bits of any number. One more bit is set if the shortest form had fewer bytes otherwise.
     pub fn id(self, random: u32) -> i32 {
         let (mask, lowest) = match self {
             IdWidth::Bits31 => (0x7fff_ffff, 0x0080_0000),
@@ -51,7 +51,7 @@ impl IdWidth {
     }
 }
 
-/// A request, ready to be sent.
+/// An encoded request.
 #[derive(Clone)]
 pub struct RequestMessage {
     bytes: Box<[u8]>,
@@ -61,7 +61,7 @@ pub struct RequestMessage {
 }
 
 impl RequestMessage {
-    /// Encodes it, with an id of 0. `names` are contents of BER ([`super::Oid`] is one).
+    /// Encodes the request with an id of 0. `names` are contents of BER, such as [`super::Oid`].
     pub fn new<N: AsRef<[u8]>>(
         ask: Ask,
         version: Version,
@@ -103,7 +103,7 @@ impl RequestMessage {
         }
     }
 
-    /// Puts another id into it, made of any number; what the reply has to have.
+    /// Sets an id made from any number, and returns it for comparison with the reply.
     pub fn set_id(&mut self, random: u32) -> i32 {
         let id = self.width.id(random);
         let size = self.width.bytes();
@@ -111,25 +111,25 @@ impl RequestMessage {
         id
     }
 
-    /// The names, each with Null.
+    /// The requested names, each with Null.
     pub fn varbinds(&self) -> Varbinds<'_> {
         Varbinds(&self.bytes[self.varbinds_at..])
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Bytes of a varbind whose name's content has `name_bytes` and whose value's content has `value_bytes`: up to 9 for a
-/// counter, 0 in a request.
+/// Bytes of a varbind whose name has `name_bytes` of content and whose value has `value_bytes`: up to 9 for a counter, 0 in a
+/// request.
 pub fn varbind_bytes(name_bytes: usize, value_bytes: usize) -> usize {
     element_bytes(element_bytes(name_bytes) + element_bytes(value_bytes))
 }
 
-/// Bytes of a message, at most, whose varbinds have `varbinds_bytes` together: with an id of 4 bytes, and status and index of
-/// 2.
+/// Upper bound for the bytes of a message whose varbinds have `varbinds_bytes` in total, with an id of 4 bytes, and status
+/// and index of 2.
 pub fn message_bytes(community_bytes: usize, varbinds_bytes: usize) -> usize {
     let numbers = element_bytes(4) + 2 * element_bytes(2);
     let pdu = element_bytes(numbers + element_bytes(varbinds_bytes));

@@ -6,7 +6,7 @@ fn oid(text: &str) -> Oid {
     Oid::parse(text).unwrap()
 }
 
-/// One of each kind.
+/// A value of each kind.
 fn values<'a>(text: &'a [u8], name: &'a [u8]) -> Vec<ObjectValue<'a>> {
     vec![
         ObjectValue::Integer(-5),
@@ -30,7 +30,7 @@ fn values<'a>(text: &'a [u8], name: &'a [u8]) -> Vec<ObjectValue<'a>> {
     ]
 }
 
-/// A response of v2c with them, all under one name.
+/// A v2c response with these values, all under one name.
 fn packet_of(values: &[ObjectValue], name: &Oid) -> Vec<u8> {
     let (mut varbinds, mut packet) = (Vec::new(), Vec::new());
     for &value in values {
@@ -49,7 +49,7 @@ const HEAD: MessageHead = MessageHead {
     index: 0,
 };
 
-/// All of it, or the first thing that is wrong.
+/// All varbinds, or the first error.
 fn read(packet: &[u8]) -> Result<Vec<(&[u8], ObjectValue<'_>)>, Malformed> {
     Message::decode_response(packet)?.varbinds.collect()
 }
@@ -77,7 +77,7 @@ fn a_packet_that_is_cut_or_longer_is_refused_at_each_byte() {
     }
 }
 
-/// A byte that is changed may change a value; it never reads beyond a part or gives more varbinds than bytes.
+/// A changed byte may change a value, but a varbind never has fewer than 6 bytes.
 #[test]
 fn a_packet_with_any_byte_changed_is_read_or_refused() {
     let name = oid("1.3.6.1.2.1.2.2.1.10.7");
@@ -93,7 +93,7 @@ fn a_packet_with_any_byte_changed_is_read_or_refused() {
     }
 }
 
-/// Parts of a message, to be put together wrongly.
+/// A message of arbitrary parts, valid or not.
 fn message(version: &[u8], community: &[u8], pdu: &[u8]) -> Vec<u8> {
     element(0x30, &[version, community, pdu].concat())
 }
@@ -393,7 +393,7 @@ fn a_request_is_sent_again_with_another_id() {
                 assert_eq!(message.varbinds.count(), 2);
                 assert!(request.varbinds().eq(message.varbinds));
                 assert_eq!(request.bytes().len(), size);
-                // The id is in its shortest form: who writes the message again writes the same bytes.
+                // The id has its shortest form, so that encoding the message anew gives the same bytes.
                 let (mut again, mut varbinds) = (Vec::new(), Vec::new());
                 for name in &names {
                     put_varbind(&mut varbinds, name, ObjectValue::Null);
@@ -405,7 +405,7 @@ fn a_request_is_sent_again_with_another_id() {
     }
 }
 
-/// Bytes that net-snmp 5.9.3 sent, with its ids.
+/// Requests that net-snmp 5.9.3 sent, with its ids.
 #[test]
 fn a_request_is_that_of_others() {
     let (v1, v2c) = (Version::V1, Version::V2c);
@@ -451,7 +451,7 @@ fn sizes_are_known_before() {
         let values = vec![ObjectValue::Counter64(u64::MAX); count];
         let packet = packet_of(&values, &name);
         let estimate = message_bytes(6, count * varbind_bytes(name.len(), 9));
-        // Status and index are of one byte here.
+        // Status and index have one byte here, the estimate has two.
         assert_eq!(packet.len() + 2, estimate, "{count}");
         let names = vec![name.clone(); count];
         let request =
