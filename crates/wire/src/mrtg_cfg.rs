@@ -1,8 +1,8 @@
-//! mrtg.cfg: what MRTG 2.17 reads from it, with its quirks, and what of it is to be asked of which device.
+//! Reads an mrtg.cfg as MRTG 2.17 does, quirks included, and finds out which objects of which devices its targets need.
 //!
-//! [`read`] makes a [`Config`] of a file and its includes, which come through [`Files`]. Texts are not copied: a [`Text`] is a
-//! place in a file ([`Config::text`]), so that a file of 30,000 targets costs little more than its bytes. What MRTG refuses is
-//! refused; a target that needs Perl is left out, the others work. `docs/mrtg.md` has the differences.
+//! [`read`] makes a [`Config`] from a file and its includes, which [`Files`] opens. Texts are not copied: a [`Text`] is a
+//! place in a file ([`Config::text`]), so that a file of 30,000 targets costs little more than its bytes. A configuration that
+//! MRTG refuses is refused; a target that needs Perl is left out, and the others work. `docs/mrtg.md` lists the differences.
 
 mod assemble;
 mod checks;

@@ -1,4 +1,5 @@
-//! Makes a configuration of what was read: the checks that MRTG makes at the end, defaults, and each target's readings.
+//! Assembles a configuration from its lines: the checks that MRTG makes at the end, defaults, and each target's
+//! readings.
 
 use super::config::{Config, Kept, LAST, LeftOut, Problem, Problems};
 use super::expression::{Expression, Formulas};
@@ -17,15 +18,15 @@ use super::target_parser::TargetParser;
 use super::text::{Text, wide};
 use super::trace::Trace;
 
-/// Problems after which no more are looked for.
+/// Number of problems at which the search for more ends.
 const PROBLEMS_MAX: usize = 100;
 
-/// Reads a configuration with all that it includes.
+/// Reads a configuration with all its includes.
 pub fn read(path: &[u8], files: &mut dyn Files) -> Result<Config, Problems> {
     read_traced(path, files, &mut Trace::Off)
 }
 
-/// The same, with a word on each step that `--debug=tarp` shows.
+/// As [`read`], and passes each step that `--debug=tarp` shows to `trace`.
 pub fn read_traced(
     path: &[u8],
     files: &mut dyn Files,
@@ -52,7 +53,7 @@ struct Assembling<'f> {
     left_out: Vec<LeftOut>,
     problems: Vec<Problem>,
     has_no_mail_server: bool,
-    /// Those of the target before, which are often those of the next one: where they are said, and what they are.
+    /// Parsed options of the previous target with their place; the next target often has the same ones.
     snmp_options: (Option<Text>, SnmpOptions, u32),
     options: (Option<Text>, Options),
 }
@@ -182,7 +183,7 @@ impl<'f> Assembling<'f> {
 
     fn bytes_a_second(&self, text: Text) -> u64 {
         let text = self.reader.texts.get(text);
-        // Digits: beyond 64 bits it is as much as there can be.
+        // The text has only digits; more than 64 bits become the maximum.
         let digits = std::str::from_utf8(&text).unwrap_or_default();
         digits.parse().unwrap_or(u64::MAX)
     }

@@ -1,4 +1,4 @@
-//! What MRTG checks of a value as soon as it has read it.
+//! The checks that MRTG makes of a value as soon as it has read it.
 
 use super::files::Files;
 use super::global::Global;
@@ -48,7 +48,7 @@ fn mail_address(text: &[u8]) -> Checked {
     must(is_so, "does not look like a mail address")
 }
 
-/// Seconds of `MM[:SS]`, which may stand anywhere in the text, as MRTG looks for it: minutes and seconds.
+/// Minutes and seconds of `MM[:SS]`. As in MRTG, it may stand anywhere in the text.
 pub(super) fn interval(text: &[u8]) -> Option<(f64, f64)> {
     let from = text.iter().position(u8::is_ascii_digit)?;
     let digits = |from: usize| {
@@ -64,7 +64,7 @@ pub(super) fn interval(text: &[u8]) -> Option<(f64, f64)> {
     Some((number(minutes), number(seconds)))
 }
 
-/// Of a value that is said for all targets.
+/// Checks the value of a global keyword.
 pub(super) fn global(keyword: Global, text: &[u8], files: &mut dyn Files) -> Checked {
     match keyword {
         Global::WorkDir | Global::HtmlDir | Global::ImageDir | Global::LogDir => {
@@ -111,7 +111,7 @@ pub(super) fn global(keyword: Global, text: &[u8], files: &mut dyn Files) -> Che
     }
 }
 
-/// Whether [`target`] looks at such a value at all.
+/// True if [`target`] checks values of this keyword.
 pub(super) fn has_rule(keyword: Keyword) -> bool {
     !matches!(
         keyword,
@@ -119,7 +119,7 @@ pub(super) fn has_rule(keyword: Keyword) -> bool {
     )
 }
 
-/// Of a target's value.
+/// Checks a target's value.
 pub(super) fn target(keyword: Keyword, text: &[u8], files: &mut dyn Files) -> Checked {
     let at_least = |least: f64| number(text).trunc() >= least;
     match keyword {

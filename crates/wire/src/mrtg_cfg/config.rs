@@ -1,4 +1,4 @@
-//! A configuration that was read, and how it is asked.
+//! A configuration, and access to its parts.
 
 use super::evaluate::evaluate;
 use super::expression::{Direction, Expression, Formulas, Rounding};
@@ -12,7 +12,7 @@ use super::text::{Text, Texts, wide};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What an mrtg.cfg says.
+/// A configuration: an mrtg.cfg and its includes.
 #[derive(Debug)]
 pub struct Config {
     pub(super) texts: Texts,
@@ -35,13 +35,13 @@ pub struct Target<'a> {
     pub(super) kept: &'a Kept,
 }
 
-/// What is kept of a target in any case; everything else is looked for among its keywords.
+/// The values kept for every target. All others are found in the list of its keywords.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub(super) name: Text,
     pub(super) file: u32,
     pub(super) line: u32,
-    /// The first of its keywords, in [`Config`]'s list.
+    /// Index of its first keyword in [`Config`]'s list.
     pub(super) first_value: u32,
     pub(super) options: Options,
     pub(super) max_bytes: [u64; 2],
@@ -49,7 +49,7 @@ pub(super) struct Kept {
     pub(super) expression: Expression,
 }
 
-/// A keyword of a target, and where the target's next one is.
+/// A keyword of a target, in a linked list of the target's keywords.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) text: Text,
@@ -58,7 +58,7 @@ pub(super) struct Setting {
     pub(super) is_forgotten: bool,
 }
 
-/// What [`Config::forget_pages`] forgets.
+/// Keywords without a value after [`Config::forget_pages`].
 pub const PAGE_KEYWORDS: [Keyword; 5] = [
     Keyword::AddHead,
     Keyword::BodyTag,
@@ -67,34 +67,34 @@ pub const PAGE_KEYWORDS: [Keyword; 5] = [
     Keyword::Target,
 ];
 
-/// No next one.
+/// Ends a list of keywords.
 pub(super) const LAST: u32 = u32::MAX;
 
-/// A target that is not polled.
+/// A target that is not polled, because its text cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the target.
     pub target: Vec<u8>,
     /// The file and line of its `Target[]`.
     pub file: Vec<u8>,
     /// See [`LeftOut::file`].
     pub line: u32,
-    /// Why, for people.
+    /// The reason, as a sentence for people.
     pub why: String,
 }
 
-/// A fault that MRTG refuses a configuration for.
+/// A fault for which MRTG refuses a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was noticed.
+    /// File in which the fault was noticed.
     pub file: Vec<u8>,
-    /// See [`Problem::file`]; 0: it belongs to no line.
+    /// Line of [`Problem::file`]; 0 if the fault has none.
     pub line: u32,
-    /// What is wrong, with the keyword.
+    /// The fault, with its keyword.
     pub what: String,
 }
 
-/// Why a configuration is not taken: one problem or more.
+/// Why a configuration is refused: one problem or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -120,18 +120,18 @@ impl fmt::Display for Problem {
 }
 
 impl Config {
-    /// What is said once for all targets.
+    /// Values of the global keywords.
     pub fn globals(&self) -> &Globals {
         &self.globals
     }
 
-    /// In the order of their first mention.
+    /// The targets, in the order of their first mention.
     pub fn targets(&self) -> impl ExactSizeIterator<Item = Target<'_>> {
         let kept = self.targets.iter();
         kept.map(|kept| Target { config: self, kept })
     }
 
-    /// One of [`Config::targets`] by its number; panics beyond their count.
+    /// The target at this index of [`Config::targets`]. Panics if there is none.
     pub fn target(&self, number: usize) -> Target<'_> {
         Target {
             config: self,
@@ -139,28 +139,28 @@ impl Config {
         }
     }
 
-    /// What is to be read each cycle; expressions have the numbers of these.
+    /// The readings to make in each cycle. Expressions refer to them by index.
     pub fn readings(&self) -> &[Reading] {
         &self.readings
     }
 
-    /// Devices, and how each is asked; readings have the numbers of these.
+    /// Devices with their SNMP parameters. Readings refer to them by index.
     pub fn sessions(&self) -> &[Session] {
         &self.sessions
     }
 
-    /// Sub-identifiers.
+    /// The sub-identifiers of an OID.
     pub fn oid(&self, range: OidRange) -> &[u32] {
         &self.oids[wide(range.start)..][..range.len.into()]
     }
 
-    /// The readings that an expression needs, each once.
+    /// Indices of the readings that an expression needs, each once.
     pub fn readings_of(&self, expression: Expression) -> Cow<'_, [u32]> {
         self.formulas.readings_of(expression)
     }
 
-    /// Appends the decimal number that an expression has, or says `false` and appends nothing: unknown. `value_of` gives a
-    /// reading's value as decimal text.
+    /// Appends an expression's value as a decimal number. `false`: the value is unknown, and nothing is appended.
+    /// `value_of` returns a reading's value as decimal text.
     pub fn evaluate<'v>(
         &self,
         expression: Expression,
@@ -179,19 +179,19 @@ impl Config {
         )
     }
 
-    /// A text.
+    /// The bytes of a text.
     pub fn text(&self, text: Text) -> Cow<'_, [u8]> {
         self.texts.get(text)
     }
 
-    /// Gives back the memory of the files, once what the pages show has been taken from them: from now on targets have no
-    /// [`PAGE_KEYWORDS`], and nothing else changes.
+    /// Frees the memory of the files, once the caller has read all that pages show. Afterwards targets have no values of
+    /// [`PAGE_KEYWORDS`]; nothing else changes.
     pub fn forget_pages(&mut self) {
         let mut kept = Texts::default();
         for target in &mut self.targets {
             target.name = kept.make(&self.texts.get(target.name));
         }
-        // Targets of one `[_]` share a text, one after another.
+        // Targets with the same `[_]` share its text, and adjacent ones share the copy.
         let mut last = (Text::EMPTY, Text::EMPTY);
         for value in &mut self.values {
             if PAGE_KEYWORDS.contains(&value.keyword) {
@@ -211,17 +211,17 @@ impl Config {
         self.texts = kept;
     }
 
-    /// The paths of all files that were read, the first one is the configuration itself: what to watch for changes.
+    /// Paths of all files that were read, for a watch on changes. The first one is the configuration itself.
     pub fn file_paths(&self) -> &[Vec<u8>] {
         &self.paths
     }
 
-    /// Targets that are not polled, and why.
+    /// Targets that are not polled, each with the reason.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// What MRTG warns of without refusing.
+    /// Warnings of MRTG, which do not make it refuse the configuration.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

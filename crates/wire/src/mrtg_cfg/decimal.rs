@@ -1,4 +1,4 @@
-//! Decimal numbers without a bound, with the arithmetic of Perl's Math::BigFloat, in which MRTG computes.
+//! Decimal numbers of any size, with the arithmetic of Perl's Math::BigFloat, which MRTG uses.
 
 use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
@@ -12,7 +12,7 @@ pub(super) struct Decimal {
 
 /// Digits of a quotient, unless it is exact.
 const QUOTIENT_DIGITS: usize = 40;
-/// Digits up to which numbers are computed with at all; MRTG refuses results of more than 190.
+/// Most digits in computations; MRTG refuses results of more than 190.
 const DIGITS_MAX: i64 = 4096;
 
 fn ten_to(exponent: i64) -> BigInt {
@@ -20,7 +20,7 @@ fn ten_to(exponent: i64) -> BigInt {
 }
 
 impl Decimal {
-    /// `[-+]?digits[.digits]`, and nothing else.
+    /// Parses `[-+]?digits[.digits]`, and nothing else.
     pub(super) fn parse(text: &[u8]) -> Option<Decimal> {
         let text = std::str::from_utf8(text).ok()?;
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -37,7 +37,7 @@ impl Decimal {
         })
     }
 
-    /// What Perl makes of a double: 15 digits.
+    /// Converts a double as Perl does: to 15 digits.
     pub(super) fn from_double(number: f64) -> Option<Decimal> {
         let text = format!("{number:.14e}");
         let (digits, exponent) = text.split_once('e')?;
@@ -68,7 +68,7 @@ impl Decimal {
         }
     }
 
-    /// Both with the smaller exponent.
+    /// The digits of both numbers for the smaller exponent, and that exponent.
     fn aligned(&self, other: &Decimal) -> Option<(BigInt, BigInt, i64)> {
         let exponent = self.exponent.min(other.exponent);
         let at = |number: &Decimal| {
@@ -98,8 +98,7 @@ impl Decimal {
         is_so.then_some(self)
     }
 
-    /// As Math::BigFloat 1.9998 divides: some digits more than the quotient is to have are computed, the rest is cut off, and
-    /// what there is is rounded to 40.
+    /// Divides as Math::BigFloat 1.9998 does: computes a few digits more than needed, truncates, and rounds to 40 digits.
     pub(super) fn divided_by(&self, other: &Decimal) -> Option<Decimal> {
         if other.is_zero() {
             return None;
@@ -116,7 +115,7 @@ impl Decimal {
         quotient.to_digits(QUOTIENT_DIGITS).within_bounds()
     }
 
-    /// `self` to the power of a whole number.
+    /// `self` to the power of an integer.
     pub(super) fn to_the(&self, exponent: i64) -> Option<Decimal> {
         let size = u32::try_from(exponent.unsigned_abs()).ok()?;
         let base = self.normalized();
@@ -140,7 +139,7 @@ impl Decimal {
         Some(left.cmp(&right))
     }
 
-    /// Without decimals, towards zero.
+    /// The integer part, rounded towards zero.
     pub(super) fn truncated(&self) -> Option<Decimal> {
         if self.exponent >= 0 {
             return Some(self.clone());
@@ -153,7 +152,7 @@ impl Decimal {
         Some(Decimal { digits, exponent })
     }
 
-    /// The nearest whole number; of two, the even one.
+    /// The nearest integer; a half goes to the even one.
     pub(super) fn rounded(&self) -> Option<Decimal> {
         match self.exponent >= 0 {
             true => Some(self.clone()),
@@ -162,7 +161,7 @@ impl Decimal {
         }
     }
 
-    /// To so few digits at most; half goes to even.
+    /// Rounds to at most `count` digits; a half goes to even.
     fn to_digits(&self, count: usize) -> Decimal {
         let excess = i64::try_from(self.digit_count().saturating_sub(count)).unwrap_or(0);
         self.without_last(excess)
@@ -195,7 +194,7 @@ impl Decimal {
         self.digits.magnitude().to_string().len()
     }
 
-    /// Zeros at the end are in the exponent.
+    /// The same number without trailing zeros; they move into the exponent.
     fn normalized(&self) -> Decimal {
         let text = self.digits.magnitude().to_string();
         let zeros = text.len() - text.trim_end_matches('0').len();
@@ -212,7 +211,7 @@ impl Decimal {
         }
     }
 
-    /// The whole number that it is, if it is one and not large.
+    /// The number as an integer. `None`: it has a fraction, or is too large.
     pub(super) fn to_integer(&self) -> Option<i64> {
         let number = self.normalized();
         if number.exponent < 0 || number.exponent > 18 {
@@ -221,7 +220,7 @@ impl Decimal {
         i64::try_from(number.digits * ten_to(number.exponent)).ok()
     }
 
-    /// Appends it without an exponent.
+    /// Appends the number without an exponent.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         let number = self.normalized();
         if number.is_negative() {

@@ -1,4 +1,4 @@
-//! A target as it was understood, for people.
+//! A description of a parsed target, for people.
 
 use super::config::{Config, Target};
 use super::expression::Expression;
@@ -10,7 +10,8 @@ use super::trace::Secrets;
 use kymo_base::printf::put_unsigned;
 
 impl Target<'_> {
-    /// Appends some lines: the name and its place, each keyword's value, and what is asked of whom. Texts are as they are.
+    /// Appends a few lines: the name and its place, each keyword's value, and the readings with their devices. Control
+    /// characters are not escaped.
     pub fn put_dump(self, secrets: Secrets, out: &mut Vec<u8>) {
         let (file, line) = self.place();
         put(
@@ -49,7 +50,7 @@ impl Target<'_> {
     }
 }
 
-/// Values that have communities and keys in them.
+/// True for values that contain communities or keys, if these are to be masked.
 fn shows_secrets(keyword: Keyword, secrets: Secrets) -> bool {
     let has = [
         Keyword::Target,
@@ -64,7 +65,7 @@ fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// A plain name, or dots.
+/// The text if it is a plain name, or dots.
 fn shown(text: &[u8], secrets: Secrets) -> &[u8] {
     match secrets {
         Secrets::Shown => text,
@@ -72,8 +73,8 @@ fn shown(text: &[u8], secrets: Secrets) -> &[u8] {
     }
 }
 
-/// Hides a title with a sign of a device or of a hash of options: a missing line end may have made the next line part
-/// of the title.
+/// Masks a title that contains a sign of a device or of a Perl hash: if a line end is missing, the next line is part of
+/// the title.
 fn without_devices(text: &[u8], secrets: Secrets) -> &[u8] {
     let may_have_one = text.contains(&b'@') || memchr::memmem::find(text, b"=>").is_some();
     match secrets == Secrets::Masked && may_have_one {

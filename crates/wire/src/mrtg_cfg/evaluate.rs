@@ -1,5 +1,5 @@
-//! Computes a target's number. Readings are numbers without a bound, constants among themselves Perl's own: MRTG makes a
-//! Math::BigFloat of each reading that is not `0`, and nothing of constants.
+//! Evaluates a target's expression. Readings are numbers of any size; operations between constants use Perl's own
+//! numbers, because MRTG makes a Math::BigFloat of each reading that is not `0`, but not of constants.
 
 use super::decimal::Decimal;
 use super::expression::{
@@ -10,13 +10,13 @@ use super::text::wide;
 use kymo_base::printf::{put_general, put_signed};
 use std::cmp::Ordering;
 
-/// Longest number that MRTG takes.
+/// Longest number that MRTG accepts, in bytes.
 const LENGTH_MAX: usize = 190;
 
-/// The value of a reading as decimal text.
+/// Returns the value of a reading as decimal text.
 pub(super) type ValueOf<'f, 'v> = &'f dyn Fn(u32, Direction) -> Option<&'v [u8]>;
 
-/// Appends a number's text, or says `false` and appends nothing.
+/// Appends the value of an expression as text. `false`: it is unknown, and nothing is appended.
 pub(super) fn evaluate(
     formulas: &Formulas,
     expression: Expression,
@@ -58,13 +58,13 @@ pub(super) fn evaluate(
     number.is_some_and(|number| number.put(rounding, out))
 }
 
-/// Digits as they are printed: what nearly all values are.
+/// True for digits that can be copied as they are, like nearly all values.
 fn is_plain(text: &[u8]) -> bool {
     let has_zeros = text.len() > 1 && text[0] == b'0';
     super::perl::is_digits(text) && !has_zeros && text.len() <= LENGTH_MAX
 }
 
-/// The sum of whole numbers that are not too large.
+/// The sum of integers; `None` if a value is not an integer or too large.
 fn quick_sum(readings: &[u32], direction: Direction, value_of: ValueOf<'_, '_>) -> Option<i128> {
     readings.iter().try_fold(0i128, |sum, reading| {
         let text = value_of(*reading, direction)?;
@@ -106,13 +106,13 @@ fn put_wide(out: &mut Vec<u8>, number: i128) {
     }
 }
 
-/// A number in a formula.
+/// A number while evaluating.
 enum Number {
-    /// Perl's own whole number.
+    /// Perl's own integer.
     Whole(i64),
-    /// Perl's own other number.
+    /// Perl's own floating point number.
     Double(f64),
-    /// What a reading is, and what becomes of it.
+    /// A reading, or a result that a reading is part of.
     Big(Decimal),
 }
 
@@ -180,7 +180,7 @@ impl Computing<'_, '_> {
 }
 
 impl Number {
-    /// MRTG leaves `0` as it is.
+    /// Converts a reading. MRTG makes no Math::BigFloat of `0`.
     fn of_reading(text: &[u8]) -> Option<Number> {
         match text {
             b"0" => Some(Number::Whole(0)),
@@ -189,7 +189,7 @@ impl Number {
     }
 
     fn of_double(number: f64) -> Number {
-        // Whole numbers are exact in both up to here.
+        // Below this, integers are exact both as doubles and as `i64`.
         match number.fract() == 0.0 && number.abs() < 9e15 {
             true => Number::Whole(number as i64),
             false => Number::Double(number),
@@ -249,7 +249,7 @@ impl Number {
             return Some(Number::of_double(base.powf(exponent)));
         }
         let whole = exponent.to_decimal()?.to_integer();
-        // A root of a reading has the digits of a double here, not 40.
+        // A root of a reading has only a double's digits here, not 40 as in MRTG.
         match whole {
             Some(whole) => self.to_decimal()?.to_the(whole).map(Number::Big),
             None => {
@@ -336,7 +336,7 @@ impl Number {
         true
     }
 
-    /// MRTG looks at the length before it rounds.
+    /// Appends a number. MRTG checks the length before rounding.
     fn put_decimal(&self, rounding: Rounding, out: &mut Vec<u8>) -> bool {
         let Some(number) = self.to_decimal() else {
             return false;

@@ -1,30 +1,30 @@
-//! How a target's numbers come about: one reading, or arithmetic with several.
+//! Expressions of targets: one reading, or arithmetic with several.
 
 use std::borrow::Cow;
 
-/// What a target's number is computed from. [`Config::evaluate`](super::Config::evaluate) does it.
+/// The expression for a target's numbers. [`Config::evaluate`](super::Config::evaluate) computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expression {
-    /// A reading alone: its number in [`Config::readings`](super::Config::readings).
+    /// A single reading: its index in [`Config::readings`](super::Config::readings).
     Reading(u32),
-    /// A sum of different readings, the usual thing beside a reading alone.
+    /// A sum of different readings. Most targets are this or a single reading.
     Sum(Operands),
-    /// Anything else: where it begins, and the readings that it needs.
+    /// Any other arithmetic: its root node, and the readings that it needs.
     Formula(NodeNumber, Operands),
 }
 
-/// A place among the operands that a configuration's formulas have.
+/// A range of the operands that all formulas of a configuration share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operands {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-/// Where a formula begins.
+/// Index of a formula's root node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeNumber(pub(super) u32);
 
-/// Which of a target's two numbers.
+/// Selects one of a target's two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The first.
@@ -33,16 +33,16 @@ pub enum Direction {
     Out,
 }
 
-/// What becomes of decimals.
+/// Treatment of decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// MRTG keeps them of gauges in `.rrd` files.
+    /// Keeps decimals, as MRTG does for gauges in `.rrd` files.
     Keep,
-    /// Whole numbers.
+    /// Rounds to an integer.
     Round,
 }
 
-/// Everything that a configuration's expressions have.
+/// The formulas of all expressions of a configuration.
 #[derive(Debug, Default)]
 pub(super) struct Formulas {
     pub(super) nodes: Vec<Node>,
@@ -51,22 +51,23 @@ pub(super) struct Formulas {
     pub(super) constants: Vec<f64>,
 }
 
-/// A part of a formula.
+/// A node of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
     Reading(u32),
     Constant(u32),
     Negative(u32),
     Power(u32, u32),
-    /// From left to right: a node, then one of [`Operator`] and a node, and so on. Long sums are no deep trees.
+    /// Operations from left to right: a node, then pairs of an [`Operator`] and a node. So long sums are not
+    /// deep trees.
     Chain(Operands),
     Call(Function, Operands),
     Compare(Comparison, u32, u32),
-    /// The one of two that a condition chooses; the other is not computed.
+    /// A condition and two branches; only the chosen branch is evaluated.
     Choose(u32, u32, u32),
 }
 
-/// What a [`Node::Chain`] does; as a number among its operands.
+/// An operator in a [`Node::Chain`], stored as a number among its operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operator {
     Add,
@@ -116,7 +117,7 @@ impl Formulas {
         &self.operands[start..start + super::text::wide(range.len)]
     }
 
-    /// Each reading of an expression, once.
+    /// The readings of an expression, each once.
     pub(super) fn readings_of(&self, expression: Expression) -> Cow<'_, [u32]> {
         match expression {
             Expression::Reading(number) => Cow::Owned(vec![number]),

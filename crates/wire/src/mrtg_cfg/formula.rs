@@ -1,5 +1,5 @@
-//! Reads the arithmetic of a `Target[]`, after its readings were put in: the part of Perl's that configurations have. Everything
-//! else is refused.
+//! Parses the arithmetic of a `Target[]`, in which each reading has been replaced by a marker: the subset of Perl that
+//! configurations use. Anything else is refused.
 
 use super::expression::{
     Comparison, Expression, Formulas, Function, Node, NodeNumber, Operands, Operator,
@@ -9,11 +9,11 @@ use super::perl::is_word;
 use super::text::{narrow, wide};
 use kymo_base::limits::MRTG_EXPRESSION_DEPTH_MAX;
 
-/// What MRTG puts in a reading's place, before and behind its number.
+/// MRTG replaces a reading by its number between these two texts.
 pub(super) const BEFORE: &[u8] = b" $target->[";
 pub(super) const BEHIND: &[u8] = b"]{$mode} ";
 
-/// Reads all of a text.
+/// Parses a whole text.
 pub(super) fn parse(
     text: &[u8],
     readings: usize,
@@ -37,7 +37,8 @@ pub(super) fn parse(
     expression
 }
 
-/// A reading alone and a sum of readings need no nodes. `before` is how many nodes and operands others have.
+/// Reduces a formula to a single reading or a sum of readings if it is one. `before` is the number of nodes and operands of
+/// earlier formulas.
 fn simplest(node: u32, formulas: &mut Formulas, before: (usize, usize)) -> Expression {
     if let Node::Reading(number) = formulas.nodes[wide(node)] {
         return Expression::Reading(number);
@@ -79,7 +80,7 @@ fn is_sum(node: u32, formulas: &Formulas) -> bool {
 }
 
 struct Parser<'t, 'f> {
-    /// Without blanks in front.
+    /// The rest of the text, without leading blanks.
     rest: &'t [u8],
     readings: usize,
     formulas: &'f mut Formulas,
@@ -90,7 +91,7 @@ type Parsed = Result<u32, String>;
 
 impl Parser<'_, '_> {
     fn refusal(&self) -> String {
-        // Not the text: it may have a community.
+        // The message shows only one character, because the text may contain a community.
         let rest = self.rest.first().map_or("its end".to_string(), |byte| {
             format!("{:?}", char::from(*byte))
         });
@@ -180,7 +181,7 @@ impl Parser<'_, '_> {
         let first = part(self)?;
         let mut operands = Vec::new();
         loop {
-            // `//`, `++`, `--` and the like are other operators.
+            // A doubled sign is another operator, such as `//`, `++` or `--`.
             let is_doubled = self.rest.len() > 1 && self.rest[0] == self.rest[1];
             let mut marks = marks.into_iter().filter(|_| !is_doubled);
             let Some((_, operator)) = marks.find(|(mark, _)| self.take(mark)) else {
@@ -198,7 +199,7 @@ impl Parser<'_, '_> {
         Ok(self.node(Node::Chain(range)))
     }
 
-    /// `-x`, which binds less than `**`.
+    /// `-x`, which binds weaker than `**`.
     fn signed(&mut self) -> Parsed {
         let is_doubled = self.rest.starts_with(b"--") || self.rest.starts_with(b"++");
         if is_doubled {
@@ -214,7 +215,7 @@ impl Parser<'_, '_> {
         let base = self.operand()?;
         match self.take(b"**") {
             true => {
-                // To the right first: 2 ** 3 ** 2 is 2 ** 9.
+                // `**` is right-associative: 2 ** 3 ** 2 is 2 ** 9.
                 let exponent = self.nested(Parser::signed)?;
                 Ok(self.node(Node::Power(base, exponent)))
             }
@@ -265,7 +266,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A decimal number as Perl writes it. One that begins with a zero is octal there, or hexadecimal: not here.
+    /// A decimal number in Perl's notation. A leading zero, which means octal or hexadecimal there, is refused.
     fn constant(&mut self) -> Parsed {
         let rest = self.rest;
         let digits = |from: usize| {

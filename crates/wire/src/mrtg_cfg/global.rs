@@ -1,4 +1,4 @@
-//! The keywords that are said once for all targets.
+//! Global keywords, which hold for all targets.
 
 /// A global keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +73,14 @@ impl Global {
         (Global::ThreshMailSender, "ThreshMailSender"),
     ];
 
-    /// By its spelling in any case.
+    /// The keyword with this spelling, in any case.
     pub(super) fn of(word: &[u8]) -> Option<Global> {
         let mut all = Global::ALL.into_iter();
         let found = all.find(|(_, known)| word.eq_ignore_ascii_case(known.as_bytes()));
         found.map(|(keyword, _)| keyword)
     }
 
-    /// As the reference spells it.
+    /// The keyword in the reference's spelling.
     pub(super) fn word(self) -> &'static str {
         Global::ALL[self.number()].1
     }

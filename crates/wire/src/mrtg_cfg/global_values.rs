@@ -1,4 +1,5 @@
-//! The global keywords' values, with the checks that MRTG makes when it has all of them.
+//! Values of the global keywords, and the checks that MRTG makes once it has all of
+//! them.
 
 use super::checks::interval;
 use super::config::Problem;
@@ -10,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Keywords that are taken and do nothing here.
+/// Keywords that are accepted and have no effect here.
 const WITHOUT_EFFECT: [Global; 9] = [
     Global::ConversionCode,
     Global::Forks,
@@ -23,7 +24,8 @@ const WITHOUT_EFFECT: [Global; 9] = [
     Global::WriteExpires,
 ];
 
-/// All of them; `None` and a problem where a configuration cannot be without.
+/// The values of all global keywords. `None`: a required one is missing, and a problem
+/// says which.
 pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Option<Globals> {
     let value = |keyword: Global| {
         let (text, _) = reader.globals[keyword.number()]?;
@@ -94,7 +96,7 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
     })
 }
 
-/// Of logs, pages and images: `WorkDir`, or one each.
+/// The folders of logs, pages and images: `WorkDir` for all, or one each.
 fn folders(
     value: &dyn Fn(Global) -> Option<Vec<u8>>,
     wrong: &mut dyn FnMut(Option<Global>, String),
@@ -119,7 +121,7 @@ fn folders(
     None
 }
 
-/// One slash between folders, and one at the end.
+/// The folder with single slashes between components, and one at the end.
 pub(super) fn folder(text: &[u8]) -> PathBuf {
     let mut path = text.to_vec();
     path.push(b'/');
@@ -128,14 +130,14 @@ pub(super) fn folder(text: &[u8]) -> PathBuf {
 }
 
 fn graphite(text: &str) -> Option<(Box<str>, u16)> {
-    // As MRTG splits it: what is behind a second comma does not count.
+    // As in MRTG, text behind a second comma is ignored.
     let mut parts = text.split(',');
     let (host, port) = (parts.next()?, parts.next()?);
     let port = port.parse().ok().filter(|port| *port > 0)?;
     (!host.is_empty()).then(|| (host.into(), port))
 }
 
-/// MRTG truncates what it has computed in minutes.
+/// MRTG computes in minutes and truncates the result to seconds.
 fn whole_seconds(minutes: f64) -> u32 {
     u32::try_from(whole(minutes * 60.0)).unwrap_or(u32::MAX)
 }

@@ -1,21 +1,21 @@
-//! What a configuration says once for all targets.
+//! Values of the global keywords.
 
 use std::path::PathBuf;
 
 /// The global keywords, checked and with their defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Globals {
-    /// Seconds from one cycle to the next; 300 unless said.
+    /// Seconds between two cycles; 300 by default.
     pub interval_s: u32,
-    /// The same in minutes, from which MRTG makes rows and steps.
+    /// The interval in minutes; MRTG derives rows and steps from it.
     pub interval_minutes: f64,
-    /// What MRTG would write.
+    /// Format in which MRTG would write.
     pub log_format: LogFormat,
-    /// Where `.rrd` files are; from `WorkDir`, where that is said.
+    /// Folder of the `.rrd` files, from `WorkDir` if that is set.
     pub log_dir: PathBuf,
-    /// Where pages are.
+    /// Folder of the pages.
     pub html_dir: PathBuf,
-    /// Where graphs are.
+    /// Folder of the graphs.
     pub image_dir: PathBuf,
     /// `RunAsDaemon: yes`
     pub run_as_daemon: bool,
@@ -23,36 +23,37 @@ pub struct Globals {
     pub no_detach: bool,
     /// `EnableIPv6: yes`
     pub enable_ipv6: bool,
-    /// `EnableSnmpV3: yes`. Targets of v3 are left out.
+    /// `EnableSnmpV3: yes`. Targets with SNMPv3 are left out.
     pub enable_snmp_v3: bool,
-    /// `SingleRequest`, whatever its value: one OID a packet.
+    /// `SingleRequest`, with any value: one OID per packet.
     pub single_request: bool,
-    /// `NoMib2`, whatever its value: neither sysUpTime nor sysName are asked.
+    /// `NoMib2`, with any value: sysUpTime and sysName are not requested.
     pub no_mib2: bool,
     /// `unix:/path` or `host:port`.
     pub rrdcached: Option<Box<str>>,
-    /// Seconds: an `.rrd` that is older is not updated any more.
+    /// Age in seconds from which an `.rrd` is no longer updated.
     pub max_age_s: Option<u64>,
-    /// Where `Thresh...` keeps which bounds are broken; ends with a slash.
+    /// Folder in which `Thresh...` stores the exceeded thresholds; ends with a slash.
     pub thresh_dir: Option<PathBuf>,
-    /// A part of the bound; 0.1 if there is a [`Globals::thresh_dir`] and nothing is said.
+    /// Hysteresis as a fraction of the threshold; 0.1 by default if there is a
+    /// [`Globals::thresh_dir`].
     pub thresh_hyst: Option<f64>,
-    /// The same for `HWThresh...`.
+    /// Hysteresis for `HWThresh...`, with the same default.
     pub hw_thresh_hyst: Option<f64>,
-    /// `ThreshMailServer` and `ThreshMailSender`: both or none.
+    /// `ThreshMailServer` and `ThreshMailSender`; MRTG requires both or neither.
     pub thresh_mail: Option<(Box<str>, Box<str>)>,
     /// Host and port.
     pub send_to_graphite: Option<(Box<str>, u16)>,
-    /// A folder before the others of `PATH` for commands.
+    /// A folder to put first into `PATH` for commands.
     pub path_add: Option<PathBuf>,
-    /// Keywords whose value has no effect here, as they were written; for one line that says so.
+    /// Names of keywords whose value has no effect here, for a message.
     pub without_effect: Vec<&'static str>,
 }
 
 /// `LogFormat`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Nothing is said, or `rateup`.
+    /// The default, or `rateup`.
     Rateup,
     /// `.rrd` files.
     Rrdtool,

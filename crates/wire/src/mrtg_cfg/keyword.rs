@@ -85,7 +85,7 @@ pub enum Keyword {
 }
 
 impl Keyword {
-    /// All of them, with their spelling.
+    /// All keywords with their spelling.
     pub const ALL: [(Keyword, &str); 77] = [
         (Keyword::Target, "Target"),
         (Keyword::SnmpOptions, "SnmpOptions"),
@@ -166,12 +166,13 @@ impl Keyword {
         (Keyword::TimeStrFmt, "TimeStrFmt"),
     ];
 
-    /// As the reference spells it.
+    /// The keyword in the reference's spelling.
     pub fn word(self) -> &'static str {
         Keyword::ALL[self.number()].1
     }
 
-    /// By its spelling in any case; MRTG takes American colours and a slip, too.
+    /// The keyword with this spelling, in any case. As in MRTG, `colors` and the
+    /// typo `supress` are accepted.
     pub(super) fn of(word: &[u8]) -> Option<Keyword> {
         let word = match word {
             _ if word.eq_ignore_ascii_case(b"colors") => &b"colours"[..],
@@ -189,7 +190,7 @@ impl Keyword {
         self as usize
     }
 
-    /// Of a set.
+    /// The keyword's bit in a set of keywords.
     pub(super) fn bit(self) -> u128 {
         1 << self.number()
     }

@@ -1,26 +1,26 @@
-//! A configuration's lines: which kind each is, and values that several of them have.
+//! Lines of a configuration: their kinds, and values that span several lines.
 
-/// What a line says.
+/// A line by kind.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line<'a> {
-    /// A comment, or blanks.
+    /// A comment, or only blanks.
     Nothing,
-    /// Begins with a blank.
+    /// A line that begins with a blank.
     Continuation(&'a [u8]),
-    /// `Keyword[name]: value`; where the value begins in the line.
+    /// `Keyword[name]: value`; the number is the value's offset in the line.
     Target(&'a [u8], &'a [u8], usize),
-    /// `Keyword: value`; where the value begins in the line.
+    /// `Keyword: value`; the number is the value's offset in the line.
     Global(&'a [u8], usize),
-    /// None of these.
+    /// A line of no other kind.
     Nonsense,
 }
 
-/// What Perl's `\s` matches.
+/// True for the bytes that Perl's `\s` matches.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Without the blanks in front.
+/// Removes leading blanks.
 pub(super) fn trim_start(bytes: &[u8]) -> &[u8] {
     let blanks = bytes.iter().take_while(|byte| is_space(**byte)).count();
     &bytes[blanks..]
@@ -31,14 +31,14 @@ fn trim_end(bytes: &[u8]) -> &[u8] {
     &bytes[..last.map_or(0, |last| last + 1)]
 }
 
-/// A line without its end, as MRTG cuts it: one `\r`, then blanks.
+/// Removes a line's end as MRTG does: one `\r`, then blanks.
 pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let last = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t'));
     &line[..last.map_or(0, |last| last + 1)]
 }
 
-/// Of a line [`without_end`].
+/// The kind of a line [`without_end`].
 pub(super) fn classify(line: &[u8]) -> Line<'_> {
     let Some(&first) = line.first() else {
         return Line::Nothing;
@@ -62,7 +62,7 @@ pub(super) fn classify(line: &[u8]) -> Line<'_> {
         .unwrap_or(Line::Nonsense)
 }
 
-/// The path of an `include:` line. Unlike all others this one is looked for in the line as it is.
+/// The path of an `include:` line. Unlike all other kinds, MRTG recognizes this one before it trims the line.
 pub(super) fn included(line: &[u8]) -> Option<&[u8]> {
     let word = line.get(..8)?;
     if !word.eq_ignore_ascii_case(b"include:") {
@@ -79,8 +79,8 @@ fn blanks_at(line: &[u8], at: usize) -> usize {
         .count()
 }
 
-/// `^([A-Za-z0-9*]+)\[(\S+)\]\s*:\s*(.*\S?)\s*$`: the name ends at the last bracket that has a colon behind it before the first
-/// blank, not at the first one.
+/// `^([A-Za-z0-9*]+)\[(\S+)\]\s*:\s*(.*\S?)\s*$`: the name ends at the last bracket that a colon follows and that stands before
+/// the first blank, not at the first bracket.
 fn of_target(line: &[u8]) -> Option<Line<'_>> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'*';
     let word = line.iter().take_while(|byte| is_word(byte)).count();
@@ -110,7 +110,8 @@ fn of_all(line: &[u8]) -> Option<Line<'_>> {
     Some(Line::Global(&line[..colon], blanks_at(line, colon + 1)))
 }
 
-/// A value as MRTG has it: a tab is a blank, lines that continue it follow after a blank, comments between them are gone.
+/// A value as MRTG joins it: tabs become blanks, continuation lines follow after a blank, and comments between them are
+/// dropped.
 pub(super) fn joined(bytes: &[u8]) -> Vec<u8> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let mut out = lines
@@ -126,7 +127,7 @@ pub(super) fn joined(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Blanks in the place of tabs.
+/// Replaces tabs by blanks.
 pub(super) fn untab(bytes: &mut [u8]) {
     for byte in bytes.iter_mut().filter(|byte| **byte == b'\t') {
         *byte = b' ';
@@ -152,7 +153,7 @@ mod tests {
             (b"Target[a] \t :x", target(b"Target", b"a", 13)),
             (b"Target[a]:", target(b"Target", b"a", 10)),
             (b"Target[a]b]:1", target(b"Target", b"a]b", 12)),
-            // The last bracket before a blank counts.
+            // The last bracket before a blank ends the name.
             (
                 b"Target[a]:1:c@[::1]:161",
                 target(b"Target", b"a]:1:c@[::1", 20),

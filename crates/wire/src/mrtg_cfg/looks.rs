@@ -13,7 +13,8 @@ pub(super) fn colour(text: &[u8]) -> Option<[u8; 3]> {
     Some(rgb)
 }
 
-/// `Name#rrggbb, Name#rrggbb`, and as many as `count` of them.
+/// Parses the first `count` of `Name#rrggbb, ...`. `None`:
+/// there are fewer.
 pub(super) fn colours(text: &[u8], count: usize) -> Option<Vec<(Vec<u8>, [u8; 3])>> {
     let mut found = Vec::new();
     let mut rest = text;

@@ -3,7 +3,7 @@
 use super::files::Files;
 use std::collections::BTreeMap;
 
-/// Files by path. Everything that ends with a slash, and `/tmp`, is a directory.
+/// Files by path. Paths that end with a slash, and `/tmp`, are directories.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles(BTreeMap<Vec<u8>, Vec<u8>>);
 

@@ -1,9 +1,9 @@
-//! The names that MIB files give to OIDs: `name ... ::= { parent number }`, and nothing else of ASN.1.
+//! Names of OIDs in MIB files: `name ... ::= { parent number }`, and no other part of ASN.1.
 
 use super::files::Files;
 use std::collections::BTreeMap;
 
-/// Names of the files of `LoadMIBs`, which are read when a name is looked for that is not known otherwise.
+/// Names from the files of `LoadMIBs`, which are read at the first name that is otherwise unknown.
 #[derive(Default)]
 pub(super) struct Mibs {
     unread: Vec<Vec<u8>>,
@@ -16,7 +16,7 @@ impl Mibs {
         Mibs { unread, names }
     }
 
-    /// Reads the files, once. One that cannot be read has no names.
+    /// Reads the files, once. A file that cannot be read is skipped.
     pub(super) fn load(&mut self, files: &mut dyn Files) {
         let mut found = Vec::new();
         for path in std::mem::take(&mut self.unread) {
@@ -24,7 +24,7 @@ impl Mibs {
                 found.extend(assignments(&text));
             }
         }
-        // A parent may come later, in any file.
+        // A parent may be defined later, in any file.
         while !found.is_empty() {
             let before = found.len();
             found.retain(|assignment| match self.numbers(assignment) {
@@ -41,7 +41,7 @@ impl Mibs {
         }
     }
 
-    /// The numbers of a name.
+    /// The sub-identifiers of a name.
     pub(super) fn get(&self, name: &[u8]) -> Option<Vec<u32>> {
         self.names.get(name).cloned()
     }
@@ -85,7 +85,7 @@ fn assignments(text: &[u8]) -> Vec<Assignment> {
             || words[at] == b"IDENTIFIER" && at > 0 && words[at - 1] == b"OBJECT";
         if is_kind {
             let before = at - usize::from(words[at] == b"IDENTIFIER");
-            // `SYNTAX OBJECT IDENTIFIER` within a macro is no beginning.
+            // `SYNTAX OBJECT IDENTIFIER` inside a macro does not begin an assignment.
             name = match before.checked_sub(1).map(|at| words[at]) {
                 Some(b"SYNTAX") => name,
                 Some(word) if word[0].is_ascii_lowercase() => Some(word),
@@ -106,7 +106,7 @@ fn assignments(text: &[u8]) -> Vec<Assignment> {
     found
 }
 
-/// Of `parent number`, `iso org(3) dod(6) 1`, or `1 3 6`.
+/// Parses `parent number`, `iso org(3) dod(6) 1`, or `1 3 6`.
 fn assignment(name: &[u8], body: &[&[u8]]) -> Option<Assignment> {
     let (mut parent, mut numbers) = (None, Vec::new());
     let mut at = 0;
@@ -138,7 +138,7 @@ fn assignment(name: &[u8], body: &[&[u8]]) -> Option<Assignment> {
     })
 }
 
-/// Without comments and texts in quotes.
+/// The words of a text, without comments and quoted texts.
 fn words(text: &[u8]) -> Vec<&[u8]> {
     let mut words = Vec::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! Names of OIDs that MRTG knows without a MIB file: MIB-II (RFC 1213), frame relay (RFC 1315), ifXTable (RFC 2863), and
-//! `hrSystemUptime`. As there, scalars have their `.0`.
+//! `hrSystemUptime`. As in MRTG, names of scalars include the `.0`.
 
-/// A folder of the tree, and what is in it: `name number`, in blanks.
+/// A node of the tree and its children: `name number`, separated by blanks.
 const NAMES: &[(&str, &str)] = &[
     ("", "iso 1"),
     ("1", "org 3"),
@@ -153,7 +153,7 @@ pub(super) fn known(name: &[u8]) -> Option<Vec<u32>> {
     })
 }
 
-/// Of numbers with dots between them, with one in front or not.
+/// Parses numbers separated by dots, with or without a leading dot.
 pub(super) fn numbers_of(text: &str) -> Option<Vec<u32>> {
     let text = text.strip_prefix('.').unwrap_or(text);
     let numbers = text.split('.').map(|part| {

@@ -1,4 +1,5 @@
-//! What an OID in a target's text is: numbers, with how they are asked. Each text is looked at once.
+//! Parses the OIDs in targets' texts: sub-identifiers, and the operation that reads them. Each
+//! distinct text is parsed once.
 
 use super::files::Files;
 use super::mib::Mibs;
@@ -16,7 +17,7 @@ pub(super) struct Oids {
     mibs: Mibs,
 }
 
-/// What a text is.
+/// The result of parsing a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Resolved {
     pub(super) magic: Magic,
@@ -24,13 +25,13 @@ pub(super) struct Resolved {
     pub(super) index_position: Option<u8>,
 }
 
-/// What stands for the index within an OID.
+/// Placeholder for the index inside an OID.
 const INDEX_POSITION: &[u8] = b"IndexPOS";
-/// Sub-identifiers that an OID may have.
+/// Most sub-identifiers of an OID.
 const ARCS_MAX: usize = 127;
 
 impl Oids {
-    /// Names that are not known without are looked for in these files.
+    /// `mib_files` are read for names that are not built in.
     pub(super) fn new(mib_files: Vec<Vec<u8>>) -> Oids {
         Oids {
             numbers: Vec::new(),
@@ -40,7 +41,7 @@ impl Oids {
         }
     }
 
-    /// What a text is, or why it is nothing.
+    /// Parses a text. The error is a message.
     pub(super) fn resolve(
         &mut self,
         text: &[u8],
@@ -73,7 +74,7 @@ impl Oids {
         if let (Magic::Get | Magic::IsOne, Some(at)) =
             (magic, memchr::memmem::find(rest, INDEX_POSITION))
         {
-            // A zero in its place: where it is counts.
+            // A zero marks the place of the index.
             named.splice(at..at + INDEX_POSITION.len(), *b"0");
             position = Some(at);
         }
@@ -105,7 +106,7 @@ impl Oids {
         })
     }
 
-    /// Numbers of a text, and how much of it is a name.
+    /// Sub-identifiers of a text, and how many of its bytes are a name.
     fn numbers_of(
         &mut self,
         text: &[u8],
@@ -129,7 +130,7 @@ impl Oids {
         Ok((numbers, name))
     }
 
-    /// The longest end of `a.b.c` that is known.
+    /// Looks up a name `a.b.c`, or its longest known end.
     fn find_name(&mut self, name: &[u8], files: &mut dyn Files) -> Option<Vec<u32>> {
         let ends = || {
             let dots = memchr::memchr_iter(b'.', name).map(|dot| dot + 1);
@@ -143,7 +144,7 @@ impl Oids {
     }
 }
 
-/// How an OID is asked, and what of its text is the OID.
+/// The operation that a text begins with, and the OID behind it.
 fn magic_of(text: &[u8]) -> Result<(Magic, &[u8]), String> {
     if let Some(rest) = text.strip_prefix(b"WaLK") {
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -221,7 +222,7 @@ mod tests {
             ("foo.mgmt.mib-2.5", "Get [1, 3, 6, 1, 2, 1, 5] None"),
             ("WaLK3iso.3", "Walk(3) [1, 3] None"),
             ("WaLK.1.3", "Walk(0) [1, 3] None"),
-            // As in MRTG: the 1 is the place.
+            // As in MRTG, the 1 is the position, not part of the OID.
             ("WaLK1.3.6", "no device can have this OID"),
             ("GeTNEXT1.3", "GetNext [1, 3] None"),
             ("CnTWaLKmgmt", "CountWalk [1, 3, 6, 1, 2] None"),

@@ -74,12 +74,12 @@ impl Choice {
 pub struct Options(u32);
 
 impl Options {
-    /// Whether this one was made.
+    /// True if the target has this option.
     pub fn has(self, choice: Choice) -> bool {
         self.0 & choice.bit() != 0
     }
 
-    /// Those of a value: words with commas or blanks between them, in any case; the first that is none is an error.
+    /// Parses words separated by commas or blanks, in any case. The error is the first unknown word.
     pub(super) fn parse(text: &[u8]) -> Result<Options, &[u8]> {
         let words = text.split(|byte| *byte == b',' || byte.is_ascii_whitespace());
         let mut options = Options::default();

@@ -1,6 +1,6 @@
-//! What Perl makes of a text.
+//! Perl's conversions of texts.
 
-/// The number at a text's beginning, 0 without one.
+/// The number that a text begins with; 0 if there is none.
 pub(super) fn number(text: &[u8]) -> f64 {
     let text = super::lines::trim_start(text);
     let digits = |from: usize| {
@@ -28,12 +28,12 @@ pub(super) fn number(text: &[u8]) -> f64 {
     number.parse().unwrap_or(0.0)
 }
 
-/// Without decimals; what is beyond the bounds is the bound.
+/// The integer part, limited to the range of `u64`.
 pub(super) fn whole(number: f64) -> u64 {
     number as u64
 }
 
-/// Whether a text counts as true.
+/// True if Perl treats a text as true.
 pub(super) fn is_true(text: &[u8]) -> bool {
     !matches!(text, b"" | b"0")
 }

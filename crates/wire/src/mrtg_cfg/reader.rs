@@ -1,4 +1,4 @@
-//! Reads a configuration's lines with those of the files that it includes, and keeps what each target says.
+//! Reads the lines of a configuration and of its includes, and collects each target's values.
 
 use super::checks;
 use super::config::{LAST, Problem, Setting};
@@ -19,11 +19,11 @@ pub(super) struct Place {
     pub(super) line: u32,
 }
 
-/// A target's keywords.
+/// A target and its keywords.
 pub(super) struct Named {
     pub(super) name: Text,
     pub(super) place: Place,
-    /// Of its `Target[]`.
+    /// Place of its `Target[]`.
     pub(super) target_place: Place,
     pub(super) first_value: u32,
     last_value: u32,
@@ -32,7 +32,7 @@ pub(super) struct Named {
     said: u128,
 }
 
-/// What `[^]`, `[$]` and `[_]` say of a keyword.
+/// The values that `[^]`, `[$]` and `[_]` add to a keyword.
 #[derive(Clone, Copy, Default)]
 struct Added {
     before: Option<Text>,
@@ -40,28 +40,28 @@ struct Added {
     default: Option<Text>,
 }
 
-/// Whose value the lines that follow may continue.
+/// The value that following lines may continue.
 #[derive(Clone, Copy, PartialEq)]
 enum Current {
     Nothing,
-    /// A keyword of another program, or one that MRTG takes no continuation of.
+    /// A keyword of another program, or another one whose continuation MRTG ignores.
     Foreign,
     Global(Global),
     Before(Keyword),
     After(Keyword),
     Default(Keyword),
-    /// Its number among the values, and whose it is.
+    /// Index of the value, and number of its target.
     Value(u32, u32),
 }
 
-/// A file that is being read.
+/// A file that is partly read.
 struct Open {
     file: u32,
     at: usize,
     line: u32,
 }
 
-/// All of a configuration's lines.
+/// Reads all lines of a configuration.
 pub(super) struct Reader<'f> {
     files: &'f mut dyn Files,
     pub(super) texts: Texts,
@@ -72,23 +72,23 @@ pub(super) struct Reader<'f> {
     pub(super) warnings: Vec<String>,
     names: Numbered,
     added: [Added; Keyword::ALL.len()],
-    /// Keywords that have a `[_]` or a `[^]`.
+    /// Keywords with a `[_]` or a `[^]`.
     springing: Vec<Keyword>,
     foreign_said: HashSet<Vec<u8>>,
     current: Current,
     current_place: Place,
     last_name: Vec<u8>,
     last_target: u32,
-    /// The current value is in the file as it is, and no other file was read since.
+    /// True if the current value is an unchanged part of its file, and no other file has been read since.
     is_unbroken: bool,
-    /// Where the last line of the current value ends; 0: it has one line.
+    /// End of the current value's last line; 0 if it has one line.
     value_end: usize,
 }
 
 type Checked = Result<(), Problem>;
 
 impl<'f> Reader<'f> {
-    /// Reads everything.
+    /// Reads the configuration and all its includes.
     pub(super) fn read(path: &[u8], files: &'f mut dyn Files) -> Result<Reader<'f>, Problem> {
         let mut reader = Reader {
             files,
@@ -144,7 +144,7 @@ impl<'f> Reader<'f> {
         Ok(reader)
     }
 
-    /// What is wrong at a place.
+    /// A problem at a place.
     pub(super) fn problem(&self, place: Place, what: impl Into<String>) -> Problem {
         Problem {
             file: self
@@ -192,8 +192,8 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// A pattern's files are put on a stack, as MRTG does it: the last one is read first. Paths that lead nowhere are looked
-    /// for beside the configuration.
+    /// Opens the files of an `include:` line. As in MRTG, the files of a pattern go onto a stack, so that the last one is read
+    /// first. A path without a file is tried beside the configuration.
     fn include(&mut self, path: &[u8], place: Place, stack: &mut Vec<Open>) -> Checked {
         let main = &self.paths[0];
         let folder = match memchr::memrchr(b'/', main) {
@@ -273,7 +273,7 @@ impl<'f> Reader<'f> {
         self.problem(self.current_place, what)
     }
 
-    /// What MRTG does not know it looks at only where a target or `[_]` has a value of it.
+    /// MRTG notices an unknown keyword only if a target or `[_]` has a value for it.
     fn unknown_line(&mut self, word: Text, name: Text, value: Text) -> Checked {
         let is_empty = self.texts.get(value).is_empty();
         match &*self.texts.get(name) {
@@ -285,7 +285,7 @@ impl<'f> Reader<'f> {
         Ok(())
     }
 
-    /// A keyword of another program makes a target, too, and may be said once for it.
+    /// As in MRTG, a keyword of another program creates its target, and may not be repeated.
     fn foreign_line(&mut self, word: Text, name: Text) -> Checked {
         self.current = Current::Foreign;
         if matches!(&*self.texts.get(name), b"^" | b"$" | b"_") {
@@ -363,7 +363,7 @@ impl<'f> Reader<'f> {
         });
     }
 
-    /// The number of a target; its first mention makes it.
+    /// The number of a target, which is created at its first mention.
     fn target(&mut self, name: Text) -> Result<u32, Problem> {
         let raw = self.texts.get(name);
         if *raw == *self.last_name {
@@ -371,7 +371,7 @@ impl<'f> Reader<'f> {
         }
         let lower = raw.to_ascii_lowercase();
         if lower == b"0" {
-            // "0" is false in Perl: MRTG takes the keyword for a global one.
+            // "0" is false in Perl, so MRTG treats the keyword as a global one.
             return Err(self.problem(self.current_place, "a target cannot be called 0"));
         }
         let is_it = |number: u32| {
@@ -409,7 +409,7 @@ impl<'f> Reader<'f> {
         Ok(self.last_target)
     }
 
-    /// Values that a target has without saying them: defaults, and then what comes in front of values, for what it has not yet.
+    /// Gives a target the values that its own lines lack: defaults, and otherwise the text of `[^]`.
     fn spring(&mut self, target: u32) -> Checked {
         for at in 0..self.springing.len() {
             let keyword = self.springing[at];
@@ -436,7 +436,7 @@ impl<'f> Reader<'f> {
         Ok(())
     }
 
-    /// A text that ends with `NoSpaceChar`, as MRTG cuts it: what its last line has before that.
+    /// If a text ends with `NoSpaceChar`: as in MRTG, its last line without it.
     fn without_no_space<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         let (no_space, _) = self.globals[Global::NoSpaceChar.number()]?;
         let cut = text.strip_suffix(&*self.texts.get(no_space))?;
@@ -480,7 +480,7 @@ impl<'f> Reader<'f> {
         number
     }
 
-    /// A text that has tabs is another one.
+    /// The same text with tabs replaced by blanks.
     fn tidied(&mut self, text: Text) -> Text {
         match memchr::memchr(b'\t', &self.texts.get(text)) {
             Some(_) => text.to_be_joined(),
@@ -514,7 +514,7 @@ impl<'f> Reader<'f> {
                 Ok(())
             }
             added => {
-                // Where there was nothing, MRTG begins with the line end, too.
+                // As in MRTG, an empty value also gets the line end.
                 let before = self.added_text(added).unwrap_or(Text::EMPTY);
                 let longer = self.longer(before, b"\n", text);
                 self.set_added(added, Some(longer));
@@ -538,7 +538,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The current value is complete: what comes behind it is added, and it is looked at.
+    /// Completes the current value: appends the text of `[$]`, and checks the result.
     fn finish(&mut self) -> Checked {
         let current = std::mem::replace(&mut self.current, Current::Nothing);
         self.is_unbroken = false;
@@ -598,7 +598,7 @@ impl<'f> Reader<'f> {
         Err(self.problem(place, what))
     }
 
-    /// The lines of the current value become part of it.
+    /// Adds the continuation lines to the current value.
     fn settle(&mut self, at: u32) {
         if self.value_end > 0 {
             let value = &mut self.values[wide(at)];
@@ -618,7 +618,7 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// A message about a line without a meaning. It has the keyword at most, because the rest may have a community.
+/// A message about an unparsable line. It shows the keyword at most, because the rest may contain a community.
 fn nonsense(line: &[u8]) -> String {
     let word = line.iter().take_while(|byte| byte.is_ascii_alphanumeric());
     let word = known(&line[..word.count()]).unwrap_or_default();
@@ -628,7 +628,7 @@ fn nonsense(line: &[u8]) -> String {
     )
 }
 
-/// The words of all keywords.
+/// All keywords, of targets and global ones.
 fn keywords() -> impl Iterator<Item = &'static str> {
     let of_targets = Keyword::ALL.iter().map(|(_, word)| *word);
     of_targets.chain(Global::ALL.iter().map(|(_, word)| *word))
@@ -638,20 +638,20 @@ fn known(word: &[u8]) -> Option<&'static str> {
     keywords().find(|known| known.as_bytes().eq_ignore_ascii_case(word))
 }
 
-/// The keyword that a word with one or two wrong letters is.
+/// The keyword closest to a misspelled word, with at most two wrong letters.
 fn meant(word: &[u8]) -> Option<&'static str> {
     const WRONG_MAX: usize = 2;
     let word = word.to_ascii_lowercase();
-    // Short words are near to anything.
+    // Short keywords are close to any word.
     let near = keywords().filter(|known| known.len() > 2 * WRONG_MAX);
     let near = near.map(|known| (differences(&word, &known.to_ascii_lowercase()), known));
     let (wrong, known) = near.min()?;
     (wrong <= WRONG_MAX).then_some(known)
 }
 
-/// Letters to be added, removed or replaced between two words: Levenshtein's distance.
+/// Levenshtein's distance: letters to add, remove or replace.
 fn differences(a: &[u8], b: &str) -> usize {
-    // Longer words are none, and would take long.
+    // A far longer word is no misspelling, and would take long.
     if a.len() > 2 * b.len() {
         return a.len();
     }
@@ -668,7 +668,7 @@ fn differences(a: &[u8], b: &str) -> usize {
     above[b.len()]
 }
 
-/// Whether a line continues a value: what [`classify`] finds, too, but most lines are such ones.
+/// True if the line continues a value. Finds the same as [`classify`] and is faster, because most lines are continuations.
 fn goes_on(line: &[u8]) -> bool {
     let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
     let blanks = blanks.count();
@@ -683,7 +683,7 @@ fn is_foreign(word: &[u8]) -> bool {
     memchr::memchr(b'*', word).is_some_and(|star| star > 0 && star + 1 < word.len())
 }
 
-/// A part of a file's bytes as a place in it.
+/// Makes a [`Text`] of `part`, which is a slice of the file's `bytes`.
 fn text_in(file: u32, bytes: &[u8], part: &[u8]) -> Text {
     let start = part.as_ptr().addr() - bytes.as_ptr().addr();
     Text::in_file(file, start, part.len())

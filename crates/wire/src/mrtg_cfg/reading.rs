@@ -1,18 +1,19 @@
-//! What is read in a cycle: two numbers from a device or a command. Targets of one text share a reading.
+//! Readings: two numbers that each cycle reads from a device or a command. Targets with the same text share
+//! a reading.
 
 use super::text::Text;
 
-/// One distinct text in `Target[]` lines, read once a cycle.
+/// A distinct text of `Target[]` lines; each cycle reads it once.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// The exact text. It has a community in it.
+    /// The exact text, which contains a community.
     pub text: Text,
-    /// How it is read.
+    /// Source of the numbers.
     pub source: Source,
 }
 
 impl Reading {
-    /// Each place where it has a text.
+    /// Calls `change` for each text of the reading.
     pub(super) fn for_each_text(&mut self, change: &mut dyn FnMut(&mut Text)) {
         change(&mut self.text);
         match &mut self.source {
@@ -28,49 +29,49 @@ impl Reading {
     }
 }
 
-/// How a reading is made.
+/// Source of a reading.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// By SNMP.
     Snmp(SnmpReading),
-    /// By a command line for `/bin/sh`, whose first two lines are numbers.
+    /// A command line for `/bin/sh`, which prints the numbers on its first two lines.
     Command(Text),
 }
 
-/// Two numbers of one device.
+/// Two numbers from one device.
 #[derive(Clone, Copy, Debug)]
 pub struct SnmpReading {
-    /// Which of [`Config::sessions`](super::Config::sessions).
+    /// Index in [`Config::sessions`](super::Config::sessions).
     pub session: u32,
-    /// In and out.
+    /// The objects for in and out.
     pub asked: [Asked; 2],
 }
 
-/// One number.
+/// The object for one number.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Whether it is simply got, or how else.
+    /// Operation that reads the object.
     pub magic: Magic,
-    /// [`Config::oid`](super::Config::oid): what is before [`Asked::index`], or all of it.
+    /// The part of the OID before [`Asked::index`]: a range for [`Config::oid`](super::Config::oid).
     pub oid: OidRange,
-    /// What stands behind the OID.
+    /// The last part of the OID.
     pub index: Index,
-    /// `IndexPOS`: not at the end does the interface's index come, but before this sub-identifier of `oid`.
+    /// Place for the index of `IndexPOS`: before this sub-identifier of `oid`, not at the end.
     pub index_position: Option<u8>,
 }
 
-/// What is appended to an OID.
+/// Index of an OID.
 #[derive(Clone, Copy, Debug)]
 pub enum Index {
-    /// Nothing: it is complete.
+    /// No index: the OID is complete.
     None,
-    /// This number.
+    /// A number.
     Number(u32),
-    /// The ifIndex of the interface that has this key, and the reply is to prove it.
+    /// The ifIndex of the interface with this key. The poller checks the key in the reply.
     Reference(ReferenceKind, Text),
 }
 
-/// What a key of an interface is.
+/// Kinds of interface keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReferenceKind {
     /// ifDescr, `\`
@@ -85,26 +86,26 @@ pub enum ReferenceKind {
     Type,
 }
 
-/// How a value is got.
+/// Operations that read a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Magic {
     /// GET.
     Get,
-    /// GET, and whether the value is 1 (`ifAdminHack`, `ifOperHack`).
+    /// GET; the number is 1 if the value is 1, or else 0 (`ifAdminHack`, `ifOperHack`).
     IsOne,
-    /// A walk, and its value at this place, from zero (`WaLKn`).
+    /// A walk; the number is its value at this position, from 0 on (`WaLKn`).
     Walk(u16),
-    /// A walk, and how many values there were (`CnTWaLK`).
+    /// A walk; the number is the count of its values (`CnTWaLK`).
     CountWalk,
     /// GETNEXT (`GeTNEXT`).
     GetNext,
-    /// Nothing is asked: 0.
+    /// 0, without a request.
     PseudoZero,
-    /// Nothing is asked: 1.
+    /// 1, without a request.
     PseudoOne,
 }
 
-/// A place among the sub-identifiers of a configuration's OIDs, which are kept once each.
+/// A range of the sub-identifiers of all OIDs of a configuration. Equal OIDs share a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OidRange {
     pub(super) start: u32,

@@ -1,4 +1,4 @@
-//! Makes readings of what was found in targets' texts: each distinct text once, devices once, OIDs once.
+//! Makes readings of the parts of targets' texts. Equal texts, devices and OIDs are kept once.
 
 use super::files::Files;
 use super::lines::is_space;
@@ -13,18 +13,18 @@ use super::target_text::{Device, Ref, Spec, Turned, What};
 use super::text::{Text, Texts, narrow, wide};
 use crate::snmp::Version;
 
-/// What applies to a target's new readings. MRTG, too, takes it from the first target that has the text.
+/// Parameters of a target's new readings. As in MRTG, those of the first target with a text count.
 pub(super) struct Manner<'m> {
     pub(super) ipv4_only: bool,
     pub(super) no_hc: bool,
     pub(super) has_v3: bool,
     pub(super) snmp_options: &'m SnmpOptions,
-    /// Equal options have equal numbers.
+    /// Number of the options; equal options have equal numbers.
     pub(super) options_number: u32,
 }
 
 impl Manner<'_> {
-    /// The counters of an interface of which nothing else is said.
+    /// Names of the default counters of an interface.
     pub(super) fn octets(&self, device_options: &[u8]) -> [&'static [u8]; 2] {
         match speaks_v2(device_options) && !self.no_hc {
             true => [b"ifHCInOctets", b"ifHCOutOctets"],
@@ -45,7 +45,7 @@ pub(super) struct Readings {
     key: Vec<u8>,
 }
 
-/// A reading that MRTG has seen, too.
+/// Whether MRTG has seen the reading's text before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seen {
     Before(u32),
@@ -72,7 +72,7 @@ impl Readings {
         }
     }
 
-    /// The reading of a text; `keep` gives the place where it is. An error is why it cannot be read, without secrets.
+    /// The reading of a text. `keep` stores the text if the reading is new. The error is a message without secrets.
     pub(super) fn reading(
         &mut self,
         text: &[u8],
@@ -117,7 +117,7 @@ impl Readings {
         Ok(Seen::New(number))
     }
 
-    /// Forgets the readings from this one on: of a target that is left out.
+    /// Removes the readings from `from` on, which a refused target has made.
     pub(super) fn truncate(&mut self, from: usize) {
         if from < self.all.len() {
             self.all.truncate(from);
@@ -199,7 +199,7 @@ fn no_oid(index: Index) -> Asked {
     }
 }
 
-/// Without the backslashes before these.
+/// Removes backslashes before `escapable` bytes.
 pub(super) fn unescaped(text: &[u8], escapable: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -216,7 +216,7 @@ pub(super) fn unescaped(text: &[u8], escapable: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `(?::[^:]*){4}:[32][Cc]?` anywhere: a fifth field or a later one begins with 2 or 3.
+/// Matches `(?::[^:]*){4}:[32][Cc]?` anywhere: the fifth field or a later one begins with 2 or 3.
 fn speaks_v2(options: &[u8]) -> bool {
     let fields = options.split(|byte| *byte == b':').skip(5);
     fields
@@ -243,20 +243,20 @@ fn index(of: Option<Ref>, texts: &mut Texts) -> Result<Index, String> {
     Ok(Index::Reference(kind, texts.make(&key)))
 }
 
-/// What an interface is to have, as MRTG compares it.
+/// The key of an interface as MRTG compares it.
 pub(super) fn key(of: Ref) -> Vec<u8> {
     let mut key = match of {
         Ref::Number(text) | Ref::Ip(text) | Ref::Type(text) => text.to_vec(),
         Ref::Descr(text) | Ref::Name(text) => unescaped(text, b" \t\n\r\x0b\x0c:&@"),
         Ref::Eth(text) => mac(text),
     };
-    // Blanks and control characters at the end are cut off.
+    // Blanks and control characters at the end are removed.
     let end = key.iter().rposition(|byte| *byte > b' ');
     key.truncate(end.map_or(0, |end| end + 1));
     key
 }
 
-/// Two digits a byte, or as many as it needs.
+/// A physical address with at least two digits per byte.
 fn mac(text: &[u8]) -> Vec<u8> {
     let parts = text.split(|byte| *byte == b'-').map(|part| {
         let part = part.to_ascii_lowercase();
@@ -290,7 +290,7 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
         _ => Version::V1,
     };
     let options = manner.snmp_options;
-    // Net::SNMP, which EnableSnmpV3 makes MRTG use, has less patience.
+    // MRTG uses Net::SNMP if EnableSnmpV3 is set; Net::SNMP has other defaults.
     let (timeout_default, attempts_default) = match manner.has_v3 {
         true => (5.0, 2.0),
         false => (2.0, 5.0),
@@ -325,7 +325,7 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
     })
 }
 
-/// What MRTG's library dies of.
+/// Refuses values at which MRTG's library dies.
 fn check_patience(timeout_s: f64, attempts: f64, backoff: f64) -> Result<(), String> {
     if timeout_s.is_nan() || timeout_s <= 0.0 {
         return Err(format!(
@@ -358,7 +358,7 @@ fn host(text: &[u8]) -> Host {
     }
 }
 
-/// Bytes of the longest part without a blank.
+/// Bytes of the longest run without a blank.
 pub(super) fn longest_run(text: &[u8]) -> usize {
     let runs = text.split(|byte| is_space(*byte)).map(<[u8]>::len);
     runs.max().unwrap_or(0)

@@ -1,19 +1,18 @@
-//! Texts that may be secret. No log, page or debug output shows a community, or a part of a configuration that may
-//! have one.
+//! Texts that may be secret. No log, page or debug output shows a community, or a part of a configuration that may contain one.
 
 use std::fmt;
 
-/// A community, or what else opens a device. `{:?}` shows stars.
+/// A community, or another secret for a device. `{:?}` shows stars.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(Box<[u8]>);
 
 impl Secret {
-    /// Of these bytes.
+    /// Copies the bytes.
     pub fn new(bytes: &[u8]) -> Secret {
         Secret(bytes.into())
     }
 
-    /// The bytes, for the packet and for nothing else.
+    /// The bytes, for the packet only.
     pub fn reveal(&self) -> &[u8] {
         &self.0
     }
@@ -25,16 +24,16 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A part of a configuration in a message. In a line that was not understood a community may stand anywhere, so only a plain name
-/// is shown; of anything else, `{}` and `{:?}` show dots.
+/// A part of a configuration in a message. An unparsable line may have a community anywhere, so `{}` and `{:?}` show plain names,
+/// and dots for any other text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ConfigText<'t>(pub &'t [u8]);
 
 impl<'t> ConfigText<'t> {
-    /// Stands for hidden text.
+    /// Replaces hidden text.
     pub const DOTS: &'static str = "...";
 
-    /// The text to show. Devices, pairs and hashes of options have a sign that no plain name has.
+    /// The text if it is a plain name, or dots. Devices, pairs and Perl hashes contain signs that plain names lack.
     pub fn text(self) -> &'t str {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./+*".contains(byte);
         let plain = self.0.iter().all(is_plain).then_some(self.0);

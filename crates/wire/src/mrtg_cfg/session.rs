@@ -1,52 +1,52 @@
-//! How a device is asked: address, version, community, patience. Readings of one session share it.
+//! SNMP parameters of a device: address, version, community, timeouts. Readings with equal parameters share a session.
 
 use super::secret::Secret;
 use crate::snmp::Version;
 use std::net::Ipv6Addr;
 
-/// What readings of a device have in common. Two readings have the same session exactly if all of this is equal.
+/// Parameters of a device. Two readings share a session only if all of these are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
-    /// Where.
+    /// Address of the device.
     pub host: Host,
-    /// UDP port; 161 unless said.
+    /// UDP port; 161 by default.
     pub port: u16,
     /// Address or name to send from.
     pub local_host: Option<Box<str>>,
     /// Port to send from.
     pub local_port: Option<u16>,
-    /// With what.
+    /// Community.
     pub community: Secret,
-    /// v1 unless said; also where 3 is said without `EnableSnmpV3`, as in MRTG.
+    /// v1 by default. As in MRTG, also v1 if the target has version 3 without `EnableSnmpV3`.
     pub version: Version,
-    /// Seconds until the first attempt is given up; 2 unless said.
+    /// Timeout of the first attempt in seconds; 2 by default.
     pub timeout_s: f64,
-    /// Packets sent at most for a request, the first one included; 5 unless said. MRTG calls them retries.
+    /// Most packets sent for a request, the first one included; 5 by default. MRTG calls them retries.
     pub attempts: u32,
-    /// Factor by which an attempt waits longer than the one before; 1 unless said.
+    /// Factor from the timeout of an attempt to that of the next one; 1 by default.
     pub backoff: f64,
-    /// Rows of a GETBULK; 12 unless said.
+    /// Rows of a GETBULK; 12 by default.
     pub max_repetitions: u32,
-    /// Whether walks may use GETBULK (v2c only).
+    /// True if walks may use GETBULK (v2c only).
     pub use_getbulk: bool,
-    /// Request ids have 16 bits.
+    /// True if request ids have 16 bits.
     pub use_16bit_ids: bool,
-    /// Replies from other addresses are taken, as MRTG does unless `SnmpOptions` say otherwise.
+    /// Accepts replies from other addresses, as MRTG does unless `SnmpOptions` forbid it.
     pub lenient_address: bool,
-    /// Replies from other ports are taken, as MRTG does unless `SnmpOptions` say otherwise.
+    /// Accepts replies from other ports, as MRTG does unless `SnmpOptions` forbid it.
     pub lenient_port: bool,
-    /// No IPv6 for this device: `EnableIPv6` is not `yes`, or `IPv4Only` is.
+    /// No IPv6 for this device: `EnableIPv6` is not `yes`, or `IPv4Only` is `yes`.
     pub ipv4_only: bool,
-    /// Community, host and options as MRTG writes them behind one another: the key of its interface cache, and secret for
-    /// the community in it.
+    /// MRTG's key of its interface cache: community, host and options in sequence. Secret, because the community is part
+    /// of it.
     pub mrtg_key: Secret,
 }
 
-/// An address in brackets, or what else stands behind the `@`: a name, or an IPv4 address as text.
+/// The text behind the `@`: an address in brackets, a name, or an IPv4 address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// `[2001:db8::1]`; `None`: what is in the brackets is no address, and nothing is asked.
+    /// `[2001:db8::1]`; `None`: the brackets contain no valid address, and the device is never queried.
     V6(Option<Ipv6Addr>),
-    /// To be resolved unless it is an IPv4 address.
+    /// A name to resolve, or an IPv4 address.
     Name(Box<str>),
 }

@@ -1,9 +1,9 @@
-//! `SnmpOptions`: the body of a Perl hash, of which literals are read and nothing is run.
+//! `SnmpOptions`: the body of a Perl hash. Only literals are parsed; no Perl is run.
 
 use super::lines::trim_start;
 use super::perl::{is_true, is_word, number};
 
-/// What the hash says; `None` where it says nothing.
+/// Values of the hash; `None`: the hash lacks the key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SnmpOptions {
     pub(super) timeout_s: Option<f64>,
@@ -14,11 +14,11 @@ pub(super) struct SnmpOptions {
     pub(super) use_getbulk: Option<bool>,
     pub(super) lenient_address: Option<bool>,
     pub(super) lenient_port: Option<bool>,
-    /// Keys without a meaning here: those that Net::SNMP has. `None` stands for others, which may be anything.
+    /// Keys without an effect here: options of Net::SNMP, or `None` for any other key.
     pub(super) others: Vec<Option<&'static str>>,
 }
 
-/// Other options of Net::SNMP.
+/// Options of Net::SNMP without an effect here.
 const OTHERS: [&str; 17] = [
     "authkey",
     "authpassword",
@@ -42,7 +42,7 @@ const OTHERS: [&str; 17] = [
 const FORMAT: &str = "must have the format OptA => Number, OptB => 'String', ...";
 
 impl SnmpOptions {
-    /// Of `key => value, ...`.
+    /// Parses `key => value, ...`.
     pub(super) fn parse(text: &[u8]) -> Result<SnmpOptions, String> {
         let mut options = SnmpOptions::default();
         let mut rest = trim_start(text);
@@ -70,7 +70,7 @@ impl SnmpOptions {
             b"use_getbulk" => self.use_getbulk = Some(is_true(value)),
             b"lenient_source_address_matching" => self.lenient_address = Some(is_true(value)),
             b"lenient_source_port_matching" => self.lenient_port = Some(is_true(value)),
-            // Ids are never negative.
+            // Request ids are never negative anyway.
             b"avoid_negative_request_ids" => {}
             _ => {
                 let known = |other: &&str| other.as_bytes() == key;
@@ -84,7 +84,7 @@ fn separator<'t>(text: &'t [u8], mark: &[u8]) -> Option<&'t [u8]> {
     trim_start(text).strip_prefix(mark).map(trim_start)
 }
 
-/// A bare word, a number or a string in quotes, and what follows.
+/// A bare word, a number or a quoted string, and the text behind it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if let [quote @ (b'\'' | b'"'), rest @ ..] = text {
         let end = memchr::memchr(*quote, rest)?;

@@ -1,4 +1,4 @@
-//! A target: one pair of numbers, how it is kept and what it looks like.
+//! A target: a pair of numbers, and how to store and show them.
 
 use super::config::Target;
 use super::expression::Expression;
@@ -6,57 +6,58 @@ use super::keyword::Keyword;
 use super::options::{Choice, Options};
 use std::borrow::Cow;
 
-/// What a target's numbers are.
+/// Kind of a target's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
-    /// Counts up and wraps.
+    /// A count that only grows and wraps.
     Counter,
-    /// Is what it is.
+    /// A measurement.
     Gauge,
-    /// Counts since it was read.
+    /// A count since the last reading.
     Absolute,
-    /// Counts up and down.
+    /// A count that grows and shrinks.
     Derive,
 }
 
 impl<'a> Target<'a> {
-    /// In lower case, as its files are called. Bytes from outside.
+    /// The name in lower case, as in the names of its files. Any bytes.
     pub fn name(self) -> Cow<'a, [u8]> {
         self.config.text(self.kept.name)
     }
 
-    /// File and line of its first keyword.
+    /// File and line of the target's first keyword.
     pub fn place(self) -> (&'a [u8], u32) {
         (self.config.file_path(self.kept.file), self.kept.line)
     }
 
-    /// Its value of a keyword: its own, with what `[^]` and `[$]` add, or the one of `[_]`.
+    /// The value of a keyword: the target's own, extended by `[^]` and `[$]`, or that of
+    /// `[_]`.
     pub fn value(self, keyword: Keyword) -> Option<Cow<'a, [u8]>> {
         let text = self.config.value(self.kept, keyword)?;
         Some(self.config.text(text))
     }
 
-    /// How its numbers come about.
+    /// The expression for its numbers.
     pub fn expression(self) -> Expression {
         self.kept.expression
     }
 
-    /// What `Options[]` says.
+    /// The words of its `Options[]`.
     pub fn options(self) -> Options {
         self.kept.options
     }
 
-    /// Most that its numbers can be, in and out, each second.
+    /// Maximum of its numbers per second, in and out.
     pub fn max_bytes(self) -> [u64; 2] {
         self.kept.max_bytes
     }
 
-    /// Takes the place of both [`Target::max_bytes`] as a bound.
+    /// Maximum that replaces both [`Target::max_bytes`] as a limit.
     pub fn abs_max(self) -> Option<u64> {
         self.kept.abs_max
     }
 
-    /// What its numbers are; the last word counts, as in MRTG: gauge, absolute, derive.
+    /// Kind of its numbers. As in MRTG, the last one counts of: gauge, absolute, derive.
     pub fn source_kind(self) -> SourceKind {
         let kinds = [
             (Choice::Gauge, SourceKind::Gauge),

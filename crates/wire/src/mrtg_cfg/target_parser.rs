@@ -1,5 +1,5 @@
-//! From the text of a `Target[]` to its expression: what is to be read is found by three patterns after one another, and what is
-//! left is arithmetic.
+//! Parses the text of a `Target[]` into an expression: three patterns, one after the other, find the readings, and the rest is
+//! arithmetic.
 
 use super::expression::{Expression, Formulas};
 use super::files::Files;
@@ -10,7 +10,7 @@ use super::text::{Text, Texts};
 use super::trace::{Secrets, Steps, Trace};
 use kymo_base::limits::{MRTG_TARGET_BYTES_MAX, MRTG_TARGET_RUN_MAX};
 
-/// Where a target's readings and its arithmetic go.
+/// Parses targets, and collects their readings and formulas.
 pub(super) struct TargetParser<'p> {
     pub(super) readings: &'p mut Readings,
     pub(super) formulas: &'p mut Formulas,
@@ -19,11 +19,11 @@ pub(super) struct TargetParser<'p> {
     pub(super) manner: &'p Manner<'p>,
 }
 
-/// One of the three patterns.
+/// One of the three patterns: finds the next match at or behind an offset.
 type Pattern = for<'t> fn(&'t [u8], usize) -> Option<Found<'t>>;
 
 impl TargetParser<'_> {
-    /// An error is why the target cannot be polled; then it has no readings either.
+    /// Parses a target's text. The error says why the target cannot be polled; the target then adds no readings.
     pub(super) fn parse(
         &mut self,
         text: Text,
@@ -49,14 +49,14 @@ impl TargetParser<'_> {
                 parsed
             }
         };
-        // Who looks at the steps compares them with MRTG's, which goes on.
+        // With a trace the readings stay, because MRTG, with whose steps it is compared, keeps them.
         if parsed.is_err() && matches!(trace, Trace::Off) {
             self.readings.truncate(before);
         }
         parsed
     }
 
-    /// A reading alone, which nearly all targets are.
+    /// Parses a text that is a single reading, like those of nearly all targets. `None`: it is not.
     fn alone(&mut self, text: Text, bytes: &[u8]) -> Option<Result<Expression, String>> {
         if memchr::memchr(b'`', bytes).is_some() {
             return None;
@@ -96,7 +96,7 @@ impl TargetParser<'_> {
         let mut text = text.to_vec();
         let mut readings = Vec::new();
         for (pattern, name) in patterns {
-            // A line end, which only `[_]` can bring here, is nothing that a pattern crosses.
+            // No pattern crosses a line end, which only the value of a `[_]` can contain.
             if !text.contains(&b'\n') {
                 text = self.pass(&text, pattern, steps, &mut readings)?;
             }
@@ -112,7 +112,7 @@ impl TargetParser<'_> {
         formula::parse(&text, self.readings.all.len(), self.formulas)
     }
 
-    /// What a pattern finds gives way to the number of its reading.
+    /// Replaces each match of a pattern by the number of its reading.
     fn pass(
         &mut self,
         text: &[u8],

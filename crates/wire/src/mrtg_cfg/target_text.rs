@@ -1,10 +1,10 @@
-//! Finds what is to be read in the text of a `Target[]`: commands first, then pairs of OIDs, then interfaces, as MRTG's three
-//! patterns find them. Each finds the leftmost place, and there what a backtracking matcher tries first.
+//! Finds the readings in the text of a `Target[]`: commands first, then pairs of OIDs, then interfaces. Matches are those of
+//! MRTG's three patterns: the leftmost place, and there the first alternative of a backtracking matcher.
 
 use super::lines::is_space;
 use super::perl::is_word;
 
-/// Where something was found.
+/// A match and its range.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found<'t> {
     pub(super) start: usize,
@@ -12,16 +12,16 @@ pub(super) struct Found<'t> {
     pub(super) what: What<'t>,
 }
 
-/// What was found.
+/// A match by kind.
 #[derive(Debug, PartialEq)]
 pub(super) enum What<'t> {
-    /// What is between backticks.
+    /// The text between backticks.
     Command(&'t [u8]),
     /// `OID[ref]&OID[ref]:community@host`
     Pair([Spec<'t>; 2], Device<'t>),
     /// `[-]ref:community@host`
     Interface(Turned, Ref<'t>, Device<'t>),
-    /// A pair one of whose names ends with a backslash: it is no pair, and what it has may be an interface.
+    /// A pair in which a key ends with a backslash. It is not a pair, but may contain an interface.
     Neither,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Spec<'t> {
     pub(super) of: Option<Ref<'t>>,
 }
 
-/// What says which interface it is.
+/// Reference to an interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Ref<'t> {
     Number(&'t [u8]),
@@ -50,14 +50,14 @@ pub(super) enum Ref<'t> {
     Type(&'t [u8]),
 }
 
-/// Whom to ask.
+/// The device of a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Device<'t> {
-    /// As it is written, with backslashes.
+    /// The community with its backslashes.
     pub(super) community: &'t [u8],
-    /// With brackets, where it has them.
+    /// The host, with its brackets if it has them.
     pub(super) host: &'t [u8],
-    /// With a colon before each.
+    /// The options, each preceded by a colon.
     pub(super) options: &'t [u8],
     pub(super) conversion: Option<&'t [u8]>,
 }
@@ -68,7 +68,7 @@ pub(super) fn command(text: &[u8], from: usize) -> Option<Found<'_>> {
     loop {
         start += memchr::memchr(b'`', &text[start..])?;
         let mut end = start + 1;
-        // What is escaped last is given back where no other end follows.
+        // If no other backtick follows, the last escaped one ends the command.
         let mut escaped = None;
         while let Some(&byte) = text.get(end).filter(|byte| **byte != b'`') {
             let is_escape = byte == b'\\' && text.get(end + 1) == Some(&b'`');
@@ -154,8 +154,8 @@ fn interface_at(text: &[u8], start: usize) -> Option<Found<'_>> {
     found
 }
 
-/// `OID` and what may follow it, with `mark` behind. Calls `then` with each way to read it, in the order in which they are tried,
-/// until it agrees.
+/// An `OID` and an optional reference, followed by `mark`. Calls `then` with each way to match, in the order of a backtracking
+/// matcher, until `then` returns true.
 fn spec<'t>(
     text: &'t [u8],
     start: usize,
@@ -193,8 +193,8 @@ fn spec<'t>(
     then(spec, end + 1)
 }
 
-/// How many `.number` are behind the name in `(?:\.\d+)*?\.?[-a-zA-Z0-9]*(?:\.\d+)*?`, where that matches all of a text: the name
-/// may be a number or nothing, and is the first part that only numbers follow.
+/// Number of `.number` parts behind the name in `(?:\.\d+)*?\.?[-a-zA-Z0-9]*(?:\.\d+)*?`, if this matches the whole text. The
+/// name is the first part that only numbers follow; it may be a number or empty.
 fn trailing_numbers(text: &[u8]) -> Option<usize> {
     let parts = || text.split(|byte| *byte == b'.');
     let first = usize::from(text.starts_with(b"."));
@@ -207,7 +207,7 @@ fn trailing_numbers(text: &[u8]) -> Option<usize> {
         .then_some(count - 1 - name)
 }
 
-/// A reference that is no plain number, with `mark` behind it.
+/// A reference other than a plain number, followed by `mark`.
 fn marked_ref<'t>(
     text: &'t [u8],
     start: usize,
@@ -242,8 +242,8 @@ fn marked_ref<'t>(
     }
 }
 
-/// `(?:\\[\s:&@]|[^\s:&@])+` and a mark: the longest way first, then those that end with the backslash before an escaped mark,
-/// from right to left.
+/// `(?:\\[\s:&@]|[^\s:&@])+` and a mark: the longest match first, then those that end at the backslash of an escaped mark, from
+/// right to left.
 fn name<'t>(
     text: &'t [u8],
     start: usize,
@@ -254,7 +254,7 @@ fn name<'t>(
     escaped_run(text, start, mark, &is_end, &is_end, then)
 }
 
-/// What is escaped by a backslash before one of `escapable`, or is not one of `ends`.
+/// A run of bytes up to `is_end`, in which a backslash escapes `escapable` bytes, followed by `mark`.
 fn escaped_run<'t>(
     text: &'t [u8],
     start: usize,
@@ -285,7 +285,7 @@ fn escaped_run<'t>(
         .any(|cut| then(&text[start..*cut], cut + 1))
 }
 
-/// `community@host[:options][|conversion]` and where it ends.
+/// `community@host[:options][|conversion]`, and the offset behind it.
 fn device(text: &[u8], start: usize) -> Option<(Device<'_>, usize)> {
     let mut found = None;
     let escapable = |byte: u8| matches!(byte, b'@' | b' ');
@@ -330,7 +330,7 @@ fn device(text: &[u8], start: usize) -> Option<(Device<'_>, usize)> {
     found
 }
 
-/// Of an address in brackets, or of a name.
+/// Length of an address in brackets, or of a name.
 fn host_len(text: &[u8]) -> Option<usize> {
     if let Some(rest) = text.strip_prefix(b"[") {
         let inside = rest

@@ -1,4 +1,4 @@
-//! A whole configuration, with its limits and secrets. What is compared with MRTG itself is in `tests/all/poll_config.rs`.
+//! Whole configurations, limits and secrets. `tests/all/poll_config.rs` compares with MRTG itself.
 
 use super::*;
 use kymo_base::limits::{MRTG_EXPRESSION_DEPTH_MAX, MRTG_TARGET_RUN_MAX};
@@ -11,7 +11,7 @@ fn read_text(text: &str) -> Result<Config, Problems> {
     read(b"m", &mut files)
 }
 
-/// Of a configuration with this target and what else is needed.
+/// A configuration with this target and everything else that it needs.
 fn target(text: &str) -> Config {
     match read_text(&format!("{BEGIN}Target[a]: {text}\n")) {
         Ok(config) => config,
@@ -19,7 +19,7 @@ fn target(text: &str) -> Config {
     }
 }
 
-/// Why a target is left out.
+/// Why the target is left out.
 fn left_out(text: &str) -> String {
     let config = target(text);
     assert_eq!(config.targets().len(), 0, "{text}");
@@ -27,7 +27,7 @@ fn left_out(text: &str) -> String {
     config.left_out()[0].to_string()
 }
 
-/// The first target's number from values of its readings.
+/// The first target's number, computed from these values of its readings.
 fn number(text: &str, values: &[&str], rounding: Rounding) -> String {
     let config = target(text);
     assert_eq!(config.left_out(), [], "{text}");
@@ -64,7 +64,7 @@ fn numbers_are_exact_or_unknown() {
             Keep,
             "18446744073709551615.5",
         ),
-        // MRTG on a Perl of today takes what is missing for zero here, and stores a drop and a peak.
+        // MRTG on a current Perl takes a missing value as zero here, and stores a drop and a peak.
         ("1:c@h + 2:c@h", &[most, "U"], Round, "U"),
         ("1:c@h + 1:c@h", &[most], Round, "36893488147419103230"),
         ("1:c@h * 8", &[most], Round, "147573952589676412920"),
@@ -203,7 +203,7 @@ fn a_configuration_that_is_cut_anywhere_is_read_or_refused() {
         let mut files = MemoryFiles::default();
         files.add("m", &text.as_bytes()[..end]);
         files.add("/i", b"Target[b]: 1:c@h\n more");
-        // Neither of both is a panic.
+        // Every truncated configuration is read or refused without a panic.
         let _ = read(b"m", &mut files);
     }
 }

@@ -1,23 +1,24 @@
-//! Texts of a configuration as places in its files.
+//! Texts of a configuration, as places in its files.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A text of a [`Config`](super::Config): twelve bytes that say where it is.
+/// A place of a text in a [`Config`](super::Config), in twelve bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Text {
     start: u32,
-    /// The highest bit: the place has several lines, which are joined when they are asked for.
+    /// Length in bytes. The highest bit marks a text of several lines or with tabs, which is
+    /// joined at each access.
     len: u32,
-    /// [`MADE`]: not in a file.
+    /// Number of the file, or [`MADE`].
     file: u32,
 }
 
-/// The texts that are in no file as they are: put together from several places.
+/// Marks texts that no file contains, because they are put together.
 const MADE: u32 = u32::MAX;
 const JOINED: u32 = 1 << 31;
 
-/// The files of a configuration, and what was made of them.
+/// The files of a configuration, and texts that no file contains.
 #[derive(Default)]
 pub(super) struct Texts {
     files: Vec<Vec<u8>>,
@@ -25,7 +26,7 @@ pub(super) struct Texts {
 }
 
 impl fmt::Debug for Texts {
-    /// Files have communities.
+    /// Hides the files, which contain communities.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} files", self.files.len())
     }
@@ -46,12 +47,12 @@ impl Text {
         }
     }
 
-    /// What it has is not in one piece as it is.
+    /// True if the text must be joined at each access.
     pub(super) fn is_joined(self) -> bool {
         self.len & JOINED != 0
     }
 
-    /// The same, with blanks in the place of tabs.
+    /// The same text with tabs replaced by blanks.
     pub(super) fn to_be_joined(self) -> Text {
         Text {
             len: self.len | JOINED,
@@ -59,7 +60,7 @@ impl Text {
         }
     }
 
-    /// The same beginning, up to `end`; the lines between them are continuations.
+    /// The text extended to `end`; further lines in it are continuations or comments.
     pub(super) fn with_lines_until(self, end: usize) -> Text {
         Text {
             len: (narrow(end) - self.start) | JOINED,
@@ -72,7 +73,7 @@ impl Text {
     }
 }
 
-/// Of a place, whose limits are those of `base::limits`.
+/// Converts an offset or an index, which the limits of `base::limits` keep within 32 bits.
 pub(super) fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -91,14 +92,15 @@ impl Texts {
         &self.files[wide(file)]
     }
 
-    /// Keeps a text that no file has.
+    /// Stores a text that no file contains.
     pub(super) fn make(&mut self, bytes: &[u8]) -> Text {
         let start = self.made.len();
         self.made.extend_from_slice(bytes);
         Text::in_file(MADE, start, bytes.len())
     }
 
-    /// A text, and more behind it. Who made a text last makes it longer without a copy.
+    /// Appends `more` to a text. The text that was stored last grows in place; any other one
+    /// is copied.
     pub(super) fn append(&mut self, text: Text, more: &[&[u8]]) -> Text {
         let is_last = text.file == MADE && wide(text.start) + wide(text.len) == self.made.len();
         let text = match is_last {

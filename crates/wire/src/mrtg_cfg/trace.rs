@@ -1,24 +1,24 @@
-//! What `--debug=tarp` shows: each step from a target's text to its readings, in MRTG's words.
+//! The output of `--debug=tarp`: each step from a target's text to its readings, in MRTG's words.
 
 use super::readings::{Manner, Seen, unescaped};
 use super::secret::ConfigText;
 use super::target_text::{Device, Ref, Turned, What};
 
-/// Who gets to know of each step.
+/// Receiver of the steps.
 pub enum Trace<'t> {
-    /// No one.
+    /// No receiver.
     Off,
-    /// Gets each message with MRTG's word for its kind, without a line end: `tarp`, how a target's text is read, and `snpo`, what
-    /// is going to be asked.
+    /// Receives each message without a line end, and MRTG's word for its kind: `tarp` for parsing a target's text, `snpo` for a
+    /// request to be made.
     On(Secrets, &'t mut dyn FnMut(&str, &[u8])),
 }
 
-/// Treatment of communities, and of texts that may have them, in messages.
+/// Treatment of communities, and of texts that may contain them, in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
-    /// `***`; texts that are no plain name are dots.
+    /// Communities are `***`; texts that are not plain names are dots.
     Masked,
-    /// As they are.
+    /// Texts are unchanged.
     Shown,
 }
 
@@ -40,7 +40,7 @@ impl Steps {
         self.messages.push(("tarp", parts.concat()));
     }
 
-    /// A part of the target's text: before it is understood, a community may be anywhere in it.
+    /// A part of the target's text. Before the text is parsed, a community may be anywhere in it.
     pub(super) fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         match self.secrets {
             Secrets::Shown => text,
@@ -77,7 +77,8 @@ impl Steps {
         }
     }
 
-    /// Shows a target. Hides its text if it was not understood: its device may be a community in the wrong place.
+    /// Sends the messages to the trace. A text that could not be parsed stays hidden, because a community may stand in the
+    /// device's place.
     pub(super) fn show(self, is_understood: bool, trace: &mut Trace) {
         let Trace::On(_, out) = trace else {
             return;
@@ -97,7 +98,7 @@ impl Steps {
         }
     }
 
-    /// MRTG's line for a request.
+    /// MRTG's message about a request.
     fn run_line(&self, what: &What, manner: &Manner) -> Vec<u8> {
         let Some(([input, output], device)) = oids_of(what, manner) else {
             return Vec::new();
@@ -116,7 +117,7 @@ impl Steps {
         parts.concat()
     }
 
-    /// Names and addresses are plain but for brackets.
+    /// A host in a message. Only brackets make it differ from a plain name.
     fn host<'t>(&self, host: &'t [u8]) -> &'t [u8] {
         match host.first() {
             Some(b'[') => host,
