@@ -1,4 +1,4 @@
-//! Brief: one line an interval, the columns of all subsystems side by side.
+//! Brief format: one line per interval, with the columns of all subsystems.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::row::{Beside, RowText, head};
 use crate::sink::{Sink, To};
 use crate::totals::Totals;
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Brief {
     rows: Vec<RowText>,
     header: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Brief {
 }
 
 impl Brief {
-    /// Lays out the columns of what is chosen.
+    /// Lays out the columns of the chosen subsystems.
     pub(crate) fn new(options: &Options) -> Brief {
         let shown = || options.choices.iter().map(|choice| choice.subsystem);
         Brief {
@@ -43,7 +43,7 @@ impl Brief {
         }
     }
 
-    /// Takes an interval into the totals.
+    /// Adds an interval to the totals.
     fn add(&mut self, interval: &Interval, options: &Options) {
         let totals = &mut self.totals;
         let elapsed = interval.parts.iter().filter(|part| part.fresh);
@@ -59,7 +59,7 @@ impl Brief {
         put_stamp(&mut totals.stamp, interval, options);
     }
 
-    /// Shows the totals, and begins again.
+    /// Writes the totals and resets them.
     fn put_totals(&mut self, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
         let Some(wanted) = options.totals.filter(|_| !self.totals.is_empty()) else {
             return Ok(());
@@ -72,7 +72,7 @@ impl Brief {
         let averages = wanted.averages.then_some((b'A', self.totals.elapsed()));
         for (letter, secs) in averages.into_iter().chain([(b'T', 1.0)]) {
             match wanted.intervals && wanted.averages {
-                // As collectl: the lines above have the times.
+                // As in collectl: the lines above have the times.
                 true => self
                     .line
                     .resize(self.line.len() + self.totals.stamp.len(), b' '),
@@ -125,7 +125,7 @@ fn header(interval: &Interval, options: &Options) -> Vec<u8> {
 /// Moves a terminal's cursor to the top.
 pub(crate) const HOME: &[u8] = b"\x1b[H";
 
-/// What stands over the stamps.
+/// The header over the stamps.
 pub(crate) fn stamp_head(options: &Options) -> String {
     let name = match options.stamp {
         Stamp::Default => return String::new(),
@@ -138,7 +138,7 @@ pub(crate) fn stamp_head(options: &Options) -> String {
     format!("{name}{milli}")
 }
 
-/// Appends a stamp as it stands before a terminal line, with a blank behind it.
+/// Appends a stamp and a blank, for the beginning of a terminal line.
 pub(crate) fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Options) {
     let local = &interval.local;
     match options.stamp {
@@ -164,7 +164,7 @@ pub(crate) fn put_stamp(out: &mut Vec<u8>, interval: &Interval, options: &Option
     out.push(b' ');
 }
 
-/// Whether a header is due before line number `lines`.
+/// True if a header is due before line number `lines`.
 pub(crate) fn header_due(lines: u64, options: &Options) -> bool {
     options.header
         && options
@@ -172,7 +172,7 @@ pub(crate) fn header_due(lines: u64, options: &Options) -> bool {
             .map_or(lines == 0, |every| lines.is_multiple_of(every.max(1)))
 }
 
-/// Appends a remark as terminal formats show it: a gap is a blank line.
+/// Appends a remark in the form of the terminal formats; a gap is a blank line.
 pub(crate) fn put_note(out: &mut Vec<u8>, note: &Note) {
     if let Remark::Event(text) = note.remark {
         out.extend_from_slice(b"# ");
@@ -201,7 +201,7 @@ impl Show for Brief {
         }
         self.line.clear();
         let header = header(interval, options);
-        // CPUs that come or go change it.
+        // The header changes when CPUs come or go.
         let changed = options.header && self.lines > 0 && header != self.header;
         if changed || header_due(self.lines, options) || options.home {
             if options.home {

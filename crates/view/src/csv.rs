@@ -1,5 +1,5 @@
-//! CSV: one table, with a header line. Every column of every chosen subsystem, under the
-//! names of docs/metrics.md. A missing number is an empty field.
+//! CSV: one table with a header line. It has every column of every chosen subsystem, under the names
+//! of docs/metrics.md. A missing number is an empty field.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::options::{Options, Stamp};
 use crate::selection;
 use crate::sink::{Sink, To};
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Csv {
     separator: u8,
     line: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct Csv {
 }
 
 impl Csv {
-    /// A table of what is chosen.
+    /// A table of the chosen subsystems.
     pub(crate) fn new(options: &Options) -> Csv {
         let separator = if options.separator == b' ' {
             b','
@@ -78,7 +78,7 @@ impl Csv {
     }
 }
 
-/// Appends a text, quoted where it must be (RFC 4180); what could move a terminal's cursor is escaped.
+/// Appends a text, made safe for terminals, and quoted where RFC 4180 requires it.
 fn put_field(out: &mut Vec<u8>, text: &[u8], separator: u8) {
     let name = DisplayName(text);
     let text = name.text();
@@ -161,7 +161,7 @@ impl Show for Csv {
     }
 
     fn note(&mut self, _: &Note, _: &Options, _: &mut dyn Sink) -> io::Result<()> {
-        // CSV has no place for remarks; the times tell.
+        // CSV has no place for remarks; gaps show in the times.
         Ok(())
     }
 }

@@ -1,20 +1,19 @@
-//! Which instances of details are shown: with `-ox` and `-l` only disks that are slow or busy, with others' options none
-//! that do nothing.
+//! Hides instances of details: `-ox` and `-l` show only slow or busy disks, other switches hide idle instances.
 
-/// Which instances are left out of details.
+/// Instances to leave out of details.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Hidden {
-    /// `z` of `--cpuopts`: CPUs that did nothing but idle.
+    /// `z` of `--cpuopts`: CPUs that were idle throughout.
     pub(crate) idle_cpus: bool,
-    /// `z` of `--dskopts`: disks that did nothing.
+    /// `z` of `--dskopts`: disks without I/O.
     pub(crate) idle_disks: bool,
-    /// `s` of `--slabopts`: caches that hold nothing.
+    /// `s` of `--slabopts`: caches without objects.
     pub(crate) empty_slabs: bool,
-    /// `S` of `--slabopts`: caches that did not change.
+    /// `S` of `--slabopts`: caches without changes.
     pub(crate) still_slabs: bool,
 }
 
-/// From when on a disk is an exception.
+/// Limits from which on a disk is an exception.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Limits {
     service_ms: f64,
@@ -22,7 +21,7 @@ pub(crate) struct Limits {
     both: bool,
 }
 
-/// collectl's.
+/// collectl's limits.
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -34,7 +33,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Reads `SVC:N-IOS:N-OR|AND`, any of it. Those of Lustre are passed over.
+    /// Parses `SVC:N-IOS:N-OR|AND`, or a part of it. Limits of Lustre are accepted and ignored.
     pub(crate) fn parse(text: &str) -> Result<Limits, String> {
         let wrong = |cause: &str| format!("cannot use -l {}: {cause}", text.escape_debug());
         let mut limits = Limits::default();
@@ -60,7 +59,7 @@ impl Limits {
         Ok(limits)
     }
 
-    /// Whether a disk with this time of service, and reads or writes a second, is an exception.
+    /// True if a disk with this service time, and reads or writes per second, is an exception.
     pub(crate) fn pass(self, service_ms: f64, per_second: f64) -> bool {
         let (slow, busy) = (service_ms >= self.service_ms, per_second >= self.per_second);
         match self.both {

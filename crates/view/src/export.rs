@@ -1,4 +1,4 @@
-//! Formats for other programs and eyes, collectl's exports: one file each.
+//! Export formats, for other programs and people; one module each.
 
 mod fold;
 mod forest;

@@ -1,4 +1,4 @@
-//! From samples to what an interval has to show: each chosen subsystem's readings and rates.
+//! Turns samples into intervals: readings and rates of each chosen subsystem.
 
 use std::collections::HashSet;
 
@@ -14,46 +14,46 @@ use kymo_query::source::{Moment, Source};
 use crate::options::{Choice, Options};
 use crate::time::{Local, PlayedZone};
 
-/// One chosen subsystem.
+/// A chosen subsystem.
 pub(crate) struct Part {
-    /// What of it to show.
+    /// Whether to show the summary, the instances, or both.
     pub choice: Choice,
-    /// Whether this interval has numbers of it.
+    /// True if this interval has its numbers.
     pub fresh: bool,
-    /// Whether any sample had.
+    /// True if any sample had its numbers.
     pub was_read: bool,
     interpreter: Interpreter,
     reading: Reading,
     delta: Delta,
     missing: Numbers,
-    /// With `--procopts p`: what there was at first.
+    /// With `--procopts p`: names of the instances in the first reading.
     first: Option<HashSet<Vec<u8>>>,
 }
 
-/// All chosen subsystems.
+/// The chosen subsystems.
 pub(crate) struct Feed {
     parts: Vec<Part>,
     zone: PlayedZone,
-    /// Whether a remark has named the zone that is not known.
+    /// True once a remark has named an unknown time zone.
     has_named_zone: bool,
-    /// Whether a remark has said which processes alone are recorded.
+    /// True once a remark has named the restriction of recorded processes.
     has_named_choice: bool,
 }
 
-/// One interval, as formats see it.
+/// One interval, as input of a format.
 pub(crate) struct Interval<'a> {
-    /// When it ended.
+    /// Time of its end.
     pub moment: Moment,
-    /// The same in local time.
+    /// Local time of its end.
     pub local: Local,
-    /// The subsystems.
+    /// The chosen subsystems.
     pub parts: &'a [Part],
     /// Facts of the machine.
     pub context: &'a Context,
 }
 
 impl Feed {
-    /// Feeds what the options choose.
+    /// A feed for the subsystems that the options choose.
     pub(crate) fn new(options: &Options) -> Feed {
         let parts = options
             .choices
@@ -68,7 +68,7 @@ impl Feed {
         }
     }
 
-    /// Takes in a sample. Tells whether the interval it ends has anything to show.
+    /// Reads a sample. Returns true if the interval that it ends has anything to show.
     pub(crate) fn take(&mut self, source: &dyn Source, moment: &Moment, options: &Options) -> bool {
         let mut any = false;
         for part in &mut self.parts {
@@ -78,12 +78,12 @@ impl Feed {
         any
     }
 
-    /// What is missing here makes the next sample a baseline.
+    /// Makes the next sample a baseline, because samples are missing before it.
     pub(crate) fn restart(&mut self) {
         self.parts.iter_mut().for_each(|part| part.delta.restart());
     }
 
-    /// What is to be said of the last sample.
+    /// Remarks about the last sample.
     pub(crate) fn remarks(&mut self, context: &Context) -> Vec<String> {
         let fresh = self.parts.iter().filter(|part| part.fresh);
         let remarks = fresh.flat_map(|part| part.delta.rates().remarks.iter());
@@ -152,7 +152,7 @@ impl Part {
         self.fresh = read && !self.delta.advance(&self.reading, moment, context).baseline;
     }
 
-    /// Takes out of the reading what is not to be shown.
+    /// Removes hidden instances and private facts from the reading.
     fn narrow(&mut self, options: &Options, context: &Context) {
         let subsystem = self.choice.subsystem;
         options
@@ -173,7 +173,7 @@ impl Part {
         }
     }
 
-    /// The summary's numbers; all missing where this interval has none.
+    /// The numbers of the summary; all missing if this interval has none.
     pub(crate) fn numbers(&self) -> &Numbers {
         let rates = self.delta.rates();
         match (self.fresh, self.choice.subsystem.summary) {
@@ -183,12 +183,12 @@ impl Part {
         }
     }
 
-    /// Seconds of the interval.
+    /// Length of the interval in seconds.
     pub(crate) fn elapsed(&self) -> f64 {
         self.delta.rates().elapsed
     }
 
-    /// The summary.
+    /// The cells of the summary.
     pub(crate) fn summary<'a>(&'a self, context: &'a Context, options: &Options) -> Cells<'a> {
         let (numbers, secs) = (self.numbers(), options.secs(self.elapsed()));
         let rates = self.delta.rates();
@@ -204,7 +204,7 @@ impl Part {
         }
     }
 
-    /// A number of the summary, by its column.
+    /// A number of the summary by its column; NaN if there is none.
     pub(crate) fn summed(&self, column: &str, context: &Context, options: &Options) -> f64 {
         let columns = self.choice.subsystem.columns.iter();
         let found = columns
@@ -216,7 +216,7 @@ impl Part {
         found.unwrap_or(f64::NAN)
     }
 
-    /// Which CPUs have counters behind the fields.
+    /// For each CPU, whether its counters are there.
     pub(crate) fn online(&self) -> Vec<bool> {
         let subsystem = self.choice.subsystem;
         let sum = &self.delta.rates().sum.now;
@@ -228,7 +228,7 @@ impl Part {
         known.iter().map(|count| !count.is_nan()).collect()
     }
 
-    /// The instances; none where this interval has no numbers.
+    /// The instances; none if this interval has no numbers.
     pub(crate) fn rows(&self) -> &[RateRow] {
         if self.fresh {
             self.delta.rates().rows()
@@ -242,7 +242,7 @@ impl Part {
         &self.reading.rows[row.row].name
     }
 
-    /// The numbers of an instance.
+    /// The cells of an instance.
     pub(crate) fn cells<'a>(
         &'a self,
         row: &'a RateRow,
@@ -258,7 +258,7 @@ impl Part {
         )
     }
 
-    /// Cells of an instance nothing is known of.
+    /// Cells of an instance without any numbers.
     pub(crate) fn missing<'a>(&'a self, name: &'a [u8], context: &'a Context) -> Cells<'a> {
         Cells {
             name,

@@ -1,12 +1,12 @@
-//! Which instances count and are shown: `--dskfilt`, `--netfilt`, `--cpufilt`, `--intfilt`, `--slabfilt`. What does not pass
-//! is taken out of the reading before anything is subtracted or added up, in every format alike.
+//! Filters of instances: `--dskfilt`, `--netfilt`, `--cpufilt`, `--intfilt`, `--slabfilt`. Instances that do not pass are
+//! removed from the reading before rates and sums are computed, in every format.
 
 use kymo_base::context::Context;
 use kymo_base::reading::{MISSING, Reading, Row};
 use kymo_kernel::subsystem::{Subsystem, Summary, disk};
 use regex_lite::Regex;
 
-/// Instances of one subsystem by their names.
+/// A filter of one subsystem's instances by name.
 pub(crate) struct Names {
     tests: Vec<Word>,
     keep: Keep,
@@ -14,34 +14,34 @@ pub(crate) struct Names {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
-    /// Those that pass.
+    /// Keeps instances that match.
     Matching,
-    /// `^` in front: all others.
+    /// `^` in front: keeps instances that do not match.
     Others,
 }
 
 enum Word {
-    /// The name matches.
+    /// A regular expression that the name matches.
     Pattern(Regex),
-    /// The name is a number in the range.
+    /// A range that the name, a number, is in.
     Numbers(u64, u64),
-    /// The name begins so.
+    /// A prefix of the name.
     Start(Vec<u8>),
 }
 
-/// How the words of a filter are meant.
+/// Meaning of a filter's words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelling {
     /// Regular expressions.
     Patterns,
     /// Numbers and ranges of them.
     Numbers,
-    /// Beginnings.
+    /// Prefixes.
     Starts,
 }
 
 impl Names {
-    /// Reads `[^]WORD[,WORD...]`.
+    /// Parses `[^]WORD[,WORD...]`.
     pub(crate) fn parse(switch: &str, text: &str, words: Spelling) -> Result<Names, String> {
         let wrong = |cause: String| format!("cannot use {switch} {}: {cause}", text.escape_debug());
         let bare = text.replace(['\'', '"'], "");
@@ -102,11 +102,11 @@ impl Word {
     }
 }
 
-/// `--dskremap`: other names for disks.
+/// `--dskremap`: replaces names of disks.
 pub(crate) struct Renames(Vec<(Regex, String)>);
 
 impl Renames {
-    /// Reads `PATTERN:TEXT[,PATTERN:TEXT...]`.
+    /// Parses `PATTERN:TEXT[,PATTERN:TEXT...]`.
     pub(crate) fn parse(switch: &str, text: &str) -> Result<Renames, String> {
         let wrong = |cause: &str| format!("cannot use {switch} {}: {cause}", text.escape_debug());
         let rename = |word: &str| {
@@ -130,7 +130,7 @@ impl Renames {
     }
 }
 
-/// All that narrows what is shown.
+/// All filters and renames.
 #[derive(Default)]
 pub(crate) struct Filters {
     names: Vec<(char, Names)>,
@@ -138,29 +138,29 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Takes in a filter for the subsystem of a letter.
+    /// Adds a filter for the subsystem with this letter.
     pub(crate) fn add(&mut self, letter: char, names: Names) {
         self.names.push((letter, names));
     }
 
-    /// Whether there is one for the subsystem of a letter.
+    /// True if there is a filter for the subsystem with this letter.
     pub(crate) fn is_for(&self, letter: char) -> bool {
         self.names.iter().any(|(of, _)| *of == letter)
     }
 
-    /// Takes in other names for disks.
+    /// Sets the renames of disks.
     pub(crate) fn rename(&mut self, renames: Renames) {
         self.renames = Some(renames);
     }
 
-    /// Takes out of a reading what does not pass.
+    /// Renames disks, and removes instances that do not pass.
     pub(crate) fn narrow(&self, subsystem: &Subsystem, reading: &mut Reading, context: &Context) {
         if let Some(renames) = self.renames.as_ref().filter(|_| subsystem.letter == 'd') {
             reading.rows.iter_mut().for_each(|row| renames.apply(row));
         }
         for (_, names) in self.names.iter().filter(|(of, _)| *of == subsystem.letter) {
             reading.rows.retain(|row| names.passes(row));
-            // As collectl: who names interfaces wants all of these in the sum.
+            // As in collectl, all interfaces that pass a filter count in the sum.
             if subsystem.letter == 'n' {
                 reading.rows.iter_mut().for_each(|row| row.counted = true);
             }
@@ -174,7 +174,7 @@ impl Filters {
     }
 }
 
-/// What the machine says of itself as a whole is that of the instances that are left, where both have the number.
+/// Replaces the machine's numbers by the sums of the remaining instances, where both have a number of the same name.
 fn add_up(subsystem: &Subsystem, reading: &mut Reading) {
     for (at, field) in subsystem.globals.iter().enumerate() {
         let Some(of_each) = subsystem

@@ -1,13 +1,13 @@
-//! Numbers as text: collectl's shortened ones, decimals, times. All append to the caller's buffer.
+//! Numbers as text: collectl's shortened numbers, decimals, times. All functions append to the caller's buffer.
 
 use kymo_base::scan;
 
-/// How a place of a row shows its value; see `kymo_kernel::subsystem::Text`.
+/// Form of a value in a row; see `kymo_kernel::subsystem::Text`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// A whole number, cut off.
+    /// An integer; the fraction is cut off.
     Whole,
-    /// So many decimals.
+    /// A fixed number of decimals.
     Decimals(u8),
     /// A count, shortened by thousands.
     Count,
@@ -17,30 +17,30 @@ pub(crate) enum Form {
     Bytes,
     /// A count, shortened by 1024.
     Units,
-    /// Seconds as `MM:SS.hh`, or `H:MM:SS` over an hour.
+    /// Seconds as `MM:SS.hh`, or `HH:MM:SS` from one hour on.
     Time,
     /// A text.
     Text,
 }
 
-/// How a number that is too long is shortened.
+/// Shortening of a number that is too long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Shortening {
-    /// Cut: `12G`.
+    /// Divides by the unit and cuts: `12G`.
     #[default]
     Cut,
-    /// `-og`: from G on the fraction stands behind the unit: `1g28`.
+    /// `-og`: from G on, with the fraction behind the unit: `1g28`.
     Fraction,
-    /// `-oG`: from G on with a decimal where there is room: `1.3G`.
+    /// `-oG`: from G on, with a decimal if there is room: `1.3G`.
     Decimal,
-    /// `-w`: not at all.
+    /// `-w`: does not shorten.
     Never,
 }
 
-/// Stands for what is not known.
+/// Stands for a missing number.
 const UNKNOWN: &[u8] = b"-";
 
-/// Appends `value` in `form`, shortened to `limit`.
+/// Appends `value` in `form`, shortened to `limit` characters.
 pub(crate) fn put(out: &mut Vec<u8>, value: f64, form: Form, limit: usize, shortening: Shortening) {
     if value.is_nan() {
         out.extend_from_slice(UNKNOWN);
@@ -74,14 +74,13 @@ pub(crate) fn whole(out: &mut Vec<u8>, value: f64) {
     scan::put_number(out, cut.abs() as u64, 0, b' ');
 }
 
-/// Appends `value` with `decimals` decimals, rounded as C does: the exact value decides, a tie goes
-/// to the even digit.
+/// Appends `value` with `decimals` decimals, rounded as C does: from the exact value, and a tie to even.
 pub(crate) fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
     const SCALES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
     let scale = SCALES[usize::from(decimals.min(3))];
     let scaled = value.abs() * scale;
     let rest = scaled.fract();
-    // Close to a tie the product is not exact enough to tell: there the slow way is taken.
+    // Close to a tie the product is too inexact, so `format!` decides there, which is slower.
     if decimals > 3 || scaled > 1e15 || (rest - 0.5).abs() < 1e-4 || !value.is_finite() {
         out.extend_from_slice(format!("{value:.*}", usize::from(decimals)).as_bytes());
         return;
@@ -98,15 +97,15 @@ pub(crate) fn fixed(out: &mut Vec<u8>, value: f64, decimals: u8) {
     }
 }
 
-/// The unit of a number, 0 for ones and 1 for K, and what makes the next unit.
+/// The unit of a number (0 for ones, 1 for K), and the factor to the next unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Scale {
     pub(crate) unit: usize,
     pub(crate) divisor: u64,
 }
 
-/// Appends `value` as short as `width` wants it. Rounded to a whole number first, then cut:
-/// 2047 KiB are 1M. A value that vanishes is 1 of its unit.
+/// Appends `value` shortened for `width`. The value is rounded to an integer first, then cut: 2047 KiB are 1M. A
+/// value that would become 0 is 1 of its unit.
 pub(crate) fn short(
     out: &mut Vec<u8>,
     value: f64,
@@ -129,7 +128,7 @@ pub(crate) fn short(
         out.push(b'-');
     }
     let mut unit = scale.unit;
-    // As collectl, whose sign is a digit here, and here alone.
+    // As in collectl, the sign counts as a digit here, and only here.
     let taken = scan::digits(rest) + usize::from(negative);
     if unit == 0 && taken <= width || shortening == Shortening::Never {
         scan::put_number(out, rest, 0, b' ');
@@ -147,10 +146,10 @@ pub(crate) fn short(
     }
 }
 
-/// The unit from which on fractions are shown.
+/// The unit from which on fractions are shown: G.
 const GIGA: usize = 3;
 
-/// Appends `rest` with the fraction that was cut off `last`, as collectl does; `false`: there is no room for it.
+/// Appends `rest` with the fraction that was cut off `last`, as collectl does. `false`: there is no room for it.
 fn with_fraction(
     out: &mut Vec<u8>,
     (last, mut rest): (u64, u64),
@@ -183,9 +182,9 @@ fn with_fraction(
     true
 }
 
-/// Appends seconds as `MM:SS.hh`, or `HH:MM:SS` over an hour.
+/// Appends seconds as `MM:SS.hh`, or `HH:MM:SS` from one hour on.
 pub(crate) fn time(out: &mut Vec<u8>, secs: f64) {
-    // A thousandth more, so that 0.29 s, which is a little less in binary, is 29 hundredths.
+    // Adds a thousandth of a second, because 0.29 s is slightly less in binary, and would become 0.28 s.
     let hundredths = (secs.max(0.0) * 100.0 + 0.1) as u64;
     let (minutes, rest) = (hundredths / 6000, hundredths % 6000);
     if minutes < 60 {
@@ -214,7 +213,7 @@ fn parts(out: &mut Vec<u8>, parts: &[u64], separator: u8) {
     }
 }
 
-/// Appends a number for a program: at most four decimals, none that are 0.
+/// Appends a number for programs: at most four decimals, without trailing zeros.
 pub(crate) fn plain(out: &mut Vec<u8>, value: f64) {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return whole(out, value);
@@ -233,7 +232,7 @@ pub(crate) fn plain(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Sets what stands from `start` on to `width`: to the right, or to the left where it is negative.
+/// Pads the text from `start` on to `width` characters: aligned right, or left if `width` is negative.
 pub(crate) fn align(out: &mut Vec<u8>, start: usize, width: i32) {
     let shown =
         std::str::from_utf8(&out[start..]).map_or(out.len() - start, |text| text.chars().count());
@@ -255,7 +254,7 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
-    /// As collectl's cvt of 4.3.1 says.
+    /// Results of `cvt` in collectl 4.3.1.
     #[test]
     fn shortened() {
         for (value, width, unit, divisor, expect) in [

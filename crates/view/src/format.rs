@@ -1,4 +1,4 @@
-//! What a format is: something that shows intervals, and remarks between them.
+//! Interface of the formats, which show intervals and remarks in between.
 
 use std::io;
 
@@ -9,30 +9,30 @@ use crate::options::Options;
 use crate::sink::Sink;
 use crate::time::Local;
 
-/// What is worth a remark between intervals.
+/// A remark between two intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remark<'a> {
-    /// So many ticks were missed; rates go on.
+    /// Number of missed ticks; rates continue.
     Missed(u32),
-    /// Samples are missing; rates begin again.
+    /// Samples are missing; rates begin anew.
     Gap(&'a str),
-    /// Something happened.
+    /// An event, in words.
     Event(&'a str),
 }
 
-/// A remark and when it is made.
+/// A remark with its time.
 pub(crate) struct Note<'a> {
-    /// What.
+    /// The remark.
     pub remark: Remark<'a>,
-    /// When.
+    /// Time of the remark.
     pub moment: Moment,
-    /// The same in local time.
+    /// Local time of the remark.
     pub local: Local,
-    /// The machine.
+    /// Name of the recorded machine.
     pub host: &'a str,
 }
 
-/// A format.
+/// An output format.
 pub(crate) trait Show {
     /// Shows an interval.
     fn interval(
@@ -43,13 +43,13 @@ pub(crate) trait Show {
     ) -> io::Result<()>;
     /// Shows a remark.
     fn note(&mut self, note: &Note, options: &Options, sink: &mut dyn Sink) -> io::Result<()>;
-    /// Shows what is shown behind all intervals.
+    /// Writes the part that follows the last interval.
     fn end(&mut self, _: &Options, _: &mut dyn Sink) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Appends the milliseconds-or-whole seconds since 1970.
+/// Appends seconds since 1970, with milliseconds if they are wanted.
 pub(crate) fn put_epoch(out: &mut Vec<u8>, real_ns: i64, milliseconds: bool) {
     let ms = real_ns.div_euclid(1_000_000);
     if ms < 0 {

@@ -1,5 +1,5 @@
-//! Which curves make which graph: the standard ones of [`crate::standard`], and those that are asked for by their fields'
-//! ids. What they look like is said in [`crate::svg`].
+//! Assigns curves to graphs: the standard ones of [`crate::standard`], and fields that are requested by their ids.
+//! [`crate::svg`] draws the graphs.
 
 use kymo_base::context::Context;
 use kymo_base::field::Unit;
@@ -11,16 +11,16 @@ use crate::standard::{STANDARD, Topmost, When};
 use crate::svg::{self, Curve, Graph, Picture, Shape, Style, Top};
 use crate::time::Zone;
 
-/// The letters of what is drawn when nothing is asked for.
+/// Letters of the graphs drawn by default.
 pub const DEFAULT_LETTERS: &str = "cpmdn";
 
-/// More curves than this nobody can tell apart: the largest are drawn.
+/// Most curves in a graph, because more are hard to distinguish; the largest ones are drawn.
 const CURVES_MAX: usize = 24;
 
-/// More lines than this are not read.
+/// Most lines that are read for a picture.
 pub const LINES_MAX: usize = 1000;
 
-/// The letters that have standard graphs: `c C p P`.
+/// The letters with standard graphs, as `c C p P`.
 pub fn letters() -> String {
     let letters = STANDARD.iter().filter_map(|standard| standard.letter);
     let mut letters: Vec<char> = letters.collect();
@@ -29,7 +29,7 @@ pub fn letters() -> String {
     letters.join(" ")
 }
 
-/// Graphs that were asked for, and the fields they need.
+/// The graphs to draw, and the fields that they need.
 #[derive(Clone, Default)]
 pub struct Plan {
     picks: Vec<Pick>,
@@ -46,25 +46,25 @@ struct Planned {
     standard: bool,
 }
 
-/// Where an axis ends; a number of a pick.
+/// End of a vertical axis: fixed, or the largest value of a pick.
 #[derive(Clone, Copy)]
 enum Wanted {
     Top(Top),
     Of(usize),
 }
 
-/// What curves are called.
+/// Label of a curve.
 #[derive(Clone, Copy)]
 enum Label {
-    /// This, with an instance's name before it.
+    /// This word, preceded by an instance's name.
     Word(&'static str),
-    /// The instance's name; of the machine the column's.
+    /// The instance's name; for the machine the column's name.
     Instance,
-    /// The column's name, and the instance's.
+    /// The column's name and the instance's name.
     Column,
     /// The field's id.
     Id,
-    /// What a stored series has that others of its graph have not: without these bytes at the ends of name and column.
+    /// Name and column of a stored series without the parts that its graph's series share: bytes to drop at both ends.
     Part(usize, usize),
 }
 
@@ -77,8 +77,8 @@ struct Layered {
 }
 
 impl Plan {
-    /// Reads what is to be drawn: words with a dot are ids of fields, of which those of one unit
-    /// share a graph; the letters of other words are subsystems with their standard graphs.
+    /// Plans graphs from words. A word with a dot is the id of a field; fields of one unit share a graph. The letters of any
+    /// other word are subsystems with their standard graphs.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut fields = Vec::new();
@@ -95,7 +95,7 @@ impl Plan {
         }
     }
 
-    /// Adds graphs of lines of stored series, one a unit.
+    /// Adds graphs for stored series, one per unit.
     pub fn stored(&mut self, lines: &[Line]) {
         let mut groups: Vec<(Unit, Vec<&Line>)> = Vec::new();
         for line in lines {
@@ -135,12 +135,12 @@ impl Plan {
         }
     }
 
-    /// The fields that are needed.
+    /// The fields that the graphs need.
     pub fn picks(&self) -> &[Pick] {
         &self.picks
     }
 
-    /// Adds the standard graphs of a letter; a letter that was there already adds nothing.
+    /// Adds the standard graphs of a letter, unless they are there already.
     fn standard(&mut self, letter: char) -> Result<(), String> {
         let mut known = false;
         for standard in STANDARD.iter().filter(|each| each.letter == Some(letter)) {
@@ -187,7 +187,7 @@ impl Plan {
         }
     }
 
-    /// Adds graphs of fields, one a unit.
+    /// Adds graphs of fields, one per unit.
     fn fields(&mut self, fields: Vec<Pick>) {
         let mut groups: Vec<(Unit, Vec<Pick>)> = Vec::new();
         let mut known = Vec::new();
@@ -229,7 +229,7 @@ impl Plan {
         }
     }
 
-    /// The number of a pick, which is read once however often it is drawn.
+    /// The index of a pick. A pick that several graphs draw is read once.
     fn pick(&mut self, pick: Pick) -> usize {
         let known = self.picks.iter().position(|known| {
             known.subsystem.name == pick.subsystem.name
@@ -242,7 +242,7 @@ impl Plan {
         })
     }
 
-    /// The graphs of what was read of [`Plan::picks`].
+    /// The graphs of a series read for [`Plan::picks`].
     pub fn graphs<'a>(&self, series: &'a Series) -> Vec<Graph<'a>> {
         let drawn = |planned: &Planned| {
             let graph = graph(planned, series);
@@ -252,7 +252,7 @@ impl Plan {
         self.graphs.iter().filter_map(drawn).collect()
     }
 
-    /// The picture of what was read of [`Plan::picks`], as SVG.
+    /// A picture of a series read for [`Plan::picks`], as SVG.
     pub fn svg(&self, series: &Series, context: &Context, style: &Style) -> String {
         let picture = Picture {
             host: context.get("host").unwrap_or("?"),
@@ -266,7 +266,7 @@ impl Plan {
     }
 }
 
-/// A stored field's id as people read it: `web1/load/load shortterm`; where the column says nothing, without it.
+/// A stored field's id for people: `web1/load/load shortterm`. The column `value` is left out.
 fn stored_text(id: &str) -> String {
     let text = id.strip_prefix(MARK).unwrap_or(id);
     let (name, column) = text.rsplit_once(':').unwrap_or((text, "value"));
@@ -277,7 +277,7 @@ fn stored_text(id: &str) -> String {
     }
 }
 
-/// How many bytes all texts have in common at their beginning and at their end: whole parts between slashes, dashes and blanks.
+/// Lengths of the common prefix and suffix of all texts, in bytes. Both end at slashes, dashes and blanks.
 fn common(texts: &[String]) -> (usize, usize) {
     let is_cut = |byte: u8| b"/- ".contains(&byte);
     let Some((first, others)) = texts.split_first() else {
@@ -316,7 +316,7 @@ fn subsystems(group: &[Pick]) -> Vec<&'static str> {
     names
 }
 
-/// One field's id and meaning, or the names of the subsystems.
+/// The id and meaning of a single field, or the names of the subsystems.
 fn title(group: &[Pick]) -> String {
     match group {
         [pick] => {
@@ -348,7 +348,7 @@ fn graph<'a>(planned: &Planned, series: &'a Series) -> Graph<'a> {
             });
         }
     }
-    // What this kernel does not tell is no line, unless it was asked for by name.
+    // Standard graphs drop curves without data, such as counters that this kernel lacks. Requested fields stay.
     let known = |curve: &Curve| curve.points.iter().any(|point| point.seconds > 0.0);
     if planned.standard && curves.iter().any(known) {
         curves.retain(known);
@@ -402,8 +402,8 @@ fn largest(points: &[Point]) -> f64 {
     points.iter().map(|point| point.max).fold(0.0, f64::max)
 }
 
-/// Leaves out instances that are 0 throughout, and the smallest when there are too many; colours are
-/// numbered again. Says what was left out.
+/// Removes instances that are always 0, and the smallest ones if there are too many; numbers the colours anew. Returns a note
+/// about the removed ones.
 fn leave_out(curves: &mut Vec<Curve>) -> String {
     let idle = |curve: &Curve| largest(curve.points) <= 0.0;
     let mut notes = Vec::new();
@@ -431,7 +431,7 @@ fn leave_out(curves: &mut Vec<Curve>) -> String {
     notes.join("; ")
 }
 
-/// The mean over all time; 0 where nothing is known.
+/// The mean over the whole time; 0 without any data.
 fn size(curve: &Curve) -> f64 {
     let mut all = Point::NONE;
     curve.points.iter().for_each(|point| all.merge(point));

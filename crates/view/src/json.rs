@@ -1,6 +1,6 @@
-//! JSON: an object a line. Keys are `time` (seconds since 1970) and SUBSYSTEM.COLUMN as in
-//! docs/metrics.md; an interval's summaries share one object, each instance has its own. A
-//! missing number is absent. Gaps and events are objects with `event`.
+//! JSON: one object per line. Keys are `time` (seconds since 1970) and SUBSYSTEM.COLUMN as in
+//! docs/metrics.md. An interval's summaries share one object, each instance has its own. A missing
+//! number is left out. Gaps and events are objects with `event`.
 
 use std::io;
 
@@ -14,9 +14,9 @@ use crate::options::Options;
 use crate::selection;
 use crate::sink::{Sink, To};
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Json {
-    /// Keys of the columns of each choice, ready to be written: of its summary and of its instances.
+    /// Encoded keys of the columns of each choice: those of its summary, and those of its instances.
     keys: Vec<[Vec<Vec<u8>>; 2]>,
     out: Vec<u8>,
     scratch: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// Objects of what is chosen.
+    /// Objects for the chosen subsystems.
     pub(crate) fn new(options: &Options) -> Json {
         let keys = |name: &str, columns: &[Column]| {
             columns
@@ -81,7 +81,7 @@ fn put_cells(
     }
 }
 
-/// Appends the counters of each CPU, a second.
+/// Appends the counters of each CPU, per second.
 fn put_spread(out: &mut Vec<u8>, subsystem: &Subsystem, cells: &Cells) {
     let fields = subsystem.fields.len()..cells.delta.len();
     for (cpu, field) in fields.enumerate().filter(|_| subsystem.spread) {
@@ -93,8 +93,8 @@ fn put_spread(out: &mut Vec<u8>, subsystem: &Subsystem, cells: &Cells) {
     }
 }
 
-/// Appends a JSON string. Bytes that are no UTF-8 become U+FFFD; all but printing characters are
-/// escaped, so that a terminal that shows the line comes to no harm.
+/// Appends a JSON string. Invalid UTF-8 becomes U+FFFD. Characters that do not print are escaped, so
+/// that the line is safe to show on a terminal.
 pub(crate) fn put_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for c in String::from_utf8_lossy(text).chars() {

@@ -1,12 +1,12 @@
-//! How rows stand on a terminal where a switch changes that: I/O sizes, errors, fractions, changes of memory.
-//! What stands there otherwise is in the subsystems' tables.
+//! Rows that a switch changes on a terminal: I/O sizes, errors, fractions, changes of memory. The default
+//! rows are in the subsystems' tables.
 
 use kymo_kernel::subsystem::{Lines, Subsystem};
 
-/// Which of a subsystem's formats.
+/// Selects one of a subsystem's layouts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Table {
-    /// One line an interval.
+    /// One line per interval.
     Brief,
     /// The summary alone.
     Verbose,
@@ -14,7 +14,7 @@ pub(crate) enum Table {
     Detail,
 }
 
-/// Lines of a format, as they are shown.
+/// Title, heads and row of a format.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
     pub(crate) title: String,
@@ -32,19 +32,19 @@ impl From<&Lines> for Layout {
     }
 }
 
-/// What stands in place of a subsystem's own lines.
+/// Layouts that replace the subsystems' own.
 #[derive(Default)]
 pub(crate) struct Layouts(Vec<(char, Table, Layout)>);
 
 impl Layouts {
-    /// Has `lines` stand in place of what there was.
+    /// Replaces the layout of a subsystem's table by `lines`.
     pub(crate) fn replace(&mut self, letter: char, section: Table, lines: impl Into<Layout>) {
         self.0
             .retain(|(of, part, _)| (*of, *part) != (letter, section));
         self.0.push((letter, section, lines.into()));
     }
 
-    /// What is shown of a subsystem.
+    /// The layout in effect for a subsystem's table.
     pub(crate) fn of(&self, subsystem: &Subsystem, section: Table) -> Layout {
         let replaced = self
             .0
@@ -57,7 +57,7 @@ impl Layouts {
     }
 }
 
-/// What a subsystem's table says.
+/// The layout in the subsystem's own table.
 pub(crate) fn own(subsystem: &Subsystem, section: Table) -> Layout {
     match section {
         Table::Brief => (&subsystem.text.brief).into(),
@@ -66,7 +66,7 @@ pub(crate) fn own(subsystem: &Subsystem, section: Table) -> Layout {
     }
 }
 
-/// `-sd` with the sizes of I/Os.
+/// `-sd` with I/O sizes.
 pub(crate) const DISK_SIZES: Lines = Lines {
     title: "<---------------Disks---------------->",
     heads: &["KBRead  Reads Size KBWrit Writes Size "],
@@ -83,21 +83,21 @@ pub(crate) const DISK_FRACTIONS: Lines = Lines {
     row: "{name:-11s} {read_kb:7.1} {read_merges:6d} {reads:4c} {read_size:4u} {read_wait:6.1}  {write_kb:7.1} {write_merges:6d} {writes:4c} {write_size:4u} {write_wait:6.1} {size:7.1} {queue:7.1} {wait:6.1} {service:6.1} {util:6.2}",
 };
 
-/// `-sn` with the sizes of packets.
+/// `-sn` with packet sizes.
 pub(crate) const NET_SIZES: Lines = Lines {
     title: "<---------------Network--------------->",
     heads: &["  KBIn  PktIn Size  KBOut  PktOut Size "],
     row: "{rx_kb:6u} {rx_packets:6c} {rx_size:4u} {tx_kb:6u}  {tx_packets:6c} {tx_size:4u} ",
 };
 
-/// `-sn --verbose` of errors.
+/// `-sn --verbose` for errors.
 pub(crate) const NET_ERRORS: Lines = Lines {
     title: "NETWORK ERRORS SUMMARY ({rate})",
     heads: &["  ErrIn  DropIn  FifoIn FrameIn    ErrOut DropOut FifoOut CollOut CarrOut"],
     row: " {rx_errs:7d} {rx_drop:7d} {rx_fifo:7d} {rx_frame:7d}   {tx_errs:7d} {tx_drop:7d} {tx_fifo:7d} {tx_colls:7d} {tx_carrier:7d}",
 };
 
-/// `-sN` of errors.
+/// `-sN` for errors.
 pub(crate) const NET_ERRORS_EACH: Lines = Lines {
     title: "NETWORK ERRORS STATISTICS ({rate})",
     heads: &[
@@ -123,7 +123,7 @@ pub(crate) const MEMORY_CHANGES_ALL: Lines = Lines {
     row: "  {total:7k} {used:8k} {free:8k} {buffers:8k} {cached:8k} {slab:8k} {mapped:8k} {anon:8k} {anon_huge:7k} {committed:7k} {locked:7k} {inactive:7k} {swap_total:5k} {swap_used:6k} {swap_free:6k} {swap_in:4b} {swap_out:4b} {faults:5c} {major_faults:5c} {page_in:4c} {page_out:4c}",
 };
 
-/// `-sm` of physical memory alone.
+/// `-sm --verbose` for physical memory only.
 pub(crate) const MEMORY_PHYSICAL: Lines = Lines {
     title: "MEMORY SUMMARY",
     heads: &[
@@ -133,7 +133,7 @@ pub(crate) const MEMORY_PHYSICAL: Lines = Lines {
     row: "  {total:7k} {used:7k} {free:7k} {buffers:7k} {cached:7k} {slab:7k} {mapped:7k} {anon:7k} {anon_huge:7k} {committed:7k} {locked:7k} {inactive:5k}",
 };
 
-/// `-sm` of virtual memory alone.
+/// `-sm --verbose` for virtual memory only.
 pub(crate) const MEMORY_VIRTUAL: Lines = Lines {
     title: "MEMORY SUMMARY",
     heads: &[

@@ -1,8 +1,8 @@
-//! Rows → bytes: brief, verbose, detail, plot, CSV, JSON, top; series → SVG. Pure: samples come from a
-//! [`kymo_query::source::Source`], bytes go to a [`sink::Sink`]; no file, no clock, no terminal.
+//! Turns rows into bytes (brief, verbose, detail, plot, CSV, JSON, top), and series into SVG. The
+//! crate uses no file, no clock and no terminal: samples come from a [`kymo_query::source::Source`],
+//! bytes go to a [`sink::Sink`].
 //!
-//! One file a format. What is shown, under which name and how wide, is declared in the
-//! subsystems' tables alone.
+//! One module per format. The subsystems' tables alone declare columns with their names and widths.
 
 #![forbid(unsafe_code)]
 

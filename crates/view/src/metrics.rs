@@ -1,4 +1,4 @@
-//! docs/metrics.md, made of the subsystems' tables.
+//! Generates docs/metrics.md from the subsystems' tables.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ fn describe(out: &mut String, subsystem: &Subsystem) {
     let paths: Vec<String> = paths
         .map(|source| format!("`/{}`", source.path.replace("{}", "*")))
         .collect();
-    // Writing to a String cannot fail.
+    // Writes to a String do not fail.
     let _ = write!(
         out,
         "\n## {} ({letters})\n\n{}. From {}.\n",
@@ -83,7 +83,7 @@ fn columns(out: &mut String, title: &str, columns: &[Column]) {
     }
 }
 
-/// Metrics, and the labels of their instances.
+/// Metric families, and the labels of their instances.
 type Exposing<'a> = (&'a [Family], Vec<String>);
 
 fn fields(out: &mut String, title: &str, fields: &[Field], exposing: &[Exposing]) {
@@ -115,7 +115,7 @@ fn fields(out: &mut String, title: &str, fields: &[Field], exposing: &[Exposing]
     }
 }
 
-/// The metrics that a field is, with their labels: the first one of each set of labels.
+/// The metrics that expose a field, with labels: the first one for each set of labels.
 fn exposed_as(field: usize, exposing: &[Exposing]) -> String {
     let of_each = exposing.iter().filter_map(|(families, labels)| {
         let place = |family: &Family| family.fields().position(|at| at == field);
@@ -133,7 +133,7 @@ fn exposed_as(field: usize, exposing: &[Exposing]) -> String {
     of_each.collect::<Vec<_>>().join(", ")
 }
 
-/// What is exposed beyond the fields: counters of each CPU, and what an instance is.
+/// Appends metrics that are not fields: counters per CPU, descriptions of instances.
 fn beyond_fields(out: &mut String, exposing: &[Exposing]) {
     let mut lines = String::new();
     for (families, labels) in exposing {
@@ -196,7 +196,7 @@ fn rule(rule: Rule) -> &'static str {
 mod tests {
     use super::*;
 
-    /// docs/metrics.md is what the tables say.
+    /// docs/metrics.md equals the generated text.
     #[test]
     fn the_document_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");

@@ -1,4 +1,4 @@
-//! What to show, and how: the switches' meaning, checked once.
+//! Options of a view: selection and format. They are checked once, when they are set.
 
 pub(crate) mod export;
 pub(crate) mod tree;
@@ -18,41 +18,41 @@ use tree::TreeAsked;
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// One line an interval.
+    /// One line per interval.
     Brief,
-    /// Lines of their own for each subsystem.
+    /// Separate lines for each subsystem.
     Verbose,
-    /// collectl's plot format, all on one line.
+    /// collectl's plot format, all subsystems on one line.
     Plot,
     /// collectl's plot format, into files.
     PlotFiles,
     /// Comma-separated values.
     Csv,
-    /// JSON, an object a line.
+    /// JSON, one object per line.
     Json,
-    /// As vmstat(8) shows it.
+    /// The columns of vmstat(8).
     Vmstat,
-    /// A line a value, see `Options::export`.
+    /// One line per value, see `Options::export`.
     Lines,
-    /// Processes below their parents.
+    /// Processes as a tree.
     Tree,
 }
 
-/// What of one subsystem to show.
+/// A chosen subsystem, with the parts to show.
 #[derive(Clone, Copy)]
 pub struct Choice {
     /// The subsystem.
     pub subsystem: &'static Subsystem,
-    /// Its summary: the lower-case letter.
+    /// Shows its summary: the lower-case letter.
     pub summary: bool,
-    /// Its instances: the upper-case letter.
+    /// Shows its instances: the upper-case letter.
     pub detail: bool,
 }
 
-/// How a date stands before a time.
+/// Form of the times in front of lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stamp {
-    /// Nothing; in plot format date and time.
+    /// No time; in plot format date and time.
     #[default]
     Default,
     /// The time.
@@ -65,81 +65,81 @@ pub enum Stamp {
     Epoch,
 }
 
-/// Everything a view needs to be told.
+/// All options of a view.
 pub struct Options {
-    /// What to show, in the order of `subsystem::ALL`.
+    /// The chosen subsystems, in the order of `subsystem::ALL`.
     pub choices: Vec<Choice>,
-    /// In which format.
+    /// Output format.
     pub format: Format,
-    /// How moments are written.
+    /// Form of times.
     pub stamp: Stamp,
-    /// Whether milliseconds are.
+    /// True to show milliseconds.
     pub milliseconds: bool,
-    /// Counts of the interval instead of rates.
+    /// True for counts per interval instead of rates.
     pub per_interval: bool,
     /// Decimals of plot values.
     pub decimals: u8,
     /// Separator of plot and CSV columns.
     pub separator: u8,
-    /// Lines (verbose: intervals) from one header to the next; `None`: one at the start only.
+    /// Lines (in verbose format: intervals) between headers; `None`: one header at the start.
     pub header_every: Option<u64>,
-    /// Whether there is a header at all.
+    /// False to omit headers.
     pub header: bool,
-    /// The first processes by a column.
+    /// Shows only the first processes or slab caches of an order.
     pub top: Option<Top>,
-    /// Which processes.
+    /// Filter of processes.
     pub filter: Filter,
-    /// Process columns.
+    /// Columns of processes.
     pub process: processes::Columns,
-    /// From when and to when.
+    /// Time range to show.
     pub span: Span,
-    /// End after so many intervals.
+    /// Number of intervals to show; `None`: all.
     pub count: Option<u64>,
-    /// Whether somebody watches on a terminal: `top` then stays in place.
+    /// True on a terminal; `top` then overwrites its last screen.
     pub watched: bool,
-    /// Which instances count and are shown.
+    /// Filters of instances.
     pub(crate) filters: Filters,
-    /// What stands on a terminal in place of the subsystems' own rows.
+    /// Terminal rows that replace the subsystems' own.
     pub(crate) layouts: Layouts,
     /// Letters of `--tcpfilt`.
     pub(crate) protocols: Option<String>,
-    /// Which instances are left out of details.
+    /// Instances to leave out of details.
     pub(crate) hidden: Hidden,
-    /// Which disks are exceptions; no others are shown.
+    /// Limits for disks; only disks that reach them are shown.
     pub(crate) limits: Option<Limits>,
-    /// Totals and averages.
+    /// Totals and averages to show.
     pub(crate) totals: Option<TotalLines>,
-    /// Memory as changes.
+    /// True to show changes of memory.
     pub(crate) changes: bool,
-    /// Only intervals with errors of interfaces.
+    /// True to show only intervals with interface errors.
     pub(crate) errors_only: bool,
-    /// Whether what was chosen is shown in verbose formats alone.
+    /// True if a switch needs the verbose format.
     pub(crate) wants_verbose: bool,
-    /// States of processes that are shown.
+    /// Process states to show.
     pub(crate) states: Option<States>,
-    /// How long numbers are shortened.
+    /// Shortening of long numbers.
     pub(crate) numbers: Shortening,
-    /// Whether the line above several tables names their letters, and stands above one as well.
+    /// True if the line above several tables names their letters; a single table has the line as well then.
     pub full: bool,
-    /// Whether the cursor goes to the top before each interval.
+    /// True to move the cursor to the top before each interval.
     pub home: bool,
-    /// What `Format::Lines` writes.
+    /// Settings of `Format::Lines`.
     pub export: Option<Export>,
-    /// What `Format::Tree` shows.
+    /// Settings of `Format::Tree`.
     pub(crate) tree: Option<TreeAsked>,
-    /// The command line, as a plot file quotes it.
+    /// The command line, quoted in plot files.
     pub asked: String,
-    /// The letters of `-o`.
+    /// Letters of `-o`.
     pub letters: String,
-    /// Whether only what stands over the columns is shown, of the first interval.
+    /// True to show only the headers, of the first interval.
     pub heads_only: bool,
-    /// Whether command lines, control groups and users of processes are left out, for whoever may not see them.
+    /// True to hide command lines, control groups and users of processes from a reader without permission.
     pub hides_private: bool,
-    /// Whether this is the running machine: its lines are stamped also where several tables are shown.
+    /// True for the running machine. Its lines have times even if several tables are shown.
     pub live: bool,
 }
 
-/// The subsystems of `letters`.
+/// The subsystems of `letters`. Fails for unknown letters.
 pub fn choices(letters: &str) -> Result<Vec<Choice>, String> {
     for letter in letters.chars() {
         if !subsystem::is_letter(letter) {
@@ -164,7 +164,7 @@ pub fn choices(letters: &str) -> Result<Vec<Choice>, String> {
 }
 
 impl Options {
-    /// What to show, with defaults for all the rest.
+    /// Options for the subsystems of `letters`, with defaults for all else.
     pub fn new(letters: &str) -> Result<Options, String> {
         let choices = choices(letters)?;
         Ok(Options {
@@ -206,7 +206,7 @@ impl Options {
         })
     }
 
-    /// Takes in the letters of `-o`.
+    /// Sets the letters of `-o`.
     pub fn set_stamp(&mut self, letters: &str) -> Result<(), String> {
         for letter in letters.chars() {
             match letter {
@@ -221,8 +221,8 @@ impl Options {
                 'g' => self.numbers = Shortening::Fraction,
                 'G' => self.numbers = Shortening::Decimal,
                 'x' => self.limits = Some(self.limits.unwrap_or_default()),
-                // Plot files not compressed, appended to, written again, of names with their times, and what a file
-                // begins with: looked at where that is done.
+                // Options of plot files: uncompressed, append, overwrite, unique names, header only. The code that
+                // writes the files evaluates them.
                 'z' | 'a' | 'c' | 'u' | 'i' => {}
                 'X' => {
                     return Err(
@@ -241,13 +241,13 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in `-l`, of which `-ox` makes use.
+    /// Sets the limits of `-l`, which `-ox` uses.
     pub fn set_limits(&mut self, text: &str) -> Result<(), String> {
         self.limits = Some(Limits::parse(text)?);
         Ok(())
     }
 
-    /// Takes in what stands behind `--export proctree`; `top` and `process` are known.
+    /// Sets the words behind `--export proctree`; the caller sets `top` and `process` first.
     pub fn set_tree(&mut self, words: &[&str]) -> Result<(), String> {
         if self.chosen() != "Z" {
             return Err(
@@ -260,7 +260,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in `--stats` with the letters of `--statopts`.
+    /// Sets `--stats` with the letters of `--statopts`.
     pub fn set_totals(&mut self, letters: &str) -> Result<(), String> {
         if self.format != Format::Brief {
             return Err("cannot use --stats: it is for the brief format".into());
@@ -269,18 +269,18 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in `--procstate`.
+    /// Sets `--procstate`.
     pub fn set_states(&mut self, letters: &str) -> Result<(), String> {
         self.states = Some(States::parse(letters)?);
         Ok(())
     }
 
-    /// `-w`: numbers are not shortened.
+    /// `-w`: turns off shortening.
     pub fn set_wide(&mut self) {
         self.numbers = Shortening::Never;
     }
 
-    /// Takes in `--sep`: a character, or the number of one.
+    /// Sets `--sep`: a character, or the code of one.
     pub fn set_separator(&mut self, text: &str) -> Result<(), String> {
         let by_number = || {
             text.parse::<u8>()
@@ -304,7 +304,7 @@ impl Options {
         Ok(())
     }
 
-    /// Sets the format; text formats that cannot show what is chosen give way to those that can.
+    /// Sets the format. A text format that cannot show the chosen subsystems is replaced by one that can.
     pub fn set_format(&mut self, format: Format) -> Result<(), String> {
         let tables = self.choices.iter().filter(|choice| choice.detail).count()
             + usize::from(self.choices.iter().any(|choice| choice.summary));
@@ -326,7 +326,7 @@ impl Options {
         Ok(())
     }
 
-    /// The letters that are shown.
+    /// The letters of the choices.
     pub(crate) fn chosen(&self) -> String {
         let choices = self.choices.iter();
         let letters = choices.flat_map(|choice| {
@@ -337,26 +337,26 @@ impl Options {
         letters.collect()
     }
 
-    /// Whether the choice at `at` is memory.
+    /// True if the choice at `at` is memory.
     pub(crate) fn is_memory(&self, at: usize) -> bool {
         self.choices
             .get(at)
             .is_some_and(|choice| choice.subsystem.letter == 'm')
     }
 
-    /// The unit of rates, as headers say it.
+    /// Unit of rates in headers.
     pub fn rate(&self) -> &'static str {
         if self.per_interval { "/int" } else { "/sec" }
     }
 
-    /// What rates divide by in an interval of `elapsed` seconds.
+    /// Divisor of rates for an interval of `elapsed` seconds.
     pub fn secs(&self, elapsed: f64) -> f64 {
         if self.per_interval { 1.0 } else { elapsed }
     }
 }
 
 impl Format {
-    /// Brief has no instances.
+    /// Replaces the brief format by the verbose one if a choice has no brief columns.
     fn fit(self, choices: &[Choice]) -> Format {
         let brief = choices
             .iter()

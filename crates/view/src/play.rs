@@ -1,4 +1,5 @@
-//! The one loop behind playing and showing live: steps of a source in, intervals to a format.
+//! The loop for playing recordings and for live views: reads steps from a source and passes
+//! intervals to a format.
 
 use std::fmt;
 use std::io;
@@ -12,12 +13,12 @@ use crate::sink::{Sink, To};
 use crate::time::Place;
 use crate::{brief, csv, export, json, plot, verbose};
 
-/// Why showing ended early.
+/// Why a view ended early.
 #[derive(Debug)]
 pub enum Stopped {
-    /// The source failed.
+    /// The source failed, with a message.
     Source(String),
-    /// The output failed; a closed pipe is among these.
+    /// The output failed; a closed pipe is such a failure.
     Output(io::Error),
 }
 
@@ -38,22 +39,22 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// What came of it.
+/// Counts of a finished view.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// Intervals shown.
     pub intervals: u64,
-    /// Samples that were there, within the span or not.
+    /// Samples read, within the span or not.
     pub samples: u64,
     /// Samples within the span.
     pub within: u64,
-    /// Intervals that a switch leaves out, as those without errors.
+    /// Intervals that a switch left out, for example those without errors.
     pub left_out: u64,
-    /// Letters of which these say nothing, with their names.
+    /// Letters of chosen subsystems without any data, and the subsystems' names.
     pub absent: Vec<(char, &'static str)>,
 }
 
-/// Shows all that `source` gives, within the options' span and count.
+/// Shows the steps of `source` that are within the options' span and count.
 pub fn play(
     source: &mut dyn Source,
     options: &Options,
@@ -97,7 +98,7 @@ pub fn play(
     Ok(player.end())
 }
 
-/// Takes what stands over the columns, and no more.
+/// Passes on headers only.
 struct Heads<'a>(&'a mut dyn Sink);
 
 impl Sink for Heads<'_> {
@@ -115,14 +116,14 @@ impl Sink for Heads<'_> {
 
 struct Player<'a> {
     options: &'a Options,
-    /// One for each of the source's streams.
+    /// A feed per stream of the source.
     feeds: Vec<Feed>,
     shown: Shown,
     last: Moment,
 }
 
 impl Player<'_> {
-    /// Handles one step; `false`: nothing more is wanted.
+    /// Handles one step; `false`: the view is complete.
     fn step(
         &mut self,
         source: &dyn Source,
@@ -194,7 +195,7 @@ impl Player<'_> {
         Ok(more && !self.options.heads_only)
     }
 
-    /// `--netopts E`: intervals without errors are not shown.
+    /// True for an interval without interface errors, which `--netopts E` leaves out.
     fn is_left_out(&self, source: &dyn Source) -> bool {
         let parts = self.feeds[source.stream()].parts();
         let net = parts
@@ -204,7 +205,7 @@ impl Player<'_> {
         self.options.errors_only && errors.is_some_and(|errors| errors.is_nan() || errors == 0.0)
     }
 
-    /// What of the chosen nothing was read of.
+    /// Finishes the counts with the chosen subsystems that had no data.
     fn end(self) -> Shown {
         let absent = |at: usize| self.feeds.iter().all(|feed| !feed.parts()[at].was_read);
         let choices = self.options.choices.iter().enumerate();
@@ -233,8 +234,8 @@ impl Player<'_> {
     ) -> io::Result<()> {
         let feed = &mut self.feeds[source.stream()];
         let local = feed.local(source.context(), moment.real_ns);
-        // Before the first interval there is nothing a gap could be in, and a recorder's start is
-        // the beginning.
+        // Before the first interval there is nothing that a gap could interrupt, and the
+        // recorder's start is the expected beginning.
         let at_beginning = match remark {
             Remark::Event(text) => text == STARTS,
             _ => true,

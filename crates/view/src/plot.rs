@@ -1,6 +1,5 @@
-//! collectl's plot format: its names, its order, its files. One line an interval; instances
-//! side by side, processes a line each. A missing number is 0; when instances come or go a new
-//! header line says so.
+//! collectl's plot format, with its names, its order and its files. An interval is one line with instances side
+//! by side; processes have a line each. A missing number is 0. A new header follows when instances come or go.
 
 use std::io;
 
@@ -18,16 +17,16 @@ use crate::row::put_name;
 use crate::selection;
 use crate::sink::{Sink, To};
 
-/// Where plot lines go.
+/// Destination of plot lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
-    /// All on one line of the stream.
+    /// The stream; each interval is one line.
     Line,
-    /// A file for summaries, and one for the details of each subsystem.
+    /// Files: one for all summaries, and one per subsystem for its details.
     Files,
 }
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Plot {
     target: Target,
     groups: Vec<Group>,
@@ -37,34 +36,34 @@ pub(crate) struct Plot {
     scratch: Vec<u8>,
     chosen: Vec<usize>,
     lines: u64,
-    /// The terminal's header as last written.
+    /// The header last written to the terminal.
     shown_header: Vec<u8>,
 }
 
-/// What goes into one file.
+/// Blocks that share a file.
 struct Group {
     suffix: &'static str,
     blocks: Vec<Block>,
     shape: Shape,
     header: Vec<u8>,
     day: u32,
-    /// With `-ou` the second of the day in the file's name.
+    /// Second of the day in the file's name, with `-ou`.
     second: Option<u32>,
 }
 
-/// The places of a summary, or of the instances of one subsystem.
+/// Columns of a summary, or of the instances of one subsystem.
 struct Block {
     part: usize,
     detail: bool,
     tag: &'static str,
     shape: Shape,
     places: Vec<(Place, Option<Value>)>,
-    /// The instances of the last interval.
+    /// Names of the instances in the last interval with numbers.
     names: Vec<Vec<u8>>,
 }
 
 impl Plot {
-    /// Lays out the groups of what is chosen.
+    /// Lays out the groups of the chosen subsystems.
     pub(crate) fn new(options: &Options, target: Target) -> Plot {
         let mut groups = vec![Group::new("tab", Shape::Wide)];
         for (part, choice) in options.choices.iter().enumerate() {
@@ -135,7 +134,7 @@ impl Plot {
         sink.write(To::Stream, &self.line)
     }
 
-    /// Writes the header to the stream where it is due.
+    /// Writes the header to the stream if it is due or has changed.
     fn show_header(&mut self, options: &Options, sink: &mut dyn Sink) -> io::Result<()> {
         let due = options
             .header_every
@@ -311,7 +310,7 @@ impl Block {
         }
     }
 
-    /// Notes the instances of this interval; where it has no numbers, those of the last one stay.
+    /// Stores the names of this interval's instances. Without numbers, the previous names stay.
     fn refresh(&mut self, part: &Part) {
         if !self.detail || !part.fresh {
             return;
@@ -338,7 +337,7 @@ impl Block {
         }
     }
 
-    /// The places of an instance.
+    /// The columns of an instance.
     fn places_of(&self, name: &[u8]) -> impl Iterator<Item = &(Place, Option<Value>)> {
         let places = self.places.iter();
         places.filter(move |(place, _)| match self.shape {
@@ -347,7 +346,7 @@ impl Block {
         })
     }
 
-    /// Appends the names of all places: `[CPU]User%`, of an instance `[CPU:0]User%`, or bare.
+    /// Appends the names of all columns: `[CPU]User%`, for an instance `[CPU:0]User%`, or without a tag.
     fn put_names(&self, out: &mut Vec<u8>, instance: Option<&[u8]>, options: &Options) {
         for (place, _) in self.places_of(instance.unwrap_or_default()) {
             out.push(options.separator);
@@ -399,7 +398,7 @@ impl Block {
         }
     }
 
-    /// Appends a line an instance.
+    /// Appends one line per instance.
     fn put_lines(
         &self,
         out: &mut Vec<u8>,
@@ -446,7 +445,7 @@ impl Block {
                 Some(Value::Text(value)) => {
                     scratch.clear();
                     value(cells, scratch);
-                    // Only at the end of a line can blanks be told from separators.
+                    // Blanks are kept only in the last column, where they cannot be taken for separators.
                     let separator = if n == last && options.separator == b' ' {
                         0
                     } else {
@@ -459,7 +458,7 @@ impl Block {
     }
 }
 
-/// The second of the day in a file's name, where that is asked for: when the recording began, on its first day.
+/// With `-ou`: the second of the day for a file's name. On the first day this is the start of the recording.
 fn unique(interval: &Interval, options: &Options) -> Option<u32> {
     let asked = options.letters.contains('u');
     let began = interval.context.get("started").and_then(|started| {
@@ -471,7 +470,7 @@ fn unique(interval: &Interval, options: &Options) -> Option<u32> {
     asked.then(|| began.unwrap_or(interval.local.second))
 }
 
-/// The instances that have columns: loop devices that nothing is on have none, as with collectl.
+/// The instances with columns. As in collectl, unused loop devices have none.
 fn used(part: &Part) -> Vec<&RateRow> {
     let hides = part.choice.subsystem.unused == Unused::Hidden;
     let rows = part.rows().iter();
@@ -494,7 +493,7 @@ fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {
     }
 }
 
-/// Appends a text from outside: safe, and without separators; `-` where there is none.
+/// Appends an untrusted text, made safe and without separators; `-` if it is empty.
 fn put_text(out: &mut Vec<u8>, text: &[u8], separator: u8) {
     let start = out.len();
     put_name(out, text, 0);

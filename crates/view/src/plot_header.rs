@@ -1,5 +1,5 @@
-//! The comment that a plot file begins with: collectl's lines, under collectl's keys, as scripts and colplot
-//! look for `NumCPUs:`, `Interval:` and `Date:` in them. What a recording does not say is left empty.
+//! The comment at the top of a plot file: collectl's lines with collectl's keys, because scripts and colplot
+//! search it for `NumCPUs:`, `Interval:` and `Date:`. A value that the recording lacks is empty.
 
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
@@ -9,16 +9,16 @@ use crate::feed::Interval;
 use crate::options::Options;
 use crate::time::{Local, Zone};
 
-/// The version of collectl whose header this is.
+/// Version of collectl with the same header.
 const AS_COLLECTL: &str = "V4.3.1";
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The whole comment for a file whose first line is `interval`.
+/// The whole comment for a file that begins with `interval`.
 pub(crate) fn text(interval: &Interval, options: &Options) -> String {
     header(interval.context, interval.moment, options)
 }
 
-/// The same for what begins at a moment: what `--showheader` shows of a recording, or of this machine.
+/// The comment for data from `moment` on; `--showheader` prints it for a recording or for this machine.
 pub fn header(context: &Context, moment: Moment, options: &Options) -> String {
     let rule = "#".repeat(80);
     let mut out = String::new();
@@ -51,7 +51,7 @@ pub fn header(context: &Context, moment: Moment, options: &Options) -> String {
     out
 }
 
-/// A fact as it can be shown.
+/// A fact, made safe to show.
 fn shown(context: &Context, key: &str) -> String {
     let fact = context.get(key).unwrap_or_default();
     DisplayName(fact.as_bytes()).text().into_owned()
@@ -111,13 +111,13 @@ fn machine(context: &Context, moment: Moment, options: &Options) -> String {
     .concat()
 }
 
-/// When the machine was started: by the difference of two clocks.
+/// Time of the machine's boot, as the difference of two clocks.
 fn booted_ns(moment: Moment) -> i64 {
     let up_ns = i64::try_from(moment.boot_ns).unwrap_or(0);
     moment.real_ns.saturating_sub(up_ns).max(0)
 }
 
-/// `20261121-215607`, with whatever stands between.
+/// `20261121-215607`, with the given separators.
 fn day_and_time(local: Local, between: char, colon: &str) -> String {
     let mut time = Vec::new();
     local.put_time(&mut time);
@@ -125,7 +125,7 @@ fn day_and_time(local: Local, between: char, colon: &str) -> String {
     format!("{:08}{between}{time}", local.day)
 }
 
-/// Whole disks, by name.
+/// Names of whole disks.
 fn disks(context: &Context) -> Vec<String> {
     if let Some(names) = context.get("disk_names") {
         return names.split(' ').map(safe).collect();
@@ -135,7 +135,7 @@ fn disks(context: &Context) -> Vec<String> {
     whole.map(|(name, _)| safe(name)).collect()
 }
 
-/// Interfaces with their speeds, `??` where it is not known.
+/// Interfaces with their speeds; `??` for an unknown speed.
 fn nets(context: &Context) -> Vec<String> {
     if let Some(names) = context.get("net_names") {
         return names.split(' ').map(safe).collect();

@@ -1,4 +1,4 @@
-//! Which processes are shown: `--procfilt`, `--procstate`, `--top`; the last is also of slab caches.
+//! Filters and orders of processes: `--procfilt`, `--procstate`, `--top` (also for slab caches).
 
 use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
@@ -9,13 +9,13 @@ use regex_lite::Regex;
 
 pub use crate::procopts::Columns;
 
-/// `--top`: the first few processes, or slab caches, by a value.
+/// `--top`: the first few processes or slab caches in an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Top {
     sort: &'static Sort,
-    /// How many.
+    /// Number of processes or slab caches.
     pub count: usize,
-    /// Below one another, not in place.
+    /// True to print intervals below one another, not in place.
     pub vertical: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Top {
 #[derive(PartialEq, Eq, Debug)]
 struct Sort {
     name: &'static str,
-    /// Columns whose sum decides.
+    /// Columns whose sum is the sort key.
     columns: &'static [&'static str],
     order: Order,
 }
@@ -32,7 +32,7 @@ struct Sort {
 enum Order {
     Most,
     Least,
-    /// The largest, whatever its sign.
+    /// The largest first, whatever its sign.
     Largest,
     /// By name.
     Name,
@@ -62,7 +62,7 @@ const fn slabs(name: &'static str, columns: &'static [&'static str], order: Orde
     }
 }
 
-/// collectl's names of orders of slab caches.
+/// Orders of slab caches, with collectl's names.
 static SLAB_SORTS: &[Sort] = &[
     slabs("numobj", &["objects"], Order::Most),
     slabs("actobj", &["objects_in_use"], Order::Most),
@@ -75,7 +75,7 @@ static SLAB_SORTS: &[Sort] = &[
     slabs("name", &[], Order::Name),
 ];
 
-/// collectl's names of orders of processes; the first is the default.
+/// Orders of processes, with collectl's names. The first one is the default.
 static SORTS: &[Sort] = &[
     most("time", &["syst", "usrt"]),
     most("vsz", &["vsz"]),
@@ -115,7 +115,7 @@ impl Default for Top {
 }
 
 impl Top {
-    /// Reads `[sort][,n]`.
+    /// Parses `[sort][,n]`. Without `n`, `default_count` holds.
     pub fn parse(text: &str, default_count: usize) -> Result<Top, String> {
         let wrong = |cause: &str| format!("cannot use --top {}: {cause}", text.escape_debug());
         let (text, vertical) = text
@@ -150,17 +150,17 @@ impl Top {
         })
     }
 
-    /// The names of all orders of processes.
+    /// Names of all orders of processes.
     pub fn orders() -> Vec<&'static str> {
         SORTS.iter().map(|sort| sort.name).collect()
     }
 
-    /// The names of all orders of slab caches.
+    /// Names of all orders of slab caches.
     pub fn slab_orders() -> Vec<&'static str> {
         SLAB_SORTS.iter().map(|sort| sort.name).collect()
     }
 
-    /// Of which letter's instances it is an order.
+    /// Letter of the subsystem whose instances the order is for.
     pub fn letter(&self) -> char {
         match SLAB_SORTS.contains(self.sort) {
             true => SLAB.letter,
@@ -168,12 +168,12 @@ impl Top {
         }
     }
 
-    /// Whether names decide.
+    /// True if the order is by name.
     pub(crate) fn is_by_name(&self) -> bool {
         self.sort.order == Order::Name
     }
 
-    /// All of them, each with as many processes as there are.
+    /// All orders of processes, without a limit on their number.
     pub(crate) fn fields() -> impl Iterator<Item = Top> {
         SORTS.iter().map(|sort| Top {
             sort,
@@ -182,22 +182,22 @@ impl Top {
         })
     }
 
-    /// Whether the values of several processes add up.
+    /// True if values of several processes can be summed.
     pub(crate) fn adds_up(&self) -> bool {
         self.sort.order == Order::Most
     }
 
-    /// Whether the value is in KiB a second.
+    /// True if the value is in KiB per second.
     pub(crate) fn is_of_kilobytes(&self) -> bool {
         self.sort.name.contains("kb") || self.sort.name == "ioall"
     }
 
-    /// The order's name.
+    /// Name of the order.
     pub fn name(&self) -> &'static str {
         self.sort.name
     }
 
-    /// What decides, larger first.
+    /// The sort key; the largest comes first.
     pub(crate) fn value(&self, cells: &Cells) -> f64 {
         let all = match self.letter() == SLAB.letter {
             true => TOP_COLUMNS,
@@ -222,12 +222,12 @@ impl Top {
     }
 }
 
-/// `--procstate`: the letters of states.
+/// `--procstate`: letters of process states.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct States(Vec<u8>);
 
 impl States {
-    /// Reads `DRSTWZ`; I is for idle threads of newer kernels.
+    /// Parses letters such as `DRSTWZ`; I is for idle threads of newer kernels.
     pub(crate) fn parse(letters: &str) -> Result<States, String> {
         let known = |letter: char| "DIRSTWXZ".contains(letter);
         match letters.is_empty() || !letters.chars().all(known) {
@@ -245,24 +245,24 @@ impl States {
     }
 }
 
-/// `--procfilt`: processes that match any of its tests.
+/// `--procfilt`: accepts processes that pass any of its tests.
 #[derive(Default)]
 pub struct Filter {
-    /// One of them has to pass.
+    /// The tests; an empty list accepts all processes.
     pub(crate) tests: Vec<Test>,
 }
 
-/// One test.
+/// A test of a process filter.
 pub(crate) struct Test {
     what: What,
-    /// `+`: their threads as well.
+    /// `+`: includes the threads of matching processes.
     pub(crate) threads: bool,
 }
 
 enum What {
     /// `c`: the name matches.
     Comm(Regex),
-    /// `C`: the name begins so.
+    /// `C`: the name begins with this.
     CommStart(Vec<u8>),
     /// `f`: the command line matches.
     Command(Regex),
@@ -270,16 +270,16 @@ enum What {
     Group(Regex),
     /// `p`: the process id.
     Pid(u64),
-    /// `P`: the parent's.
+    /// `P`: the id of the parent.
     Parent(u64),
-    /// `u`: a user id or a range of them.
+    /// `u`: a user id, or a range of them.
     Uids(u64, u64),
     /// `U`: a user's name.
     User(Vec<u8>),
 }
 
 impl Filter {
-    /// Reads `TYPE[+]MATCH[+][,...]`: collectl's place for the plus is before the match.
+    /// Parses `TYPE[+]MATCH[+][,...]`; collectl has the plus before the match.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let tests = text.split(',').map(|test| {
             Test::parse(test.trim())
@@ -290,12 +290,12 @@ impl Filter {
         })
     }
 
-    /// Whether threads are asked for.
+    /// True if a test includes threads.
     pub fn wants_threads(&self) -> bool {
         self.tests.iter().any(|test| test.threads)
     }
 
-    /// Whether it is about what not everybody may see: command lines, control groups and users.
+    /// True if a test looks at private facts: command lines, control groups and users.
     pub fn asks_for_private(&self) -> bool {
         let mut tests = self.tests.iter();
         tests.any(|test| match test.what {
@@ -304,7 +304,7 @@ impl Filter {
         })
     }
 
-    /// The facts of a process that the tests look at.
+    /// The facts of a process that the tests need.
     pub fn facts(&self) -> Facts {
         let mut facts = Facts::default();
         for test in &self.tests {
@@ -320,7 +320,7 @@ impl Filter {
         facts
     }
 
-    /// Whether a process that is to be recorded passes.
+    /// True if a process passes. The recorder uses this to select processes.
     pub fn chooses(&self, candidate: &Candidate, context: &Context) -> bool {
         let mut values = vec![f64::NAN; PROCESS.fields.len()];
         let fields = PROCESS.fields.iter().zip(&mut values);
@@ -346,7 +346,7 @@ impl Filter {
         self.tests.iter().any(|test| test.passes(&cells))
     }
 
-    /// Whether all processes pass.
+    /// True if all processes pass.
     pub(crate) fn is_open(&self) -> bool {
         self.tests.is_empty()
     }
@@ -391,7 +391,7 @@ impl Test {
         Ok(Test { what, threads })
     }
 
-    /// Whether a process passes.
+    /// True if a process passes.
     pub(crate) fn passes(&self, cells: &Cells) -> bool {
         let number = |name: &str| column(cells, name).0;
         let matches = |regex: &Regex, text: &[u8]| regex.is_match(&String::from_utf8_lossy(text));
@@ -410,7 +410,7 @@ impl Test {
     }
 }
 
-/// A column of a process, as number or text.
+/// A column of a process, as a number or as a text.
 fn column(cells: &Cells, name: &str) -> (f64, Vec<u8>) {
     let mut text = Vec::new();
     let mut number = f64::NAN;
@@ -493,7 +493,7 @@ mod tests {
         ] {
             let filter = Filter::parse(text).expect(text);
             assert_eq!(filter.chooses(&candidate, &context), expect, "{text}");
-            // A fact that is not asked for is not read.
+            // Facts that no test needs are not read.
             let facts = filter.facts();
             let asked = [
                 facts.name,

@@ -1,50 +1,50 @@
-//! `--procopts`: which columns of processes are shown, and how.
+//! `--procopts`: columns of processes, and their form.
 
 use kymo_base::column::{Cells, Value};
 use kymo_kernel::subsystem::process::{self, PROCESS};
 
-/// Widths that the user's column may have.
+/// Allowed widths of the user's column.
 const USER_WIDTHS: std::ops::RangeInclusive<usize> = 8..=64;
-/// The width that `u` alone means.
+/// Width for `u` without a number.
 const USER_WIDTH: usize = 12;
 
-/// What is shown of processes.
+/// Columns of processes, and their form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Columns {
     /// `i`: I/O columns.
     pub io: bool,
     /// `m`: memory columns.
     pub memory: bool,
-    /// `t`: threads too.
+    /// `t`: shows threads.
     pub threads: bool,
-    /// `w`: whole command lines.
+    /// `w`: shows whole command lines.
     pub wide: bool,
     /// `x`: context switches.
     pub switches: bool,
-    /// `p`: only processes that were there at first.
+    /// `p`: shows only processes of the first interval.
     pub fixed: bool,
-    /// `I`: their I/O is not read.
+    /// `I`: does not read the I/O of processes.
     pub without_io: bool,
-    /// `c`: with the CPU time of children that ended.
+    /// `c`: includes the CPU time of children that ended.
     pub(crate) children: bool,
-    /// `f`: page faults since birth.
+    /// `f`: page faults since the start of the process.
     pub(crate) cumulative: bool,
-    /// `k`: what a shell runs instead of the shell.
+    /// `k`: shows the program that a shell runs instead of the shell.
     pub(crate) unwrapped: bool,
-    /// `r`: no folders in the program's name.
+    /// `r`: shows the program's name without folders.
     pub(crate) root_name: bool,
-    /// `R`: priorities as numbers.
+    /// `R`: shows priorities as numbers.
     pub(crate) numeric: bool,
-    /// `z`: of `--top`, none whose value is 0.
+    /// `z`: leaves out processes of `--top` whose value is 0.
     pub(crate) nonzero: bool,
-    /// `s`, `S`: when it was started.
+    /// `s`, `S`: shows the start time.
     pub(crate) start: Option<Start>,
     user_width: Option<usize>,
-    /// `wN`: characters of arguments.
+    /// `wN`: characters of arguments to show.
     arguments_width: Option<usize>,
 }
 
-/// How a start time is written.
+/// Form of a start time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Start {
     /// `20:50:27`
@@ -54,7 +54,7 @@ pub(crate) enum Start {
 }
 
 impl Columns {
-    /// Reads the letters of `--procopts`; `u` and `w` may have a number behind them.
+    /// Parses the letters of `--procopts`; a number may follow `u` and `w`.
     pub fn parse(letters: &str) -> Result<Columns, String> {
         let wrong =
             |cause: &str| format!("cannot use --procopts {}: {cause}", letters.escape_debug());
@@ -111,7 +111,7 @@ impl Columns {
         }
     }
 
-    /// Names and row for these columns. The places `@start` and `@command` are filled in by who shows them.
+    /// Head and row for these columns. The caller supplies the texts of `@start` and `@command`.
     pub(crate) fn lines(self) -> (String, String) {
         let default = &PROCESS.text.detail;
         let (head, row) = match self {
@@ -123,7 +123,7 @@ impl Columns {
         self.adapted(head, row)
     }
 
-    /// The same without the start time.
+    /// The same columns without the start time.
     pub(crate) fn without_start(self) -> Columns {
         Columns {
             start: None,
@@ -131,7 +131,7 @@ impl Columns {
         }
     }
 
-    /// Names and row as these columns change them.
+    /// Adapts a head and a row to these columns.
     pub(crate) fn adapted(self, head: &str, row: &str) -> (String, String) {
         let (mut head, mut row) = (head.to_string(), row.to_string());
         if let Some(start) = self.start {
@@ -139,7 +139,7 @@ impl Columns {
                 Start::Time => ("AccuTime StrtTime", "{accum:9t} {@start:8s}"),
                 Start::Day => ("AccuTime StartTime     ", "{accum:9t} {@start:14s}"),
             };
-            // Where there is room for it: not beside I/O.
+            // Beside I/O there is no room for the start time.
             if !self.io {
                 head = head.replace("AccuTime", name);
                 row = row.replace("{accum:9t}", place);
@@ -169,12 +169,12 @@ impl Columns {
         (head, row.replace("{program:s}", command))
     }
 
-    /// Whether the command is not simply the first word, or all of it.
+    /// True if the command needs [`Columns::put_command`], being neither the first word nor the whole line.
     pub(crate) fn makes_command(self) -> bool {
         self.unwrapped || self.root_name || self.arguments_width.is_some()
     }
 
-    /// Appends the command as it is asked for.
+    /// Appends the command in the configured form.
     pub(crate) fn put_command(self, cells: &Cells, out: &mut Vec<u8>) {
         let mut whole = Vec::new();
         let command = PROCESS
@@ -214,13 +214,13 @@ impl Columns {
     }
 }
 
-/// The first word, and what is behind the blanks after it.
+/// The first word, and the text behind the blanks that follow it.
 fn split_word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
     (&text[..end], text[end..].trim_ascii_start())
 }
 
-/// collectl's list of what only runs something else.
+/// True for programs that only run another one, by collectl's list.
 fn is_shell(program: &[u8]) -> bool {
     let has = |part: &[u8]| program.windows(part.len()).any(|window| window == part);
     program.starts_with(b"python")

@@ -1,8 +1,8 @@
-//! Prometheus' text format 0.0.4: the newest numbers under node_exporter's names, and what kymo costs.
+//! Prometheus' text format 0.0.4: the newest numbers under node_exporter's names, and kymo's own costs.
 //!
-//! What is exposed, as what and in which unit is declared in the subsystems' tables (`Subsystem::exposed`) and, for
-//! kymo's own, in [`OWN`]. A metric's samples stand together under its help and type; what is not known is
-//! left out. There are no times: the samples are of now, and how old they are is a metric of its own.
+//! The subsystems' tables (`Subsystem::exposed`) declare the metrics with types and units, and [`OWN`] declares kymo's own. A
+//! metric's samples stand together behind its help and type. Missing numbers are left out. Samples have no timestamps, because
+//! they are current; a metric of its own tells their age.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -18,46 +18,46 @@ use kymo_kernel::subsystem::exposed::{Family, Kind, MetricLabel};
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What kymo itself costs and how its recording stands. NaN: not known, and left out.
+/// kymo's own costs, and the state of its recording. NaN: the value is unknown, and left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost<'a> {
-    /// kymo's version; empty: not known.
+    /// Version of kymo; empty if unknown.
     pub version: &'a str,
-    /// kymo's processes.
+    /// The processes of kymo.
     pub processes: &'a [Process<'a>],
-    /// Seconds that the last read of each source took, by its path (`proc/stat`).
+    /// Duration of the last read of each source in seconds, with the path of the source (`proc/stat`).
     pub sources: &'a [(&'a str, f64)],
-    /// Samples taken since the recorder started.
+    /// Samples that the recorder has taken since its start.
     pub samples: f64,
-    /// Samples that were not taken in time since then.
+    /// Samples that the recorder has missed since its start.
     pub missed: f64,
-    /// Samples taken since then but not recorded, as the disk was too slow.
+    /// Samples taken but not recorded since then, because the disk was too slow.
     pub dropped: f64,
-    /// Bytes that the recording takes on disk.
+    /// Size of the recording on disk, in bytes.
     pub ring_bytes: f64,
-    /// Bytes that it may take.
+    /// Limit of this size, in bytes.
     pub ring_limit_bytes: f64,
-    /// When its oldest sample is of, in seconds since 1970.
+    /// Time of the oldest sample, in seconds since 1970.
     pub oldest: f64,
-    /// When its newest sample is of, in seconds since 1970.
+    /// Time of the newest sample, in seconds since 1970.
     pub newest: f64,
-    /// Seconds it took to make this answer.
+    /// Time spent on this answer, in seconds.
     pub scrape_seconds: f64,
 }
 
 /// One of kymo's processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// What it is for: `recorder`, `hub`. Each has its own.
+    /// Role of the process, unique to it: `recorder`, `hub`.
     pub name: &'a str,
-    /// CPU time since it started, in seconds.
+    /// CPU time since its start, in seconds.
     pub cpu_seconds: f64,
-    /// RssAnon + RssShmem.
+    /// RssAnon + RssShmem, in bytes.
     pub memory_bytes: f64,
 }
 
 impl Cost<'_> {
-    /// Nothing is known.
+    /// All values unknown.
     pub const UNKNOWN: Cost<'static> = Cost {
         version: "",
         processes: &[],
@@ -73,20 +73,20 @@ impl Cost<'_> {
     };
 }
 
-/// A metric of kymo's own.
+/// A metric about kymo itself.
 pub struct Own {
-    /// Its name.
+    /// Name of the metric.
     pub name: &'static str,
-    /// Its type.
+    /// Type of the metric.
     pub kind: Kind,
-    /// The label that tells its samples apart; empty where there is one.
+    /// Label that distinguishes the samples; empty if there is a single sample.
     pub label: &'static str,
-    /// What it means.
+    /// Help text.
     pub help: &'static str,
     values: Values,
 }
 
-/// Where its values come from.
+/// Source of a metric's values.
 enum Values {
     One(fn(&Cost) -> f64),
     OfProcesses(fn(&Process) -> f64),
@@ -110,7 +110,7 @@ const fn own(
     }
 }
 
-/// All metrics of kymo's own.
+/// All metrics about kymo itself.
 pub const OWN: &[Own] = &[
     own(
         "kymo_build_info",
@@ -198,8 +198,8 @@ pub const OWN: &[Own] = &[
     ),
 ];
 
-/// Appends the exposition of the readings, each of another subsystem, and of the cost. `floor`: one for as long as the program
-/// answers.
+/// Appends the exposition of the readings and of the cost. Each subsystem may have one reading. `floor` must be the same
+/// object for the lifetime of the program.
 pub fn write<'a>(
     out: &mut Vec<u8>,
     floor: &mut Floor,
@@ -221,7 +221,7 @@ fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
     let mut seen = HashSet::new();
     let instances = group.instances.iter();
     let instances = instances.map(|instance| (labels(group.labels, &instance.row), instance));
-    // Two names may look the same once they are spelled out; a series can be there but once.
+    // Two names may look the same once escaped, and a series may occur only once.
     let instances = instances.filter(|(labels, _)| seen.insert(labels.clone()));
     let instances: Vec<(String, &ExposedInstance)> = instances.collect();
     for family in group.families {
@@ -239,7 +239,7 @@ fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
     }
 }
 
-/// The labels of a row, as they are written.
+/// The labels of a row, formatted.
 fn labels(labels: &[MetricLabel], row: &Row) -> String {
     let mut value = Vec::new();
     let written = labels.iter().map(|each| {
@@ -282,7 +282,7 @@ fn put_own(out: &mut Vec<u8>, own: &Own, cost: &Cost) {
     }
 }
 
-/// A metric being written: help and type come before its first sample, and not at all when there is none.
+/// A metric while it is written: help and type precede its first sample, and are left out if there is none.
 struct Metric {
     name: &'static str,
     kind: Kind,
@@ -300,7 +300,7 @@ impl Metric {
         }
     }
 
-    /// One sample; `first` and `second` are labels as they are written, or empty.
+    /// Appends a sample; `first` and `second` are formatted labels, or empty.
     fn put(&mut self, out: &mut Vec<u8>, first: &str, second: &str, value: f64) {
         if value.is_nan() {
             return;
@@ -308,7 +308,7 @@ impl Metric {
         let Metric {
             name, kind, help, ..
         } = *self;
-        // Writing to a Vec cannot fail.
+        // Writes to a Vec do not fail.
         if !self.is_begun {
             self.is_begun = true;
             let help = help.replace('\\', "\\\\").replace('\n', "\\n");
@@ -324,7 +324,7 @@ impl Metric {
     }
 }
 
-/// The fewest digits that give the same number again.
+/// Appends the shortest decimal that parses to the same number.
 fn put_value(out: &mut Vec<u8>, value: f64) {
     let _ = if value.is_infinite() {
         write!(out, "{}Inf", if value > 0.0 { '+' } else { '-' })
@@ -335,7 +335,7 @@ fn put_value(out: &mut Vec<u8>, value: f64) {
 
 /// `key="name"`, with the name made safe and escaped.
 fn label(key: &str, name: &[u8]) -> String {
-    // Control characters are spelled out already: of what the format wants escaped, these are left.
+    // `DisplayName` has escaped control characters; the format requires these two in addition.
     let name = DisplayName(name);
     let text = name.text();
     match text.contains(['\\', '"']) {
@@ -489,7 +489,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
         }
     }
 
-    /// `\xff` is the name of one interface and how the name of another, a byte, is spelled.
+    /// One interface is called `\xff`; the name of another one is a byte that is escaped as `\xff`.
     #[test]
     fn a_series_is_there_but_once() {
         let reading = Reading {
@@ -508,7 +508,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
         assert_eq!(values, ["1", "3"]);
     }
 
-    /// With 100 ticks a second; CPU 1 is there in the last two only.
+    /// With 100 ticks per second; CPU 1 appears in the last two only.
     #[test]
     fn idle_does_not_step_back() {
         let mut floor = Floor::default();
@@ -519,7 +519,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
             (&[998], &["10"]),
             (&[1001], &["10.01"]),
             (&[702], &["10.01"]),
-            // Three seconds are too many for a step.
+            // A fall of three seconds is too much for jitter.
             (&[701, 5], &["7.01", "0.05"]),
             (&[700, 4], &["7.01", "0.05"]),
         ] {
@@ -582,7 +582,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
         }
     }
 
-    /// Reads a label's value up to its closing quote; what is left of the line.
+    /// Splits a label's value off at its closing quote, and returns the rest of the line.
     fn quoted(text: &str) -> Option<&str> {
         let mut chars = text.char_indices();
         while let Some((at, c)) = chars.next() {
@@ -597,7 +597,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
         None
     }
 
-    /// Checks what Prometheus' parser and promtool insist on.
+    /// Checks the rules of Prometheus' parser and of promtool.
     fn check(text: &str) -> Result<(), String> {
         let (mut families, mut series) = (HashSet::new(), HashSet::new());
         let mut family = "";
@@ -635,7 +635,7 @@ kymo_last_sample_timestamp_seconds 1795300040.123
     }
 
     proptest! {
-        /// Whatever the names and numbers are, Prometheus can read it.
+        /// Prometheus can parse the text for any names and numbers.
         #[test]
         fn any_names_and_numbers_can_be_read(
             names in prop::collection::vec(prop_oneof![

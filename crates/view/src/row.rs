@@ -1,11 +1,11 @@
-//! Rows of the terminal formats: the subsystems' row texts, read once, and then filled in.
+//! Rows of the terminal formats: parsed once from the subsystems' row texts, then filled in.
 
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
 
 use crate::form::{self, Form, Shortening};
 
-/// A row: literal texts and places.
+/// A row: literal texts, and places for values.
 #[derive(Clone)]
 pub(crate) struct RowText {
     parts: Vec<Part>,
@@ -23,25 +23,25 @@ enum Part {
     },
 }
 
-/// What stands at a place.
+/// Content of a place.
 #[derive(Clone, Copy)]
 enum What {
     /// The instance's name.
     Name,
-    /// The last part of the instance's name, a path, behind two blanks for each part before it.
+    /// The last component of the instance's name, a path, indented by two blanks per component before it.
     Branch,
     /// The instance's number, from 0.
     Number,
-    /// Counters of each CPU, from this field on; `true`: a blank behind each.
+    /// Counters of each CPU from this field on; `true`: a blank follows each.
     Spread(usize, bool),
-    /// What only the one who shows it knows: the n-th of these texts.
+    /// A text from the caller, by its index in [`Beside::own`].
     Own(usize),
     Column(Value),
 }
 
 impl RowText {
-    /// Reads `text`; places that name no column are left out (a test of the tables sees them). `fields` is how many
-    /// fields stand before the counters of each CPU.
+    /// Parses `text`. Places with unknown columns are skipped; a test of the tables finds them. `fields` is the
+    /// number of fields before the counters of each CPU.
     pub(crate) fn new(
         text: &str,
         columns: &[Column],
@@ -115,7 +115,7 @@ impl RowText {
     }
 }
 
-/// Appends where in a tree a path stands: `/` is the root, two blanks are a step down from it.
+/// Appends a path as an entry of a tree: `/` is the root, and each level is indented by two blanks.
 fn put_branch(out: &mut Vec<u8>, path: &[u8], limit: usize) {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
     let depth = path.iter().filter(|&&b| b == b'/').count();
@@ -128,17 +128,17 @@ fn put_branch(out: &mut Vec<u8>, path: &[u8], limit: usize) {
     }
 }
 
-/// Deeper branches stand no farther to the right.
+/// Deepest level that is indented further.
 const DEPTH_SHOWN_MAX: usize = 32;
 
-/// Appends the counter of each CPU, a second.
+/// Appends the counter of each CPU, per second.
 fn put_spread(out: &mut Vec<u8>, cells: &Cells, first: usize, put: impl Fn(&mut Vec<u8>, f64)) {
     for field in first..cells.delta.len() {
         put(out, cells.rate(field));
     }
 }
 
-/// A head with the names of the CPUs and with the size of a page; `online` has which of them are there.
+/// Fills in the names of the CPUs and the page size in a head. `online` tells which CPUs are there.
 pub(crate) fn head(text: &str, online: &[bool], page_size: f64) -> String {
     if !text.contains('{') {
         return text.to_string();
@@ -148,7 +148,7 @@ pub(crate) fn head(text: &str, online: &[bool], page_size: f64) -> String {
     for (cpu, there) in online.iter().enumerate() {
         let name = if *there { cpu.to_string() } else { "X".into() };
         wide += &format!("{:>7}", format!("Cpu{name}"));
-        // Five characters each, whatever the number.
+        // Each CPU takes five characters, whatever its number.
         let word = &"Cpu"[..3usize.saturating_sub(name.len().saturating_sub(1))];
         brief += &format!("{word}{name} ");
     }
@@ -159,19 +159,19 @@ pub(crate) fn head(text: &str, online: &[bool], page_size: f64) -> String {
         .replace("{page}", &(page_size / 1024.0).to_string())
 }
 
-/// What a row has besides the instance's numbers.
+/// Values of a row besides the instance's numbers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Beside<'a> {
-    /// Its place among the shown.
+    /// Index among the instances shown.
     pub(crate) number: usize,
-    /// Texts of its own: start time, command.
+    /// Texts computed by the caller: start time, command.
     pub(crate) own: &'a [Vec<u8>],
 }
 
-/// The texts of [`Beside::own`] by their names in a row.
+/// Names in a row text for the texts of [`Beside::own`].
 const OWN: &[&str] = &["@start", "@command"];
 
-/// Appends a text from outside, made safe and cut to `limit` characters (0: whole).
+/// Appends an untrusted text, made safe and cut to `limit` characters (0: whole).
 pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
     let name = DisplayName(name);
     let text = name.text();
@@ -185,7 +185,7 @@ pub(crate) fn put_name(out: &mut Vec<u8>, name: &[u8], limit: usize) {
     out.extend_from_slice(&text.as_bytes()[..end]);
 }
 
-/// `total:3d`, `vsz:5k4`, `name:-11s`, `load1:5.2`.
+/// Parses a place such as `total:3d`, `vsz:5k4`, `name:-11s`, `load1:5.2`.
 fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
     let (name, layout) = place.split_once(':').unwrap_or((place, ""));
     let digits = layout
@@ -249,7 +249,7 @@ mod tests {
         },
     ];
 
-    /// collectl's heads of two, of a hundred and of a thousand CPUs.
+    /// collectl's heads for two, a hundred and a thousand CPUs.
     #[test]
     fn heads_of_cpus() {
         let two = [true, false];
@@ -286,7 +286,7 @@ mod tests {
                 "12345  5  7|   5    7 |",
             ),
         ] {
-            // Behind the one field: counters of two CPUs.
+            // One field, then the counters of two CPUs.
             let now = [a, 5.0, 7.0];
             let (labels, context) = ([label.as_bytes().to_vec()], Context::default());
             let cells = Cells {

@@ -1,4 +1,4 @@
-//! Which instances of a part are shown, and in what order.
+//! Selects the instances of a part to show, and orders them.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use crate::feed::Part;
 use crate::options::Options;
 use crate::processes::Top;
 
-/// The instances of a part that are shown, in order, as indices of its rows. Of processes those that
-/// pass the filter, by pid; of anything else all, as they come.
+/// Writes the indices of the rows to show into `chosen`, in order. Processes must pass the filter, and are
+/// ordered by pid; other instances keep their order.
 pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: &mut Vec<usize>) {
     chosen.clear();
     chosen.extend(0..part.rows().len());
@@ -46,13 +46,13 @@ pub(crate) fn select(part: &Part, context: &Context, options: &Options, chosen: 
     });
 }
 
-/// Whether an instance has done nothing since boot and is one of those that are left out then, as loop devices.
+/// True if an instance has done nothing since boot, and its subsystem hides such ones, as loop devices.
 pub(crate) fn is_unused(part: &Part, row: &RateRow) -> bool {
     let idle = |&now: &f64| now.is_nan() || now == 0.0;
     part.choice.subsystem.unused != Unused::Shown && row.numbers.now.iter().all(idle)
 }
 
-/// Whether a switch leaves the instance out: it does nothing, holds nothing, or is no exception.
+/// True if a switch hides the instance: it is idle, empty, unchanged, or not an exception.
 fn is_hidden(part: &Part, row: &RateRow, context: &Context, options: &Options) -> bool {
     let (letter, hidden) = (part.choice.subsystem.letter, options.hidden);
     let asked = match letter {
@@ -93,7 +93,7 @@ fn is_hidden(part: &Part, row: &RateRow, context: &Context, options: &Options) -
     }
 }
 
-/// A number of an instance, by its column.
+/// A number of an instance, by its column; NaN if there is none.
 fn number(part: &Part, cells: &Cells, column: &str) -> f64 {
     let columns = part.choice.subsystem.detail.iter();
     let found = columns
@@ -105,7 +105,7 @@ fn number(part: &Part, cells: &Cells, column: &str) -> f64 {
     found.unwrap_or(f64::NAN)
 }
 
-/// Keeps what passes the filter; gives the processes whose threads are asked for.
+/// Keeps instances that pass the filter. Returns the ids of processes whose threads are to be shown.
 fn passing(
     part: &Part,
     context: &Context,
@@ -135,7 +135,7 @@ fn passing(
     with_threads
 }
 
-/// Orders `chosen` by `top` and keeps its first.
+/// Orders `chosen` by `top` and keeps the first ones.
 pub(crate) fn rank(
     part: &Part,
     context: &Context,
@@ -155,7 +155,7 @@ pub(crate) fn rank(
     if options.process.nonzero {
         ranked.retain(|&(value, _)| value != 0.0);
     }
-    // As collectl: no cache without slabs.
+    // As in collectl, caches without slabs are left out.
     let is_empty = |at: usize| {
         let cells = part.cells(&part.rows()[at], context, options);
         number(part, &cells, "slabs") == 0.0

@@ -1,28 +1,28 @@
-//! Where bytes go. Views know of a terminal and of plot files, not of how they are written.
+//! Destinations of output. Views distinguish a stream from plot files; the sink knows how to write them.
 
 use std::io;
 
-/// What bytes are for.
+/// Destination of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To<'a> {
-    /// The one stream of everything.
+    /// The output stream.
     Stream,
-    /// The same stream: what stands over the columns, which whoever reads along from later on has to see first.
+    /// The stream as well, but for headers. A sink must repeat the latest header to readers that join later.
     Head,
-    /// A plot file, `HOST-DAY.SUFFIX`, or `HOST-DAY-HHMMSS.SUFFIX`; it begins with what is written to it first.
+    /// A plot file, `HOST-DAY.SUFFIX`, or `HOST-DAY-HHMMSS.SUFFIX`. A view writes its header first.
     File {
-        /// The recorded machine's name.
+        /// Name of the recorded machine.
         host: &'a str,
         /// The day as yyyymmdd.
         day: u32,
-        /// Second of the day, where it is part of the name.
+        /// Second of the day, if it is part of the name.
         second: Option<u32>,
         /// `tab`, `cpu`, `dsk`, ...
         suffix: &'a str,
     },
 }
 
-/// What of a file's name says when: `20261121`, `20261121-215607`.
+/// The time in a file's name: `20261121`, `20261121-215607`.
 pub fn when(day: u32, second: Option<u32>) -> String {
     match second {
         None => day.to_string(),
@@ -35,15 +35,15 @@ pub fn when(day: u32, second: Option<u32>) -> String {
     }
 }
 
-/// Takes bytes.
+/// Receives output.
 pub trait Sink {
-    /// Takes the next bytes of a stream or file.
+    /// Writes the next bytes of a stream or file.
     fn write(&mut self, to: To, bytes: &[u8]) -> io::Result<()>;
-    /// An interval is complete: one who watches may see it.
+    /// Ends an interval; buffered output may be flushed.
     fn interval(&mut self) -> io::Result<()>;
 }
 
-/// All bytes of all files, for tests.
+/// Collects all output in memory, for tests.
 #[derive(Default, Debug)]
 pub struct Memory {
     /// The stream.

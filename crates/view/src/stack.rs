@@ -1,10 +1,10 @@
-//! `--tcpfilt`: which protocols `-st` and `-sT` show, each with its part of the lines as collectl has them.
+//! `--tcpfilt`: selects the protocols of `-st` and `-sT`, each with its part of collectl's lines.
 
 use crate::filters::{Names, Spelling};
 use crate::layouts::{Layout, Table};
 use crate::options::Options;
 
-/// A protocol: its letter, beginnings of its counters' names, and its part of the brief and of the verbose lines.
+/// A protocol: letter, prefixes of its counters' names, and its part of the brief and of the verbose lines.
 struct StackPart {
     letter: char,
     counters: &'static str,
@@ -66,7 +66,7 @@ const PROTOCOLS: &[StackPart] = &[
 ];
 
 impl Options {
-    /// Takes in `--tcpfilt`.
+    /// Sets `--tcpfilt`.
     pub fn set_protocols(&mut self, letters: &str) -> Result<(), String> {
         let wrong =
             |cause: &str| format!("cannot use --tcpfilt {}: {cause}", letters.escape_debug());
@@ -107,18 +107,18 @@ impl Options {
                 row: verbose_row(&joined(|one| one.row)),
             },
         );
-        // They have no place in the brief line.
+        // IpExt has no columns in the brief line.
         self.wants_verbose |= letters.contains('I');
         Ok(())
     }
 }
 
-/// The first place has a blank more before it.
+/// The row begins with one blank more.
 fn verbose_row(row: &str) -> String {
     format!("  {}", row.trim_start())
 }
 
-/// `TCP` in the middle of a banner as wide as the names.
+/// A banner as wide as the names, with `TCP` in the middle.
 fn brief_title(width: usize) -> String {
     let around = width.saturating_sub(5);
     let (before, behind) = (around / 2, around - around / 2);
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    /// What stands there without the switch is what stands there with its default.
+    /// Without the switch, the rows equal those of its default.
     #[test]
     fn the_default_is_ituc() {
         let options = |letters| Options::new(letters).expect("sound");

@@ -1,5 +1,5 @@
-//! The standard graphs, of pictures and of the page: which fields are drawn together, what their curves are called, and in
-//! which colours. `crates/serve/assets/standard.js` is made of this table.
+//! The standard graphs of pictures and of the page: fields that are drawn together, labels of their curves, and colours.
+//! `crates/serve/assets/standard.js` is generated from this table.
 
 use std::fmt::Write as _;
 
@@ -7,19 +7,19 @@ use crate::svg::Shape;
 
 /// A standard graph.
 pub(crate) struct Standard {
-    /// Of `kymo graph`; `None`: it is on the page alone.
+    /// Letter for `kymo graph`; `None`: only the page has this graph.
     pub(crate) letter: Option<char>,
-    /// The page's panel; empty: it is in pictures alone.
+    /// Panel of the page; empty: only pictures have this graph.
     panel: &'static str,
     pub(crate) title: &'static str,
     pub(crate) top: Topmost,
     pub(crate) layers: &'static [Layer],
-    /// What the page, which has a scale for each unit, draws before them.
+    /// Layers that only the page draws, before the others: unlike pictures, it has a scale per unit.
     beside: &'static [Layer],
     pub(crate) when: When,
 }
 
-/// Where a standard graph's axis ends.
+/// End of a standard graph's axis.
 pub(crate) enum Topmost {
     At(f64),
     Least(f64),
@@ -27,15 +27,15 @@ pub(crate) enum Topmost {
     Of(&'static str),
 }
 
-/// Whether a standard graph is left out.
+/// Whether to draw a standard graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Always,
-    /// Only when it is not 0 throughout.
+    /// Only if it is not always 0.
     Something,
 }
 
-/// What is drawn of one field.
+/// A field in a graph.
 pub(crate) struct Layer {
     pub(crate) field: &'static str,
     pub(crate) label: &'static str,
@@ -54,7 +54,7 @@ const fn line(field: &'static str, label: &'static str, hue: usize, shape: Shape
 
 use Shape::{Filled, Line, Peak, Stacked};
 
-/// The standard graphs, in the order of their drawing within a letter.
+/// The standard graphs; those of a letter are in drawing order.
 #[rustfmt::skip]
 pub(crate) const STANDARD: &[Standard] = &[
     Standard { letter: Some('c'), panel: "cpu", title: "CPU", top: Topmost::At(100.0), when: When::Always, beside: &[], layers: &[
@@ -115,7 +115,7 @@ pub(crate) const STANDARD: &[Standard] = &[
         line("memory.major_faults", "major faults", 4, Line)] },
 ];
 
-/// All fields that are drawn, each once.
+/// All fields of the standard graphs, each once.
 pub fn fields() -> Vec<&'static str> {
     let layers = STANDARD.iter().flat_map(|standard| {
         let most = match standard.top {
@@ -131,7 +131,7 @@ pub fn fields() -> Vec<&'static str> {
     fields
 }
 
-/// The table as the page has it.
+/// The table as JavaScript for the page.
 pub fn standard_js() -> String {
     let mut out = String::from(
         "// Made of crates/view/src/standard.rs. A test there says when this is stale: run it with UPDATE_GOLDEN=1.\n\
@@ -141,7 +141,7 @@ pub fn standard_js() -> String {
         .iter()
         .filter(|standard| !standard.panel.is_empty())
     {
-        // Writing to a string cannot fail.
+        // Writes to a String do not fail.
         let _ = panel(&mut out, standard);
     }
     out.push_str("};\n");
@@ -173,7 +173,7 @@ fn panel(out: &mut String, standard: &Standard) -> std::fmt::Result {
         format!("{{ id: '{field}', label: '{label}', colour: {hue} }}")
     };
     match &layers[..] {
-        // One fits into its line, as prettier has it.
+        // A single layer fits into its line, where prettier puts it.
         [one] => writeln!(out, "    layers: [{}],", layer(one))?,
         more => {
             writeln!(out, "    layers: [")?;

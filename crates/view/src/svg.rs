@@ -1,6 +1,5 @@
-//! Graphs as SVG: curves over time with axes, marks and a table of minimum, average, maximum and last
-//! values. Pure: points go in, text comes out; which curves make which graph is said in
-//! [`crate::graphs`].
+//! Draws graphs as SVG: curves over time with axes, marks, and a table of minimum, average, maximum
+//! and last values. Points go in, text comes out; [`crate::graphs`] assigns curves to graphs.
 
 mod clock;
 mod curves;
@@ -30,41 +29,41 @@ pub use font::{FAMILY, FONT};
 pub use palette::Theme;
 pub use target::{TargetPicture, draw_target};
 
-/// Sizes of texts.
+/// Font sizes.
 const TEXT: f64 = 11.0;
 const TITLE: f64 = 13.0;
 const HEADING: f64 = 15.0;
 const SMALL: f64 = 10.0;
 
 const MARGIN: f64 = 16.0;
-/// From a title's base to the graph: flags are in between.
+/// Space between a title's baseline and the graph; flags are drawn in it.
 const TITLE_GAP: f64 = 14.0;
-/// Two lines below the time axis.
+/// Height of the two lines below the time axis.
 const TIMES: f64 = 34.0;
 const GRAPH_GAP: f64 = 20.0;
 const TICK_GAP: f64 = 6.0;
-/// Room for a tick of the time axis, and of the vertical one.
+/// Space per tick of the time axis, and of the vertical axis.
 const TIME_ROOM: f64 = 78.0;
 const VALUE_ROOM: f64 = 24.0;
 
-/// How graphs are drawn.
+/// Size and colours of a picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Width of the whole picture in pixels.
     pub width: u32,
     /// Height of each graph between its axes, in pixels.
     pub height: u32,
-    /// Its colours.
+    /// Colour theme.
     pub theme: Theme,
 }
 
 impl Style {
-    /// Widths that can be drawn.
+    /// Allowed widths.
     pub const WIDTHS: std::ops::RangeInclusive<u32> = 300..=8000;
-    /// Heights that can be drawn.
+    /// Allowed heights.
     pub const HEIGHTS: std::ops::RangeInclusive<u32> = 40..=2000;
 
-    /// The same within what can be drawn.
+    /// The style limited to the allowed sizes.
     fn bounded(self) -> Style {
         let within = |value: u32, bounds: std::ops::RangeInclusive<u32>| {
             value.clamp(*bounds.start(), *bounds.end())
@@ -76,7 +75,7 @@ impl Style {
         }
     }
 
-    /// How many points a graph shows well: one a pixel.
+    /// Number of points that a graph can resolve: one per pixel.
     pub fn points(self) -> usize {
         self.bounded().width as usize - 80
     }
@@ -92,69 +91,69 @@ impl Default for Style {
     }
 }
 
-/// How a curve is drawn.
+/// Form of a curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A line of the means, and a band from minimum to maximum.
     Line,
-    /// The same with a tint down to 0.
+    /// A line with a band, and a tint down to 0.
     Filled,
-    /// An area on top of those before it.
+    /// An area on top of the previous ones.
     Stacked,
-    /// A shade from the stack up to the maxima, which a stack of means does not show.
+    /// A shade from the stack up to the maxima, because the stack shows only means.
     Peak,
 }
 
 /// A curve of a graph.
 #[derive(Clone, Debug)]
 pub struct Curve<'a> {
-    /// What it is called.
+    /// Label in the legend.
     pub label: String,
     /// Number of its colour, from 1.
     pub hue: usize,
-    /// How it is drawn.
+    /// Form of the curve.
     pub shape: Shape,
-    /// Its points, one for each of the grid.
+    /// Points, one per point of the grid.
     pub points: &'a [Point],
 }
 
-/// Where the vertical axis ends.
+/// Upper end of the vertical axis.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Top {
-    /// Exactly here.
+    /// This value exactly.
     Fixed(f64),
-    /// Where the curves do, but not below this.
+    /// The largest value of the curves, but at least this.
     Least(f64),
 }
 
 /// A graph: curves of one unit.
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
-    /// What it is called.
+    /// Title above the graph.
     pub title: String,
-    /// The curves' unit.
+    /// Unit of the curves.
     pub unit: Unit,
-    /// Where the axis ends.
+    /// Upper end of the axis.
     pub top: Top,
     /// The curves.
     pub curves: Vec<Curve<'a>>,
-    /// What else there is to say, in small print.
+    /// A note in small print; empty for none.
     pub note: String,
 }
 
-/// All that is on a picture.
+/// Content of a picture.
 pub struct Picture<'a> {
-    /// Of which machine it is.
+    /// Name of the machine.
     pub host: &'a str,
-    /// The grid of all points.
+    /// The grid that all points share.
     pub grid: Grid,
-    /// What happened.
+    /// Gaps and events.
     pub marks: &'a [Mark],
-    /// The graphs, from above.
+    /// The graphs, from top to bottom.
     pub graphs: Vec<Graph<'a>>,
 }
 
-/// A graph whose parts have their sizes.
+/// A graph with the sizes of its parts.
 struct Laid<'a> {
     graph: &'a Graph<'a>,
     axis: Axis,
@@ -189,7 +188,7 @@ struct Sheet<'a> {
     inks: &'static Inks,
     width: f64,
     height: f64,
-    /// Where graphs begin, right of the vertical axes' labels.
+    /// Left edge of the graphs; the vertical axes' labels are left of it.
     left: f64,
     out: &'a mut String,
 }
@@ -263,7 +262,7 @@ impl Sheet<'_> {
         );
     }
 
-    /// One line, or two where host and range do not fit beside each other.
+    /// Height of the heading: one line, or two if host and range do not fit side by side.
     fn heading_height(&self, range: &str) -> f64 {
         let room = self.width - self.left - 2.0 * MARGIN;
         let both = font::width(self.picture.host, HEADING) + font::width(range, TEXT);
@@ -328,7 +327,7 @@ impl Sheet<'_> {
         legend.draw(graph, below, self.inks, self.out);
     }
 
-    /// Title, unit, and at the right what else there is to say.
+    /// Draws title and unit, and the note at the right.
     fn title(&mut self, graph: &Graph, axis: &Axis, base: f64) {
         let room = self.width - self.left - MARGIN;
         let title = font::fit(&graph.title, TITLE, room);
@@ -369,7 +368,7 @@ impl Sheet<'_> {
         let area = canvas.area;
         let mut lines = Path::default();
         for (value, label) in &axis.ticks {
-            // On whole pixels they are sharp.
+            // Lines on whole pixels are sharp.
             let y = canvas.y(*value).floor() + 0.5;
             lines.move_to(area.left, y);
             lines.line_to(area.right(), y);
@@ -401,7 +400,7 @@ impl Sheet<'_> {
         put_path(self.out, &steps.text(), &stroke(self.inks.frame), "");
     }
 
-    /// Centred, but never over the edges of the picture.
+    /// Centres a label, but keeps it inside the picture.
     fn time_label(&mut self, (x, base): (f64, f64), label: &str) {
         if label.is_empty() {
             return;
@@ -418,7 +417,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Ticks of a time axis for which there is room.
+/// Number of time ticks that fit into an area.
 fn time_ticks(area: Area) -> usize {
     (area.width / TIME_ROOM) as usize
 }
@@ -434,10 +433,10 @@ fn axis(graph: &Graph, want: usize) -> Axis {
         Top::Fixed(top) if top > 0.0 => Axis::fixed(graph.unit, top, want),
         Top::Fixed(_) => Axis::new(graph.unit, curves::most(&graph.curves), want),
         Top::Least(least) => {
-            // A little air above what is highest.
+            // Leaves some space above the highest value.
             let most = curves::most(&graph.curves).max(least);
             match graph.unit {
-                // Clocks that differ make a little more than all of it.
+                // Clock differences make shares slightly exceed 100 %.
                 Unit::Percent if (50.0..=105.0).contains(&most) => {
                     Axis::fixed(graph.unit, 100.0, want)
                 }

@@ -1,5 +1,5 @@
-//! What collectl's switches of one subsystem each (`--dskopts`, `--netopts`, `--memopts`, `--cpuopts`, `--slabopts`, the filters)
-//! make of the options.
+//! Effects of collectl's switches for single subsystems (`--dskopts`, `--netopts`, `--memopts`, `--cpuopts`, `--slabopts`, the
+//! filters) on the options.
 
 use kymo_kernel::subsystem;
 
@@ -7,12 +7,12 @@ use crate::filters::{Names, Renames, Spelling};
 use crate::layouts::{self, Layout, Table};
 use crate::options::Options;
 
-/// Least width of an interface's name, as collectl has it.
+/// Least width of an interface's name, as in collectl.
 const NAME_WIDTH: usize = 5;
-/// Widest that is taken.
+/// Largest width of an interface's name.
 const NAME_WIDTH_MAX: usize = 99;
 
-/// A filter: its switch, the letter it is of, and how its words are meant.
+/// A filter: its switch, the letter of its subsystem, and the meaning of its words.
 const FILTERS: &[(&str, char, Spelling)] = &[
     ("--cpufilt", 'c', Spelling::Numbers),
     ("--dskfilt", 'd', Spelling::Patterns),
@@ -22,7 +22,7 @@ const FILTERS: &[(&str, char, Spelling)] = &[
 ];
 
 impl Options {
-    /// Takes in the value of a filter's switch.
+    /// Sets a filter by the name of its switch.
     pub fn set_filter(&mut self, switch: &str, text: &str) -> Result<(), String> {
         let known = FILTERS.iter().find(|(name, ..)| *name == switch);
         let &(_, letter, words) =
@@ -31,20 +31,20 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in `--dskremap`.
+    /// Sets `--dskremap`.
     pub fn set_disk_names(&mut self, text: &str) -> Result<(), String> {
         self.filters.rename(Renames::parse("--dskremap", text)?);
         Ok(())
     }
 
-    /// `--iosize`: sizes of I/Os and packets beside their counts.
+    /// `--iosize`: shows sizes of I/Os and packets beside their counts.
     pub fn set_sizes(&mut self) {
         self.layouts
             .replace('d', Table::Brief, &layouts::DISK_SIZES);
         self.layouts.replace('n', Table::Brief, &layouts::NET_SIZES);
     }
 
-    /// Takes in the letters of `--cpuopts`.
+    /// Sets the letters of `--cpuopts`.
     pub fn set_cpu(&mut self, letters: &str) -> Result<(), String> {
         for letter in letters.chars() {
             match letter {
@@ -55,7 +55,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in the letters of `--dskopts`.
+    /// Sets the letters of `--dskopts`.
     pub fn set_disk(&mut self, letters: &str) -> Result<(), String> {
         for letter in letters.chars() {
             match letter {
@@ -65,7 +65,7 @@ impl Options {
                 'i' => self
                     .layouts
                     .replace('d', Table::Brief, &layouts::DISK_SIZES),
-                // What does nothing since boot has no columns anyway.
+                // Disks that were idle since boot have no columns anyway.
                 'o' => {}
                 'z' => self.hidden.idle_disks = true,
                 _ => return Err(not_taken("--dskopts", letter, "f i o z")),
@@ -74,7 +74,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in the letters of `--netopts`; `w` has a width behind it.
+    /// Sets the letters of `--netopts`; a width follows `w`.
     pub fn set_net(&mut self, letters: &str) -> Result<(), String> {
         let bare = letters.trim_end_matches(|c: char| c.is_ascii_digit());
         let width = &letters[bare.len()..];
@@ -130,7 +130,7 @@ impl Options {
         self.layouts.replace('n', Table::Brief, with_errors(brief));
     }
 
-    /// Takes in the letters of `--memopts`.
+    /// Sets the letters of `--memopts`.
     pub fn set_memory(&mut self, letters: &str) -> Result<(), String> {
         if letters.contains('R') && letters.len() > 1 {
             return Err(format!("cannot use --memopts {letters}: R is used alone"));
@@ -165,7 +165,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes in the letters of `--slabopts`.
+    /// Sets the letters of `--slabopts`.
     pub fn set_slabs(&mut self, letters: &str) -> Result<(), String> {
         for letter in letters.chars() {
             match letter {
@@ -178,7 +178,7 @@ impl Options {
     }
 }
 
-/// `-sn` with a column of errors.
+/// The brief row of `-sn` with a column of errors.
 fn with_errors(mut brief: Layout) -> Layout {
     brief.title = brief.title.replace("Network", "---Network---");
     if let Some(head) = brief.heads.last_mut() {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A place that names no column would be left out without a word.
+    /// `RowText` silently skips a place with an unknown column.
     #[test]
     fn every_place_has_its_column() {
         for (letter, lines) in [

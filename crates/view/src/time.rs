@@ -1,5 +1,5 @@
-//! Wall time: time zones, and how a moment is written. The time zone is that of the recorded machine. The times of
-//! `--from` and `--thru`: `bound.rs`.
+//! Local time: time zones, and forms of times. The zone is that of the recorded machine. `bound.rs` parses the times of
+//! `--from` and `--thru`.
 
 mod bound;
 
@@ -12,12 +12,12 @@ use kymo_base::name::DisplayName;
 use kymo_base::scan::put_number;
 use kymo_kernel::facts;
 
-/// Offsets of all zones change at most each quarter of an hour.
+/// Offsets of zones change only at quarters of an hour.
 const QUARTER_NS: i64 = 900_000_000_000;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECS: i64 = 86_400;
 
-/// A wall-clock reading in local time.
+/// A local time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Local {
     /// The day as yyyymmdd.
@@ -30,12 +30,12 @@ pub struct Local {
     pub weekday: u32,
 }
 
-/// Turns moments into local time; remembers the offset of the quarter of an hour.
+/// Converts moments to local time; caches the offset of the current quarter of an hour.
 pub struct Zone {
     zone: TimeZone,
     quarter: i64,
     offset_secs: i64,
-    /// The name of a zone that was not found.
+    /// Name of a zone that was not found.
     unknown: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Default for Zone {
 }
 
 impl Zone {
-    /// The zone that the context's `tz` names: `Europe/Berlin`, `+0200`, `CET-1CEST`; else UTC.
+    /// The zone in the context's `tz`: `Europe/Berlin`, `+0200`, `CET-1CEST`. UTC if it is missing or unknown.
     pub fn of(context: &Context) -> Zone {
         let name = context.get("tz").unwrap_or_default();
         let found = own_of_offset(name, context).or_else(|| found(name));
@@ -61,7 +61,7 @@ impl Zone {
         }
     }
 
-    /// A remark about a zone that was not found, in whose place UTC is.
+    /// A remark about a zone that was not found and is replaced by UTC.
     pub fn remark(&self) -> Option<String> {
         let zone = DisplayName(self.unknown.as_ref()?.as_bytes());
         Some(format!(
@@ -69,7 +69,7 @@ impl Zone {
         ))
     }
 
-    /// Seconds east of Greenwich at a moment.
+    /// Seconds east of UTC at a moment.
     pub fn offset_secs(&mut self, real_ns: i64) -> i64 {
         let quarter = real_ns.div_euclid(QUARTER_NS);
         if quarter != self.quarter {
@@ -93,7 +93,7 @@ impl Zone {
         }
     }
 
-    /// The moment of a local time; in the hour that a change of clocks leaves out, the one after it.
+    /// The moment of a local time. In an hour that the clocks skip, it is the moment in the hour behind it.
     pub fn moment(&self, day: u32, second: u32) -> Option<i64> {
         let date = jiff::civil::date(
             i16::try_from(day / 10_000).ok()?,
@@ -111,12 +111,12 @@ impl Zone {
     }
 }
 
-/// The zone of the machine that is played, which may be another one later.
+/// The zone of the machine being played; a recording may change it.
 #[derive(Default)]
 pub struct PlayedZone(Option<(u64, Zone)>);
 
 impl PlayedZone {
-    /// The zone that the facts name now.
+    /// The zone that the facts currently name.
     pub fn of(&mut self, context: &Context) -> &mut Zone {
         self.0.take_if(|(stamp, _)| *stamp != context.stamp());
         let zone = || (context.stamp(), Zone::of(context));
@@ -124,7 +124,7 @@ impl PlayedZone {
     }
 }
 
-/// A zone by its offset, its name, the path of its file or a rule of POSIX.
+/// Looks up a zone by its offset, its name, the path of its file, or a POSIX rule.
 fn found(name: &str) -> Option<TimeZone> {
     let fixed = offset(name).and_then(|secs| Offset::from_seconds(secs).ok());
     let of_path = name.split_once("zoneinfo/").map_or(name, |(_, zone)| zone);
@@ -136,12 +136,11 @@ fn found(name: &str) -> Option<TimeZone> {
         .or_else(|| TimeZone::posix(&format!("{name}{USUAL_RULE}")).ok())
 }
 
-/// The rule of summer time for a zone such as `EST5EDT` that has none, as in glibc.
+/// Daylight saving rule for zones such as `EST5EDT` without their own, as in glibc.
 const USUAL_RULE: &str = ",M3.2.0,M11.1.0";
 
-/// The zone of this machine for a file of collectl, whose header has the offset of the zone when the file was begun, and no
-/// zone. The offset alone is wrong for half of a day on which clocks change, so this machine's zone stands in where it had
-/// that offset then.
+/// The zone for a file of collectl. Its header has no zone, only the offset at its start, which is wrong for part of a day
+/// on which clocks change. So this machine's zone is used if it had the same offset then.
 fn own_of_offset(name: &str, context: &Context) -> Option<TimeZone> {
     let began_s: i64 = context.get("began")?.parse().ok()?;
     let offset = offset(name)?;
@@ -150,7 +149,7 @@ fn own_of_offset(name: &str, context: &Context) -> Option<TimeZone> {
     (own.to_offset(began).seconds() == offset).then_some(own)
 }
 
-/// `+0200`, `-03:30` as seconds.
+/// Parses `+0200`, `-03:30` to seconds.
 fn offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'+' => (1, &text[1..]),
@@ -165,9 +164,9 @@ fn offset(text: &str) -> Option<i32> {
     Some(sign * (number / 100 * 3600 + number % 100 * 60))
 }
 
-/// Days since 1970 as yyyymmdd, by the proleptic Gregorian calendar.
+/// Converts days since 1970 to yyyymmdd, in the proleptic Gregorian calendar.
 fn civil(days: i64) -> u32 {
-    // Years begin in March here, so that the leap day is the last one.
+    // Years begin in March here, so that the leap day is their last day.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let of_era = shifted.rem_euclid(146_097);
@@ -187,7 +186,7 @@ fn civil(days: i64) -> u32 {
 const DAYS: &[u8] = b"SunMonTueWedThuFriSat";
 const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/// The n-th name of three letters.
+/// The n-th of concatenated names of three letters.
 fn three(names: &'static [u8], n: u32) -> &'static [u8] {
     let mut names = names.chunks(3).zip(0..);
     let found = names.find(|(_, at)| *at == n);
@@ -222,7 +221,7 @@ impl Local {
         put_number(out, self.milli.into(), 3, b'0');
     }
 
-    /// The month as `Nov`.
+    /// Name of the month, such as `Nov`.
     fn month(&self) -> &'static [u8] {
         three(MONTHS, (self.day / 100 % 100).saturating_sub(1))
     }

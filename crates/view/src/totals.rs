@@ -1,22 +1,22 @@
-//! `--stats`: what all intervals of the brief format add up to, and their averages. Counts are added, shares of the CPU
-//! are those of the whole time, what is of a moment is averaged.
+//! `--stats`: totals and averages of all intervals in the brief format. Counts are summed, CPU shares refer to the
+//! whole time, and momentary values are averaged.
 
 use kymo_base::context::Context;
 use kymo_query::delta::Numbers;
 
-/// What is shown of it.
+/// Lines of totals to show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TotalLines {
-    /// `a`: averages as well.
+    /// `a`: shows averages.
     pub(crate) averages: bool,
-    /// `i`: each interval as well.
+    /// `i`: shows each interval.
     pub(crate) intervals: bool,
-    /// `s`: also where a recording ends that the next one does not continue.
+    /// `s`: shows totals also at the end of a recording that the next one does not continue.
     pub(crate) each_recording: bool,
 }
 
 impl TotalLines {
-    /// Reads the letters of `--statopts`.
+    /// Parses the letters of `--statopts`.
     pub(crate) fn parse(letters: &str) -> Result<TotalLines, String> {
         let other = letters.chars().find(|&letter| !"ais".contains(letter));
         match other {
@@ -33,44 +33,44 @@ impl TotalLines {
     }
 }
 
-/// What has been added up so far.
+/// Sums so far.
 #[derive(Default)]
 pub(crate) struct Totals {
     parts: Vec<Sum>,
     elapsed: f64,
-    /// Facts of the machine as they were last.
+    /// Latest facts of the machine.
     pub(crate) context: Context,
     /// The stamp of the last interval.
     pub(crate) stamp: Vec<u8>,
 }
 
-/// The sum of one subsystem.
+/// Sums of one subsystem.
 #[derive(Default)]
 struct Sum {
     now: Vec<(f64, f64)>,
     delta: Vec<f64>,
-    /// Seconds of its intervals, and those of them in which what was added is not known, of each of `delta`.
+    /// Seconds of its intervals, and for each of `delta` the seconds without a known value.
     elapsed: f64,
     unknown: Vec<f64>,
 }
 
 impl Totals {
-    /// Begins again.
+    /// Resets all sums.
     pub(crate) fn clear(&mut self) {
         *self = Totals::default();
     }
 
-    /// Whether nothing was added.
+    /// True if no interval was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// An interval of this many seconds.
+    /// Adds the length of an interval, in seconds.
     pub(crate) fn interval(&mut self, elapsed: f64) {
         self.elapsed += elapsed;
     }
 
-    /// The numbers of the n-th subsystem in an interval of this many seconds; 0: it was not read.
+    /// Adds an interval's numbers of the n-th subsystem. `elapsed` is in seconds; 0 if the subsystem was not read.
     pub(crate) fn add(&mut self, part: usize, numbers: &Numbers, elapsed: f64) {
         if self.parts.len() <= part {
             self.parts.resize_with(part + 1, Sum::default);
@@ -99,8 +99,8 @@ impl Totals {
         }
     }
 
-    /// What the n-th subsystem adds up to: means of what is of a moment, totals of all else. Where some of it is not
-    /// known, as after a reset, it is taken to have been as in the rest: a part must not pass for the whole.
+    /// The totals of the n-th subsystem: means of momentary values, sums of all others. Where values are missing, for
+    /// example after a reset, the sum is extrapolated from the known part.
     pub(crate) fn of(&self, part: usize) -> Numbers {
         let Some(sum) = self.parts.get(part) else {
             return Numbers::default();
@@ -119,7 +119,7 @@ impl Totals {
         }
     }
 
-    /// Seconds of all intervals.
+    /// Length of all intervals, in seconds.
     pub(crate) fn elapsed(&self) -> f64 {
         self.elapsed
     }
@@ -141,7 +141,7 @@ mod tests {
             totals.add(0, &numbers, 2.0);
         }
         let sum = totals.of(0);
-        // Of two of three intervals it is known: 13 in 4 of 6 seconds.
+        // The value is known in two of three intervals: 13 in 4 of 6 seconds.
         assert_eq!((sum.now[0], sum.delta[0]), (15.0, 19.5));
         assert!((totals.elapsed() - 6.0).abs() < 1e-9);
         assert!(TotalLines::parse("ais").is_ok() && TotalLines::parse("x").is_err());

@@ -1,6 +1,5 @@
-//! Verbose and detail: for each subsystem its own names and lines. One subsystem alone is a
-//! table with a stamp on each line; several stand under a `### RECORD` line each interval.
-//! `--top` is the detail of processes, ranked and cut.
+//! Verbose and detail: separate names and lines for each subsystem. A single subsystem is a table with a time on
+//! each line; several ones follow a `### RECORD` line in each interval. `--top` orders and cuts the processes.
 
 use std::io;
 
@@ -21,10 +20,10 @@ use crate::selection;
 use crate::sink::{Sink, To};
 use crate::time::PlayedZone;
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Verbose {
     sections: Vec<Section>,
-    /// One section of the same columns each time: stamps, and few headers.
+    /// True for a single section with constant columns: lines have times, headers are rare.
     table: bool,
     intervals: u64,
     out: Vec<u8>,
@@ -34,14 +33,15 @@ pub(crate) struct Verbose {
     zone: PlayedZone,
 }
 
-/// Order of tables, which is not that of brief; what collectl does not have, slabs and processes come last.
+/// Order of the tables, unlike that of brief. Those that collectl lacks, slabs and processes come last.
 const ORDER: &str = "cjdfimbnstEx";
 
 fn place(subsystem: &Subsystem) -> usize {
     ORDER.find(subsystem.letter).unwrap_or(ORDER.len())
 }
 
-/// As collectl: alone, slabs and processes are under a line each interval, unless some are chosen.
+/// True if a `### RECORD` line precedes the section even if it is the only one. As in collectl, this holds for
+/// slabs and processes, unless a switch selects some of them.
 fn is_under_a_line(section: &Section, options: &Options) -> bool {
     match (section.kind, options.choices[section.part].subsystem.letter) {
         (Kind::Processes, _) => options.top.is_some() || options.filter.tests.is_empty(),
@@ -51,7 +51,7 @@ fn is_under_a_line(section: &Section, options: &Options) -> bool {
     }
 }
 
-/// Whether the instances of another subsystem, shown too, have the summary's numbers (interrupts of each CPU).
+/// True if another shown subsystem has the summary's numbers in its rows, such as interrupts per CPU.
 fn is_shown_beside(subsystem: &Subsystem, options: &Options) -> bool {
     options.choices.iter().any(|choice| {
         let beside = choice.subsystem.beside.as_ref();
@@ -59,9 +59,9 @@ fn is_shown_beside(subsystem: &Subsystem, options: &Options) -> bool {
     })
 }
 
-/// A summary or the instances of one subsystem.
+/// A summary, or the instances of one subsystem.
 struct Section {
-    /// Index among the choices.
+    /// Index of the choice.
     part: usize,
     kind: Kind,
     title: String,
@@ -74,12 +74,12 @@ enum Kind {
     Summary,
     Detail,
     Processes,
-    /// The first slab caches of `--top`.
+    /// The first slab caches by `--top`.
     Slabs,
 }
 
 impl Verbose {
-    /// Lays out the sections of what is chosen.
+    /// Lays out the sections of the chosen subsystems.
     pub(crate) fn new(options: &Options) -> Verbose {
         let mut sections = Vec::new();
         let mut choices: Vec<_> = options.choices.iter().enumerate().collect();
@@ -224,7 +224,7 @@ impl Section {
         }
     }
 
-    /// The order that its instances are in, and cut.
+    /// The order and limit of its instances, if `--top` applies to them.
     fn ranked(&self, options: &Options) -> Option<Top> {
         let letter = match self.kind {
             Kind::Processes => 'z',
@@ -278,7 +278,7 @@ impl Show for Verbose {
         if !self.table && !stays {
             self.record_line(interval, options);
         }
-        // As collectl: played back, the line above several tables has the time.
+        // As in collectl, when several tables are played back, only the line above them has the time.
         let lines_have_it = (self.sections.len() == 1 || options.live) && options.top.is_none();
         let stamped = lines_have_it && options.stamp != Stamp::Default;
         let stamp = if stamped {
@@ -325,7 +325,7 @@ impl Show for Verbose {
     }
 }
 
-/// Clears what the last screen had behind each line and below; clearing all of it first would flicker.
+/// Clears the rest of each line and the screen below. Clearing the whole screen first would flicker.
 pub(crate) fn over_the_last_screen(out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
     scratch.clear();
     for &byte in out.iter() {
@@ -338,7 +338,7 @@ pub(crate) fn over_the_last_screen(out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
     std::mem::swap(out, scratch);
 }
 
-/// Writes lines of one interval.
+/// Writes the lines of one interval.
 struct Line<'a> {
     out: &'a mut Vec<u8>,
     scratch: &'a mut Vec<u8>,
@@ -365,8 +365,8 @@ impl Line<'_> {
         }
         for (number, &at) in chosen.iter().enumerate() {
             let row = &part.rows()[at];
-            // What has no past has no rates; a newborn process has.
-            // As collectl: an interrupt that did not come is not shown.
+            // Instances without a past have no rates, except newly started processes. As in collectl, interrupts
+            // that did not occur are left out.
             let is_idle =
                 part.choice.subsystem.spread && !row.numbers.delta.iter().any(|&count| count > 0.0);
             if !row.baseline && !is_idle && !selection::is_unused(part, row) {
@@ -381,7 +381,7 @@ impl Line<'_> {
         }
     }
 
-    /// What of a process no column knows: when it was started by the wall clock, its command as it is asked for.
+    /// Fills in texts that no column has: start time by the wall clock, and command in the configured form.
     fn put_own(&mut self, cells: &Cells, [start, command]: &mut [Vec<u8>; 2]) {
         start.clear();
         command.clear();

@@ -24,8 +24,7 @@ const BLOCKERS_MAX: usize = 32;
 pub struct Recorded {
     /// When the keeper looked, in nanoseconds since 1970.
     pub at_ns: u64,
-    /// The publishers. Metrics are missing, because they are series. Idle slots are missing too, and counted in
-    /// `slots_left_out`.
+    /// The publishers. Metrics are missing, as they are series; idle slots are only counted, in `slots_left_out`.
     pub programs: Programs,
 }
 

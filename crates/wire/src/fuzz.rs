@@ -34,8 +34,7 @@ pub fn fuzz_rrdcached(input: &[u8]) {
         answers.begin_command();
         say(&mut answers, Fields::of(line, &mut scratch));
     }
-    // All answers can be read one after the other. A BATCH counts its errors in one line and lists them
-    // behind it.
+    // All answers can be read in sequence. A BATCH counts its errors in a line before them.
     let mut said = answers.out.as_slice();
     while !said.is_empty() {
         match reply::read(said) {

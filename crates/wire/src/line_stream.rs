@@ -4,8 +4,7 @@ use memchr::memchr;
 
 use crate::rrdcached::take_line;
 
-/// Splits a buffer, which the caller fills, into lines. A line above the limit is skipped up to its end, even over several
-/// reads.
+/// Splits a buffer, which the caller fills, into lines. A line above the limit is skipped, even over several reads.
 #[derive(Clone, Copy, Debug)]
 pub struct LineStream {
     line_max: usize,

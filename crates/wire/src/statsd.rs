@@ -92,8 +92,7 @@ pub struct Sample<'a> {
     pub kind: SampleKind,
     /// The value, see [`SampleKind`].
     pub value: SampleValue<'a>,
-    /// True if the number has a sign. etsy's daemon then adds the number to a gauge whose value is not 0; DogStatsD sets the
-    /// gauge.
+    /// True if the number has a sign. etsy's daemon then adds it to a gauge whose value is not 0; DogStatsD sets the gauge.
     pub signed: bool,
     /// The share of events that the sender reports: above 0, at most 1.
     pub rate: f64,

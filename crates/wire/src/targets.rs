@@ -19,8 +19,7 @@ pub const PAGE_TOP_MAX: usize = 16 << 10;
 pub const TEXT_MAX: usize = 1 << 10;
 
 const VERSION: u32 = 1;
-/// Most targets in one line of reasons. Names have up to 255 bytes, and JSON may spell a byte with six; so 40 names fit into a
-/// line.
+/// Most targets in one line of reasons: 40 names fit, of 255 bytes each and with up to six bytes of JSON for one byte.
 const REASON_TARGETS: usize = 40;
 /// Sizes of a graph in pixels that MRTG accepts.
 const X_SIZES: std::ops::RangeInclusive<u32> = 30..=600;

@@ -9,8 +9,7 @@ use kymo_wire::snmp::{
 use proptest::prelude::*;
 use snmp2::{MessageType, Pdu, Value};
 
-/// Values that both libraries support. The tests of this crate cover the rest, such as a Counter32 of more than 32
-/// bits.
+/// Values that both libraries support. The crate's own tests cover others, such as a Counter32 of over 32 bits.
 fn value() -> impl Strategy<Value = ObjectValue<'static>> {
     const TEXTS: [&[u8]; 4] = [b"", b"eth0", &[0xff; 200], &[b'x'; 300]];
     prop_oneof![

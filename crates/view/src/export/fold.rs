@@ -1,11 +1,11 @@
-//! `i=`, `min`, `max`, `avg`, `tot` and `co` of exports: several intervals become one value, and one that is as before is left out.
+//! `i=`, `min`, `max`, `avg`, `tot` and `co` of exports: combine several intervals into one value, and drop unchanged values.
 
 use std::collections::HashMap;
 
 use crate::export::names::Exported;
 use crate::options::export::{Dialect, Export, Fold};
 
-/// What is known of each value, and how far the intervals have come.
+/// State of each value, and the position within the current group of intervals.
 #[derive(Default)]
 pub(crate) struct Folded {
     values: HashMap<String, Known>,
@@ -22,7 +22,7 @@ struct Known {
 }
 
 impl Folded {
-    /// Begins an interval, of which the nominal length is known. Tells whether values are given out now.
+    /// Begins an interval with its nominal length. Returns true if the interval completes a group, so that values are due.
     pub(crate) fn begin(&mut self, export: &Export, interval_secs: f64) -> Result<bool, String> {
         self.interval_secs = interval_secs;
         self.every = match export.every_secs {
@@ -43,7 +43,7 @@ impl Folded {
         Ok(due)
     }
 
-    /// Takes in a value; gives what is to be written, if anything is.
+    /// Adds a value; returns the value to write, if any.
     pub(crate) fn take(&mut self, export: &Export, value: &Exported, due: bool) -> Option<f64> {
         if export.fold == Fold::Last && !export.changed_only {
             return due.then_some(value.value);
@@ -54,7 +54,7 @@ impl Folded {
             _ => value.value.trunc(),
         };
         let is_lexpr = export.dialect == Dialect::Lexpr;
-        // collectl's lexpr adds up what happened; states are averaged.
+        // For totals, collectl's lexpr sums the counts behind rates, and averages states.
         let averages = export.fold == Fold::Average
             || export.fold == Fold::Total && is_lexpr && !value.is_rate;
         let added = match export.fold {

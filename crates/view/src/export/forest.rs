@@ -1,21 +1,21 @@
-//! Which of a number of items are below which, by each one's parent: an order from the roots down, without recursion, of whatever was
-//! recorded. An item whose parent is not there is a root, and a circle begins at its first item.
+//! Orders items from the roots down by the parent of each, without recursion. Recorded data may be arbitrary: an item without a
+//! known parent is a root, and a cycle begins at its first item.
 
 use std::collections::HashMap;
 
-/// An item's place in the order.
+/// An item in the order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Placed {
-    /// Its index among the items.
+    /// Index of the item.
     pub(crate) item: usize,
     /// Steps below its root.
     pub(crate) level: usize,
-    /// Where its parent is in the order.
+    /// Position of the parent in the order.
     pub(crate) parent: Option<usize>,
 }
 
-/// All items, each behind its parent and before what is below others; children in the items' order. `ids` and `parents` are of the
-/// same length; an item without an id has nothing below it.
+/// The order of all items: each behind its parent, and its descendants directly behind it; children keep the items' order. `ids`
+/// and `parents` have the same length; an item without an id has no children.
 pub(crate) fn order(ids: &[Option<u64>], parents: &[Option<u64>]) -> Vec<Placed> {
     let numbered = ids.iter().enumerate();
     let by_id: HashMap<u64, usize> = numbered
@@ -31,7 +31,7 @@ pub(crate) fn order(ids: &[Option<u64>], parents: &[Option<u64>]) -> Vec<Placed>
     let mut placed = vec![false; ids.len()];
     let mut order = Vec::with_capacity(ids.len());
     let roots = (0..ids.len()).filter(|&item| parent_of(item).is_none());
-    // Behind the roots what no root leads to.
+    // Behind the roots follow items in cycles, which no root reaches.
     for item in roots.chain(0..ids.len()) {
         let mut next = vec![Placed {
             item,
@@ -58,7 +58,7 @@ pub(crate) fn order(ids: &[Option<u64>], parents: &[Option<u64>]) -> Vec<Placed>
 mod tests {
     use super::*;
 
-    /// Ids and parents; items in the order, each behind a dot a level.
+    /// Ids and parents; the expected order, with a dot per level before each item.
     #[test]
     fn orders() {
         for (items, expect) in [

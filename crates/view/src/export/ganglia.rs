@@ -1,16 +1,16 @@
-//! `--export gexpr`: Ganglia's packets of a metric, in XDR: what it is, and its value. As collectl sends them: of type double, of any
-//! slope.
+//! `--export gexpr`: Ganglia's packets for a metric in XDR, one with its description and one with its value. As in collectl, each
+//! metric has type double and slope both.
 
 use crate::export::names::Exported;
 use crate::options::export::Export;
 
-/// The packet that says what a metric is, and the one that has its value as a text.
+/// Kinds of packets: the description of a metric, and its value as text.
 const META: u32 = 0x80;
 const STRING: u32 = 0x85;
-/// Both directions.
+/// Slope `both`: the value may rise and fall.
 const SLOPE: u32 = 3;
 
-/// The packets of a value.
+/// The two packets for a value.
 pub(crate) fn packets(
     host: &str,
     exported: &Exported,
@@ -25,7 +25,7 @@ pub(crate) fn packets(
         put_number(packet, id);
         put_text(packet, host);
         put_text(packet, exported.name);
-        // Not in the name of another host.
+        // The spoof flag: the packets do not speak for another host.
         put_number(packet, 0);
     }
     put_text(&mut meta, "double");
@@ -38,7 +38,7 @@ pub(crate) fn packets(
     put_text(&mut meta, "GROUP");
     put_text(&mut meta, exported.group);
     put_text(&mut data, "%s");
-    // As collectl, which cuts fractions off but those of averages.
+    // As in collectl, only averages keep their fractions.
     let is_whole = export.fold != crate::options::export::Fold::Average;
     let value = if is_whole { value.trunc() } else { value };
     put_text(&mut data, &format!("{}", value + 0.0));
@@ -54,7 +54,7 @@ fn put_number(packet: &mut Vec<u8>, number: u32) {
     packet.extend_from_slice(&number.to_be_bytes());
 }
 
-/// A text behind its length, filled up to a multiple of four bytes.
+/// Appends a text with its length before it, padded to a multiple of four bytes.
 fn put_text(packet: &mut Vec<u8>, text: &str) {
     put_number(packet, u32::try_from(text.len()).unwrap_or(0));
     packet.extend_from_slice(text.as_bytes());

@@ -1,5 +1,5 @@
-//! `--export lexpr` and `--export graphite`: a line a value. lexpr has `NAME VALUE` behind `sample.time SECONDS`, graphite
-//! `HOST.NAME VALUE SECONDS`.
+//! `--export lexpr` and `--export graphite`: one line per value. lexpr writes `NAME VALUE` behind `sample.time SECONDS`,
+//! graphite `HOST.NAME VALUE SECONDS`.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::options::export::{Dialect, Export};
 use crate::sink::{Sink, To};
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Lines {
     export: Export,
     folded: Folded,
@@ -19,7 +19,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Nothing has been shown.
+    /// A format that has written nothing yet.
     pub(crate) fn new(export: &Export) -> Lines {
         Lines {
             export: export.clone(),
@@ -89,12 +89,12 @@ impl Show for Lines {
     }
 
     fn note(&mut self, _: &Note, _: &Options, _: &mut dyn Sink) -> io::Result<()> {
-        // These lines have no place for remarks; the times tell.
+        // These lines have no place for remarks; gaps show in the times.
         Ok(())
     }
 }
 
-/// The interval that was asked for, in seconds; where it is not known what this one took.
+/// The configured interval in seconds, or this interval's length if the configuration is unknown.
 fn nominal_secs(interval: &Interval) -> f64 {
     let asked = interval.context.get("interval").unwrap_or_default();
     let asked = asked.split(':').next().unwrap_or_default().parse::<f64>();

@@ -1,15 +1,15 @@
-//! collectl's names of values in its exports, and the columns they are.
+//! collectl's names for exported values, and the columns that they belong to.
 
-/// The names of a subsystem's values.
+/// Names of a subsystem's values.
 pub(super) struct ValueNames {
-    /// The subsystem's.
+    /// Name of the subsystem.
     pub(super) name: &'static str,
-    /// What Ganglia groups them under.
+    /// Group of the values in Ganglia.
     pub(super) group: &'static str,
     pub(super) values: &'static [Named],
 }
 
-/// A value: its name, the column it is, its decimals, whose name it is, and its unit in Ganglia.
+/// A value: name, column, decimals, the dialects that use the name, and Ganglia's unit.
 pub(super) struct Named {
     pub(super) name: &'static str,
     pub(super) column: &'static str,
@@ -18,15 +18,15 @@ pub(super) struct Named {
     pub(super) units: &'static str,
 }
 
-/// Whose names: lexpr's; graphite's; gexpr's but with `g`; gexpr's but with `g` or `G`; with either of them, those of Ganglia itself.
+/// Sets of names: lexpr's; graphite's; gexpr's without `g`; gexpr's with neither `g` nor `G`; Ganglia's own, for `g` and `G`.
 pub(super) const LEXPR: u8 = 1;
 pub(super) const GRAPHITE: u8 = 2;
 pub(super) const GANGLIA: u8 = 4;
 pub(super) const OWN: u8 = 8;
 pub(super) const STANDARD: u8 = 16;
-/// lexpr's, graphite's and gexpr's.
+/// Names that lexpr, graphite and gexpr share.
 const ALL: u8 = LEXPR | GRAPHITE | GANGLIA;
-/// graphite's and gexpr's.
+/// Names that graphite and gexpr share.
 const SENT: u8 = GRAPHITE | GANGLIA;
 
 const fn named(
@@ -45,7 +45,7 @@ const fn named(
     }
 }
 
-/// The letters of `--tcpfilt`, and what each has sent.
+/// The letters of `--tcpfilt`, each with the value that it selects.
 pub(super) const OF_PROTOCOLS: &[(char, &str)] = &[
     ('i', "tcpinfo.iperrs"),
     ('t', "tcpinfo.tcperrs"),
@@ -53,10 +53,10 @@ pub(super) const OF_PROTOCOLS: &[(char, &str)] = &[
     ('c', "tcpinfo.icmperrs"),
     ('T', "tcpinfo.tcpxerrs"),
 ];
-/// collectl's `--tcpfilt` by default.
+/// collectl's default of `--tcpfilt`.
 pub(super) const PROTOCOLS: &str = "ituc";
 
-/// Of the machine.
+/// Names of summary values.
 pub(super) const SUMS: &[ValueNames] = &[
     ValueNames {
         name: "cpu",
@@ -449,7 +449,7 @@ pub(super) const SUMS: &[ValueNames] = &[
     },
 ];
 
-/// Of each CPU, disk, interface, node and port.
+/// Names of values per CPU, disk, interface, node and port.
 pub(super) const EACH: &[ValueNames] = &[
     ValueNames {
         name: "cpu",

@@ -1,4 +1,5 @@
-//! Values under their names, an interval's: collectl's where it has one, else `SUBSYSTEM.COLUMN`.
+//! An interval's values with their export names: collectl's name if there is one, else
+//! `SUBSYSTEM.COLUMN`.
 
 use std::io::Write as _;
 
@@ -15,18 +16,18 @@ use crate::options::Options;
 use crate::options::export::{Dialect, GangliaNames};
 use crate::selection;
 
-/// A value as it is exported.
+/// A value with its export name.
 pub(crate) struct Exported<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: f64,
     pub(crate) decimals: usize,
     pub(crate) units: &'a str,
     pub(crate) group: &'a str,
-    /// Whether it is of a second, not a state.
+    /// True if the value is a rate per second, false if it is a state.
     pub(crate) is_rate: bool,
 }
 
-/// Calls `each` with every name and its value, of an interval. What is not known is left out.
+/// Calls `each` with every known value of an interval and its name.
 pub(crate) fn each(
     dialect: Dialect,
     interval: &Interval,
@@ -40,7 +41,7 @@ pub(crate) fn each(
         Dialect::Gexpr(GangliaNames::Alone) => STANDARD,
         Dialect::Gexpr(GangliaNames::Too) => GANGLIA | STANDARD,
     };
-    // As collectl: by letter, and lexpr has all that is of the machine first.
+    // As in collectl, subsystems are ordered by letter; lexpr writes summaries before details.
     let mut parts: Vec<&Part> = interval.parts.iter().filter(|part| part.fresh).collect();
     parts.sort_by_key(|part| part.choice.subsystem.letter);
     let summaries_first = dialect == Dialect::Lexpr;
@@ -64,7 +65,7 @@ fn of_machine(
     each: &mut impl FnMut(&Exported),
 ) {
     let subsystem = part.choice.subsystem;
-    // To collectl's graphite and gexpr -sX is -sx.
+    // In collectl's graphite and gexpr, -sX means -sx.
     let is_sum_of_detail = names.1 != LEXPR && subsystem.letter == 'x' && part.choice.detail;
     if part.choice.summary || is_sum_of_detail {
         let cells = part.summary(interval.context, options);
@@ -161,14 +162,14 @@ fn values(
     }
 }
 
-/// A name without what separates names.
+/// A name with separators replaced.
 fn safe(name: &[u8]) -> String {
     let text = DisplayName(name);
     let text = text.text();
     text.replace(|c: char| c.is_whitespace() || c == '.' || c == '/', "_")
 }
 
-/// Appends a value as collectl does: rounded half up to a whole number, or with decimals.
+/// Appends a value as collectl does: with decimals, or rounded half up to an integer.
 pub(crate) fn put(out: &mut Vec<u8>, value: f64, decimals: usize) {
     let done = match decimals {
         0 => write!(out, "{}", (value + 0.5).floor()),

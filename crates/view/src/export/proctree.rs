@@ -1,4 +1,4 @@
-//! `--export proctree`: the processes of each interval below their parents, each with what all below it have of CPU, memory and I/O.
+//! `--export proctree`: each interval's processes as a tree, each with the CPU time, memory and I/O of its descendants included.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::selection;
 use crate::sink::{Sink, To};
 use crate::verbose::over_the_last_screen;
 
-/// Heads and row behind the ids: at first, with `--procopts i`, `m` and `x`.
+/// Head and row behind the ids: the default one, and those of `--procopts i`, `m` and `x`.
 const DEFAULT: (&str, &str) = (
     "User     PR S   VSZ   RSS CP  SysT  UsrT Pct  AccuTime  RKB  WKB MajF MinF Command",
     "{user:-8s8} {priority:2s} {state:1s} {vsz:5k4} {rss:5k4} {cpu:2d} {syst:5.2} {usrt:5.2} {pct:3d} {accum:9t} {rkb:4u} {wkb:4u} {majf:4c} {minf:4c} ",
@@ -36,7 +36,7 @@ const SWITCHES: (&str, &str) = (
     "{user:-8s8} {priority:2s} {state:1s} {vsz:5k4} {rss:5k4} {cpu:2d} {syst:5.2} {usrt:5.2} {pct:3d} {accum:9t} {rkb:4u} {wkb:4u} {vctx:4u} {nctx:4u} {majf:4c} {minf:4c} ",
 );
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct ProcTree {
     asked: TreeAsked,
     columns: Columns,
@@ -52,7 +52,7 @@ pub(crate) struct ProcTree {
 impl ProcTree {
     /// Lays out the columns.
     pub(crate) fn new(asked: TreeAsked, options: &Options) -> ProcTree {
-        // There is no room for when it was started.
+        // The row has no room for the start time.
         let columns = options.process.without_start();
         let (head, row) = match columns {
             Columns { io: true, .. } => IO,
@@ -131,7 +131,7 @@ impl ProcTree {
             .map(|one| addable(&cells(chosen[one.item])))
             .collect();
         if self.asked.adds_up {
-            // A thread's process has what its threads have.
+            // A process includes its threads already.
             let is_added = |one: &Placed| ids[one.item].is_some();
             add_up(&mut numbers, &order, is_added);
         }
@@ -189,7 +189,7 @@ impl ProcTree {
     }
 }
 
-/// The numbers of a process, as they can be added to those of others.
+/// The numbers of a process in a form that can be summed.
 fn addable(cells: &Cells) -> Numbers {
     let mut now = cells.now.to_vec();
     process::settle_memory(cells, &mut now);
@@ -199,7 +199,7 @@ fn addable(cells: &Cells) -> Numbers {
     }
 }
 
-/// The same process with other numbers.
+/// The cells of a process with `numbers` in place of its own.
 fn sum<'a>(numbers: &'a Numbers, cells: &Cells<'a>) -> Cells<'a> {
     Cells {
         now: &numbers.now,
@@ -208,7 +208,7 @@ fn sum<'a>(numbers: &'a Numbers, cells: &Cells<'a>) -> Cells<'a> {
     }
 }
 
-/// Adds to each what is below it. `numbers` are in the order's order, where all that is below one stands behind it.
+/// Adds the numbers of its descendants to each item. `numbers` are in the tree's order, with descendants behind ancestors.
 fn add_up(numbers: &mut [Numbers], order: &[Placed], is_added: impl Fn(&Placed) -> bool) {
     for (at, one) in order.iter().enumerate().rev() {
         let Some(parent) = one.parent.filter(|_| is_added(one)) else {
@@ -223,7 +223,7 @@ fn add_up(numbers: &mut [Numbers], order: &[Placed], is_added: impl Fn(&Placed) 
     }
 }
 
-/// What is not known counts nothing, unless nothing is known.
+/// Adds a number. Missing numbers are skipped; the sum is missing only if all of them are.
 fn add(sum: &mut f64, more: f64) {
     match (sum.is_nan(), more.is_nan()) {
         (_, true) => {}
@@ -271,7 +271,7 @@ impl Show for ProcTree {
 mod tests {
     use super::*;
 
-    /// A place that names no column would be left out without a word.
+    /// `RowText` silently skips a place with an unknown column.
     #[test]
     fn every_place_has_its_column() {
         for (head, row) in [DEFAULT, IO, MEMORY, SWITCHES] {

@@ -1,4 +1,4 @@
-//! `--vmstat`: a line an interval, with the columns of vmstat(8).
+//! `--vmstat`: one line per interval, with the columns of vmstat(8).
 
 use std::io;
 
@@ -9,14 +9,14 @@ use crate::options::{Options, Stamp};
 use crate::row::{Beside, RowText};
 use crate::sink::{Sink, To};
 
-/// The letters it shows.
+/// Letters of the subsystems shown.
 pub const LETTERS: &str = "cm";
 
 const TITLE: &str =
     "procs ---------------memory (KB)--------------- --swaps-- -----io---- --system-- ----cpu-----";
 const HEAD: &str =
     " r  b   swpd   free   buff  cache  inact active   si   so    bi    bo   in    cs us sy  id wa";
-/// Places of two subsystems by turns.
+/// Parts of the row, alternately from two subsystems.
 const ROWS: &[(char, &str)] = &[
     ('c', " {running:2d} {blocked:2d} "),
     (
@@ -29,7 +29,7 @@ const ROWS: &[(char, &str)] = &[
     ),
 ];
 
-/// The format's state.
+/// State of the format.
 pub(crate) struct Vmstat {
     rows: Vec<(char, RowText)>,
     lines: u64,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use kymo_kernel::subsystem;
 
-    /// A place that names no column would be left out without a word.
+    /// `RowText` silently skips a place with an unknown column.
     #[test]
     fn every_place_has_its_column() {
         for (letter, row) in ROWS {

@@ -1,9 +1,9 @@
-//! What `--export` asks for: whose names, and how values are written.
+//! Settings of `--export`: the set of names, and the form of values.
 
-/// How often a value that does not change is sent all the same, as collectl.
+/// Number of times after which an unchanged value is sent again, as in collectl.
 const TTL: u32 = 5;
 
-/// Whose names.
+/// Set of names for values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dialect {
     /// `--export lexpr`.
@@ -14,21 +14,21 @@ pub(crate) enum Dialect {
     Gexpr(GangliaNames),
 }
 
-/// Whether gexpr's names are those of Ganglia itself.
+/// Use of Ganglia's own names in gexpr.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GangliaNames {
-    /// None.
+    /// No use.
     None,
-    /// `g`: they are, and what Ganglia has no name for is left out.
+    /// `g`: only values with a Ganglia name.
     Alone,
-    /// `G`: where Ganglia has one.
+    /// `G`: Ganglia's name where there is one.
     Too,
 }
 
-/// What becomes of several intervals.
+/// Combination of several intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fold {
-    /// The last one counts.
+    /// Uses the last value.
     Last,
     Min,
     Max,
@@ -36,26 +36,26 @@ pub(crate) enum Fold {
     Total,
 }
 
-/// What is exported, and how.
+/// Settings of an export.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Export {
     pub(crate) dialect: Dialect,
-    /// What stands before the host's name.
+    /// Text in front of the host's name.
     pub(crate) before: String,
-    /// And behind it.
+    /// Text behind the host's name.
     pub(crate) behind: String,
-    /// Decimals of all values that have none of their own.
+    /// Decimals of values whose column sets none.
     pub(crate) decimals: usize,
-    /// `i=`: seconds of what is put together.
+    /// `i=`: seconds that are combined into one value.
     pub(crate) every_secs: Option<u32>,
     pub(crate) fold: Fold,
-    /// `co`: only values that have changed, and others after that number of times.
+    /// `co`: sends only changed values, and an unchanged one after `ttl` times.
     pub(crate) changed_only: bool,
     pub(crate) ttl: u32,
 }
 
 impl Export {
-    /// Reads `lexpr[,f=N]`, or of `graphite,HOST[:PORT]` what is behind the address: `b=BEFORE`, `p=BEHIND`, `f=N`.
+    /// Parses `lexpr[,f=N]`, or what follows the address in `graphite,HOST[:PORT]`: `b=BEFORE`, `p=BEHIND`, `f=N`.
     pub fn parse(name: &str, words: &[&str]) -> Result<Export, String> {
         let dialect = match name {
             "lexpr" => Dialect::Lexpr,
@@ -99,13 +99,13 @@ impl Export {
         }
     }
 
-    /// Takes in an option; `None`: there is no such.
+    /// Sets an option; `None`: it is unknown.
     fn take(&mut self, word: &str) -> Option<()> {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let number = || value.parse::<u32>().ok().filter(|n| *n > 0);
         let is_gexpr = matches!(self.dialect, Dialect::Gexpr(_));
         match (key, value.is_empty()) {
-            // A file, which is no matter of formats.
+            // A file name, which the caller handles.
             ("f", false) if self.dialect == Dialect::Lexpr && value.parse::<usize>().is_err() => {}
             ("b", _) if !is_gexpr => self.before = value.into(),
             ("p", _) if !is_gexpr => self.behind = value.into(),

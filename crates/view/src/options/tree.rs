@@ -1,33 +1,33 @@
-//! What `--export proctree` is asked for: which processes are left out, how deep it goes, and whether a process has what is below it.
+//! Settings of `--export proctree`: processes to leave out, depth of the tree, and whether a process includes its descendants.
 
 use crate::processes::Top;
 
-/// Levels that are shown by default, as by collectl.
+/// Default depth, as in collectl.
 const DEPTH: usize = 5;
-/// No more, so that a line stays one.
+/// Most levels, so that a line does not wrap.
 const DEPTH_MAX: usize = 100;
 
 /// `--export proctree[,FIELD][,OPTIONS]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TreeAsked {
-    /// The value that decides who is left out.
+    /// The value that decides which processes are left out.
     pub(crate) field: Top,
-    /// `z`: who has not more than `above_kb` of it, or nothing, is.
+    /// `z`: leaves out processes whose value is not above `above_kb`.
     pub(crate) skips: bool,
-    /// `ZN`
+    /// `ZN`: limit in KiB.
     pub(crate) above_kb: u32,
-    /// A process has what all below it have, too. `A`: it has not.
+    /// True if a process includes the values of its descendants; `A` turns this off.
     pub(crate) adds_up: bool,
-    /// `k`: I/O in bytes.
+    /// `k`: shows I/O in bytes.
     pub(crate) in_bytes: bool,
-    /// `T`: no threads, whatever `--procopts` says.
+    /// `T`: hides threads, even with `--procopts t`.
     pub(crate) without_threads: bool,
-    /// `dN`
+    /// `dN`: depth.
     pub(crate) depth: usize,
 }
 
 impl TreeAsked {
-    /// Reads the words behind `proctree`. `top` is what `--top` asks for; with it those that have nothing are always left out.
+    /// Parses the words behind `proctree`. `top` is the value of `--top`; with it, processes with a value of 0 are left out.
     pub(crate) fn parse(words: &[&str], top: Option<Top>) -> Result<TreeAsked, String> {
         let wrong = |cause: &str| {
             let text: String = words.iter().map(|word| format!(",{word}")).collect();
@@ -53,7 +53,7 @@ impl TreeAsked {
                 Top::orders().join(" ")
             ));
         }
-        // As by collectl: `--top` alone means the time.
+        // As in collectl, `--top` alone means the time.
         let agree =
             |top: Top| named.is_none_or(|named| [named.name(), "time"].contains(&top.name()));
         if !top.is_none_or(agree) {
@@ -77,7 +77,7 @@ impl TreeAsked {
         }
     }
 
-    /// Takes in options; `None`: there is no such.
+    /// Sets options; `None`: a letter is unknown.
     fn take(&mut self, letters: &str) -> Option<()> {
         let mut rest = letters;
         while let Some(letter) = rest.chars().next() {
@@ -103,7 +103,7 @@ impl TreeAsked {
     }
 }
 
-/// Whether a word has options, not a field's name.
+/// True if a word consists of option letters, and is not a field's name.
 fn is_letters(word: &str) -> bool {
     word.chars()
         .all(|c| "aAdkTzZ".contains(c) || c.is_ascii_digit())

@@ -1,11 +1,11 @@
-//! The time axis: round local times, the day where it changes, and spans in words.
+//! The time axis: ticks at round local times, the day at each change, and durations in words.
 
 use crate::time::{Local, Zone};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECS: i64 = 86_400;
 
-/// More ticks than this are never made.
+/// Most ticks of an axis.
 const TICKS_MAX: usize = 200;
 
 /// Steps between ticks.
@@ -52,7 +52,7 @@ const STEPS: &[Every] = &[
 ];
 
 impl Every {
-    /// Its length, about.
+    /// Approximate length.
     fn millis(self) -> i64 {
         match self {
             Every::Millis(millis) => millis,
@@ -66,15 +66,15 @@ impl Every {
 /// A tick of the time axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tick {
-    /// When.
+    /// Time of the tick.
     pub at_ns: i64,
-    /// The time, or of days and months what they are called.
+    /// The time of day, or for steps of days and months their name.
     pub label: String,
-    /// The day, where it is another than at the tick before.
+    /// The day, if it differs from that of the previous tick.
     pub day: String,
 }
 
-/// At most about `most` round local times from `from_ns` thru `thru_ns`.
+/// Ticks at round local times from `from_ns` thru `thru_ns`, about `most` at most.
 pub(super) fn ticks(zone: &mut Zone, from_ns: i64, thru_ns: i64, most: usize) -> Vec<Tick> {
     let span_ms = thru_ns.saturating_sub(from_ns) / 1_000_000;
     let most = most.clamp(1, TICKS_MAX) as i64;
@@ -101,7 +101,7 @@ pub(super) fn ticks(zone: &mut Zone, from_ns: i64, thru_ns: i64, most: usize) ->
     ticks
 }
 
-/// Calls `each` with moments until it says `false`.
+/// Calls `each` with the round times of a range until it returns `false`.
 fn each_moment(
     zone: &mut Zone,
     every: Every,
@@ -135,17 +135,17 @@ fn each_moment(
     }
 }
 
-/// What begins.
+/// Start of a calendar unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     Day,
-    /// On Mondays.
+    /// Weeks begin on Monday.
     Week,
     Month,
     Year,
 }
 
-/// Where days, weeks, months or years begin within a range.
+/// The starts of days, weeks, months or years within a range.
 pub(super) fn turns(zone: &mut Zone, turn: Turn, from_ns: i64, thru_ns: i64) -> Vec<i64> {
     let every = match turn {
         Turn::Day => Every::Days(1),
@@ -161,7 +161,7 @@ pub(super) fn turns(zone: &mut Zone, turn: Turn, from_ns: i64, thru_ns: i64) -> 
     found
 }
 
-/// The first moment after `at_ns` that is a multiple of the step in local time.
+/// The first time after `at_ns` that is a multiple of the step in local time.
 fn next_round(zone: &mut Zone, at_ns: i64, step_ns: i64, shift_ns: i64) -> Option<i64> {
     let offset_ns = zone.offset_secs(at_ns) * SECOND_NS;
     let local_ns = at_ns.checked_add(offset_ns)?.checked_add(shift_ns)?;
@@ -169,13 +169,13 @@ fn next_round(zone: &mut Zone, at_ns: i64, step_ns: i64, shift_ns: i64) -> Optio
         .div_euclid(step_ns)
         .checked_add(1)?
         .checked_mul(step_ns)?;
-    // Where the clocks change, the multiple is earlier or later, or was passed already.
+    // Where clocks change, the multiple is earlier or later than computed, or has passed already.
     for _ in 0..3 {
         let guess_ns = round_ns.checked_sub(shift_ns)?.checked_sub(offset_ns)?;
         let then_ns = zone.offset_secs(guess_ns) * SECOND_NS;
         let mut moment_ns = guess_ns.checked_add(offset_ns - then_ns)?;
         if zone.offset_secs(moment_ns) * SECOND_NS != then_ns {
-            // In the hour that is left out: the one after it.
+            // The hour that the clocks skip: takes the hour behind it.
             moment_ns = guess_ns;
         }
         if moment_ns > at_ns {
@@ -240,13 +240,13 @@ pub(super) fn range(zone: &mut Zone, from_ns: i64, thru_ns: i64) -> String {
     format!("{} {} – {end} {zone}", day(from), clock(from, true))
 }
 
-/// The moment in words, for what is pointed at.
+/// A moment in words, for tooltips.
 pub(super) fn moment(zone: &mut Zone, at_ns: i64) -> String {
     let local = zone.local(at_ns);
     format!("{} {}", weekday_day(local), clock(local, true))
 }
 
-/// A length of time in words: `200 ms`, `5 s`, `2 min`, `1 h`, `3 d`; two units where one is not exact.
+/// A duration in words: `200 ms`, `5 s`, `2 min`, `1 h`, `3 d`; with a second unit if one is inexact.
 pub(super) fn length(ns: i64) -> String {
     const UNITS: [(i64, &str); 5] = [
         (86_400_000, "d"),
@@ -288,7 +288,7 @@ mod tests {
         for (turn, days, expect) in [
             (Turn::Day, 1, &["Sat 21 Nov 00:00:00"][..]),
             (Turn::Week, 10, &["Mon 16 Nov 00:00:00"]),
-            // The clocks are put back between these.
+            // The clocks go back between these.
             (
                 Turn::Month,
                 55,

@@ -1,5 +1,4 @@
-//! What is drawn of points: lines, bands from minimum to maximum, areas, stacks. Where nothing is known
-//! the line is broken.
+//! Paths of curves: lines, bands from minimum to maximum, areas, stacks. Lines break without data.
 
 use kymo_query::series::{Grid, Point};
 
@@ -7,13 +6,13 @@ use super::pen::{Area, Path, put_path};
 use super::{Curve, Shape};
 use crate::svg::palette::Inks;
 
-/// Of what is above a stack.
+/// Opacity of the shade above a stack.
 pub(super) const PEAK_OPACITY: &str = "0.3";
 
-/// Where points come to lie.
+/// Maps points to places.
 #[derive(Clone, Copy)]
 pub(super) struct Canvas {
-    /// The box that is drawn in.
+    /// The box to draw in.
     pub area: Area,
     /// The grid of the points.
     pub grid: Grid,
@@ -22,25 +21,25 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// Place of a moment, within the box.
+    /// The x of a time, limited to the box.
     pub(super) fn x(&self, at_ns: i64) -> f64 {
         let span = self.grid.step_ns as f64 * self.grid.count.max(1) as f64;
         let part = at_ns.saturating_sub(self.grid.from_ns) as f64 / span;
         self.area.left + part.clamp(0.0, 1.0) * self.area.width
     }
 
-    /// Place of an edge between points.
+    /// The x of the edge before point `n`.
     fn edge(&self, n: usize) -> f64 {
         self.area.left + n as f64 / self.grid.count.max(1) as f64 * self.area.width
     }
 
-    /// Place of a value, within the box.
+    /// The y of a value, limited to the box.
     pub(super) fn y(&self, value: f64) -> f64 {
         self.area.bottom() - (value / self.top).clamp(0.0, 1.0) * self.area.height
     }
 
-    /// Goes along a run of points: from its edge through the middles to its other edge, so that a point
-    /// alone is seen too.
+    /// Appends a run of points: from its first edge through the middles to its last edge, so that a
+    /// single point is visible too.
     fn along(&self, path: &mut Path, run: &[f64], first: usize, begin: Begin) {
         let (from, thru) = (self.edge(first), self.edge(first + run.len()));
         let half = self.area.width / self.grid.count.max(1) as f64 / 2.0;
@@ -67,14 +66,14 @@ impl Canvas {
     }
 }
 
-/// From where a run is gone along: the way there begins a line, the way back ends it.
+/// Direction along a run: from the left to begin a line, from the right to come back and end it.
 #[derive(Clone, Copy)]
 enum Begin {
     Left,
     Right,
 }
 
-/// Runs of known values: where each begins, and how long it is.
+/// Runs of known values, with the index of the first value of each.
 fn runs(values: &[f64]) -> impl Iterator<Item = (usize, &[f64])> {
     let mut first = 0;
     values
@@ -86,7 +85,7 @@ fn runs(values: &[f64]) -> impl Iterator<Item = (usize, &[f64])> {
         })
 }
 
-/// A line through values.
+/// A line through the values.
 fn line(canvas: &Canvas, values: &[f64]) -> String {
     let mut path = Path::default();
     for (first, run) in runs(values) {
@@ -95,7 +94,7 @@ fn line(canvas: &Canvas, values: &[f64]) -> String {
     path.text()
 }
 
-/// All between values and the lower edge.
+/// The area between the values and the lower edge.
 fn filled(canvas: &Canvas, values: &[f64]) -> String {
     let mut path = Path::default();
     for (first, run) in runs(values) {
@@ -107,13 +106,13 @@ fn filled(canvas: &Canvas, values: &[f64]) -> String {
     path.text()
 }
 
-/// All between minimum and maximum.
+/// The area between minimum and maximum.
 fn band(canvas: &Canvas, points: &[Point]) -> String {
     let (lows, highs) = (of(points, |point| point.min), of(points, |point| point.max));
     between(canvas, &lows, &highs)
 }
 
-/// All between two values; nothing where they are the same at this scale.
+/// The area between two sets of values, without parts that are too thin to see.
 fn between(canvas: &Canvas, lows: &[f64], highs: &[f64]) -> String {
     let same = |(low, high): (&f64, &f64)| (canvas.y(*low) - canvas.y(*high)).abs() < 0.3;
     let mut path = Path::default();
@@ -128,7 +127,7 @@ fn between(canvas: &Canvas, lows: &[f64], highs: &[f64]) -> String {
     path.text()
 }
 
-/// All between the stack and the maxima above it.
+/// The area between the stack and the maxima above it.
 fn above_stack(canvas: &Canvas, curves: &[Curve], points: &[Point]) -> String {
     let peaks = of(points, |point| point.max);
     let lows = stack(curves).pop().unwrap_or_default();
@@ -144,8 +143,8 @@ fn of(points: &[Point], value: fn(&Point) -> f64) -> Vec<f64> {
     points.iter().map(value).collect()
 }
 
-/// Upper edges of the stacked curves, the lowest first. In a stack what is not known counts as nothing,
-/// unless nothing is known at all.
+/// Upper edges of the stacked curves, from bottom to top. Missing values count as 0, unless all values
+/// at a point are missing.
 pub(super) fn stack(curves: &[Curve]) -> Vec<Vec<f64>> {
     let mut edges: Vec<Vec<f64>> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.shape == Shape::Stacked) {
@@ -161,7 +160,7 @@ pub(super) fn stack(curves: &[Curve]) -> Vec<Vec<f64>> {
     edges
 }
 
-/// The largest value that is drawn.
+/// The largest value to draw.
 pub(super) fn most(curves: &[Curve]) -> f64 {
     let stacked = stack(curves).into_iter().flatten();
     let alone = curves
@@ -188,7 +187,7 @@ pub(super) fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut Str
         let path = filled(canvas, &of(curve.points, Point::mean));
         put_path(out, &path, &fill(inks.line(curve.hue), "0.14"), "");
     }
-    // The first are the important ones: they come to lie above the others.
+    // The first curves are the most important ones, so they are drawn last.
     let alone = |shape| matches!(shape, Shape::Filled | Shape::Line);
     let lines = || curves.iter().rev().filter(|curve| alone(curve.shape));
     for curve in lines() {
@@ -201,7 +200,7 @@ pub(super) fn draw(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut Str
     }
 }
 
-/// The attributes of a curve's line.
+/// Attributes of a curve's line.
 pub(super) fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
     let colour = inks.line(curve.hue);
     let dashes = match inks.dashes(curve.hue) {
@@ -213,8 +212,8 @@ pub(super) fn stroke(curve: &Curve, inks: &Inks, width: &str) -> String {
     )
 }
 
-/// The highest edge first: each area reaches down to the lower edge of the box and is painted over by
-/// those below it, so that an edge is written once. One opacity is for all of it.
+/// Draws the highest area first. Each area reaches down to the lower edge of the box, and lower areas
+/// cover it, so that each edge is written once. The areas share one opacity.
 fn draw_stack(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) {
     let edges = stack(curves);
     let stacked: Vec<&Curve> = curves
@@ -226,7 +225,7 @@ fn draw_stack(curves: &[Curve], canvas: &Canvas, inks: &Inks, out: &mut String) 
     }
     out.push_str("<g opacity=\"0.85\">\n");
     for (n, curve) in stacked.iter().enumerate().rev() {
-        // What adds nothing would shine through the soft edge of what covers it.
+        // An area without height would shine through the soft edge of the area that covers it.
         if curve.points.iter().any(|point| point.max > 0.0) {
             let fill = format!("fill=\"{}\"", inks.line(curve.hue));
             put_path(out, &filled(canvas, &edges[n]), &fill, "");

@@ -1,12 +1,12 @@
-//! The bundled font, and how wide texts are in it: the layout is the same whatever a viewer has.
+//! The bundled font, and widths of texts in it, so that the layout does not depend on a viewer's fonts.
 
 use std::borrow::Cow;
 
-/// DejaVu Sans, Latin, Greek and Cyrillic only; `assets/LICENSE-DejaVu.txt` says how it was made.
+/// DejaVu Sans with Latin, Greek and Cyrillic only; `assets/LICENSE-DejaVu.txt` describes its making.
 pub const FONT: &[u8] = include_bytes!("../../assets/kymo-graph.ttf");
 
-/// What a viewer is asked for. Verdana is drawn to the same widths as DejaVu. The font itself is not in
-/// the file: 7 kB in each that the usual policy of a page (`font-src 'self'`) would not let be used.
+/// Fonts that the SVG requests. Verdana has the same widths as DejaVu. The font is not embedded: it
+/// would add 7 kB to each file, and the usual policy of a page (`font-src 'self'`) forbids its use.
 pub const FAMILY: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Geneva, sans-serif";
 
 const UNITS_AN_EM: f64 = 2048.0;
@@ -28,7 +28,7 @@ fn advance(c: char) -> u16 {
         '–' => 1024,
         'µ' => 1303,
         '·' => 651,
-        // About a wide letter's; ideographs are as wide as high.
+        // About the width of a wide letter; ideographs are as wide as high.
         '\0'..'\u{2000}' => 1500,
         _ => 2048,
     }
@@ -39,7 +39,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|c| f64::from(advance(c))).sum::<f64>() / UNITS_AN_EM * size
 }
 
-/// The text, cut to fit.
+/// The text, cut with an ellipsis to at most `most` pixels.
 pub(super) fn fit(text: &str, size: f64, most: f64) -> Cow<'_, str> {
     if width(text, size) <= most {
         return text.into();
@@ -71,7 +71,7 @@ mod tests {
         &FONT[long(8)..long(8) + long(12)]
     }
 
-    /// Glyph of a character by the font's cmap of format 4.
+    /// Index of a character's glyph by the font's cmap of format 4.
     fn glyph(c: char) -> usize {
         let cmap = table(b"cmap");
         let at = (0..u16_at(cmap, 2))

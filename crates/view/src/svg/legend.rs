@@ -1,4 +1,4 @@
-//! The table below a graph: a line a curve with minimum, average, maximum and last value, in columns.
+//! The table below a graph: one line per curve with minimum, average, maximum and last value.
 
 use kymo_base::field::Unit;
 use kymo_query::series::Point;
@@ -10,21 +10,21 @@ use super::pen::{Anchor, Area, Path, put_path, put_rect, put_text};
 use super::{Curve, Graph, Shape, TEXT};
 use crate::svg::scale;
 
-/// From one line to the next.
+/// Height of a line.
 const LINE: f64 = 16.0;
-/// Swatch, and the blank after it.
+/// Width of a swatch with the blank behind it.
 const SWATCH: f64 = 20.0;
-/// Between number and unit.
+/// Space between number and unit.
 const BLANK: f64 = 4.0;
-/// Between columns, and between tables side by side.
+/// Space between columns, and between tables side by side.
 const GAP: f64 = 12.0;
 const TABLE_GAP: f64 = 36.0;
 const LABEL_MOST: f64 = 220.0;
 const LABEL_LEAST: f64 = 48.0;
-/// So many curves are below each other before tables are put side by side.
+/// Least rows of a table before another one is put beside it.
 const ROWS_LEAST: usize = 4;
 
-/// What is told of a curve.
+/// A statistic of a curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Statistic {
     Min,
@@ -34,7 +34,7 @@ enum Statistic {
 }
 
 impl Statistic {
-    /// All, and fewer and fewer where there is no room.
+    /// Sets of columns, from all to fewer, for less and less room.
     const CHOICES: [&[Statistic]; 4] = [
         &[
             Statistic::Min,
@@ -74,16 +74,16 @@ impl Statistic {
     }
 }
 
-/// A table that was laid out.
+/// A legend that is laid out.
 pub(super) struct Legend {
     told: &'static [Statistic],
     rows: Vec<Row>,
-    /// Curves below each other.
+    /// Rows per table.
     lines: usize,
-    /// Tables side by side.
+    /// Number of tables side by side.
     tables: usize,
     label: f64,
-    /// Widths of a column's numbers and units.
+    /// Widths of the numbers and of the units in a column.
     number: f64,
     unit: f64,
 }
@@ -155,7 +155,7 @@ impl Legend {
         SWATCH + self.label + self.told.len() as f64 * self.column()
     }
 
-    /// How high it is.
+    /// Height of the legend.
     pub(super) fn height(&self) -> f64 {
         match self.rows.is_empty() {
             true => 0.0,
@@ -163,7 +163,7 @@ impl Legend {
         }
     }
 
-    /// Draws it with its upper left corner at a place.
+    /// Draws the legend with its upper left corner at a point.
     pub(super) fn draw(
         &self,
         graph: &Graph,
@@ -205,7 +205,7 @@ impl Legend {
         }
     }
 
-    /// Where the numbers of a column end and its units begin.
+    /// The x where the numbers of a column end, and the x where its units begin.
     fn places(&self, left: f64, column: usize) -> (f64, f64) {
         let begin = left + SWATCH + self.label + column as f64 * self.column() + GAP;
         (begin + self.number, begin + self.number + BLANK)
@@ -233,7 +233,7 @@ fn swatch(curve: &Curve, (left, base): (f64, f64), inks: &Inks, out: &mut String
     put_rect(out, area, &fill, "");
 }
 
-/// The name of the vertical axis: its unit.
+/// Name of the vertical axis, which is its unit.
 pub(super) fn axis_name(unit: Unit, shown: &str) -> String {
     match (unit, shown) {
         (Unit::PerSecond, "/s") => "per second".into(),

@@ -1,4 +1,4 @@
-//! What happened, on a graph: gaps are shaded, moments have a flag at the upper edge and a thin line.
+//! Events on a graph: gaps are shaded, other events have a flag at the upper edge and a thin line.
 
 use kymo_query::marks::{Kind, Mark};
 use kymo_query::series::Grid;
@@ -11,12 +11,12 @@ use super::pen::{Anchor, Area, Path, put_path, put_rect, put_text};
 use super::{Picture, TEXT};
 use crate::time::Zone;
 
-/// Marks of a kind that are closer than this are one.
+/// Distance below which marks of a kind share a flag, in pixels.
 const CLOSE: f64 = 5.0;
-/// Of a kind with more than so many flags, lines would hide the curves.
+/// Most flags of a kind that have lines; more lines would hide the curves.
 const LINES_MOST: usize = 12;
 
-/// Marks of a kind: how many, and how long in all.
+/// Number and total duration of the marks of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Count {
     kind: Kind,
@@ -24,7 +24,7 @@ pub(super) struct Count {
     length_ns: i64,
 }
 
-/// What it is called in the explanation.
+/// Name of a kind in the explanation.
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Gap => "nothing recorded",
@@ -41,7 +41,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether it is something that was wrong.
+/// Colour of a kind: the alarm colour for failures, another one for all others.
 fn ink(kind: Kind, inks: &Inks) -> &'static str {
     match kind {
         Kind::Gap | Kind::Missed | Kind::Slow | Kind::Failure => inks.alarm,
@@ -49,7 +49,7 @@ fn ink(kind: Kind, inks: &Inks) -> &'static str {
     }
 }
 
-/// Those that a picture shows, counted by kind.
+/// Counts the marks within a picture by kind.
 pub(super) fn counted(picture: &Picture) -> Vec<Count> {
     let count = |kind: Kind| {
         let marks = || within(picture, kind);
@@ -109,17 +109,17 @@ fn title(mark: &Mark, zone: &mut Zone) -> String {
     format!("{at}{long}: {}", mark.text)
 }
 
-/// Marks on a graph.
+/// Marks to draw on a graph.
 pub(super) struct Flagged<'a> {
-    /// Those that it shows, oldest first.
+    /// The marks, oldest first.
     pub marks: Vec<&'a Mark>,
-    /// Its box.
+    /// The graph's box.
     pub area: Area,
-    /// Where a moment lies in there.
+    /// The x of a time in the box.
     pub x: &'a dyn Fn(i64) -> f64,
 }
 
-/// Flags all that is no gap on a picture.
+/// Flags all marks of a picture except gaps.
 pub(super) fn flag_all(
     picture: &Picture,
     canvas: &Canvas,
@@ -136,7 +136,7 @@ pub(super) fn flag_all(
     flag(&flagged, zone, inks, out);
 }
 
-/// Flags what is no gap, those close to each other as one.
+/// Draws flags, one for marks close to each other. Gaps have none.
 pub(super) fn flag(flagged: &Flagged, zone: &mut Zone, inks: &Inks, out: &mut String) {
     let area = flagged.area;
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Gap) {
@@ -171,7 +171,7 @@ fn draw_line(x: f64, area: Area, ink: &str, out: &mut String) {
     put_path(out, &path.text(), &stroke, "");
 }
 
-/// A triangle that points down to its place.
+/// Draws a triangle that points down to its place.
 fn draw_flag((x, y): (f64, f64), ink: &str, title: &str, out: &mut String) {
     let mut path = Path::default();
     path.move_to(x, y);
@@ -181,7 +181,7 @@ fn draw_flag((x, y): (f64, f64), ink: &str, title: &str, out: &mut String) {
     put_path(out, &path.text(), &format!("fill=\"{ink}\""), title);
 }
 
-/// Says in one line what the flags stand for, as far as there is room.
+/// Explains the flags in one line, as far as there is room.
 pub(super) fn explain(counts: &[Count], at: (f64, f64), right: f64, inks: &Inks, out: &mut String) {
     let (mut x, base) = at;
     for each in counts {

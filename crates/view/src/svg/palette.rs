@@ -1,6 +1,6 @@
-//! Colours: Okabe and Ito's, which people with any of the usual colour blindnesses can tell apart, darker
-//! on light and lighter on dark; from the ninth line on dashed too, so that colour is never all there is.
-//! The page numbers its colours the same way.
+//! Colours by Okabe and Ito, which people with any common colour blindness can tell apart; darker on
+//! light and lighter on dark. From the ninth line on, lines are dashed too, because colour alone would
+//! not distinguish them. The page numbers its colours in the same way.
 
 /// Light or dark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,7 +22,7 @@ impl Theme {
         }
     }
 
-    /// Its inks.
+    /// The colours of the theme.
     pub(super) fn inks(self) -> &'static Inks {
         match self {
             Theme::Light => &LIGHT,
@@ -39,9 +39,9 @@ pub(super) struct Inks {
     pub muted: &'static str,
     pub grid: &'static str,
     pub frame: &'static str,
-    /// Of flags of what happened.
+    /// Flags of ordinary events.
     pub mark: &'static str,
-    /// Of flags of what was wrong.
+    /// Flags of failures.
     pub alarm: &'static str,
     lines: [&'static str; 8],
 }
@@ -72,30 +72,30 @@ static DARK: Inks = Inks {
     ],
 };
 
-/// Contrast of a line to the paper.
+/// Least contrast between a line and the paper.
 const CONTRAST: f64 = 3.0;
 
 const DASHES: [&str; 4] = ["", "6 3", "2 2", "8 2 2 2"];
 
 impl Inks {
-    /// Colour of the n-th line, counted from one.
+    /// Colour of the n-th line, from 1 on.
     pub(super) fn line(&self, n: usize) -> &'static str {
         self.lines[n.saturating_sub(1) % self.lines.len()]
     }
 
-    /// Dashes of the n-th line; empty: none.
+    /// Dashes of the n-th line; empty for a solid line.
     pub(super) fn dashes(&self, n: usize) -> &'static str {
         DASHES[n.saturating_sub(1) / self.lines.len() % DASHES.len()]
     }
 }
 
-/// Red, green and blue of `#rrggbb`; of anything else black.
+/// Red, green and blue of `#rrggbb`; black for any other text.
 fn channels(colour: &str) -> [f64; 3] {
     let digits = u32::from_str_radix(colour.trim_start_matches('#'), 16).unwrap_or(0);
     [16, 8, 0].map(|shift| f64::from(digits >> shift & 255))
 }
 
-/// Relative luminance as WCAG 2.1 has it.
+/// Relative luminance by WCAG 2.1.
 fn luminance(colour: &str) -> f64 {
     let [red, green, blue] = channels(colour).map(|channel| {
         let part = channel / 255.0;
@@ -112,7 +112,7 @@ fn contrast(a: &str, b: &str) -> f64 {
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
-/// A line's colour that is seen on the paper: lighter or darker, where it was chosen for another one.
+/// A line's colour, made lighter or darker until its contrast to the paper suffices.
 pub(super) fn seen(colour: &str, paper: &str) -> String {
     let end = if luminance(paper) > 0.4 { 0.0 } else { 255.0 };
     let mixed = |part: f64| {

@@ -1,12 +1,12 @@
-//! Writing SVG: escaped texts, numbers that are finite and short, paths. Attributes only: pages often
-//! forbid style sheets within.
+//! Writes SVG: escaped texts, short finite numbers, and paths. Only attributes are used, because
+//! pages often forbid style sheets inside SVG.
 
 use std::fmt::Write as _;
 
-/// Farther than this nothing is drawn.
+/// Largest coordinate; values beyond are limited to it.
 const FAR: f64 = 1e6;
 
-/// Appends a text with what XML takes for itself spelled out, and what it does not allow replaced.
+/// Appends a text with XML's special characters escaped, and forbidden ones replaced.
 pub(super) fn put_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -21,7 +21,7 @@ pub(super) fn put_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// A length in tenths of a pixel; what is not a number is 0.
+/// A length in tenths of a pixel; 0 for NaN.
 fn tenths(value: f64) -> i64 {
     (value.clamp(-FAR, FAR) * 10.0).round() as i64
 }
@@ -29,14 +29,14 @@ fn tenths(value: f64) -> i64 {
 fn put_tenths(out: &mut String, tenths: i64) {
     let (whole, rest) = (tenths.abs() / 10, tenths.abs() % 10);
     let sign = if tenths < 0 { "-" } else { "" };
-    // Writing to a String cannot fail.
+    // Writes to a String do not fail.
     let _ = match rest {
         0 => write!(out, "{sign}{whole}"),
         _ => write!(out, "{sign}{whole}.{rest}"),
     };
 }
 
-/// Appends ` name="value"` for each.
+/// Appends ` name="value"` for each length.
 fn put_lengths(out: &mut String, lengths: &[(&str, f64)]) {
     for (name, value) in lengths {
         let _ = write!(out, " {name}=\"");
@@ -45,7 +45,7 @@ fn put_lengths(out: &mut String, lengths: &[(&str, f64)]) {
     }
 }
 
-/// Where a text's place is.
+/// The part of a text that its position refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -73,7 +73,7 @@ pub(super) fn put_text(
     out.push_str("</text>\n");
 }
 
-/// A box.
+/// A rectangle.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Area {
     pub left: f64,
@@ -83,12 +83,12 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// Where it ends on the right.
+    /// The x of the right edge.
     pub(super) fn right(&self) -> f64 {
         self.left + self.width
     }
 
-    /// Where it ends below.
+    /// The y of the lower edge.
     pub(super) fn bottom(&self) -> f64 {
         self.top + self.height
     }
@@ -129,17 +129,17 @@ fn end_titled(out: &mut String, name: &str, rest: &str, title: &str) {
     let _ = writeln!(out, "</title></{name}>");
 }
 
-/// A path, in steps from point to point: half as long as with places. Level stretches are one step.
+/// A path of relative steps, half as long as with absolute places. A level stretch is one step.
 #[derive(Default)]
 pub(super) struct Path {
     text: String,
     at: (i64, i64),
-    /// Of a level step that may go on.
+    /// Length so far of a level step that may continue.
     level: i64,
 }
 
 impl Path {
-    /// Begins a new line.
+    /// Begins a new line at a point.
     pub(super) fn move_to(&mut self, x: f64, y: f64) {
         self.end_level();
         self.at = (tenths(x), tenths(y));
@@ -149,7 +149,7 @@ impl Path {
         put_tenths(&mut self.text, self.at.1);
     }
 
-    /// Goes on to a point.
+    /// Continues to a point.
     pub(super) fn line_to(&mut self, x: f64, y: f64) {
         let to = (tenths(x), tenths(y));
         let (dx, dy) = (to.0 - self.at.0, to.1 - self.at.1);
@@ -171,7 +171,7 @@ impl Path {
         put_tenths(&mut self.text, dy);
     }
 
-    /// Goes back to where the line began.
+    /// Closes the line to its start.
     pub(super) fn close(&mut self) {
         self.end_level();
         self.text.push('z');

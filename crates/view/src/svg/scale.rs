@@ -1,12 +1,12 @@
-//! Numbers with units as they are shown: KiB become MiB, counts k and M, milliseconds µs; and round
-//! ticks in what is shown.
+//! Numbers with their display units: KiB become MiB, counts k and M, milliseconds µs. Ticks are
+//! round in the display unit.
 
 use kymo_base::field::Unit;
 
-/// A unit as it is shown: how many of the recorded unit it is, and what it is called.
+/// A display unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Shown {
-    /// In the recorded unit.
+    /// Size in the recorded unit.
     pub size: f64,
     /// Its name.
     pub name: &'static str,
@@ -17,7 +17,7 @@ const MIB: f64 = KIB * KIB;
 const GIB: f64 = MIB * KIB;
 const TIB: f64 = GIB * KIB;
 
-/// All that a unit may be shown as, and which of them stands for 0.
+/// The display units of a recorded unit, smallest first. The one of size 1 stands for 0.
 fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
     match unit {
         Unit::Bytes => &[
@@ -62,10 +62,10 @@ fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
     }
 }
 
-/// What a value of a unit is shown in: the largest of which it is at least one.
+/// The display unit for a value: the largest one in which the value is at least 1.
 pub(super) fn shown(unit: Unit, value: f64) -> Shown {
     let ladder = ladder(unit);
-    // 1023.996 KiB would be written 1024.00 KiB.
+    // Without this factor, 1023.996 KiB would be written as 1024.00 KiB.
     let enough = |size: f64| value.abs() * 1.00001 >= size;
     let own = ladder.iter().find(|(size, _)| *size == 1.0);
     let largest = ladder.iter().rev().find(|(size, _)| enough(*size));
@@ -77,7 +77,7 @@ pub(super) fn shown(unit: Unit, value: f64) -> Shown {
     Shown { size, name }
 }
 
-/// A value for reading: its number and its unit. What is not known is a dash.
+/// A value for people: number and unit. A missing value is a dash.
 pub(super) fn number(unit: Unit, value: f64) -> (String, &'static str) {
     if !value.is_finite() {
         return ("–".into(), "");
@@ -90,29 +90,29 @@ pub(super) fn number(unit: Unit, value: f64) -> (String, &'static str) {
     }
 }
 
-/// No axis ends below this.
+/// Least upper end of an axis.
 const LEAST: f64 = 1e-6;
 
 /// A vertical axis from 0 up.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// Where it ends, in the recorded unit; more than 0.
+    /// Upper end in the recorded unit; above 0.
     pub top: f64,
-    /// What its ticks are shown in.
+    /// Display unit of the ticks.
     pub name: &'static str,
     /// Ticks: value in the recorded unit, and label.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// With about `want` round steps up to `most` or a little more.
+    /// An axis with about `want` round steps that reaches `most` or a little more.
     pub(super) fn new(unit: Unit, most: f64, want: usize) -> Axis {
         let most = if most.is_finite() && most > 0.0 {
             most
         } else {
             1.0
         };
-        // Beyond these neither ticks nor places are exact, and labels are long.
+        // Beyond these limits ticks and positions are inexact, and labels long.
         let most = most.clamp(LEAST, 1e30);
         let shown = shown(unit, most);
         let scaled = most / shown.size;
@@ -121,7 +121,7 @@ impl Axis {
         Axis::of(shown, step, count)
     }
 
-    /// Up to exactly `top`, which is round.
+    /// An axis that ends exactly at `top`, a round value.
     pub(super) fn fixed(unit: Unit, top: f64, want: usize) -> Axis {
         let mut axis = Axis::new(unit, top, want);
         let top = top.max(LEAST);
@@ -148,7 +148,7 @@ impl Axis {
     }
 }
 
-/// The next of 1, 2, 5, 10, ...
+/// The next number of 1, 2, 5, 10, ... that is at least `least`.
 pub(super) fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let found = [1.0, 2.0, 5.0].iter().map(|n| n * power);

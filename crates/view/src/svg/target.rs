@@ -1,6 +1,6 @@
-//! Graphs of a target as MRTG draws them: what came in as an area, what went out as a line, peaks darker behind them, a
-//! line at MaxBytes, red lines where a day, a week, a month or a year begins, and the numbers below. Time runs to the left unless
-//! the target says `growright`.
+//! MRTG's graphs of a target: incoming traffic as an area, outgoing as a line, darker peaks behind them, a line at MaxBytes, red
+//! lines at the start of each day, week, month or year, and a table of numbers. Time runs to the left unless the target has
+//! `growright`.
 
 mod frame;
 mod table;
@@ -19,23 +19,23 @@ use super::{FAMILY, HEADING, MARGIN, SMALL, Style, TEXT, TIMES, TITLE, TITLE_GAP
 use crate::time::Zone;
 use frame::{Ends, Frame};
 
-/// Left of the axes.
+/// Space left of the graphs, for the axes' labels.
 const LEFT: f64 = 64.0;
 const GAP: f64 = 22.0;
 const LINE: f64 = 16.0;
 const SECOND_NS: i64 = 1_000_000_000;
-/// MaxBytes, and where days begin.
+/// Colour of MaxBytes, and of the starts of days and the like.
 const RED: &str = "#d5280a";
 
-/// All that is on a picture of a target.
+/// Content of a picture of a target.
 pub struct TargetPicture<'a> {
-    /// What is known of it.
+    /// The target.
     pub target: &'a DescribedTarget,
-    /// Its graphs, from above.
+    /// The graphs, from top to bottom.
     pub graphs: &'a [TargetGraph],
-    /// Where a month is among them, what 95 % of its rates do not exceed.
+    /// The 95th percentile of its rates, for a graph of a month.
     pub percentile: &'a Percentile,
-    /// What happened to its device, oldest first.
+    /// Events of its device, oldest first.
     pub marks: &'a [Mark],
 }
 
@@ -97,7 +97,7 @@ impl TargetSheet<'_> {
         put_text(self.out, at, anchor, ink, text);
     }
 
-    /// Title, device and name; where what follows begins.
+    /// Draws title, device and name; returns the y below them.
     fn heading(&mut self) -> f64 {
         let (base, room) = (MARGIN + HEADING, self.width - 2.0 * MARGIN);
         let title = font::fit(title(self.target), HEADING, room).into_owned();
@@ -164,7 +164,7 @@ impl TargetSheet<'_> {
         table::draw(self, graph, frame.area.bottom() + TIMES + LINE);
     }
 
-    /// Where the vertical axis begins and ends, in what is shown.
+    /// Ends of the vertical axis, in display units.
     fn ends(&self, graph: &TargetGraph) -> Ends {
         let top = graph.top(self.target) * self.unit.scale;
         if !self.target.has("logscale") {
@@ -203,7 +203,7 @@ impl TargetSheet<'_> {
         put_path(self.out, &lines.text(), &stroke, "");
     }
 
-    /// Areas of what came in, then lines of what went out; the peaks of each behind it.
+    /// Draws incoming rates as areas, then outgoing rates as lines, each with its peaks behind it.
     fn curves(&mut self, graph: &TargetGraph, frame: &Frame) {
         let [area_in, line_out, peak_in, peak_out, _] = colours(self.target);
         let [in_, out] = &graph.lines;
@@ -266,7 +266,7 @@ impl TargetSheet<'_> {
         put_path(self.out, &turns.text(), &stroke, "");
     }
 
-    /// MaxBytes, and in a month the 95th percentile.
+    /// Draws lines at MaxBytes, and in a month at the 95th percentile.
     fn limits(&mut self, graph: &TargetGraph, frame: &Frame) {
         let [area_in, line_out, ..] = colours(self.target);
         let shown = |direction: &Direction| direction.is_shown(self.target);
@@ -300,7 +300,7 @@ impl TargetSheet<'_> {
         }
     }
 
-    /// What happened to the device.
+    /// Draws flags for events of the device.
     fn flags(&mut self, graph: &TargetGraph, frame: &Frame) {
         let (from, thru) = graph.range;
         let (from_ns, thru_ns) = (from * SECOND_NS, thru * SECOND_NS);
@@ -315,7 +315,7 @@ impl TargetSheet<'_> {
         marks::flag(&flagged, self.zone, self.inks, self.out);
     }
 
-    /// What the colours are.
+    /// Draws the explanation of the colours.
     fn legend(&mut self, graphs: &[TargetGraph], top: f64) {
         if self.target.has("nolegend") {
             return;

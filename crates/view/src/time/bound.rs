@@ -1,10 +1,10 @@
-//! The times of `--from`, `--thru` and `--at`, in one grammar for all commands: a time of the clock on the recorded machine's
-//! wall (`14:30`, `20261121:14:30`, `2026-11-21T14:30`), or a moment (`now`, `-1h`, `2026-11-21T14:30Z`, seconds since 1970).
+//! Times of `--from`, `--thru` and `--at`, in one grammar for all commands: a local time of the recorded machine (`14:30`,
+//! `20261121:14:30`, `2026-11-21T14:30`), or a moment (`now`, `-1h`, `2026-11-21T14:30Z`, seconds since 1970).
 
 use super::{Local, SECOND_NS, Zone};
 
 const DAY_LAST_SECOND: u32 = 86_399;
-/// Numbers of this length at least are seconds since 1970; a day has eight digits.
+/// Least digits of a number that means seconds since 1970; a day has eight digits.
 const EPOCH_DIGITS_MIN: usize = 9;
 
 /// A bound of `--from` or `--thru`.
@@ -12,20 +12,20 @@ const EPOCH_DIGITS_MIN: usize = 9;
 pub enum Bound {
     /// A moment in nanoseconds since 1970.
     Moment(i64),
-    /// A time in the zone of the recorded machine.
+    /// A local time in the zone of the recorded machine.
     Wall(WallTime),
 }
 
-/// A time of the clock on the wall.
+/// A local time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WallTime {
-    /// The day as yyyymmdd; without one it holds for every day.
+    /// The day as yyyymmdd; `None`: every day.
     pub day: Option<u32>,
     /// Second of the day.
     pub second: u32,
 }
 
-/// Which end of a span a bound is; both are within it.
+/// The end of a span that a bound is for; the span includes both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     Begin,
@@ -33,7 +33,7 @@ enum Edge {
 }
 
 impl Bound {
-    /// Reads a time that something begins at.
+    /// Parses the beginning of a span. `switch` is named in errors.
     pub fn parse(switch: &str, text: &str, now_ns: i64) -> Result<Bound, String> {
         Bound::at(Edge::Begin, switch, text, now_ns)
     }
@@ -47,7 +47,7 @@ impl Bound {
         })
     }
 
-    /// The moment in nanoseconds since 1970; `None`: of every day, or no such time.
+    /// The moment in nanoseconds since 1970. `None`: the time is for every day, or does not exist.
     pub fn moment(self, zone: &Zone) -> Option<i64> {
         match self {
             Bound::Moment(ns) => Some(ns),
@@ -55,7 +55,7 @@ impl Bound {
         }
     }
 
-    /// The wall time, where it is one without a day.
+    /// The local time, if it has no day.
     pub fn of_every_day(&mut self) -> Option<&mut WallTime> {
         match self {
             Bound::Wall(wall) if wall.day.is_none() => Some(wall),
@@ -71,8 +71,8 @@ fn read(text: &str, edge: Edge, now_ns: i64) -> Option<Bound> {
     }
 }
 
-/// A moment that needs no zone, in nanoseconds since 1970: `now`, `-90`, `-1h30m`, `now-1h`, `2026-11-21T14:30Z`, and seconds
-/// since 1970.
+/// Parses a moment that needs no zone, to nanoseconds since 1970: `now`, `-90`, `-1h30m`, `now-1h`, `2026-11-21T14:30Z`, and
+/// seconds since 1970.
 pub fn moment(text: &str, now_ns: i64) -> Option<i64> {
     if text == "now" {
         return Some(now_ns);
@@ -95,7 +95,7 @@ pub fn moment(text: &str, now_ns: i64) -> Option<i64> {
     in_utc.checked_sub(i64::from(offset_s) * SECOND_NS)
 }
 
-/// `1h30m` as seconds; a number alone is of seconds.
+/// Parses a duration such as `1h30m` to seconds; a plain number is in seconds.
 fn length_s(text: &str) -> Option<i64> {
     if is_digits(text) {
         return text.parse().ok();
@@ -124,7 +124,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `[yyyymmdd:]hh:mm[:ss]` or `yyyymmdd`, of which the date may be ISO's.
+/// Parses `[yyyymmdd:]hh:mm[:ss]` or `yyyymmdd`; the date may be in ISO form.
 fn wall(text: &str, edge: Edge) -> Option<WallTime> {
     let plain = plain_day(text);
     let text = plain.as_deref().unwrap_or(text);
@@ -146,7 +146,7 @@ fn wall(text: &str, edge: Edge) -> Option<WallTime> {
     Some(WallTime { day, second })
 }
 
-/// `hh:mm[:ss]`, of which the last is 24:00.
+/// Parses `hh:mm[:ss]`, up to 24:00.
 fn second_of_day(time: &str) -> Option<u32> {
     let parts: Vec<&str> = time.split(':').collect();
     let is_sound = |part: &&str| is_digits(part) && part.len() <= 2;
@@ -164,7 +164,7 @@ fn second_of_day(time: &str) -> Option<u32> {
     is_sound.then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// `20261121:14:30` for `2026-11-21T14:30`, and the like with a blank or without a time.
+/// Converts `2026-11-21T14:30` to `20261121:14:30`; a blank may replace the `T`, and the time may be missing.
 fn plain_day(text: &str) -> Option<String> {
     let (date, rest) = (text.get(..10)?, text.get(10..)?);
     let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else {
@@ -182,25 +182,25 @@ fn plain_day(text: &str) -> Option<String> {
 /// The span of `--from` and `--thru`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Span {
-    /// Not before.
+    /// Start of the span, inclusive.
     pub from: Option<Bound>,
-    /// Not after.
+    /// End of the span, inclusive.
     pub thru: Option<Bound>,
 }
 
-/// Where a moment lies.
+/// Position of a moment relative to a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Before it, or between the spans of two days.
+    /// Before the span, or between the spans of two days.
     Before,
-    /// In it.
+    /// Within the span.
     Within,
-    /// After it, and nothing in it comes any more unless the clock is set back.
+    /// After the span. No later moment is within it, unless the clock is set back.
     After,
 }
 
 impl Span {
-    /// Reads the two switches, of which the first may have both times: `10:00-11:00`.
+    /// Parses the two switches. `--from` may contain both times: `10:00-11:00`.
     pub fn parse(from: Option<&str>, thru: Option<&str>, now_ns: i64) -> Result<Span, String> {
         let (from, thru) = match from.and_then(|from| both_times(from, now_ns)) {
             None => (from, thru),
@@ -221,8 +221,8 @@ impl Span {
         })
     }
 
-    /// Where a moment lies, whose local time is `at`. A time without a day holds for every day; with the end before the
-    /// beginning, the span goes over midnight.
+    /// The position of a moment with local time `at`. A time without a day holds for every day; if its end is before its
+    /// beginning, the span includes midnight.
     pub fn place(&self, real_ns: i64, at: Local) -> Place {
         if let (Some(Bound::Wall(from)), Some(Bound::Wall(thru))) = (self.from, self.thru)
             && (from.day, thru.day) == (None, None)
@@ -252,7 +252,7 @@ impl Span {
         }
     }
 
-    /// The span as moments: all that can be within it, where its days are given.
+    /// The limits of all moments that can be within the span; unlimited where a bound has no day.
     pub fn moments(&self, zone: &Zone) -> (i64, i64) {
         let begin = self.from.and_then(|from| from.moment(zone));
         let end = self.thru.and_then(|thru| match thru {
@@ -263,7 +263,7 @@ impl Span {
     }
 }
 
-/// The two times of `10:00-11:00`; dates and times before now have a `-` of their own.
+/// Splits `10:00-11:00` into its times, although dates and relative times contain a `-` too.
 fn both_times(text: &str, now_ns: i64) -> Option<(&str, &str)> {
     if read(text, Edge::Begin, now_ns).is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! What formats make of gaps, missed ticks, events and missing numbers: a scripted source.
+//! Gaps, missed ticks, events and missing numbers in each format, from a scripted source.
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
@@ -9,7 +9,7 @@ use kymo_view::sink::Memory;
 use kymo_view::time::Span;
 use kymo_view::{Options, play};
 
-/// What happens next: a sample with these texts, or a remark.
+/// A step of the source: a sample with these texts, or a remark.
 enum Script {
     Sample {
         secs: u64,
@@ -168,7 +168,7 @@ fn gaps_and_events() {
     );
 }
 
-/// The kernel has no discards: plot shows 0, CSV nothing, JSON has no key.
+/// The kernel lacks discards: plot shows 0, CSV an empty field, JSON no key.
 #[test]
 fn missing_numbers() {
     let steps = || vec![sample(0, 0, 0), sample(1, 0, 1)];
@@ -240,7 +240,7 @@ fn counts_spans_and_limits() {
     );
 }
 
-/// A source that comes less often: no line of its own in between, and rates by its own time.
+/// A source that is read less often: it has no lines in between, and rates by its own time.
 #[test]
 fn slower_sources() {
     let steps = vec![
@@ -257,7 +257,7 @@ fn slower_sources() {
     );
 }
 
-/// Each day has its file with its own header; details have theirs.
+/// Each day has a file with a header; details have their own files.
 #[test]
 fn plot_files() {
     let day = 86_400;

@@ -1,5 +1,5 @@
-//! Pictures of made-up series: golden files (`UPDATE_GOLDEN=1` writes what is drawn now; look at it
-//! before it is committed), and what must hold of any picture.
+//! Pictures of invented series: comparison with golden files (`UPDATE_GOLDEN=1` rewrites them;
+//! check the result before committing it), and properties of all pictures.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const BEGIN_NS: i64 = 1_795_301_400 * SECOND_NS;
 const COUNT: usize = 40;
 
-/// Values of the n-th line: triangles of different lengths, two minutes without any.
+/// Values of the n-th line: triangles of different lengths, and two minutes without values.
 fn point(line: usize, n: usize) -> Point {
     let mut point = Point::NONE;
     if (12..16).contains(&n) {
@@ -33,7 +33,7 @@ fn point(line: usize, n: usize) -> Point {
     point
 }
 
-/// All that a plan asks for, with instances `a0` and `<b&"1'`.
+/// Series for all picks of a plan, with instances `a0` and `<b&"1'`.
 fn series(plan: &Plan) -> Series {
     let grid = Grid {
         from_ns: BEGIN_NS,
@@ -135,7 +135,7 @@ fn pictures_are_as_they_were() {
     );
 }
 
-/// It is XML, its numbers are finite, and all of its texts begin within it.
+/// The picture is XML with finite numbers, and all texts begin inside it.
 fn check(drawn: &str) {
     let document = roxmltree::Document::parse(drawn).expect("XML");
     let root = document.root_element();

@@ -1,4 +1,4 @@
-//! What the formats make of samples.
+//! Tests of the formats.
 
 mod formats;
 mod graph;

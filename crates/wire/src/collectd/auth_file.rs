@@ -7,8 +7,7 @@ use super::users::Users;
 const LINE_MAX: usize = 4095;
 
 /// Reads a file's bytes: the users, and the lines that name none. As in collectd, blanks before the name and before the
-/// password are skipped, blanks behind the password belong to it, and `#` begins a comment only at the beginning of a
-/// line.
+/// password are skipped, blanks behind the password belong to it, and only a leading `#` begins a comment.
 pub fn read_auth_file(text: &[u8]) -> (Users, Vec<BadLine>) {
     let (mut users, mut bad) = (Users::default(), Vec::new());
     for (line, text) in numbered_lines(text) {

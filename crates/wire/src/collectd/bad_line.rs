@@ -17,8 +17,7 @@ impl fmt::Display for BadLine {
     }
 }
 
-/// The lines of a text with their numbers from 1 on, without `\n` and `\r` at
-/// their ends.
+/// The lines of a text with their numbers from 1 on, without `\n` and `\r`.
 pub(super) fn numbered_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = text.split(|&byte| byte == b'\n');
     lines.enumerate().map(|(at, line)| {

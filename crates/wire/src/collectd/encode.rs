@@ -1,5 +1,5 @@
-//! The sender's side: packets as collectd 5.12 makes them. A packet repeats a field only when its value changes. Each
-//! packet leaves room for a signature, even if it gets none.
+//! The sender's side: packets as collectd 5.12 makes them. A packet contains a field only when its value changes, and room
+//! for a signature, even if it gets none.
 
 use sha1::{Digest, Sha1};
 
@@ -188,8 +188,7 @@ fn put_values(out: &mut Vec<u8>, values: &[Value]) {
     }
 }
 
-/// Appends a notification, which is a packet of its own. `false`: a text has a NUL or is too long, and nothing is
-/// appended.
+/// Appends a notification as a packet of its own. `false`: a text has a NUL or is too long; nothing is appended.
 pub fn put_notification(out: &mut Vec<u8>, notification: &Notification) -> bool {
     let texts = texts(notification.identifier);
     let fits = texts.iter().all(|text| is_text(text, NAME_MAX));
@@ -216,8 +215,7 @@ pub fn sign(out: &mut Vec<u8>, user: &[u8], password: &[u8], payload: &[u8]) {
     out.extend_from_slice(&message);
 }
 
-/// Appends `payload` encrypted with a user's password; the user's name has 1 to 64 bytes. Each packet needs a different
-/// `iv`.
+/// Appends `payload` encrypted with a user's password; the name has 1 to 64 bytes. Each packet needs a different `iv`.
 pub fn encrypt(out: &mut Vec<u8>, user: &[u8], password: &[u8], iv: &[u8; 16], payload: &[u8]) {
     let checksum = Sha1::digest(payload);
     let crypted_size = checksum.len() + payload.len();

@@ -269,8 +269,7 @@ pub enum Item<'p, 'a> {
     Dropped(Dropped),
 }
 
-/// Reads the parts of a packet, or of a section of it. All fields are empty at first. After an error there are no more
-/// items.
+/// Reads the parts of a packet, or of a section of it. All fields are empty at first. No items follow an error.
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     rest: &'a [u8],

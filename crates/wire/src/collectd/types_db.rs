@@ -41,11 +41,9 @@ pub enum Fit<'a> {
     Same(&'a [DataSource]),
     /// The numbers differ; collectd drops such values.
     OtherCount(&'a [DataSource]),
-    /// The numbers agree, the kinds differ. collectd decodes the bytes with the kinds of its own types.db, and stores
-    /// nonsense.
+    /// The numbers agree, the kinds differ. collectd decodes with the kinds of its own types.db, and stores nonsense.
     OtherKinds(&'a [DataSource]),
-    /// The type is unknown; collectd drops the values. Their names are those of [`put_source_name`], their kinds those of the
-    /// packet.
+    /// The type is unknown; collectd drops the values. Names are those of [`put_source_name`], kinds those of the packet.
     Unknown,
 }
 
@@ -74,8 +72,8 @@ impl TypesDb {
         added.filter_map(Result::err).collect()
     }
 
-    /// Adds a line `name source:KIND:min:max[,] ...`. As in collectd, `#` begins a comment only at the beginning, and a name
-    /// alone is no error.
+    /// Adds a line `name source:KIND:min:max[,] ...`. As in collectd, only a leading `#` begins a comment; a name may stand
+    /// alone.
     fn add_line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if line.len() > LINE_MAX {
             return Err("more than 4095 bytes");
@@ -149,8 +147,7 @@ impl TypesDb {
     }
 }
 
-/// Appends a name for the source at `index` of `count`, for an unknown type: `value` for a single source, or `value0` and so
-/// on.
+/// Appends a name for the source at `index` of `count`, for an unknown type: `value` for a single source, else `value0` etc.
 pub fn put_source_name(out: &mut Vec<u8>, index: usize, count: usize) {
     out.extend_from_slice(b"value");
     if count > 1 {

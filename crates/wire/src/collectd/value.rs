@@ -70,8 +70,7 @@ impl Value {
         }
     }
 
-    /// Integers are big-endian. Doubles are little-endian, the order of x86 that collectd made
-    /// its format.
+    /// Integers are big-endian; doubles are little-endian, as on x86, where collectd began.
     fn of_cell(kind: ValueKind, cell: [u8; 8]) -> Value {
         match kind {
             ValueKind::Counter => Value::Counter(u64::from_be_bytes(cell)),

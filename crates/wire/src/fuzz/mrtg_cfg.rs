@@ -4,8 +4,7 @@ use crate::mrtg_cfg::{
     Direction, Keyword, MemoryFiles, Rounding, Secrets, Trace, read, read_traced,
 };
 
-/// Bytes before the first 0xff are the configuration, bytes behind it the included
-/// file `/i`.
+/// Bytes before the first 0xff are the configuration, bytes behind it the file `/i`.
 pub fn fuzz_mrtg_cfg(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == 0xff);
     let (main, included) = input.split_at(end.unwrap_or(input.len()));

@@ -23,8 +23,7 @@ const CONFIGURATIONS: [&str; 4] = [
      Target[command]: `snmpget -v2c -c s3cr3t h .1.3`\nTarget[both]: `probe --community=s3cr3t` + 1:s3cr3t@h\nThreshDesc[both]: none\n",
 ];
 
-/// The first byte chooses a configuration, the next two a place in it. The fourth byte is inserted there; if it is 0, the byte
-/// there is removed.
+/// The first byte chooses a configuration, the next two a place in it. The fourth byte is inserted there, or 0 removes a byte.
 pub fn fuzz_mrtg_secrets(input: &[u8]) {
     let [which, high, low, byte, rest @ ..] = input else {
         return;

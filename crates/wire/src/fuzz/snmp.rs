@@ -1,5 +1,4 @@
-//! SNMP: any bytes as a packet; whatever can be read comes back unchanged from writing and reading it
-//! again.
+//! SNMP: any bytes as a packet; values that can be read come back unchanged from writing and reading.
 
 use crate::snmp::{
     Message, MessageHead, ObjectValue, Oid, arcs, compare_oids, put_message, put_oid_text,

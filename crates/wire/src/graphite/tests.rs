@@ -1,5 +1,4 @@
-//! Lines and the exact points they give; any bytes; points written and read
-//! back.
+//! Lines with the exact points they give; any bytes; points read back.
 
 use proptest::prelude::*;
 

@@ -1,5 +1,4 @@
-//! Assembles a configuration from its lines: the checks that MRTG makes at the end, defaults, and each target's
-//! readings.
+//! Assembles a configuration from its lines: MRTG's final checks, defaults, and each target's readings.
 
 use super::config::{Config, Kept, LAST, LeftOut, Problem, Problems};
 use super::expression::{Expression, Formulas};

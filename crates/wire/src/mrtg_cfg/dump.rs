@@ -73,8 +73,7 @@ fn shown(text: &[u8], secrets: Secrets) -> &[u8] {
     }
 }
 
-/// Masks a title that contains a sign of a device or of a Perl hash: if a line end is missing, the next line is part of
-/// the title.
+/// Masks a title that contains a sign of a device or of a Perl hash: without its line end, it includes the next line.
 fn without_devices(text: &[u8], secrets: Secrets) -> &[u8] {
     let may_have_one = text.contains(&b'@') || memchr::memmem::find(text, b"=>").is_some();
     match secrets == Secrets::Masked && may_have_one {

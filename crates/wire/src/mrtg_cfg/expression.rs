@@ -58,8 +58,7 @@ pub(super) enum Node {
     Constant(u32),
     Negative(u32),
     Power(u32, u32),
-    /// Operations from left to right: a node, then pairs of an [`Operator`] and a node. So long sums are not
-    /// deep trees.
+    /// Operations from left to right: a node, then pairs of [`Operator`] and node; long sums need no deep tree.
     Chain(Operands),
     Call(Function, Operands),
     Compare(Comparison, u32, u32),

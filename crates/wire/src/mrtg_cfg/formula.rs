@@ -37,8 +37,7 @@ pub(super) fn parse(
     expression
 }
 
-/// Reduces a formula to a single reading or a sum of readings if it is one. `before` is the number of nodes and operands of
-/// earlier formulas.
+/// Reduces a formula to a single reading or a sum of readings if it is one. Earlier formulas have `before` nodes and operands.
 fn simplest(node: u32, formulas: &mut Formulas, before: (usize, usize)) -> Expression {
     if let Node::Reading(number) = formulas.nodes[wide(node)] {
         return Expression::Reading(number);

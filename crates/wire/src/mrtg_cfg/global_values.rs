@@ -1,5 +1,4 @@
-//! Values of the global keywords, and the checks that MRTG makes once it has all of
-//! them.
+//! Values of the global keywords, with the checks that MRTG makes at the end.
 
 use super::checks::interval;
 use super::config::Problem;
@@ -24,8 +23,7 @@ const WITHOUT_EFFECT: [Global; 9] = [
     Global::WriteExpires,
 ];
 
-/// The values of all global keywords. `None`: a required one is missing, and a problem
-/// says which.
+/// The values of all global keywords. `None`: a required one is missing, see `problems`.
 pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Option<Globals> {
     let value = |keyword: Global| {
         let (text, _) = reader.globals[keyword.number()]?;

@@ -110,8 +110,7 @@ fn of_all(line: &[u8]) -> Option<Line<'_>> {
     Some(Line::Global(&line[..colon], blanks_at(line, colon + 1)))
 }
 
-/// A value as MRTG joins it: tabs become blanks, continuation lines follow after a blank, and comments between them are
-/// dropped.
+/// A value as MRTG joins it: tabs become blanks, continuation lines follow after a blank, comments in between are dropped.
 pub(super) fn joined(bytes: &[u8]) -> Vec<u8> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let mut out = lines

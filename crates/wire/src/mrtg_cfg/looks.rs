@@ -13,8 +13,7 @@ pub(super) fn colour(text: &[u8]) -> Option<[u8; 3]> {
     Some(rgb)
 }
 
-/// Parses the first `count` of `Name#rrggbb, ...`. `None`:
-/// there are fewer.
+/// Parses the first `count` of `Name#rrggbb, ...`, or `None`.
 pub(super) fn colours(text: &[u8], count: usize) -> Option<Vec<(Vec<u8>, [u8; 3])>> {
     let mut found = Vec::new();
     let mut rest = text;

@@ -1,5 +1,4 @@
-//! Readings: two numbers that each cycle reads from a device or a command. Targets with the same text share
-//! a reading.
+//! Readings: pairs of numbers that each cycle reads from a device or a command. Equal texts share one.
 
 use super::text::Text;
 

@@ -37,8 +37,7 @@ pub struct Session {
     pub lenient_port: bool,
     /// No IPv6 for this device: `EnableIPv6` is not `yes`, or `IPv4Only` is `yes`.
     pub ipv4_only: bool,
-    /// MRTG's key of its interface cache: community, host and options in sequence. Secret, because the community is part
-    /// of it.
+    /// MRTG's key of its interface cache: community, host and options in sequence. Secret because of the community.
     pub mrtg_key: Secret,
 }
 

@@ -30,8 +30,7 @@ impl<'a> Target<'a> {
         (self.config.file_path(self.kept.file), self.kept.line)
     }
 
-    /// The value of a keyword: the target's own, extended by `[^]` and `[$]`, or that of
-    /// `[_]`.
+    /// The value of a keyword: its own, extended by `[^]` and `[$]`, or that of `[_]`.
     pub fn value(self, keyword: Keyword) -> Option<Cow<'a, [u8]>> {
         let text = self.config.value(self.kept, keyword)?;
         Some(self.config.text(text))

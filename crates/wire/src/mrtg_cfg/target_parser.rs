@@ -1,5 +1,4 @@
-//! Parses the text of a `Target[]` into an expression: three patterns, one after the other, find the readings, and the rest is
-//! arithmetic.
+//! Parses the text of a `Target[]` into an expression: three patterns in sequence find the readings; the rest is arithmetic.
 
 use super::expression::{Expression, Formulas};
 use super::files::Files;

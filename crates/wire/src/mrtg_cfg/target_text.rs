@@ -242,8 +242,8 @@ fn marked_ref<'t>(
     }
 }
 
-/// `(?:\\[\s:&@]|[^\s:&@])+` and a mark: the longest match first, then those that end at the backslash of an escaped mark, from
-/// right to left.
+/// `(?:\\[\s:&@]|[^\s:&@])+` and a mark. Tries the longest match first, then, from right to left, those that end at the backslash
+/// of an escaped mark.
 fn name<'t>(
     text: &'t [u8],
     start: usize,

@@ -99,8 +99,7 @@ impl Texts {
         Text::in_file(MADE, start, bytes.len())
     }
 
-    /// Appends `more` to a text. The text that was stored last grows in place; any other one
-    /// is copied.
+    /// Appends `more` to a text. The text stored last grows in place; any other one is copied.
     pub(super) fn append(&mut self, text: Text, more: &[&[u8]]) -> Text {
         let is_last = text.file == MADE && wide(text.start) + wide(text.len) == self.made.len();
         let text = match is_last {

@@ -77,8 +77,7 @@ impl Steps {
         }
     }
 
-    /// Sends the messages to the trace. A text that could not be parsed stays hidden, because a community may stand in the
-    /// device's place.
+    /// Sends the messages to the trace. An unparsable text stays hidden: a community may stand in the device's place.
     pub(super) fn show(self, is_understood: bool, trace: &mut Trace) {
         let Trace::On(_, out) = trace else {
             return;

@@ -130,8 +130,7 @@ impl Table<'_> {
         }
     }
 
-    /// Appends the lines of FETCHBIN. The status counts a column as one line, whatever line feeds the
-    /// column contains.
+    /// Appends the lines of FETCHBIN. The status counts a column as one line, despite its line feeds.
     pub fn put_binary(&self, out: &mut Vec<u8>) {
         self.put_binary_head(out);
         let count = self.rows().count();

@@ -24,8 +24,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// All reasons, in the order of their numbers: `malformed as usize` is an index into a table of
-    /// counters.
+    /// All reasons, in the order of their numbers: `malformed as usize` is an index of a counter.
     pub const ALL: [Malformed; 8] = [
         Malformed::Head,
         Malformed::Cut,

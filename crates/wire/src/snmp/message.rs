@@ -139,8 +139,7 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Decodes a request or a response. As in MRTG, no byte may follow the end of the message, the PDU or the list of
-    /// varbinds.
+    /// Decodes a request or a response. As in MRTG, no byte may follow the end of the message, the PDU or the list.
     pub fn decode(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
         let message = ber::expect_last(packet, tag::SEQUENCE)?;
         let (version, rest) = take_number(message)?;
@@ -278,8 +277,8 @@ pub fn put_message(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
     put_message_with_id(out, head, id_bytes, varbinds);
 }
 
-/// As [`put_message`], with the lowest `id_bytes` (1 to 4) bytes of the id, not its shortest form. Returns the position of
-/// the id.
+/// As [`put_message`], with the lowest `id_bytes` (1 to 4) bytes of the id in place of its shortest form. Returns the
+/// offset of the id.
 pub(super) fn put_message_with_id(
     out: &mut Vec<u8>,
     head: &MessageHead,

@@ -91,8 +91,7 @@ impl<'a> ObjectValue<'a> {
         )
     }
 
-    /// Appends the text that MRTG's SNMP library makes of the value. False: the library makes it undefined, and nothing is
-    /// appended.
+    /// Appends the text that MRTG's SNMP library makes of the value. False: undefined there, and nothing is appended.
     pub fn put_text(self, out: &mut Vec<u8>) -> bool {
         match self {
             ObjectValue::Integer(number) => {

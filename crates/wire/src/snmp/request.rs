@@ -122,14 +122,13 @@ impl RequestMessage {
     }
 }
 
-/// Bytes of a varbind whose name has `name_bytes` of content and whose value has `value_bytes`: up to 9 for a counter, 0 in a
-/// request.
+/// Bytes of a varbind whose name has `name_bytes` of content, and its value `value_bytes`: 0 in a request, up to 9 for a
+/// counter.
 pub fn varbind_bytes(name_bytes: usize, value_bytes: usize) -> usize {
     element_bytes(element_bytes(name_bytes) + element_bytes(value_bytes))
 }
 
-/// Upper bound for the bytes of a message whose varbinds have `varbinds_bytes` in total, with an id of 4 bytes, and status
-/// and index of 2.
+/// Upper bound for the bytes of a message with `varbinds_bytes` of varbinds, an id of 4 bytes, and status and index of 2.
 pub fn message_bytes(community_bytes: usize, varbinds_bytes: usize) -> usize {
     let numbers = element_bytes(4) + 2 * element_bytes(2);
     let pdu = element_bytes(numbers + element_bytes(varbinds_bytes));

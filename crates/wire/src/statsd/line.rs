@@ -8,7 +8,7 @@ use super::{BadSample, LINE_MAX, NAME_MAX, Sample, SampleKind, SampleValue};
 use crate::number::{SECONDS_MAX, Unreadable, decimal, is_signed};
 use crate::tags::{BadTags, Tags};
 
-/// A line, told apart by its beginning.
+/// Kind of a line, which its beginning shows.
 pub(super) enum Opening<'a> {
     Values(SampleLine<'a>),
     Event,
@@ -208,8 +208,7 @@ impl<'a> Bundle<'a> {
 impl<'a> OpenBundle<'a> {
     /// The next value, and whether it has a sign.
     fn next_value(&mut self) -> Option<Result<(SampleValue<'a>, bool), BadSample>> {
-        // A set's member may contain colons, as DogStatsD packs no members. etsy's daemon reports the part before a colon as a
-        // bad line.
+        // DogStatsD packs no members, so a member may contain colons. etsy's daemon refuses the part before a colon.
         if self.kind == SampleKind::Set {
             let member = self.values.take()?;
             return Some(Ok((SampleValue::Text(member), false)));

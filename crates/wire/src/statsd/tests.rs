@@ -1,5 +1,4 @@
-//! Lines and the exact values they give; any bytes; values written and
-//! read back.
+//! Lines with the exact values they give; any bytes; values read back.
 
 use proptest::prelude::*;
 

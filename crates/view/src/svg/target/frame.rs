@@ -1,4 +1,4 @@
-//! Where rates and moments of a target's graph come to lie.
+//! Maps rates and times of a target's graph to places.
 
 use kymo_query::targets::{TargetGraph, TargetUnit};
 
@@ -7,26 +7,26 @@ use crate::svg::scale::round_step;
 
 /// Pixels between ticks.
 const TICK_ROOM: f64 = 26.0;
-/// More ticks than this are never made.
+/// Most ticks of an axis.
 const TICKS_MAX: u32 = 100;
-/// Decades of a logarithmic axis at most.
+/// Most decades of a logarithmic axis.
 const DECADES_MAX: f64 = 5.0;
 
-/// The box that is drawn in.
+/// The box to draw in, with its axes.
 pub(super) struct Frame {
     pub area: Area,
     /// Seconds since 1970.
     pub range: (i64, i64),
-    /// The newest is at the left.
+    /// True if the newest time is at the left.
     pub leftward: bool,
     pub ends: Ends,
 }
 
-/// Where the vertical axis begins and ends.
+/// Ends of the vertical axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Ends {
     Linear(f64),
-    /// Powers of ten, whole ones.
+    /// Whole exponents of ten.
     Decades(f64, f64),
 }
 
@@ -53,7 +53,7 @@ impl Ends {
         Ends::Decades(low.clamp(high - DECADES_MAX, high - 1.0), high)
     }
 
-    /// Whether a value lies between them.
+    /// True if a value lies between the ends.
     pub(super) fn holds(self, value: f64) -> bool {
         match self {
             Ends::Linear(top) => (0.0..=top * 1.000_001).contains(&value),
@@ -61,7 +61,7 @@ impl Ends {
         }
     }
 
-    /// How high a value is: 0 is below, 1 above.
+    /// Relative height of a value: 0 at the lower end, 1 at the upper.
     fn part(self, value: f64) -> f64 {
         match self {
             Ends::Linear(top) => value / top,
@@ -69,7 +69,7 @@ impl Ends {
         }
     }
 
-    /// Round values, and what they are called.
+    /// Round values with their labels.
     pub(super) fn ticks(self, unit: &TargetUnit, height: f64) -> Vec<(f64, String)> {
         match self {
             Ends::Linear(top) => {
@@ -93,7 +93,7 @@ impl Ends {
 }
 
 impl Frame {
-    /// Place of a moment, within the box.
+    /// The x of a time, limited to the box.
     pub(super) fn x(&self, at: i64) -> f64 {
         let (from, thru) = self.range;
         let part = (at - from) as f64 / (thru - from).max(1) as f64;
@@ -102,7 +102,7 @@ impl Frame {
         self.area.left + part * self.area.width
     }
 
-    /// Place of a value, within the box.
+    /// The y of a value, limited to the box.
     pub(super) fn y(&self, value: f64) -> f64 {
         let part = self.ends.part(value);
         let part = if part.is_nan() {
@@ -113,7 +113,7 @@ impl Frame {
         self.area.bottom() - part * self.area.height
     }
 
-    /// A line through rates; where nothing is known it is broken.
+    /// A line through rates, which breaks where there is no data.
     pub(super) fn line(&self, graph: &TargetGraph, rates: &[f64], scale: f64) -> String {
         let mut path = Path::default();
         self.runs(graph, rates, &mut |first, run| {
@@ -123,7 +123,7 @@ impl Frame {
         path.text()
     }
 
-    /// All below rates.
+    /// The area below rates.
     pub(super) fn filled(&self, graph: &TargetGraph, rates: &[f64], scale: f64) -> String {
         let mut path = Path::default();
         self.runs(graph, rates, &mut |first, run| {
@@ -136,7 +136,7 @@ impl Frame {
         path.text()
     }
 
-    /// Through the middles of rows to the edge of the last one.
+    /// Appends a line through the rows' middles to the last edge.
     fn through(
         &self,
         path: &mut Path,
@@ -152,7 +152,7 @@ impl Frame {
         path.line_to(self.edge(graph, first + run.len()), self.y(last * scale));
     }
 
-    /// Where a row begins.
+    /// The x of a row's start.
     fn edge(&self, graph: &TargetGraph, row: usize) -> f64 {
         let row = i64::try_from(row).unwrap_or(i64::MAX);
         self.x(graph
@@ -160,13 +160,14 @@ impl Frame {
             .saturating_add(row.saturating_mul(graph.step.into())))
     }
 
-    /// Rates that follow each other: where they begin, and what they are.
+    /// Calls `each` with runs of rates and the index of their first row.
     fn runs(&self, graph: &TargetGraph, rates: &[f64], each: &mut dyn FnMut(usize, &[f64])) {
         let (mut first, step) = (0, i64::from(graph.step));
         for run in rates.split(|rate| !rate.is_finite()) {
             let begin = first;
             first += run.len() + 1;
-            // Rows before the range would all lie on its edge.
+            // Rows before the range are left out, because they would all
+            // be drawn on its edge.
             let end = |row: usize| graph.start + i64::try_from(row + 1).unwrap_or(i64::MAX) * step;
             let early = (0..run.len())
                 .take_while(|n| end(begin + n) <= self.range.0)

@@ -1,4 +1,4 @@
-//! The numbers below a target's graph: largest, mean and current rate, and in a month the 95th percentile.
+//! The table below a target's graph: maximum, average and current rate, for a month the 95th percentile.
 
 use kymo_query::targets::{
     DescribedTarget, Direction, PERCENT, Period, TargetGraph, direction_name, percent,
@@ -9,25 +9,25 @@ use crate::svg::pen::{Anchor, Area, put_rect};
 use crate::svg::{MARGIN, TEXT, clock, font};
 use kymo_query::targets::colours;
 
-/// Of a column at most.
+/// Largest width of a column.
 const COLUMN: f64 = 150.0;
-/// Of the directions' names.
+/// Width of the directions' names.
 const NAMES: f64 = 110.0;
 
-/// Directions that are in the table.
+/// Directions in the table, with their names.
 fn listed(target: &DescribedTarget) -> impl Iterator<Item = (Direction, &str)> {
     let names = Direction::ALL.into_iter();
     names.filter_map(|direction| Some((direction, direction_name(target, direction)?)))
 }
 
-/// Lines that it takes.
+/// Number of lines of the table.
 pub(super) fn lines(target: &DescribedTarget, graph: &TargetGraph) -> f64 {
     let peaks = usize::from(target.has("avgpeak"));
     let percentile = usize::from(graph.period == Period::Month);
     (1 + listed(target).count() + peaks + percentile) as f64
 }
 
-/// Draws it from a line's base on.
+/// Draws the table; `base` is the baseline of its first line.
 pub(super) fn draw(sheet: &mut TargetSheet, graph: &TargetGraph, mut base: f64) {
     let target = sheet.target;
     let is_month = graph.period == Period::Month;
@@ -73,7 +73,7 @@ pub(super) fn draw(sheet: &mut TargetSheet, graph: &TargetGraph, mut base: f64) 
     }
 }
 
-/// A rate, with its part of MaxBytes unless the target wants none.
+/// A rate with its percentage of MaxBytes, unless the target has `nopercent`.
 fn number(sheet: &TargetSheet, rate: f64, direction: Direction) -> String {
     let text = sheet.unit.text(rate);
     let part = percent(rate, *direction.of(&sheet.target.max_bytes));
@@ -83,7 +83,7 @@ fn number(sheet: &TargetSheet, rate: f64, direction: Direction) -> String {
     }
 }
 
-/// What else there is to say: mean peaks, and from what the percentile is.
+/// Notes below the table: averages of peaks, and the data of the percentile.
 fn notes(sheet: &mut TargetSheet, graph: &TargetGraph, is_month: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if sheet.target.has("avgpeak") {

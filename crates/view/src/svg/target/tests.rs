@@ -117,7 +117,7 @@ fn options_are_drawn() {
     }
 }
 
-/// What happened has flags in the graphs of its time, where time runs to the left and to the right.
+/// Events have flags in the graphs of their time, in both directions of time.
 #[test]
 fn what_happened_is_flagged() {
     for words in [&[][..], &["growright"]] {
@@ -132,7 +132,7 @@ fn what_happened_is_flagged() {
     }
 }
 
-/// The newest is at the left, unless the target says that it is at the right.
+/// The newest rate is at the left, or with `growright` at the right.
 #[test]
 fn time_runs_as_the_target_says() {
     let first = |words: &[&str]| {
