@@ -48,7 +48,7 @@ pub(crate) struct Interval<'a> {
     pub local: Local,
     /// The chosen subsystems.
     pub parts: &'a [Part],
-    /// Facts of the machine.
+    /// Facts of the recorded machine.
     pub context: &'a Context,
 }
 

@@ -106,14 +106,14 @@ pub(crate) const NET_ERRORS_EACH: Lines = Lines {
     row: " {number:3d}  {name:6s} {rx_errs:7d} {rx_drop:7d} {rx_fifo:7d} {rx_frame:7d}   {tx_errs:7d} {tx_drop:7d} {tx_fifo:7d} {tx_colls:7d} {tx_carrier:7d}",
 };
 
-/// `-sm` as changes.
+/// `-sm` with changes instead of sizes.
 pub(crate) const MEMORY_CHANGES: Lines = Lines {
     title: "<--------------Memory-------------->",
     heads: &[" Free  Buff  Cach  Inac  Slab   Map "],
     row: "{free:5k4} {buffers:5k4} {cached:5k4} {inactive:5k4} {slab:5k4} {map:5k4} ",
 };
 
-/// `-sm --verbose` as changes.
+/// `-sm --verbose` with changes instead of sizes.
 pub(crate) const MEMORY_CHANGES_ALL: Lines = Lines {
     title: "MEMORY SUMMARY changes/int",
     heads: &[

@@ -64,7 +64,7 @@ pub enum BadPoint {
     Infinite,
     /// The time is neither -1 nor a decimal number of seconds from 0 to the year 5138.
     Time,
-    /// More than [`TAGS_MAX`] tags.
+    /// The path has more than [`TAGS_MAX`] tags.
     TagCount,
     /// A tag has more than [`TAG_MAX`] bytes.
     TagLength,

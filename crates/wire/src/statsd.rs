@@ -28,7 +28,7 @@ pub const NAME_MAX: usize = 1024;
 /// Kinds of values, each with a different arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SampleKind {
-    /// `c`: adds up.
+    /// `c`: a count; values add up.
     Counter,
     /// Any other type; etsy's daemon sums it up as a counter. The listener counts such values.
     Unknown,
@@ -124,15 +124,15 @@ pub enum BadSample {
     NoType,
     /// The value is missing. Only a counter may omit it; the counter then adds 1.
     NoValue,
-    /// Not a decimal number.
+    /// The value is not a decimal number.
     Number,
-    /// `nan`, infinite, or more than an f64 can hold.
+    /// The value is `nan`, infinite, or more than an f64 can hold.
     NotFinite,
     /// A negative time, which etsy's daemon refuses as well.
     Negative,
     /// A rate that is not above 0 and at most 1.
     Rate,
-    /// More than [`TAGS_MAX`] tags.
+    /// The line has more than [`TAGS_MAX`] tags.
     TagCount,
     /// A tag has more than [`TAG_MAX`] bytes.
     TagLength,

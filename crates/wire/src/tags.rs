@@ -25,11 +25,11 @@ pub struct Tags<'a> {
 /// Why a line's tags are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadTags {
-    /// More than [`TAGS_MAX`].
+    /// There are more than [`TAGS_MAX`] tags.
     Count,
-    /// Longer than [`TAG_MAX`].
+    /// A tag is longer than [`TAG_MAX`].
     Length,
-    /// A value without a key.
+    /// A tag has a value but no key.
     NoKey,
 }
 

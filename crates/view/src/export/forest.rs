@@ -8,7 +8,7 @@ use std::collections::HashMap;
 pub(crate) struct Placed {
     /// Index of the item.
     pub(crate) item: usize,
-    /// Steps below its root.
+    /// Levels below its root.
     pub(crate) level: usize,
     /// Position of the parent in the order.
     pub(crate) parent: Option<usize>,

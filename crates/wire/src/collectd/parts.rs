@@ -198,7 +198,7 @@ pub struct Values<'p, 'a> {
     pub time: Cdtime,
     /// 0: the packet has set no interval; collectd uses its own then.
     pub interval: Cdtime,
-    /// 1 to [`VALUES_MAX`].
+    /// 1 to [`VALUES_MAX`] values.
     pub values: RawValues<'a>,
     /// Fields set since the previous [`Item::Values`] of the packet.
     pub changed: Changed,

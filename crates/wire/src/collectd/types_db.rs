@@ -18,7 +18,7 @@ const SOURCE_MAX: usize = 19;
 /// One data source of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSource {
-    /// 1 to 19 letters, digits, `_` and `-`.
+    /// Name: 1 to 19 letters, digits, `_` and `-`.
     pub name: Box<str>,
     /// The kind of its values.
     pub kind: ValueKind,

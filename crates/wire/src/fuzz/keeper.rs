@@ -1,14 +1,14 @@
-//! The keeper's protocol: what can be read is written again as the same bytes.
+//! The keeper's protocol: writing a decoded message again must give the same bytes.
 
 use crate::keeper::{Answer, HEAD, Question, VERSION};
 
-/// Any bytes as a question and as an answer.
+/// Reads any bytes as a question and as an answer.
 pub fn fuzz_keeper(input: &[u8]) {
     if let Ok(question) = Question::read(input) {
         assert_eq!(&question.frame()[HEAD..], input, "a question changed");
     }
     if let Ok(answer) = Answer::read(input) {
-        // Texts for people need not be UTF-8 when they come.
+        // Texts for people need not be UTF-8 when they arrive.
         let again = answer.frame();
         assert!(
             matches!(answer, Answer::Refused(_) | Answer::Taken(_)) || &again[HEAD..] == input,
@@ -17,7 +17,7 @@ pub fn fuzz_keeper(input: &[u8]) {
     }
 }
 
-/// Cuts an input into frames of the protocol, so that more of it passes the checks of lengths: two bytes give the
+/// Cuts an input into frames of the protocol, so that more inputs pass the checks of lengths: two bytes give the
 /// length of each frame.
 pub fn keeper_frames(mut rest: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -10,7 +10,7 @@ pub(super) struct Decimal {
     exponent: i64,
 }
 
-/// Digits of a quotient, unless it is exact.
+/// Digits to which an inexact quotient is rounded.
 const QUOTIENT_DIGITS: usize = 40;
 /// Most digits in computations; MRTG refuses results of more than 190.
 const DIGITS_MAX: i64 = 4096;

@@ -34,7 +34,7 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// All of them, with their words.
+    /// All options with their words.
     pub const ALL: [(Choice, &str); 26] = [
         (Choice::Growright, "growright"),
         (Choice::Bits, "bits"),

@@ -10,7 +10,7 @@ pub struct Table<'a> {
     pub start: i64,
     /// Time of the last row, seconds since 1970.
     pub end: i64,
-    /// Seconds from row to row; not 0.
+    /// Seconds between two rows; not 0.
     pub step: u64,
     /// Names of the columns.
     pub names: &'a [&'a [u8]],

@@ -15,7 +15,7 @@ pub enum Malformed {
     Tag,
     /// Bytes behind the end of a message, a PDU, its list or a varbind.
     Trailing,
-    /// A whole number without bytes, or too large for its place.
+    /// An integer without bytes, or too large for its place.
     Number,
     /// The version is neither v1 nor v2c.
     Version,

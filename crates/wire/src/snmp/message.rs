@@ -252,7 +252,7 @@ fn take_varbind(input: &[u8]) -> Result<(Varbind<'_>, &[u8]), Malformed> {
     }
 }
 
-/// Appends a varbind: `name` is the content of its BER.
+/// Appends a varbind; `name` is the content of the identifier's BER.
 #[inline]
 pub fn put_varbind(out: &mut Vec<u8>, name: &[u8], value: ObjectValue) {
     // The head follows once the length is known. The length nearly always has one byte, which is reserved here.
@@ -271,7 +271,7 @@ pub fn put_varbind(out: &mut Vec<u8>, name: &[u8], value: ObjectValue) {
     }
 }
 
-/// Appends a message around varbinds that [`put_varbind`] made.
+/// Appends a message with varbinds from [`put_varbind`].
 pub fn put_message(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
     let id_bytes = ber::signed_bytes(head.id.into());
     put_message_with_id(out, head, id_bytes, varbinds);
