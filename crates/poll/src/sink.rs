@@ -24,6 +24,7 @@ pub use series::{
 
 use crate::batch::Batch;
 use kymo_wire::keeper::Event;
+use std::io;
 
 /// A place where values are stored.
 pub enum Sink {
@@ -81,6 +82,15 @@ impl Sink {
             Sink::Keeper(sink) => sink.counts(),
             Sink::Cached(sink) => sink.counts(),
         }
+    }
+}
+
+/// Passes on the error of a receiver that did not answer in time: on a new connection it would be waited for as long again.
+/// Other errors may be those of a receiver that has ended.
+fn give_up_if_silent(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::batch::{Batch, Update, seconds};
 use connection::LineConnection;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::Clock;
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -171,8 +172,11 @@ impl Cached {
         let errors = errors?;
         self.counts.kept += updates.len() as u64;
         let mut missing = Vec::new();
+        let mut seen = HashSet::new();
         for (line, cause) in errors {
-            let Some(update) = line.checked_sub(1).and_then(|at| updates.get(at)) else {
+            // A daemon that repeats a line has refused one value.
+            let update = line.checked_sub(1).and_then(|at| updates.get(at));
+            let Some(update) = update.filter(|_| seen.insert(line)) else {
                 continue;
             };
             let says = |what: &[u8]| cause.windows(what.len()).any(|part| part == what);

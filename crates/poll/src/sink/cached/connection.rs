@@ -1,5 +1,6 @@
 //! The connection to an rrdcached. Commands are lines; an answer is a status line and the number of lines that it states.
 
+use crate::sink::give_up_if_silent;
 use kymo_sys::clock::Clock;
 use kymo_sys::stream::Stream;
 use kymo_wire::mrtg_cfg::ConfigText;
@@ -111,11 +112,16 @@ impl LineConnection {
         may_be_heard: &mut bool,
     ) -> io::Result<T> {
         if let Some(mut stream) = self.stream.take() {
-            if let Ok(answer) = exchange(&mut stream) {
-                self.stream = Some(stream);
-                return Ok(answer);
+            match exchange(&mut stream) {
+                Ok(answer) => {
+                    self.stream = Some(stream);
+                    return Ok(answer);
+                }
+                Err(error) => {
+                    *may_be_heard = true;
+                    give_up_if_silent(error)?;
+                }
             }
-            *may_be_heard = true;
         }
         let mut stream = BufReader::new(self.connect()?);
         let answer = exchange(&mut stream).inspect_err(|_| *may_be_heard = true)?;

@@ -1,5 +1,6 @@
 //! The connection to the keeper, made again when the keeper was away.
 
+use crate::sink::give_up_if_silent;
 use kymo_sys::clock::Clock;
 use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
 use std::io::{self, Read, Write};
@@ -75,11 +76,16 @@ impl Connection {
     ) -> io::Result<Vec<Answer>> {
         let frame = question.frame();
         if let Some(mut stream) = self.stream.take() {
-            if let Ok(answers) = exchange(&mut stream, &frame, answers) {
-                self.stream = Some(stream);
-                return Ok(answers);
+            match exchange(&mut stream, &frame, answers) {
+                Ok(answers) => {
+                    self.stream = Some(stream);
+                    return Ok(answers);
+                }
+                Err(error) => {
+                    *may_be_heard = true;
+                    give_up_if_silent(error)?;
+                }
             }
-            *may_be_heard = true;
         }
         let mut stream = self.connect()?;
         let answers = exchange(&mut stream, &frame, answers).inspect_err(|_| {
