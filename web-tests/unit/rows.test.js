@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { busiest, linesOf, matches, order, rowsOf } from '../../crates/serve/assets/rows.js';
-import { change, compared, minuteBefore, movers } from '../../crates/serve/assets/movers.js';
+import { change, compared, join } from '../../crates/serve/assets/compared.js';
 
 const columns = ['pid', 'thread', 'ppid', 'comm', 'pct', 'rss', 'rkb', 'wkb', 'majf', 'minf', 'key'].map((name) => ({ name }));
 const answer = (...rows) => ({ columns, rows });
@@ -48,31 +48,15 @@ test('the busiest are added up by name', () => {
   assert.deepEqual(busiest([{ comm: 'cc1', pct: 5 }, { comm: 'x', pct: 7 }, { comm: 'cc1', pct: 4 }, { comm: 'idle', pct: 0 }, { comm: 'n', pct: null }], 2), [{ name: 'cc1', count: 2, pct: 9 }, { name: 'x', count: 1, pct: 7 }]);
 });
 
-test('movers: by size of change, born and ended', () => {
-  const before = rowsOf(answer(INIT, SHELL));
-  const after = rowsOf(answer([1, '', 0, 'init', 0, 5000, 0, 0, 0, 0, '5'], BUILD));
-  const { lists, born, ended } = movers(before, after);
-  assert.deepEqual(lists[0].changes.map((pair) => [pair.row.comm, pair.change]), [['cc1', 97], ['bash', -2]]);
-  assert.deepEqual(lists[2].changes.map((pair) => [pair.row.comm, pair.change]), [['init', 4900]]);
-  assert.deepEqual([born.map((pair) => pair.row.comm), ended.map((pair) => pair.row.comm)], [['cc1'], ['bash']]);
-});
-
 // a pid can be used again within a minute: the key tells
-test('movers: a pid used again is another process', () => {
-  const { born, ended } = movers(rowsOf(answer(BUILD)), rowsOf(answer([20, '', 9, 'cc1', 97, 900, 0, 0, 0, 0, '8'])));
-  assert.equal(born.length + ended.length, 2);
+test('a pid used again is another process', () => {
+  const pairs = join(rowsOf(answer(BUILD)), rowsOf(answer([20, '', 9, 'cc1', 97, 900, 0, 0, 0, 0, '8'])));
+  assert.deepEqual(pairs.map(({ before, after }) => [Boolean(before), Boolean(after)]), [[true, false], [false, true]]);
 });
 
-test('movers: what is not known on a side is no change', () => {
+test('what is not known on a side is no change', () => {
   assert.equal(change({ before: { pct: null }, after: { pct: 5 } }, 'pct'), null);
   assert.equal(change({ before: null, after: { pct: 5 } }, 'pct'), 5);
-});
-
-test('the minute before: rates over the minute, memory of a minute ago', () => {
-  const old = rowsOf(answer(INIT, SHELL));
-  const minute = rowsOf(answer([9, '', 1, 'bash', 33, 9999, 7, 0, 0, 0, '5']));
-  const [, shell] = minuteBefore(minute, old);
-  assert.deepEqual([shell.pct, shell.rss, shell.io], [33, 300, 7]);
 });
 
 test('comparison: both sides, the change, and the fate', () => {

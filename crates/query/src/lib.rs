@@ -18,6 +18,7 @@ pub mod marks;
 pub mod merged;
 #[cfg(feature = "store")]
 mod metric_labels;
+pub mod movers;
 pub mod open;
 #[cfg(feature = "store")]
 pub mod readers;

@@ -1,38 +1,34 @@
-// "What changed here": the movers between the minute before and the moment of the table.
+// "What changed here": processes that changed most in the minute before the moment of the table, as the server finds them.
 import { spoken } from './card.js';
 import { h, text } from './dom.js';
-import { minuteBefore, movers } from './movers.js';
 import { signed } from './processes.js';
 import { lastWins } from './scans.js';
 import { span } from './time.js';
 import { format } from './units.js';
 
-const MINUTE = 60;
 const NAMED = 6;
 const REST_MS = 150;
 
-export function createChanges(ctx, scans, host) {
+export function createChanges(ctx, api, host) {
   const body = h('div', { class: 'movers', 'aria-live': 'off' });
   const title = h('h2', {}),
     sub = h('span', { class: 'sub' });
   host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, title, sub)), body);
-  const view = { ctx, scans, body, title, sub };
+  const view = { ctx, api, body, title, sub };
   const load = lastWins((signal, scan) => show(view, scan, signal), REST_MS);
   return { at: load, compare: (cards, frame) => compare(view, cards, frame) };
 }
 
 async function show(view, scan, signal) {
-  const { ctx, scans, body } = view;
+  const { ctx, api, body } = view;
   if (!scan) return body.replaceChildren();
   if (!scan.previous || ctx.state.b !== undefined) return;
   text(view.title, 'What changed here');
   text(view.sub, 'against the minute before');
   try {
-    const [minute, old] = await Promise.all([scans.at(scan.from, signal, MINUTE), scans.at(scan.at - MINUTE, signal)]);
+    const movers = await api.get('movers', { at: scan.at }, signal);
     if (ctx.state.b !== undefined) return;
-    if (old.at >= scan.at)
-      return body.replaceChildren(h('p', { class: 'quiet' }, 'Nothing is known of the minute before.'));
-    draw(ctx, body, movers(minuteBefore(minute.rows, old.rows), scan.rows), scan);
+    draw(ctx, body, movers);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     if (ctx.state.b !== undefined) return;
@@ -42,21 +38,21 @@ async function show(view, scan, signal) {
   }
 }
 
-function draw(ctx, body, { lists, born, ended }, scan) {
+function draw(ctx, body, { at, lists, born, ended }) {
   const parts = lists
     .filter((list) => list.changes.length)
     .map((list) =>
       section(
         list.title,
-        list.changes.map((pair) => mover(ctx, list, pair)),
+        list.changes.map((each) => mover(ctx, list, each)),
       ),
     );
   const fates = [
-    ['Born', born, 'after'],
-    ['Ended', ended, 'before'],
+    ['Born', born, ({ start, pct }) => (start ? `${span(at - start)} old` : format(pct, '%', '', ctx.settings))],
+    ['Ended', ended, ({ pct }) => format(pct, '%', '', ctx.settings)],
   ]
-    .filter(([, pairs]) => pairs.length)
-    .map(([title, pairs, side]) => fate(ctx, title, pairs, side, scan));
+    .filter(([, { count }]) => count)
+    .map(([title, found, note]) => fate(ctx, title, found, note));
   if (!parts.length && !fates.length)
     parts.push(h('p', { class: 'quiet' }, 'Nothing of note: no process changed much.'));
   body.replaceChildren(...parts, ...fates);
@@ -65,8 +61,7 @@ function draw(ctx, body, { lists, born, ended }, scan) {
 const section = (title, items) => h('section', {}, h('h3', {}, title), h('ul', {}, items));
 
 /** A mover is a button: it puts its name into the filter. */
-function mover(ctx, { unit }, { row, was, is, change, before, after }) {
-  const note = !before ? 'born' : !after ? 'ended' : '';
+function mover(ctx, { unit }, { pid, comm, command, was, is, fate }) {
   const said = (value) => format(value, unit, 'process', ctx.settings);
   return h(
     'li',
@@ -74,42 +69,36 @@ function mover(ctx, { unit }, { row, was, is, change, before, after }) {
     h(
       'button',
       {
-        onclick: () => ctx.set({ filter: row.comm }),
-        title: `${row.command ?? row.comm}: ${said(was)} → ${said(is)}`,
+        onclick: () => ctx.set({ filter: comm }),
+        title: `${command ?? comm}: ${said(was)} → ${said(is)}`,
       },
-      h('span', { class: 'name' }, row.comm),
-      h('span', { class: 'pid' }, String(row.pid)),
-      note && h('em', { class: note }, note),
-      h('b', { class: change > 0 ? 'up' : 'down' }, signed(change, unit, ctx.settings)),
+      h('span', { class: 'name' }, comm),
+      h('span', { class: 'pid' }, String(pid)),
+      fate && h('em', { class: fate }, fate),
+      h('b', { class: is > was ? 'up' : 'down' }, signed(is - was, unit, ctx.settings)),
     ),
   );
 }
 
-function fate(ctx, title, pairs, side, scan) {
-  const items = pairs
+function fate(ctx, title, { count, processes }, note) {
+  const items = processes
     .slice(0, NAMED)
-    .map(({ row, [side]: seen }) =>
+    .map((process) =>
       h(
         'li',
         {},
         h(
           'button',
-          { onclick: () => ctx.set({ filter: row.comm }), title: row.command ?? row.comm },
-          h('span', { class: 'name' }, row.comm),
-          h('span', { class: 'pid' }, String(row.pid)),
-          h(
-            'b',
-            {},
-            side === 'after' && row.start
-              ? `${span(scan.at - row.start)} old`
-              : format(seen.pct, '%', '', ctx.settings),
-          ),
+          { onclick: () => ctx.set({ filter: process.comm }), title: process.command ?? process.comm },
+          h('span', { class: 'name' }, process.comm),
+          h('span', { class: 'pid' }, String(process.pid)),
+          h('b', {}, note(process)),
         ),
       ),
     );
-  const rest = pairs.length - items.length;
+  const rest = count - items.length;
   return section(
-    `${title} (${pairs.length})`,
+    `${title} (${count})`,
     [...items, rest > 0 ? h('li', { class: 'quiet' }, `and ${rest} more`) : null].filter(Boolean),
   );
 }

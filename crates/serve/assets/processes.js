@@ -1,7 +1,7 @@
 // The process table that follows the cursor, and the comparison of two pinned moments.
 import { h, text } from './dom.js';
 import { createGrid } from './grid.js';
-import { compared } from './movers.js';
+import { compared } from './compared.js';
 import { linesOf, matches, order } from './rows.js';
 import { lastWins } from './scans.js';
 import { ago, clock, span, stamp } from './time.js';

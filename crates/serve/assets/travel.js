@@ -22,7 +22,7 @@ export function createTravel(ctx, host, moment, board) {
     board,
     scans,
     processes: createProcesses(ctx, scans, table),
-    changes: createChanges(ctx, scans, changes),
+    changes: createChanges(ctx, ctx.api, changes),
   };
   view.processes.onScan((scan, other) => {
     if (other) view.changes.compare(board.cards(), board.frame());

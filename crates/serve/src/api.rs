@@ -10,6 +10,7 @@ mod groups;
 mod hosts;
 mod live;
 mod metrics;
+mod movers;
 mod processes;
 pub(crate) mod programs;
 mod series;
@@ -266,6 +267,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/kymo/v1/live", get(live::answer))
         .route("/kymo/v1/events", get(events::answer))
         .route("/kymo/v1/processes", get(processes::answer))
+        .route("/kymo/v1/movers", get(movers::answer))
         .route("/kymo/v1/groups", get(groups::answer))
         .route("/kymo/v1/stored", get(stored::answer))
         .route("/kymo/v1/hosts", get(hosts::answer))
