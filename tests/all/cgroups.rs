@@ -1,5 +1,5 @@
-//! Control groups: version 2 and version 1 as generated trees, since a kernel has a controller in one version only, small
-//! and with thousands of groups that come and go; and groups of the live machine.
+//! Control groups: generated trees of version 2 and version 1, since a kernel has each controller in one version only.
+//! The trees are small and hostile, or have thousands of groups. A last test uses groups of the live machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ const MOUNT: &str = "sys/fs/cgroup";
 fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-    // Who reads meanwhile gets the old text or the new one.
+    // A reader meanwhile gets the old text or the new one.
     let new = path.with_extension("new");
     fs::write(&new, text).expect("a file");
     fs::rename(new, path).expect("a file");
@@ -31,7 +31,7 @@ fn version_2(scratch: &Scratch) -> PathBuf {
     root
 }
 
-/// The files of a group as the kernel's documents of version 2 have them: all its numbers are `n` and some more.
+/// Writes a group's files in the format of the kernel's documents of version 2. All numbers are derived from `n`.
 fn put_group(root: &Path, path: &str, n: u64) {
     let file = |name: &str, text: &str| put(root, &format!("{MOUNT}{path}/{name}"), text);
     let us = n * 1000;
@@ -75,7 +75,7 @@ fn rows(dir: &str, letter: &str) -> Vec<Value> {
     let json = stdout_of(&["play", dir, "-s", letter, "--json"]);
     let row = |line: &str| serde_json::from_str(line).expect("JSON");
     let rows = json.lines().map(row);
-    // Events stand between them.
+    // Lines of events stand between the rows.
     rows.filter(|row: &Value| row.get("event").is_none())
         .collect()
 }
@@ -98,7 +98,7 @@ fn plotted(dir: &Path) -> Vec<String> {
     lines.map(str::to_string).collect()
 }
 
-/// A tree that another thread changes while it is recorded: counters grow, one group goes, another comes.
+/// Records a tree while another thread changes it: counters grow, one group goes, another comes.
 fn recorded_while_it_changes(root: &Path, dir: &Path) {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -147,7 +147,7 @@ fn hostile_tree(scratch: &Scratch) -> PathBuf {
     root
 }
 
-/// Numbers are the files', what plays back is what was shown live, a group that goes is an absent row, and no name leads
+/// Rows have the numbers of the files, playback equals live output, a group that goes is an absent row, and no name leads
 /// out of the tree or into the terminal.
 #[test]
 fn version_2_live_is_playback_while_groups_come_and_go() {
@@ -208,7 +208,7 @@ fn within_their_tree(all: &[&str]) {
     assert!(places.is_sorted() && places[0] == Some(0), "{all:?}");
 }
 
-/// The row of a group whose numbers are 4 and some more.
+/// Checks the row of a group that `put_group` wrote with `n` = 4.
 fn as_their_files_say(row: &Value) {
     for (column, expect) in [
         ("groups", Some(1.0)),
@@ -216,7 +216,7 @@ fn as_their_files_say(row: &Value) {
         ("anon_kb", Some(4.0)),
         ("pids", Some(4.0)),
         ("cpu", Some(0.0)),
-        // What is not there, a link, or no limit, is missing.
+        // An absent file, a link, or no limit is a missing value.
         ("swap_kb", None),
         ("kernel_kb", None),
         ("memory_max_kb", None),
@@ -249,7 +249,7 @@ fn values(frames: &[Dumped], source: &str, key: &str) -> Vec<f64> {
     mine.filter_map(of).collect()
 }
 
-/// Each controller of version 1 is a hierarchy of its own; a group is a row whichever of them it is in.
+/// Each controller of version 1 has its own hierarchy; a group is one row, whichever hierarchies it is in.
 #[test]
 fn version_1_in_the_same_columns() {
     let scratch = Scratch::new("cgroups-1");
@@ -325,7 +325,7 @@ fn version_1_in_the_same_columns() {
     );
 }
 
-/// Thousands of groups are rows; more than there is room for are left out, said once, those nearest to the root first.
+/// Thousands of groups are rows. Beyond the limit, the groups farthest from the root are left out, with one event.
 #[test]
 fn thousands_of_groups_within_a_limit() {
     let scratch = Scratch::new("cgroups-many");
@@ -364,7 +364,7 @@ fn thousands_of_groups_within_a_limit() {
             events.matches("control groups: those farthest").count(),
         )
     };
-    // Groups without a file have no row: slices here, and the root.
+    // Groups without a file have no row: here the slices and the root.
     assert_eq!(record(&scratch.text("ring")), (3 * 3000, true, 0));
     add(3000..4500);
     let (count, _, said) = record(&scratch.text("ring of more"));
@@ -375,7 +375,7 @@ fn thousands_of_groups_within_a_limit() {
 struct Made(Vec<PathBuf>);
 
 impl Made {
-    /// In the hierarchy of each controller of version 1 that is mounted, and of version 2.
+    /// Makes a group in the hierarchy of each mounted controller of version 1, and of version 2.
     fn new() -> Option<Made> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let mut made = Made(Vec::new());
@@ -399,7 +399,7 @@ impl Made {
         (!made.0.is_empty()).then_some(made)
     }
 
-    /// The number behind a key, or in a file of one number, of the first group that has it.
+    /// The number behind `key` in a file; with an empty key, the only number. The first group that has the file answers.
     fn number(&self, file: &str, key: &str) -> Option<f64> {
         let found = self
             .0
@@ -423,7 +423,7 @@ impl Drop for Made {
                     .args(["-9", pid])
                     .status();
             }
-            // Who was killed leaves the group a little later.
+            // The kernel takes a killed process out of its group a little later.
             for _ in 0..100 {
                 if fs::remove_dir(group).is_ok() {
                     break;
@@ -434,14 +434,14 @@ impl Drop for Made {
     }
 }
 
-/// A process that has 50 MB in tail's memory and a loop, in a group of its own.
+/// A process with a loop and 50 MB in the memory of `tail`, in its own group.
 fn busy_process(made: &Made) -> Running {
     let moves: Vec<String> = made
         .0
         .iter()
         .map(|group| format!("echo $$ > {}/cgroup.procs", group.display()))
         .collect();
-    // tail holds what head gave until the sleep is over.
+    // tail holds the output of head until the sleep is over.
     let script = format!(
         "{}; {{ head -c 50000000 /dev/zero; exec sleep 600; }} | tail > /dev/null & while :; do :; done",
         moves.join("; ")
@@ -467,7 +467,7 @@ fn usage_us(made: &Made) -> Option<f64> {
     made.number("cpu.stat", "usage_usec").or_else(ns)
 }
 
-/// What a process of a group of its own does is in that group's row, between what its files said before and after.
+/// A group's row shows the work of its process: a value between those of the group's files before and after.
 #[test]
 fn numbers_of_a_group_are_its_files() {
     if must_skip(&["sh", "head", "tail", "kill"]) {
@@ -507,7 +507,7 @@ fn numbers_of_a_group_are_its_files() {
     drop(running);
 }
 
-/// The CPU time that four rows of a group and its recorded texts say is between what its files said before and after.
+/// The CPU time in four rows of a group and in its recorded texts lies between the values of its files before and after.
 fn used_between(dir: &str, group: &str, said: &[Value], (before_us, after_us): (f64, f64)) {
     let shares: Vec<f64> = said.iter().filter_map(|row| number(row, "cpu")).collect();
     let shown_us = shares.iter().sum::<f64>() / 100.0 * 0.5e6;

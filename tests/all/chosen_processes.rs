@@ -28,7 +28,7 @@ impl Drop for Sleeper {
     }
 }
 
-/// Records three scans; the kernel's files that the recording has.
+/// Records three scans; returns the names of the recorded kernel files.
 fn recorded(arguments: &[&str], dir: &str) -> BTreeSet<String> {
     stdout_of(&[arguments, &["-sZ", "-i0:1", "-c3", "-f", dir]].concat());
     let dump = run(&["dump", dir]);
@@ -36,7 +36,8 @@ fn recorded(arguments: &[&str], dir: &str) -> BTreeSet<String> {
     frames.into_iter().map(|frame| frame.source).collect()
 }
 
-/// collectl's author has commands whose filter saves him most of the cost. kymo took them, read all processes and kept all.
+/// collectl's author has commands whose filter saves him most of the cost. kymo accepted them, but read and kept all
+/// processes.
 #[test]
 fn the_chosen_processes_alone_are_read_and_kept() {
     let scratch = Scratch::new("chosen");
@@ -161,7 +162,7 @@ fn io_that_is_not_asked_for_is_not_read() {
     }
 }
 
-/// A number is used again between two scans: by then another process has it, which nobody chose.
+/// A pid is used again between two scans: by then it belongs to another process, which the filter did not choose.
 #[test]
 fn a_process_that_takes_the_number_of_a_chosen_one_is_not_recorded() {
     let scratch = Scratch::new("chosen-reborn");

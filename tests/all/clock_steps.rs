@@ -1,5 +1,5 @@
-//! The wall clock of the machine is set, forwards and backwards, far away, and slewed. Nothing ends or hangs, samples and requests go on
-//! at their intervals, and what was acknowledged is there.
+//! The machine's wall clock is set forwards and backwards, far away, and slewed. Nothing ends or hangs, samples and requests keep
+//! their intervals, and acknowledged values are there.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,10 +15,10 @@ use kymo_tests::{Running, Scratch, kymo, machine, run, stdout_of};
 
 const HOUR: i64 = 3600 * 1_000_000_000;
 
-/// A change of the clock, and its name.
+/// Name of a change of the clock, and the change.
 type Step = (&'static str, fn(&WallClock));
 
-/// Changes of the clock, one after the other.
+/// Changes of the clock, in order.
 const STEPS: &[Step] = &[
     ("as it is", |clock| clock.shift(0)),
     ("an hour ahead", |clock| clock.shift(HOUR)),
@@ -103,7 +103,7 @@ fn a_poller_asks_on() {
     let mut packet = [0; 512];
     for (name, step) in STEPS {
         step(&clock);
-        // A question may have been on its way already.
+        // One request may have been on its way already.
         for _ in 0..3 {
             let asked = loop {
                 match device.recv(&mut packet) {
@@ -117,7 +117,7 @@ fn a_poller_asks_on() {
     ends_well(running);
 }
 
-/// A client's values with stamps of its own.
+/// Values of a client that sets its own timestamps.
 struct Values {
     stamp: i64,
     sent: i64,

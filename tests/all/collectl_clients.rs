@@ -1,4 +1,5 @@
-//! `-A`: real clients of unix sockets and TCP beside what the terminal shows, one that never reads, and who may see what.
+//! `-A`: real clients by unix sockets and TCP beside the terminal's output, a client that never reads, and the access of each
+//! user.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,7 +48,7 @@ fn live_as(program: &Path, words: &[&str]) -> Live {
 }
 
 impl Live {
-    /// The next line on stderr with this in it.
+    /// The next line on stderr that contains `part`.
     fn said(&mut self, part: &str) -> String {
         let mut line = String::new();
         while self.stderr.read_line(&mut line).expect("text") > 0 {
@@ -59,13 +60,13 @@ impl Live {
         panic!("it never said {part}");
     }
 
-    /// Where it serves clients.
+    /// The address at which the command serves clients.
     fn address(&mut self) -> String {
         let line = self.said("clients are served at");
         line.rsplit(' ').next().expect("an address").to_string()
     }
 
-    /// All of stdout, once it has ended by itself.
+    /// Exit code and all of stdout, after the command ended by itself.
     fn output(mut self) -> (Option<i32>, String) {
         let stdout = self.stdout.take().expect("read once");
         let text = stdout.join().expect("text");
@@ -80,7 +81,7 @@ fn all_of(mut from: impl Read) -> String {
     text
 }
 
-/// Two clients, one from the beginning on and one that comes later, see what the terminal shows from then on, under its header.
+/// Two clients, an early and a late one, get the lines of the terminal from their connection on, below its header.
 #[test]
 fn clients_see_what_the_terminal_shows() {
     for (words, heads) in [
@@ -145,7 +146,7 @@ fn who_never_reads_is_dropped() {
     program.program.signal("-TERM");
     let (code, shown) = program.output();
     assert_eq!(code, Some(0));
-    // Each interval is there, and each is whole.
+    // Each interval is there, and whole.
     let lines = shown.lines().count();
     assert!(
         shown
@@ -154,12 +155,12 @@ fn who_never_reads_is_dropped() {
     );
     let seen: usize = reader.join().expect("a number");
     assert!(seen > lines / 2, "{seen} of {lines} lines");
-    // What it was sent before is no more than may wait for it.
+    // The bytes in this client's queue do not exceed the limit of a queue.
     let left = all_of(never).len();
     assert!((1..8 << 20).contains(&left), "{left} bytes");
 }
 
-/// By TCP there are no command lines and no users, on the terminal neither; by a unix socket there are.
+/// TCP clients, and then the terminal too, get no command lines and no users; clients of a unix socket do.
 #[test]
 fn command_lines_are_for_the_owner() {
     let word = "word-of-a-command-line";
@@ -199,7 +200,7 @@ fn command_lines_are_for_the_owner() {
     }
 }
 
-/// An export's intervals end with collectl's mark on a socket, and not on the terminal.
+/// On a socket, the intervals of an export end with collectl's mark; on the terminal they do not.
 #[test]
 fn exports_are_served() {
     let scratch = Scratch::new("clients-export");
@@ -222,8 +223,8 @@ fn exports_are_served() {
     assert!(shown.ends_with(&seen.replace(">>><<<\n", "")));
 }
 
-/// Who waits for us, as colmux does: each line has the host's name in front, as collectl writes it, and the end of one is the
-/// end of the other.
+/// kymo connects to a listener, as collectl does for colmux: each line begins with the host's name, in collectl's format, and
+/// each side ends when the other one ends.
 #[test]
 fn kymo_connects_as_collectl_does() {
     let scratch = Scratch::new("clients-connect");
@@ -309,7 +310,7 @@ fn what_is_refused() {
     assert_eq!(fs::read_to_string(&text).expect("a file"), "text");
 }
 
-/// A daemon that serves clients needs no folder, and the socket of one that was killed is replaced.
+/// A daemon that serves clients needs no folder, and replaces the socket that a killed one left.
 #[test]
 fn a_daemon_serves() {
     let scratch = Scratch::new("clients-daemon");

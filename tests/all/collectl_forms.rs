@@ -1,5 +1,6 @@
-//! Forms of a collectl user's command lines, each given to collectl and to kymo with the same raw file: what is
-//! printed is the same, line by line, but for blanks at the end of lines.
+//! Common command lines of collectl users, run by collectl and by kymo on the same raw file: the output is the
+//! same,
+//! line by line, except for blanks at the end of lines.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,20 +13,20 @@ const RAW: &str = concat!(
     "/golden/vm-20261121-215607.raw.gz"
 );
 
-/// Lines without what cannot be seen.
+/// Lines without trailing blanks; empty lines are left out.
 fn lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let lines = text.lines().map(|line| line.trim_end().to_string());
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// What collectl prints.
+/// Output lines of collectl.
 fn theirs(words: &[&str]) -> Vec<String> {
     let output = Command::new("collectl").args(words).output();
     lines(&output.expect("collectl, which `make test` installs").stdout)
 }
 
-/// What kymo prints.
+/// Output lines of kymo.
 fn ours(words: &[&str]) -> Vec<String> {
     let output = run(words);
     assert!(
@@ -36,7 +37,7 @@ fn ours(words: &[&str]) -> Vec<String> {
     lines(&output.stdout)
 }
 
-/// The capture, with these switches.
+/// Arguments that play the capture with these switches.
 fn played(switches: &str) -> Vec<&str> {
     let mut words = vec!["-p", RAW];
     words.extend(switches.split_whitespace());
@@ -86,7 +87,7 @@ fn played_forms_are_those_of_collectl() {
         let words = played(switches);
         let (mut theirs, mut ours) = (theirs(&words), ours(&words));
         if switches.contains("-sC") {
-            // Here kymo's columns stand under their names, and collectl's do not.
+            // Here kymo's columns stand under their names; collectl's columns do not.
             let by_words = |line: &mut String| {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 *line = words.join(" ");
@@ -105,7 +106,7 @@ fn played_forms_are_those_of_collectl() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n=====\n"));
 }
 
-/// Lines of processes as collectl has them; its filter is not for what is played.
+/// Lines of processes are collectl's. collectl does not apply its filter to played files.
 #[test]
 fn columns_of_processes_are_those_of_collectl() {
     let passwd = Scratch::new("passwd");
@@ -134,7 +135,7 @@ fn columns_of_processes_are_those_of_collectl() {
             let heads = lines.iter().filter(|line| line.starts_with("# "));
             heads.take(2).cloned().collect()
         };
-        // Processes whose numbers collectl and kymo agree on: those that only sleep.
+        // Processes for which collectl and kymo have the same numbers: those that only sleep.
         let sleepers = |lines: &[String]| -> Vec<String> {
             let first = lines.iter().skip_while(|line| !line.starts_with("# PID"));
             let rows = first.skip(1).take_while(|line| !line.starts_with('#'));
@@ -164,15 +165,15 @@ fn columns_of_processes_are_those_of_collectl() {
     }
 }
 
-/// What collectl gets wrong, looked at on its own.
+/// Forms in which collectl is wrong, each with its own check.
 #[test]
 fn played_forms_that_differ() {
-    // Memory as changes, of the first interval, too.
+    // Memory as changes, also for the first interval.
     let changes = ours(&played("-sm --memopts R"));
     let theirs_later = theirs(&played("-sm --memopts R"));
     assert_eq!(changes[0], theirs_later[0]);
     assert_eq!(changes[1], theirs_later[1]);
-    // Free, Buff, Cach, Slab and Map as there; Inac is that of files alone.
+    // Free, Buff, Cach, Slab and Map are collectl's; Inac counts inactive file pages only.
     let but_inactive = |line: &String| -> Vec<String> {
         let words = line.split_whitespace().enumerate();
         let words = words.filter(|(at, _)| *at != 3);
@@ -181,19 +182,20 @@ fn played_forms_that_differ() {
     for (ours, theirs) in changes.iter().zip(&theirs_later).skip(3) {
         assert_eq!(but_inactive(ours), but_inactive(theirs));
     }
-    // An interval without errors is none, and that is said.
+    // No interval has errors, so none is shown, and stderr says so.
     let none = run(&played("-sn --netopts E"));
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no interval has errors"));
-    // Chosen processes are a table, without a line above each interval; collectl takes the filter live alone.
+    // Chosen processes are one table, without a line above each interval; collectl applies the filter to live
+    // output only.
     let chosen = ours(&played("-sZ --procfilt cbash"));
     let heads = chosen.iter().filter(|line| line.starts_with('#')).count();
     assert!(heads == 2 && chosen.len() > 4, "{chosen:?}");
-    // Errors under their names.
+    // Columns of errors stand under their names.
     let errors = ours(&played("-sN --netopts e"));
     assert!(errors[1].starts_with("#Num    Name   ErrIn"), "{errors:?}");
     assert_eq!(errors[2].split_whitespace().count(), 11, "{errors:?}");
-    // vmstat.
+    // The format of vmstat.
     let vmstat = |lines: Vec<String>| -> Vec<Vec<String>> {
         let rows = lines.iter().map(|line| {
             let words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
@@ -220,7 +222,7 @@ fn played_forms_that_differ() {
     }
 }
 
-/// Exceptions: of disks only those that are slow or busy.
+/// Exceptions: only disks that are slow or busy have lines.
 #[test]
 fn exceptions_alone() {
     let rows = |limits: &str| {
@@ -238,7 +240,7 @@ fn exceptions_alone() {
     }
 }
 
-/// Words of a plot file's comment by their keys, as scripts look for them.
+/// Values in a plot file's header by key, as scripts look them up.
 fn keys(path: &std::path::Path) -> BTreeMap<String, String> {
     let text = fs::read_to_string(path).expect("a plot file");
     let mut keys = BTreeMap::new();
@@ -251,7 +253,7 @@ fn keys(path: &std::path::Path) -> BTreeMap<String, String> {
     keys
 }
 
-/// Scripts read these of a plot file.
+/// Scripts read these keys in the header of a plot file.
 #[test]
 fn plot_files_begin_as_those_of_collectl() {
     let scratch = Scratch::new("plot-header");
@@ -287,7 +289,7 @@ fn plot_files_begin_as_those_of_collectl() {
         assert_eq!(ours.get(key), theirs.get(key), "{key}");
         assert!(ours.contains_key(key), "{key}: {ours:?}");
     }
-    // collectl writes less of these than it recorded.
+    // collectl writes fewer of these than it recorded.
     for (key, expect) in [
         ("Interval:", "1:1"),
         ("DiskNames:", "vda"),
@@ -305,7 +307,7 @@ fn plot_files_begin_as_those_of_collectl() {
     )));
 }
 
-/// Loop devices that nothing is on filled most of a `.dsk` file.
+/// Idle loop devices filled most of a `.dsk` file.
 #[test]
 fn devices_that_do_nothing_have_no_columns() {
     let scratch = Scratch::new("idle-loop");
@@ -345,7 +347,8 @@ fn devices_that_do_nothing_have_no_columns() {
     );
 }
 
-/// lexpr's file has the last interval alone, and with -f there are a recording and the export, wherever it goes.
+/// The file of `lexpr` has the last interval only. With -f, kymo writes a recording and the export, whatever its
+/// destination.
 #[test]
 fn exports_into_a_file_and_beside_recordings() {
     let scratch = Scratch::new("lexpr-file");
@@ -384,7 +387,7 @@ fn exports_into_a_file_and_beside_recordings() {
     assert!(recorded > 3, "{recorded} lines");
 }
 
-/// A crontab converts the files of the day before.
+/// A crontab converts the files of the previous day.
 #[test]
 fn days_by_name() {
     let scratch = Scratch::new("days");
@@ -404,11 +407,11 @@ fn days_by_name() {
     }
 }
 
-/// `--export lexpr` has collectl's names, order and values, and graphite's lines come to who listens.
+/// `--export lexpr` has collectl's names, order and values, and a listener gets graphite's lines.
 #[test]
 fn exports_are_those_of_collectl() {
     let known = |name: &str| {
-        // Of files alone, always 0, or not of a CPU without -sj.
+        // These are of files only, always 0, or not of a CPU without -sj.
         !["meminfo.inactive", "meminfo.shared"].contains(&name)
             && !name.starts_with("cpuinfo.intrpt")
             && !name.starts_with("cputotals.usertot.cpu")

@@ -1,4 +1,5 @@
-//! `--export gexpr`: the packets that a gmond would receive, beside those of collectl for the same file.
+//! `--export gexpr`: the packets that a gmond would receive from kymo and from collectl for the same
+//! file.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -12,7 +13,8 @@ const RAW: &str = concat!(
     "/golden/vm-20261121-215607.raw.gz"
 );
 
-/// Plays the file with an export to a port of ours; the packets' parts, but for the host's name.
+/// Plays the file with an export to a local port; returns the parts of each packet without the host's
+/// name.
 fn received(program: &str, words: &[&str], options: &str) -> BTreeSet<Vec<String>> {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();
@@ -43,7 +45,7 @@ fn received(program: &str, words: &[&str], options: &str) -> BTreeSet<Vec<String
     reader.join().expect("packets")
 }
 
-/// A packet's numbers and texts; each text is behind its length and filled up to a multiple of four.
+/// Numbers and texts of a packet. A text follows its length and is padded to a multiple of four bytes.
 fn parts(packet: &[u8]) -> Vec<String> {
     let mut rest = packet;
     let number = |rest: &mut &[u8]| {
@@ -93,7 +95,7 @@ fn packets_are_those_of_collectl() {
     ] {
         let theirs = received("/usr/bin/collectl", words, options);
         let ours = received(&ours_is, words, options);
-        // Shared memory is always 0 there, and pages of swap are counted in other units.
+        // collectl always sends 0 for shared memory, and counts pages of swap in other units.
         let alike = |packets: &BTreeSet<Vec<String>>| -> BTreeSet<Vec<String>> {
             let kept = packets
                 .iter()

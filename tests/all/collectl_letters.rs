@@ -1,5 +1,5 @@
-//! Each letter beside collectl: the same raw file, played by both, gives the same lines. Where collectl is wrong, the
-//! column is listed with the reason. One file collectl records of this machine; the others are generated, with values
+//! Each letter beside collectl: both play the same raw file and give the same lines. Where collectl is wrong, the
+//! column is listed with the reason. collectl records one file of this machine; the others are generated, with values
 //! that this machine does not reach.
 
 use std::fs;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_tests::{Scratch, kymo, stdout_of};
 
-/// A way of playing a file.
+/// Arguments to play a file with, and the columns in which collectl differs.
 struct Form {
     args: &'static [&'static str],
-    /// Columns that differ, counted from 0 in a line's words, and why.
+    /// Columns that differ, counted from 0 in a line's words, each with the reason.
     unlike: &'static [(usize, &'static str)],
 }
 
@@ -50,7 +50,7 @@ const INODES: &[Form] = &[
     same(&["-si", "-oT"]),
 ];
 
-/// Counts of intervals: collectl divides some columns by the seconds and forgets the others.
+/// Counts in intervals: collectl divides some columns by the seconds and forgets the others.
 const TCP: &[Form] = &[
     same(&["-st", "-P", "-o2"]),
     same(&["-st", "-oTn"]),
@@ -72,7 +72,7 @@ const TCP: &[Form] = &[
     },
 ];
 
-/// Protocols by themselves and together; what collectl subtracts is left out.
+/// Protocols alone and together, without columns that collectl subtracts.
 const PROTOCOLS: &[Form] = &[
     same(&["-st", "-oTn", "--tcpfilt", "i"]),
     same(&["-st", "-oTn", "--tcpfilt", "uc"]),
@@ -118,7 +118,8 @@ const SWAPPED: &str = "collectl's numbers stand in another order than their name
 const CONNECTIONS: &str = "collectl adds up another variable: always 0";
 const TWICE: &str = "collectl counts it twice where there are a client and a server";
 
-/// What collectl leaves empty kymo shows as `-`; so on a terminal only version 3, which has all.
+/// Where collectl prints nothing, kymo prints `-`. So the form for terminals is compared for version 3 only, which has all
+/// values.
 const NFS: &[Form] = &[
     Form {
         args: &["-sf", "-P", "-o2"],
@@ -145,7 +146,7 @@ const NFS: &[Form] = &[
 ];
 const NFS_3: &[Form] = &[same(&["-sF", "-oT"])];
 
-/// Its header says that the counters are those of sysfs.
+/// The header of the plot file says that the counters are those of sysfs.
 const FABRIC: &[Form] = &[
     same(&["-sx", "-P", "-o2"]),
     same(&["-sx", "--verbose", "-oT"]),
@@ -154,7 +155,7 @@ const FABRIC: &[Form] = &[
 
 const NODES: &[Form] = &[same(&["-sM", "-P"]), same(&["-sM", "-oT"])];
 
-/// A raw file of these letters with the lines of each of its samples, a second apart.
+/// A raw file of these letters. `lines` gives the lines of each sample; samples are a second apart.
 pub(crate) fn generated(scratch: &Scratch, letters: &str, lines: impl Fn(u64) -> String) -> String {
     let rule = "#".repeat(80);
     let header = format!(
@@ -172,8 +173,8 @@ pub(crate) fn generated(scratch: &Scratch, letters: &str, lines: impl Fn(u64) ->
     path
 }
 
-/// Plays the file in each form by both and compares. How many of our numbers are not 0: a test of nothing but zeros
-/// tests nothing.
+/// Plays the file in each form with both programs and compares. Returns the count of kymo's numbers other than 0: a test of
+/// zeros alone tests nothing.
 fn compare(raw: &str, forms: &[Form]) -> usize {
     let (mut numbers, mut wrong) = (0, Vec::new());
     for Form { args, unlike } in forms {
@@ -215,8 +216,9 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
     numbers
 }
 
-/// True if letters for numbers of free pieces differ as collectl rounds: to it the logarithm of exactly 10^3, 10^6 and 10^9 is a little
-/// less than 3, 6 and 9, so that it takes the letter before (before the first one comes the last).
+/// True if letters for numbers of free pieces differ only as collectl rounds: its logarithm of exactly 10^3, 10^6 and 10^9 is a
+/// little
+/// less than 3, 6 and 9, so that collectl uses the letter before (before the first one comes the last).
 fn is_rounded(theirs: &str, ours: &str) -> bool {
     let pairs = theirs.bytes().zip(ours.bytes());
     let is_letter_before = |pair| matches!(pair, (b'z', b's') | (b'u', b'v') | (b'x', b'y'));
@@ -226,8 +228,9 @@ fn is_rounded(theirs: &str, ours: &str) -> bool {
             .all(|pair| pair.0 == pair.1 || is_letter_before(pair))
 }
 
-/// Values under collectl's names, in its order, of `--export lexpr` and of what graphite gets; `unlike` have others, for a reason.
-/// How many there are that are not 0.
+/// Compares names, order and values of `--export lexpr` and of graphite's lines, except for the names in `unlike`, each with its
+/// reason.
+/// Returns the count of values other than 0.
 fn compare_exports(raw: &str, letters: &[&str], unlike: &[(&str, &str)]) -> usize {
     let mut numbers = 0;
     let known = |name: &str| unlike.iter().all(|(other, _)| !name.ends_with(other));
@@ -250,7 +253,7 @@ fn compare_exports(raw: &str, letters: &[&str], unlike: &[(&str, &str)]) -> usiz
     numbers
 }
 
-/// Whether a name is the same and its value, too; to graphite collectl cuts off what kymo rounds.
+/// True if both have the same name and value. For graphite, collectl cuts off where kymo rounds.
 fn is_alike(ours: &str, theirs: &str, export: &str) -> bool {
     let parts = |text: &str| -> (String, f64) {
         let (name, value) = text.split_once(' ').unwrap_or((text, ""));
@@ -261,7 +264,7 @@ fn is_alike(ours: &str, theirs: &str, export: &str) -> bool {
     our_name == their_name && (our == their || is_rounded)
 }
 
-/// `NAME VALUE` of each line that is exported.
+/// `NAME VALUE` of each exported line.
 fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
     let carbon = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = carbon.local_addr().expect("its address");
@@ -269,7 +272,7 @@ fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
     let is_lexpr = export == "lexpr";
     let export = if is_lexpr { export } else { &to_graphite };
     let mut command = Command::new(program);
-    // Perl's warnings about collectl are nothing to read in a log of tests.
+    // Perl's warnings about collectl do not belong in the tests' log.
     if program == "collectl" {
         command.stderr(Stdio::null());
     }
@@ -293,7 +296,7 @@ fn exported(program: &str, form: &[&str], export: &str) -> Vec<String> {
     let value = |line: &str| {
         let mut words = line.split(' ');
         let (name, value) = (words.next().unwrap_or_default(), words.next());
-        // Behind the host's name.
+        // The name follows the host's name.
         let name = if is_lexpr {
             name
         } else {
@@ -311,7 +314,7 @@ fn lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Their header of `-st` has no word over the time.
+/// Words of a line. collectl's header of `-st` has no word above the time.
 fn words(line: &str) -> Vec<&str> {
     let words = line
         .split_whitespace()
@@ -319,7 +322,7 @@ fn words(line: &str) -> Vec<&str> {
     words.map(|word| word.trim_start_matches('#')).collect()
 }
 
-/// Connections, datagrams to nobody and open files, until drop.
+/// Connections, datagrams to a port without a listener, and open files, until drop.
 struct Traffic {
     stop: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -342,7 +345,7 @@ impl Traffic {
                 if held.len() > 20 {
                     held.clear();
                 }
-                // Nothing listens there: the answer is an ICMP message, and an error of the next call.
+                // Nothing listens there: the kernel answers with an ICMP message, and the next call fails.
                 let _refused = socket.send_to(b"a datagram", "127.0.0.1:9");
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
@@ -363,7 +366,7 @@ impl Drop for Traffic {
     }
 }
 
-/// The only raw file that collectl left in a folder.
+/// Path of the only raw file that collectl left in a folder.
 fn recorded(folder: &Path) -> String {
     let mut entries = fs::read_dir(folder).expect("a folder");
     let path = entries
@@ -387,7 +390,7 @@ fn what_collectl_recorded_here() {
     done.expect("collectl, which `make test` installs");
     drop(traffic);
     let raw = recorded(&folder);
-    // To the blank.
+    // The same bytes, including blanks.
     let shown = Command::new("collectl").args(["-p", &raw, "-sJ"]).output();
     let theirs = String::from_utf8(shown.expect("collectl").stdout).expect("UTF-8");
     let ours = stdout_of(&["-p", &raw, "-sJ"]);
@@ -423,7 +426,7 @@ fn sockets_and_inodes_of_a_busy_machine() {
     assert!(compare_exports(&raw, &["-sis"], &unlike) > 100);
 }
 
-/// Columns in another order than this kernel's, one of them new, and counters above 2^32.
+/// The kernel's columns in another order, one of them new, and counters above 2^32.
 #[test]
 fn the_stack_of_another_kernel() {
     let scratch = Scratch::new("letters-tcp");
@@ -468,7 +471,7 @@ fn the_stack_of_another_kernel() {
     }
 }
 
-/// Where exactly 1,000 pieces of a size were free, the test of this machine failed.
+/// The test on this machine failed where exactly 1,000 pieces of a size were free.
 #[test]
 fn letters_of_free_pieces_around_powers_of_ten() {
     let scratch = Scratch::new("letters-powers");
@@ -531,7 +534,7 @@ fn memory_of_two_nodes() {
     assert!(compare_exports(&raw, &["-sM"], &[]) > 100);
 }
 
-/// ERR and MIS, which are of no CPU, stand still: collectl adds them to the first.
+/// ERR and MIS do not grow: they belong to no CPU, and collectl adds them to the first.
 #[test]
 fn interrupts_of_two_cpus() {
     let scratch = Scratch::new("letters-interrupts");
@@ -548,7 +551,7 @@ fn interrupts_of_two_cpus() {
     assert!(compare(&raw, INTERRUPTS) > 100);
 }
 
-/// This kernel has no NFS: a client of all versions and a server, then one of version 3.
+/// NFS, which this kernel lacks: a client of all versions and a server, then a client of version 3.
 #[test]
 fn nfs_of_all_versions() {
     let scratch = Scratch::new("letters-nfs");
@@ -559,7 +562,7 @@ fn nfs_of_all_versions() {
     assert!(compare(&raw, NFS_3) > 100);
 }
 
-/// What a client and a server of these versions count.
+/// Counters of a client and a server of these versions.
 pub(crate) fn nfs(versions: &'static [u64]) -> impl Fn(u64) -> String {
     move |n: u64| {
         let calls = |version: u64, side: u64, count: u64| -> String {
@@ -582,7 +585,7 @@ pub(crate) fn nfs(versions: &'static [u64]) -> impl Fn(u64) -> String {
     }
 }
 
-/// This machine has no such device: two with a port each, above 2^32.
+/// InfiniBand, which this machine lacks: two devices with a port each, and counters above 2^32.
 #[test]
 fn two_infiniband_ports() {
     let scratch = Scratch::new("letters-fabric");
@@ -591,7 +594,7 @@ fn two_infiniband_ports() {
     assert!(compare_exports(&raw, &["-sx"], &[]) > 30);
 }
 
-/// What they count.
+/// Counters of two InfiniBand ports in sample `n`.
 pub(crate) fn two_ports(n: u64) -> String {
     let port = |device: u64| {
         let [words, packets] = [(1 << 33) + n * 5_000_000 * (device + 1), 70_000 + n * 3000];

@@ -14,7 +14,7 @@ const RAW: &str = concat!(
     "/golden/vm-20261121-215607.raw.gz"
 );
 
-/// The program by collectl's name in the folder.
+/// A link to kymo with the name `collectl` in the folder.
 fn named(scratch: &Scratch) -> String {
     let link = scratch.path("collectl");
     if link.symlink_metadata().is_err() {
@@ -27,7 +27,7 @@ fn run(program: &str, words: &[&str]) -> Output {
     Command::new(program).args(words).output().expect("it runs")
 }
 
-/// An exit code, and whether something was printed.
+/// The exit code, and true if stdout has text.
 fn seen(output: &Output) -> (Option<i32>, bool) {
     (output.status.code(), !output.stdout.is_empty())
 }
@@ -53,7 +53,7 @@ fn exit_codes_are_those_of_collectl() {
         let (our, their) = (run(&ours, words), run("/usr/bin/collectl", words));
         let said = String::from_utf8_lossy(&our.stderr).into_owned();
         assert_eq!(our.status.code(), their.status.code(), "{words:?}: {said}");
-        // What collectl says of a wrong command line is on stdout.
+        // collectl prints its messages about wrong command lines on stdout.
         if our.status.success() {
             assert_eq!(seen(&our), seen(&their), "{words:?}: {said}");
         } else {
@@ -62,7 +62,7 @@ fn exit_codes_are_those_of_collectl() {
     }
 }
 
-/// `-f` is a folder, or what names begin with.
+/// `-f` is a folder or a prefix of file names.
 #[test]
 fn plot_files_have_the_same_names() {
     let scratch = Scratch::new("collectl-names");
@@ -95,7 +95,7 @@ fn plot_files_have_the_same_names() {
     }
 }
 
-/// Waits until `done` says so, for as long as a busy machine may need.
+/// Waits until `done` is true, for as long as a busy machine may need.
 fn wait(done: impl Fn() -> bool) {
     for _ in 0..600 {
         if done() {
@@ -110,7 +110,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The 10 seconds of collectl, and the interval of its settings, are its daemon's: `-f` alone has 1 second.
+/// The daemon alone has collectl's 10 seconds or the interval of its settings. `-f` in a terminal has 1 second.
 #[test]
 fn files_of_a_terminal_have_an_interval_of_a_second() {
     let scratch = Scratch::new("collectl-interval");
@@ -145,7 +145,7 @@ fn files_of_a_terminal_have_an_interval_of_a_second() {
     }
 }
 
-/// A day of a service: collectl.conf says what it does, it has a name, a pid file and a log, one of it runs, it is asked to end.
+/// A service's day: collectl.conf sets it up, it has a name, a pid file and a log, a second one is refused, a signal ends it.
 #[test]
 fn a_daemon_as_its_settings_say() {
     let scratch = Scratch::new("collectl-daemon");
@@ -183,7 +183,7 @@ fn a_daemon_as_its_settings_say() {
     let alive = || Path::new(&format!("/proc/{pid}")).exists();
     assert!(alive());
     let comm = text(Path::new(&format!("/proc/{pid}/comm")));
-    // A second one sees the first.
+    // The second daemon sees the first.
     let second = start();
     let refused = String::from_utf8_lossy(&second.stderr).into_owned();
     assert_eq!(second.status.code(), Some(1));
@@ -191,7 +191,7 @@ fn a_daemon_as_its_settings_say() {
         refused.contains(&format!("process {pid} runs already")),
         "{refused}"
     );
-    // It samples in the background, whoever started it has gone.
+    // The daemon samples in the background, after the command that started it has ended.
     let rows = || {
         let played = run(&ours, &["-p", &dir, "-scZ", "--procfilt", "p1"]);
         String::from_utf8_lossy(&played.stdout)
@@ -208,7 +208,7 @@ fn a_daemon_as_its_settings_say() {
         name.to_string_lossy().contains("-collectl-")
     });
     assert_eq!(logs.count(), 1);
-    // What it recorded says how.
+    // The recording can be converted into plot files.
     let plot = scratch.text("plot");
     let played = run(
         &ours,
@@ -217,7 +217,7 @@ fn a_daemon_as_its_settings_say() {
     assert!(played.status.success(), "{played:?}");
 }
 
-/// A daemon makes its folder before its log, and the log's lines have times: the start, the signal and the end. One that
+/// A daemon makes its folder before its log. The log's lines have times: of the start, the signal and the end. A daemon that
 /// cannot begin fails and leaves no pid file.
 #[test]
 fn a_daemon_makes_its_folder_and_keeps_a_log() {
@@ -269,7 +269,7 @@ fn a_daemon_makes_its_folder_and_keeps_a_log() {
     assert!(places.is_sorted() && places[0].is_some(), "{log}");
 }
 
-/// Command lines of collectl's own pages, in the spelling of both generations, and words that are no commands of collectl.
+/// Command lines of collectl's own pages, in the spelling of both generations, and words that collectl has no commands for.
 #[test]
 fn command_lines_as_collectl_takes_them() {
     let scratch = Scratch::new("collectl-lines");
@@ -318,13 +318,13 @@ fn command_lines_as_collectl_takes_them() {
     assert!(shown.iter().all(|one| one == &shown[0]), "{shown:?}");
 }
 
-/// Every command of collectl's page on performance, in the spelling of both generations, with fewer samples: collectl's and
-/// kymo's recordings show the same of the same processes. collectl 4 does not take `-Z` of its own page any more.
+/// Every command of collectl's page on performance, in the spelling of both generations, with fewer samples: the recordings of
+/// collectl and kymo show the same processes. collectl 4 no longer accepts `-Z` of its own page.
 #[test]
 fn commands_of_the_page_on_performance() {
     let scratch = Scratch::new("collectl-page");
     let ours = named(&scratch);
-    // No other test has one of this name.
+    // No other test has a process of this name.
     let sleeper = scratch.path("pagesleeper");
     copy_program(Path::new("/usr/bin/sleep"), &sleeper);
     let _sleeper = Running::shell(&format!("exec {} 1000", sleeper.display()));
@@ -351,8 +351,8 @@ fn commands_of_the_page_on_performance() {
             }
             let recorded = Scratch::new("collectl-page-of");
             let dir = format!("{}/", recorded.text(""));
-            // collectl's player divides by the time between two samples, which is 0 at -i0 on a quick machine; on a slow one
-            // collectl is ended by its own alarm if its interval is short.
+            // collectl's player divides by the time between two samples, which is 0 at -i0 on a quick machine. On a slow machine
+            // collectl's own alarm ends it if its interval is short.
             let often = match (is_ours, line.starts_with("-sZ")) {
                 (true, _) => ["-i0", "-c13"],
                 (false, false) => ["-i1", "-c3"],
@@ -364,7 +364,7 @@ fn commands_of_the_page_on_performance() {
                 true => packed_plot(recorded.path("").as_path()),
                 false => played(program, &dir, words[0]),
             };
-            // collectl shows none that does nothing.
+            // collectl does not show idle processes.
             let takes = match is_ours || !line.starts_with("-sZ") {
                 true => takes,
                 false => "PROCESS",
@@ -385,7 +385,7 @@ fn commands_of_the_page_on_performance() {
     }
 }
 
-/// Rows that a program shows of its own recording.
+/// Rows that a program shows from its own recording.
 fn played(program: &str, dir: &str, letters: &str) -> String {
     let entries = fs::read_dir(dir).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -407,7 +407,7 @@ fn packed_plot(dir: &Path) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What is looked at of a day that the service recorded: on the terminal, in plot files and by other programs.
+/// Views of a day that the service recorded: on the terminal, in plot files and for other programs.
 #[test]
 fn what_a_daemon_recorded_is_looked_at() {
     let scratch = Scratch::new("collectl-day");
@@ -468,7 +468,7 @@ fn what_a_daemon_recorded_is_looked_at() {
     assert_eq!(plotted, 1);
 }
 
-/// Nothing goes on in the background that records nothing, nor as somebody whose folder it is not.
+/// Refused: a daemon that records nothing, a daemon whose user does not own the folder, and wrong settings.
 #[test]
 fn what_is_no_daemon() {
     let scratch = Scratch::new("collectl-none");

@@ -1,6 +1,6 @@
-//! Differential test against the real collectl: a raw file of our own capture, under load, played
-//! through collectl and through kymo in plot format; every column equal to two decimals, but
-//! for collectl's listed bugs. Touches the live machine; needs collectl, gcc and gzip.
+//! Differential test against the real collectl: a raw file captured under load is played by collectl
+//! and by kymo in plot format. Every column is equal to two decimals, except for collectl's listed
+//! bugs. Touches the live machine; needs collectl, gcc and gzip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,22 +12,22 @@ use kymo_tests::machine::hold_devices;
 
 use super::collectl_letters::{generated, nfs, two_ports};
 
-/// How a column that collectl gets wrong is looked at instead.
+/// Comparison of a column in which collectl is wrong.
 #[derive(Clone, Copy, Debug)]
 enum Instead {
-    /// It is not compared.
+    /// The column is not compared.
     Differs,
-    /// collectl divides by the nominal interval: equal after that, to a whole number.
+    /// collectl divides by the nominal interval; the values are equal after correction, to a whole number.
     NominalInterval,
-    /// Equal to a hundredth.
+    /// The values are equal to a hundredth.
     Hundredth,
     /// collectl's values stand under other names of the same instance.
     Swapped(&'static str),
-    /// Where the sample has no such line, ours is looked at by what else the sample says.
+    /// Where the sample lacks this line, kymo's value is checked against other lines of the sample.
     Unsaid,
 }
 
-/// collectl's bugs: file, exact column name (without the instance), what is done instead, why.
+/// collectl's bugs: file, exact column name (without the instance), comparison instead, reason.
 const BUGS: &[(&str, &str, Instead, &str)] = &[
     (
         "tab",
@@ -148,9 +148,9 @@ const BUGS: &[(&str, &str, Instead, &str)] = &[
     ),
 ];
 
-/// A zombie has no sizes and no command line, who ends while it is read has no status: collectl goes on
-/// showing what the process had, or another process that had the same place before (it forgets only if the
-/// pid is not new).
+/// A zombie has no sizes and no command line; a process that ends during the read has no status. collectl then
+/// goes on showing the earlier values of the process, or those of another process in the same place (it
+/// forgets only if the pid is not new).
 const STALE: &str = "where a sample has no such line, what was there before is shown";
 
 /// A plot file: the names of its columns and its rows.
@@ -189,7 +189,7 @@ fn read_table(path: &Path) -> Table {
     Table { heads, rows }
 }
 
-/// A name without its instance: `[CPU:0]User%` is a `[CPU:]User%`.
+/// A column name without its instance: `[CPU:0]User%` becomes `[CPU:]User%`.
 fn kind_of(head: &str) -> String {
     match (head.split_once(':'), head.split_once(']')) {
         (Some((tag, _)), Some((_, name))) => format!("{tag}:]{name}"),
@@ -204,7 +204,7 @@ fn bug(file: &str, head: &str) -> Option<Instead> {
         .map(|(_, _, instead, _)| *instead)
 }
 
-/// A number as collectl may have shortened it.
+/// A number that collectl may have shortened.
 fn number(text: &str) -> Option<f64> {
     let scaled = [('K', 1e3), ('M', 1e6), ('G', 1e9)]
         .iter()
@@ -213,11 +213,11 @@ fn number(text: &str) -> Option<f64> {
     Some(digits.parse::<f64>().ok()? * by)
 }
 
-/// collectl takes seconds since 1970 from one another as doubles, which are exact to 2.4e-7 s there; no interval here is shorter than half a
+/// collectl subtracts seconds since 1970 as doubles, which are exact to 2.4e-7 s there; no interval here is shorter than half a
 /// second. 113781 page faults in 1.004 s are 113327.689 a second, and 113327.70 to collectl.
 const CLOCK: f64 = 4.8e-7;
 
-/// Whether two cells agree; `ratio` is the true interval by the nominal one.
+/// True if two cells agree; `ratio` is the true interval divided by the nominal one.
 fn agree(
     file: &str,
     heads: &[String],
@@ -254,14 +254,14 @@ fn agree(
             other.is_some_and(|other| number(their) == number(&ours[other]))
         }
         None | Some(Instead::Unsaid) => match (number(their), number(our)) {
-            // To two decimals: half a hundredth, what the printing of it rounds, and collectl's clock.
+            // Two decimals: half a hundredth, the rounding of the printed number, and collectl's clock.
             (Some(their), Some(our)) => (their - our).abs() < 0.0051 + 1e-9 + our * CLOCK,
             _ => their == our,
         },
     }
 }
 
-/// Something for the counters to count: two busy loops, a writer that syncs, a compiler.
+/// Load that the counters count: two busy loops, a writer that syncs, a compiler.
 struct Load(Vec<Child>, PathBuf);
 
 impl Load {
@@ -320,16 +320,16 @@ fn files(dir: &Path) -> BTreeMap<String, PathBuf> {
 
 /// A sample of the raw file.
 struct Sampled {
-    /// Seconds from the sample before.
+    /// Seconds since the previous sample.
     elapsed: f64,
-    /// What it says of each process.
+    /// Values of each process, by pid.
     said: BTreeMap<String, Said>,
 }
 
-/// What a sample says of a process.
+/// A sample's values of one process.
 #[derive(Default)]
 struct Said {
-    /// Columns that it has a line for.
+    /// Columns for which the sample has a line.
     columns: BTreeSet<String>,
     /// From stat: the name, the address space and the memory in RAM in KiB.
     name: String,
@@ -357,7 +357,7 @@ impl Said {
         }
     }
 
-    /// Whether ours can be, where collectl's cannot be believed.
+    /// True if kymo's value is plausible where collectl's is wrong.
     fn allows(&self, column: &str, our: &str) -> bool {
         match column {
             "VmSize" => our == "0" || our == self.size_kb,
@@ -369,7 +369,7 @@ impl Said {
     }
 }
 
-/// The samples of a raw file, but for the first, which is the base of rates.
+/// The samples of a raw file without the first, which is the base of rates.
 fn samples(raw: &Path) -> Vec<Sampled> {
     let output = Command::new("gzip")
         .arg("-dc")
@@ -412,7 +412,7 @@ fn compare_wide(suffix: &str, theirs: &Table, ours: &Table, wrong: &mut Vec<Stri
     }
 }
 
-/// The lines of processes, an interval each: process 1 is in all of them, and first in both.
+/// The lines of processes, by interval. Process 1 is in every interval, and comes first in both programs.
 fn by_interval(table: &Table) -> Vec<BTreeMap<&str, &Vec<String>>> {
     let mut intervals: Vec<BTreeMap<&str, &Vec<String>>> = Vec::new();
     for row in &table.rows {
@@ -426,7 +426,7 @@ fn by_interval(table: &Table) -> Vec<BTreeMap<&str, &Vec<String>>> {
     intervals
 }
 
-/// Whether a process's cells agree, or ours is right where collectl is known to be wrong.
+/// True if a process's cells agree, or kymo's is right where collectl is known to be wrong.
 fn process_agrees(
     heads: &[String],
     at: usize,
@@ -439,12 +439,12 @@ fn process_agrees(
         if !said.columns.contains(head) {
             return said.allows(head, our);
         }
-        // stat is believed where status, which is read later, says something else.
+        // stat is believed where status, which is read later, differs.
         if head == "VmSize" && our == said.size_kb || head == "VmRSS" && our == said.rss_kb {
             return true;
         }
     }
-    // Whatever runs on the machine meanwhile may be named so that a terminal would obey: ours spells that.
+    // Any program may run on the machine meanwhile, with control characters in its name: kymo spells them out.
     head == "Command" && our == spelled(&theirs[at])
         || agree("prc", heads, at, theirs, ours, sample.elapsed)
 }
@@ -472,7 +472,7 @@ fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &
                 }
             }
         }
-        // collectl's first interval still has processes that ended in it.
+        // collectl's first interval still has processes that ended during it.
         if n > 0 && their.len() != our.len() {
             wrong.push(format!(
                 ".prc {n}: collectl has {} processes, kymo {}",
@@ -483,9 +483,10 @@ fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &
     }
 }
 
-/// Of all letters: colplot, and whoever plots columns by their numbers, finds in kymo's files what collectl's have. Left out: `l`, which
-/// collectl has no code for, and `E`, whose columns are ipmitool's. for `J` collectl writes the
-/// file of CPUs, kymo one of interrupts.
+/// Columns of all letters: colplot, and scripts that plot columns by number, find in kymo's files the columns of collectl's
+/// files.
+/// Left out are `l`, for which collectl has no code, and `E`, whose columns come from ipmitool. For `J` collectl writes
+/// the file of CPUs, kymo one of interrupts.
 #[test]
 fn columns_of_all_letters_are_those_of_collectl() {
     if kymo_tests::machine::must_skip(&["collectl"]) {
@@ -514,7 +515,7 @@ fn columns_of_all_letters_are_those_of_collectl() {
     );
 }
 
-/// Plays a raw file into plot files by both, compares the lines of names and gives the files' suffixes.
+/// Plays a raw file into plot files with both programs, compares the lines of names and returns the files' suffixes.
 fn same_columns(scratch: &kymo_tests::Scratch, raw: &str, letters: &str) -> BTreeSet<String> {
     let kymo = kymo_tests::kymo();
     let of = |program: &Path| {
@@ -528,7 +529,7 @@ fn same_columns(scratch: &kymo_tests::Scratch, raw: &str, letters: &str) -> BTre
             let lines = lines_of(&path);
             let head = lines.iter().find(|line| line.starts_with("#Date"));
             let words = head.expect("a header").split_whitespace();
-            // On a machine without such a device collectl has no name for it.
+            // On a machine without such a device, collectl has no name for it.
             let bare = |word: &str| match suffix.as_str() {
                 "ib" => kind_of(word),
                 _ => word.to_string(),
@@ -544,7 +545,7 @@ fn same_columns(scratch: &kymo_tests::Scratch, raw: &str, letters: &str) -> BTre
     theirs.into_keys().collect()
 }
 
-/// The lines of a plot file and its names, without what it says of the program that wrote it.
+/// The names and rows of a plot file, without the header about the program that wrote it.
 fn lines_of(path: &Path) -> Vec<String> {
     let unpacked = Command::new("gzip").arg("-dc").arg(path).output();
     let text = String::from_utf8(unpacked.expect("gzip").stdout).expect("UTF-8");
@@ -553,7 +554,7 @@ fn lines_of(path: &Path) -> Vec<String> {
     lines.map(|line| line.trim_end().to_string()).collect()
 }
 
-/// Slabs are gauges: every cell is the same. With `-oU` collectl stamps slabs with the time at which they are played.
+/// Slabs are gauges, so every cell is equal. With `-oU` collectl stamps slabs with the time of playing.
 #[test]
 fn slabs_are_those_of_collectl() {
     if kymo_tests::machine::must_skip(&["collectl"]) {
@@ -582,7 +583,7 @@ fn slabs_are_those_of_collectl() {
             .output();
         let text = String::from_utf8(done.expect("it starts").stdout).expect("UTF-8");
         text.lines()
-            // collectl has a sign before nothing, too.
+            // collectl prints a sign before zero, too.
             .map(|line| line.trim_end().replace("-0.0", " 0.0"))
             .collect::<Vec<_>>()
     };
@@ -615,17 +616,17 @@ fn slabs_are_those_of_collectl() {
             rows.iter().map(|row| row[column].clone()).collect()
         };
         assert_eq!(ordered(&ours), ordered(&theirs), "{order}");
-        // Where the values are the same, others come first.
+        // Rows with equal values may come in another order.
         theirs.sort();
         ours.sort();
         assert_eq!(ours, theirs, "{order}");
     }
 }
 
-/// The rows of `--top`, as words.
+/// The rows of `--top`, each as words.
 fn slab_rows(text: &str) -> Vec<Vec<String>> {
     let rows = text.lines().map(|line| {
-        // collectl has a sign before nothing, too.
+        // collectl prints a sign before zero, too.
         let words = line.split_whitespace();
         let words = words.map(|word| if word == "-0.0" { "0.0" } else { word }.to_string());
         words.collect::<Vec<_>>()

@@ -1,5 +1,6 @@
-//! `--export proctree`: a file of collectl's with a small tree of processes, whose sums are known, and this machine's own.
-//! What stands here was compared with what collectl's proctree prints of the same file, which Debian does not have.
+//! `--export proctree`: a file in collectl's format with a small tree of processes, whose sums are known, and this
+//! machine's
+//! own processes. The expected values were compared with the output of collectl's proctree, which Debian does not have.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use kymo_tests::{Scratch, run};
 
-/// A process: id, parent, name, ticks of user and system time, kB read, and memory, at both ends of the interval.
+/// A process: pid, parent, name; ticks of user and system time, kB read, and memory, at both ends of the interval.
 struct Process {
     pid: u32,
     parent: u32,
@@ -41,7 +42,7 @@ const PROCESSES: &[Process] = &[
     process(20, 10, "make", [10, 20], [0, 100], 30),
     process(21, 20, "cc", [0, 30], [0, 28], 40),
     process(30, 1, "idle", [1, 1], [0, 0], 50),
-    // Its parent is not in the file.
+    // The parent is not in the file.
     process(90, 80, "lost", [5, 15], [0, 0], 60),
 ];
 
@@ -62,7 +63,7 @@ const HEAD: &str = "\
 ################################################################################
 ";
 
-/// The file: two samples, a second apart.
+/// The text of a raw file with two samples, a second apart.
 fn raw(processes: &[Process]) -> String {
     let mut text = HEAD.to_string();
     for at in 0..2 {
@@ -100,7 +101,7 @@ fn raw(processes: &[Process]) -> String {
     text
 }
 
-/// The lines of a tree, but for blank ones.
+/// The lines of a tree, without blank ones.
 fn shown(words: &[&str]) -> Vec<String> {
     let output = run(words);
     assert!(
@@ -170,7 +171,7 @@ fn a_tree_of_known_sums() {
     }
 }
 
-/// Processes that are each other's parents are shown, once each.
+/// Processes that are each other's parents are each shown once.
 #[test]
 fn a_circle_ends() {
     let scratch = Scratch::new("proctree-circle");

@@ -1,5 +1,7 @@
-//! docs/collectl.md beside collectl itself: each of its switches has a row, each row is true. What a row
-//! calls the same or better is run where it plays a file; what it refuses is one line and exit code 2.
+//! docs/collectl.md beside collectl itself: each switch of collectl has a row, and each row is true. If
+//! a row says
+//! same or better, its example is run where it plays a file; if it says no, kymo refuses with one line
+//! and exit code 2.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +9,7 @@ use std::path::Path;
 
 use kymo_tests::run;
 
-/// A row of a table: what it is about, the verdict, the example, and what is said of it.
+/// A row of a table: the switches, the verdict, an example, and the remark.
 struct Row {
     switches: Vec<String>,
     verdict: String,
@@ -46,7 +48,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// The switches that collectl's own source names to its reader of command lines.
+/// The switches that collectl's source passes to its parser of command lines.
 fn collectls() -> BTreeSet<String> {
     let source = fs::read("/usr/bin/collectl").expect("collectl, which `make test` installs");
     let source = String::from_utf8_lossy(&source).into_owned();
@@ -84,7 +86,7 @@ fn each_switch_of_collectl_has_a_row() {
     assert!(missing.is_empty(), "no row for {missing:?}");
 }
 
-/// What is here is the same or better, what is not has a reason, and nothing is promised.
+/// No row is put off to later: each has an example, and a reason unless kymo does the same as collectl.
 #[test]
 fn nothing_is_put_off() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/collectl.md");
@@ -123,7 +125,7 @@ fn each_row_is_true() {
                 }
             }
             "no" => {
-                // Were it taken, it would go on for ever.
+                // If kymo accepted the switch, it would run for ever.
                 let mut words = words.clone();
                 words.push("-c1");
                 let output = run(&words);

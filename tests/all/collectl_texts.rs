@@ -1,4 +1,4 @@
-//! What was recorded, as texts: `--grep`, `--extract`, `--showheader`, and `--showcolheaders`, beside collectl itself.
+//! Recordings as texts: `--grep`, `--extract`, `--showheader`, and `--showcolheaders`, beside collectl itself.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn lines_that_match() {
         let words = ["-p", RAW, "--grep", pattern, stamp];
         let (theirs, ours) = (collectl(&words), run(&words));
         let ours = String::from_utf8_lossy(&ours.stdout).into_owned();
-        // collectl has a word to say where nothing is found.
+        // collectl prints a message where nothing is found.
         let theirs = if pattern.starts_with("no such") {
             String::new()
         } else {
@@ -108,7 +108,7 @@ fn what_a_file_begins_with() {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        // They have other words for the architecture and for speeds, and another order of interfaces.
+        // collectl has other words for the architecture and for speeds, and another order of interfaces.
         let words = if ["HZ:", "NumNets:"].contains(&key) {
             3
         } else {
@@ -130,7 +130,7 @@ fn what_a_file_begins_with() {
     );
 }
 
-/// The extract is a file that both play, and has what the times say.
+/// Both programs play the extract, and it has the samples between the given times.
 #[test]
 fn a_part_of_a_file() {
     let scratch = Scratch::new("extract");

@@ -1,4 +1,4 @@
-//! The program as its user meets it: bad usage is one clear line and exit code 2, names from
+//! The program from its user's side: wrong usage is one clear line and exit code 2, names from
 //! outside never reach the terminal raw, a closed pipe ends quietly, an interrupt ends live well.
 
 use std::fs;
@@ -168,7 +168,7 @@ fn bad_usage_is_one_clear_line() {
     }
 }
 
-/// What collectl refuses when it plays, and what it takes and does nothing with.
+/// Switches that collectl refuses when it plays, and switches that it accepts without effect.
 #[test]
 fn switches_without_effect_as_collectl() {
     let raw = capture();
@@ -215,7 +215,7 @@ fn harmless_switches_are_taken() {
     let output = kymo(&[&["-sc", "-i.1", "-c2"], &switches[..]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && output.stderr.is_empty());
-    // A blank line says that the machine was too busy for a tick.
+    // A blank line shows that the machine was too busy for a tick.
     let is_row = |line: &&str| !line.is_empty() && !line.starts_with('#');
     assert_eq!(text.lines().filter(is_row).count(), 2, "{text}");
 }
@@ -247,7 +247,7 @@ fn files_alone_are_played() {
     }
 }
 
-/// A file of `--procfilt` is the text it holds, as collectl has it.
+/// `--procfilt` with a file uses the text in the file, as collectl does.
 #[test]
 fn processes_to_show_from_a_file() {
     let scratch = kymo_tests::Scratch::new("procfilt");
@@ -327,7 +327,7 @@ fn a_full_output_is_named() {
     }
 }
 
-/// The second time the files are there: nothing said how to go on.
+/// At the second run the plot files exist. kymo did not say how to continue.
 #[test]
 fn plot_files_that_are_there() {
     let scratch = kymo_tests::Scratch::new("again");
@@ -356,7 +356,7 @@ fn plot_files_that_are_there() {
     assert_eq!(lines(), once);
 }
 
-/// A raw file whose disks, interfaces and processes have the names an attacker would give them.
+/// A raw file whose disks, interfaces and processes have names that an attacker would choose.
 fn hostile() -> PathBuf {
     let header = "# Collectl:   V4.3.1\n# Host:       v\x1b[2Jm\n# Booted:     1000.0 [x]\n# Date:  x  Secs: 1 TZ: +0000\n# SubSys: cdnZ Options:  Interval: 1:1 NumCPUs: 1\n# HZ: 100  Arch: x PageSize: 4096\n";
     let names = [
@@ -470,7 +470,7 @@ fn an_interrupt_ends_live_well() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
-/// Where all that was asked for is absent, nothing would be printed.
+/// If all requested sources are absent, the output would be empty.
 #[test]
 fn what_is_not_on_this_machine_is_named() {
     if Path::new("/sys/class/infiniband").exists() {

@@ -17,12 +17,12 @@ const UNIX: u64 = libc::AF_UNIX as u64;
 const INET: u64 = libc::AF_INET as u64;
 const STREAM: u64 = libc::SOCK_STREAM as u64;
 const DATAGRAM: u64 = libc::SOCK_DGRAM as u64;
-/// Set in the numbers of x32's calls.
+/// A bit that is set in the numbers of x32's system calls.
 const X32: i64 = 0x4000_0000;
-/// A process that there is none of.
+/// A pid that no process has.
 const NO_PROCESS: u64 = i32::MAX as u64;
 
-/// Calls that fail in another way, or succeed, where they are not refused.
+/// Calls that would succeed, or fail with another error, if they were not refused.
 const REFUSED: &[(&str, i64, &[u64])] = &[
     ("make a ring of calls", libc::SYS_io_uring_setup, &[0, 0]),
     ("use a ring of calls", libc::SYS_io_uring_enter, &[ALL_ONES]),
@@ -92,7 +92,7 @@ const REFUSED: &[(&str, i64, &[u64])] = &[
         &[INET, libc::SOCK_RAW as u64],
     ),
 ];
-/// More, which the poller needs.
+/// Further calls, which the poller alone may make.
 const REFUSED_BUT_TO_POLLERS: &[(&str, i64, &[u64])] = &[
     ("bind", libc::SYS_bind, &[ALL_ONES]),
     ("talk by UDP", libc::SYS_socket, &[INET, DATAGRAM]),
@@ -119,13 +119,13 @@ const REFUSED_BUT_TO_POLLERS: &[(&str, i64, &[u64])] = &[
         ],
     ),
 ];
-/// And more, which the hub and the process that asks PostgreSQL need.
+/// Further calls, which the hub and the process that queries PostgreSQL may make.
 const NO_CONNECTIONS: &[(&str, i64, &[u64])] = &[
     ("talk to unix sockets", libc::SYS_socket, &[UNIX, STREAM]),
     ("connect", libc::SYS_connect, &[ALL_ONES]),
 ];
 
-/// All processes, of one user, as with the unit that is shipped.
+/// All processes of `kymo serve` under one user, as with the shipped unit.
 struct Confined {
     served: Served,
     scratch: Scratch,
@@ -185,12 +185,12 @@ fn path_bytes(path: &str) -> Vec<u8> {
     [path.as_bytes(), b"\0"].concat()
 }
 
-/// A unix socket's address; a name that begins with a zero byte is no file's.
+/// Address of a unix socket; a name that begins with a zero byte is abstract.
 fn unix_address(name: &[u8]) -> Vec<u8> {
     [&(UNIX as u16).to_ne_bytes()[..], name].concat()
 }
 
-/// Opens a file in it, for reading or for writing.
+/// Opens a file inside the process with these flags.
 fn open(process: &mut Stopped, path: &str, flags: i32) -> Result<u64, i32> {
     let path = process.put(&path_bytes(path));
     let folder = libc::AT_FDCWD as u64;
@@ -262,7 +262,8 @@ fn files_are_out_of_reach(confined: &Confined) {
     }
 }
 
-/// The hub has the administrator's user here, and the keeper still does not answer it as one. The hub cannot listen.
+/// The hub has the administrator's user here, and the keeper still refuses it as an administrator. The hub cannot
+/// listen.
 fn the_hub_reaches_the_keeper_alone(confined: &Confined) {
     let name = format!("kymo-confined-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).expect("an address");

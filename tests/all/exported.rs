@@ -1,4 +1,5 @@
-//! `kymo export`: a part of a recording in one file, which everything that reads a recording takes.
+//! `kymo export`: a part of a recording in one file, which every command that reads a recording
+//! accepts.
 
 use std::fs;
 
@@ -11,12 +12,12 @@ fn rows(words: &[&str]) -> Vec<String> {
     rows.map(str::to_string).collect()
 }
 
-/// What is played of a file is what is played of the folder.
+/// Playing the file gives the same rows as playing the folder.
 #[test]
 fn a_file_plays_as_its_recording() {
     let scratch = Scratch::new("exported");
     let (dir, file) = (scratch.text("ring"), scratch.text("whole.kymo"));
-    // Blocks by size, so that there are several.
+    // A small size of blocks makes several of them.
     stdout_of(&[
         "record",
         "-s",
@@ -47,13 +48,13 @@ fn a_file_plays_as_its_recording() {
     assert!(fs::metadata(&svg).is_ok_and(|about| about.len() > 1000));
     let names = fs::read_dir(scratch.path("")).expect("a folder");
     assert_eq!(names.count(), 3, "nothing else is left");
-    // It is never written over.
+    // An existing file is never overwritten.
     let again = run(&["export", &dir, &file]);
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("it is there already"));
 }
 
-/// A part begins with the key before it.
+/// A part begins with the key frame before it.
 #[test]
 fn a_part_of_it() {
     let scratch = Scratch::new("exported-part");
@@ -108,7 +109,7 @@ fn a_part_of_it() {
     assert!(!scratch.path("none.kymo").exists());
 }
 
-/// A file that was cut on its way plays as far as it is there, and that is said.
+/// A truncated file plays up to its end, and stderr reports the damage.
 #[test]
 fn a_cut_or_damaged_file() {
     let scratch = Scratch::new("exported-cut");

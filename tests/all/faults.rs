@@ -1,5 +1,5 @@
-//! What goes wrong around a recorder, on the live machine: full disks, devices that come and go,
-//! too few files, kernel files and names made by an enemy, damaged blocks.
+//! Faults around a recorder, on the live machine: full disks, devices that come and go, too
+//! few files, kernel files and names made by an enemy, damaged blocks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ use kymo_tests::machine::{
 use kymo_tests::served::Served;
 use kymo_tests::{Dumped, Running, Scratch, kymo, parse_dump, run, stdout_of};
 
-/// A recorder at work; what it says goes to a file.
+/// A recorder at work; its stderr goes to a file.
 struct Recorder {
     running: Running,
     said: PathBuf,
@@ -45,7 +45,7 @@ impl Recorder {
         fs::read_to_string(&self.said).expect("stderr")
     }
 
-    /// Ends it by a signal; what it said.
+    /// Ends the recorder by a signal; returns its messages.
     fn stop(mut self) -> String {
         self.running.signal("-TERM");
         let end = self.running.0.wait().expect("its end");
@@ -58,7 +58,7 @@ fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Waits until it is so, for a minute at most.
+/// Waits until `is_so` is true, for a minute at most.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -71,7 +71,7 @@ fn dump(dir: &str, source: &str) -> Vec<Dumped> {
     parse_dump(&run(&["dump", dir, "--source", source]).stdout)
 }
 
-/// Every format and what it can show of everything.
+/// Every format, each with all its columns.
 const FORMATS: [&[&str]; 13] = [
     &["-scdnmp"],
     &["-scdnmp", "--verbose"],
@@ -88,7 +88,7 @@ const FORMATS: [&[&str]; 13] = [
     &["-scdnmpCDNPZ", "--json"],
 ];
 
-/// A program that ended by itself, and nothing it wrote acts on a terminal.
+/// The program ended by itself, and no byte of its output acts on a terminal.
 fn assert_harmless(output: &Output, what: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -108,7 +108,7 @@ fn assert_no_escape(bytes: &[u8], what: &str) {
     assert_eq!(raw, None, "{what}");
 }
 
-/// The objects of `play --json`; no number in them is absurd.
+/// The objects of `play --json`. Panics if a number is absurd.
 fn played(dir: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
     let text = stdout_of(&[&["play", dir, "--json"], arguments].concat());
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -128,7 +128,7 @@ fn column(objects: &[serde_json::Value], name: (&str, &str), column: &str) -> Ve
     of_it.filter_map(|object| object[column].as_f64()).collect()
 }
 
-/// 5 % of a small file system were less than the least of a ring: nothing was recorded there.
+/// 5 % of a small file system were less than the minimum of a ring: nothing was recorded there.
 #[test]
 fn small_file_systems_have_small_recordings() {
     if must_skip(&["mount", "umount"]) {
@@ -186,7 +186,7 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
     };
     wait_until("recorded", || newest() > 40);
     let before = newest();
-    // What is left of the disk.
+    // Fills the rest of the disk.
     let filler = scratch.path("disk/filler");
     let full = fs::write(&filler, vec![1; 1 << 20]);
     assert!(full.is_err(), "the disk is not full");
@@ -205,7 +205,7 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
         .map(|frame| frame.seq)
         .collect();
     assert!(
-        // The first record is the recorder's start.
+        // Record 1 is the recorder's start.
         seqs.contains(&2) && seqs.contains(&before),
         "old samples stay"
     );
@@ -229,7 +229,7 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
     assert!(lost[1].contains("recording goes on; "), "{said}");
 }
 
-/// What the facts say of a device, and whether it has a row, sample after sample.
+/// The value of a fact at each sample; none if the fact is absent.
 fn facts(dir: &str, fact: &str) -> Vec<Option<String>> {
     let mut recorded =
         Recorded::open(Path::new(dir), TimeRange::ALL, Kinds::ALL).expect("a recording");
@@ -243,7 +243,7 @@ fn facts(dir: &str, fact: &str) -> Vec<Option<String>> {
     facts
 }
 
-/// Whether a text names a device, sample after sample, each change once.
+/// Presence of a device in a recorded text, without repetitions.
 fn presence(dir: &str, source: &str, name: &str) -> Vec<bool> {
     let names = |frame: &Dumped| {
         let text = String::from_utf8_lossy(&frame.text).into_owned();
@@ -281,7 +281,7 @@ fn devices_come_and_go() {
     fs::write(disk.path(), vec![7; 64 << 10]).expect("a write to the device");
     assert!(interface.rename("kymo-b"));
     shows("proc/net/dev", "kymo-b", true);
-    // Rates take two samples.
+    // A rate needs two samples.
     pause(400);
     drop((disk, interface));
     shows("proc/diskstats", "loop77", false);
@@ -389,7 +389,7 @@ fn more_processes_than_files_to_keep() {
 /// A tree of kernel files on an ordinary disk.
 struct Tree(Scratch);
 
-/// Files of the tree, and the texts of another machine.
+/// Files of the tree, and captured texts of other machines for them.
 const TREE: [(&str, &str); 14] = [
     ("proc/stat", "stat_4.18_offline.txt"),
     ("proc/loadavg", "loadavg_busy.txt"),
@@ -425,7 +425,7 @@ impl Tree {
         tree
     }
 
-    /// Replaces a file by another, so that nobody reads half of it.
+    /// Replaces a file by rename, so that a reader never sees half of it.
     fn put(&self, path: &str, text: &[u8]) {
         let (path, new) = (self.0.path(&format!("root/{path}")), self.0.path("new"));
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -500,7 +500,7 @@ fn another_root_is_read_anew_each_time() {
     );
 }
 
-/// Texts that no kernel would give, each as every file.
+/// Texts that no kernel gives. Each one replaces every file.
 fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     let mut binary: Vec<u8> = (0..20_000u32).map(|n| ((n * n) >> 7) as u8).collect();
     binary.extend(b"\n\0\xff\xfe cpu 1 2\n");
@@ -519,10 +519,10 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Records the tree, and shows it in every way.
+/// Records the tree and shows it in every format.
 fn record_and_show(tree: &Tree, what: &str) {
     let (root, dir) = (tree.root(), tree.0.text("ring"));
-    // What an earlier text left behind.
+    // Removes the recording of the previous text.
     let _ = fs::remove_dir_all(&dir);
     let sampling = ["--root", &root, "-i", ".02:.02", "-c", "3"];
     let record = run(&[&["record", "-s", "cdnmpZ", "-f", &dir], &sampling[..]].concat());
@@ -573,10 +573,11 @@ fn hostile_kernel_texts() {
     }
 }
 
-/// Together with what else there is they make a sample that can still be recorded.
+/// With the rest of the tree these files make a sample that can still be recorded.
 const LARGE: [&str; 3] = ["proc/stat", "proc/1/net/dev", "proc/4711/stat"];
 
-/// A process can make its command line as long as its memory; once that stopped the recorder.
+/// A process can make its command line as long as its memory. Such a line once stopped the
+/// recorder.
 #[test]
 fn long_command_lines_are_cut() {
     let tree = Tree::new("cmdline");
@@ -602,7 +603,7 @@ fn long_command_lines_are_cut() {
     );
 }
 
-/// A sample of 65 MB was once dropped without a word, and with it all that came after.
+/// A sample of 65 MB was once dropped without a message, and so were all samples after it.
 #[test]
 fn samples_too_large_are_said() {
     for (bytes, expected) in [(4_000_000, "sample too large"), (9_000_000, "failed:27")] {
@@ -660,7 +661,7 @@ fn hostile_names_in_the_tree() {
     }
 }
 
-/// Shows a process in every way; its name comes out, but never raw.
+/// Shows a process in every format; its name appears, but never raw.
 fn shows_safely(dir: &str, pid: u32, name: &str) {
     let only = format!("p{pid}");
     for format in [
@@ -708,7 +709,7 @@ fn processes_with_names_that_act_on_a_terminal() {
     shows_safely(&dir, renamed, "]52;c;QQ==");
 }
 
-/// Three blocks, a run each.
+/// Three blocks, each of its own run.
 fn three_blocks(dir: &str) -> Vec<PathBuf> {
     for _ in 0..3 {
         stdout_of(&["record", "-s", "cdnm", "-i", ".01", "-c", "20", "-f", dir]);
@@ -723,7 +724,7 @@ fn three_blocks(dir: &str) -> Vec<PathBuf> {
     blocks
 }
 
-/// The number that a block's name begins with.
+/// The first sequence number, with which a block's name begins.
 fn first_seq(block: &Path) -> u64 {
     let name = block.file_name().expect("a name").to_string_lossy();
     let number = name.split('-').next().and_then(|n| n.parse().ok());
@@ -794,7 +795,7 @@ fn damaged_blocks_are_gaps() {
             !rest.any(|f| f.source == frame.source && f.seq == frame.seq && f.text == frame.text)
         });
         assert_eq!(wrong, None, "{what}");
-        // Without its context a block still has its samples.
+        // A block without its context still has its samples.
         let whole = frames.len() == sound.len();
         assert!(
             stderr.contains(if whole { "the context" } else { "gap: " }),

@@ -1,4 +1,4 @@
-//! How full file systems are, as stat and df have it, and a mount that hangs: it holds up nothing.
+//! Use of file systems, with the numbers of stat and df. A mount that hangs delays nothing.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use kymo_tests::machine::{Tmpfs, must_skip};
 use kymo_tests::{Scratch, parse_dump, run, stdout_of};
 use serde_json::Value;
 
-/// A FUSE mount that no program answers: each question to it waits until the file is closed.
+/// A FUSE mount without a program: each request waits until the file is closed.
 struct Hung {
     point: PathBuf,
     _fuse: File,
@@ -52,7 +52,7 @@ fn rows(dir: &str) -> Vec<Value> {
     json.lines().map(row).collect()
 }
 
-/// What stat(1) says: block size, blocks, free, available, files, free files.
+/// Output of stat(1): block size, blocks, free, available, files, free files.
 fn stat(point: &str) -> Vec<f64> {
     let output = Command::new("stat")
         .args(["-f", "-c", "%S %b %f %a %c %d", point])
@@ -78,12 +78,12 @@ fn sizes_are_those_of_stat_and_a_mount_that_hangs_holds_up_nothing() {
     let began = Instant::now();
     stdout_of(&["record", "-s", "cW", "-i", ".2:.2", "-c", "15", "-f", &dir]);
     let took = began.elapsed();
-    // The mount hangs for ever; recording it takes as long as it should.
+    // The mount hangs for ever; the recording takes its usual time.
     assert!(took < Duration::from_secs(30), "{took:?}");
     let said = rows(&dir);
     let of = |point: &str| said.iter().rfind(|row| row["filesystems.mount"] == point);
     let point = scratch.text("a full one");
-    // The kernel spells blanks so.
+    // The kernel escapes blanks in this way.
     let row = of(&point.replace(' ', "\\040")).unwrap_or_else(|| panic!("no {point}: {said:?}"));
     let number = |column: &str| row[format!("filesystems.{column}")].as_f64().expect(column);
     let [unit, blocks, free, available, files, free_files] = stat(&point)[..] else {
@@ -98,7 +98,7 @@ fn sizes_are_those_of_stat_and_a_mount_that_hangs_holds_up_nothing() {
     assert_eq!(row["filesystems.type"], "tmpfs");
     assert_eq!(row["filesystems.source"], "kymo-test");
     assert!(of("/").is_some(), "{said:?}");
-    // It was listed, and never read.
+    // The mount was listed, but never read.
     let frames = parse_dump(&run(&["dump", &dir]).stdout);
     let place = format!("statvfs{}", scratch.text("hung"));
     let of_hung: Vec<_> = frames

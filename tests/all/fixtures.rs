@@ -1,4 +1,4 @@
-//! A recording as an earlier build left it, kept for ever. `fixtures/recording-0` is of version 0 of the format;
+//! A recording of an earlier build, kept for ever. `fixtures/recording-0` has version 0 of the format;
 //! KYMO_BLESS=1 records it again.
 
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kymo_tests::{Scratch, run, stdout_of};
 
-/// Kernels' files of the corpus, and where they are below a root.
+/// Kernel files of the corpus, and their paths below a root.
 const FILES: &[(&str, &str)] = &[
     ("stat.txt", "proc/stat"),
     ("loadavg.txt", "proc/loadavg"),
@@ -45,7 +45,7 @@ fn a_recording_of_version_0_is_read_for_ever() {
     if bless {
         record(&recording);
     }
-    // Reading leaves everything as it is.
+    // Reading changes no file.
     let output = run(&["dump", &recording]);
     assert!(
         output.status.success(),

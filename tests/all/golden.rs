@@ -1,5 +1,5 @@
-//! Golden files: a small capture of collectl's (golden/*.raw.gz), played in each format.
-//! `UPDATE_GOLDEN=1` writes what it gives now; the diff goes with the commit.
+//! Golden files: a small capture of collectl (golden/*.raw.gz), played in each format.
+//! `UPDATE_GOLDEN=1` writes the present output; the diff goes with the commit.
 
 use std::fs;
 use std::path::Path;

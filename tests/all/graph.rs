@@ -1,19 +1,20 @@
-//! `kymo graph` as its user meets it: a recording of this machine becomes a picture, errors are one clear
-//! line, and no half a file is ever left.
+//! `kymo graph` from its user's side: a recording of this machine becomes a picture, an error is one
+//! clear
+//! line, and no half-written file is ever left.
 
 use std::fs;
 use std::path::Path;
 
 use kymo_tests::{Scratch, run, stdout_of};
 
-/// Three seconds of this machine, and of gzip at work.
+/// Three seconds of this machine with gzip at work.
 fn recording(scratch: &Scratch) -> String {
     let dir = scratch.text("ring");
     stdout_of(&["record", "-scdnmp", "-i.1", "-R3s", "-f", &dir]);
     dir
 }
 
-/// Width and height that a PNG tells.
+/// Width and height in a PNG's header.
 fn png_size(bytes: &[u8]) -> (u32, u32) {
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "PNG's magic");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -50,7 +51,7 @@ fn a_recording_becomes_a_picture() {
     let (width, height) = png_size(&bytes);
     assert_eq!(width, 640);
     assert!((300..600).contains(&height), "{height}");
-    // A blank picture of this size takes less than 2 kB.
+    // A blank picture of this size has less than 2 kB.
     assert!(bytes.len() > 8000, "{} bytes", bytes.len());
     assert_eq!(names(&scratch.path("out")), ["x.PNG", "x.svg"]);
 }

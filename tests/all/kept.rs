@@ -39,7 +39,7 @@ impl Place {
         served
     }
 
-    /// A program that has counted so much.
+    /// A running program that has counted `value`.
     fn count(&self, value: u64) -> (Publisher, Slot) {
         let mut schema = Schema::new("counting", 1).folder(Path::new(&self.published));
         let counter = schema.counter(Description::new("work_total", ""));
@@ -61,7 +61,7 @@ impl Place {
         )
     }
 
-    /// The sum of all counters of the programs. Asking makes the keeper read them once a second.
+    /// The sum of all counters of the programs. A request makes the keeper read them once a second.
     fn counted(&self) -> f64 {
         let (_, text) = self.run(&["programs", "--json", "--data", &self.data()]);
         let asked: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Place {
         values.map(Option::unwrap_or_default).sum()
     }
 
-    /// The rates that are known.
+    /// The stored rates.
     fn rates(&self) -> Vec<f64> {
         let data = self.data();
         let (_, listed) = self.run(&["series", "ls", "field=work_total", "--data", &data]);
@@ -109,7 +109,7 @@ fn flip(path: &Path, at: usize) -> Vec<u8> {
     bytes
 }
 
-/// 1,200,000 became 10, rates of -104,600 a second were stored, and `verify` said that nothing was damaged.
+/// 1,200,000 became 10, rates of -104,600 a second were stored, and `verify` found no damage.
 #[test]
 fn a_turned_bit_in_what_ended_programs_counted_makes_no_rate() {
     let place = Place::new("kept-programs");
@@ -136,7 +136,7 @@ fn a_turned_bit_in_what_ended_programs_counted_makes_no_rate() {
     let mut served = place.start();
     served.has_said("data/store/programs.bad");
     let _alive = place.count(10);
-    // Longer than a row of the first series: by then a wrong rate would be stored.
+    // Longer than a row of the first series, so that a wrong rate would be stored by then.
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(25) {
         place.counted();
@@ -155,7 +155,7 @@ fn a_turned_bit_in_what_ended_programs_counted_makes_no_rate() {
     assert_eq!(place.counted(), 10.0);
 }
 
-/// An older kymo began the file again with its own totals alone.
+/// An older kymo started the file again with only its own totals.
 #[test]
 fn files_of_a_newer_version_are_left_as_they_are() {
     let place = Place::new("kept-newer");
@@ -199,7 +199,7 @@ fn files_of_a_newer_version_are_left_as_they_are() {
     assert!(eventually(|| (place.counted() == 7.0).then_some(())).is_some());
     let path = program.path().expect("a file").to_path_buf();
     drop((slot, program));
-    // The program has ended. Its counts still count, and are in no other place.
+    // The program has ended. Its counts are still part of the totals, and exist in no other place.
     assert!(
         eventually(|| place
             .run(&["programs", "--json", "--data", &place.data()])
@@ -220,7 +220,7 @@ fn files_of_a_newer_version_are_left_as_they_are() {
     }
 }
 
-/// A recording and roll-ups beside it: `verify` had not read them.
+/// A recording and its roll-ups: `verify` had not read them.
 #[test]
 fn verify_reads_recordings_and_rollups() {
     let place = Place::new("kept-recorded");

@@ -1,5 +1,5 @@
-//! kill -9 at random moments, again and again on one folder: everything acknowledged is read
-//! back, nothing needs repair. Seals are so small that many kills hit a switch, a seal or a removal.
+//! kill -9 at random moments, repeatedly on one folder: everything acknowledged is read back,
+//! nothing needs repair. Seals are so small that many kills hit a switch, a seal or a removal.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use kymo_sys::effort::{effort, first_seed};
 use kymo_tests::{Scratch, kymo, parse_dump, run};
 
-/// What a kill left behind, as the files show it.
+/// Counts of the states in which kills left the files.
 #[derive(Default, Debug)]
 struct Hits {
     /// A block half written.
     sealing: u32,
-    /// Both tails in use: switched, and the old one not sealed yet.
+    /// Both tails in use: the recorder has switched, and the old tail is not sealed yet.
     switched: u32,
     /// Blocks were removed in this round, so the kill came after or in a removal.
     removing: u32,
@@ -40,7 +40,8 @@ fn nothing_acknowledged_is_lost() {
     let mut hits = Hits::default();
     let mut newest = 0;
     for round in 0..3 * rounds {
-        // Chance decides how many kills hit what they should: as many more as that takes.
+        // Chance decides how many kills hit a seal, a switch or a removal: more rounds follow until
+        // enough have.
         if round >= rounds && hits.inside() >= rounds / 4 {
             break;
         }
@@ -64,7 +65,7 @@ fn nothing_acknowledged_is_lost() {
     );
 }
 
-/// Records for a random while, kills, and returns the numbers that were acknowledged.
+/// Records for a random while, kills the recorder, and returns the acknowledged sequence numbers.
 fn record_and_kill(dir: &str, random: u64, pauseless: bool) -> Vec<u64> {
     let (mut acks, child_end) = pipe();
     let interval = if pauseless { "0" } else { ".002" };
@@ -103,7 +104,7 @@ fn record_and_kill(dir: &str, random: u64, pauseless: bool) -> Vec<u64> {
     child.kill().expect("kill -9");
     child.wait().expect("the end");
     acks.read_to_string(&mut text).expect("acknowledgements");
-    // A line cut short was not acknowledged.
+    // A truncated last line is no acknowledgement.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole
         .lines()
@@ -111,18 +112,18 @@ fn record_and_kill(dir: &str, random: u64, pauseless: bool) -> Vec<u64> {
         .collect()
 }
 
-/// Until a block is being written, or so long.
+/// Waits until a block is being written, or for `at_most`.
 fn wait_for_seal(dir: &str, at_most: Duration) {
     let start = Instant::now();
     while start.elapsed() < at_most && !blocks(dir).iter().any(|name| is_half(name)) {}
 }
 
-/// A block under way has a name of its own.
+/// The name of an unfinished block does not end in `.blk`.
 fn is_half(name: &str) -> bool {
     !name.starts_with("tail") && !name.ends_with(".blk")
 }
 
-/// A pipe whose writing end a child inherits.
+/// A pipe whose write end a child inherits.
 fn pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     kymo_tests::inherit(&writer);
@@ -156,7 +157,7 @@ fn look(dir: &str, before: &BTreeSet<String>, hits: &mut Hits) {
     }
 }
 
-/// Whether the tail with the older epoch holds records that no block holds yet.
+/// True if the tail with the older epoch holds records that no block holds yet.
 fn both_in_use(dir: &str) -> bool {
     let newest_block = blocks(dir)
         .iter()
@@ -167,14 +168,14 @@ fn both_in_use(dir: &str) -> bool {
     seqs.len() == 2 && seqs.iter().min().copied() > newest_block
 }
 
-/// Everything acknowledged in this round is there, in unbroken order, and nothing is damaged.
+/// All records acknowledged in this round are there, in unbroken order, and nothing is damaged.
 fn check(dir: &str, acked: &[u64], newest: &mut u64, round: u64) {
     let dump = run(&["dump", dir, "--source", "proc/loadavg"]);
     let stderr = String::from_utf8_lossy(&dump.stderr);
     let frames = parse_dump(&dump.stdout);
     let seqs: BTreeSet<u64> = frames.iter().map(|frame| frame.seq).collect();
     let lost: Vec<_> = acked.iter().filter(|seq| !seqs.contains(seq)).collect();
-    // What the cap removed is older than the oldest that is left.
+    // Retention may have removed records older than the oldest one left.
     let oldest = seqs.first().copied().unwrap_or(0);
     let lost: Vec<_> = lost.into_iter().filter(|&&seq| seq >= oldest).collect();
     assert!(

@@ -1,10 +1,10 @@
-//! The running machine on a terminal and in a pipe: what is waited for, stamps, the first processes.
+//! The running machine on a terminal and in a pipe: the wait for the first interval, stamps, the first processes.
 
 use std::process::Command;
 
 use kymo_tests::{kymo, run, stdout_of};
 
-/// What the program says on a terminal of its own.
+/// The program's output on its own terminal.
 fn on_a_terminal(arguments: &str) -> String {
     let command = format!("{} {arguments}", kymo().display());
     let output = Command::new("script")
@@ -14,7 +14,7 @@ fn on_a_terminal(arguments: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Nothing was to be seen for up to twice the interval.
+/// The terminal stayed empty for up to twice the interval.
 #[test]
 fn a_terminal_is_told_what_is_waited_for() {
     let said = on_a_terminal("-sc -i1 -c1");
@@ -32,7 +32,7 @@ fn a_terminal_is_told_what_is_waited_for() {
     assert!(output.stderr.is_empty(), "a pipe is told nothing");
 }
 
-/// `-oT` did nothing where several tables are shown; collectl stamps their lines live, and only live.
+/// `-oT` had no effect on several tables; collectl stamps their lines live, and only live.
 #[test]
 fn several_tables_are_stamped_live() {
     let text = stdout_of(&["-scd", "--verbose", "-oT", "-i.1", "-c1"]);
@@ -67,7 +67,7 @@ fn top_shows_processes_at_each_interval() {
     assert_eq!(heads, 3, "{text}");
 }
 
-/// Counted in intervals of the first kind, they are of the second; given, that is what counts.
+/// `-c` counts first intervals; processes come at the second interval, if one is given.
 #[test]
 fn processes_have_an_interval_of_their_own() {
     let text = stdout_of(&["-scZ", "-i.1:.3", "-c7", "--procfilt", "p1"]);
@@ -82,8 +82,8 @@ fn processes_have_an_interval_of_their_own() {
         })
         .collect();
     assert_eq!(records.len(), 7, "{text}");
-    // They come with the first sample behind each multiple of 300 ms from a baseline that is not shown. How late samples are
-    // is the machine's affair.
+    // Processes come with the first sample after each multiple of 300 ms from a baseline that is not shown. How late
+    // samples are depends on the machine.
     let fits = |phase_ms: i64| {
         let passed = |ms: i64| (ms - phase_ms).div_euclid(300);
         records.windows(2).all(|pair| {

@@ -1,5 +1,5 @@
-//! dist/kymo.1 and dist/kymo.bash: the manual page and what bash completes, made from what `--help` prints, so that each switch has
-//! its place in both. `UPDATE_GOLDEN=1` writes them; the diff goes with the commit.
+//! dist/kymo.1 and dist/kymo.bash: the manual page and bash's completion, made from the output of `--help`, so that both have
+//! each switch. `UPDATE_GOLDEN=1` writes them; the diff goes with the commit.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,19 +8,19 @@ use std::process::Command;
 
 use kymo_tests::{kymo, stdout_of};
 
-/// A switch or a command: how it is written, and what it is.
+/// A switch or a command: its spelling and its description.
 struct Entry {
     name: String,
     about: String,
 }
 
-/// What stands under a heading of a help text.
+/// A heading of a help text and the entries below it.
 struct Part {
     heading: String,
     entries: Vec<Entry>,
 }
 
-/// Reads a help text: headings at the margin, below them names, and what they are behind two blanks or on the next line.
+/// Parses a help text: headings at the margin, then names, each with its description after two blanks or on the next line.
 fn parts(help: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for line in help.lines() {
@@ -62,7 +62,7 @@ fn words(entry: &Entry) -> impl Iterator<Item = &str> {
     words.filter(|word| word.starts_with('-'))
 }
 
-/// Programs of other projects that a command takes the place of: their switches are in documents of their own.
+/// Commands that stand in for programs of other projects: their switches have their own documents.
 const STAND_INS: &[&str] = &["collectl", "rrd", "rrdcached", "poll"];
 
 /// The help of kymo, and of each of its commands.
@@ -88,7 +88,7 @@ impl Help {
         }
     }
 
-    /// What a command takes that kymo alone does not.
+    /// Entries of a command that kymo itself does not have.
     fn only<'a>(&'a self, command: &'a [Part]) -> impl Iterator<Item = &'a Entry> {
         let known = |entry: &Entry| {
             let mut all = self.parts.iter().flat_map(|part| &part.entries);
@@ -158,7 +158,7 @@ fn manual(help: &Help) -> String {
     page
 }
 
-/// All that can stand behind `kymo`, or behind a command of it.
+/// All words that can follow `kymo`, or a command of it.
 fn completions<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
     let mut all: Vec<&str> = entries.flat_map(words).collect();
     all.sort_unstable();
@@ -202,7 +202,7 @@ fn every_switch_has_its_place_in_the_manual_and_in_completions() {
         } else if fs::read_to_string(&path).unwrap_or_default() != text {
             stale.push(name);
         }
-        // What reads the help may not lose a switch.
+        // The parser of the help must not lose a switch.
         for line in stdout_of(&["--help"]).lines().map(str::trim_start) {
             if line.starts_with('-') {
                 let switch = line.split([' ', ',', '[']).next().expect("a word");
