@@ -1,6 +1,6 @@
-//! Machines that say odd things: counters that begin anew or run backwards, zeros for a moment, disks and interfaces whose
-//! bytes are seen twice or only in places where one does not look, a CPU that is offline. Played from raw files and live
-//! on a root that is made here, every format alike.
+//! Machines with odd values: counters that restart or run backwards, zeros for a moment, disks and interfaces whose bytes
+//! appear twice or only in unusual places, a CPU that is offline. Played from raw files, and live on a generated root, in
+//! every format.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -25,7 +25,7 @@ const HEADER: &str =
 ################################################################################
 ";
 
-/// A raw file with these texts, a second apart.
+/// Path of a raw file with these texts as samples, a second apart.
 fn raw(scratch: &Scratch, texts: &[String]) -> String {
     let mut file = HEADER.to_string();
     for (n, text) in texts.iter().enumerate() {
@@ -37,7 +37,7 @@ fn raw(scratch: &Scratch, texts: &[String]) -> String {
     path.to_str().expect("a name").to_string()
 }
 
-/// A number of each interval, and of each row where there are several; `None`: it is not known.
+/// The value of `key` in each interval, and in each row where there are several; `None`: unknown.
 fn numbers(path: &str, switches: &[&str], key: &str) -> Vec<Option<f64>> {
     let arguments = [&["play", path, "--json"], switches].concat();
     let output = Command::new(kymo())
@@ -54,7 +54,7 @@ fn numbers(path: &str, switches: &[&str], key: &str) -> Vec<Option<f64>> {
     intervals
         .filter(|line| {
             let mut keys = line.as_object().expect("an object").keys();
-            // An interval of which nothing is known has its time alone.
+            // An interval without known values has its time only.
             keys.len() == 1 || keys.any(|key| key.starts_with(table))
         })
         .map(|line| line[key].as_f64().map(|number| number.round()))
@@ -74,8 +74,9 @@ fn cpu(user: u64, sys: u64, idle: u64, wait: u64, steal: u64) -> String {
         + "intr 5\nctxt 5\nload 0.10 0.20 0.30 1/100 999\n"
 }
 
-/// What is not known never makes a share of what is: idle and iowait begin anew after a suspend, steal runs backwards, or
-/// jumps to where no clock can be, idle steps back a little in an idle interval.
+/// Unknown times do not distort the known shares: idle and iowait restart after a suspend, steal runs backwards or jumps
+/// to
+/// an impossible value, idle steps back a little in an idle interval.
 #[test]
 fn the_known_times_do_not_pass_for_the_whole() {
     let scratch = Scratch::new("odd-cpu");
@@ -124,7 +125,7 @@ fn the_known_times_do_not_pass_for_the_whole() {
     }
 }
 
-/// A driver says zeros once; a rate that no link of 1,000 Mbit/s has is said to be none, once.
+/// A driver reports zeros once. A rate beyond a link of 1,000 Mbit/s is unknown, with one message.
 #[test]
 fn a_link_carries_what_it_can() {
     let scratch = Scratch::new("odd-net");
@@ -173,7 +174,7 @@ fn a_link_carries_what_it_can() {
     }
 }
 
-/// Where the head of an nvme's paths counts nothing, they do. Who names a device wants it counted.
+/// If the head of an nvme counts nothing, its paths are counted. A device that `--dskfilt` names is counted.
 #[test]
 fn each_byte_of_a_disk_counts_once() {
     let scratch = Scratch::new("odd-disk");
@@ -213,7 +214,7 @@ fn each_byte_of_a_disk_counts_once() {
     }
 }
 
-/// A root that is made here, and changed while kymo runs on it.
+/// A generated root, which the test changes while kymo runs on it.
 struct Made(PathBuf);
 
 impl Made {
@@ -239,8 +240,8 @@ impl Made {
         &self.0
     }
 
-    /// Rates of `keys`, summed over the intervals that see `step` change the machine from its state 0 to its state 1.
-    /// A sample may fall into the middle of the change: the next interval has the rest.
+    /// Rates of `keys`, summed over the intervals in which `step` changes the machine from its state 0 to its state 1.
+    /// If a sample falls into the middle of the change, the next interval has the rest.
     fn moved<const N: usize>(
         &self,
         switches: &[&str],
@@ -278,7 +279,7 @@ impl Made {
     }
 }
 
-/// A new interface changes the facts of the machine, and leaves comment and interval of the recording as they were.
+/// A new interface changes the facts of the machine. Comment and interval of the recording stay as they were.
 #[test]
 fn facts_that_change_keep_what_was_asked_for() {
     let scratch = Scratch::new("odd-facts");
@@ -321,7 +322,7 @@ fn facts_that_change_keep_what_was_asked_for() {
     };
     some("eth0");
     interfaces(&["eth0", "eth1"]);
-    // Seconds later the next ones are played alone.
+    // The seconds after the change are played alone.
     let second = some("eth1").ceil() + 1.0;
     while rows("eth1").last().is_none_or(|&last| last < second + 1.0) {
         std::thread::sleep(Duration::from_millis(50));
@@ -338,7 +339,7 @@ fn facts_that_change_keep_what_was_asked_for() {
     }
 }
 
-/// sysfs spells `cciss/c0d0` with a `!`; of a control group's I/O what lies on another disk is said twice.
+/// sysfs spells `cciss/c0d0` with a `!`. A control group reports the I/O of a stacked disk twice.
 #[test]
 fn a_group_has_the_io_of_its_disks() {
     let scratch = Scratch::new("odd-groups");
@@ -379,14 +380,14 @@ fn a_group_has_the_io_of_its_disks() {
     };
     let keys = ["cgroups.write_kb", "disk.write_kb"];
     let [groups, disks] = made.moved(&["-sdg"], &step, keys);
-    // Once and not twice; the two intervals of a change that a sample cuts in half differ in length on a busy machine.
+    // Counted once. A sample may split the change into two intervals, which differ in length on a busy machine.
     assert!(
         (0.6..1.6).contains(&(groups / disks)),
         "{groups} and {disks}"
     );
 }
 
-/// Where no interface is hardware the outermost one counts: a container's veth, not the bridge nor what it leads to.
+/// Where no interface is hardware, the outermost one counts: a container's veth, not the bridge or the bridge's members.
 #[test]
 fn a_container_has_traffic() {
     let scratch = Scratch::new("odd-veth");
@@ -403,7 +404,7 @@ fn a_container_has_traffic() {
             made.put(&format!("{}/type", folder("veth9")), "1");
             made.put(&format!("{}/master/type", folder("veth9")), "1");
         }
-        // Whoever is added to it is seen at once.
+        // Bytes of an interface that counts by mistake would show at once.
         let step = |made: &Made, n: u64| {
             let line = |name: &str, bytes: u64| {
                 format!("{name}: {} {n} 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", bytes * n)
@@ -427,7 +428,7 @@ fn a_container_has_traffic() {
     }
 }
 
-/// CPU 1 is offline: collectl leaves out the header of the table, and the CPUs' times tell whose its columns are.
+/// CPU 1 is offline. collectl leaves out the header of the table, so the CPUs' times tell the CPU of each column.
 #[test]
 fn a_column_is_of_the_cpu_that_it_is_of() {
     let scratch = Scratch::new("odd-offline");
@@ -453,7 +454,7 @@ fn a_column_is_of_the_cpu_that_it_is_of() {
     }
 }
 
-/// collectl puts its prefix before each line, those of a name with a newline as well.
+/// collectl puts its prefix before each line, also before the second line of a name with a newline.
 #[test]
 fn a_name_with_a_newline_is_a_name() {
     let scratch = Scratch::new("odd-names");
@@ -478,7 +479,7 @@ fn a_name_with_a_newline_is_a_name() {
     }
 }
 
-/// lxcfs says 2^64 - 128 of free swap where there is none; more free than there is of some is not known.
+/// lxcfs reports 2^64 - 128 of free swap where there is none. If more is free than the total, the value is unknown.
 #[test]
 fn more_swap_than_there_is_cannot_be_free() {
     let scratch = Scratch::new("odd-swap");
@@ -495,7 +496,7 @@ fn more_swap_than_there_is_cannot_be_free() {
     }
 }
 
-/// A container's memory is made up of several sources, and a part may be more than its whole, or below 0.
+/// A container's memory comes from several sources, so that a part may exceed the whole, or be below 0.
 #[test]
 fn memory_is_never_below_0() {
     let scratch = Scratch::new("odd-memory");
@@ -515,7 +516,7 @@ fn memory_is_never_below_0() {
     }
 }
 
-/// Every command that has bounds takes them in every form.
+/// Every command with bounds accepts every form of them.
 #[test]
 fn bounds_are_the_same_everywhere() {
     let scratch = Scratch::new("odd-bounds");
@@ -571,14 +572,14 @@ fn bounds_are_the_same_everywhere() {
             assert_eq!(is_refused, f == 0, "{command:?} {form:?}: {said}");
         }
     }
-    // A recording of this moment is within the last hour, and not in the hour before.
+    // The recording was made now: within the last hour, and not in the hour before.
     for (form, is_within) in [("-1h", true), ("-2h--1h", false), ("now", false)] {
         let output = run(commands[0], &["--from", form], 0);
         assert_eq!(!output.stdout.is_empty(), is_within, "{form}: {output:?}");
     }
 }
 
-/// Raw files that xz and zstd packed, and one on standard input: 10 % user, as in the text.
+/// Raw files packed by xz and zstd, and one on standard input: 10 % user, as in the unpacked file.
 #[test]
 fn packed_files_and_standard_input_are_played() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -615,7 +616,7 @@ fn packed_files_and_standard_input_are_played() {
     }
 }
 
-/// The header of a recording has the boot of the machine, which was before the first sample.
+/// The header of a recording has the machine's boot, which was before the first sample.
 #[test]
 fn a_machine_was_booted_before_its_first_sample() {
     let scratch = Scratch::new("odd-booted");
@@ -637,7 +638,7 @@ fn a_machine_was_booted_before_its_first_sample() {
     }
 }
 
-/// A zone that leads nowhere is named once, and its times are in UTC.
+/// An unknown time zone is named once, and its times are in UTC.
 #[test]
 fn a_zone_that_is_not_found_is_named() {
     let scratch = Scratch::new("odd-zone");
@@ -664,8 +665,8 @@ fn a_zone_that_is_not_found_is_named() {
     assert!(shown.contains("10:00:01"), "{shown}");
 }
 
-/// The hours of a day of change, as the zone of who looks has them where its offset is the file's; and in every form that
-/// date(1) takes.
+/// Times on a day of change follow the viewer's zone if its offset equals the file's. `--from` accepts every form that
+/// date(1) does.
 #[test]
 fn times_are_those_of_the_clock_on_the_wall() {
     let scratch = Scratch::new("odd-times");
@@ -710,7 +711,7 @@ fn times_are_those_of_the_clock_on_the_wall() {
             .collect();
         assert_eq!(times.join(" "), expect, "{zone}: {shown}");
     }
-    // From then on, as an ISO date has it.
+    // Rows from that time on, given as an ISO date.
     let from = [
         "play",
         path.to_str().expect("a name"),

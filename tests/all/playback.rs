@@ -1,5 +1,6 @@
-//! Playback as a user of collectl meets it: everything recorded is shown or named, also from several
-//! places at once; what is damaged, reset or not there is said. collectl is the oracle where it is right.
+//! Playback from the side of a collectl user: everything recorded is shown or named, also from several
+//! places at
+//! once, and damage, resets and absent parts are reported. collectl is the oracle where it is right.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use kymo_tests::{Scratch, kymo, run, stdout_of};
 
 const NAME: &str = "vm-20261121-215607.raw";
 
-/// The header of a raw file of these letters.
+/// The header of a raw file with these letters.
 fn header(letters: &str) -> String {
     format!(
         "{rule}\n# Collectl:   V4.3.1-1  HiRes: 1  Options: -s{letters}\n# Host:       vm  DaemonOpts: \n# Booted:     1795290000.00 [20261121-19:40:00]\n# Date:       20261121-215607  Secs: 1795298167 TZ: +0000\n# SubSys:     {letters} Options:  Interval: 1:1 NumCPUs: 1  NumBud: 0 Flags: i\n# HZ:         100  Arch: x86_64-linux-gnu-thread-multi PageSize: 4096\n# Cpu:        X Speed(MHz): 2000 Cores: 1  Siblings: 1 Nodes: 1\n# Kernel:     6.1.0  Memory: 1000000 kB  Swap: 0 kB\n# NumDisks:   1 DiskNames: vda\n# NumNets:    1 NetNames: eth0:1000\n{rule}\n",
@@ -19,7 +20,7 @@ fn header(letters: &str) -> String {
     )
 }
 
-/// Counters of a sample: each is the base of several lines.
+/// Counters of a sample. Several lines of the sample are derived from each.
 #[derive(Clone, Copy)]
 struct Counts {
     busy: u64,
@@ -28,7 +29,7 @@ struct Counts {
     bytes: u64,
 }
 
-/// A sample at so many tenths of a second since 1970.
+/// A sample with a time in tenths of a second since 1970.
 fn sample(tenths: u64, counts: Counts) -> String {
     let Counts {
         busy,
@@ -45,7 +46,7 @@ fn sample(tenths: u64, counts: Counts) -> String {
 
 const START: u64 = 17_952_981_670;
 
-/// A raw file with a sample a second.
+/// A raw file with one sample a second.
 fn raw(letters: &str, samples: &[Counts]) -> String {
     let lines: String = (START..)
         .step_by(10)
@@ -56,7 +57,7 @@ fn raw(letters: &str, samples: &[Counts]) -> String {
     format!("{}{lines}>>> {end}.000 <<<\n", header(letters))
 }
 
-/// Even work.
+/// Counters of sample `n` under a steady load.
 fn steady(n: u64) -> Counts {
     Counts {
         busy: 1000 + 10 * n,
@@ -81,7 +82,7 @@ fn gzip(text: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// What is said on stderr, and the exit code.
+/// Text on stderr, exit code, and text on stdout.
 fn said(args: &[&str]) -> (String, Option<i32>, String) {
     let output = run(args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -104,7 +105,8 @@ fn collectl(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// 100 kB that become 100 MB of one interval: it is said, memory stays within bounds, and the next is shown.
+/// 100 kB that unpack to 100 MB in one interval: stderr says so, memory stays within bounds, and the next
+/// interval is shown.
 #[test]
 fn a_gzip_bomb_costs_one_interval() {
     let scratch = Scratch::new("bomb");
@@ -141,7 +143,7 @@ fn a_gzip_bomb_costs_one_interval() {
     assert_eq!(shown, 2, "{stdout}");
 }
 
-/// The kinds of plot files, and the headings of verbose output.
+/// All kinds of plot files, and all headings of verbose output.
 #[test]
 fn what_was_recorded_is_shown_as_collectl_shows_it() {
     let scratch = Scratch::new("all");
@@ -179,7 +181,7 @@ fn what_was_recorded_is_shown_as_collectl_shows_it() {
     }
 }
 
-/// What a form cannot show, and what kymo cannot, is named in a line each.
+/// Each source that kymo, or the chosen format, cannot show is named in a line of its own.
 #[test]
 fn what_is_not_shown_is_named() {
     let scratch = Scratch::new("named");
@@ -215,7 +217,7 @@ fn what_is_not_shown_is_named() {
         );
         assert!(stdout.contains(holds), "{args:?}: {stdout}");
     }
-    // What was asked for is not named.
+    // Nothing is missing from the requested sources, so stderr is empty.
     assert_eq!(said(&["-p", &path, "-scC"]).0, "");
     fs::write(&path, raw("l", &[])).expect("a file");
     assert_eq!(
@@ -224,7 +226,7 @@ fn what_is_not_shown_is_named() {
     );
 }
 
-/// A recording of our own says what was asked to be recorded.
+/// A recording by kymo holds the letters with which it was made.
 #[test]
 fn our_own_recordings_say_what_they_hold() {
     let scratch = Scratch::new("letters");
@@ -248,8 +250,9 @@ fn our_own_recordings_say_what_they_hold() {
     }
 }
 
-/// A folder with a raw file of the very time of a recording beside it: both play, in the order of time, and
-/// neither is subtracted from the other.
+/// A folder with a recording and a raw file of the same time: both play, in the order of time, and no rate
+/// is computed
+/// from values of both.
 #[test]
 fn recordings_beside_raw_files_play_too() {
     let scratch = Scratch::new("beside");
@@ -257,7 +260,7 @@ fn recordings_beside_raw_files_play_too() {
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = since_1970.expect("a clock").as_millis() as u64 / 100;
     stdout_of(&["record", "-s", "c", "-i", ".1", "-c", "8", "-f", &dir]);
-    // From ten minutes before to ten minutes after.
+    // From ten minutes before the recording to ten minutes after it.
     let lines: String = (0..1200)
         .map(|n| sample(now - 6000 + 10 * n, steady(n)))
         .collect();
@@ -301,7 +304,7 @@ fn patterns_and_lists_of_files() {
     ] {
         assert_eq!(of(what), 2 * files, "{what}");
     }
-    // A name with a comma is itself.
+    // A comma may be part of a file's name.
     let comma = scratch.text("b,d-20261123-000000.raw");
     assert_eq!(stdout_of(&["-p", &comma, "-sc"]).lines().count(), 4);
     for (what, cause) in [
@@ -318,7 +321,7 @@ fn patterns_and_lists_of_files() {
     }
 }
 
-/// After a reset nothing is known for an interval, of a share as little as of a counter.
+/// After a reset, shares and rates are unknown for one interval.
 #[test]
 fn a_reset_makes_unknown_what_it_touches() {
     let scratch = Scratch::new("reset");
@@ -349,7 +352,7 @@ fn a_reset_makes_unknown_what_it_touches() {
     }
 }
 
-/// A counter of 32 bits that goes round is what collectl makes of it.
+/// kymo treats a 32-bit counter that wraps as collectl does.
 #[test]
 fn what_goes_round_is_as_collectl_has_it() {
     let scratch = Scratch::new("round");
@@ -438,7 +441,7 @@ fn why_there_is_nothing_to_show() {
             );
         }
     }
-    // Part of what was asked for is there.
+    // A part of the requested sources is there.
     let (stderr, code, stdout) = said(&["play", &path, "-scm"]);
     assert_eq!(stderr, "kymo: there is no memory (m) in what was played\n");
     assert!(code == Some(0) && stdout.lines().count() == 4, "{stdout}");

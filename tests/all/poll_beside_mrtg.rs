@@ -1,5 +1,5 @@
-//! MRTG and `kymo poll` at once, on one configuration that stock cfgmaker wrote for Debian's snmpd and for the farm: what they store
-//! agrees, as far as MRTG's stamps of whole seconds tell.
+//! MRTG and `kymo poll` at the same time, on one configuration that stock cfgmaker wrote for Debian's snmpd and for the farm: the
+//! stored values agree, within the whole seconds of MRTG's stamps.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,30 +14,30 @@ use kymo_tests::rrd_file::files_below;
 use kymo_tests::snmpd::Snmpd;
 use kymo_tests::{Running, Scratch, kymo, machine};
 
-/// Seconds of a cycle, the shortest that MRTG's daemon keeps up with on a busy machine.
+/// Seconds of a cycle: the shortest one that MRTG's daemon keeps on a busy machine.
 const INTERVAL_S: u64 = 10;
-/// Values of each file: as many rows, but for the first and the last.
+/// Samples that each file needs, and least number of compared pairs.
 const VALUES: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(200);
-/// A rate may be off by a second of MRTG's stamps, and by this part.
+/// A rate may differ by a second of MRTG's stamps, and by this part.
 const NEAR: f64 = 1.0 / INTERVAL_S as f64 + 0.0005;
-/// A stamp of MRTG is a whole second, some time after the answer: on a busy machine seconds, but within the cycle.
+/// MRTG stamps with a whole second some time after the answer: seconds later on a busy machine, but within the cycle.
 const STAMP_OFF_S: f64 = INTERVAL_S as f64;
-/// Rows that both must have. Over this many rows a stamp that is seconds late changes the mean rate by less than [`NEAR`].
+/// Rows that both files must have. Over this many rows a stamp that is seconds late changes the mean rate by less than [`NEAR`].
 const ROWS: usize = 5;
 
-/// What a file said at a moment: in and out.
+/// The newest values in a file, in and out, with their stamp.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sample {
     stamp_s: f64,
     values: [u64; 2],
 }
 
-/// Samples of each file, by its name.
+/// Samples of each file, by the file's name.
 type Samples = BTreeMap<PathBuf, Vec<Sample>>;
 
-/// A folder of one poller, and what its files have said.
+/// One poller, its folder, and the samples seen in its files.
 struct Side {
     folder: PathBuf,
     log: PathBuf,
@@ -67,7 +67,7 @@ impl Side {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Looks at all files.
+    /// Reads the newest sample of each file.
     fn look(&mut self) {
         let ended = self.running.0.try_wait().expect("a child");
         assert!(ended.is_none(), "it ended: {ended:?}: {}", self.said());
@@ -88,7 +88,7 @@ impl Side {
         all.clone().count() >= files && all.clone().all(|samples| samples.len() >= VALUES)
     }
 
-    /// Whether enough rows can be compared, in each file that is picked.
+    /// True if each picked file has at least [`ROWS`] rows that both pollers know.
     fn has_rows_with(&self, other: &Side, is_picked: impl Fn(&Path) -> bool) -> bool {
         let mut names = self.samples.keys().filter(|name| is_picked(name));
         names.all(|name| common(&self.folder.join(name), &other.folder.join(name)).len() >= ROWS)
@@ -101,9 +101,9 @@ fn rrd_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The newest value of a file, once it has one that is known.
+/// The newest value of a file, if it is known.
 fn newest(path: &Path) -> Option<Sample> {
-    // It is being written: what is the same twice is whole.
+    // The poller may be writing: two equal reads show that the file is whole.
     let bytes = std::fs::read(path).ok()?;
     let is_whole = std::fs::read(path).is_ok_and(|again| again == bytes);
     let header = Header::parse(&bytes).ok().filter(|_| is_whole)?;
@@ -117,7 +117,7 @@ fn newest(path: &Path) -> Option<Sample> {
     })
 }
 
-/// Primary data points of a file by the end of their time, in and out.
+/// In and out of each known primary data point, by the end of its interval.
 fn rows(file: &Path) -> BTreeMap<u64, [f64; 2]> {
     let length = format!("-{}", 60 * INTERVAL_S);
     let output = Command::new("rrdtool")
@@ -137,7 +137,7 @@ fn rows(file: &Path) -> BTreeMap<u64, [f64; 2]> {
     text.lines().filter_map(row).collect()
 }
 
-/// Rows that both have, but for the first one, of which rrdtool counts what is unknown in whole seconds.
+/// Rows known in both files, without the first one, in which rrdtool counts the unknown part in whole seconds.
 fn common(ours: &Path, theirs: &Path) -> Vec<[[f64; 2]; 2]> {
     let (ours, theirs) = (rows(ours), rows(theirs));
     let first = [&ours, &theirs].map(|rows| rows.keys().next().copied().unwrap_or(u64::MAX));
@@ -149,7 +149,7 @@ fn common(ours: &Path, theirs: &Path) -> Vec<[[f64; 2]; 2]> {
         .collect()
 }
 
-/// Rates of the farm are steady: those of both are the same. The mean is looked at, and each row for what no stamp explains.
+/// The farm's rates are steady, so both pollers have the same mean, and no row is off by more than late stamps explain.
 fn have_same_rates(name: &Path, rows: &[[[f64; 2]; 2]]) {
     assert!(rows.len() >= ROWS, "{}: {rows:?}", name.display());
     for way in [0, 1] {
@@ -164,7 +164,7 @@ fn have_same_rates(name: &Path, rows: &[[[f64; 2]; 2]]) {
     }
 }
 
-/// Counters only grow: what either has stored later, by more than stamps may be off, is no less.
+/// Counters only grow: if one stamp is later than another by more than stamps can be off, its value is no less.
 fn are_of_one_counter(name: &Path, ours: &[Sample], theirs: &[Sample]) {
     let mut compared = 0;
     for mine in ours {
@@ -187,7 +187,7 @@ fn are_of_one_counter(name: &Path, ours: &[Sample], theirs: &[Sample]) {
     );
 }
 
-/// Has cfgmaker write a configuration for both; how many targets it has.
+/// Lets cfgmaker write a configuration for both; returns the number of targets.
 fn configure(scratch: &Scratch, snmpd: &Snmpd, farm: &Farm) -> usize {
     let global = |text: String| ["--global".to_string(), text];
     let agents = (0..farm.settings().devices).map(|device| {
@@ -195,7 +195,7 @@ fn configure(scratch: &Scratch, snmpd: &Snmpd, farm: &Farm) -> usize {
         format!("public@{address}:{port}::::2")
     });
     let output = Command::new("cfgmaker")
-        // All interfaces of this machine, lo among them, also those that do not say how fast they are.
+        // All interfaces of this machine, including lo and those without a known speed.
         .args(["--noreversedns", "--if-filter=1", "--zero-speed=1000000000"])
         .args(global(format!("WorkDir: {}", scratch.text("mrtg"))))
         .args(global("LogFormat: rrdtool".into()))

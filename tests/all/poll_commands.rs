@@ -1,4 +1,4 @@
-//! Commands, thresholds and the command line of `kymo poll`, beside those of MRTG.
+//! Commands, thresholds and the command line of `kymo poll`, compared with those of MRTG.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kymo_poll::runner::{Heard, Runner};
 use kymo_tests::{Scratch, kymo, machine, run};
 
-/// Longest that anything waited for here may take.
+/// Longest wait for any event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder that is removed at the end: for root one that is root's alone, as commands are not run otherwise.
+/// A folder that is removed at drop. For root it belongs to root alone, since kymo runs no commands otherwise.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -57,7 +57,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left is in a folder for such things.
+        // A folder below /run or the temporary folder may stay behind.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -157,7 +157,7 @@ fn the_runner_reads_the_configuration_itself() {
     assert_eq!(lines(&mut runner, &[0]), expected);
 }
 
-/// Who can write the configuration, or take its place, would be root.
+/// A user who can write the configuration, or replace it, would be root.
 #[test]
 fn root_runs_only_what_is_roots_alone() {
     if !kymo_sys::machine::is_root() {
@@ -189,7 +189,7 @@ fn root_runs_only_what_is_roots_alone() {
     assert_eq!(asked(&config), ["0: 1 2"]);
 }
 
-/// A folder of another user, early in the PATH, would choose the meaning of `seq`; a script of another user would run
+/// A folder of another user early in the PATH would choose the meaning of `seq`, and a script of another user would run
 /// as root.
 #[test]
 fn root_runs_no_program_of_another_user() {
@@ -233,14 +233,15 @@ fn second() -> u64 {
     now.expect("after 1970").as_secs()
 }
 
-/// To a second that no value has yet: MRTG's stamps are whole ones, and one that is not newer than the last is no value. A clock may
-/// be set back by a second after a value was stamped.
+/// Waits for a second later than that of any value. MRTG's stamps are whole seconds, and a stamp no newer than the last one is
+/// refused.
+/// A clock may be set back by a second after a value was stamped.
 fn next_second(latest: &mut u64) {
     *latest = second().max(*latest);
     wait_until("the clock goes on", || second() > *latest + 2);
 }
 
-/// The target with a SetEnv comes last: MRTG lets later ones have it as well.
+/// The target with a SetEnv comes last, since MRTG passes its variables on to later targets.
 const THRESHOLDS: &str = "Interval: 0:01\nThreshDir: FOLDER/states
 Target[c]: `cat FOLDER/../value`\nTitle[c]: t\nMaxBytes[c]: 10000\nOptions[c]: gauge
 ThreshMinI[c]: 1.5e3\nThreshProgI[c]: FOLDER/prog\nThreshMaxO[c]: 4000\nThreshProgO[c]: FOLDER/prog
@@ -249,7 +250,7 @@ ThreshMaxI[A_b]: 15%\nThreshProgI[A_b]: FOLDER/prog\nThreshProgOKI[A_b]: FOLDER/
 ThreshMinO[A_b]: 100\nThreshProgO[A_b]: FOLDER/prog\nThreshProgOKO[A_b]: FOLDER/ok
 ThreshDesc[A_b]: a \"text\"\nSetEnv[A_b]: PORT=\"ge 1\" X=\"\"\n";
 
-/// Rates far enough from the bounds: where they are near, MRTG does not do what its manual says.
+/// Rates are far from the bounds: near a bound, MRTG does not follow its manual.
 #[test]
 fn thresholds_turn_as_those_of_mrtg() {
     if machine::must_skip(&["mrtg"]) {
@@ -313,7 +314,7 @@ fn thresholds_turn_as_those_of_mrtg() {
     );
 }
 
-/// `--check` said 0 of a configuration that no run takes.
+/// `--check` returned 0 for a configuration that a run refuses.
 #[test]
 fn what_a_run_refuses_is_refused_by_check() {
     let folder = Scratch::new("check");
@@ -358,7 +359,7 @@ fn exit_codes_are_those_of_mrtg() {
         (&[], half.to_string(), 92),
         (&[], format!("{good}{half}"), 91),
         (&["--log-only", "--debug=none"], good.to_string(), 0),
-        // MRTG ends with whatever errno has.
+        // MRTG's exit code is the present value of errno.
         (&[], format!("{good}Title[a]: t\n"), 2),
         (&["--check"], format!("{good}Nonsense[a]: t\n"), 2),
         (&["--check"], "Target[a]: x\n".into(), 2),
@@ -411,7 +412,7 @@ fn a_lock_that_somebody_holds_keeps_both_out() {
             let output = side.run(&[], &config);
             let what = format!("{side:?} {holder} {links} {age_s}: {}", said(&output));
             assert_eq!(output.status.success(), code, "{what}");
-            // MRTG takes away the lock that it has respected.
+            // MRTG removes the lock that it has respected.
             if side == Side::Kymo {
                 assert_eq!(lock.exists(), !code, "{what}");
             }
@@ -434,7 +435,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Ends what a test left in the background.
+/// Kills the process that a test left in the background.
 struct Background(PathBuf);
 
 impl Drop for Background {
@@ -477,7 +478,7 @@ fn a_daemon_is_there_once_and_leaves_nothing() {
         Some(pid),
         "the second one left it alone"
     );
-    // What it was started with is nowhere to be seen but for the paths.
+    // Ends the daemon: its pid file and its lock go.
     let sent = Command::new("kill").arg(pid.to_string()).status();
     assert!(sent.is_ok_and(|status| status.success()));
     wait_until("it ends", || !kymo_sys::privilege::is_alive(pid));
@@ -496,7 +497,7 @@ fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
         "a.cfg",
         "Target[a]: `echo 1; echo 2`\nTitle[a]: t\nMaxBytes[a]: 9\n",
     );
-    // MRTG's own lock, held by a process that is there.
+    // MRTG's own lock, held by a living process.
     fs::write(folder.path("a.cfg_l"), std::process::id().to_string()).expect("a lock");
     fs::hard_link(folder.path("a.cfg_l"), folder.path("other")).expect("a second name");
     fs::create_dir(folder.path("mine")).expect("a folder");
@@ -516,7 +517,7 @@ fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
     assert_eq!(folder.text("a.cfg_l"), std::process::id().to_string());
 }
 
-/// Numbers of commands are places in the configuration: who has read another one would run another's command.
+/// A command's number is its place in the configuration. A process that has read another configuration would run another command.
 #[test]
 fn a_daemon_reads_again_and_runs_what_is_there_then() {
     let folder = Folder::new("again");

@@ -1,5 +1,5 @@
-//! mrtg.cfg as MRTG reads it: what `mrtg --check --debug=tarp` prints, values as MRTG_lib has them, what it refuses, and its
-//! arithmetic. The configurations: `tests/corpus/mrtg/`, what cfgmaker writes, what IXP Manager writes, and random ones.
+//! mrtg.cfg beside MRTG: the output of `mrtg --check --debug=tarp`, values in MRTG_lib, refused configurations, and arithmetic.
+//! The configurations are those of `tests/corpus/mrtg/`, of cfgmaker, of IXP Manager, and random ones.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -36,7 +36,7 @@ impl Files for Disk {
     }
 
     fn glob(&mut self, pattern: &[u8]) -> Vec<Vec<u8>> {
-        // Those of the corpus have one star, in the name.
+        // Patterns of the corpus have one star, in the file's name.
         let pattern = path(pattern);
         let name = pattern.file_name().expect("a name").to_string_lossy();
         let (before, after) = name.split_once('*').expect("a star");
@@ -70,7 +70,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// What MRTG prints of each target, without readings' numbers.
+/// MRTG's steps of each target, without numbers of readings.
 fn traced_by_mrtg(config: &Path) -> Result<Vec<String>, String> {
     let scratch = Scratch::new("mrtg");
     let output = Command::new("mrtg")
@@ -102,8 +102,8 @@ fn traced_by_kymo(config: &Path) -> Result<(Vec<String>, Config), Problems> {
     Ok((steps(&said), config))
 }
 
-/// The steps of each target, with texts in the place of readings' numbers, and all of a reading where it is only said that it is
-/// known: kymo stops at a reading that it cannot make, and this must not change all that follows.
+/// The steps of each target. The texts of readings replace their numbers, and a message about a known reading is replaced by the
+/// reading's steps: kymo stops at a reading that it cannot make, and the later steps must not differ for that.
 fn steps(said: &str) -> Vec<String> {
     let mut texts: Vec<(String, String)> = Vec::new();
     let mut made: HashMap<String, String> = HashMap::new();
@@ -144,7 +144,7 @@ fn steps(said: &str) -> Vec<String> {
     targets
 }
 
-/// Reads a configuration both ways; how many targets are equal.
+/// Reads a configuration with both programs and compares; returns the count of targets that kymo did not leave out.
 fn compare(config: &Path) -> usize {
     let theirs = traced_by_mrtg(config).unwrap_or_else(|why| panic!("mrtg: {why}"));
     let (ours, read) = traced_by_kymo(config).unwrap_or_else(|why| panic!("kymo: {}", why.0[0]));
@@ -174,7 +174,7 @@ fn targets_of_the_corpus_are_mrtgs() {
     }
 }
 
-/// Prints keyword, target and value of everything that MRTG_lib reads, each with a zero byte behind it.
+/// Perl that prints keyword, target and value of everything that MRTG_lib reads, each followed by a zero byte.
 const VALUES: &str = r#"
 use MRTG_lib;
 my (@targets, %all, %each);
@@ -188,7 +188,7 @@ for my $target (@targets) {
 }
 "#;
 
-/// As [`VALUES`] prints them.
+/// The values of kymo's configuration in the format of [`VALUES`].
 fn values(config: &Config) -> Vec<u8> {
     let mut keywords = Keyword::ALL.map(|(keyword, word)| (word.to_lowercase(), keyword));
     keywords.sort_by(|a, b| a.0.cmp(&b.0));
@@ -267,7 +267,7 @@ fn what_cfgmaker_writes_for_snmpd_is_read() {
         let arguments = ["--ifref", reference, "--if-filter", "1", &agent];
         let written = cfgmaker(&scratch, &arguments);
         let count = compare(&written);
-        // Not each interface has a MAC address of its own.
+        // Some interfaces share a MAC address.
         assert!(count > 0 || reference == "eth", "--ifref={reference}");
     }
 }
@@ -307,14 +307,14 @@ fn cfgmaker(scratch: &Scratch, arguments: &[&str]) -> PathBuf {
     let output = output.unwrap_or_else(|why| panic!("cannot run cfgmaker: {why}"));
     assert!(output.status.success(), "cfgmaker failed");
     let written = scratch.path("mrtg.cfg");
-    // Debian's cfgmaker names a folder that need not be there.
+    // Debian's cfgmaker names a folder that may not exist.
     let text = std::fs::read_to_string(&written).expect("a configuration");
     let text = text.replace("WorkDir: /var/www/html/mrtg\n", "");
     std::fs::write(&written, text).expect("a file");
     written
 }
 
-/// Debian's snmpd at a loopback address, and where it is.
+/// Debian's snmpd at a loopback address, and that address.
 fn snmpd(scratch: &Scratch) -> (Running, SocketAddr) {
     let free = UdpSocket::bind("127.0.11.9:0").expect("a port");
     let address = free.local_addr().expect("its address");
@@ -337,7 +337,7 @@ fn snmpd(scratch: &Scratch) -> (Running, SocketAddr) {
     (running, address)
 }
 
-/// Ports of an exchange, each with some counters, and what members and switches have together.
+/// A configuration of an exchange: ports with counters of each kind, and sums over members and switches.
 fn of_an_exchange(folder: &str) -> String {
     let mut out = format!(
         "WorkDir: {folder}\nRunAsDaemon: Yes\nLogFormat: rrdtool\nInterval: 5\n\
@@ -381,7 +381,7 @@ fn sums_of_an_exchange_share_their_readings() {
     assert_eq!(config.readings_of(all.expression()).len(), 240);
 }
 
-/// A text of a target that may be anything.
+/// A random text of a target, right or wrong.
 fn random_target(random: &mut Random) -> String {
     let pieces = [
         "1",
@@ -467,7 +467,7 @@ fn random_targets_are_mrtgs() {
     }
 }
 
-/// The steps of targets that are left out are MRTG's, too, as far as they go.
+/// Compares all targets. If kymo left a target out, its steps are the beginning of MRTG's.
 fn compare_all(file: &Path, seed: u64) {
     let theirs = traced_by_mrtg(file).unwrap_or_else(|why| panic!("mrtg: {why}"));
     let (ours, config) = traced_by_kymo(file).unwrap_or_else(|why| panic!("{}", why.0[0]));
@@ -488,10 +488,10 @@ fn compare_all(file: &Path, seed: u64) {
     assert!(kept > 10, "seed {seed}: {kept} targets");
 }
 
-/// A configuration without a mistake.
+/// A configuration without an error.
 const GOOD: &str =
     "WorkDir: /tmp\nLogFormat: rrdtool\nTarget[a]: 1:c@h\nTitle[a]: x\nMaxBytes[a]: 1\n";
-/// Global lines that MRTG refuses, behind [`GOOD`]; with the number of the wrong line, and words of kymo's message.
+/// Wrong global lines after [`GOOD`]: the text, the number of the wrong line, and words of kymo's message.
 const WRONG_GLOBALS: &[(&str, u32, &str)] = &[
     ("Nonsense", 6, "does not make sense"),
     ("Foo:", 6, "does not make sense"),
@@ -521,7 +521,7 @@ const WRONG_GLOBALS: &[(&str, u32, &str)] = &[
     ("ThreshMailSender: nobody", 6, "ThreshMailSender"),
     ("ThreshMailSender: a@b", 0, "need each other"),
 ];
-/// Lines about a target that MRTG refuses, behind [`GOOD`].
+/// Wrong lines about a target after [`GOOD`], in the same form.
 const WRONG_OF_TARGETS: &[(&str, u32, &str)] = &[
     ("Foo[a]: x", 6, "unknown keyword"),
     ("Foo[_]: x", 6, "unknown keyword"),
@@ -568,7 +568,7 @@ const WRONG_OF_TARGETS: &[(&str, u32, &str)] = &[
     ("Colours[a]: RED#ff0000", 3, "Colours[a]: 4 are needed"),
     ("Background[a]: white", 3, "Background[a]: must be #rrggbb"),
 ];
-/// Targets that lack a keyword, behind [`GOOD`].
+/// Targets without a keyword after [`GOOD`], in the same form.
 const INCOMPLETE_TARGETS: &[(&str, u32, &str)] = &[
     ("Title[b]: x\nMaxBytes[b]: 1", 6, "Target[b] is not said"),
     (
@@ -587,7 +587,7 @@ const INCOMPLETE_TARGETS: &[(&str, u32, &str)] = &[
         "MaxBytes2[b] is not said",
     ),
 ];
-/// Whole files that MRTG refuses.
+/// Wrong whole files, in the same form.
 const WRONG_FILES: &[(&str, u32, &str)] = &[
     ("  Title: x\n", 1, "does not make sense"),
     (
@@ -629,7 +629,7 @@ fn what_mrtg_refuses_is_refused() {
     }
 }
 
-/// Neither MRTG nor kymo takes `text`, and kymo names the line.
+/// Checks that MRTG and kymo refuse `text`, and that kymo names the line.
 fn is_refused_by_both(file: &Path, text: &str, line: u32, says: &str) {
     std::fs::write(file, text).expect("a file");
     assert!(traced_by_mrtg(file).is_err(), "mrtg takes {text}");
@@ -642,7 +642,7 @@ fn is_refused_by_both(file: &Path, text: &str, line: u32, says: &str) {
     assert_eq!(problem.file, bytes(file), "{text}");
 }
 
-/// Evaluates each line of the input as MRTG does: an expression with `r0`, `r1` ... for readings, and their values.
+/// Perl that evaluates each line of the input as MRTG does: an expression with `r0`, `r1` ... for readings, and their values.
 const ARITHMETIC: &str = r#"
 use Math::BigFloat;
 $^W = 1;
@@ -735,7 +735,7 @@ fn numbers_are_mrtgs() {
     let (mut known, mut infinite, mut wrong) = (0, 0, String::new());
     let mut targets = config.targets().peekable();
     for (number, (theirs, (expression, keep, values))) in theirs.lines().zip(&cases).enumerate() {
-        // Arithmetic with constants alone is left out.
+        // kymo leaves out arithmetic with constants only.
         let is_it = |target: &Target| *target.name() == *format!("t{number}").as_bytes();
         let Some(target) = targets.next_if(is_it) else {
             assert!(!expression.contains("c@h"), "{expression}");
@@ -744,7 +744,7 @@ fn numbers_are_mrtgs() {
         let ours = number_of(&config, target.expression(), *keep, values);
         known += usize::from(ours != "U");
         if ours == "U" && expression.contains('/') && theirs != "U" {
-            // Perl goes on with an infinite number, which kymo does not.
+            // Perl continues with an infinite number; kymo does not.
             infinite += 1;
         } else if ours != theirs {
             writeln!(

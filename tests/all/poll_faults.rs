@@ -1,5 +1,6 @@
-//! `kymo poll` before agents that lose, repeat, delay, lie, restart, renumber or die. What is stored is compared with what
-//! the agents count with: a value under the wrong poll would be another rate.
+//! `kymo poll` with agents that lose, repeat, delay, lie, restart, renumber or die. The stored values are compared with
+//! the
+//! agents' counters: a value under the wrong poll would be another rate.
 
 mod addresses;
 mod bench;

@@ -1,4 +1,4 @@
-//! .rrd files that the poller writes, beside those of stock rrdtool and of MRTG itself: the same bytes.
+//! .rrd files that the poller writes have the same bytes as those of stock rrdtool and of MRTG itself.
 
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -18,7 +18,7 @@ use kymo_tests::{Scratch, machine};
 
 const BEGIN_S: u64 = 1_700_000_000;
 
-/// What a configuration may say of a target.
+/// Settings of a target in a configuration.
 struct Target {
     interval_s: u32,
     kind: Kind,
@@ -96,7 +96,7 @@ fn words(words: &[Vec<u8>]) -> String {
     words.join(" ")
 }
 
-/// A value: mostly what a device would say.
+/// A random value, mostly one that a device would send.
 fn value(random: &mut Random, kind: Kind, last: &mut u128) -> String {
     *last += u128::from(random.below(1 << 30));
     match random.below(20) {
@@ -106,7 +106,7 @@ fn value(random: &mut Random, kind: Kind, last: &mut u128) -> String {
             last.to_string()
         }
         2 if kind == Kind::Counter => {
-            // A sum of counters that no 64 bits hold.
+            // A sum of counters that exceeds 64 bits.
             (*last + u128::from(u64::MAX) * 3).to_string()
         }
         3 => "-5".into(),
@@ -150,7 +150,7 @@ fn files_are_rrdtools_to_the_last_bit() {
             let file = format!("t{at}.rrd");
             if cycle == 0 {
                 create(&mut pipe, series, stamps[at]);
-                // Under that name: archives of Holt's and Winters' depend on it.
+                // Created under the path of kymo's file: archives of Holt-Winters depend on the name.
                 std::fs::rename(&series.path, theirs.join(&file)).expect("a file");
             }
             let done = pipe.ask(&format!("update {file} {argument}"));
@@ -167,7 +167,7 @@ fn files_are_rrdtools_to_the_last_bit() {
     }
 }
 
-/// As MRTG has a file made that gets its first value then.
+/// Creates a file with rrdtool as MRTG does for a first value at `first_s`.
 fn create(pipe: &mut Pipe, series: &Series, first_s: u64) {
     pipe.must(&format!(
         "create {} -b {} -s {} {} {}",
@@ -179,7 +179,8 @@ fn create(pipe: &mut Pipe, series: &Series, first_s: u64) {
     ));
 }
 
-/// Equal but for where the rows of each archive begin, which is left to chance.
+/// Panics unless the files are equal, apart from the start of each archive's rows, which is left to
+/// chance.
 fn compare(ours: &Path, theirs: &Path) {
     let read = |path: &Path| std::fs::read(path).expect("a file");
     let (ours_bytes, theirs_bytes) = (turned(&read(ours)), turned(&read(theirs)));
@@ -241,7 +242,7 @@ fn files_are_tuned_as_rrdtool_does() {
     assert_eq!(sink.counts().tuned, 3);
 }
 
-/// A batch of one value for each of these targets.
+/// Writes a batch of one value for each of these targets; returns the causes of refusals.
 fn write(sink: &mut Sink, targets: &[usize], stamp: u64) -> Vec<String> {
     let (mut batch, mut report) = (Batch::default(), Report::default());
     for &target in targets {
@@ -262,7 +263,7 @@ fn a_file_that_rrdtool_has_locked_is_updated_later() {
     let mut sink = sink(vec![series(&folder, 0), series(&folder, 1)]);
     assert!(write(&mut sink, &[0, 1], BEGIN_S).is_empty());
     let path = folder.join("t0.rrd");
-    // A lock of the kind that librrd takes.
+    // A lock of librrd's kind.
     let holder = kymo_tests::Running::shell(&format!(
         "exec perl -e 'use Fcntl; open(F, \"+<\", \"{}\"); my $lock = pack(\"s s x4 l! l! i x4\", F_WRLCK, 0, 0, 0, 0); fcntl(F, F_SETLK, $lock) or die; \
          $| = 1; print \"locked\\n\"; sleep 60'",
@@ -282,7 +283,7 @@ fn a_file_that_rrdtool_has_locked_is_updated_later() {
         (sink.counts().waiting == 0).then_some(())
     });
     done.expect("an update");
-    // By hand, in between.
+    // An update by hand between two batches.
     let mut pipe = Pipe::start(&folder);
     assert_eq!(pipe.must("last t0.rrd").trim(), (BEGIN_S + 300).to_string());
     pipe.must(&format!("update t0.rrd {}:7:7", BEGIN_S + 400));
@@ -298,7 +299,7 @@ fn what_cannot_be_written_is_said_for_each_target() {
     let closed = folder.join("closed");
     std::fs::create_dir(&closed).expect("a folder");
     std::fs::write(closed.join("file"), b"").expect("a file");
-    // What is no folder has no files, whoever asks.
+    // A path below a plain file cannot be opened, not even by root.
     all[1].path = closed.join("file/t1.rrd");
     let mut sink = sink(all);
     let said = write(&mut sink, &[0, 1, 2], BEGIN_S);
@@ -336,7 +337,7 @@ fn a_full_disk_is_said_and_passes() {
     );
     let made = sink.counts().created;
     assert_eq!(said.len() as u64 + made, 60);
-    // No halves stay, and those that are there go on.
+    // No partial files stay, and the complete ones take further values.
     let entries = std::fs::read_dir(&folder).expect("a folder").count();
     assert_eq!(entries as u64, made);
     let again = write(&mut sink, &targets, BEGIN_S + 300);

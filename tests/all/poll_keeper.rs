@@ -1,4 +1,5 @@
-//! The poller's values with the keeper of `kymo serve`: files that are MRTG's, points that reach back for months, a keeper that dies.
+//! The poller's values with the keeper of `kymo serve`: files equal MRTG's, points reach back for months, and a killed keeper
+//! loses none.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use kymo_tests::served::{Served, eventually, kill};
 use kymo_wire::keeper::{Range, Rows};
 
 const INTERVAL_S: u64 = 300;
-/// What two counters of 64 bits and one more add up to.
+/// Sum of three full 64-bit counters.
 const BEYOND: u128 = 3 * u64::MAX as u128;
 
 struct Serving {
@@ -83,7 +84,7 @@ fn series(log_dir: &Path, at: usize) -> Series {
     }
 }
 
-/// Counters at a moment: each interval's rate is another one, and exact.
+/// Counters at a moment, in and out: each target has another rate, and rates are exact.
 fn counted(at: usize, number: u64) -> (u128, u128) {
     let (at, number) = (at as u128, u128::from(number));
     let taken = BEYOND + number * number * 150 + number * at * 300;
@@ -125,7 +126,7 @@ fn now_s() -> u64 {
     now.expect("after 1970").as_secs() / INTERVAL_S * INTERVAL_S
 }
 
-/// With a connection each, more configurations than the keeper has seats pushed each other out of them in every cycle.
+/// With a connection for each configuration, more of them than the keeper has seats displaced each other in every cycle.
 #[test]
 fn many_configurations_share_a_connection_to_the_keeper() {
     let scratch = Scratch::new("poll-keeper-shared");
@@ -189,7 +190,7 @@ fn series_are_files_of_mrtg_and_reach_back_for_months() {
         0,
         begin,
     );
-    // A keeper that is killed: what comes meanwhile waits.
+    // The keeper is killed: values wait until it is back.
     let keeper = serving.served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
     let mut after = days;
@@ -206,7 +207,7 @@ fn series_are_files_of_mrtg_and_reach_back_for_months() {
     let from = begin + (days - 9) * INTERVAL_S;
     let all_there = eventually(|| serving.rows(b"mrtg/r7.rrd", from, end).ok());
     check(&all_there.expect("rows"), 7, begin);
-    // The file that it writes when somebody asks is the one that would have been written each time.
+    // The file that the keeper writes on FLUSH equals a file that had each value written at once.
     let mut files = Sink::Files(Files::new(Arc::new(RealDisk), 1).expect("files"));
     let beside = scratch.path("beside");
     files.begin((0..20).map(|at| series(&beside, at)).collect(), &[]);
@@ -216,7 +217,7 @@ fn series_are_files_of_mrtg_and_reach_back_for_months() {
     client.text("FLUSH mrtg/r7.rrd");
     let read = |path: &Path| {
         let mut bytes = turned(&std::fs::read(path).expect("a file"));
-        // How long points are kept stands in a word that rrdtool does not use.
+        // This word holds kymo's retention of points; rrdtool does not use it.
         bytes[120..128].fill(0);
         bytes
     };
@@ -225,7 +226,7 @@ fn series_are_files_of_mrtg_and_reach_back_for_months() {
     changed_maxima(&serving, &mut sink, all, (begin, after));
 }
 
-/// A configuration with another maximum: what was is kept, what comes is judged by it.
+/// A configuration with another maximum: stored values stay, later ones are judged by the new maximum.
 fn changed_maxima(
     serving: &Serving,
     sink: &mut Sink,

@@ -1,4 +1,4 @@
-//! Configurations that MRTG itself runs, and the files that it makes of them: ours are the same, from the configuration to the last byte.
+//! Configurations run by MRTG and by kymo: from the same configuration both make the same files, to the last byte.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,13 +40,13 @@ fn as_path(path: &[u8]) -> PathBuf {
     String::from_utf8_lossy(path).into_owned().into()
 }
 
-/// A configuration of this interval; `later`: with other maxima and kinds.
+/// A configuration of this interval; `later` gives other maxima and kinds.
 fn config(log_dir: &Path, interval: &str, later: bool) -> String {
     let (max, kind) = match later {
         false => ("1250000", "gauge"),
         true => ("77", "absolute"),
     };
-    // What a season's first rows leave behind depends on where its rows begin, which stock leaves to chance: no season may end.
+    // A season's first rows depend on where its archive begins, which stock rrdtool leaves to chance: so no season may end.
     let seasonal = match interval {
         "5" => "RRDHWRRAs[seasons]: RRA:HWPREDICT:1440:0.1:0.0035:288\n",
         _ => "",
@@ -70,7 +70,7 @@ fn config(log_dir: &Path, interval: &str, later: bool) -> String {
         ("seasons", format!("{seasonal}RRDRowCount30m[seasons]: 9\n")),
     ];
     for (at, (name, more)) in targets.iter().enumerate() {
-        // A sum that 64 bits do not hold is kept as it is.
+        // A sum beyond 64 bits is stored unchanged.
         let values = command(
             &format!("{at}2345678901234567890123"),
             &format!("{}", 7 + at),
@@ -81,7 +81,7 @@ fn config(log_dir: &Path, interval: &str, later: bool) -> String {
     text
 }
 
-/// What MRTG says that it told librrd: files with their arguments.
+/// MRTG's calls of librrd's update, from its debug output: file and arguments.
 fn updates(said: &str) -> Vec<(PathBuf, String)> {
     let calls = said
         .lines()
@@ -115,7 +115,7 @@ fn exercise(interval: &str) {
         let updates = updates(&said);
         assert_eq!(updates.len(), 5, "{said}");
         rounds.push((text, updates));
-        // It takes no second value in a second, and tunes what is older than itself.
+        // MRTG refuses a second value within a second, and tunes files that are older than its configuration.
         std::thread::sleep(std::time::Duration::from_millis(1100));
     }
     std::fs::rename(&log_dir, &theirs).expect("a folder");

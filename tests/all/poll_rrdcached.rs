@@ -1,5 +1,6 @@
-//! The poller's values through an rrdcached, stock's and ours, over a unix socket and TCP: in the end the files are those that the
-//! poller would have written itself.
+//! The poller's values through an rrdcached, stock's and kymo's, over a unix socket and TCP: the files equal those that the
+//! poller
+//! would have written itself.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ fn compare(ours: &Path, theirs: &Path, story: &str) {
     assert_eq!(difference(&read(ours), &read(theirs)), None, "{story}");
 }
 
-/// The same values in files of our own.
+/// The same values, in files that the poller writes itself.
 fn expected(scratch: &Scratch, numbers: u64) -> PathBuf {
     let beside = scratch.path("beside");
     let mut sink = Sink::Files(files());
@@ -112,7 +113,7 @@ fn exercise(side: Side, is_tcp: bool) {
         (6, TARGETS as u64),
         "{story}"
     );
-    // It goes and comes back; meanwhile values wait.
+    // The daemon stops and returns; meanwhile values wait.
     daemon.stop("-TERM");
     let report = write(&mut sink, 6);
     assert_eq!(
@@ -151,7 +152,7 @@ fn files_are_the_same_through_a_daemon() {
     }
 }
 
-/// Over `unix:` files are tuned here, and made again where somebody removed one; elsewhere another maximum is only told of.
+/// With a `unix:` address the poller tunes files, and makes a removed one again. With TCP it only reports another maximum.
 #[test]
 fn files_follow_the_configuration_as_far_as_mrtgs_do() {
     if machine::must_skip(&["rrdcached"]) {
@@ -192,7 +193,7 @@ fn files_follow_the_configuration_as_far_as_mrtgs_do() {
         "{report:?}"
     );
     assert_eq!(remote.counts().kept, 2 * TARGETS as u64);
-    // What is not newer is said for its target.
+    // A stamp that is not newer is reported for its target.
     let report = write(&mut remote, 3);
     assert_eq!(report.refused.len(), TARGETS, "{report:?}");
     assert!(
@@ -201,7 +202,7 @@ fn files_follow_the_configuration_as_far_as_mrtgs_do() {
             .contains("illegal attempt to update"),
         "{report:?}"
     );
-    // Somebody takes a file away.
+    // A user removes a file.
     daemon.connect().text("FLUSHALL");
     let gone = base.join("r 3.rrd");
     let is_written = eventually(|| std::fs::remove_file(&gone).ok());

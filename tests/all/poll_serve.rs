@@ -1,5 +1,5 @@
-//! `[poll]` of `kymo serve`: devices are polled, values are kept and shown, whoever dies is started again, and no community is
-//! seen anywhere.
+//! `[poll]` of `kymo serve`: devices are polled, values are kept and shown, dead processes are started again, and no community
+//! appears anywhere.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use kymo_tests::Scratch;
 use kymo_tests::served::{Served, arguments_of, children_of, eventually, get, kill};
 use serde_json::Value;
 
-/// In every packet, and nowhere else.
+/// The community: in every packet, and nowhere else.
 const COMMUNITY: &str = "kept-secret-7";
 /// The mean of some seconds is within this part of the farm's rate, also on a busy machine.
 const NEAR: f64 = 0.1;
@@ -56,7 +56,7 @@ impl Polled {
         }
     }
 
-    /// What the graphs of a target say of its device.
+    /// Kind and text of each mark on the graphs of a target.
     fn marks(&self, device: u32, interface: u32) -> Vec<(String, String)> {
         let path = format!("/kymo/v1/targets/graphs?id=devices/d{device}-{interface}");
         let answer = get(&self.address, &path, "");
@@ -68,7 +68,7 @@ impl Polled {
         marks.map(words).collect()
     }
 
-    /// Waits until the last mark of a target is of this kind, and returns all.
+    /// Waits until the last mark of a target has this kind; returns all marks.
     fn is_marked(&self, device: u32, interface: u32, kind: &str) -> Vec<(String, String)> {
         let marks = eventually(|| {
             let marks = self.marks(device, interface);
@@ -103,7 +103,7 @@ impl Polled {
         rows.collect()
     }
 
-    /// Waits until there are rows, and that all of them are what the farm counts.
+    /// Waits for rows, and checks that their mean is the farm's rate.
     fn has_rows(&self, device: u32, interface: u32, least: usize) {
         let rows = eventually(|| {
             let rows = self.rows(device, interface);
@@ -112,7 +112,7 @@ impl Polled {
         let rows = rows.unwrap_or_else(|| panic!("no rows of {device} {interface}"));
         let wanted = [Direction::In, Direction::Out]
             .map(|direction| traffic::rate(device, interface - 1, direction) as f64);
-        // rrdtool counts what is unknown in whole seconds: rows beside something unknown are wrong by a part of one.
+        // rrdtool counts unknown time in whole seconds: rows beside an unknown one are off by a part of a second.
         let whole = &rows[2..];
         for (side, rate) in wanted.into_iter().enumerate() {
             let sum: f64 = whole.iter().map(|row| row[side]).sum();
@@ -153,7 +153,7 @@ fn what_devices_count_is_kept_whoever_dies() {
     assert_ne!(before, after);
     polled.has_rows(0, 2, 7);
 
-    // The keeper's store has the same rows; a keeper that dies loses none that the poller still holds.
+    // The keeper's store has the same rows; a killed keeper loses none that the poller still holds.
     let keeper = polled.served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
     polled.served.next_child("keeper", keeper);
@@ -169,7 +169,7 @@ fn what_devices_count_is_kept_whoever_dies() {
     let listed = eventually(list).expect("series of targets and of devices");
     assert!(!listed.contains(COMMUNITY));
 
-    // Neither arguments, messages, nor what the page reads have it.
+    // Arguments, messages and the page's sources do not contain the community.
     for pid in [vec![polled.served.pid()], children_of(polled.served.pid())].concat() {
         assert!(!arguments_of(pid).join(" ").contains(COMMUNITY));
     }
@@ -198,7 +198,7 @@ fn what_happens_to_a_device_is_marked() {
     assert_eq!(polled.marks(0, 2), restarts);
     assert_eq!(polled.marks(1, 1), []);
     polled.served.hears("was started again");
-    // No rate is above what the device counts: a counter that wrapped would be.
+    // No rate is above the device's: the restart did not pass for a wrap.
     polled.has_rows(0, 1, 7);
 
     polled.farm.change(1, |device, _| device.dead = true);
@@ -222,7 +222,7 @@ fn what_happens_to_a_device_is_marked() {
     assert_eq!(text.lines().count(), 3, "{text}");
 }
 
-/// Targets without a value: name, what is asked for, the device and the reason.
+/// Targets without a value: name, definition, device and reason.
 fn empty_targets(port: u16) -> [(&'static str, String, String, &'static str); 6] {
     let good = format!("{COMMUNITY}@127.0.10.1:{port}:0.2:2::2");
     let dead = format!("{COMMUNITY}@127.0.10.2:{port}:0.2:2::2");
@@ -272,7 +272,7 @@ fn empty_targets(port: u16) -> [(&'static str, String, String, &'static str); 6]
 fn each_target_without_a_value_says_why() {
     let mut polled = Polled::start("poll-reasons", 2, &[(0, 1)]);
     polled.farm.change(1, |device, _| device.dead = true);
-    // The poller runs and will see a change.
+    // Rows show that the poller runs, so that it will notice a change.
     polled.has_rows(0, 1, 7);
     let port = polled.farm.settings().port;
     let cases = empty_targets(port);
@@ -299,7 +299,7 @@ fn each_target_without_a_value_says_why() {
         let is_bad = cases.iter().any(|case| target["name"] == case.0);
         assert_eq!(target["problem"].is_string(), is_bad, "{target}");
     }
-    // Each is named by one line of the log, and no device by a second one.
+    // Each target's reason is in one line of the log, and no device is in a second line.
     polled.served.listen(std::time::Duration::from_secs(3));
     for (name, _, device, why) in &cases {
         let line = format!("{device} {why}: no value for {name}");
@@ -310,7 +310,7 @@ fn each_target_without_a_value_says_why() {
             "{line}: {said:?}"
         );
     }
-    // A mended target has no reason any more.
+    // A mended target has no problem.
     polled.farm.change(1, |device, _| device.dead = false);
     let mended = || {
         let answer = get(
@@ -323,7 +323,7 @@ fn each_target_without_a_value_says_why() {
     eventually(mended).expect("no problem any more");
 }
 
-/// Two configurations of one file name are both polled by one process, and a configuration that cannot be read ends nothing.
+/// One process polls two configurations with the same file name; an unreadable configuration does not stop the others.
 #[test]
 fn all_configurations_are_one_process_whatever_they_are_called() {
     let scratch = Scratch::new("poll-many");
@@ -407,7 +407,7 @@ fn a_changed_configuration_is_read_and_nothing_is_polled_twice() {
     polled.has_rows(0, 1, 7);
     let text = configuration(&polled.farm, &polled.log_dir, &[(0, 1), (0, 2), (0, 3)]);
     for round in 0..3 {
-        // The same configuration, written again each time.
+        // Writes the same configuration again in each round.
         let beside = polled.scratch.path("devices.cfg.new");
         fs::write(&beside, &text).expect("a configuration");
         fs::rename(&beside, polled.scratch.path("devices.cfg")).expect("renamed");
@@ -418,12 +418,12 @@ fn a_changed_configuration_is_read_and_nothing_is_polled_twice() {
     }
     polled.farm.forget_counts();
     std::thread::sleep(std::time::Duration::from_secs(5));
-    // One PDU a second: MRTG would ask four times as often by now.
+    // One PDU a second. MRTG would send four times as many by now.
     let requests = polled.farm.counts().requests;
     assert!((2..=8).contains(&requests), "{requests} requests in 5 s");
     polled.has_rows(0, 2, 7);
 
-    // One that cannot be read changes nothing.
+    // An unreadable configuration changes nothing.
     fs::write(polled.scratch.path("devices.cfg"), "What: is this\n").expect("written");
     polled.served.hears("stays as it was");
     polled.farm.forget_counts();

@@ -1,5 +1,6 @@
-//! SNMP against the peers: Debian's snmpd, what `snmpbulkwalk` makes of the same tables, the Perl library of MRTG, and stock
-//! cfgmaker before the agents of the farm.
+//! SNMP against the peers: Debian's snmpd, `snmpbulkwalk` on the same tables, MRTG's Perl library, and stock cfgmaker with
+//! the
+//! agents of the farm.
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,10 +18,10 @@ fn oid(text: &str) -> Oid {
     Oid::parse(text).unwrap_or_else(|| panic!("{text} is no OID"))
 }
 
-/// A reply, with what it says.
+/// Names and values of a reply.
 type Varbinds = Vec<(Oid, Said)>;
 
-/// A value that lives on without its packet.
+/// A value that outlives its packet.
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
     Number(i128),
@@ -45,11 +46,11 @@ impl Said {
     }
 }
 
-/// Asks an agent one thing after the other.
+/// Sends requests to an agent, one at a time.
 struct Client {
     socket: UdpSocket,
     next_id: u32,
-    /// As MRTG has it, unless a test says otherwise.
+    /// MRTG's default, unless a test sets another number.
     attempts: usize,
 }
 
@@ -66,7 +67,7 @@ impl Client {
         }
     }
 
-    /// `None`: no answer.
+    /// Error status, error index and varbinds of the answer; `None`: no answer.
     fn ask(
         &mut self,
         ask: Ask,
@@ -100,7 +101,7 @@ impl Client {
         varbinds
     }
 
-    /// All below `root`.
+    /// All varbinds below `root`.
     fn walk(&mut self, ask: Ask, version: Version, root: &Oid) -> Varbinds {
         let (mut from, mut all) = (root.clone(), Vec::new());
         loop {
@@ -125,13 +126,13 @@ const BULK: Ask = Ask::GetBulk {
     max_repetitions: 12,
 };
 
-/// Debian's snmpd; its sysDescr is as long as it may be.
+/// Debian's snmpd with a sysDescr of 250 bytes.
 fn snmpd() -> Snmpd {
     let descr = "x".repeat(250);
     Snmpd::start("127.0.12.9", &format!("sysName sw1\nsysDescr {descr}\n"))
 }
 
-/// What `snmpbulkwalk` says is below `root`: names with a dot before, and values without kinds.
+/// Names and values below `root` from `snmpbulkwalk`: names begin with a dot, values have no kind.
 fn bulk_walked(agent: SocketAddr, root: &str) -> Vec<(String, String)> {
     let output = Command::new("snmpbulkwalk")
         .args([
@@ -188,7 +189,7 @@ fn tables_of_snmpd_are_those_that_snmpbulkwalk_sees() {
         assert!(!found.is_empty(), "{root}");
         for ((name, said), (_, text)) in ours.iter().zip(&theirs) {
             match said {
-                // Counters have moved on since.
+                // Counters have grown since.
                 Said::Number(number) => {
                     let before: i128 = text.parse().unwrap_or_else(|_| panic!("{name}: {text}"));
                     assert!(
@@ -239,7 +240,7 @@ fn many_objects_of_snmpd_come_in_one_reply() {
         assert_eq!(asked, name);
         assert!(matches!(said, Said::Number(_)), "{said:?}");
     }
-    // In v2c what is not there costs its own value alone.
+    // In v2c a missing object costs only its own value.
     let mixed = [
         column(6),
         oid("1.3.6.1.2.1.99.1.0"),
@@ -260,7 +261,7 @@ fn many_objects_of_snmpd_come_in_one_reply() {
             Said::Number(_)
         ]
     ));
-    // In v1 it costs all, and the index says whose fault it is; v1 knows no counters of 64 bits either.
+    // In v1 it costs the whole reply, and the index names it. v1 also has no 64-bit counters.
     let octets = |row: u32| oid("1.3.6.1.2.1.2.2.1.10").with(&[row]);
     for (names, index) in [
         (vec![octets(1), octets(1), octets(4_000_000), octets(1)], 3),
@@ -274,8 +275,8 @@ fn many_objects_of_snmpd_come_in_one_reply() {
     }
 }
 
-/// snmpd 5.9.3 does not say tooBig: where no datagram holds its reply (300 times 250 bytes), it says nothing. So does who has
-/// not got the request, and a poller has to find out which it is.
+/// snmpd 5.9.3 never answers tooBig: if no datagram can hold the reply (300 times 250 bytes), it stays silent, as if the
+/// request was lost. A poller has to find out which one it is.
 #[test]
 fn a_reply_that_no_datagram_holds_is_silence_from_snmpd() {
     if machine::must_skip(&["snmpd"]) {
@@ -312,7 +313,7 @@ fn a_reply_that_the_farm_may_not_send_is_too_big() {
         );
     }
     assert_eq!(client.get(&names[..16]).len(), 16);
-    // GETBULK is answered with what fits.
+    // The answer to GETBULK has as many varbinds as fit.
     let bulk = Ask::GetBulk {
         non_repeaters: 0,
         max_repetitions: 20,
@@ -331,7 +332,7 @@ fn a_reply_that_the_farm_may_not_send_is_too_big() {
     assert!(said.contains("(tooBig)"), "{said}");
 }
 
-/// The text of a value is the one that MRTG's own library makes of the same bytes.
+/// The text of a value equals that of MRTG's own library for the same bytes.
 #[test]
 fn values_are_the_text_of_the_library_of_mrtg() {
     if machine::must_skip(&["perl", "mrtg"]) {
@@ -366,7 +367,7 @@ fn values_are_the_text_of_the_library_of_mrtg() {
     ] {
         elements.push(element(value));
     }
-    // What agents make of counters: the first bit set, and more bytes than are needed.
+    // Counters as some agents encode them: with the first bit set, and with more bytes than needed.
     elements.push(vec![0x41, 4, 0xff, 0xff, 0xff, 0xf0]);
     elements.push(vec![0x46, 8, 0xff, 0, 0, 0, 0, 0, 0, 0]);
     elements.push(vec![0x41, 5, 0, 0xff, 0xff, 0xff, 0xff]);
@@ -400,14 +401,14 @@ fn values_are_the_text_of_the_library_of_mrtg() {
     }
 }
 
-/// The element of a value, without the name.
+/// A value's BER element, without the name.
 fn element(value: ObjectValue) -> Vec<u8> {
     let mut varbind = Vec::new();
     put_varbind(&mut varbind, &[43], value);
     varbind[5..].to_vec()
 }
 
-/// Its text in hex, or `undef`.
+/// The text of an element in hex, or `undef`.
 fn text_of(element: &[u8]) -> String {
     let varbind = [&[6, 1, 43], element].concat();
     let wrap = |tag: u8, content: &[u8]| {
@@ -445,7 +446,7 @@ fn agent_of(farm: &Farm, device: u32) -> SocketAddr {
     (farm.address(device), farm.settings().port).into()
 }
 
-/// The farm against net-snmp's tools, too: what it says is what others understand.
+/// The farm against net-snmp's tools: others understand its replies.
 #[test]
 fn tables_of_the_farm_are_those_that_snmpbulkwalk_sees() {
     if machine::must_skip(&["snmpbulkwalk"]) {
@@ -481,13 +482,13 @@ fn tables_of_the_farm_are_those_that_snmpbulkwalk_sees() {
             theirs.len()
         );
         assert_eq!(ours.len(), 7 + 1 + (22 + 5 + 19) * interfaces + 1);
-        // Each of them is also found by its name.
+        // GET finds each object by its name, too.
         for names in ours.chunks(20) {
             let names: Vec<Oid> = names.iter().map(|(name, _)| name.clone()).collect();
             let said = client.get(&names);
             assert!(said.iter().all(|(_, said)| *said != Said::Exception));
         }
-        // v1 sees all but the counters of 64 bits.
+        // v1 has all objects but the 64-bit counters.
         let in_v1 = client.walk(Ask::GetNext, Version::V1, &root);
         assert_eq!(in_v1.len(), ours.len() - 8 * interfaces);
     }

@@ -1,5 +1,5 @@
-//! PostgreSQL with the library of `postgres/`: counts are exact, whatever clients, procedures and errors do, and survive kills of
-//! backends; what backends do is seen from outside.
+//! PostgreSQL with the library of `postgres/`: counts are exact under all clients, procedures and errors, and survive kills of
+//! backends; the activity of backends is visible from outside.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,10 +16,10 @@ use kymo_tests::source_package::source_package;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Totals, as `commands{select}`: without `_total`, with the value of the label.
+/// Totals by name, such as `commands{select}`: without `_total`, with the label's value.
 pub(crate) type Totals = BTreeMap<String, u64>;
 
-/// What is not zero.
+/// All totals other than zero.
 pub(crate) fn totals(reader: &mut Reader) -> Totals {
     reader.scan(&mut Scratch::default()).expect("a scan");
     assert!(!reader.has_bad_metrics());
@@ -44,7 +44,7 @@ pub(crate) fn totals(reader: &mut Reader) -> Totals {
     found
 }
 
-/// How much each total grew that has one of these names.
+/// Growth of each total with one of these names, without zeros.
 pub(crate) fn grown(before: &Totals, after: &Totals, names: &[&str]) -> Totals {
     let of = |key: &str| names.contains(&key.split('{').next().unwrap_or_default());
     let counted = after.iter().filter(|(key, _)| of(key));
@@ -52,7 +52,7 @@ pub(crate) fn grown(before: &Totals, after: &Totals, names: &[&str]) -> Totals {
     grown.filter(|&(_, value)| value != 0).collect()
 }
 
-/// `commands{select} 1, errors 2`.
+/// Parses totals such as `commands{select} 1, errors 2`.
 fn parsed(text: &str) -> Totals {
     let parts = text.split(", ").filter(|part| !part.is_empty());
     let pair = |part: &str| {
@@ -70,8 +70,8 @@ const COUNTED: &[&str] = &[
     "transactions",
 ];
 
-/// A script that psql sends, and what is counted. psql sends each statement by a message of its own; those before `\;` go with
-/// the next one.
+/// A script for psql, and its expected counts. psql sends each statement in its own message; statements before `\;` go with the
+/// next one.
 const SCRIPTS: &[(&str, &str)] = &[
     ("", ""),
     (
@@ -110,7 +110,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "SET work_mem = '8MB';",
         "commands{utility} 1, transactions{commit} 1",
     ),
-    // Errors: of the syntax, of the parser, of the planner, of the executor; then of a transaction that has failed already.
+    // Errors of the syntax, the parser, the planner and the executor; then in a transaction that has already failed.
     (
         "SELCT 1;\nSELECT 1;",
         "commands{select} 1, rows{select} 1, errors 1, transactions{commit} 1, transactions{rollback} 1",
@@ -140,7 +140,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "SELECT 1\\; SELECT 1 / 0\\; SELECT 3;",
         "commands{select} 1, rows{select} 1, errors 1, transactions{rollback} 1",
     ),
-    // The server's log does not show this error.
+    // The server's log does not have this error.
     (
         "SET log_min_messages = fatal;\nSELECT 1 / 0;",
         "commands{utility} 1, errors 1, transactions{commit} 1, transactions{rollback} 1",
@@ -157,7 +157,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "SET log_min_messages = panic;\nSELCT;\nCALL cycle(1, 1);\nCOMMIT;",
         "commands{utility} 3, nested_commands 2, errors 2, transactions{commit} 2, transactions{rollback} 2",
     ),
-    // A constraint that is checked as the transaction ends.
+    // A constraint that is checked at the end of the transaction.
     (
         "INSERT INTO deferred VALUES (0);",
         "commands{insert} 1, rows{insert} 1, nested_commands 1, errors 1, transactions{rollback} 1",
@@ -215,7 +215,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "INSERT INTO watched VALUES (1), (2);",
         "commands{insert} 1, rows{insert} 2, nested_commands 2, transactions{commit} 1",
     ),
-    // Functions that run while no command does: in parameters of EXECUTE, while a command is planned, as a transaction ends.
+    // Functions that run outside of commands: in parameters of EXECUTE, in the planner, at the end of a transaction.
     (
         "PREPARE p(int) AS SELECT $1;\nEXECUTE p(looped(3));",
         "commands{select} 1, commands{utility} 1, rows{select} 1, nested_commands 3, transactions{commit} 2",
@@ -244,7 +244,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "BEGIN;\nDECLARE c CURSOR WITH HOLD FOR SELECT a FROM t;\nCOMMIT;\nFETCH 2 FROM c;\nCLOSE c;",
         "commands{utility} 5, rows{utility} 2, nested_commands 1, transactions{commit} 3",
     ),
-    // Rules: what they add is nested, and what they put in the place of a command is that command.
+    // Rules: commands that a rule adds are nested; a command that a rule substitutes counts as the client's.
     (
         "INSERT INTO ruled VALUES (1), (2);",
         "commands{insert} 1, rows{insert} 2, nested_commands 2, transactions{commit} 1",
@@ -319,7 +319,7 @@ fn commands_are_counted_exactly_by_kind() {
     for &(script, expected) in SCRIPTS {
         let before = totals(&mut reader);
         cluster.psql(script);
-        // A backend ends after its client: what it adds then belongs to its last command.
+        // A backend may end after its client: its last counts then belong to its last command.
         let after = totals(&mut reader);
         let counted = grown(&before, &after, COUNTED);
         if counted != parsed(expected) {
@@ -340,7 +340,7 @@ fn commands_are_counted_exactly_by_kind() {
     }
 }
 
-/// Messages of the extended protocol, by many clients: what a plan does is counted at each execution.
+/// Messages of the extended protocol by many clients: each execution of a plan is counted.
 #[test]
 fn commands_of_many_clients_are_counted_exactly() {
     let cluster = Cluster::start("max_connections = 20");
@@ -361,7 +361,7 @@ fn commands_of_many_clients_are_counted_exactly() {
     }
 }
 
-/// Samples of all latencies, and the weights of their buckets.
+/// Samples of all latencies, and the sum of their weights.
 fn latencies(reader: &mut Reader) -> (u64, u64) {
     reader.scan(&mut Scratch::default()).expect("a scan");
     let (mut samples, mut weights) = (0, 0);
@@ -385,7 +385,7 @@ fn latencies_say_how_many_they_rest_on() {
         let after = latencies(&mut reader);
         (after.0 - before.0, after.1 - before.1)
     };
-    // SET itself is a command under the setting before it.
+    // SET itself runs under the previous setting.
     let (samples, weights) = timed("sampled");
     assert!((5..1000).contains(&samples), "{samples} of 2,000");
     assert!((samples..=64 * samples).contains(&weights), "{weights}");
@@ -394,7 +394,7 @@ fn latencies_say_how_many_they_rest_on() {
     assert!((2000..2065).contains(&weights), "{weights}");
     let (samples, _) = timed("off");
     assert!(samples < 2, "{samples}");
-    // Where the clock was read, and not only that it was: a command lasts at least as long as it sleeps.
+    // The latency is right, too: a command lasts at least as long as it sleeps.
     cluster.psql("SET kymo.timing = 'all';\nSELECT 1\\; SELECT pg_sleep(0.2)\\; SELECT 3;");
     reader.scan(&mut Scratch::default()).expect("a scan");
     let longest = reader.metrics().iter().filter_map(|metric| {
@@ -408,8 +408,8 @@ fn latencies_say_how_many_they_rest_on() {
     assert!(longest > 200_000, "{longest} us");
 }
 
-/// A slow command stands for itself, whether the server notes when it rests or not, and wherever in a message the command is; all
-/// together stand for as many commands as there were.
+/// A slow command is always timed and has the weight 1, with track_activities on or off, and anywhere in a message. All weights
+/// together are the number of commands.
 #[test]
 fn slow_commands_are_all_timed() {
     const SLOW: u64 = 80;
@@ -465,7 +465,7 @@ fn timed_utility(reader: &mut Reader) -> (u64, u64) {
     found.expect("a histogram")
 }
 
-/// The slots that have an owner, until they are as expected.
+/// Waits until an owned slot fits; returns it.
 fn seen(reader: &mut Reader, what: &str, is: impl Fn(&Activity) -> bool) -> Activity {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -497,7 +497,7 @@ fn labels(slot: &Activity) -> Vec<String> {
         .collect()
 }
 
-/// Sends `lines` and waits for a state with a text.
+/// Sends `lines` and waits for a slot with this state and text.
 fn shown(
     reader: &mut Reader,
     session: &mut Session,
@@ -603,7 +603,7 @@ fn what_a_backend_does_is_seen_from_outside() {
     assert!(reader.activities().iter().all(gone));
 }
 
-/// A parallel worker is seen with its leader, and counts nothing: rows and blocks are its leader's.
+/// A parallel worker is visible with its leader and counts nothing: rows and blocks count for the leader.
 #[test]
 fn parallel_workers_are_seen_and_count_nothing() {
     let cluster = Cluster::start("max_parallel_workers_per_gather = 2");
@@ -630,7 +630,7 @@ fn parallel_workers_are_seen_and_count_nothing() {
         .as_ref()
         .and_then(|identity| identity.leader);
     assert_eq!(of, leader.owner.map(|owner| owner.pid));
-    // Workers do not know which part of the message theirs is.
+    // A worker does not know its part of the message.
     assert_eq!(text(&worker), format!("{statement};").as_bytes());
     assert_eq!(text(&leader), statement.as_bytes());
     assert_eq!(labels(&worker), labels(&leader));
@@ -669,7 +669,7 @@ fn background_workers_that_run_sql_are_seen_and_counted() {
     let worker = seen(&mut reader, "a worker between two commands", |slot| {
         is_worker(slot) && slot.state == State::Idle
     });
-    // As in pg_stat_activity: a worker has no application's name of its own.
+    // Same as in pg_stat_activity: a worker has no application name.
     assert_eq!(labels(&worker), ["", "postgres", "postgres"]);
     for schema in ["schema1", "schema2"] {
         cluster.psql(&format!(
@@ -683,7 +683,7 @@ fn background_workers_that_run_sql_are_seen_and_counted() {
         assert!(Instant::now() < until, "{}", cluster.psql(summed));
         sleep(Duration::from_millis(200));
     }
-    // What they changed, PostgreSQL counts as well; it says so when they have ended.
+    // PostgreSQL counts the same changes; a worker reports them when it ends.
     let terminate = "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE backend_type LIKE 'worker_spi%';";
     assert_eq!(cluster.psql(terminate), "2\n");
     let changed = "SELECT sum(n_tup_upd) FROM pg_stat_user_tables WHERE relname = 'counted';";
@@ -694,8 +694,8 @@ fn background_workers_that_run_sql_are_seen_and_counted() {
     assert_eq!(counted.get("nested_commands"), None, "{counted:?}");
 }
 
-/// Commands of a background worker that fail count as errors, whether the worker tells the log before or after it ends the
-/// transaction, or not at all. Only one that cannot be parsed is known by the log alone.
+/// Failed commands of a background worker count as errors, whether the worker logs the error before or after it ends the
+/// transaction, or not at all. Only an error of the parser is known by the log alone.
 #[test]
 fn errors_of_background_workers_are_counted() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/failing_worker.c");
@@ -724,7 +724,7 @@ fn errors_of_background_workers_are_counted() {
     }
 }
 
-/// A command that ends with its session has failed; a session that ends between commands has not.
+/// A command that ends with its session counts as failed; a session that ends between commands adds no error.
 #[test]
 fn a_command_that_is_terminated_is_an_error() {
     let cluster = Cluster::start("");
@@ -757,7 +757,7 @@ fn a_command_that_is_terminated_is_an_error() {
     }
 }
 
-/// Kills a backend that inserts, at some moment; its pid.
+/// Kills a backend that inserts, at some moment; returns its pid.
 fn kill_one(reader: &mut Reader) -> u32 {
     let inserts = |slot: &Activity| text(slot).starts_with(b"INSERT") && slot.owner.is_some();
     let victim = seen(reader, "a backend that inserts", inserts);
@@ -767,7 +767,7 @@ fn kill_one(reader: &mut Reader) -> u32 {
     pid
 }
 
-/// Backends are killed, and the server begins again with the same file: what was confirmed is counted, and nothing is set back.
+/// Backends are killed, and the server restarts with the same file: confirmed commands are counted, and no total decreases.
 #[test]
 fn counts_survive_the_crash_of_a_backend() {
     let cluster = Cluster::start("max_connections = 20");
@@ -821,8 +821,8 @@ fn counts_survive_the_crash_of_a_backend() {
     assert_eq!(totals(&mut reader)[insert], last[insert] + 1);
 }
 
-/// PostgreSQL's own regression tests, by its `pg_regress`: what they printed, by test. Those of another minor version than the
-/// server's may differ from what is expected.
+/// Runs PostgreSQL's own regression tests by `pg_regress`; returns their output by test. Tests of another minor version than the
+/// server's may differ from the expected output.
 fn regression(source: &Path, settings: &str) -> BTreeMap<OsString, Vec<u8>> {
     let place = Place::new();
     let folder = PathBuf::from(place.folder());
@@ -860,7 +860,7 @@ fn regression(source: &Path, settings: &str) -> BTreeMap<OsString, Vec<u8>> {
     names.map(|name| (name.clone(), text(&name))).collect()
 }
 
-/// Builds the library of the regression tests beside them, and puts the two that Debian has there.
+/// Builds the library of the regression tests, and copies the two that Debian has beside it.
 fn compile(tests: &Path) {
     compile_library(&tests.join("regress.c"), &tests.join("regress.so"));
     let libraries = PathBuf::from(pg_config("--pkglibdir"));
@@ -900,7 +900,7 @@ fn its_own_regression_tests_say_the_same_with_the_library() {
     }
 }
 
-/// A server that cannot publish says so once, and serves.
+/// A server that cannot publish logs it once, and serves.
 #[test]
 fn without_a_place_to_publish_the_server_runs_as_ever() {
     let library = library("postgres", &[]);

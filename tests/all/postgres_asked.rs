@@ -1,5 +1,6 @@
-//! The process of `kymo serve` that asks PostgreSQL by SQL: who waits and for whom, with the library in the server and without;
-//! numbers that become series; servers that go, come back, refuse, or do not answer; and no literal ever leaves it.
+//! The process of `kymo serve` that queries PostgreSQL: waiting sessions and their blockers, with the library in the server and
+//! without;
+//! numbers that become series; servers that go, come back, refuse, or do not answer. No literal ever leaves the process.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,10 +18,10 @@ use kymo_wire::keeper::{Answer, HEAD, Question, ServerActivity, ServerSession, T
 use serde_json::Value;
 
 pub(crate) const ROLE: &str = "CREATE ROLE kymo LOGIN; GRANT pg_monitor TO kymo;";
-/// A relation that exists, and who may not use it while it is altered.
+/// A relation that sessions read and wait for while it is altered.
 const TABLE: &str = "CREATE TABLE t (a int); GRANT SELECT ON t TO PUBLIC;";
 
-/// A `kymo serve` that asks servers.
+/// A `kymo serve` that queries servers.
 pub(crate) struct Asked {
     pub(crate) served: Served,
     pub(crate) address: String,
@@ -28,7 +29,7 @@ pub(crate) struct Asked {
     scratch: Scratch,
 }
 
-/// A server as the configuration has it: its name, its folder, the role.
+/// A server in the configuration: its name, the folder of its socket, the role.
 type Named<'a> = (&'a str, &'a str, &'a str);
 
 impl Asked {
@@ -52,7 +53,7 @@ impl Asked {
         }
     }
 
-    /// A server that publishes to it as well, asked as `main`: it is there before the folder is.
+    /// A server that also publishes, queried as `main`. The folder of publishers must exist before the server starts.
     pub(crate) fn with_library(name: &str, settings: &str) -> (Asked, Cluster) {
         let place = Place::new();
         let asked = Asked::start(name, &[("main", &place.folder(), "kymo")]);
@@ -67,7 +68,7 @@ impl Asked {
         (asked, cluster)
     }
 
-    /// A server that does not.
+    /// A server that does not publish, queried as `main`.
     pub(crate) fn without_library(name: &str, settings: &str) -> (Asked, Cluster) {
         let cluster = Cluster::serve(Place::new(), settings, &[]);
         cluster.psql(&format!("{ROLE}{TABLE}"));
@@ -89,7 +90,7 @@ impl Asked {
         picked.cloned().collect()
     }
 
-    /// Waits for a server's slots to be so; they.
+    /// Waits until a server's slots fit; returns them.
     pub(crate) fn slots(&self, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let token = self.token();
         let mut last = Vec::new();
@@ -109,7 +110,7 @@ impl Asked {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// How much a counter grew from its first value to its last, by the rates that are stored.
+    /// Growth of a counter from its first value to its last, summed from the stored rates.
     fn grown(&self, field: &str, database: &str) -> Option<f64> {
         let name = match database {
             "" => format!("{{field=\"{field}\",job=\"postgres\",server=\"main\"}}"),
@@ -124,7 +125,7 @@ impl Asked {
             .output()
             .expect("kymo runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // A line is a time and a rate, where that is known.
+        // A line has a time and, if known, a rate.
         let rate = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
         let rates: Vec<f64> = text.lines().filter_map(rate).collect();
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() * 10.0)
@@ -139,12 +140,12 @@ pub(crate) fn text_of(slot: &Value) -> &str {
     slot["text"].as_str().unwrap_or_default()
 }
 
-/// The number of a process.
+/// The process id in a slot.
 pub(crate) fn pid_of(slot: &Value) -> u64 {
     slot["pid"].as_u64().expect("a number")
 }
 
-/// Ten clients that read `t`, by this protocol, while it is altered: all are shown waiting, and for whom.
+/// Ten clients that read `t` by this protocol while it is altered: all are shown as waiting, with their blocker.
 fn readers_are_seen_waiting(asked: &Asked, cluster: &Cluster, mode: &str) {
     let mut altering = cluster.session();
     altering.send("BEGIN; ALTER TABLE t ADD COLUMN b int;");
@@ -192,7 +193,7 @@ fn who_waits_behind_alter_table_is_shown_with_whom_it_waits_for() {
     for mode in ["simple", "prepared"] {
         readers_are_seen_waiting(&asked, &cluster, mode);
     }
-    // Metrics are those of the library.
+    // Metrics come from the library.
     let publishers = asked.publishers(&asked.token());
     assert!(
         !publishers[0]["metrics"]
@@ -200,7 +201,7 @@ fn who_waits_behind_alter_table_is_shown_with_whom_it_waits_for() {
             .expect("a list")
             .is_empty()
     );
-    // Who has no token sees numbers and no text.
+    // Without a token an answer has numbers and no text.
     let slots: Vec<Value> = asked.publishers("").iter().flat_map(slots_of).collect();
     assert!(!slots.is_empty());
     assert!(slots.iter().all(|slot| text_of(slot).is_empty()));
@@ -257,8 +258,8 @@ fn two_servers_are_two_with_their_own_sessions() {
     );
 }
 
-/// Servers of one user were one publisher to the store: their counts were added up, and their latencies mixed. Two usual large ones were
-/// more than the user might have.
+/// To the store, servers of one user were one publisher: their counts were added up, and their latencies mixed. Two large servers
+/// exceeded the user's limit.
 #[test]
 fn two_servers_of_one_user_have_series_of_their_own() {
     let places = [Place::new(), Place::new()];
@@ -337,7 +338,7 @@ fn a_server_that_is_stopped_is_missed_once_and_greeted_once() {
     asked.served.listen(Duration::from_secs(3));
     let said = asked.served.said.iter();
     let said: Vec<_> = said.filter(|line| line.contains("postgres main")).collect();
-    // Each cause once: no socket, then maybe that the role is not there yet; the end of the server, then no socket.
+    // Each cause once: no socket, then maybe a role that does not exist yet; the end of the server, then no socket.
     let mut once = said.clone();
     once.dedup();
     assert!(said.len() == once.len() && said.len() <= 8, "{said:#?}");
@@ -381,7 +382,7 @@ fn what_is_locked_is_left_out_and_a_server_that_does_not_answer_is_left() {
 fn counters_become_series_with_the_rates_of_the_clients() {
     let (mut asked, cluster) = Asked::without_library("asked-rates", "");
     asked.served.has_said("postgres main: PostgreSQL 15");
-    // The first values are there before anything is counted.
+    // The first values exist before anything is counted.
     assert!(eventually(|| asked.grown("numbackends", "postgres")).is_some());
     let run = cluster.pgbench("simple", "SELECT count(*) FROM pg_class;", 4, 500);
     assert!(run.wait_with_output().expect("pgbench").status.success());
@@ -392,7 +393,7 @@ fn counters_become_series_with_the_rates_of_the_clients() {
         (grown > counted * 0.99).then_some(grown)
     };
     let grown = eventually(enough).expect("all of them");
-    // kymo's own statements, and those that psql and pgbench make before they begin, are few beside them.
+    // kymo's own statements, and those of psql and pgbench at their start, are few beside the 2,000.
     assert!(grown < counted * 1.2, "{grown}, not {counted}");
     let rows = asked.grown("tup_returned", "postgres").expect("rows");
     assert!(rows > counted * 100.0, "{rows}");
@@ -401,7 +402,7 @@ fn counters_become_series_with_the_rates_of_the_clients() {
     let _ = &asked.scratch;
 }
 
-/// What `kymo postgres` says to a keeper that this test is.
+/// Plays the keeper: passes on each frame of `kymo postgres`, and answers it.
 fn overheard(stream: &mut UnixStream, heard: &Sender<(Vec<u8>, Question)>) -> Option<()> {
     loop {
         let mut head = [0; HEAD];

@@ -1,5 +1,5 @@
-//! Who holds others up is shown and recorded, whatever its state: an idle session with a lock, a pipeline without an end, a
-//! prepared transaction, a session that the role may not see. A walsender, which only follows the WAL, is no command in flight.
+//! A blocker is shown and recorded in any state: an idle session with a lock, a pipeline without an end, a prepared
+//! transaction, a session hidden from the role. A walsender, which only follows the WAL, is no command in flight.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use crate::postgres_asked::{Asked, pid_of, text_of};
 
 const PREPARES: &str = "max_prepared_transactions = 8";
 
-/// A command of the extended protocol whose results were sent by a Flush: no Sync ends its transaction.
+/// A command of the extended protocol with a Flush for its results; without a Sync its transaction stays open.
 fn flushed(cluster: &Cluster, sql: &str) -> UnixStream {
     let path = format!("{}/.s.PGSQL.5432", cluster.sockets());
     let mut stream = UnixStream::connect(path).expect("a connection");
@@ -54,7 +54,7 @@ fn blockers_of(slot: &Value, key: &str) -> Vec<u64> {
     numbers.flat_map(Value::as_u64).collect()
 }
 
-/// Waits until a recorded sample has slots like these; they.
+/// Waits until a recorded sample has slots that fit; returns them.
 fn recorded(asked: &Asked, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let token = asked.token();
     let mut last = String::new();
@@ -72,7 +72,7 @@ fn recorded(asked: &Asked, what: &str, fits: impl Fn(&[Value]) -> bool) -> Vec<V
     found.unwrap_or_else(|| panic!("{what} is not recorded: {last}"))
 }
 
-/// The slot that waits, and the one that it waits for.
+/// The waiting slot and its blocker.
 fn pair<'a>(slots: &'a [Value], waiting: &str) -> Option<(&'a Value, &'a Value)> {
     let is_waiting =
         |slot: &&Value| text_of(slot).contains(waiting) && slot["wait"] != "" && slot["pid"] != 0;
@@ -83,7 +83,7 @@ fn pair<'a>(slots: &'a [Value], waiting: &str) -> Option<(&'a Value, &'a Value)>
     })
 }
 
-/// Somebody waits by the command that contains `waiting`; the one who holds it up is shown live, printed and recorded.
+/// A session waits in the command that contains `waiting`. Its blocker is shown live, printed and recorded.
 fn is_shown_with_its_blocker(asked: &Asked, waiting: &str, state: &[&str], text: &str) {
     let fits = |slots: &[Value]| {
         pair(slots, waiting).is_some_and(|(_, blocker)| {
@@ -149,7 +149,7 @@ fn a_prepared_transaction_is_shown_as_itself() {
 }
 
 fn prepared_transactions(asked: &Asked, cluster: &Cluster) {
-    // Both have locks of the table; a reader waits for one of them alone, a change of the table for both.
+    // Both prepared transactions lock the table. A reader waits for one of them, a change of the table for both.
     cluster.psql(
         "BEGIN; SELECT * FROM t; PREPARE TRANSACTION 'reads';\
          CREATE TABLE u (a int); BEGIN; ALTER TABLE u ADD COLUMN b int; PREPARE TRANSACTION 'alters';\
@@ -199,7 +199,7 @@ fn prepared_transactions(asked: &Asked, cluster: &Cluster) {
     });
 }
 
-/// Without pg_monitor a role sees that there is a session, and not what it does.
+/// Without pg_monitor a role sees that a session exists, but not its command.
 #[test]
 fn a_session_that_the_role_may_not_see_is_shown_for_what_it_holds_up() {
     let cluster = Cluster::serve(Place::new(), "", &[]);
@@ -216,7 +216,7 @@ fn a_session_that_the_role_may_not_see_is_shown_for_what_it_holds_up() {
     is_shown_with_its_blocker(&asked, "SELECT ?, pg_advisory_lock", &[""], "privilege");
 }
 
-/// Times of the server's log at which kymo looked at sessions, in seconds.
+/// Times at which kymo queried sessions, in seconds, from the server's log.
 fn looks(cluster: &Cluster) -> Vec<f64> {
     let log = cluster.log();
     let of = |line: &str| {
@@ -227,7 +227,7 @@ fn looks(cluster: &Cluster) -> Vec<f64> {
     log.lines().filter_map(of).collect()
 }
 
-/// A walsender is active for as long as a standby is connected: its server was asked each second for ever.
+/// A walsender is active as long as a standby is connected: kymo queried its server every second for ever.
 #[test]
 fn a_server_that_is_idle_but_for_a_walsender_is_looked_at_seldom() {
     let settings = "log_statement = all\nlog_line_prefix = '%n '";
@@ -254,7 +254,7 @@ fn a_server_that_is_idle_but_for_a_walsender_is_looked_at_seldom() {
     asked.slots("nothing is in flight", |slots| {
         !slots.is_empty() && !active(slots)
     });
-    // Nobody asks what programs do from here on: after five seconds nobody is there to look for.
+    // From here on no client asks for programs, so after five seconds the process queries less often.
     let before = looks(&cluster).len();
     let gaps = || {
         let times = looks(&cluster);

@@ -1,5 +1,5 @@
-//! Random messages of both protocols beside two others that count: the client that sent them, by the tags and errors that it was
-//! told, and pg_stat_statements. `SEED` is where the messages begin.
+//! Random messages of both protocols; kymo's counts are compared with the tags and errors that the client received, and with
+//! pg_stat_statements. `SEED` seeds the messages.
 
 use std::collections::BTreeMap;
 
@@ -56,15 +56,16 @@ enum Fails {
 }
 use Fails::{Before, Never, Running};
 
-/// A command, `#` in it is a number of 1 to 9; its kind; when it fails; and how many of the commands that run for it, itself and
-/// nested ones, pg_stat_statements does not see (it sees more, if negative).
+/// A command, in which `#` is a number of 1 to 9; its kind; when it fails; and the number of its commands, with nested ones, that
+/// pg_stat_statements does not see (negative: it sees more).
 type Command = (&'static str, &'static str, Fails, i64);
 
-/// Between two commands that go together.
+/// Separator of two commands that belong together.
 const TOGETHER: &str = "; DROP";
 
-/// What pg_stat_statements 1.10 does not count: commands that fail, PREPARE, DEALLOCATE, queries of CREATE TABLE AS and of DECLARE. It
-/// counts what EXPLAIN does not run.
+/// pg_stat_statements 1.10 does not count commands that fail, PREPARE, DEALLOCATE, and the queries of CREATE TABLE AS and of
+/// DECLARE.
+/// It counts queries that EXPLAIN does not run.
 const COMMANDS: &[Command] = &[
     ("SELECT #", "select", Never, 0),
     ("SELECT a FROM t WHERE a <= #", "select", Never, 0),
@@ -183,7 +184,7 @@ const COMMANDS: &[Command] = &[
     ),
 ];
 
-/// Several messages in a row, each simple; the kinds of their commands are as above.
+/// Sequences of messages with one command each; kinds are those of [`Command`].
 const SEQUENCES: &[&[Command]] = &[
     &[
         ("BEGIN", "utility", Never, 0),
@@ -244,7 +245,7 @@ const SEQUENCES: &[&[Command]] = &[
     ],
 ];
 
-/// Those whose nested commands pg_stat_statements 1.10 takes for a client's: compared by `track = all` alone.
+/// Commands whose nested ones pg_stat_statements 1.10 takes for a client's: compared with `track = all` only.
 const UNSTACKED: &[&[Command]] = &[
     &[("SELECT folded(#)", "select", Never, 0)],
     &[
@@ -275,15 +276,15 @@ const UNSTACKED: &[&[Command]] = &[
     ],
 ];
 
-/// What a client was told, and how pg_stat_statements differs from that.
+/// Counts by the client's answers, and the known differences of pg_stat_statements.
 #[derive(Default)]
 struct Told {
     totals: Totals,
     /// Commands that pg_stat_statements does not see, with nested ones.
     unseen: i64,
-    /// Those of clients, by kind.
+    /// Commands of clients that pg_stat_statements does not see, by kind.
     unseen_by_kind: BTreeMap<&'static str, u64>,
-    /// What was sent, for a failure's message.
+    /// Sent messages, for a failure's text.
     sent: Vec<String>,
 }
 
@@ -294,7 +295,7 @@ impl Told {
         }
     }
 
-    /// A command began to run.
+    /// Counts a command that began to run.
     fn ran(&mut self, &(text, kind, fails, unseen): &Command) {
         self.add("commands", kind, 1);
         self.unseen += unseen;
@@ -303,7 +304,7 @@ impl Told {
         }
     }
 
-    /// A command, or a part of it, ended so. Whether the next one is executed.
+    /// Counts the end of a command, or of a part of it. True if the next command is executed.
     fn ended(&mut self, command: &Command, is_first_part: bool, answer: &Answer) -> bool {
         let &(_, kind, fails, _) = command;
         if is_first_part && !(fails == Before && matches!(answer.end, End::Error(..))) {
@@ -328,7 +329,7 @@ impl Told {
         }
     }
 
-    /// The commands of a message were executed in this order, until one failed.
+    /// Counts the commands of a message, which were executed in this order until one failed.
     fn message(&mut self, parts: &[(Command, bool)], answers: &[Answer]) {
         let mut answers = answers.iter();
         for (command, is_first_part) in parts {
@@ -342,7 +343,7 @@ impl Told {
     }
 }
 
-/// A text with numbers instead of `#`.
+/// The text with random numbers in the place of `#`.
 fn numbered(text: &str, random: &mut Random) -> String {
     let mut parts = text.split('#');
     let mut made = parts.next().unwrap_or_default().to_string();
@@ -367,7 +368,7 @@ fn simple(client: &mut Client, random: &mut Random, told: &mut Told) {
         for _ in command.0.split(TOGETHER) {
             parts.push((command, true));
         }
-        // What cannot be parsed fails with all that is in the message.
+        // A text that cannot be parsed fails together with its whole message.
         if command.2 != Never {
             break;
         }
@@ -383,20 +384,20 @@ fn simple(client: &mut Client, random: &mut Random, told: &mut Told) {
     told.message(&parts, &client.query(&text));
 }
 
-/// Random messages of the extended protocol up to a Sync: statements that are executed once or twice, by portals with and without
-/// a name, and read in parts.
+/// Random messages of the extended protocol up to a Sync: statements are executed once or twice, by named and unnamed portals,
+/// and read in parts.
 fn extended(client: &mut Client, random: &mut Random, in_parts: bool, told: &mut Told) {
     let mut parts = Vec::new();
     let mut sent = Vec::new();
     for n in 0..=random.below(3) {
         let &command = chosen(COMMANDS, random);
-        // pg_stat_statements forgets what portals did that are open at an error: here that comes first.
+        // pg_stat_statements forgets portals that are open at an error, so an error may only come first.
         let comes_late = command.2 != Never && n > 0;
         if command.0.contains(TOGETHER) || command.0.contains("STDIN") || comes_late {
             continue;
         }
         let text = numbered(command.0, random);
-        // An error leaves it: no other one has its name.
+        // A named statement survives an error, so each name is used once.
         let statement = match random.below(2) {
             0 => String::new(),
             _ => format!("s{}", random.next_u64()),
@@ -448,7 +449,7 @@ fn sequence(client: &mut Client, commands: &[Command], random: &mut Random, told
     }
 }
 
-/// Calls and rows of pg_stat_statements by kind, and all its calls; all is forgotten then.
+/// Calls and rows of pg_stat_statements by kind, and the sum of calls. Resets pg_stat_statements.
 fn beside(cluster: &Cluster, only_top: bool) -> (Totals, i64) {
     let script = format!(
         "SET kymo.enabled = off; SET pg_stat_statements.track = none;
@@ -476,7 +477,7 @@ fn beside(cluster: &Cluster, only_top: bool) -> (Totals, i64) {
     (found, calls)
 }
 
-/// Compares what was counted meanwhile with what the client was told, and with pg_stat_statements.
+/// Compares kymo's counts since `before` with the client's answers and with pg_stat_statements.
 fn compare(
     cluster: &Cluster,
     reader: &mut Reader,

@@ -1,5 +1,5 @@
-//! Servers that send what no PostgreSQL sends: a message with a length of two gigabytes, rows without end, settings
-//! without end. The process that asks stays within its memory, reports the server, and goes on with the others.
+//! Servers that flood: a message with a length of two gigabytes, rows without end, settings without end. The
+//! process that queries stays within its memory, reports the server, and goes on with the others.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use kymo_tests::Scratch;
 use kymo_tests::served::{Served, status_of};
 
-/// A flood ends here, even if somebody still reads.
+/// End of a flood, even if the client still reads.
 const FLOOD_MAX: usize = 1 << 30;
 /// Memory limit of the process: a few answers.
 const MEMORY_KB_MAX: u64 = 256 << 10;
@@ -27,7 +27,7 @@ fn flood(stream: &mut UnixStream, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads one message of the client; its letter.
+/// Reads one message of the client; returns its letter.
 fn read(stream: &mut UnixStream) -> Option<u8> {
     let mut head = [0; 5];
     stream.read_exact(&mut head).ok()?;
@@ -119,7 +119,7 @@ fn no_server_has_the_memory_of_the_others() {
     served.address();
     let pid = served.child("postgres").expect("its process");
     for (name, why) in floods {
-        // A machine that is busy may not get so far within the five seconds of an answer; the next login may.
+        // A busy machine may not get so far within the five seconds of an answer; the next login may.
         served.has_said_all(&[&format!("postgres {name}: cannot ask "), why]);
     }
     let peak: u64 = status_of(pid, "VmHWM")[0].parse().expect("a number");

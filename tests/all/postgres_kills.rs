@@ -1,4 +1,5 @@
-//! PostgreSQL beside a running `kymo serve`: no count is lost or made up, whichever process is killed or stopped meanwhile.
+//! PostgreSQL beside a running `kymo serve`: no count is lost or invented, whichever process is killed or stopped
+//! meanwhile.
 
 use std::process::{Child, Command};
 use std::thread::sleep;
@@ -12,7 +13,7 @@ use serde_json::Value;
 const CLIENTS: usize = 10;
 const STATEMENTS: usize = 100_000;
 const STOPPED: Duration = Duration::from_secs(60);
-/// The collector reads twice within it while somebody asks.
+/// While a client asks, the collector reads twice within this time.
 const SETTLES: Duration = Duration::from_millis(1200);
 
 /// A server that publishes to a `kymo serve`.
@@ -23,7 +24,7 @@ struct Beside {
     _scratch: Scratch,
 }
 
-/// Random numbers, for moments and victims: no two runs are alike, whatever the seed.
+/// Random numbers for moments and victims. Timing varies, so that no two runs are alike even with one seed.
 struct Chance(u64);
 
 impl Chance {
@@ -65,7 +66,8 @@ impl Beside {
         }
     }
 
-    /// Commands of a kind that the keeper counted of servers of that life; `None` where it does not answer, or knows none.
+    /// The keeper's count of commands of a kind, for servers of that life; `None` if the keeper does not answer, or knows
+    /// none.
     fn counted(&self, life: &str, kind: &str) -> Option<u64> {
         let output = Command::new(kymo())
             .args(["programs", "--json", "--data", &self.data])
@@ -84,7 +86,7 @@ impl Beside {
         })
     }
 
-    /// What is counted once it grows no more.
+    /// The count, once it no longer grows.
     fn settled(&self, life: &str, kind: &str) -> u64 {
         let mut last = None;
         let found = eventually(|| {
@@ -105,7 +107,7 @@ impl Beside {
         self.served.next_child("keeper", keeper);
     }
 
-    /// A backend of pgbench, if there is one.
+    /// The pid of a random backend of pgbench, if there is one.
     fn victim(&self, chance: &mut Chance) -> Option<u32> {
         let listed = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench';";
         let listed = self.cluster.psql(listed);
@@ -119,7 +121,7 @@ fn is_running(load: &mut Child) -> bool {
     matches!(load.try_wait(), Ok(None))
 }
 
-/// While the keeper is killed again and again, and idle backends are terminated.
+/// The keeper is killed repeatedly, and idle backends are terminated.
 #[test]
 fn a_million_statements_are_counted_exactly() {
     let mut beside = Beside::start("postgres-exact");
@@ -146,13 +148,13 @@ fn a_million_statements_are_counted_exactly() {
     assert!(output.status.success(), "{output:?}");
     assert!(kills > 3, "{kills} kills of the keeper");
     assert_eq!(beside.settled("alive", "select"), expected);
-    // What it counted outlives it.
+    // The counts outlive the server.
     beside.cluster.stop();
     let retired = eventually(|| beside.counted("retired", "select"));
     assert_eq!(retired, Some(expected));
 }
 
-/// Backends end in the middle of whatever they do: what was confirmed is counted, and no more than what was under way.
+/// Backends end in the middle of any work: confirmed statements are counted, and at most those in progress in addition.
 #[test]
 fn statements_are_counted_when_backends_are_killed_in_the_middle() {
     let beside = Beside::start("postgres-killed");
@@ -193,7 +195,7 @@ fn statements_are_counted_when_backends_are_killed_in_the_middle() {
     );
 }
 
-/// It sleeps through a minute of statements, and of programs that begin and end.
+/// The keeper is stopped through a minute of statements, and of programs that begin and end.
 #[test]
 fn a_keeper_that_is_stopped_for_a_minute_has_all_counts_afterwards() {
     let beside = Beside::start("postgres-stopped");

@@ -1,5 +1,6 @@
-//! The port of a connection pooler in the place of PostgreSQL's: kymo says what answers there, and which port to set. The pooler is
-//! pgbouncer, as it is installed, with settings of sessions ignored, and its own database.
+//! The configured port belongs to a connection pooler: kymo names the program that answers there, and the port to set. The pooler
+//! is
+//! pgbouncer: with its defaults, with ignored session settings, and with its own database.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,7 +11,7 @@ use kymo_tests::{Running, Scratch};
 
 use crate::postgres_asked::ROLE;
 
-/// A pgbouncer before a server, on a port of its folder.
+/// A pgbouncer in front of a server, on a port in its own folder.
 fn pooler(place: &Place, cluster: &Cluster, port: u16, more: &str) -> Running {
     let (folder, sockets) = (place.folder(), cluster.sockets());
     let (config, users) = (format!("{folder}{port}.ini"), format!("{folder}{port}.txt"));

@@ -1,6 +1,6 @@
-//! Power cuts under `kymo rrdcached`, on a file system that loses what was not synced (`kymo_tests::power_disk`): what the
-//! daemon promises is there after a start without repair, and no number is wrong. The oracle is stock's `rrdtool update` on the
-//! values that came back.
+//! Power cuts under `kymo rrdcached`, on a file system that loses unsynced bytes (`kymo_tests::power_disk`): acknowledged
+//! values are there after a start without repair, and no number is wrong. The oracle is stock's `rrdtool update` with
+//! the values that came back.
 
 use std::fs;
 use std::process::Command;
@@ -20,10 +20,10 @@ const DEFINITION: &str = "-b 1000000000 -s 10 DS:g:GAUGE:600:U:U DS:c:COUNTER:60
      RRA:AVERAGE:0.5:1:4000 RRA:MAX:0.5:6:600 RRA:LAST:0.5:30:100";
 const FUNCTIONS: [&str; 3] = ["AVERAGE", "MAX", "LAST"];
 
-/// For what takes milliseconds on a machine that is not busy.
+/// For events that take milliseconds on an idle machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Longer without a sync than this is no promise of one a second, however busy the machine.
+/// Longest time without a sync on a busy machine; the promise is one sync a second.
 const SYNC_REST_MAX: Duration = Duration::from_secs(15);
 
 fn name(index: usize) -> String {
@@ -38,11 +38,11 @@ fn value(turn: u64) -> String {
     format!("{}:{}.5:{}", stamp(turn), turn % 1000, turn * 13)
 }
 
-/// When a file was told what, and what is known to be on the disk.
+/// Updates of one file: sent, acknowledged, and known to be on the disk.
 #[derive(Default, Clone)]
 struct Told {
     sent: u64,
-    /// When each turn was acknowledged.
+    /// Time of each turn's acknowledgement.
     acknowledged: Vec<Instant>,
     /// Turns that are on the disk.
     floor: u64,
@@ -98,7 +98,7 @@ impl Machine {
         Daemon::spawn(command, &self.scratch.path(""))
     }
 
-    /// Sends until the power goes, then kills the daemon and says what has to be there.
+    /// Sends until the power goes, kills the daemon, and notes the values that must be there.
     fn load_and_cut(&mut self) {
         let daemon = self.start();
         let operations = 10 + self.random.below(1500);
@@ -117,13 +117,13 @@ impl Machine {
         self.cut(daemon, begun);
     }
 
-    /// Cuts the power, kills the daemon, and notes what is on the disk for certain.
+    /// Cuts the power, kills the daemon, and notes the values that are on the disk for certain.
     fn cut(&mut self, daemon: Daemon, begun: Instant) {
         self.disk.cut();
         let off = self.disk.off_since().expect("the power is off");
         let syncs = self.disk.syncs_of("journal-");
         drop(daemon);
-        // A sync that began before a value was acknowledged may not have it: the next one has.
+        // A sync that began before a value's acknowledgement may not contain the value: the next sync does.
         let certain = match self.durable {
             true => Some(off),
             false => syncs.len().checked_sub(2).map(|index| syncs[index]),
@@ -142,8 +142,9 @@ impl Machine {
         );
     }
 
-    /// Sends one value of each file at a time, until faults are over and values are taken again; then the power goes. How many
-    /// values were refused.
+    /// Sends one value of each file at a time, until the faults are over and the daemon takes values again; then the power
+    /// goes.
+    /// Returns the number of refused values.
     fn go_through(&mut self, faults: Faults) -> u64 {
         let daemon = self.start();
         let full_until = faults.full.map_or(0, |(_, end)| end);
@@ -181,7 +182,7 @@ impl Machine {
         refused
     }
 
-    /// A few values, then now and then what has files written. `None` when the daemon takes no more.
+    /// Sends a few values, and now and then a command that writes files. `None`: the daemon takes no more.
     fn send(&mut self, client: &mut Client) -> Option<()> {
         if self.random.once_in(8) {
             let command = self
@@ -212,7 +213,7 @@ impl Machine {
         Some(())
     }
 
-    /// The machine comes up again: what has to be there is, and what is there is right.
+    /// The machine starts again: certain values are there, and all that are there are right.
     fn come_up(&mut self) {
         self.disk.restart();
         let verified = self.verify();
@@ -231,7 +232,7 @@ impl Machine {
                 told.sent,
                 daemon.said()
             );
-            // What is there now is on the disk: the start has made it so, or the journal has it.
+            // Values present now are on the disk: the start has written them, or the journal holds them.
             told.sent = turns;
             told.acknowledged.truncate(turns as usize);
             while (told.acknowledged.len() as u64) < turns {
@@ -251,7 +252,7 @@ impl Machine {
         );
     }
 
-    /// How many values a file has, by its last stamp.
+    /// The number of values in a file, computed from its last stamp.
     fn turns_of(&self, index: usize) -> u64 {
         let last = rrdtool(&self.disk.path().join("base"), &["last", &name(index)]);
         let last = text(&last.stdout).trim().parse::<u64>();
@@ -259,7 +260,7 @@ impl Machine {
         (last - BIRTH) / 7
     }
 
-    /// Each row is what stock makes of the values that came back, or, where values of before may have been lost, unknown.
+    /// Each row equals stock's for the values that came back; it may be unknown where earlier values may have been lost.
     fn compare(&self, index: usize, turns: u64, said: &str) {
         let oracle = self.scratch.path("oracle");
         let mut pipe = Pipe::start(&oracle);
@@ -295,7 +296,7 @@ impl Machine {
         }
     }
 
-    /// What `kymo verify` says: never damage, whatever was lost.
+    /// Messages of `kymo verify`, which must never report damage.
     fn verify(&self) -> String {
         let store = self.disk.path().join("journal").join("kymo");
         if !store.exists() {
@@ -331,7 +332,7 @@ fn cut_again_and_again(durable: bool) {
     assert!(lost > 0, "SEED={first}: no cut took anything");
 }
 
-/// After a write or a sync that fails, and on a full disk, what is acknowledged is there after a cut all the same.
+/// A failed write or sync, or a full disk: acknowledged values are still there after a power cut.
 #[test]
 fn a_disk_that_fails_once_costs_what_was_refused_and_nothing_else() {
     let first = first_seed(1);

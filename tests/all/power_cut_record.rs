@@ -1,5 +1,5 @@
-//! Power cuts under `kymo record`, on a file system that loses what was not synced (`kymo_tests::power_disk`): samples are
-//! there up to the last sync, nothing wrong is read, and the next recorder goes on without repair.
+//! Power cuts under `kymo record`, on a file system that loses unsynced bytes (`kymo_tests::power_disk`): samples are
+//! there up to the last sync, no wrong ones are read, and the next recorder continues without repair.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use kymo_tests::power_disk::{Faults, PowerDisk};
 use kymo_tests::rrd_stream::Random;
 use kymo_tests::{Scratch, kymo, parse_dump, run};
 
-/// A recorder, and the numbers of its samples with the moment at which each was acknowledged.
+/// A recorder, and the numbers of its samples with the time of each acknowledgement.
 struct Recorder {
     child: Child,
     acknowledged: Receiver<(Instant, u64)>,
@@ -56,8 +56,9 @@ impl Recorder {
     }
 }
 
-/// Samples that must be on the disk: those acknowledged before the last sync but one ended, or, where each is synced, before
-/// the power went.
+/// Samples that must be on the disk: those acknowledged before the last sync but one ended, or, if each is synced, before
+/// the
+/// power went.
 fn certain(disk: &PowerDisk, acknowledged: &[(Instant, u64)], each_synced: bool) -> Vec<u64> {
     let off = disk.off_since().expect("the power is off");
     let syncs = disk.syncs_of("tail");
@@ -70,13 +71,14 @@ fn certain(disk: &PowerDisk, acknowledged: &[(Instant, u64)], each_synced: bool)
     known.map(|(_, number)| *number).collect()
 }
 
-/// All of what is certain is read, in whole texts, without a word of damage. What is read is certain from now on.
+/// All certain samples are read, in whole texts, without a report of damage. Returns the samples read, which are certain
+/// from now on.
 fn check(dir: &Path, certain: &BTreeSet<u64>, story: &str) -> BTreeSet<u64> {
     let dump = run(&["dump", &dir.to_string_lossy(), "--source", "proc/loadavg"]);
     let stderr = String::from_utf8_lossy(&dump.stderr);
     let frames = parse_dump(&dump.stdout);
     let found: BTreeSet<u64> = frames.iter().map(|frame| frame.seq).collect();
-    // What the cap removed is older than the oldest that is left.
+    // Retention may have removed records older than the oldest one left.
     let oldest = found.first().copied().unwrap_or(0);
     let lost = certain.iter().filter(|number| !found.contains(number));
     let lost: Vec<_> = lost.filter(|&&number| number >= oldest).collect();

@@ -1,4 +1,4 @@
-//! Power cuts, and a disk that stalls, under all processes of `kymo serve`, on a file system that loses what was not synced
+//! Power cuts, and a disk that stalls, under all processes of `kymo serve`, on a file system that loses unsynced bytes
 //! (`kymo_tests::power_disk`).
 
 use std::fs;
@@ -21,10 +21,10 @@ use serde_json::Value as Json;
 const BIRTH: u64 = 1_000_000_020;
 const CREATE: &str =
     "CREATE a.rrd -s 60 -b 1000000020 DS:load:GAUGE:120:U:U RRA:AVERAGE:0.5:1:20000";
-/// Every value that collectd sends.
+/// The value in everything that collectd sends.
 const COLLECTED: f64 = 42.5;
 
-/// A `kymo serve` with all that it keeps on a disk whose power can go.
+/// A `kymo serve` with all its files on a disk whose power can go.
 struct Machine {
     story: String,
     scratch: Scratch,
@@ -53,7 +53,7 @@ impl Machine {
         self.disk.path().join("data")
     }
 
-    /// All processes serve; where the page is.
+    /// Starts all processes; returns them and the page's address.
     fn start(&self) -> (Served, String) {
         let (config, data) = (self.scratch.text("kymo.toml"), self.data());
         let ([program, begin @ ..], kymo) = (self.disk.machine(), kymo());
@@ -72,17 +72,17 @@ impl Machine {
         Client::unix(&self.data().join("rrdcached.sock")).expect("a client")
     }
 
-    /// Kills every process at once, and what is in memory is gone.
+    /// Kills every process at once, so that their memory is lost.
     fn kill_all(&self, served: Served) {
         let mut all = vec![served.pid()];
         let mut at = 0;
         let signal = |name: &str, pid: u32| {
             let sent = Command::new("kill").args([name, &pid.to_string()]).status();
-            // A process that has ended gets none.
+            // A process that has ended cannot be signalled.
             drop(sent);
         };
         while let Some(&pid) = all.get(at) {
-            // A stopped process starts no other one: a child begun after the look would live on and keep its sockets.
+            // A stopped process starts no other one: a child begun after the listing would live on and keep its sockets.
             signal("-STOP", pid);
             all.extend(children_of(pid));
             at += 1;
@@ -111,7 +111,7 @@ impl Machine {
             values: &[Value::Gauge(COLLECTED)],
         };
         assert_eq!(encoder.push(&list), Pushed::Added);
-        // A keeper that is gone has closed its socket.
+        // A dead keeper has closed its socket.
         let _sent = socket.send(encoder.payload());
     }
 }
@@ -129,18 +129,18 @@ fn value(turn: u64) -> String {
     format!("{}:{turn}", BIRTH + 60 * (turn + 1))
 }
 
-/// What has to be there.
+/// State that must survive a power cut.
 #[derive(Default)]
 struct Known {
-    /// Values of a.rrd that are on the disk, and all that were sent.
+    /// Values of a.rrd: those on the disk for certain, and all that were sent.
     floor: u64,
     sent: u64,
     token: String,
-    /// What programs counted that have ended.
+    /// Total of the counters of ended programs.
     counted: u64,
 }
 
-/// Values by rrdcached's protocol until the power goes.
+/// Sends values by rrdcached's protocol and by collectd's until the power goes.
 fn load(machine: &Machine, random: &mut Random, known: &mut Known) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket
@@ -177,7 +177,7 @@ fn load(machine: &Machine, random: &mut Random, known: &mut Known) {
     known.floor = known.floor.max(first + count.count() as u64);
 }
 
-/// A program counts and ends; the total of it is kept when its file is gone.
+/// A program counts and ends; the keeper keeps its total after removing its file.
 fn count_and_end(machine: &Machine, served: &Served, known: &mut Known) {
     let mut schema = Schema::new("example", 1).folder(&served.published);
     let total = schema.counter(Description::new("work_total", ""));
@@ -192,7 +192,7 @@ fn count_and_end(machine: &Machine, served: &Served, known: &mut Known) {
     known.counted += 700;
 }
 
-/// What programs of a life have counted.
+/// The count of programs of this life.
 fn counted(machine: &Machine, life: &str) -> Option<u64> {
     let output = Command::new(kymo())
         .args(["programs", "--json", "--data"])
@@ -208,7 +208,7 @@ fn counted(machine: &Machine, life: &str) -> Option<u64> {
         .map(|value| value as u64)
 }
 
-/// Without repair: everything is there that has to be, and no number is another one.
+/// Starts without repair, and checks that everything certain is there and no number has changed.
 fn come_up(machine: &mut Machine, known: &mut Known) {
     machine.disk.restart();
     let story = &machine.story;
@@ -238,7 +238,7 @@ fn come_up(machine: &mut Machine, known: &mut Known) {
     check_rows(&data.join("rrd"), "a.rrd", story, &|stamp| {
         ((stamp - BIRTH) / 60 - 1) as f64
     });
-    // It may never have been on the disk.
+    // This file may never have been on the disk.
     let _flushed = client.ask(b"FLUSH box/load/gauge-x.rrd");
     let file = fs::metadata(data.join("rrd/box/load/gauge-x.rrd"));
     if file.is_ok_and(|file| file.len() > 0) {
@@ -280,7 +280,7 @@ fn come_up(machine: &mut Machine, known: &mut Known) {
     machine.disk.settle();
 }
 
-/// Rows that are known are what was sent.
+/// Known rows hold the sent values.
 fn check_rows(folder: &Path, file: &str, story: &str, right: &dyn Fn(u64) -> f64) {
     let begin = (now_s() - 1000).min(BIRTH).to_string();
     let words = ["fetch", file, "AVERAGE", "-s", &begin];
@@ -311,7 +311,7 @@ fn all_of_kymo_serve_outlives_power_cuts() {
             if round == 0 {
                 let created = machine.client().text(CREATE);
                 assert!(created.starts_with("0 "), "{created}");
-                // What was opened for good: the rest of the first second may be lost.
+                // Token and file must be on the disk: a cut may lose the rest of the first second.
                 std::thread::sleep(Duration::from_millis(100));
                 known.token = fs::read_to_string(machine.data().join("token")).expect("a token");
                 let syncs = || machine.disk.syncs_of("journal-").len();
@@ -335,10 +335,10 @@ fn all_of_kymo_serve_outlives_power_cuts() {
     }
 }
 
-/// So long a disk takes that looks for a bad sector.
+/// Time that a disk needs for a bad sector.
 const STALL: Duration = Duration::from_secs(20);
 
-/// Answers to a question that came while the disk took nothing.
+/// Counts the good answers to a request while the disk stalls.
 fn answered_meanwhile(machine: &Machine, address: &str, path: &str, token: &str) -> u32 {
     let mut answered = 0;
     while machine.disk.is_stalled() {
@@ -350,8 +350,8 @@ fn answered_meanwhile(machine: &Machine, address: &str, path: &str, token: &str)
     answered
 }
 
-/// A disk that takes nothing for a while: questions about this machine are answered meanwhile, and datagrams that nobody could
-/// take are counted.
+/// A disk stalls for a while: requests about this machine are answered meanwhile, and datagrams for which there was no room
+/// are counted.
 #[test]
 fn a_disk_that_stalls_costs_what_is_written_and_nothing_else() {
     let seed = first_seed(1);
@@ -401,7 +401,7 @@ fn a_disk_that_stalls_costs_what_is_written_and_nothing_else() {
             );
         }
     });
-    // The values that follow a loss name its extent.
+    // The values after a loss tell its extent.
     let is_counted = || {
         machine.collect(&socket, first + sent / 40);
         sent += 1;

@@ -1,4 +1,4 @@
-//! What programs publish beside a running `kymo serve`: nothing is lost and nothing counted twice, and who lies harms himself.
+//! Programs that publish beside a running `kymo serve`: nothing is lost or counted twice, and a liar harms only itself.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -17,7 +17,7 @@ mod publish;
 
 const LOCAL: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
-/// A `kymo serve`, and where programs publish.
+/// A `kymo serve`, and the folder where programs publish.
 pub(crate) struct Place {
     pub(crate) served: Served,
     pub(crate) address: String,
@@ -49,7 +49,7 @@ impl Place {
         self.scratch.path(name)
     }
 
-    /// A program in C, beneath the folder of the crate.
+    /// A compiled C program of `crates/shm`.
     fn compiled(&self, source: &str) -> PathBuf {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let source = root.join("crates/shm").join(source);
@@ -69,7 +69,7 @@ impl Place {
         program
     }
 
-    /// The example in C, which has executed so many commands.
+    /// The running example in C, after this many commands.
     pub(crate) fn in_c(&self, commands: u32) -> Example {
         let mut command = Command::new(self.compiled("examples/publish.c"));
         command.arg(commands.to_string());
@@ -89,7 +89,7 @@ impl Place {
         publish::publish(commands, |schema| schema.folder(self.folder()))
     }
 
-    /// As `kymo programs` has it.
+    /// The output of `kymo programs --json`.
     pub(crate) fn asked(&self) -> Value {
         let output = Command::new(kymo())
             .args(["programs", "--json", "--data", &self.data])
@@ -100,7 +100,7 @@ impl Place {
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{said}"))
     }
 
-    /// Publishers of that name and life.
+    /// Publishers with that name and life.
     fn publishers(&self, name: &str, life: &str) -> Vec<Value> {
         let asked = self.asked();
         let all = asked["publishers"].as_array().expect("a list");
@@ -110,7 +110,7 @@ impl Place {
         picked.cloned().collect()
     }
 
-    /// Waits until there are so many.
+    /// Waits until there are `count` publishers with that name and life.
     fn wait(&self, name: &str, life: &str, count: usize) -> Vec<Value> {
         let found = eventually(|| {
             let found = self.publishers(name, life);
@@ -140,7 +140,7 @@ impl Drop for Example {
     }
 }
 
-/// Commands that read and that wrote.
+/// Counts of commands that read and of commands that wrote.
 fn counts(publisher: &Value) -> [f64; 2] {
     let metrics = publisher["metrics"].as_array().expect("metrics");
     ["read", "write"].map(|kind| {
@@ -167,7 +167,7 @@ fn counters_are_exact_and_those_of_the_dead_are_kept_once() {
     let dead = place.wait("example", "retired", 1);
     assert_eq!(counts(&dead[0]), [750.0, 250.0]);
     assert!(!first.path.exists(), "its file goes");
-    // One that comes back, and more than one kill in between, changes nothing.
+    // A file that comes back, and several kills of the keeper, change nothing.
     for commands in [40, 80] {
         fs::write(&first.path, &copy).expect("the same file again");
         let mut another = place.in_c(commands);
@@ -207,7 +207,7 @@ fn counters_are_exact_and_those_of_the_dead_are_kept_once() {
     );
 }
 
-/// Of a thousand programs that followed each other at once 29 were not counted.
+/// Of a thousand programs in quick succession 29 were not counted.
 #[test]
 fn what_short_programs_counted_is_counted_exactly() {
     const PROGRAMS: u32 = 300;
@@ -230,7 +230,7 @@ fn what_short_programs_counted_is_counted_exactly() {
     assert!(eventually(counted).is_some(), "{}", place.asked());
 }
 
-/// The cause was said, and nothing of what to do.
+/// The message had the cause, but not what to do.
 #[test]
 fn a_folder_that_is_read_only_is_said_with_what_to_do() {
     if machine::must_skip(&["unshare", "mount"]) {
@@ -249,7 +249,7 @@ fn a_folder_that_is_read_only_is_said_with_what_to_do() {
     );
 }
 
-/// The number of a metric's total, or of slots that are at work.
+/// The value of a publisher's metric.
 fn number(publisher: &Value, metric: &str) -> f64 {
     let metrics = publisher["metrics"].as_array().expect("metrics");
     let found = metrics.iter().find(|each| each["name"] == metric);
@@ -258,7 +258,7 @@ fn number(publisher: &Value, metric: &str) -> f64 {
         .expect("a number")
 }
 
-/// Of eight workers, each killed 20 times at work and replaced, 168 stood there at work, and as many open requests.
+/// Eight workers were killed 20 times each at work and replaced: 168 stood there at work, with as many open requests.
 #[test]
 fn killed_workers_are_at_work_no_more() {
     let place = Place::start("programs-killed");
@@ -293,7 +293,7 @@ fn f64_order(one: &[f64; 2], other: &[f64; 2]) -> std::cmp::Ordering {
     one[0].total_cmp(&other[0])
 }
 
-/// A name as publishers have them.
+/// A file name in the form of publishers.
 fn name(number: usize) -> String {
     format!("kymo.{number:032x}")
 }
@@ -314,7 +314,7 @@ fn who_lies_harms_nobody_else() {
     put(4, &vec![0xff; 1 << 20]);
     symlink("/etc/passwd", place.folder().join(name(5))).expect("a link");
     fs::create_dir(place.folder().join(name(6))).expect("a folder");
-    // Each number of the header a lie, in files that are named as they say.
+    // Lies in each number of the header, in files whose names match their headers.
     for at in (8..1024).step_by(8) {
         let mut lie = whole.clone();
         lie[at..at + 8].fill(0xff);
@@ -368,7 +368,7 @@ fn nobody_names_the_series_of_another_user() {
     let mut slot = publisher.take();
     slot.add(plain, 7);
     let path = publisher.path().expect("a file").to_path_buf();
-    // Whose a file is says the file system: this one is not root's when it is found.
+    // The file's owner is taken from the file system: here another user owns it when the keeper finds it.
     let aside = place.folder().join("aside");
     fs::rename(&path, &aside).expect("aside");
     std::os::unix::fs::chown(&aside, Some(65_534), None).expect("another user's");

@@ -1,5 +1,5 @@
-//! What programs do is in the recording, and can be seen at a moment that is over: without literals and secrets, whatever
-//! becomes of the keeper and the recorder meanwhile, and without the keeper ever waiting for the recorder.
+//! Activity of programs is recorded and can be seen at a past moment: without literals and secrets, even if the keeper
+//! and the recorder die meanwhile, and without the keeper ever waiting for the recorder.
 
 use std::fs;
 use std::path::Path;
@@ -27,12 +27,12 @@ fn publisher(place: &Place, slots: usize) -> (Publisher, Vec<Slot>) {
     (publisher, slots)
 }
 
-/// What the recording has of a moment, as the page asks for it.
+/// The recording's answer for a moment, requested as the page does.
 fn at(place: &Place, seconds: f64) -> Option<Value> {
     let token = fs::read_to_string(format!("{}/token", place.data)).expect("a token");
     let path = format!("/kymo/v1/programs?at={seconds}");
     let (status, body) = ask(&place.address, "GET", &path, token.trim(), "")?;
-    // A recorder that has just been started has no recording yet.
+    // A recorder that was started a moment ago has no recording yet.
     assert!([200, 404, 503].contains(&status), "{body}");
     let body = serde_json::from_str(&body).expect("JSON");
     Some(body).filter(|_| status == 200)
@@ -43,7 +43,7 @@ fn now() -> f64 {
     now.expect("after 1970").as_secs_f64()
 }
 
-/// The texts of the publisher that are in flight, in the order of its slots.
+/// The publisher's texts in flight, in the order of its slots.
 fn texts(answer: &Value) -> Vec<String> {
     let all = answer["publishers"].as_array().into_iter().flatten();
     let slots = all.flat_map(|each| each["slots"].as_array().cloned().unwrap_or_default());
@@ -52,7 +52,7 @@ fn texts(answer: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Waits until these are recorded; a moment at which they were.
+/// Waits until these texts are recorded; returns a moment at which they were.
 fn wait(place: &Place, wanted: &[&str]) -> f64 {
     let found = eventually(|| {
         let now = now();
@@ -62,13 +62,13 @@ fn wait(place: &Place, wanted: &[&str]) -> f64 {
     found.unwrap_or_else(|| panic!("{wanted:?}: {:?}", at(place, now())))
 }
 
-/// What a command says on stdout.
+/// A command's stdout.
 fn said(words: &[&str]) -> String {
     let output = Command::new(kymo()).args(words).output();
     String::from_utf8_lossy(&output.expect("kymo runs").stdout).into_owned()
 }
 
-/// As `--at` takes it, in the zone of this machine.
+/// The time as `--at` expects it, in the zone of this machine.
 fn spelled(seconds: f64) -> String {
     let output = Command::new("date")
         .args(["-d", &format!("@{}", seconds.floor()), "+%Y%m%d:%H:%M:%S"])
@@ -132,7 +132,7 @@ fn what_runs_is_recorded_without_literals_and_secrets_though_both_ends_die() {
     nowhere(&place);
 }
 
-/// Who has no token sees who publishes, and how much is in flight.
+/// Without a token an answer has the publishers and the number of commands in flight, but no texts.
 fn without_token(place: &Place, moment: f64) {
     let answer = get(
         &place.address,
@@ -184,7 +184,7 @@ fn on_the_command_line(place: &Place, moment: f64) {
     assert_eq!(output.status.code(), Some(1), "nothing was found");
 }
 
-/// Neither in the recording, packed or not, nor in anything else that was written.
+/// The secret is neither in the recording, packed or not, nor in any other file.
 fn nowhere(place: &Place) {
     let recorder = place.served.child("record").expect("a recorder");
     kill("-TERM", recorder);

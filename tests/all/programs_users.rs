@@ -1,5 +1,5 @@
-//! What programs of several users publish: collected as the shipped unit has it, by a keeper without a capability, and by a
-//! `kymo serve` of an ordinary user; and `kymo programs` on a terminal.
+//! Programs of several users publish: they are collected with the shipped unit, by a keeper without a capability, and by a
+//! `kymo serve` of an ordinary user. Also `kymo programs` on a terminal.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -14,10 +14,10 @@ use serde_json::Value;
 
 const DAEMON: u32 = 1;
 const NOBODY: u32 = 65_534;
-/// Users whose numbers nothing on this machine has: that of the service, and an ordinary one.
+/// User ids that this machine does not use: of the service, and of an ordinary user.
 const SERVICE: u32 = 61_233;
 const ORDINARY: u32 = 61_234;
-/// Whose a folder is where programs of all users publish: root's choice in `kymo serve`, and the mount unit's.
+/// Mode of the folder where programs of all users publish, as `kymo serve` of root and the mount unit set it.
 const SHARED_MODE: u32 = 0o3777;
 
 /// Runs a program as an ordinary user.
@@ -32,7 +32,7 @@ fn as_user(uid: u32, program: &str) -> Command {
     command
 }
 
-/// What others can reach: programs, and a folder of data.
+/// A folder that other users can reach, with programs and a data folder.
 struct Place(Scratch);
 
 impl Place {
@@ -53,7 +53,7 @@ impl Place {
         Place(scratch)
     }
 
-    /// A folder of that user.
+    /// Makes a data folder that belongs to that user.
     fn data(&self, uid: u32) -> String {
         let data = self.0.path("data");
         fs::create_dir(&data).expect("a folder");
@@ -62,7 +62,7 @@ impl Place {
         data.display().to_string()
     }
 
-    /// The example in C as that user, after so many commands.
+    /// Starts the example in C as that user, after this many commands.
     fn publish(&self, uid: u32, commands: u32, folder: &Path) -> Example {
         let mut command = as_user(uid, &self.0.text("publish"));
         command.arg(commands.to_string()).env("KYMO_DIR", folder);
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// A running example, and its file; none where it cannot publish.
+/// A running example and its file; the path is empty if it cannot publish.
 struct Example {
     child: Child,
     path: PathBuf,
@@ -91,7 +91,7 @@ impl Drop for Example {
     }
 }
 
-/// Publishers by their users, lives and commands that read.
+/// User, life and count of reading commands of each publisher.
 fn published(data: &str) -> Vec<(String, String, f64)> {
     let output = Command::new(kymo())
         .args(["programs", "--json", "--data", data])
@@ -125,8 +125,8 @@ fn wait(data: &str, wanted: &[(&str, &str, f64)]) {
     assert!(found.is_some(), "{wanted:?}: {:?}", published(data));
 }
 
-/// As the unit does it: an ordinary user with two capabilities, of which the recorder makes use, in a folder that is there
-/// already; and from root, where `kymo serve` makes the folder and becomes that user itself.
+/// Two ways: as the unit does, an ordinary user with two capabilities, which the recorder uses, in a folder that exists
+/// already; and from root, where `kymo serve` makes the folder and changes to that user itself.
 #[test]
 fn a_keeper_without_a_capability_collects_of_all_users_and_removes_what_is_left() {
     if !is_root() {
@@ -218,7 +218,7 @@ fn two_users_publish(place: &Place, data: &str, folder: &Path, group: u32) {
     assert!(are_gone.is_some(), "the keeper removes them");
 }
 
-/// One user filled the folder, by names or by one file, and no other user could publish.
+/// A user filled the folder with many files or one large file, and no other user could publish.
 #[test]
 fn a_user_who_fills_the_folder_keeps_nobody_from_publishing() {
     if !is_root() {
@@ -262,7 +262,7 @@ fn a_user_who_fills_the_folder_keeps_nobody_from_publishing() {
     fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// Its own programs, in the folder that this user's programs find without being told.
+/// The folder is the one in which this user's programs publish by default.
 #[test]
 fn a_kymo_serve_of_an_ordinary_user_collects_his_own_programs() {
     if !is_root() {
@@ -304,7 +304,7 @@ fn a_kymo_serve_of_an_ordinary_user_collects_his_own_programs() {
     fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// A terminal of 24 lines is written again and again, from its first line on, until it goes.
+/// A terminal of 24 lines is redrawn from its first line, until the program ends.
 #[test]
 fn on_a_terminal_programs_are_followed() {
     let place = crate::programs::Place::start("programs-terminal");

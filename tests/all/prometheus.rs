@@ -1,5 +1,5 @@
-//! `/metrics` beside its model, on the live machine: promtool finds nothing that it does not find in node_exporter's
-//! own output; the series that both have are the same and have the same values; Debian's Prometheus scrapes both.
+//! `/metrics` beside its model, on the live machine: promtool has no complaint that it does not have about node_exporter's
+//! own output; series that both have are the same and have the same values; Debian's Prometheus scrapes both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,7 +20,7 @@ use kymo_tests::{Running, Scratch, free_port, stdout_of};
 use kymo_view::prometheus::{self, Cost};
 use serde_json::Value;
 
-/// Names kymo has, but node_exporter only in later versions than Debian's, or other kernels.
+/// Names that node_exporter has only in later versions than Debian's, or for other kernels.
 const ONLY_OURS: &[&str] = &[
     "node_pressure_irq_stalled_seconds_total",
     "node_softirqs_functions_total",
@@ -35,20 +35,20 @@ const ONLY_OUR_METHODS: &[&str] = &[
     "method=\"SetClientIDConfirm\"",
 ];
 
-/// Operations of version 4 that node_exporter has wrong: it passes over SETCLIENTID and its confirmation, and so gives these
-/// the numbers of those that stand two places before them.
+/// Operations of version 4 that node_exporter has wrong: it skips SETCLIENTID and its confirmation, and so gives these the
+/// numbers of operations two places before them.
 const MISTAKEN: &[&str] = &[
     "node_nfsd_requests_total{method=\"Verify\",proto=\"4\"}",
     "node_nfsd_requests_total{method=\"Write\",proto=\"4\"}",
     "node_nfsd_requests_total{method=\"RelLockOwner\",proto=\"4\"}",
 ];
 
-/// What is there but for a moment, the reader itself among it: live, the values say nothing of each other.
+/// Gauges of a moment, which the reader itself changes: on a live machine their values cannot be compared.
 const MOMENTARY: &[&str] = &[
     "node_procs_running",
     "node_procs_blocked",
     "node_disk_io_now",
-    // Each reader's own connection.
+    // Each reader has a connection of its own.
     "node_netstat_Tcp_CurrEstab",
     "node_sockstat_sockets_used",
     "node_sockstat_TCP_alloc",
@@ -56,13 +56,13 @@ const MOMENTARY: &[&str] = &[
     "node_filefd_allocated",
 ];
 
-/// Rounds of: node_exporter, kymo, node_exporter.
+/// Rounds, each with a scrape of node_exporter, of kymo, and of node_exporter again.
 const ROUNDS: usize = 5;
 
-/// A series, as it is written: name and labels, sorted.
+/// Name and sorted labels of a series, as written.
 type Series = String;
 
-/// What is exposed.
+/// A parsed exposition.
 struct Exposition {
     text: String,
     values: BTreeMap<Series, f64>,
@@ -70,7 +70,7 @@ struct Exposition {
     types: BTreeMap<String, String>,
 }
 
-/// Files of /proc, and which of the corpus stands for each; of several kernels.
+/// Files of /proc and the corpus file for each, by kernel.
 const MACHINES: &[(&str, &[(&str, &str)])] = &[
     (
         "6.18",
@@ -123,7 +123,7 @@ const MACHINES: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Both read the same files: then all is the same, to the last bit.
+/// Both read the same files: all values are equal, to the last bit.
 #[test]
 fn the_same_of_the_same_files() {
     if let Some(tool) = missing(&["prometheus-node-exporter"]) {
@@ -132,7 +132,7 @@ fn the_same_of_the_same_files() {
     for (machine, files) in MACHINES {
         let tree = Scratch::new("proc");
         for (file, text) in *files {
-            // kymo takes the network of its own process where the root is not that of the machine.
+            // With a root other than the machine's, kymo reads the network of its own process.
             for path in [format!("proc/{file}"), format!("proc/self/{file}")] {
                 let path = tree.path(&path);
                 let text = format!("{}/corpus/{text}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -150,10 +150,11 @@ fn the_same_of_the_same_files() {
             "--no-collector.netdev.netlink".into(),
         ]);
         let theirs = node.scrape();
-        // What the kernel does not say (a CPU that is offline, a time it does not have) is 0 there, and left out here.
+        // Values that the kernel lacks (for a CPU that is offline, or an unknown time) are 0 in node_exporter and absent in
+        // kymo.
         let mut lacking = lacking(&ours, &theirs, &theirs);
         lacking.retain(|series| theirs.values[series] != 0.0);
-        // Of that time; no interface's name holds a colon since.
+        // An alias interface of an old kernel. Later kernels have no colon in an interface's name.
         lacking.retain(|series| !series.contains("eth0:1"));
         assert!(lacking.is_empty(), "{machine}: {lacking:?}");
         same_types(&ours, &theirs);
@@ -171,7 +172,7 @@ fn the_same_of_the_same_files() {
     }
 }
 
-/// What the kernel says of a machine with much in it: chips, zones, clocks, fabric, NUMA nodes, NFS, in /proc.
+/// Kernel files of a well-equipped machine: chips, zones, clocks, fabric, NUMA nodes, NFS.
 const RICH: &[(&str, &str)] = &[
     ("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"),
     (
@@ -204,7 +205,7 @@ const RICH: &[(&str, &str)] = &[
     ("sys/class/thermal/thermal_zone0/policy", "step_wise\n"),
 ];
 
-/// The chip whose folder is a link, as on a machine: it is named after its device.
+/// A chip whose folder is a link, as on a real machine: it is named after its device.
 const CHIP: &[(&str, &str)] = &[
     ("name", "coretemp"),
     ("temp1_label", "Package id 0"),
@@ -322,7 +323,7 @@ fn put_clock(tree: &Scratch, cpu: &str) {
         ("scaling_cur_freq", "2100001"),
         ("scaling_min_freq", "800000"),
         ("scaling_max_freq", "3000000"),
-        // Without these node_exporter says nothing of any.
+        // Without these files node_exporter exports none of the frequencies.
         ("cpuinfo_min_freq", "800000"),
         ("cpuinfo_max_freq", "3000000"),
         ("cpuinfo_transition_latency", "0"),
@@ -372,8 +373,8 @@ fn put_fabric(tree: &Scratch) {
     }
 }
 
-/// Subsystems whose instances have several labels: all is the same, to the last bit, and promtool has no complaint that it
-/// does not have of node_exporter.
+/// Subsystems with several labels: all values are equal, to the last bit, and promtool has no complaint that it does not
+/// have about node_exporter.
 #[test]
 fn the_same_of_chips_and_ports() {
     if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {
@@ -400,7 +401,7 @@ fn the_same_of_chips_and_ports() {
         "--collector.slabinfo".into(),
     ]);
     let mut theirs = node.scrape();
-    // The path of a zone begins with where /sys is.
+    // node_exporter's label of a zone begins with the path of /sys.
     let sys = format!("\"{}/sys/", root.trim_end_matches('/'));
     theirs.values = std::mem::take(&mut theirs.values)
         .into_iter()
@@ -426,7 +427,7 @@ fn the_same_of_chips_and_ports() {
     assert_eq!(more, [""; 0]);
 }
 
-/// File systems of this machine, one of them full of what has to be escaped; nothing else writes to that one.
+/// File systems of this machine, one of them with a name that needs escapes. Only this test writes to that one.
 #[test]
 fn the_same_of_file_systems() {
     if let Some(tool) = missing(&["mount", "promtool", "prometheus-node-exporter"]) {
@@ -457,7 +458,7 @@ fn the_same_of_file_systems() {
     for series in of_full {
         assert_eq!(ours.values[series], theirs.values[series], "{series}");
     }
-    // Others may be mounted and unmounted meanwhile, by other tests.
+    // Other tests may mount and unmount meanwhile.
     let common = ours
         .values
         .keys()
@@ -467,8 +468,8 @@ fn the_same_of_file_systems() {
     assert_eq!(more.difference(&allowed).next(), None);
 }
 
-/// What NFS mounts say, after the kernel's `nfs_show_stats`; the numbers are made up. The second export has names that
-/// have to be escaped; the third line of the list is the second export mounted again.
+/// Statistics of NFS mounts, in the format of the kernel's `nfs_show_stats`, with invented numbers. The second export has
+/// names that need escapes; the third line of the list is the second export mounted again.
 fn put_nfs_mounts(tree: &Scratch) {
     let mount = |server: &str, on: &str, versions: &str, said: &str| {
         format!(
@@ -503,7 +504,7 @@ fn put_nfs_mounts(tree: &Scratch) {
     std::os::unix::fs::symlink("1", tree.path("proc/self")).expect("a link");
 }
 
-/// The operation of a series, if it is of one, and the series without it.
+/// The operation in a series' labels, if it has one, and the series without it.
 fn by_operation(series: &str) -> (Option<&str>, String) {
     let Some((before, after)) = series.split_once(",operation=\"") else {
         return (None, series.into());
@@ -512,8 +513,8 @@ fn by_operation(series: &str) -> (Option<&str>, String) {
     (Some(operation), format!("{before}{after}"))
 }
 
-/// What mounts say is what node_exporter gives, but that operations other than READ and WRITE are added up, so that a mount
-/// has 36 series whatever the server speaks.
+/// Series of mounts equal node_exporter's, except that operations other than READ and WRITE are added up: a mount has 36
+/// series, whatever the server supports.
 #[test]
 fn the_same_of_nfs_mounts() {
     if let Some(tool) = missing(&["promtool", "prometheus-node-exporter"]) {
@@ -580,7 +581,7 @@ fn as_node_exporter_has_it() {
         return machine::skipped(&format!("{tool} is missing"));
     }
     let _devices = machine::hold_devices();
-    // Only root may add one; without it the names are tamer.
+    // Only root can add an interface; without it the names are tamer.
     let _hostile = Interface::add("q\"{\\}=,");
     let (node, kymo) = (NodeExporter::start(&[]), Kymo::start());
     let mut verdicts = BTreeMap::new();
@@ -669,20 +670,20 @@ fn prometheus_scrapes_both() {
     assert_eq!(prometheus.complaints(), "");
 }
 
-/// What the rounds said of one series.
+/// Results of the rounds for one series.
 #[derive(Default, Debug)]
 struct Verdict {
-    /// Rounds in which it did not move, and ours was equal.
+    /// Rounds in which node_exporter's value did not change and kymo's was equal.
     equal: usize,
-    /// It did not move, but ours was not equal: value of theirs, and of ours.
+    /// Rounds in which node_exporter's value did not change and kymo's differed: node_exporter's value, and kymo's.
     unequal: Vec<(f64, f64)>,
-    /// A counter that was not between its values before and after: before, ours, after.
+    /// Rounds in which a counter was not between node_exporter's values: before, kymo's, after.
     outside: Vec<(f64, f64, f64)>,
     is_counter: bool,
 }
 
 impl Verdict {
-    /// A counter that was equal before and after was so all the time. A gauge may have come back, but not again and again.
+    /// A counter that is equal before and after did not change. A gauge may have come back, but not in most rounds.
     fn is_wrong(&self) -> bool {
         let unequal = match self.is_counter {
             true => !self.unequal.is_empty(),
@@ -709,7 +710,7 @@ fn compare(
         let verdict = verdicts.entry(series.clone()).or_default();
         let is_vmstat = series.starts_with("node_vmstat_");
         verdict.is_counter = is_vmstat || before.types[name_of(series)] == "counter";
-        // node_exporter does not let them step back; a tick or two is what they step.
+        // node_exporter does not let these series decrease; they step back by a tick or two.
         let slack = if may_step_back(series) { 0.05 } else { 0.0 };
         if first == last && (value - first).abs() <= slack {
             verdict.equal += 1;
@@ -727,7 +728,8 @@ fn may_step_back(series: &str) -> bool {
         || series.starts_with("node_disk_io_time_weighted")
 }
 
-/// Of the names that both have, node_exporter's series that we lack. All of ours must be node_exporter's.
+/// Series of node_exporter that kymo lacks, among names that both have. Panics if kymo has a series that node_exporter
+/// lacks.
 fn lacking(ours: &Exposition, before: &Exposition, after: &Exposition) -> Vec<Series> {
     let of = |exposition: &Exposition| -> BTreeSet<Series> {
         let named = exposition.values.keys().filter(|series| {
@@ -736,7 +738,7 @@ fn lacking(ours: &Exposition, before: &Exposition, after: &Exposition) -> Vec<Se
         });
         named.cloned().collect()
     };
-    // A device may have come or gone in between, seldom enough.
+    // Now and then a device comes or goes between the scrapes.
     let (ours, before, after) = (of(ours), of(before), of(after));
     let either: BTreeSet<_> = before.union(&after).cloned().collect();
     let more: Vec<_> = ours.difference(&either).collect();
@@ -761,7 +763,7 @@ fn name_of(series: &str) -> &str {
     series.split('{').next().unwrap_or_default()
 }
 
-/// Parses an exposition; labels are sorted, as the two write them in different orders.
+/// Parses an exposition. Labels are sorted, since both programs write them in different orders.
 fn parse(text: String) -> Exposition {
     let (mut values, mut types) = (BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
@@ -788,7 +790,7 @@ fn sorted(series: &str) -> Series {
     let Some((name, labels)) = series.strip_suffix('}').and_then(|s| s.split_once('{')) else {
         return series.into();
     };
-    // Names of labels are words: `",` and `="` part them where no label's value holds both.
+    // Names of labels are words. `",` and `="` separate labels as long as no value contains both.
     let mut labels: Vec<&str> = labels
         .split("\",")
         .map(|label| label.trim_end_matches('"'))
@@ -798,7 +800,7 @@ fn sorted(series: &str) -> Series {
     format!("{name}{{{}}}", labels.join(","))
 }
 
-/// What `promtool check metrics` says, line by line.
+/// Lines of `promtool check metrics`.
 fn promtool(text: &str) -> BTreeSet<String> {
     let child = Command::new("promtool")
         .args(["check", "metrics"])
@@ -818,7 +820,7 @@ fn promtool(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The first of the tools that is not there.
+/// The first tool that is missing.
 fn missing<'a>(tools: &[&'a str]) -> Option<&'a str> {
     tools.iter().copied().find(|tool| !runs(tool))
 }
@@ -837,7 +839,7 @@ fn now() -> f64 {
     since.expect("after 1970").as_secs_f64()
 }
 
-/// The body of an answer; `None` while nobody listens, or for an error.
+/// The body of an answer; `None`: no listener, or an error.
 fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream
@@ -856,7 +858,7 @@ fn get(port: u16, path: &str) -> Option<String> {
     Some(body.to_string())
 }
 
-/// Asks again and again, for up to half a minute.
+/// Repeats `ask` for up to half a minute.
 fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
@@ -873,7 +875,7 @@ fn spawn(command: &mut Command) -> Running {
     Running(child.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}")))
 }
 
-/// node_exporter with its defaults, but for `lo`, which Debian's leaves out.
+/// node_exporter with its defaults, except for `lo`, which Debian's leaves out.
 struct NodeExporter {
     port: u16,
     _running: Running,
@@ -971,7 +973,7 @@ impl Prometheus {
         pairs.collect()
     }
 
-    /// What it wrote of warnings and errors.
+    /// Warnings and errors in the log.
     fn complaints(&self) -> String {
         std::fs::read_to_string(self.scratch.path("log")).expect("its log")
     }
@@ -999,7 +1001,7 @@ fn series_of(result: &Value) -> Series {
     }
 }
 
-/// What kymo exposes of the newest sample of a recording.
+/// kymo's exposition of the newest sample in a recording.
 fn newest(dir: &str) -> Option<String> {
     let mut recorded = Recorded::open(dir.as_ref(), TimeRange::ALL, Kinds::ALL).ok()?;
     let all = subsystem::ALL.iter();
@@ -1050,7 +1052,7 @@ impl Kymo {
         kymo
     }
 
-    /// Its newest sample, which was begun after `time`.
+    /// The newest sample that began after `time`.
     fn scrape_after(&self, time: f64) -> Exposition {
         wait_for("a sample", || {
             let exposition = parse(get(self.port, "/metrics")?);
@@ -1063,7 +1065,7 @@ impl Kymo {
 }
 
 impl Drop for Kymo {
-    /// It ends its children when it is asked to, not when it is killed.
+    /// SIGTERM lets `kymo serve` end its children; SIGKILL would not.
     fn drop(&mut self) {
         self.running.signal("-TERM");
         let end = Instant::now() + Duration::from_secs(10);

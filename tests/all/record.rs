@@ -1,4 +1,4 @@
-//! The recorder and dump as a user sees them, on the live machine.
+//! The recorder and dump from a user's side, on the live machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -59,7 +59,7 @@ fn what_is_dumped_is_what_the_kernel_said() {
     );
 }
 
-/// What is dear and moves slowly is read when processes are scanned.
+/// Slabs are costly to read and change slowly, so they are read only when processes are scanned.
 #[test]
 fn slabs_are_read_at_each_scan() {
     if kymo_tests::machine::must_skip(&[]) {
@@ -77,7 +77,7 @@ fn slabs_are_read_at_each_scan() {
     assert_eq!(samples("proc/slabinfo"), [all[0], all[3], all[6]]);
 }
 
-/// A program may name its process as it likes.
+/// A program may give its process any name, also one with escape sequences.
 #[test]
 fn a_dump_on_a_terminal_spells_what_it_would_obey() {
     if Command::new("script").arg("--version").output().is_err() {
@@ -109,7 +109,7 @@ fn a_dump_on_a_terminal_spells_what_it_would_obey() {
     assert_eq!(shown, piped.replace('\x1b', "\\x1b"));
 }
 
-/// A recorder that has begun: there is another sample.
+/// A recorder that has written its first sample.
 fn recorder(arguments: &[&str], dir: &str) -> Running {
     let samples = || parse_dump(&run(&["dump", dir, "--source", "proc/stat"]).stdout).len();
     let before = samples();
@@ -138,7 +138,7 @@ fn sigterm_flushes_and_ends_well() {
         assert!(child.0.wait().expect("its end").success(), "{signal}");
         took.push(asked.elapsed());
     }
-    // A disk that is busy may take longer, but not each time.
+    // A busy disk may take longer, but not each time.
     assert!(
         took.iter().min() < Some(&Duration::from_secs(1)),
         "{took:?}"
@@ -170,8 +170,9 @@ fn sampled_at_ns(dir: &str) -> Vec<u64> {
         .collect()
 }
 
-/// The first interval was what was left until the next multiple of the clock: of recorders started at any
-/// time, half had less than half an interval. A machine that is busy makes a sample late, but not most.
+/// The first interval ended at the next multiple of the clock: half of all recorders had a first one of
+/// less than
+/// half an interval. A busy machine delays a sample, but not most of them.
 #[test]
 fn the_first_interval_is_a_whole_one() {
     let rounds = (0..10).any(|round| {
@@ -205,7 +206,7 @@ fn the_first_interval_is_a_whole_one() {
     assert!(rounds, "the first interval is cut");
 }
 
-/// A baseline that is waited for is given up at once.
+/// A recorder that waits for its baseline ends at once on SIGTERM.
 #[test]
 fn a_recorder_ends_while_it_waits_for_its_beat() {
     let scratch = Scratch::new("early");
@@ -223,13 +224,13 @@ fn a_recorder_ends_while_it_waits_for_its_beat() {
     assert!(child.0.wait().expect("its end").success());
 }
 
-/// SIGUSR1 ended a recorder where collectl flushes; so did SIGHUP without a terminal that could be gone.
+/// SIGUSR1, on which collectl flushes, ended a recorder; so did SIGHUP without a terminal.
 #[test]
 fn usr1_and_a_daemons_hup_flush() {
     for signal in ["-USR1", "-HUP"] {
         let scratch = Scratch::new("flush");
         let dir = scratch.text("ring");
-        // Whoever runs the tests may have told them to ignore it.
+        // The environment of the tests may ignore SIGHUP.
         let child = Command::new("env")
             .args(["--default-signal=HUP", "setsid"])
             .arg(kymo())
@@ -275,7 +276,7 @@ fn usr1_and_a_daemons_hup_flush() {
     }
 }
 
-/// A terminal that is closed ends what runs in it, but for what nohup(1) or `--nohup` started.
+/// Closing a terminal ends its programs, except those started with nohup(1) or `--nohup`.
 #[test]
 fn a_closed_terminal_ends_a_recorder() {
     for (prefix, switch, ends) in [

@@ -12,7 +12,7 @@ use kymo_tests::{Running, Scratch, is_root, kymo, machine};
 /// The user `nobody`.
 const OTHER: u32 = 65534;
 
-/// A folder of root's, and one of another user with a link to it.
+/// A folder of root, and a folder of another user with a link to it.
 struct Planted {
     scratch: Scratch,
     before: (u32, u32, u32),
@@ -24,7 +24,7 @@ fn state(path: &Path) -> (u32, u32, u32) {
 }
 
 impl Planted {
-    /// `link`, below the other user's folder `data`, leads to `victim`.
+    /// Makes `link`, below the other user's folder `data`, a link to `victim`.
     fn new(name: &str, link: &str) -> Option<Planted> {
         if !is_root() {
             machine::skipped("not root");

@@ -1,6 +1,6 @@
-//! Times as told, read by stock rrdtool and by ours: random expressions, good and bad, in several zones, at hours that
-//! clocks skip and show twice. Stock runs in one pipe a zone, so that what the C library remembers from call to call
-//! is compared, too.
+//! Time expressions, parsed by stock rrdtool and by kymo: random ones, good and bad, in several zones, at hours that
+//! clocks skip or show twice. Stock runs in one pipe for each zone, so that the C library's state from call to call is
+//! compared, too.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use kymo_rrd::at_time;
 use kymo_rrd::calendar::Calendar;
 
-/// Before every start, so that rrdtool tells both ends in its complaint.
+/// An end before every start: rrdtool's complaint then names both.
 const END: &str = "19800101";
 const EXPRESSIONS: usize = 10_000;
 
@@ -32,7 +32,7 @@ impl Stock {
         Stock { child, answers }
     }
 
-    /// What it complains of a fetch from `start`.
+    /// rrdtool's complaint about a fetch from `start`.
     fn complaint(&mut self, start: &str) -> String {
         let line = format!("fetch nofile MAX -s \"{start}\" -e \"{END}\"\n");
         let stdin = self.child.stdin.as_mut().expect("stdin");
@@ -50,7 +50,7 @@ impl Drop for Stock {
     }
 }
 
-/// The same from ours, which makes the same calls in the same order.
+/// kymo's complaint. Makes the same calls as rrdtool, in the same order.
 fn complaint(start: &str, now: i64, calendar: &mut Calendar) -> String {
     let mut parse = |text: &str| at_time::parse(text.as_bytes(), now, calendar);
     parse("end-24h").expect("good");
@@ -72,7 +72,7 @@ fn complaint(start: &str, now: i64, calendar: &mut Calendar) -> String {
     }
 }
 
-/// Whether a time is beyond the years that our zones go to: from there on they begin again.
+/// True if a time is beyond year 9999: from there on kymo's zones repeat.
 fn is_far(complaint: &str) -> bool {
     let number = complaint
         .strip_prefix("ERROR: start (")
@@ -87,7 +87,7 @@ fn now() -> i64 {
         .as_secs() as i64
 }
 
-/// A small generator: the same expressions each time.
+/// A small generator that gives the same expressions each time.
 struct Dice(u64);
 
 impl Dice {

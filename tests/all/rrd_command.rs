@@ -1,6 +1,6 @@
-//! `kymo rrd` beside stock `rrdtool`: the same command lines in two folders with the same files; what is printed, the
-//! exit code and the files afterwards are equal. Files that either made begin their rows anywhere: they are turned to
-//! begin alike, then both folders get the same bytes.
+//! `kymo rrd` beside stock `rrdtool`: the same command lines in two folders with the same files; output, exit code and
+//! the files afterwards are equal. Archives of both begin at any row: they are rotated to compare them, then both
+//! folders get the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kymo_rrd::{Header, Rrd};
 use kymo_tests::{Running, Scratch, free_port, kymo};
 
-/// Zone of the tests: with summer time.
+/// The tests' time zone, which has summer time.
 const ZONE: &str = "Europe/Zurich";
 
-/// So often a command line is run where the clock goes on to another second meanwhile.
+/// Runs of a command line if the clock moves to another second meanwhile.
 const TRIES: usize = 20;
 
 fn second() -> u64 {
@@ -27,12 +27,12 @@ fn second() -> u64 {
     since.expect("after 1970").as_secs()
 }
 
-/// The two programs, each in a folder of its own.
+/// The two programs, each in its own folder.
 struct Pair {
     scratch: Scratch,
-    /// Environment of both.
+    /// Environment of both programs.
     variables: Vec<(&'static str, String)>,
-    /// A daemon's TCP port in each.
+    /// TCP port of the daemon in each folder; 0: none.
     ports: [u16; 2],
 }
 
@@ -53,7 +53,7 @@ impl Pair {
         ["stock", "kymo"].map(|name| self.scratch.path(name))
     }
 
-    /// Runs both, ready to be fed. `PORT` and `HERE` in the words are each one's own.
+    /// Both commands, with pipes. `PORT` and `HERE` in the words become each side's own.
     fn commands(&self, words: &[String]) -> [Command; 2] {
         let [stock, ours] = self.folders();
         let (mut rrdtool, mut kymo) = (Command::new("rrdtool"), Command::new(kymo()));
@@ -76,7 +76,7 @@ impl Pair {
         })
     }
 
-    /// What is alike on both sides: their folders and ports by one name.
+    /// The text with the same names for the folders and ports of both sides.
     fn masked(&self, text: &str) -> String {
         let mut text = text.to_string();
         for (folder, port) in self.folders().iter().zip(self.ports) {
@@ -90,8 +90,9 @@ impl Pair {
         text
     }
 
-    /// Runs a command line in both folders and says what differs. Afterwards both hold stock's files. Where a second
-    /// ended meanwhile "now" may be another one for each, so that both begin again.
+    /// Runs a command line in both folders and returns the difference. Afterwards both have stock's files. If a second
+    /// ended
+    /// meanwhile, "now" may differ between the two, so that both run again.
     fn difference(&self, line: &str) -> Option<String> {
         let before = files(&self.folders()[0]);
         for _ in 1..TRIES {
@@ -130,7 +131,7 @@ impl Pair {
         said.or(self.files_differ())
     }
 
-    /// kymo's daemon answers a fetch without writing the file.
+    /// Flushes a fetched file, since kymo's daemon answers a fetch without writing the file.
     fn flush_what_was_fetched(&self, line: &str) {
         let words = words_of(line);
         if self.ports[0] == 0 || words.first().is_none_or(|word| word != "fetch") {
@@ -140,13 +141,13 @@ impl Pair {
         let address = words.iter().position(|word| word == "-d");
         flush.extend(address.iter().flat_map(|&at| words[at..at + 2].to_vec()));
         for mut command in self.commands(&flush) {
-            // Of a file that is not there, or at an address where nobody is, nothing is expected.
+            // The file or the daemon may be missing: the result does not matter.
             let _said = command.output().expect("it runs");
         }
     }
 
-    /// The folders hold the same, at once or when daemons have written what `list` has them write. Files
-    /// made alike become the same.
+    /// Compares the folders, with daemons after the time that they need to write. Files that differ only in the first
+    /// row become the same.
     fn files_differ(&self) -> Option<String> {
         let end = Instant::now() + Duration::from_secs(if self.ports[0] == 0 { 0 } else { 5 });
         let [stock, ours] = self.folders();
@@ -186,7 +187,7 @@ fn all_differences(theirs: &Files, mine: &Files) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Words between blanks; within quotes blanks stay.
+/// Words between blanks; a quoted blank is part of its word.
 fn words_of(line: &str) -> Vec<String> {
     let (mut words, mut quoted) = (Vec::new(), false);
     let mut word: Option<String> = None;
@@ -214,7 +215,7 @@ fn shown(output: &Output) -> String {
     )
 }
 
-/// Names, modes and bytes.
+/// Mode and bytes by name.
 type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
 fn files(folder: &PathBuf) -> Files {
@@ -224,7 +225,7 @@ fn files(folder: &PathBuf) -> Files {
             .ok()
             .filter(fs::Metadata::is_file)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // Ours says whose the folder is.
+        // kymo's file with the folder's owner.
         if name == ".kymo-owner" {
             return None;
         }
@@ -234,7 +235,7 @@ fn files(folder: &PathBuf) -> Files {
     files.collect()
 }
 
-/// What differs between files that may begin their rows at different places.
+/// The difference between two files, apart from the first rows of their archives.
 fn compare(theirs: &[u8], mine: &[u8]) -> Option<String> {
     let (Some(theirs), Some(mine)) = (turned(theirs), turned(mine)) else {
         return Some("other bytes".into());
@@ -247,7 +248,7 @@ fn compare(theirs: &[u8], mine: &[u8]) -> Option<String> {
     differ.then(|| format!("{:?}\n=== not as stock:\n{:?}", mine.cells, theirs.cells))
 }
 
-/// The parts of headers that differ, stock's first.
+/// Parts of two headers that differ, stock's first.
 fn different_lines(theirs: &Header, mine: &Header) -> String {
     let parts = |header: &Header| {
         let begin = (
@@ -274,10 +275,10 @@ fn different_lines(theirs: &Header, mine: &Header) -> String {
     lines.chain(count).collect()
 }
 
-/// A file with each archive's newest row last.
+/// A file whose archives have their newest row last.
 fn turned(bytes: &[u8]) -> Option<Rrd> {
     let mut rrd = Rrd::parse(bytes).ok()?;
-    // stock's tune leaves there what lay in its memory.
+    // stock's tune leaves random bytes of its memory here.
     for source in &mut rrd.header.ds {
         if source.dst() != b"COMPUTE" {
             source.par[3..].fill(0);
@@ -316,7 +317,7 @@ fn command_lines() {
 fn holt_winters_and_old_versions() {
     let pair = Pair::new("versions");
     check(&pair, HOLT_WINTERS);
-    // An old version has no microseconds; stock makes none, so one is cut out of a new one.
+    // Old versions have no microseconds. stock cannot make them, so the test derives one from a new file.
     let mut old =
         Rrd::parse(&fs::read(pair.folders()[0].join("o.rrd")).expect("o.rrd")).expect("a file");
     for version in [1, 2] {
@@ -370,7 +371,7 @@ tune o.rrd DS:y:GAUGE:60:U:U
 create p.rrd -r o.rrd -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
 ";
 
-/// Broken files: what is said of them.
+/// Messages about broken files.
 #[test]
 fn broken_files() {
     let pair = Pair::new("broken");
@@ -459,7 +460,7 @@ fn locked_files() {
             lock(&file, kind);
             file
         });
-        // The files are not looked at: to close one here would end the lock.
+        // The test must not open the files: closing one would release the lock.
         for line in LOCKED.lines().filter(|line| !line.is_empty()) {
             let outputs = pair.commands(&words_of(line));
             let [stock, ours] =
@@ -482,14 +483,14 @@ create b.rrd -t a.rrd
 create b.rrd -r a.rrd DS:x:GAUGE:60:U:U RRA:LAST:0:1:10
 ";
 
-/// Which daemon our client talks to.
+/// The daemon with which kymo's client talks.
 #[derive(Clone, Copy, PartialEq)]
 enum Daemon {
     Stock,
     Kymo,
 }
 
-/// A daemon in each of the folders, listening on `d.sock` and on a port; stock's client has stock's.
+/// Starts a daemon in each folder, on `d.sock` and on a port. stock's client always has stock's daemon.
 fn start_daemons(pair: &mut Pair, ours: Daemon) -> Vec<Running> {
     let folders = pair.folders();
     pair.ports = [free_port(), free_port()];
@@ -502,7 +503,7 @@ fn start_daemons(pair: &mut Pair, ours: Daemon) -> Vec<Running> {
         let mut command = Command::new(if stock { "rrdcached".into() } else { kymo() });
         command.args((!stock).then_some("rrdcached"));
         if !stock {
-            // Its store, which would else be a folder among the files.
+            // The store of kymo's daemon, which by default would be a folder among the files.
             let journal = folder.with_extension("journal");
             fs::create_dir(&journal).expect("a folder");
             command.arg("-j").arg(journal);
@@ -575,8 +576,8 @@ fn through_a_daemon(ours: Daemon) {
     assert_eq!(pair.files_differ(), None);
 }
 
-/// With all the commands, over a unix socket. (Not flushcached of a file that is not there: stock's complaint copies itself
-/// over itself.)
+/// All commands over a unix socket, except for flushcached of a missing file: stock's message there is copied over
+/// itself.
 const UNIX: &str = "
 create a.rrd -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:y:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
 create a.rrd -O -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
@@ -716,7 +717,7 @@ last a.rrd
 flushcached a.rrd
 ";
 
-/// A connection is kept from command to command.
+/// A pipe keeps its connection from command to command.
 const DAEMON_PIPE: &str = "update a.rrd -d unix:d.sock 1000000160:1
 last a.rrd -d unix:d.sock
 last a.rrd
@@ -734,7 +735,7 @@ flushcached a.rrd -d unix:d.sock
 tune a.rrd -a x:8
 ";
 
-/// What a pipe answers, but for the times.
+/// Answers of a pipe, without the times.
 fn transcript(mut command: Command, input: &str) -> String {
     let mut child = command
         .stdin(Stdio::piped())
@@ -743,7 +744,7 @@ fn transcript(mut command: Command, input: &str) -> String {
         .spawn()
         .expect("it runs");
     let mut stdin = child.stdin.take().expect("stdin");
-    // It may end before it has read all.
+    // The program may end before it has read everything.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("it ends");
@@ -764,7 +765,7 @@ fn pipes() {
         let [stock, ours] = pair
             .commands(&words_of(words))
             .map(|command| transcript(command, input));
-        // The help is our own.
+        // The help text is kymo's own.
         let unlike = |text: &str| {
             let parts = text.split("RRDtool 1.7.2").enumerate();
             let parts = parts.map(|(i, part)| {
@@ -849,7 +850,7 @@ list d/../d
 list ''
 ";
 
-/// Modes are those of what was there; links are followed, or replaced by what is made in their place.
+/// A new file has the mode of the one it replaces; links are followed, or replaced where a file is made in their place.
 #[test]
 fn modes_and_links() {
     let pair = Pair::new("modes");
@@ -911,7 +912,7 @@ fn a_dump_is_restored_over_the_pipe() {
     assert_eq!(pair.files_differ(), None);
 }
 
-/// Words of the command line, and what is fed.
+/// Words of the command line, and the input of the pipe.
 const PIPES: &[(&str, &str)] = &[
     (
         "-",

@@ -1,5 +1,5 @@
-//! Where requests go and where they come from: addresses that targets say to send from, IPv6, names of hosts whose servers are
-//! gone. Before the agents stands a relay, which sees who asks.
+//! Destinations and sources of requests: local addresses in targets, IPv6, host names whose servers are gone. A relay before
+//! the agents sees the source of each request.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::Command;
@@ -13,10 +13,10 @@ use kymo_tests::served::{eventually, kill};
 
 use super::bench::{Polling, Stage, now_ns, target};
 
-/// How often the relay looks whether it is to end.
+/// Time between the relay's checks for its end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Hands requests on to an agent, and replies back.
+/// Forwards requests to an agent, and replies back.
 struct Relay {
     address: SocketAddr,
     senders: Arc<Mutex<Vec<SocketAddr>>>,
@@ -59,7 +59,7 @@ impl Relay {
         })
     }
 
-    /// Who has asked since the last call, each once.
+    /// Sources of requests since the last call, each once.
     fn take_senders(&self) -> Vec<SocketAddr> {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
         let mut senders = std::mem::take(&mut *senders);
@@ -73,7 +73,7 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            // What went wrong there is seen by the test.
+            // The test sees a failure of the relay as missing values.
             let _ = thread.join();
         }
     }
@@ -84,7 +84,7 @@ fn agent(stage: &Stage) -> SocketAddr {
     SocketAddr::new(stage.farm.address(0).into(), port)
 }
 
-/// A port that nobody has.
+/// A free port.
 fn free_port(at: &str) -> u16 {
     let socket = UdpSocket::bind((at, 0)).expect("a port");
     socket.local_addr().expect("its address").port()
@@ -95,7 +95,8 @@ fn relay(at: &str, stage: &Stage) -> Relay {
     Relay::start(at, agent(stage)).expect("a relay")
 }
 
-/// `port!lhost!lport` of a target: its requests leave from there, those of others do not, and one that cannot be used is said.
+/// `port!lhost!lport` of a target: its requests leave from that address, those of other targets do not, and an unusable one is
+/// reported.
 #[test]
 fn requests_leave_from_where_the_target_says() {
     let mut stage = Stage::new(1, 4);
@@ -118,7 +119,7 @@ fn requests_leave_from_where_the_target_says() {
         );
         stage.say(&target(&format!("d0_{number}"), &asked));
     }
-    // An address of others.
+    // An address of another machine.
     let asked = format!("4:public@127.0.21.11:{}!192.0.2.1!:0.5:3:1:2", ports[0]);
     stage.say(&target("refused", &asked));
     stage.configure_no_device();
@@ -142,7 +143,7 @@ fn requests_leave_from_where_the_target_says() {
     assert_eq!(log.matches(said).count(), 1, "{log}");
 }
 
-/// The relay has an address of IPv6; where the machine has none there is nothing to test.
+/// The relay has an IPv6 address; without one on the machine nothing is tested.
 #[test]
 fn devices_are_asked_by_ipv6() {
     let mut stage = Stage::new(1, 4);
@@ -171,7 +172,7 @@ fn devices_are_asked_by_ipv6() {
     );
 }
 
-/// A name that is found at first and not later: the last address is kept, also over a configuration that is read again.
+/// A host name resolves at first and not later: the last address is kept, also after the configuration is read again.
 #[test]
 fn a_name_that_is_not_found_any_more_keeps_its_address() {
     let mut stage = Stage::new(1, 4);
@@ -194,7 +195,7 @@ fn a_name_that_is_not_found_any_more_keeps_its_address() {
         .args(["getent", "hosts", "kept-name.invalid"])
         .status();
     assert!(!lost.expect("nsenter").success(), "the name is still found");
-    // Names are asked for again each time that the configuration is read.
+    // Each reading of the configuration resolves names again.
     for round in 1..=2 {
         kill("-HUP", polling.pid());
         let said = || (stage.log().matches("was read again").count() == round).then_some(());
@@ -204,15 +205,15 @@ fn a_name_that_is_not_found_any_more_keeps_its_address() {
     polling.assert_alive(&stage);
 }
 
-/// A poller that has a file of the scratch folder in the place of /etc/hosts, which it can be given by root, or in a namespace of
-/// users; `None`: neither may be had here.
+/// A poller with a file of the scratch folder in the place of /etc/hosts, as root or in a user namespace; `None`: neither is
+/// possible here.
 fn poll_with_hosts(stage: &Stage) -> Option<Polling> {
     let ways = [&["--mount"][..], &["--map-root-user", "--mount"]];
     let way = ways.into_iter().find(|way| {
         let tried = Command::new("unshare").args(*way).arg("true").status();
         tried.is_ok_and(|status| status.success())
     })?;
-    // SIGHUP has it read again only where there is no terminal and no nohup(1).
+    // SIGHUP makes the poller read again only without a terminal and without nohup(1).
     let script =
         "mount --bind \"$1\" /etc/hosts && exec setsid env --default-signal=HUP \"$2\" poll \"$3\"";
     Some(

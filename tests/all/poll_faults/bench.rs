@@ -1,5 +1,6 @@
-//! A farm, a configuration for it with cycles of two seconds, `kymo poll` on it, and what its .rrd files say: the newest value
-//! of each with its stamp, which is compared with what the agent had counted at that moment.
+//! A farm, a configuration for it with cycles of two seconds, `kymo poll` on it, and the newest value and stamp of each .rrd
+//! file,
+//! which are compared with the agent's counter at that moment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,16 +16,16 @@ use kymo_tests::{Running, Scratch, kymo};
 
 /// Seconds of a cycle.
 pub(super) const CYCLE_S: u64 = 2;
-/// Longest that a value may be away from its stamp on a busy machine. Under the wrong poll it would be a cycle or more.
+/// Longest distance between a value and its stamp on a busy machine. A value under the wrong poll is a cycle or more away.
 const OFF_MAX_S: f64 = 1.0;
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Files of 4 MB would be made otherwise.
+/// Keeps files small: they would have 4 MB otherwise.
 const FEW_ROWS: &str =
     "RRDRowCount[_]: 100\nRRDRowCount30m[_]: 10\nRRDRowCount2h[_]: 10\nRRDRowCount1d[_]: 10\n";
-/// How often files are looked at.
+/// Time between two reads of a file.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is asked of an interface.
+/// Counters that targets ask for.
 #[derive(Clone, Copy)]
 pub(super) enum Counters {
     /// `#Gi0/1` by v2c, 64 bits.
@@ -38,9 +39,9 @@ pub(super) struct Stage {
     pub scratch: Scratch,
     community: &'static str,
     more: String,
-    /// Since when, and from which number on, a device counts: nanoseconds since 1970, bytes.
+    /// Device, start of counting in nanoseconds since 1970, and first value in bytes.
     counting: Mutex<Vec<(u32, u64, u64)>>,
-    /// Values are of 32 bits.
+    /// Values have 32 bits.
     short: bool,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Sample {
     pub values: Option<[u64; 2]>,
 }
 
-/// Samples of targets (a device, an interface), in their order.
+/// Samples of each target (device, interface), in their order.
 pub(super) type Seen = BTreeMap<(u32, u32), Vec<Sample>>;
 
 impl Stage {
@@ -84,7 +85,7 @@ impl Stage {
         self.farm.change(device, change);
     }
 
-    /// The device begins to count at a number, with a restart or without.
+    /// The device starts to count at `bytes`, with or without a restart.
     pub(super) fn count_from(&self, device: u32, bytes: u64, is_restart: bool) {
         self.farm.change(device, |behaviour, now_ns| {
             if is_restart {
@@ -101,7 +102,7 @@ impl Stage {
         self.more.push_str(lines);
     }
 
-    /// A device as targets name it: a fifth of a second, three attempts.
+    /// A device in the spelling of targets, with a timeout of a fifth of a second and three attempts.
     pub(super) fn agent(&self, device: u32, version: u32) -> String {
         let (address, port) = (self.farm.address(device), self.farm.settings().port);
         format!("{}@{address}:{port}:0.2:3:1:{version}", self.community)
@@ -111,7 +112,7 @@ impl Stage {
         self.scratch.path("mrtg.cfg")
     }
 
-    /// Writes a configuration of the first device, and of all others in sums of a hundred.
+    /// Adds a target for the first device, and targets that each sum up to a hundred of the others.
     pub(super) fn configure_sums(&mut self) {
         let others: Vec<u32> = (1..self.farm.settings().devices).collect();
         for (n, devices) in others.chunks(100).enumerate() {
@@ -129,7 +130,7 @@ impl Stage {
         self.configure_devices(counters, self.farm.settings().devices);
     }
 
-    /// Writes a configuration of the lines that were added alone.
+    /// Writes a configuration of the added lines only.
     pub(super) fn configure_no_device(&mut self) {
         self.configure_devices(Counters::Named, 0);
     }
@@ -172,20 +173,20 @@ impl Stage {
         Polling(Running(child))
     }
 
-    /// All that it wrote.
+    /// All messages of the poller.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.scratch.path("log")).unwrap_or_default()
     }
 
-    /// What the newest update of a target's file said. `None`: there is no file, or it is as it was made.
+    /// Stamp and values of the newest update of a target's file. `None`: there is no file, or it has no update yet.
     pub(super) fn newest(&self, device: u32, interface: u32) -> Option<Sample> {
         let name = format!("rrd/d{device}_{interface}.rrd");
         self.newest_of(&self.scratch.path(&name))
     }
 
-    /// The same of a file.
+    /// Stamp and values of the newest update of a file.
     pub(super) fn newest_of(&self, path: &Path) -> Option<Sample> {
-        // It is being written: what is the same twice is whole.
+        // The poller may be writing: two equal reads show that the file is whole.
         let mut bytes = std::fs::read(path).ok()?;
         loop {
             let again = std::fs::read(path).ok()?;
@@ -212,7 +213,7 @@ impl Stage {
         })
     }
 
-    /// Looks at files while so many cycles go by; each update is seen once.
+    /// Watches files for this many cycles; each update appears once in the result.
     pub(super) fn watch(
         &self,
         cycles: u64,
@@ -236,7 +237,7 @@ impl Stage {
         seen
     }
 
-    /// A value has to be what the agent had counted at its stamp.
+    /// Panics unless a value is the agent's counter near its stamp.
     fn judge(&self, device: u32, interface: u32, sample: Sample) {
         let Some(values) = sample.values else {
             return;
@@ -249,7 +250,7 @@ impl Stage {
         );
     }
 
-    /// Seconds between a stamp and the moment when the agent had counted so many.
+    /// Seconds between a stamp and the moment at which the agent's counters had these values.
     fn off_s(&self, device: u32, interface: u32, stamp_ns: u64, values: [u64; 2]) -> f64 {
         let counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
         let of_device = counting.iter().filter(|of| of.0 == device);
@@ -264,7 +265,7 @@ impl Stage {
                         / 1_000_000_000;
                     let off = i128::from(value) - counted - i128::from(bytes);
                     let bits = if self.short { 32 } else { 64 };
-                    // The nearest of those that wrap to the same.
+                    // The shorter way around the wrap.
                     let off = off.rem_euclid(1 << bits);
                     off.min((1 << bits) - off) as f64 / rate as f64
                 },
@@ -274,7 +275,7 @@ impl Stage {
         offs.fold(f64::INFINITY, f64::min)
     }
 
-    /// Waits until a target has so many known values since a moment; none may be wrong.
+    /// Waits until a target has `count` known values since a moment. Panics if one is wrong.
     pub(super) fn await_values(&self, device: u32, interface: u32, since_ns: u64, count: usize) {
         let until = Instant::now() + PATIENCE;
         let (mut last, mut known) = (None, 0);
@@ -302,7 +303,7 @@ impl Stage {
         self.points_of(&self.scratch.path(&name))
     }
 
-    /// The same of a file.
+    /// The primary data points of a file.
     pub(super) fn points_of(&self, file: &Path) -> Vec<[f64; 2]> {
         let output = Command::new("rrdtool")
             .arg("fetch")
@@ -320,7 +321,7 @@ impl Stage {
     }
 }
 
-/// Lines of a target.
+/// Configuration lines of a target.
 pub(super) fn target(name: &str, asked: &str) -> String {
     format!(
         "Target[{name}]: {asked}\nMaxBytes[{name}]: 125000000\nTitle[{name}]: t\nPageTop[{name}]: t\n"
@@ -355,7 +356,7 @@ pub(super) fn now_ns() -> u64 {
     u64::try_from(since.expect("after 1970").as_nanos()).expect("before 2554")
 }
 
-/// How many of them are known.
+/// Number of samples with known values.
 pub(super) fn known(samples: &[Sample]) -> usize {
     samples
         .iter()

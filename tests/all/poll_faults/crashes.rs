@@ -12,17 +12,17 @@ use kymo_tests::served::Served;
 
 use super::bench::{CYCLE_S, Counters, Polling, Stage, now_ns};
 
-/// Between the last reply of a cycle and the kill. Values wait for others for a tenth of the cycle before they are kept.
+/// From the last reply of a cycle to the kill. Values wait for others for a tenth of the cycle before they are kept.
 const DELAYS_MS: [u64; 10] = [0, 50, 100, 150, 180, 200, 220, 250, 400, 700];
-/// So long nothing is asked when a cycle is over.
+/// The cycle is over if no reply came for this long.
 const QUIET: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A point that has a value twice, or one of another poll, is off by half at least.
 const POINT_OFF: f64 = 0.9;
-/// The mean of all points, on a busy machine.
+/// Bound for the mean of all points, on a busy machine.
 const MEAN_OFF: f64 = 0.1;
 
-/// After kill -9 in the middle of cycles files are whole, and what is in them is true.
+/// After kill -9 in the middle of cycles, files are whole and their values are true.
 #[test]
 fn what_was_killed_goes_on_where_it_was() {
     let mut stage = Stage::new(2, 40);
@@ -44,7 +44,7 @@ fn what_was_killed_goes_on_where_it_was() {
     polling.assert_alive(&stage);
 }
 
-/// However a kill -9 falls between the answers and the files, a value is kept or it is not: no point has one twice, in part, or of
+/// Whenever kill -9 falls between the answers and the files, a value is kept or lost: no point has one twice, in part, or of
 /// another poll.
 #[test]
 fn a_kill_between_poll_and_files_leaves_no_wrong_point() {
@@ -57,7 +57,7 @@ fn a_kill_between_poll_and_files_leaves_no_wrong_point() {
     kill_and_judge(&stage, &|| stage.poll(), &file);
 }
 
-/// The same where the keeper of `kymo serve` takes the values.
+/// The kill falls between the answers and the keeper of `kymo serve`, which stores the values.
 #[test]
 fn a_kill_between_poll_and_keeper_leaves_no_wrong_point() {
     let mut stage = Stage::new(2, 40);
@@ -91,7 +91,7 @@ fn a_kill_between_poll_and_keeper_leaves_no_wrong_point() {
     kill_and_judge(&stage, &start, &file);
 }
 
-/// Kills a poller again and again, each time at another moment after the answers, and looks at all points then.
+/// Kills a poller repeatedly, at different times after the answers, and then checks all points.
 fn kill_and_judge(stage: &Stage, start: &dyn Fn() -> Polling, file: &dyn Fn(u32, u32) -> PathBuf) {
     kill_after(stage, start(), CYCLE_S * 1000);
     let delays_ms = [DELAYS_MS; 2].concat();
@@ -115,7 +115,7 @@ fn kill_and_judge(stage: &Stage, start: &dyn Fn() -> Polling, file: &dyn Fn(u32,
     polling.assert_alive(stage);
     for (device, interface) in [(0, 0), (0, 13), (1, 0), (1, 19)] {
         let points = stage.points_of(&file(device, interface));
-        // The first one begins with what is not known.
+        // The first known point begins with unknown time.
         let known: Vec<[f64; 2]> = points
             .iter()
             .copied()
@@ -140,7 +140,7 @@ fn kill_and_judge(stage: &Stage, start: &dyn Fn() -> Polling, file: &dyn Fn(u32,
     }
 }
 
-/// Kills the poller so long after the agents' answers to its first cycle; when that began.
+/// Kills the poller `delay_ms` after the agents' last answer in its first cycle; returns the time of the start.
 fn kill_after(stage: &Stage, mut polling: Polling, delay_ms: u64) -> u64 {
     let begun_ns = now_ns();
     stage.farm.forget_counts();

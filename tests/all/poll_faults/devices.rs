@@ -1,4 +1,4 @@
-//! Devices that restart, wrap, renumber, lose interfaces, answer for ever, or are dead.
+//! Devices that restart, wrap, renumber, lose interfaces, walk without end, or are dead.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use kymo_wire::snmp::Oid;
 
 use super::bench::{CYCLE_S, Counters, Stage, known, now_ns, target};
 
-/// Counters of 32 bits wrap as rrdtool's COUNTER knows it, and those of 64: no point is unknown or of another rate.
+/// Wraps of 32-bit and 64-bit counters, handled as rrdtool's COUNTER does: no point is unknown or of another rate.
 #[test]
 fn counters_that_wrap_are_no_gap() {
     for counters in [Counters::Short, Counters::Named] {
@@ -37,8 +37,9 @@ fn counters_that_wrap_are_no_gap() {
     }
 }
 
-/// A device that starts again counts from 0: the difference would be a wrap. One value is unknown, then all is well; a wrap of
-/// sysUpTime is no restart.
+/// A device that restarts counts from 0: the difference would look like a wrap. One value is unknown, the later ones are
+/// right. A
+/// wrap of sysUpTime is no restart.
 #[test]
 fn a_restart_is_an_unknown_value_and_a_wrap_of_sysuptime_is_none() {
     let mut stage = Stage::new(2, 8);
@@ -53,7 +54,7 @@ fn a_restart_is_an_unknown_value_and_a_wrap_of_sysuptime_is_none() {
     );
     for (&(device, _), samples) in &seen {
         let unknown = samples.len() - known(samples);
-        // That of the restart, and nothing else.
+        // Only the value at the restart is unknown.
         assert_eq!(
             unknown,
             usize::from(device == 0),
@@ -69,7 +70,8 @@ fn a_restart_is_an_unknown_value_and_a_wrap_of_sysuptime_is_none() {
     polling.assert_alive(&stage);
 }
 
-/// The interfaces move to other numbers: what is named is found again, and nobody gets the counters of another one.
+/// Interfaces get other numbers: a target with a name finds its interface again, and no target gets the counters of another
+/// one.
 #[test]
 fn renumbered_interfaces_are_found_again_and_vanished_ones_are_unknown() {
     let mut stage = Stage::new(2, 24);
@@ -99,13 +101,13 @@ fn renumbered_interfaces_are_found_again_and_vanished_ones_are_unknown() {
             ),
         }
     }
-    // They come back.
+    // The vanished interfaces return.
     stage.change(1, |behaviour, now_ns| behaviour.vanish(0, now_ns));
     stage.await_values(1, 11, now_ns(), 2);
     polling.assert_alive(&stage);
 }
 
-/// An agent whose tables never end, and one that goes round in circles: names are not found there, and nobody waits.
+/// An agent with endless tables, and one that repeats itself: their names are not found, and no other device is delayed.
 #[test]
 fn a_walk_ends() {
     for lie in [Lie::Endless, Lie::Stuck] {
@@ -125,7 +127,7 @@ fn a_walk_ends() {
     }
 }
 
-/// v1: one object that is not there spoils a whole reply; the others are known all the same.
+/// v1: one missing object spoils a whole reply; the other values are still known.
 #[test]
 fn one_of_many_that_is_not_there_costs_itself_alone() {
     let mut stage = Stage::new(1, 24);
@@ -145,7 +147,7 @@ fn one_of_many_that_is_not_there_costs_itself_alone() {
     polling.assert_alive(&stage);
 }
 
-/// A dead device delays nobody, and is polled again when it is back.
+/// A dead device delays no other device, and is polled again after its return.
 #[test]
 fn a_dead_device_costs_the_others_nothing() {
     let mut stage = Stage::new(4, 16);
@@ -162,7 +164,7 @@ fn a_dead_device_costs_the_others_nothing() {
     polling.assert_alive(&stage);
 }
 
-/// A name that nobody knows is a device that is dead.
+/// An unknown host name counts as a dead device.
 #[test]
 fn a_name_that_is_not_found_costs_its_own_targets_alone() {
     let mut stage = Stage::new(1, 4);
@@ -190,7 +192,7 @@ fn ten_thousand_devices_dead_at_once() {
     let counts = |device| stage.farm.counts_of(device).requests;
     let asked = (1..10_000).filter(|&device| counts(device) > 0).count();
     assert_eq!(asked, 9_999);
-    // Each is asked no more than its attempts, and a probe, in a cycle.
+    // In each cycle, each device gets at most its attempts and a probe.
     let cycles = begun.elapsed().as_secs() / CYCLE_S + 1;
     let requests = stage.farm.counts().requests;
     assert!(

@@ -4,7 +4,7 @@ use kymo_agentfarm::{Broken, Lie, Percent};
 
 use super::bench::{CYCLE_S, Counters, Stage, known, now_ns};
 
-/// 1 % costs nothing, 20 % little: three attempts fail together in 8 of 1,000.
+/// A loss of 1 % costs no values, 20 % few: three attempts fail together in 8 of 1,000.
 #[test]
 fn losses_are_asked_for_again() {
     let mut stage = Stage::new(2, 40);
@@ -26,7 +26,7 @@ fn losses_are_asked_for_again() {
     polling.assert_alive(&stage);
 }
 
-/// A reply that comes when the next poll has begun is that of its own poll or of none.
+/// A reply that arrives after the next poll has begun belongs to its own poll or to none.
 #[test]
 fn late_and_repeated_replies_are_never_those_of_another_poll() {
     let mut stage = Stage::new(2, 8);
@@ -57,10 +57,10 @@ fn late_and_repeated_replies_are_never_those_of_another_poll() {
     polling.assert_alive(&stage);
 }
 
-/// What a liar says is not stored, the others are polled as ever, and all is well once it says the truth.
+/// A liar's values are not stored, other devices are polled as usual, and all is well once the liar stops.
 #[test]
 fn lies_are_not_stored() {
-    // Those about walks and about the order of varbinds have tests of their own; a reply from another address is good.
+    // Lies about walks and about the order of varbinds have their own tests; a reply from another address is good.
     let mut lies: Vec<(&str, Lie)> = Lie::ALL
         .into_iter()
         .filter(|(_, lie)| matches!(lie, Lie::Id | Lie::Names | Lie::Community | Lie::Texts))
@@ -86,7 +86,7 @@ fn lies_are_not_stored() {
     );
     for (device, (word, _)) in (1..).zip(&lies) {
         let samples = seen[&(device, 1)].iter();
-        // What was asked before is the truth.
+        // Requests of the cycle before the lies had true answers.
         let after = |stamp_ns| stamp_ns > told_ns + CYCLE_S * 1_000_000_000;
         let late: Vec<_> = samples
             .filter(|sample| after(sample.stamp_ns))
@@ -104,7 +104,7 @@ fn lies_are_not_stored() {
     polling.assert_alive(&stage);
 }
 
-/// Replies match by the names in them, as far as they go.
+/// Replies are matched by the names in them, as far as they go.
 #[test]
 fn a_reply_from_another_address_or_of_another_order_is_good() {
     let mut stage = Stage::new(3, 12);
@@ -114,7 +114,7 @@ fn a_reply_from_another_address_or_of_another_order_is_good() {
     let mut polling = stage.poll();
     stage.await_values(0, 3, 0, 4);
     stage.await_values(1, 3, 0, 4);
-    // What is missing in a reply is unknown or asked for again; what comes twice is the same.
+    // A value missing in a reply is unknown or requested again; a repeated value is the same.
     for lie in [Lie::Fewer, Lie::More] {
         stage.change(2, |behaviour, _| behaviour.lie = Some(lie));
         stage.watch(4, (0..4).map(|interface| (2, interface)));
@@ -122,7 +122,7 @@ fn a_reply_from_another_address_or_of_another_order_is_good() {
     polling.assert_alive(&stage);
 }
 
-/// tooBig, and silence for requests that are too long for a device: both are asked for less.
+/// tooBig, and silence on requests that are too long for a device: the poller asks both for less.
 #[test]
 fn devices_that_answer_little_at_once_are_polled_in_pieces() {
     let mut stage = Stage::new(3, 60);

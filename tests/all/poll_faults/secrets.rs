@@ -1,4 +1,5 @@
-//! Communities are passwords: they are in the configuration, and in packets.
+//! Communities are passwords: they appear in the configuration and in
+//! packets, and nowhere else.
 
 use super::bench::{Counters, Stage, target};
 

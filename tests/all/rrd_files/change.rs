@@ -79,7 +79,7 @@ fn tuned_files_are_rrdtools() {
                 ours.err().map(|error| error.text),
                 "tune {arguments}"
             );
-            // What came before an error stays.
+            // Changes before an error stay.
             assert_same(&stock.file(&made.name), &rrd, &arguments);
             if answer.error.is_none() {
                 good += 1
@@ -156,7 +156,7 @@ fn restructured_files_are_rrdtools() {
         good += 1;
         let mut file = without_chance(stock.file(&made.name));
         if deletes_archives(&words) {
-            // rrdtool takes the rows of what follows from the wrong place.
+            // rrdtool takes the rows of later archives from the wrong place.
             file.cells.clone_from(&rrd.cells);
         }
         assert_same(&file, &without_chance(rrd), &format!("tune {arguments}"));
@@ -164,8 +164,9 @@ fn restructured_files_are_rrdtools() {
     assert!(good > 100 && bad > 50, "{good} good, {bad} bad");
 }
 
-/// rrdtool goes on after a bad `DS:` with what lies in memory. When an archive is deleted, those behind it get wrong
-/// rows, and what is made of them is wrong, too.
+/// rrdtool continues after a bad `DS:` with random bytes of its memory. When it deletes an archive, later ones get
+/// wrong
+/// rows, and everything derived from those is wrong, too.
 fn is_left_to_chance(words: &[&[u8]]) -> bool {
     let bad_source = |word: &&[u8]| word.starts_with(b"DS:a:");
     let sources = words.iter().filter(|word| word.starts_with(b"DS:")).count();
@@ -175,7 +176,7 @@ fn is_left_to_chance(words: &[&[u8]]) -> bool {
     sources > 1 || words.iter().any(bad_source) || mixed
 }
 
-/// Whether an archive may go: row counts are below 25, and so is what is taken from them.
+/// True if an archive may be deleted: row counts are below 25, and so are the counts taken from them.
 fn deletes_archives(words: &[&[u8]]) -> bool {
     let deletes = |word: &&[u8]| {
         let shrinks = word.starts_with(b"RRA#") && word.contains(&b'-');

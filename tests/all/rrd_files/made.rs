@@ -1,4 +1,5 @@
-//! What is made up: numbers, specifications, good and bad, and files with a past.
+//! Random numbers, specifications, good and bad, and files that have been
+//! updated.
 
 use super::stock::Stock;
 
@@ -35,7 +36,7 @@ pub(super) const TYPES: &[&str] = &[
     "GAUGE", "COUNTER", "DERIVE", "ABSOLUTE", "DCOUNTER", "DDERIVE",
 ];
 
-/// A number, rarely none.
+/// A number, rarely a text that is none.
 pub(super) fn number(rng: &mut Rng) -> String {
     match rng.below(12) {
         0 => rng
@@ -63,7 +64,7 @@ fn fraction(rng: &mut Rng) -> String {
     }
 }
 
-/// A count or a duration of up to so many steps of so many seconds.
+/// A count up to `most`, or a duration of as many steps of `seconds`.
 pub(super) fn count(rng: &mut Rng, most: u64, seconds: u64) -> String {
     let count = 1 + rng.below(most);
     match rng.below(16) {
@@ -77,7 +78,7 @@ pub(super) fn count(rng: &mut Rng, most: u64, seconds: u64) -> String {
     }
 }
 
-/// A `DS:` argument; `known` are the ones before.
+/// A `DS:` argument; `known` has the names of earlier sources.
 pub(super) fn source(rng: &mut Rng, known: &[&str]) -> String {
     let name = rng.pick(NAMES);
     if rng.one_in(25) {
@@ -128,7 +129,7 @@ pub(super) fn source(rng: &mut Rng, known: &[&str]) -> String {
     format!("DS:{name}{mapping}:{kind}:{heartbeat}:{min}:{max}")
 }
 
-/// RPN of a COMPUTE data source, mostly a good one.
+/// RPN of a COMPUTE data source, mostly a valid one.
 fn program(rng: &mut Rng, known: &[&str]) -> String {
     let mut nodes = Vec::new();
     let most = if rng.one_in(10) { 24 } else { 5 };
@@ -232,7 +233,7 @@ pub(super) fn archive(rng: &mut Rng, step: u64) -> String {
     }
 }
 
-/// An archive that really consolidates.
+/// An archive with a consolidation function.
 pub(super) fn plain_archive(rng: &mut Rng, step: u64) -> String {
     let cf = rng.pick(&["AVERAGE", "MIN", "MAX", "LAST"]);
     let points = rng.pick(&["1", "1", "2", "3", "5", "12"]);
@@ -250,7 +251,7 @@ pub(super) fn plain_archive(rng: &mut Rng, step: u64) -> String {
     format!("RRA:{cf}:{xff}:{points}:{}", count(rng, 40, slot))
 }
 
-/// A file that exists: its name, its step, when it began, and its last update.
+/// An existing file: its name, its step, its begin, and its last update.
 pub(super) struct Made {
     pub name: String,
     pub step: u64,
@@ -258,7 +259,7 @@ pub(super) struct Made {
     pub end: i64,
 }
 
-/// Definitions that are all good.
+/// Valid definitions, and the count of their inputs.
 pub(super) fn good_definitions(rng: &mut Rng, step: u64) -> (String, usize) {
     let mut words = Vec::new();
     let inputs = 1 + rng.below(3) as usize;
@@ -291,7 +292,7 @@ pub(super) fn good_definitions(rng: &mut Rng, step: u64) -> (String, usize) {
     (words.join(" "), inputs)
 }
 
-/// Makes a file with rrdtool and updates it some times.
+/// Makes a file with rrdtool and updates it a few times.
 pub(super) fn file(rng: &mut Rng, stock: &mut Stock, name: &str) -> Made {
     let step = [1, 10, 60, 300][rng.below(4) as usize];
     let begin = 1_000_000_000 + rng.between(0, 400_000_000);

@@ -1,4 +1,4 @@
-//! Files as a whole against rrdtool's: created, dumped, restored, tuned, resized, read. Random, but seeded: a failure
+//! Whole files against rrdtool's: created, dumped, restored, tuned, resized, read. Random, but seeded: a failure
 //! shows its command.
 
 mod change;

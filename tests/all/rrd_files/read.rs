@@ -89,7 +89,7 @@ fn fetched_rows_are_rrdtools() {
             let answer = stock.ask(&format!("first --rraindex {archive} {}", made.name));
             match fetch::first(&rrd.header, archive) {
                 Ok(first) => assert_eq!(shown(&answer.text).trim_end(), first.to_string()),
-                // It prints -1 and has no words for it in front.
+                // rrdtool prints -1, and its error has no prefix.
                 Err(error) => assert_eq!(answer.error, Some(error.text)),
             }
         }
@@ -133,7 +133,8 @@ fn wild_numbers_and_old_versions_are_shown_as_rrdtool_does() {
         if rrd.header.version < 3 {
             rrd.header.last_up_usec = 0;
         }
-        // Summer time begins and ends, the epoch, and beyond 32 bits.
+        // The begin and end of summer time, the epoch, and beyond 32
+        // bits.
         let stamps = [
             1_143_334_800,
             1_130_634_000,

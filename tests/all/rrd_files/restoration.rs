@@ -1,4 +1,4 @@
-//! `restore`, of dumps and of what people make of them.
+//! `restore`, of dumps and of edited dumps.
 
 use kymo_rrd::Error;
 use kymo_rrd::restore::{RangeCheck, restore};
@@ -23,7 +23,7 @@ fn restored_dumps_are_rrdtools() {
         let ours = restore(&xml, check, &mut rng.0).expect("rrdtool wrote it");
         let theirs = unrotated(stock.file(&format!("{i}.back")));
         assert_same(&theirs, &unrotated(ours), &made.name);
-        // -r sticks to the process.
+        // rrdtool keeps -r for the rest of the process.
         if check == RangeCheck::On {
             let scratch = std::mem::replace(&mut stock, Stock::start("rrd-restore"));
             drop(scratch);
@@ -128,7 +128,7 @@ fn edited_dumps_are_taken_or_refused_as_rrdtool_does() {
     }
 }
 
-/// An error without the number of its line, which is libxml2's affair, and without libxml2's own words.
+/// An error without its line number and without the words of libxml2, which are not compared.
 fn unnumbered(text: &str) -> String {
     if text.starts_with("error reading/parsing XML") || text.starts_with("the xml ended") {
         return "broken".into();
@@ -142,7 +142,7 @@ fn unnumbered(text: &str) -> String {
         }
     });
     let text = words.collect::<Vec<_>>().join(" ");
-    // What errno happened to say.
+    // rrdtool appends the text of a stale errno.
     match text.split_once("get_xml_double from ") {
         Some((front, rest)) => format!("{front}{}", rest.split(' ').next().unwrap_or_default()),
         None => text,

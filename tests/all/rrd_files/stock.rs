@@ -20,7 +20,7 @@ pub(super) struct Stock {
     pub scratch: Scratch,
 }
 
-/// Its answer to one line.
+/// rrdtool's answer to one line.
 pub(super) struct Answer {
     pub text: Vec<u8>,
     pub error: Option<String>,
@@ -69,7 +69,7 @@ impl Stock {
         answers.pop().expect("one answer")
     }
 
-    /// A file that has to be there.
+    /// A file that must exist.
     pub(super) fn file(&self, name: &str) -> Rrd {
         Rrd::parse(&self.bytes(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -90,7 +90,7 @@ impl Stock {
 impl Drop for Stock {
     fn drop(&mut self) {
         self.stdin = None;
-        // It ends with its input.
+        // rrdtool ends with its input.
         let _ = self.child.wait();
     }
 }
@@ -114,7 +114,7 @@ fn answer(stdout: &mut impl BufRead, asked: &str) -> Answer {
     }
 }
 
-/// Rows rotated so that the oldest is the first; where they begin is random.
+/// The file with each archive's oldest row first; its first row is random.
 pub(super) fn unrotated(mut rrd: Rrd) -> Rrd {
     let (ds_cnt, mut first) = (rrd.header.ds.len(), 0);
     for (rra, cur_row) in rrd.header.rra.iter().zip(&mut rrd.header.cur_row) {
@@ -127,7 +127,8 @@ pub(super) fn unrotated(mut rrd: Rrd) -> Rrd {
     rrd
 }
 
-/// Without what rrdtool leaves to chance in the definition of an added data source.
+/// The file without random bytes that rrdtool leaves in the definition of an added
+/// data source.
 pub(super) fn without_chance(mut rrd: Rrd) -> Rrd {
     for ds in &mut rrd.header.ds {
         ds.dst = field(ds.dst());
@@ -136,7 +137,7 @@ pub(super) fn without_chance(mut rrd: Rrd) -> Rrd {
             for node in len..20 {
                 ds.par[node / 2] &= !(0xffff_ffff << (32 * (node % 2)));
             }
-            // The byte between operator and value.
+            // The byte between operator and value is random.
             for word in &mut ds.par {
                 *word &= 0xffff_00ff_ffff_00ff;
             }
@@ -147,7 +148,7 @@ pub(super) fn without_chance(mut rrd: Rrd) -> Rrd {
     rrd
 }
 
-/// Panics where two files differ, and says where.
+/// Panics at the first difference of two files, and names it.
 pub(super) fn assert_same(stock: &Rrd, ours: &Rrd, what: &str) {
     let (a, b) = (&stock.header, &ours.header);
     assert_eq!(a.version, b.version, "version of {what}");
@@ -186,7 +187,7 @@ pub(super) fn assert_lines(stock: &[u8], ours: &[u8], what: &str) {
     assert_eq!(stock.len(), ours.len(), "length of {what}");
 }
 
-/// Arguments as `kymo_rrd` takes them.
+/// Arguments in the form that `kymo_rrd` expects.
 pub(super) fn words(line: &str) -> Vec<&[u8]> {
     line.split(' ')
         .filter(|word| !word.is_empty())
