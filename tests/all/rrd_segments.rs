@@ -1,8 +1,9 @@
-//! A store beside stock's rrdtool, with the same files and the same values, of which rrdtool gets one a call: every row
-//! of every archive, the state, and what a fetch prints are rrdtool's to the last bit, whatever of it is in memory, saved
-//! together, merged, in a file or opened again. Needs rrdtool.
+//! A store beside stock's rrdtool, with the same files and the same values, of which rrdtool gets one in each call. Every
+//! row of every archive, the state, and the output of a fetch equal rrdtool's to the last bit, whether parts of the
+//! series
+//! are in memory, saved together, merged, in a file or opened again. Needs rrdtool.
 //!
-//! `SEED` is the first world's seed; a failure says which.
+//! `SEED` is the first world's seed; a failure names the seed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ const START: i64 = 1_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 const STEPS: u64 = 2500;
 
-/// Definitions, and for each source whether it takes any number.
+/// Definitions, and for each source true if it accepts any number.
 const KINDS: &[(&str, &[bool])] = &[
     (
         "DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:40 RRA:MIN:0.5:1:40 RRA:MAX:0.5:6:20 RRA:LAST:0.5:6:20",
@@ -48,32 +49,32 @@ const KINDS: &[(&str, &[bool])] = &[
 
 /// Rows of the seasons: less than a block's values, and many blocks'.
 const SEASONS: [u64; 8] = [12, 24, 41, 60, 144, 288, 720, 1440];
-/// Series of a world, and those of them that have seasons: two of a definition.
+/// Series of a world, and the number of them with seasons: two of each definition.
 const COUNT: usize = 20;
 const SEASONAL: usize = 6;
 
 struct Series {
     name: String,
-    /// For each source whether it takes any number.
+    /// For each source, true if it accepts any number.
     any: &'static [bool],
-    /// Rows of its season; 0: it has none.
+    /// Rows of the season; 0: no season.
     season: u64,
-    /// Its SEASONAL when it was last judged, and values since.
+    /// Rows of SEASONAL at the last comparison, and count of values since then.
     seasons: Vec<u64>,
     fresh: u64,
     stamp: i64,
-    /// One of so many turns it gets a value.
+    /// The series gets a value in one of this many turns.
     rare: u64,
 }
 
-/// Sources and archives of a series with a season: those that `create` adds, or all by themselves in two orders.
+/// Sources and archives of a series with a season: as `create` adds them, or each by itself, in two orders.
 fn seasonal(number: u64) -> (String, u64) {
     let season = SEASONS[(number % 8) as usize];
     let mut random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut pick = |below: u64| next_random(&mut random) % below;
     let model = ["HWPREDICT", "MHWPREDICT"][pick(2) as usize];
     let rows = season + pick(50);
-    // Half a window has at least one row.
+    // Half a window must have at least one row.
     let least = 2000 / season + 1;
     let mut window = || {
         let part = least + pick(900 - least) / [1, 30][pick(2) as usize];
@@ -97,7 +98,7 @@ fn seasonal(number: u64) -> (String, u64) {
     (format!("{sources} {archives}"), season)
 }
 
-/// What happened, so that no run passes because nothing did.
+/// Counts of operations, so that no run passes without them.
 #[derive(Debug, Default)]
 struct Counts {
     judged: u64,
@@ -107,7 +108,7 @@ struct Counts {
     blocks: u64,
     merges: u64,
     files: u64,
-    /// For each length of a season how often one was seen smoothed.
+    /// For each length of a season, how often a smoothing was seen.
     smoothed: BTreeMap<u64, u64>,
     fetches: BTreeMap<String, u64>,
 }
@@ -164,7 +165,7 @@ impl World {
         world
     }
 
-    /// A series of each kind, several of most.
+    /// Makes at least one series of each kind.
     fn populate(&mut self, seed: u64) {
         for number in 0..COUNT {
             let name = format!("s{seed}-{number}.rrd");
@@ -205,7 +206,7 @@ impl World {
         Path::new("/db").join(name)
     }
 
-    /// A file that both have; a season has begun there already.
+    /// Creates a file on both sides, in which a season has already begun.
     fn create(
         &mut self,
         name: &str,
@@ -243,7 +244,7 @@ impl World {
         }
     }
 
-    /// A value for all sources, so many seconds after the last.
+    /// A value for all sources, `gap` seconds after the last.
     fn value(&mut self, at: usize, gap: i64) -> String {
         let series = &mut self.series[at];
         series.stamp += gap;
@@ -262,7 +263,7 @@ impl World {
         value
     }
 
-    /// What leaves few seasons unknown.
+    /// A number that is seldom unknown, so that few seasons are.
     fn calm_field(&mut self) -> String {
         match self.random(600) {
             0..6 => "U".into(),
@@ -283,7 +284,7 @@ impl World {
         }
     }
 
-    /// Values for one series, in one request; rrdtool gets them one by one.
+    /// Sends values for one series to the store in one request, and to rrdtool one by one.
     fn update(&mut self, at: usize) {
         let season = self.series[at].season;
         let many = season > 0 && self.random(20) == 0;
@@ -358,7 +359,7 @@ impl World {
         match self.random(120) {
             0..30 => self.maintain(),
             30..34 => self.store().checkpoint(),
-            // Old enough for all that waits.
+            // Long enough for all delayed work.
             34 => {
                 self.clock.advance_ns(7 * 3600 * SECOND);
                 self.maintain();
@@ -379,7 +380,7 @@ impl World {
         }
     }
 
-    /// The series as a FETCH reads it is rrdtool's file.
+    /// Compares the series, read as for a FETCH, with rrdtool's file.
     fn judge(&mut self, at: usize) {
         let name = self.series[at].name.clone();
         let theirs = self.theirs(&name);
@@ -418,7 +419,7 @@ impl World {
         *self.counts.fetches.entry(cf).or_default() += 1;
     }
 
-    /// A value changes at most two rows of a season, smoothing all.
+    /// Notes a smoothing: a value changes at most two rows of a season, a smoothing changes all.
     fn count_smoothed(&mut self, at: usize, rrd: &Rrd) {
         let series = &mut self.series[at];
         let (header, mut now) = (&rrd.header, Vec::new());
@@ -437,7 +438,7 @@ impl World {
         }
     }
 
-    /// The file that a FLUSH leaves is rrdtool's.
+    /// Compares the file after a FLUSH with rrdtool's.
     fn judge_file(&mut self, at: usize) {
         if self.settings.files == Files::Never {
             return;
@@ -457,7 +458,7 @@ fn printed(found: &fetch::Fetched) -> String {
     String::from_utf8_lossy(&printed).into_owned()
 }
 
-/// As somebody found it: from the first smoothing on 688 of 1,000 files differed.
+/// A user's report: from the first smoothing on 688 of 1,000 files differed.
 #[test]
 fn a_season_longer_than_a_block_is_rrdtools_after_each_value() {
     let scratch = Scratch::new("rrd-drum-season");
@@ -511,7 +512,7 @@ fn what_is_fetched_is_rrdtools_whatever_the_store_did_meanwhile() {
     ];
     assert!(each.iter().all(|&count| count >= worlds), "{counts:?}");
     assert_eq!(counts.fetches.len(), 10, "{counts:?}");
-    // A short one may change wholly between two looks without that.
+    // The shortest season is left out: values alone may change it wholly between two comparisons.
     let mut seasons = SEASONS[1..]
         .iter()
         .map(|season| counts.smoothed.get(season));

@@ -1,5 +1,5 @@
-//! The commands on a store's folder, beside a daemon and after it: verify, status, export and import. Judge of the files
-//! is stock's rrdtool. Needs Debian's rrdtool.
+//! Commands on a store's folder, beside a running daemon and after its end: verify, status, export and import. Stock's
+//! rrdtool compares the files. Needs Debian's rrdtool.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn kymo(words: &[&str]) -> Output {
     output.expect("kymo")
 }
 
-/// What a command that did its work said.
+/// stdout of a command that succeeded.
 fn done(words: &[&str]) -> String {
     let output = kymo(words);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -49,7 +49,7 @@ fn done(words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a command that failed said, and its code.
+/// Exit code and stderr of a command that failed.
 fn failed(words: &[&str]) -> (i32, String) {
     let output = kymo(words);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -72,7 +72,7 @@ fn must_rrdtool(folder: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A folder for a daemon and one for rrdtool, which has the same files and gets the same values.
+/// A folder for a daemon, and one for rrdtool with the same files and the same values.
 struct World {
     scratch: Scratch,
     base: PathBuf,
@@ -122,7 +122,7 @@ impl World {
         }
     }
 
-    /// More values for the daemon, and for rrdtool.
+    /// Sends more values to the daemon and to rrdtool.
     fn update(&mut self, daemon: &Daemon, count: u64) {
         let mut client = daemon.connect();
         for (at, (name, _)) in FILES.iter().enumerate() {
@@ -138,7 +138,7 @@ impl World {
         self.values += count;
     }
 
-    /// Files below `folder` are to rrdtool what its own are.
+    /// Compares rrdtool's dumps of the files below `folder` with those of its own files.
     fn judge(&self, folder: &Path) {
         for (name, _) in FILES {
             let ours = must_rrdtool(folder, &["dump", name]);
@@ -163,7 +163,7 @@ fn a_store_without_files_goes_back_to_stock() {
     world.update(&daemon, 70);
     let (journal, base) = world.names();
     let places = ["--store", &journal, "-b", &base];
-    // Beside the daemon.
+    // While the daemon runs.
     assert!(done(&["verify", &journal]).starts_with("no damage: "));
     let shown = done(&["status", &journal, "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
@@ -177,7 +177,7 @@ fn a_store_without_files_goes_back_to_stock() {
     );
     let export = [&["rrd", "export", "--all", "-o", &out][..], &places].concat();
     done(&export);
-    // Only files that are in their places are the daemon's alone.
+    // The daemon owns only the files in their places; export to another folder works beside it.
     let in_place = [&["rrd", "export", "--all"][..], &places].concat();
     let (code, said) = failed(&in_place);
     assert_eq!(code, 2, "{said}");
@@ -195,12 +195,12 @@ fn a_store_without_files_goes_back_to_stock() {
 
     assert_eq!(done(&export), "");
     world.judge(&target);
-    // In their own places, and once more over themselves.
+    // Export into the files' own places, and a second time over them.
     for _ in 0..2 {
         assert_eq!(done(&in_place), "");
         world.judge(&world.base.clone());
     }
-    // A daemon goes on, and its newest values come with the next export.
+    // The daemon goes on, and the next export has its newest values.
     let daemon = world.daemon(&["--files", "never"]);
     world.update(&daemon, 30);
     assert!(daemon.stop("-TERM").success());
@@ -220,14 +220,14 @@ fn a_store_without_files_goes_back_to_stock() {
         failed(&none),
         (1, "cannot export none.rrd: no such file\n".into())
     );
-    // rrdtool goes on with what it was given.
+    // rrdtool can update the exported files.
     for folder in [&world.base, &world.stock] {
         must_rrdtool(folder, &["update", "g.rrd", "1000009000:7", "1000009010:8"]);
     }
     world.judge(&world.base.clone());
 }
 
-/// Everything that was sent is in blocks.
+/// Waits until all sent values are in blocks.
 fn wait_until_saved(journal: &str) {
     let start = std::time::Instant::now();
     loop {
@@ -241,14 +241,14 @@ fn wait_until_saved(journal: &str) {
     }
 }
 
-/// The same command of rrdtool's in both folders.
+/// Runs the same rrdtool command in both folders.
 fn both(world: &World, words: &[&str]) {
     for folder in [&world.base, &world.stock] {
         must_rrdtool(folder, words);
     }
 }
 
-/// Files that are behind are tuned while the daemon runs, and while it does not.
+/// rrdtool tunes files that lack the newest values, while the daemon runs and while it does not.
 #[test]
 fn files_that_rrdtool_tunes() {
     let mut world = World::new("rrd-tune");
@@ -269,7 +269,7 @@ fn files_that_rrdtool_tunes() {
         ]
         .concat(),
     );
-    // Its name is part of what a file with such archives begins with.
+    // A file with these archives begins with random numbers that depend on its name.
     fs::copy(world.stock.join(hw), world.base.join(hw)).expect("a copy");
     let tunes: [&[&str]; 6] = [
         &["tune", "g.rrd", "-a", "x:12", "-h", "x:15"],
@@ -325,7 +325,7 @@ fn files_that_rrdtool_tunes() {
     assert!(daemon.stop("-TERM").success());
 }
 
-/// A file that was made by the daemon is renamed while it is behind.
+/// A file that the daemon made is renamed while it lacks the newest values.
 #[test]
 fn files_that_are_renamed() {
     for stopped in [None, Some("-TERM"), Some("-KILL")] {
@@ -374,7 +374,7 @@ fn files_that_are_renamed() {
     }
 }
 
-/// Somebody updates a file by hand that is behind: what is newer follows, what is older is refused, as by rrdtool.
+/// A user updates a file that lacks the newest values: newer values follow, older ones are refused, as by rrdtool.
 #[test]
 fn files_that_rrdtool_updates() {
     for stopped in [false, true] {
@@ -421,12 +421,12 @@ fn files_that_rrdtool_updates() {
     }
 }
 
-/// Starts a daemon on a socket of its own that ends by itself; what it said.
+/// Starts a second daemon that ends by itself; returns its stderr.
 fn refused(world: &World, options: &[&str]) -> String {
     let scratch = world.scratch.path("other");
     fs::create_dir_all(&scratch).expect("a folder");
     let output = Command::new("timeout")
-        // It waits 30 s for the one that has what it wants.
+        // The daemon waits 30 s for the owner of the folder or store.
         .arg("120")
         .arg(Side::Ours.program(&world.scratch.path("")))
         .args(["-g", "-p"])
@@ -464,19 +464,19 @@ fn a_folder_of_files_has_one_owner() {
         assert!(!answer.contains(".kymo-owner"), "{answer}");
     }
     drop(client);
-    // Who has no daemon changes files as ever, and who makes no files needs no folder of them.
+    // rrdtool without a daemon still changes files, and a daemon that makes no files needs no folder of them.
     must_rrdtool(&world.base, &["update", "g.rrd", "1000000001:1"]);
     let never = world.scratch.path("never");
     fs::create_dir(&never).expect("a folder");
     let options = ["-j", &journal, "--files", "never"];
     let second = Daemon::start(Side::Ours, &never, &world.base, &options);
     assert!(second.stop("-TERM").success());
-    // One that was killed has nothing any more.
+    // A killed daemon owns nothing.
     assert!(daemon.stop("-KILL").code().is_none());
     let daemon = world.daemon(&[]);
     assert!(!daemon.said().contains("cannot own"), "{}", daemon.said());
     assert!(daemon.stop("-TERM").success());
-    // A folder that takes no such file.
+    // A folder in which the owner's file cannot be made.
     fs::remove_file(world.base.join(".kymo-owner")).expect("it was there");
     fs::create_dir(world.base.join(".kymo-owner")).expect("a folder");
     let daemon = world.daemon(&["-V", "LOG_DEBUG"]);
@@ -526,7 +526,7 @@ fn trees_of_files_are_taken_in_and_may_go() {
     }
     fs::write(world.base.join("bad.rrd"), "no file of rrdtool's").expect("a file");
     fs::write(world.base.join("d/other"), "").expect("a file");
-    // What the daemon is told with -j. It had another folder, and began an empty store there.
+    // The same path as -j. An import once used another folder, so that the daemon started an empty store.
     let (store, _) = world.names();
     let import = [
         "rrd", "import", "--jobs", "3", &base, "--store", &store, "-b", &base,
@@ -574,7 +574,7 @@ fn trees_of_files_are_taken_in_and_may_go() {
     refuses_a_second_store(&world);
 }
 
-/// A store that was moved into a folder below its place is found there: nobody begins another one beside it.
+/// A store that was moved into a folder below its place is found there: no second store is begun beside it.
 fn refuses_a_second_store(world: &World) {
     let (store, base) = world.names();
     let place = world.journal.join("kymo");
@@ -638,7 +638,7 @@ fn wrong_usage_and_wrong_folders_are_said() {
     ] {
         let (found, said) = failed(words);
         assert_eq!(found, code, "{words:?}: {said}");
-        // `kymo rrd` speaks as rrdtool does, without a name.
+        // `kymo rrd` prints messages as rrdtool does, without the program's name.
         let named = if words[0] == "rrd" { "" } else { "kymo: " };
         assert!(
             said.starts_with(&format!("{named}{text}")),

@@ -1,7 +1,9 @@
-//! Real clients against our daemon, and against stock's: rrdtool, perl's RRDs, MRTG, a pipe session as LibreNMS has
-//! them, collectd. Over a unix socket and over TCP; what they say and the files that come of it must be the same
-//! (collectd measures the live machine: there the files must be there, and current after FLUSH). Needs Debian's
-//! rrdtool, rrdcached, librrds-perl, mrtg and collectd-core.
+//! Real clients with kymo's daemon and with stock's: rrdtool, perl's RRDs, MRTG, a pipe session as LibreNMS uses
+//! it,
+//! collectd. Over a unix socket and over TCP; their output and the resulting files must be the same (collectd
+//! measures
+//! the live machine: its files must exist, and be current after FLUSH). Needs Debian's rrdtool, rrdcached,
+//! librrds-perl, mrtg and collectd-core.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,19 +17,19 @@ use kymo_tests::rrd_file;
 use kymo_tests::rrdtool::Pipe;
 use kymo_tests::{Running, Scratch, free_port};
 
-/// How a client reaches the daemon.
+/// The transport between client and daemon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Unix,
     Tcp,
 }
 
-/// Lines that only `list` answers with.
+/// Lines that occur only in answers to `list`.
 const NAMES: [&str; 3] = ["x.rrd", "y.rrd", "d/y.rrd"];
 
 const WAYS: [Way; 2] = [Way::Unix, Way::Tcp];
 
-/// A daemon, where it is, and its folder.
+/// A daemon, its address, and its folder.
 struct Place {
     daemon: Daemon,
     way: Way,
@@ -37,7 +39,7 @@ struct Place {
 }
 
 impl Place {
-    /// Runs a client in the base; what it said, in words that are the same for both daemons.
+    /// Runs a client in the base; returns its output in words that are the same for both daemons.
     fn run(&self, command: &mut Command) -> String {
         let output = command
             .current_dir(&self.base)
@@ -58,20 +60,20 @@ impl Place {
         ))
     }
 
-    /// Without what differs from start to start: the port, the row at which a new file begins.
+    /// The text without parts that differ from start to start: the port, and the first row of a new file.
     fn neutral(&self, text: &str) -> String {
         let text = text.replace(&self.address, "ADDRESS");
         let lines = text.lines().filter(|line| !line.contains("].cur_row"));
         let mut lines: Vec<&str> = lines.collect();
         if lines.iter().any(|line| NAMES.contains(line)) {
-            // A list: stock's is in the order of the folder.
+            // An answer to `list`: stock's is in the order of the folder.
             lines.sort_unstable();
         }
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-/// Does the same with each daemon, both of which serve the same path one after the other, and compares.
+/// Runs a client with each daemon in turn on the same path, and compares output and files.
 fn compare(name: &str, way: Way, options: &[&str], client: impl Fn(&Place) -> String) {
     let scratch = Scratch::new(name);
     let results = BOTH.map(|side| {
@@ -100,7 +102,7 @@ fn compare(name: &str, way: Way, options: &[&str], client: impl Fn(&Place) -> St
 
 fn start(side: Side, scratch: &Scratch, way: Way, options: &[&str]) -> Place {
     let base = scratch.path("base");
-    // Over a unix socket the client looks for the folder itself.
+    // Over a unix socket the client itself checks that the folder exists.
     for folder in ["d", "h"] {
         fs::create_dir_all(base.join(folder)).expect("a folder");
     }
@@ -124,7 +126,7 @@ fn start(side: Side, scratch: &Scratch, way: Way, options: &[&str]) -> Place {
     }
 }
 
-/// The .rrd files and pictures, turned so that the rows of new ones lie alike.
+/// The .rrd files and pictures; rows of new files are rotated to the same order.
 fn files(base: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths = rrd_file::files_below(base).into_iter();
     let wanted = paths.filter(|path| {
@@ -152,7 +154,7 @@ fn assert_same_text(what: &str, stock: &str, ours: &str) {
     );
 }
 
-/// The commands of rrdtool, each with `--daemon` where `@` stands.
+/// rrdtool's commands; `@` stands for `--daemon`.
 const COMMANDS: &[&str] = &[
     "create @ x.rrd -b 1000000000 -s 10 DS:g:GAUGE:60:U:U DS:c:COUNTER:60:0:U RRA:AVERAGE:0.5:1:50 RRA:MAX:0.5:5:20",
     "create @ -O x.rrd -b 1000000000 -s 10 DS:g:GAUGE:60:U:U RRA:AVERAGE:0.5:1:50",
@@ -243,7 +245,7 @@ fn rrdtool_with_the_address_in_its_environment() {
     }
 }
 
-/// A comparison of two failures proves nothing.
+/// Checks that the client succeeded: a comparison of two failures proves nothing.
 fn worked(said: &str, signs: &[&str]) {
     for sign in signs {
         assert!(said.contains(sign), "no {sign} in: {said}");
@@ -361,7 +363,7 @@ fn mrtg(place: &Place, told: &str) -> String {
     said
 }
 
-/// As LibreNMS talks: one `rrdtool -` for hours, an address with each command.
+/// A session as LibreNMS holds it: one `rrdtool -` for hours, with an address in each command.
 #[test]
 fn a_pipe_session_like_librenms() {
     for way in WAYS {
@@ -404,7 +406,7 @@ fn a_pipe_session_like_librenms() {
     }
 }
 
-/// `N:` is the client's second, so the file differs from run to run: looked at here, and removed.
+/// `N:` is the client's second, so the file differs from run to run: it is checked here, and removed.
 fn now(pipe: &mut Pipe, at: &str) -> String {
     let seconds = || {
         SystemTime::now()
@@ -413,7 +415,7 @@ fn now(pipe: &mut Pipe, at: &str) -> String {
     };
     let create = "--step 1 DS:value:GAUGE:600:0:U RRA:LAST:0.5:1:20";
     pipe.must(&format!("create now.rrd {create} {at}"));
-    // time(2) may be a tick behind the clock that is asked here.
+    // time(2) may be a tick behind the clock that the test reads.
     let before = seconds() - 1;
     pipe.must(&format!("update now.rrd N:5 {at}"));
     let last = pipe.must(&format!("last now.rrd {at}"));
@@ -424,13 +426,13 @@ fn now(pipe: &mut Pipe, at: &str) -> String {
     "N: works\n".to_string()
 }
 
-/// collectd with CreateFiles as it is by default: it makes the files itself and sends each value alone.
+/// collectd with the default CreateFiles: it makes the files itself and sends each value alone.
 #[test]
 fn collectd_writes_through_the_daemon() {
     for way in WAYS {
         let scratch = Scratch::new("collectd");
         let place = start(Side::Ours, &scratch, way, &[]);
-        // Over TCP names are relative: to collectd's own folder, too, since it creates the files itself.
+        // Over TCP, names are relative: also to collectd's own folder, since it creates the files itself.
         let folder = match way {
             Way::Unix => format!(" DataDir \"{}\"\n", place.base.display()),
             Way::Tcp => String::new(),
@@ -469,7 +471,7 @@ fn collectd_writes_through_the_daemon() {
     }
 }
 
-/// Whether collectd's files are as fresh as they should be after FLUSH; what is missing.
+/// Checks that collectd's files are fresh after FLUSH; the error names a missing one.
 fn is_fed(place: &Place) -> Result<(), String> {
     let files = rrd_file::files_below(&place.base);
     let names: Vec<&PathBuf> = files

@@ -1,8 +1,8 @@
 //! Differential test against stock's rrdcached: the same seeded streams of commands to both, one request at a time,
-//! pipelined and in BATCH, with and without a journal and a restart; every reply compared byte for byte, and at the
-//! end every file. Both serve the same path, one after the other, so nothing has to be translated.
+//! pipelined and in BATCH, with and without a journal and a restart; every reply is compared byte for byte, and at the
+//! end every file. Both serve the same path, one after the other, so no path has to be translated.
 //!
-//! `SEED` is where the seeds begin. A failing session is cut down
+//! `SEED` is the first seed. A failing session is reduced
 //! to the few requests that still differ. Needs Debian's rrdtool and rrdcached.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use kymo_tests::rrd_file;
 use kymo_tests::rrd_stream::{self, Holds, Item, Random, Stream};
 use kymo_tests::rrdtool::Pipe;
 
-/// How requests are put on the wire.
+/// How requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     One,
@@ -31,27 +31,27 @@ enum Mode {
 /// One exchange of a session.
 #[derive(Clone, Debug)]
 enum Step {
-    /// On one of a few connections.
+    /// A request on one of a few connections.
     Ask(usize, Vec<u8>),
-    /// Sent as one, in pieces of any length.
+    /// Requests sent together, in pieces of any length.
     Pipelined(Vec<Vec<u8>>),
     Batch(Vec<Vec<u8>>),
-    /// Until nothing is written any more.
+    /// Waits until nothing more is written.
     Settle,
-    /// The daemon is ended and started again.
+    /// Stops the daemon and starts it again.
     Restart,
 }
 
-/// What is sent, on what files, to a daemon with what options.
+/// Steps, files for them, and the daemon's options.
 struct Session {
     scratch: Scratch,
     options: Vec<String>,
     steps: Vec<Step>,
-    /// Cuts pieces.
+    /// Seed for the lengths of pieces.
     seed: u64,
 }
 
-/// What came of it.
+/// Replies and files after a session.
 struct Played {
     replies: Vec<(Vec<u8>, Reply)>,
     files: BTreeMap<PathBuf, Vec<u8>>,
@@ -59,23 +59,23 @@ struct Played {
 
 const CONNECTIONS: usize = 3;
 
-/// A difference that is meant: what is done, and what each side answers to the last request (its first line;
-/// BASE stands for the folder).
+/// An intended difference: the requests, and each side's answer to the last one (its first line; BASE stands for the
+/// folder).
 struct Meant {
     why: &'static str,
     asked: &'static [&'static str],
     stock: &'static str,
     ours: &'static str,
-    /// The line of the reply that is looked at begins so.
+    /// Prefix of the compared line of the reply.
     line: &'static str,
 }
 
-/// In the place of a request: the daemon is ended, and started again with its journal.
+/// In the place of a request: the daemon stops, and starts again with its journal.
 const RESTART: &str = "(restart)";
 
-/// All of them. Each must be seen to occur, on both sides; the streams keep clear of them. Not here: locks
-/// (rrdcached_faults.rs), kill -9 (there, too), the order of LIST (compared without), numbers of STATS, and a column that is
-/// not there, of which stock tells from freed memory (rrdcached_replies.rs).
+/// All intended differences. Each must occur, with both answers; the streams avoid them. Not listed: locks and kill -9
+/// (rrdcached_faults.rs), the order of LIST (compared without), numbers of STATS, and a missing column, whose message stock
+/// reads from freed memory (rrdcached_replies.rs).
 const MEANT: &[Meant] = &[
     Meant {
         why: "two names of one file are one file, so its last stamp is known by both",
@@ -200,7 +200,7 @@ fn meant_session(meant: &Meant) -> Session {
     }
 }
 
-/// A line that stock does not take in: it closes without a word.
+/// A line that is too long for stock, which closes the connection without a reply.
 #[test]
 fn a_long_line_is_a_line() {
     let scratch = Scratch::new("long");
@@ -229,7 +229,7 @@ fn copy_folder(from: &Path, to: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "cp");
 }
 
-/// Of the streams of a session.
+/// First seed of a session's streams.
 fn seed_of_session() -> u64 {
     let seed = first_seed(u64::from(std::process::id()) << 20);
     eprintln!("SEED={seed}");
@@ -251,8 +251,8 @@ fn batches() {
     compare_sessions(Mode::Batch);
 }
 
-/// Stock drops a value that it cannot write with all that follow it, and leaves a piece of it in the file. Ours refuses
-/// the same one and nothing else: stock's own rrdtool says what the files must be, one value a time.
+/// Stock drops an unwritable value with all that follow it, and leaves a part of it in the file. kymo refuses only that
+/// value: stock's own rrdtool, with one value in each call, gives the expected files.
 #[test]
 fn a_value_that_cannot_be_written_harms_no_neighbour() {
     let seed = seed_of_session();
@@ -300,8 +300,8 @@ fn about(streams: &[Stream], path: &Path, name: &str) -> Vec<String> {
     lines.filter(|line| line.contains(name)).collect()
 }
 
-/// The files as they are when each value of the streams is written by an `rrdtool update` of its own, and what that
-/// refuses leaves no trace.
+/// The files after each value of the streams was written by its own `rrdtool update`. A refused update leaves no
+/// trace.
 fn written_one_by_one(session: &Session, streams: &[Stream]) -> BTreeMap<PathBuf, Vec<u8>> {
     let (base, template) = (
         session.scratch.path("base"),
@@ -336,8 +336,8 @@ fn written_one_by_one(session: &Session, streams: &[Stream]) -> BTreeMap<PathBuf
     files
 }
 
-/// The proof that a difference is seen: stock against itself has none, and has one after any change of a reply or of
-/// a file; numbers of STATS are none.
+/// The comparison finds differences: stock against itself has none, and has one after any change of a reply or of a
+/// file. Numbers of STATS are not compared.
 #[test]
 fn a_changed_reply_and_a_changed_file_are_found() {
     let streams: Vec<Stream> = make_streams(11, Holds::All).into_iter().take(2).collect();
@@ -429,7 +429,7 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(String::from).collect()
 }
 
-/// How a stream's items are sent.
+/// Appends the steps that send a stream's items in this mode.
 fn put_on_wire(items: &[Item], mode: Mode, random: &mut Random, steps: &mut Vec<Step>) {
     let mut group = Vec::new();
     for item in items {
@@ -443,7 +443,7 @@ fn put_on_wire(items: &[Item], mode: Mode, random: &mut Random, steps: &mut Vec<
                 let connection = random.below(CONNECTIONS as u64) as usize;
                 steps.push(Step::Ask(connection, line.clone()));
             }
-            // Most of what BATCH does not know is asked outside.
+            // Most requests that BATCH does not know are sent outside of it.
             Mode::Batch if !is_for_batch(line) && !random.once_in(10) => {
                 close_group(&mut group, mode, steps);
                 steps.push(Step::Ask(0, line.clone()));
@@ -507,7 +507,7 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
         }
     }
     wire.settle();
-    // What was cut down may have lost its own.
+    // A reduced session may have lost its own final requests.
     for step in [b"RESUMEALL".as_slice(), b"FLUSHALL", b"QUEUE"] {
         wire.play(&Step::Ask(0, step.to_vec()));
         wire.settle();
@@ -519,7 +519,7 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
         (path, bytes)
     };
     let files = rrd_file::files_below(&base).into_iter();
-    // Where ours has its journal when it is not told where, and whose the folder is.
+    // The default folder of kymo's journal, and the file with the folder's owner.
     let own = [".kymo", ".kymo-owner"].map(|name| base.join(name));
     let files = files.filter(|path| !own.iter().any(|own| path.starts_with(own)));
     let files = files.map(read).collect();
@@ -527,7 +527,7 @@ fn play(side: Side, session: &Session, steps: &[Step]) -> Played {
     Played { replies, files }
 }
 
-/// The connections to one daemon, and what was said.
+/// The connections to one daemon, and its replies.
 struct Wire {
     daemon: Daemon,
     clients: Vec<Client>,
@@ -596,8 +596,8 @@ impl Wire {
         }
     }
 
-    /// Notes a reply; whether the connection is still there. Stock closes some, for one after SUSPEND of a file that
-    /// it does not know, and does not look at what was sent behind it.
+    /// Notes a reply. True if the connection is still open: stock closes some, for instance after SUSPEND of a file that it
+    /// does not know, and ignores the requests after it.
     fn heard(&mut self, connection: usize, line: &[u8], reply: io::Result<Reply>) -> bool {
         let reply = match reply {
             Ok(reply) => reply,
@@ -615,9 +615,9 @@ impl Wire {
         open
     }
 
-    /// Until the queue is empty, and what left it is written, too.
+    /// Waits until the queue is empty and its values are written.
     fn settle(&mut self) {
-        // One of its own: the others may have been closed.
+        // A new connection: the others may have been closed.
         let mut client = self.daemon.connect();
         let mut before = String::new();
         for _ in 0..2000 {
@@ -632,7 +632,7 @@ impl Wire {
     }
 }
 
-/// Both sides' transcripts and files, or the shortest session found in which they differ.
+/// Compares transcripts and files of both sides. Panics with the shortest session found in which they differ.
 fn compare(session: &Session) {
     let played = BOTH.map(|side| play(side, session, &session.steps));
     let Some(why) = first_difference(&played[0], &played[1]) else {
@@ -701,7 +701,7 @@ fn different_file(stock: &Played, ours: &Played) -> Option<String> {
     })
 }
 
-/// Files that a CREATE made are called `c1.rrd`.
+/// True for files that a CREATE made: their names begin with a `c`.
 fn is_by_command(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with('c')
@@ -715,17 +715,17 @@ fn comparable(line: &[u8], reply: &Reply) -> Reply {
     let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
     let text = || String::from_utf8_lossy(bytes).into_owned();
     let text = match word.to_ascii_uppercase().as_slice() {
-        // Numbers of work done: which there are, not how many.
+        // STATS: the names of numbers are compared, not their values.
         b"STATS" => text()
             .chars()
             .filter(|letter| !letter.is_ascii_digit())
             .collect(),
-        // How many files are known: after a restart stock also knows those of which nothing is left to write.
+        // Counts of known files differ: after a restart stock also knows files without waiting values.
         b"SUSPENDALL" | b"RESUMEALL" => text()
             .chars()
             .filter(|letter| !letter.is_ascii_digit())
             .collect(),
-        // Stock tells names in the order of the folder.
+        // Stock lists names in the order of the folder.
         b"LIST" => sorted(&text()),
         // CREATE begins at a random row.
         b"INFO" if line.windows(2).any(|pair| pair == b"/c") => without_rows(&text()),
@@ -747,7 +747,7 @@ fn without_rows(text: &str) -> String {
     kept.collect::<Vec<&str>>().join("\n")
 }
 
-/// Leaves out steps, then lines, as long as something still differs.
+/// Removes steps, then lines, as long as a difference remains.
 fn cut_down(session: &Session) -> Vec<Step> {
     let mut steps = session.steps.clone();
     let mut tries = 0;

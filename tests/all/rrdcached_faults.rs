@@ -1,6 +1,6 @@
 //! Faults from outside: kill -9 under load, readers that hold locks, files that are tuned or replaced while they are
-//! served, hostile names and clients, a full disk. The oracle is stock's `rrdtool update` on the values that were
-//! acknowledged. Needs Debian's rrdtool and strace; a full disk takes root.
+//! served, hostile names and clients, a full disk. The oracle is stock's `rrdtool update` with the acknowledged
+//! values. Needs Debian's rrdtool and strace; a full disk needs root.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -48,15 +48,15 @@ fn value(turn: u64) -> String {
     )
 }
 
-/// What a file has been told, for the oracle.
+/// Turns sent to a file, for the oracle.
 struct Told {
-    /// Turns that were answered.
+    /// Acknowledged turns.
     acknowledged: u64,
-    /// Turns that were sent: what is between may be there or not.
+    /// Sent turns: those beyond the acknowledged ones may be in the file or not.
     sent: u64,
 }
 
-/// Whatever was acknowledged is in the files after a kill, and of what was under way a beginning; nothing else.
+/// After a kill the files hold all acknowledged values and the first ones of those in progress; nothing else.
 #[test]
 fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     let seed = first_seed(u64::from(std::process::id()));
@@ -69,7 +69,7 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     fs::create_dir_all(&journal).expect("a folder");
     copy(&base, &scratch.path("oracle"));
     let mut oracle = Pipe::start(&scratch.path("oracle"));
-    // Both promises, in turns.
+    // Rounds alternate between the two promises.
     let start = |round: u64| {
         let options = ["-B", "-w", "1", "-j", &journal, "--durable"];
         let count = options.len() - usize::from(round.is_multiple_of(2));
@@ -121,7 +121,7 @@ fn killed_at_any_moment_it_loses_nothing_that_it_acknowledged() {
     );
 }
 
-/// Has everything written that the journal says, by a FLUSH of each file and a kill, or by a signal; what was logged.
+/// Writes all values of the journal, by a FLUSH of each file and a kill, or by a signal; returns the daemon's log.
 fn write_all(daemon: Daemon, round: u64) -> String {
     if round % 4 == 3 {
         assert!(daemon.stop("-USR1").success(), "round {round}");
@@ -137,7 +137,7 @@ fn write_all(daemon: Daemon, round: u64) -> String {
     daemon.said()
 }
 
-/// Brings the oracle to what was acknowledged, then on by one value until the file is the same.
+/// Gives the oracle the acknowledged values, then one more at a time until its file equals the daemon's.
 fn catch_up(
     oracle: &mut Pipe,
     scratch: &Scratch,
@@ -226,7 +226,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "cp");
 }
 
-/// Takes and gives up a read lock on a file, over and over, as `rrdtool graph` does.
+/// Takes or gives up a lock on a file, as `rrdtool graph` does.
 #[allow(unsafe_code)]
 fn lock(file: &fs::File, kind: libc::c_int) {
     // SAFETY: all zeros is a valid flock; it is only read by the call.
@@ -237,7 +237,7 @@ fn lock(file: &fs::File, kind: libc::c_int) {
     assert_eq!(taken, 0, "cannot lock");
 }
 
-/// Stock loses what it was to write while a reader has a lock; ours waits.
+/// Stock loses values that it writes while a reader has a lock; kymo waits.
 #[test]
 fn a_reader_with_a_lock_delays_and_loses_nothing() {
     let scratch = Scratch::new("lock");
@@ -278,7 +278,7 @@ fn a_reader_with_a_lock_delays_and_loses_nothing() {
     equal_to_oracle(&scratch, 0, 400);
 }
 
-/// Who never lets go is told of, and what was queued stays.
+/// A reader never releases its lock: FLUSH reports it, and queued values stay.
 #[test]
 fn a_lock_that_stays_is_an_error_of_flush_and_no_loss() {
     let scratch = Scratch::new("locked");
@@ -321,7 +321,7 @@ fn equal_to_oracle(scratch: &Scratch, index: usize, turns: u64) {
     }
 }
 
-/// A tune from outside stays, and a file that another replaces is the one that is written.
+/// A tune from outside stays, and values go to the file that replaced another.
 #[test]
 fn a_file_may_be_tuned_and_replaced_while_it_is_served() {
     let scratch = Scratch::new("edited");
@@ -363,7 +363,7 @@ fn a_file_may_be_tuned_and_replaced_while_it_is_served() {
     daemon.stop("-TERM");
 }
 
-/// Each command for each name that may lead elsewhere; all are answered.
+/// Sends each command with each name that may lead outside the base; all are answered.
 fn ask_for_all_of(daemon: &Daemon, outside: &str) {
     let long = "x".repeat(4000);
     for name in [
@@ -399,7 +399,7 @@ fn ask_for_all_of(daemon: &Daemon, outside: &str) {
         ] {
             let mut client = daemon.connect();
             let reply = match line.starts_with("DUMP") {
-                // What it dumps has no first line with a number; QUIT ends what it refuses.
+                // The first line of a dump has no number. QUIT ends the connection after a refusal.
                 true => client
                     .send(format!("{line}\nQUIT\n").as_bytes())
                     .and_then(|()| client.rest())
@@ -411,7 +411,7 @@ fn ask_for_all_of(daemon: &Daemon, outside: &str) {
     }
 }
 
-/// Whatever a name holds, with -B nothing outside the base is opened.
+/// With -B no name makes the daemon open a file outside the base.
 #[test]
 fn no_name_leads_out_of_the_base() {
     if must_skip(&["strace"]) {
@@ -453,7 +453,7 @@ fn no_name_leads_out_of_the_base() {
     daemon.stop("-TERM");
 }
 
-/// A client that does not read, a line without an end, and ten thousand that say nothing hinder nobody.
+/// A client that does not read, a line without an end, and ten thousand silent clients do not hinder others.
 #[test]
 fn rude_clients_hinder_nobody() {
     let scratch = Scratch::new("rude");
@@ -466,7 +466,7 @@ fn rude_clients_hinder_nobody() {
     deaf.set_write_timeout(Some(Duration::from_millis(300)))
         .expect("a limit");
     let ask = b"HELP\n".repeat(1000);
-    // Until nothing more is taken.
+    // Until the socket's buffers are full.
     while deaf.write_all(&ask).is_ok() {}
     let mut endless = UnixStream::connect(daemon.socket()).expect("a connection");
     endless
@@ -505,7 +505,7 @@ fn memory_kb(pid: u32) -> u64 {
     number.unwrap_or(0)
 }
 
-/// This process and its children may have many descriptors.
+/// Raises the limit of descriptors for this process and its children.
 #[allow(unsafe_code)]
 fn raise_limit() {
     let mut limit = libc::rlimit {
@@ -526,7 +526,7 @@ fn raise_limit() {
     );
 }
 
-/// A full disk under the journal: said, nothing applied; when there is room again, all goes on.
+/// A full disk under the journal: updates are refused with the cause and not applied; with room again, all goes on.
 #[test]
 fn a_full_disk_refuses_and_recovers() {
     if must_skip(&["mount"]) {
@@ -579,7 +579,7 @@ fn a_full_disk_refuses_and_recovers() {
     equal_to_oracle(&scratch, 0, turn);
 }
 
-/// Where nothing can be written everything can be read, by a daemon that begins then, too.
+/// On a full disk everything can be read, also by a daemon that starts then.
 #[test]
 fn a_full_disk_is_read() {
     const SERIES: usize = 8;
@@ -660,7 +660,7 @@ fn a_full_disk_is_read() {
     }
 }
 
-/// Updates one file until the journal takes nothing more; the next turn.
+/// Updates one file until the journal is full; returns the next turn.
 fn until_refused(client: &mut kymo_tests::rrd_client::Client, mut turn: u64) -> u64 {
     loop {
         let answer = client.text(&format!("UPDATE f0.rrd {}", value(turn)));
@@ -672,7 +672,7 @@ fn until_refused(client: &mut kymo_tests::rrd_client::Client, mut turn: u64) -> 
     }
 }
 
-/// Writes until nothing more is taken.
+/// Fills the disk.
 fn fill(path: &Path) {
     let mut file = fs::File::create(path).expect("a filler");
     for size in [1 << 16, 1 << 9, 1] {
@@ -680,7 +680,7 @@ fn fill(path: &Path) {
     }
 }
 
-/// A client that goes away in the middle of its request, or of a BATCH, leaves whole lines behind.
+/// A client that disconnects in the middle of a request or of a BATCH: only its whole lines count.
 #[test]
 fn half_a_request_is_none() {
     let scratch = Scratch::new("half");
@@ -693,7 +693,7 @@ fn half_a_request_is_none() {
         stream.write_all(&whole.as_bytes()[..cut]).expect("a piece");
         stream.shutdown(std::net::Shutdown::Write).expect("an end");
         let mut said = String::new();
-        // Nothing is to be said to it.
+        // The daemon does not answer half a request.
         let _ = stream.read_to_string(&mut said);
         assert_eq!(said, "", "after {cut} bytes");
     }

@@ -1,5 +1,6 @@
-//! The daemon's memory has a bound that no client can pass: everything that used to pass it is tried at once, under a
-//! limit of the kernel's, while an ordinary client goes on. Each of these alone once took between 1.9 and 6.3 GB.
+//! No client can make the daemon's memory exceed its bound: all requests that once did are sent at the same time,
+//! under
+//! a limit of the kernel, while an ordinary client goes on. Each of these alone once used between 1.9 and 6.3 GB.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -14,11 +15,11 @@ use kymo_tests::Scratch;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrd_daemon::{BOTH, Daemon, Side};
 
-/// What the daemon may have of memory, whatever clients do.
+/// Bound of the daemon's memory.
 const BOUND: u64 = 512 << 20;
-/// What the kernel lets it ask for (`RLIMIT_DATA`). Stacks count as a whole: of eighty threads, 2 MiB each.
+/// The kernel's limit (`RLIMIT_DATA`). Whole stacks count: 2 MiB for each of eighty threads.
 const ASKED_MAX_KIB: u64 = (BOUND >> 10) + 80 * 2048;
-/// Longest that anything waited for here may take.
+/// Longest wait for any event.
 const PATIENCE: Duration = Duration::from_secs(300);
 const BIRTH: i64 = 1_000_000_000;
 
@@ -47,7 +48,7 @@ fn status(pid: u32, name: &str) -> u64 {
         << 10
 }
 
-/// A file of 16 GiB, nearly all of it a hole.
+/// Makes a file of 16 GiB, nearly all of it a hole.
 fn make_sparse(path: &Path) {
     let definitions: [&[u8]; 2] = [b"DS:x:GAUGE:60:U:U", b"RRA:AVERAGE:0.5:1:5"];
     let request = Create {
@@ -65,7 +66,7 @@ fn make_sparse(path: &Path) {
     file.set_len(header.file_size_bytes()).expect("a hole");
 }
 
-/// A request of a client of its own, answered when it is.
+/// Sends a request on its own connection; returns the first line of the answer.
 fn ask(daemon: &Daemon, line: &str) -> String {
     let mut stream = UnixStream::connect(daemon.socket()).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
@@ -78,7 +79,7 @@ fn ask(daemon: &Daemon, line: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Sends all of it, or what is taken before the daemon ends the connection, or takes nothing for a while.
+/// Sends bytes until all are taken, the daemon closes the connection, or it reads nothing for a while.
 fn push(stream: &mut UnixStream, mut bytes: &[u8]) {
     let limit = Some(Duration::from_secs(2));
     stream.set_write_timeout(limit).expect("a limit");
@@ -91,7 +92,7 @@ fn push(stream: &mut UnixStream, mut bytes: &[u8]) {
     }
 }
 
-/// Clients that ask, and take no answer; they are there until they are dropped.
+/// Clients that send a request and read no answer; they stay connected until drop.
 fn deaf(daemon: &Daemon, count: usize, line: &str) -> Vec<UnixStream> {
     let connect = |_| {
         let mut stream = UnixStream::connect(daemon.socket()).expect("connected");
@@ -101,7 +102,7 @@ fn deaf(daemon: &Daemon, count: usize, line: &str) -> Vec<UnixStream> {
     (0..count).map(connect).collect()
 }
 
-/// Lines without an end.
+/// Clients that send a line without an end.
 fn endless(daemon: &Daemon, count: usize) -> Vec<UnixStream> {
     let line = vec![b'x'; 960 << 10];
     let connect = |_| {
@@ -112,7 +113,7 @@ fn endless(daemon: &Daemon, count: usize) -> Vec<UnixStream> {
     (0..count).map(connect).collect()
 }
 
-/// One who sends values and looks at them, until `end`; how often.
+/// A client that sends values and reads them back until `end`; counts its rounds.
 fn ordinary(daemon: &Daemon, end: &AtomicBool, rounds: &AtomicU64) {
     let mut client = daemon.connect();
     let mut round = 0;
@@ -132,7 +133,7 @@ fn ordinary(daemon: &Daemon, end: &AtomicBool, rounds: &AtomicU64) {
     }
 }
 
-/// The most that the daemon had of its own, until `end`.
+/// The daemon's largest `RssAnon` until `end`, in bytes.
 fn watch(pid: u32, end: &AtomicBool) -> u64 {
     let mut most = 0;
     while !end.load(Ordering::Relaxed) {
@@ -142,7 +143,7 @@ fn watch(pid: u32, end: &AtomicBool) -> u64 {
     most
 }
 
-/// All that is large or never taken, at once.
+/// Sends all requests that are large or whose answers are not read, at the same time.
 fn attack(daemon: &Daemon) {
     let blank = |name: &str, rows: u32| {
         ask(
@@ -206,7 +207,7 @@ fn attack(daemon: &Daemon) {
     });
 }
 
-/// Nobody goes on when a test has failed.
+/// Ends the other threads when a test fails.
 struct Ended<'a>(&'a AtomicBool, &'a Daemon);
 
 impl Drop for Ended<'_> {
@@ -280,14 +281,14 @@ fn who_takes_no_answers_is_not_waited_for_for_ever() {
     let begun = Instant::now();
     while !daemon.said().contains(line) {
         assert!(begun.elapsed() < PATIENCE, "{}", daemon.said());
-        // Who has nothing to take, or takes it, stays.
+        // A client that reads its answers stays connected.
         assert_eq!(slow.text("PING"), "0 PONG");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(slow.text("PING"), "0 PONG");
 }
 
-/// Answers that are made in pieces are stock's, byte for byte.
+/// Answers that kymo sends in pieces are stock's, byte for byte.
 #[test]
 fn long_answers_are_those_of_stock() {
     let scratch = Scratch::new("long");

@@ -1,5 +1,6 @@
-//! Names that no client may use: the store's own files, by whatever way they are named, and with `-B` all that lies
-//! outside. Each command is tried with each of them.
+//! Names that no client may use: the store's own files under any path, and with `-B` every path outside the base.
+//! Each
+//! command is tried with each of them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +12,7 @@ use kymo_tests::rrd_daemon::{Daemon, Side};
 
 const DEFINITION: &str = "-s 1 -b 1000000000 DS:x:GAUGE:600:U:U RRA:AVERAGE:0.5:1:50";
 
-/// Each command that takes a name, in all its forms; NAME stands for it.
+/// Each command that has a name, in all its forms; NAME stands for it.
 const ASKED: &[&str] = &[
     "UPDATE NAME 1000000100:1",
     "FLUSH NAME",
@@ -33,7 +34,7 @@ const ASKED: &[&str] = &[
     "CREATE new.rrd -r NAME -s 1 DS:x:GAUGE:600:U:U RRA:AVERAGE:0.5:1:5",
     "CREATE new.rrd -t NAME",
 ];
-/// Those that take none.
+/// Commands without a name.
 const NAMELESS: &[&str] = &[
     "FLUSHALL",
     "QUEUE",
@@ -46,7 +47,7 @@ const NAMELESS: &[&str] = &[
     "QUIT",
 ];
 
-/// Asks in a connection of its own: some answers end it.
+/// Sends a request on its own connection, since some answers end it.
 fn ask(daemon: &Daemon, line: &str) -> String {
     let reply = daemon.connect().ask(line.as_bytes());
     match reply.unwrap_or_else(|why| panic!("{line}: {why}: {}", daemon.said())) {
@@ -54,7 +55,7 @@ fn ask(daemon: &Daemon, line: &str) -> String {
     }
 }
 
-/// A BATCH of one command: how many errors it tells, and what they are.
+/// Sends a BATCH of one command; returns the count of errors and their texts.
 fn ask_in_batch(client: &mut Client, line: &str) -> String {
     client
         .send(format!("BATCH\n{line}\n.\n").as_bytes())
@@ -66,7 +67,7 @@ fn ask_in_batch(client: &mut Client, line: &str) -> String {
     String::from_utf8_lossy(&told).into_owned()
 }
 
-/// A new command must be tried, too.
+/// Checks that the two lists have all commands of HELP, so that a new one is not forgotten.
 fn knows_all_commands(daemon: &Daemon) {
     let help = ask(daemon, "HELP");
     let words = help
@@ -81,7 +82,7 @@ fn knows_all_commands(daemon: &Daemon) {
     }
 }
 
-/// Everything in a folder, by name and bytes.
+/// Name and bytes of each file in a folder.
 fn inside(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("a folder");
     let mut all: Vec<(String, Vec<u8>)> = entries
@@ -95,7 +96,7 @@ fn inside(folder: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// CREATE of a name in the store's folder took a file's place there: after the next start all values were gone.
+/// CREATE of a name in the store's folder replaced a file there: after the next start all values were gone.
 #[test]
 fn the_store_s_own_files_are_no_client_s() {
     let journal = Scratch::new("names-journal");
@@ -123,7 +124,7 @@ fn the_store_s_own_files_are_no_client_s() {
         symlink(&folder, base.join("folder")).expect("a link");
         symlink(folder.join("lock"), base.join("file.rrd")).expect("a link");
         if options.contains(&"never") {
-            // Without files nobody owns the folder.
+            // A daemon without files does not own the folder.
             fs::write(base.join(".kymo-owner"), "").expect("a file");
         }
         symlink(".kymo-owner", base.join("owner.rrd")).expect("a link");
@@ -172,7 +173,7 @@ fn killed_and_started(daemon: Daemon, scratch: &Scratch, base: &Path, options: &
     Daemon::start(Side::Ours, &scratch.path(""), base, options)
 }
 
-/// DUMP and CREATE -O told by a link which files there are outside.
+/// DUMP and CREATE -O revealed by a link which files exist outside.
 #[test]
 fn with_b_nobody_is_told_what_exists_outside() {
     let scratch = Scratch::new("names-outside");

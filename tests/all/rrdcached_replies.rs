@@ -1,5 +1,5 @@
-//! `kymo rrdcached` beside Debian's rrdcached: the same lines on copies of one folder, reply for reply; and what
-//! administrators rely on: sockets, permissions, pid file, fork, signals, limits.
+//! `kymo rrdcached` beside Debian's rrdcached: the same lines on copies of one folder, reply for reply. Also the
+//! behaviour on which administrators rely: sockets, permissions, pid file, fork, signals, limits.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -23,7 +23,7 @@ fn create(base: &Path, name: &str) {
     assert!(made.is_ok_and(|status| status.success()), "rrdtool create");
 }
 
-/// A folder with the files that all the lines below are about.
+/// A folder with the files that the lines below name.
 fn folder(scratch: &Scratch) -> PathBuf {
     let base = scratch.path("db");
     std::fs::create_dir_all(base.join("sub/deep")).expect("folders");
@@ -51,7 +51,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.is_ok_and(|status| status.success()), "cp");
 }
 
-/// Both daemons, each on a copy of its own.
+/// Both daemons, each on its own copy of the folder.
 fn both(scratch: &Scratch, options: &[&str]) -> [(Daemon, String); 2] {
     let base = folder(scratch);
     BOTH.map(|side| {
@@ -64,7 +64,7 @@ fn both(scratch: &Scratch, options: &[&str]) -> [(Daemon, String); 2] {
     })
 }
 
-/// What may differ from daemon to daemon taken out: folders, chance, counters.
+/// The reply without parts that differ from daemon to daemon: folders, random numbers, counters.
 fn plain(reply: &str, base: &str, line: &str) -> String {
     let reply = reply.replace(base, "BASE");
     let word = line
@@ -90,7 +90,7 @@ fn plain(reply: &str, base: &str, line: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether the connections are closed.
+/// Compares the replies to a line. True if the connections are closed.
 fn compare(pair: &mut [(Client, String); 2], line: &str) -> bool {
     let begun = Instant::now();
     let [stock, ours] = pair.each_mut().map(|(client, base)| {
@@ -107,15 +107,15 @@ fn compare(pair: &mut [(Client, String); 2], line: &str) -> bool {
         begun.elapsed() < Duration::from_secs(20),
         "{shown} is not answered"
     );
-    // What either says first in a new connection is not what is compared here.
+    // The caller then opens new connections.
     stock.starts_with("(closed)")
 }
 
-/// Compares line by line; a connection that was closed is opened again.
+/// Compares line by line, and reconnects after a closed connection.
 fn compare_all<'a>(daemons: &[(Daemon, String); 2], lines: impl IntoIterator<Item = &'a str>) {
     let mut pair = connect(daemons);
     for line in lines {
-        // Extra words of a PING tell whose it is where something is wrong.
+        // The words of a PING name the line after which an answer is wrong.
         if compare(&mut pair, line) || compare(&mut pair, &format!("PING {line}")) {
             pair = connect(daemons);
         }
@@ -128,7 +128,7 @@ fn connect(daemons: &[(Daemon, String); 2]) -> [(Client, String); 2] {
         .map(|(daemon, base)| (daemon.connect(), base.clone()))
 }
 
-/// The lines of the reference's transcript, and much more. `BASE` is the daemon's folder.
+/// The lines of the reference's transcript, and many more. `BASE` is the daemon's folder.
 const LINES: &[&str] = &[
     "PING",
     "ping",
@@ -332,7 +332,7 @@ fn replies_are_stocks() {
     compare_all(&daemons, long.iter().map(String::as_str));
 }
 
-/// Who waits for the values of a file that is gone is told that they are flushed.
+/// A FLUSH of a file that is gone reports success.
 #[test]
 fn a_flush_of_a_deleted_file_is_answered_as_by_stock() {
     let scratch = Scratch::new("replies-deleted");
@@ -423,7 +423,7 @@ fn without_base_and_permission_replies_are_stocks() {
     compare_all(&daemons, lines);
 }
 
-/// The one error of two lines: what follows is out of step with who counts lines, there as here.
+/// The only error of two lines: a client that counts lines is out of step afterwards, with stock and with kymo.
 #[test]
 fn a_missing_folder_is_told_in_stocks_two_lines() {
     let scratch = Scratch::new("folder");
@@ -442,7 +442,7 @@ fn a_missing_folder_is_told_in_stocks_two_lines() {
     );
 }
 
-/// Everything at once, and read when it is over.
+/// Sends all lines together, and reads the answers up to the end of the connection.
 fn transcript(daemon: &Daemon, base: &str, lines: &[&str]) -> String {
     let mut client = daemon.connect();
     let text: String = lines
@@ -450,7 +450,7 @@ fn transcript(daemon: &Daemon, base: &str, lines: &[&str]) -> String {
         .flat_map(|line| [line.replace("BASE", base), "\n".into()])
         .collect();
     client.send(text.as_bytes()).expect("sent");
-    // It may be closed by then.
+    // The connection may be closed by then.
     let _ = client.send(b"QUIT\n");
     let bytes = client.rest().expect("read");
     String::from_utf8_lossy(&bytes).replace(base, "BASE")
@@ -512,7 +512,7 @@ fn pipelined_lines_and_batches_are_answered_as_by_stock() {
     }
 }
 
-/// A client that says all it has to say and then listens gets all answers.
+/// A client that sends everything and then closes its sending side gets all answers.
 #[test]
 fn a_client_that_shuts_down_its_side_is_answered() {
     let scratch = Scratch::new("half");
@@ -536,7 +536,7 @@ fn a_client_that_shuts_down_its_side_is_answered() {
     );
 }
 
-/// Unknown to Debian's daemon; rrdcached 1.8 has it.
+/// Debian's daemon does not know TUNE; rrdcached 1.8 does.
 #[test]
 fn tune_changes_a_file_and_keeps_what_is_pending() {
     let scratch = Scratch::new("tune");
@@ -606,7 +606,7 @@ fn tune_changes_a_file_and_keeps_what_is_pending() {
     }
 }
 
-/// Unknown to Debian's daemon; rrdcached 1.9 has it: the document, then the end of the connection.
+/// Debian's daemon does not know DUMP; rrdcached 1.9 does: it sends the document, then closes the connection.
 #[test]
 fn dump_sends_the_document_and_closes() {
     let scratch = Scratch::new("dump");
@@ -656,7 +656,7 @@ fn program(scratch: &Scratch) -> PathBuf {
     Side::Ours.program(&scratch.path(""))
 }
 
-/// Starts ours as an administrator does, to its own end: it goes into the background.
+/// Starts kymo's daemon as an administrator does; returns once the daemon is in the background.
 fn start(scratch: &Scratch, options: &[&str]) -> Output {
     let output = Command::new(program(scratch))
         .arg("-p")
@@ -667,7 +667,7 @@ fn start(scratch: &Scratch, options: &[&str]) -> Output {
     output.expect("started")
 }
 
-/// Ends it by its pid file, also when the test fails.
+/// Kills the daemon by its pid file, also when the test fails.
 struct Background<'a>(&'a Scratch);
 
 impl Background<'_> {
@@ -702,7 +702,7 @@ fn is_running(pid: i32) -> bool {
 impl Drop for Background<'_> {
     fn drop(&mut self) {
         if let Some(pid) = self.pid() {
-            // It may have ended.
+            // The daemon may have ended already.
             let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
         }
     }
@@ -721,7 +721,7 @@ fn it_forks_when_it_serves_and_its_pid_file_tells_of_it() {
     let background = Background(&scratch);
     let first = start(&scratch, &options);
     assert!(first.status.success(), "{first:?}");
-    // Nobody has to wait for it.
+    // The socket exists at once, since the start returned after it was made.
     let mut client = Client::unix(Path::new(&socket)).expect("it serves");
     assert_eq!(client.text("PING"), "0 PONG");
     let pid = background.pid().expect("a pid file");
@@ -734,7 +734,7 @@ fn it_forks_when_it_serves_and_its_pid_file_tells_of_it() {
         Path::new("/dev/null")
     );
 
-    // With a store of its own and the same pid file.
+    // Another store, but the same pid file.
     let other = scratch.text("other");
     let second = start(&scratch, &["-l", &address, "-b", &other]);
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
@@ -816,7 +816,7 @@ fn what_cannot_start_says_so_and_leaves_nothing() {
     assert!(String::from_utf8_lossy(&help.stdout).contains("--durable"));
 }
 
-/// It gives root up, groups and all, and what it makes is its user's.
+/// The daemon gives up root and its groups, and its files belong to its user.
 #[test]
 fn it_becomes_another_user() {
     if must_skip(&["chown"]) {
@@ -916,7 +916,7 @@ fn sockets_have_permissions_and_modes_of_their_own() {
         std::io::Read::read_to_string(&mut &stream, &mut text).expect("read");
         assert_eq!(text, "0 PONG\n-1 Permission denied.\n");
     }
-    // Its default socket has the last ones: the harness adds it at the end.
+    // The default socket, which the harness adds last, has the last permissions.
     ask(
         Ok(daemon.connect()),
         &[("PING", "0 PONG"), ("STATS", "-1 Permission denied.")],
@@ -935,7 +935,7 @@ fn the_service_manager_hands_sockets_over() {
     let listener = UnixListener::bind(&path).expect("a socket");
     kymo_tests::inherit(&listener);
     let number = std::os::fd::AsRawFd::as_raw_fd(&listener);
-    // The number of the process is known only in itself.
+    // Only the process itself knows its number.
     let script = format!("exec env LISTEN_PID=$$ LISTEN_FDS=1 \"$@\" 3<&{number}");
     let mut command = Command::new("bash");
     command
@@ -1001,7 +1001,7 @@ fn signals_say_whether_files_are_written() {
     }
 }
 
-/// Requests that have come when the signal does are answered.
+/// Requests that arrived before the signal are answered.
 #[test]
 fn what_is_in_flight_at_the_end_is_answered() {
     let scratch = Scratch::new("flight");
@@ -1022,7 +1022,7 @@ fn what_is_in_flight_at_the_end_is_answered() {
     }
 }
 
-/// Nor do clients hold up the end that ask for files without a pause, one after the other.
+/// Clients that send requests for files without a pause do not delay the end.
 #[test]
 fn who_goes_on_asking_for_files_is_not_waited_for() {
     let scratch = Scratch::new("asking");
@@ -1051,7 +1051,7 @@ fn durable_answers_are_the_same_answers() {
     let scratch = Scratch::new("durable");
     let base = folder(&scratch);
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &base, &["--durable", "-F"]);
-    // So many that none has the 64 values with which they are saved, and then are pending no more.
+    // With this many files none gets the 64 values after which values are saved and no longer pending.
     const FILES: usize = 8;
     let mut client = daemon.connect();
     for file in 0..FILES {
@@ -1130,7 +1130,7 @@ fn a_client_that_never_reads_costs_little_and_holds_nobody_up() {
     );
     let resident = resident_kb(daemon.pid());
     assert!(resident < 64 << 10, "{resident} KiB");
-    // When it reads at last, it gets everything it asked for.
+    // The client reads at last, and gets all its answers.
     deaf.set_nonblocking(false).expect("set");
     let whole = sent / 5;
     let reader = deaf.try_clone().expect("cloned");
@@ -1166,7 +1166,7 @@ fn ticks(pid: u32) -> u64 {
     fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
 }
 
-/// Whether a second comes in which it takes no more than so many ticks; at first it may still set up its journal.
+/// True once a second passes with at most `ticks_max` ticks; at first the daemon may still set up its journal.
 fn comes_to_rest(pid: u32, ticks_max: u64) -> bool {
     (0..20).any(|_| {
         let begun = ticks(pid);
@@ -1189,7 +1189,7 @@ fn a_line_may_be_long_and_must_end() {
     assert!(client.text("FLUSH a.rrd").starts_with("0 Success"));
     let endless = vec![b'x'; 4 << 20];
     let mut client = daemon.connect();
-    // It is cut off somewhere in between.
+    // The daemon closes the connection somewhere in between.
     let sent = client.send(&endless);
     let closed = client.rest();
     assert!(sent.is_err() || closed.is_ok_and(|bytes| bytes.is_empty()));
@@ -1209,7 +1209,7 @@ fn ten_thousand_idle_connections_cost_little() {
     for _ in 0..count {
         idle.push(UnixStream::connect(daemon.socket()).expect("connected"));
     }
-    // Each has said something once.
+    // Each client has sent one request.
     for stream in &idle {
         std::io::Write::write_all(&mut &*stream, b"PING\n").expect("sent");
     }
@@ -1266,7 +1266,7 @@ fn without_files_left_it_neither_spins_nor_ends() {
     assert_eq!(complaints, 1, "{said}");
 }
 
-/// A log that cannot be written to is nothing to end for.
+/// An unwritable log does not end the daemon.
 #[test]
 fn it_logs_into_a_file() {
     let scratch = Scratch::new("log");
@@ -1294,7 +1294,7 @@ fn it_logs_into_a_file() {
     assert_eq!((&first[4..5], &first[19..24]), ("-", " [6] "), "{first}");
 }
 
-/// Stock answers with freed memory there.
+/// Stock's answer here has freed memory.
 #[test]
 fn a_column_that_is_not_there_is_told() {
     let scratch = Scratch::new("column");
@@ -1309,7 +1309,7 @@ fn a_column_that_is_not_there_is_told() {
     );
 }
 
-/// Replies that are only closed connections look the same.
+/// QUIT closes the connection without a reply, on both sides.
 #[test]
 fn quit_closes() {
     let scratch = Scratch::new("quit");

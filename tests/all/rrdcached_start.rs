@@ -1,5 +1,6 @@
-//! Starts of the daemon beside one that runs, or that is about to end, and where something lies in the place of its
-//! socket: who runs stays reachable, and nothing that is not the daemon's own is removed.
+//! Starts of a daemon beside a running or ending one, and with a file in the place of its socket: the running
+//! daemon
+//! stays reachable, and only the daemon's own files are removed.
 
 use std::fs;
 use std::io::Write;
@@ -13,10 +14,10 @@ use kymo_tests::Scratch;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrd_daemon::{Daemon, Side};
 
-/// Longest that anything waited for here may take.
+/// Longest wait for any event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a command of the daemon to its own end: when it serves in the background, or cannot.
+/// Runs the daemon's command to its end: the daemon serves in the background, or could not start.
 fn start(scratch: &Scratch, options: &[&str]) -> Output {
     let mut command = Command::new(Side::Ours.program(&scratch.path("")));
     let output = command.args(options).stdin(Stdio::null()).output();
@@ -39,7 +40,7 @@ fn kill(signal: &str, pid: u32) {
     assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
 }
 
-/// Whether it runs, and is not just waiting to be waited for.
+/// True if a process exists and is no zombie.
 fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(") ").next().unwrap_or_default();
@@ -59,7 +60,7 @@ fn pong(socket: &Path) {
     assert_eq!(client.text("PING"), "0 PONG");
 }
 
-/// Ends what a test left in the background.
+/// Kills the daemon that a test left in the background.
 struct Background<'a>(&'a Path);
 
 impl Drop for Background<'_> {
@@ -72,7 +73,7 @@ impl Drop for Background<'_> {
     }
 }
 
-/// A second start with the same `-l` used to remove the socket, then to fail: the first one ran on, unreachable.
+/// A second start with the same `-l` once removed the socket and then failed: the first daemon ran on, unreachable.
 #[test]
 fn a_second_start_leaves_the_first_reachable() {
     let scratch = Scratch::new("second");
@@ -81,7 +82,7 @@ fn a_second_start_leaves_the_first_reachable() {
     }
     let daemon = Daemon::start(Side::Ours, &scratch.path(""), &scratch.path("db"), &[]);
     let inode = fs::metadata(daemon.socket()).expect("a socket").ino();
-    // Another store, the same socket: no need to wait for anybody.
+    // Another store, the same socket: there is no owner to wait for.
     let (pid, address) = (scratch.text("pid2"), daemon.address());
     for folder in ["other", "db"] {
         let base = scratch.text(folder);
@@ -132,7 +133,7 @@ fn what_lies_in_the_place_of_a_socket_stays() {
     fs::create_dir(&place).expect("a folder");
     refused("a folder");
     fs::remove_dir(&place).expect("the folder");
-    // What a daemon left that was killed.
+    // A socket as a killed daemon leaves it.
     drop(std::os::unix::net::UnixListener::bind(&place).expect("a socket"));
     let pid_file = scratch.path("pid");
     let _background = Background(&pid_file);
@@ -167,7 +168,7 @@ fn a_start_waits_for_the_one_before_to_end() {
         let before = pid_in(&pid);
         let update = format!("UPDATE a.rrd {}:{round}", 1_000_000_000 + round);
         assert!(client.text(&update).starts_with("0 errors"));
-        // It takes no answers: the daemon waits for it a while at its end.
+        // This client does not read its answers: the ending daemon waits for it a while.
         let mut idle = UnixStream::connect(&socket).expect("it serves");
         if round % 3 == 0 {
             idle.write_all(&b"HELP\n".repeat(1000)).expect("sent");
@@ -178,7 +179,7 @@ fn a_start_waits_for_the_one_before_to_end() {
         assert!(next.status.success(), "round {round}: {}", said(&next));
         let told = said(&next).matches("; waiting up to 30 s").count();
         assert!(told <= 1 && (round % 3 > 0 || told == 1), "{}", said(&next));
-        // Then, too, when the one before is really gone.
+        // The new daemon also runs after the one before is gone.
         wait_for_end(before);
         assert!(pid_in(&pid) != before && is_running(pid_in(&pid)));
         client = Client::unix(&socket).expect("it serves");

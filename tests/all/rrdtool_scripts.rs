@@ -1,7 +1,9 @@
-//! rrdtool's own test scripts, from Debian's source package, with stock rrdtool as the client and our daemon in the
-//! place of src/rrdcached, over a unix socket (as the scripts start it themselves) and over TCP. First each runs with
-//! stock's daemon: what passes there has to pass with ours. Scripts that end well may still have printed FAIL, so
-//! what they print is looked at, too. Needs Debian's rrdtool, rrdcached, dc; bash, perl and tar.
+//! rrdtool's own test scripts, from Debian's source package, with stock rrdtool as the client and kymo's daemon in the
+//! place of src/rrdcached, over a unix socket (as the scripts start it themselves) and over TCP. Each script first
+//! runs
+//! with stock's daemon: if it passes there, it has to pass with kymo's. Scripts that exit with 0 may still have
+//! printed
+//! FAIL, so their output is checked, too. Needs Debian's rrdtool, rrdcached, dc; bash, perl and tar.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +17,7 @@ use kymo_tests::rrd_daemon::Side;
 use kymo_tests::source_package::source_package;
 use kymo_tests::{Scratch, free_port};
 
-/// How the client reaches the daemon.
+/// The transport between client and daemon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Style {
     Unix,
@@ -25,7 +27,7 @@ enum Style {
 /// Longest that a script may take; a minute is far more than stock needs.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Scripts of which too few passing with stock means that the harness is broken, not the daemon.
+/// Least number of scripts that pass with stock; with fewer, the harness is broken, not the daemon.
 const PASSED_AT_LEAST: [(Style, usize); 2] = [(Style::Unix, 23), (Style::Tcp, 23)];
 
 #[test]
@@ -38,8 +40,8 @@ fn what_passes_with_stock_passes_with_ours_over_tcp() {
     compare(Style::Tcp);
 }
 
-/// As somebody runs them who has one build tree: each starts a daemon of the same folder as soon as the one before has
-/// told its own to end. Eleven of twelve of such starts were refused.
+/// The scripts in one build tree, one after the other: each starts a daemon of the same folder as soon as the previous
+/// one has sent its daemon a signal to end. Eleven of twelve such starts were refused.
 #[test]
 fn they_pass_right_after_one_another() {
     let scratch = Scratch::new("scripts-in-turn");
@@ -53,7 +55,7 @@ fn they_pass_right_after_one_another() {
             let ended = wait(script_command(script, &top, Style::Unix, &said));
             match outcome(ended, &said) {
                 Ok(()) => passed += 1,
-                // What needs more than this machine has, or fails by itself.
+                // The script needs something that this machine lacks, or is itself broken.
                 Err(_) if run(script, Style::Unix, Side::Stock).is_err() => {}
                 Err(said) => failed.push(format!("== {script}, round {round}\n{said}")),
             }
@@ -68,7 +70,7 @@ fn compare(style: Style) {
     let scripts = scripts();
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
-    // They sleep for the most part.
+    // Scripts sleep most of the time.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -102,11 +104,11 @@ fn compare(style: Style) {
     assert!(passed.len() >= enough, "only {passed:?} passed with stock");
 }
 
-/// What came of a script.
+/// Result of a script with both daemons.
 enum Outcome {
     Passed,
     NotWithStock,
-    /// What it said.
+    /// The output of the script.
     Failed(String),
 }
 
@@ -120,7 +122,7 @@ fn with_both(script: &str, style: Style) -> Outcome {
     }
 }
 
-/// Those of `tests/Makefile.am`, and one that is not in it.
+/// Scripts in `tests/Makefile.am`, and one that is missing there.
 fn scripts() -> Vec<String> {
     let makefile = source_package("rrdtool").join("tests/Makefile.am");
     let text = fs::read_to_string(makefile).expect("rrdtool's list of tests");
@@ -133,7 +135,7 @@ fn scripts() -> Vec<String> {
         .collect()
 }
 
-/// Runs one script in a copy of its folder; what it said, if it did not pass.
+/// Runs one script in a copy of its folder; the error is its output.
 fn run(script: &str, style: Style, side: Side) -> Result<(), String> {
     let scratch = Scratch::new("scripts");
     let (top, tests) = (scratch.path("top"), scratch.path("top/tests"));
@@ -150,7 +152,7 @@ fn run(script: &str, style: Style, side: Side) -> Result<(), String> {
     outcome(ended, &log)
 }
 
-/// What a script said, if it did not pass.
+/// Passes a script that ended with 0 and printed no FAIL; the error is its output.
 fn outcome(ended: Option<i32>, log: &Path) -> Result<(), String> {
     let said = fs::read(log).unwrap_or_default();
     let said = String::from_utf8_lossy(&said).into_owned();
@@ -161,7 +163,7 @@ fn outcome(ended: Option<i32>, log: &Path) -> Result<(), String> {
     }
 }
 
-/// A script as the build tree `top` runs it.
+/// The command for a script in the build tree `top`.
 fn script_command(script: &str, top: &Path, style: Style, log: &Path) -> Command {
     let (tests, log) = (top.join("tests"), fs::File::create(log).expect("a log"));
     let mut command = Command::new("bash");
@@ -181,7 +183,7 @@ fn script_command(script: &str, top: &Path, style: Style, log: &Path) -> Command
     command
 }
 
-/// `top/src/{rrdtool,rrdcached}` and `top/tests`, as a build tree has them.
+/// Makes `top/src/{rrdtool,rrdcached}` and `top/tests`, as in a build tree.
 fn lay_out(scratch: &Scratch, top: &Path, side: Side) {
     fs::create_dir_all(top.join("src")).expect("a folder");
     let rrdcached = side.program(&scratch.path(""));
@@ -198,7 +200,7 @@ fn lay_out(scratch: &Scratch, top: &Path, side: Side) {
         .expect("the tests")
         .flatten()
     {
-        // They write to names that all users of a machine share.
+        // Some scripts write to names that all users of a machine share.
         if let Ok(text) = fs::read_to_string(entry.path())
             && text.contains("/tmp/test.")
         {
@@ -222,7 +224,7 @@ fn wait(mut command: Command) -> Option<i32> {
     None
 }
 
-/// Scripts of this version start no daemon for TCP: it runs beside them, and they are told of it.
+/// A daemon for a script over TCP, since scripts of this version start none; the environment has its address.
 struct OwnDaemon(PathBuf);
 
 impl OwnDaemon {
@@ -247,7 +249,7 @@ impl Drop for OwnDaemon {
     }
 }
 
-/// A script that failed may have left its daemon.
+/// Ends daemons that a failed script has left.
 fn stop_left_over(tests: &Path) {
     for entry in fs::read_dir(tests).expect("the tests").flatten() {
         if entry

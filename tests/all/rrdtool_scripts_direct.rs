@@ -1,5 +1,6 @@
-//! rrdtool's own test scripts in direct style, with `kymo rrd` in the place of src/rrdtool: each passes where it passes with
-//! stock. Graphs stay stock's: scripts that draw get a `src/rrdtool` that leaves drawing to it.
+//! rrdtool's own test scripts in direct style, with `kymo rrd` in the place of src/rrdtool: each script that passes with
+//! stock
+//! passes. Graphs stay stock's: scripts that draw get a `src/rrdtool` that passes drawing on to it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -19,10 +20,10 @@ const DRAWING: [&str; 7] = [
     "vformatter1",
     "xport1",
 ];
-/// Not scripts, or none that test rrdtool.
+/// Files that are not scripts, or do not test rrdtool.
 const NO_SCRIPTS: [&str; 3] = ["functions", "Makefile", "compat-cloexec"];
 
-/// A copy of the tests, and what they take for src/rrdtool.
+/// Makes a copy of the tests, and lets `place` make src/rrdtool.
 fn arrange(scratch: &Scratch, name: &str, place: impl Fn(&Path)) -> PathBuf {
     let root = scratch.path(name);
     fs::create_dir_all(root.join("src")).expect("a folder");
@@ -41,7 +42,7 @@ fn arrange(scratch: &Scratch, name: &str, place: impl Fn(&Path)) -> PathBuf {
     root.join("tests")
 }
 
-/// Runs a script; its log if it failed. Some fail only in what they print.
+/// Runs a script; the error is its log. Some failures show only in the output.
 fn run(tests: &Path, script: &str) -> Result<(), String> {
     let mut command = Command::new("bash");
     command

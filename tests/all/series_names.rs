@@ -1,4 +1,4 @@
-//! Names of series beside those of the programs whose names they are.
+//! Names of series, compared with the names in the programs from which they come.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,10 @@ use kymo_series::{Labels, names};
 use kymo_tests::served::eventually;
 use kymo_tests::{Running, Scratch};
 
-/// Sources of a type, and whether they count.
+/// Sources of a type; true: a counter.
 type Sources = &'static [(&'static str, bool)];
 
-/// Values by collectd's identifiers: of each a type of types.db, with its sources and whether they count.
+/// Values by collectd's identifiers, each with the sources of its type in types.db.
 const VALUES: &[(&str, &str, Sources)] = &[
     ("h1/cpu-0/cpu-idle", "5", &[("value", true)]),
     ("h1/cpu-1/cpu-user", "5", &[("value", true)]),
@@ -51,7 +51,7 @@ const VALUES: &[(&str, &str, Sources)] = &[
     ("h\u{e4}/a/gauge-\"q\\\"", "9", &[("value", false)]),
 ];
 
-/// What write_prometheus says, as label sets.
+/// Label sets in the output of write_prometheus.
 fn said(text: &str) -> BTreeSet<String> {
     let lines = text
         .lines()

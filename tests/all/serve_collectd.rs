@@ -1,4 +1,4 @@
-//! Real collectds send to `kymo serve` by their network plugin: plain, signed and encrypted. What comes of it is what
+//! Real collectds send to `kymo serve` by their network plugin: plain, signed and encrypted. The series equal those that
 //! their own rrdtool plugin makes of the same values. Needs Debian's collectd-core and rrdtool.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const SERIES: [&str; 4] = [
     "interface-lo/if_octets",
 ];
 
-/// A `kymo serve` that takes datagrams on a port of its own.
+/// A `kymo serve` that receives datagrams on its own port.
 pub(crate) struct Hub {
     pub(crate) served: Served,
     pub(crate) address: String,
@@ -77,7 +77,7 @@ impl Hub {
         Running(child.expect("collectd starts"))
     }
 
-    /// Waits until series go on for so many seconds.
+    /// Waits until the series have grown by `seconds`.
     fn have(&self, names: &[String], seconds: u64) {
         let first = |name: &String| {
             let first = eventually(|| self.last(name));
@@ -105,7 +105,7 @@ fn rows(folder: &Path, file: &Path) -> BTreeMap<u64, String> {
     rows_since(folder, file, now - 300)
 }
 
-/// Rows by their stamp, as rrdtool prints them, without those that are not known.
+/// Known rows by their stamp, as rrdtool prints them.
 fn rows_since(folder: &Path, file: &Path, start: u64) -> BTreeMap<u64, String> {
     let (file, start) = (file.to_string_lossy(), start.to_string());
     let output = rrdtool(
@@ -120,7 +120,7 @@ fn rows_since(folder: &Path, file: &Path, start: u64) -> BTreeMap<u64, String> {
     text.lines().filter_map(row).collect()
 }
 
-/// Sources and archives, without what depends on when it was made.
+/// Sources and archives of a file, without values and times.
 fn definition(folder: &Path, file: &Path) -> Vec<String> {
     let output = rrdtool(folder, &["info", &file.to_string_lossy()]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -153,7 +153,7 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
     let names = |host: &str| SERIES.map(|name| format!("{host}/{name}.rrd"));
     let all: Vec<String> = senders.iter().flat_map(|(host, _)| names(host)).collect();
     hub.have(&all, 5);
-    // Both have all that was sent when collectd has ended.
+    // After collectd's end both sides have all values.
     for (_, sender) in &senders {
         kill("-TERM", sender.0.id());
     }
@@ -178,7 +178,7 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
                 definition(&hub.dir, &theirs),
                 "{name}"
             );
-            // collectd sends and writes by several threads: the first value may be new to one of both alone.
+            // collectd sends and writes by several threads: the first value may be missing on one side.
             for (stamp, row) in &our_rows {
                 if let Some(theirs) = their_rows.get(stamp) {
                     assert_eq!(
@@ -193,7 +193,7 @@ fn what_real_collectds_send_is_what_they_would_have_written() {
     assert!(compared >= 3 * 4 * 4, "{compared} rows");
 }
 
-/// A sender that goes on after its series was removed makes it again.
+/// A sender that continues after its series was removed creates it again.
 #[test]
 fn a_removed_series_begins_again() {
     let hub = Hub::start("collectd-removed", "trusted = [\"127.0.0.0/8\"]\n");
@@ -215,7 +215,7 @@ fn a_removed_series_begins_again() {
     let data = hub.dir.to_string_lossy();
     stdout_of(&["series", "rm", "host=web1", "--yes", "--data", &data]);
     assert_eq!(hub.last(name), None);
-    // The first value finds that it is gone, and is counted as refused; the next one makes it.
+    // The first value finds no series, and is counted as refused; the next one creates it.
     let begins = || {
         send(now - 80);
         send(now - 70);
@@ -235,7 +235,7 @@ fn what_is_forged_or_damaged_is_counted_and_makes_no_name() {
         assert_eq!(hub.last(name), None, "{name}");
     }
     assert!(!hub.dir.join("rrd/forged").exists() && !hub.dir.join("rrd/plain").exists());
-    // At its end the keeper reports the counts that are not reported yet.
+    // At its end the keeper reports the counts that it has not yet reported.
     kill("-TERM", hub.served.pid());
     hub.served.has_said("damaged or forged datagrams");
     drop((forged, plain, good));
@@ -283,7 +283,7 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
     let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs();
-    // LAST has the last whole row; rows of a sender without an interval have 10 s.
+    // LAST is the last whole row; rows of a sender without an interval have 10 s.
     let row = now - now % 10;
     for host in ["..", "../../..", "a\nb", "\u{1b}[2J"] {
         socket.send(&odd_gauge(host, now)).expect("sent");
@@ -306,7 +306,7 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
         [".kymo-owner", "good"],
         "no other name was made"
     );
-    // A type that is in no types.db has the kinds of the packet.
+    // A type that is missing in types.db has the kinds of the packet.
     let unknown = [
         text_part(0, "good"),
         time_part(now),
@@ -318,7 +318,7 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
     socket.send(&unknown).expect("sent");
     let stored = eventually(|| hub.last("good/odd/no_such_type.rrd"));
     assert_eq!(stored, Some(row));
-    // At its end the keeper reports the counts that are not reported yet, with the last reason.
+    // At its end the keeper reports the counts that it has not yet reported, with the last reason.
     kill("-TERM", hub.served.pid());
     for part in [
         "damaged or forged datagrams",
@@ -329,8 +329,8 @@ fn values_from_the_future_names_that_lead_elsewhere_and_cut_datagrams() {
     }
 }
 
-/// rrdtool resolves a name before it asks by a unix socket: series of the default, which have no files, could not be drawn. And
-/// a file that was made for somebody and removed took its series along.
+/// rrdtool resolves a name before a request by a unix socket, so series without files, the default, could not be drawn. And
+/// removing a file that had been written on request removed its series.
 #[test]
 fn series_without_files_are_drawn_and_outlive_files() {
     let hub = Hub::start("collectd-views", "trusted = [\"127.0.0.0/8\"]\n");
@@ -390,7 +390,7 @@ fn a_removed_file_is_made_again() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
     let (name, file) = ("gone/odd/gauge.rrd", hub.dir.join("rrd/gone/odd/gauge.rrd"));
-    // Far from the present, so that there is room for many tries.
+    // Far in the past, so that there is room for many tries.
     let mut time = UNIX_EPOCH.elapsed().expect("a clock").as_secs() - 1_000_000;
     let mut appears = |what: &str| {
         let sent = eventually(|| {

@@ -30,24 +30,24 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// 0 to 1.
+    /// A random number from 0 to 1.
     pub(super) fn part(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// One file and what happens to it.
+/// One file and its updates.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    /// What it was made from.
+    /// Seed of the case.
     pub seed: u64,
     /// `create`'s arguments after the file's name.
     pub create: String,
     /// `tune`'s arguments after the file's name.
     pub tune: Option<String>,
-    /// The file is turned into one of this version first.
+    /// Version to which the file is converted first.
     pub version: Option<u8>,
-    /// What its state is disturbed with first.
+    /// Seed for disturbing the file's state first.
     pub disturb: Option<u64>,
     pub calls: Vec<Call>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Case {
 /// One call of update.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// updatev instead.
+    /// Calls updatev instead of update.
     pub tells: bool,
     pub skip_past: bool,
     pub template: Option<String>,
@@ -73,7 +73,7 @@ enum Kind {
     Compute,
 }
 
-/// A data source and where its counter is.
+/// A data source and the state of its counter.
 struct Source {
     kind: Kind,
     counter: i128,
@@ -124,7 +124,8 @@ impl Case {
     }
 }
 
-/// A state that no update leaves, or only after years: counts, sums and rows in the making are anything.
+/// Writes a state that updates never leave, or only after years: random counts, sums and unfinished
+/// rows.
 pub(super) fn disturb(header: &mut Header, random: &mut Random) {
     let mut words = |words: &mut [u64]| {
         for word in words {
@@ -185,7 +186,7 @@ fn source(random: &mut Random, i: u64, step: u64, create: &mut String) -> Source
     source
 }
 
-/// Mostly a sum that adds up to one value; now and then anything.
+/// Mostly a sum that leaves one value; now and then random operations.
 fn rpn(random: &mut Random, sources: u64) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut depth = 0;
@@ -213,7 +214,7 @@ fn rpn(random: &mut Random, sources: u64) -> String {
         depth -= 1;
     }
     let text = words.join(",");
-    // A number cannot come last.
+    // A program must not end with a number.
     if words.last().is_some_and(|word| word.parse::<f64>().is_ok()) {
         return format!("{text},ABS");
     }
@@ -233,7 +234,7 @@ fn operand(random: &mut Random, sources: u64) -> String {
     }
 }
 
-/// A text, how many values it takes and how many it gives.
+/// The text of an operation, the count of values that it takes, and the count that it leaves.
 fn operation(random: &mut Random, sources: u64) -> (String, u64, u64) {
     const ONE: &[&str] = &[
         "SIN", "COS", "LOG", "EXP", "FLOOR", "CEIL", "UN", "ISINF", "ATAN", "SQRT", "RAD2DEG",
@@ -263,8 +264,8 @@ fn operation(random: &mut Random, sources: u64) -> (String, u64, u64) {
         }
         18 => {
             let percent = random.number(&[50, 51, 95, 100]);
-            // A lower one takes what lies below the stack, and there it may be anything.
-            // It wants three values, its own two among them.
+            // A lower percentage reads memory below the stack, which may hold anything.
+            // PERCENT needs three values, its own two among them.
             (format!("{percent},{},PERCENT", count + 1), count + 1, 1)
         }
         19 => match random.below(3) {
@@ -311,7 +312,7 @@ fn archives(random: &mut Random, is_seasonal: bool, create: &mut String) {
     }
 }
 
-/// Adds a Holt-Winters family, its members by themselves in any order or as create adds them.
+/// Adds a Holt-Winters family: its members one by one in random order, or as create adds them.
 fn seasonal(random: &mut Random, archives: &mut Vec<String>) {
     let period = random.number(&[2, 3, 4, 7, 10, 25, 40]);
     let rows = period + random.below(20);
@@ -324,7 +325,7 @@ fn seasonal(random: &mut Random, archives: &mut Vec<String>) {
     }
     let window = 1 + random.below(28.min(rows));
     let threshold = 1 + random.below(window);
-    // Indexes are known when the order is: by letters until then.
+    // Letters stand for indexes until the order is known.
     let smoothing = random.pick(&["", ":smoothing-window=0.3", ":smoothing-window=1"]);
     let smoothing_dev = random.pick(&["", ":smoothing-window=0.2"]);
     let family = [
@@ -528,7 +529,7 @@ fn gauge(random: &mut Random, clock: f64) -> String {
     }
 }
 
-/// Now and then an argument that is none.
+/// Now and then makes the argument wrong.
 fn spoiled(random: &mut Random, mut arg: String) -> String {
     match random.below(150) {
         0 => arg += ":1",
@@ -543,7 +544,7 @@ fn spoiled(random: &mut Random, mut arg: String) -> String {
         9 => arg = format!("1e300{}", &arg[arg.find(':').unwrap_or(0)..]),
         10 => arg = format!("{}{}", START + 5, &arg[arg.find(':').unwrap_or(0)..]),
         12 => arg = "x".repeat(3900 + random.below(200) as usize),
-        // The only at-style time whose meaning is plain.
+        // The only at-style time with an unambiguous meaning.
         11 if arg
             .find(':')
             .is_some_and(|at| arg[..at].bytes().all(|b| b.is_ascii_digit())) =>

@@ -1,7 +1,7 @@
-//! The oracle of round-robin arithmetic: stock rrdtool and ours do the same updates to copies of one file; then the
+//! The oracle of round-robin arithmetic: stock rrdtool and kymo do the same updates to copies of one file; then the
 //! files are equal byte for byte, and so is every error text and every line of updatev. Needs rrdtool 1.7.2 or later.
 //!
-//! `SEED` is the first case's seed. What differs is made smaller and printed.
+//! `SEED` is the first case's seed. A failing case is reduced and printed.
 
 mod case;
 mod stock;
@@ -16,7 +16,7 @@ use kymo_rrd::{Header, Rrd};
 use kymo_sys::effort::{effort, first_seed};
 use stock::{Reply, Stock};
 
-/// Cases whose commands are written at once.
+/// Cases whose commands are sent to rrdtool together.
 const BATCH: u64 = 200;
 
 #[test]
@@ -49,7 +49,7 @@ struct Oracle {
     scratch: Scratch,
 }
 
-/// What came out: the file and the replies to each call.
+/// The file after a case, and the reply to each call.
 #[derive(PartialEq)]
 struct Outcome {
     file: Vec<u8>,
@@ -57,7 +57,7 @@ struct Outcome {
 }
 
 impl Oracle {
-    /// Returns how many arguments were compared.
+    /// Returns the number of compared arguments.
     fn compare(&mut self, cases: Vec<Case>) -> u64 {
         let paths: Vec<String> = (0..cases.len()).map(|i| self.folder.file(i)).collect();
         let mut commands = String::new();
@@ -118,7 +118,7 @@ impl Oracle {
         Outcome { file, replies }
     }
 
-    /// Leaves out what is not needed for the difference, and fails.
+    /// Removes calls and arguments as long as the difference stays, and fails.
     fn report(&mut self, mut case: Case, path: &str, file: &[u8]) {
         let seed = case.seed;
         while let Some(smaller) = smaller(&case)
@@ -147,7 +147,7 @@ impl Oracle {
     }
 }
 
-/// The case without one of its calls or arguments.
+/// Copies of the case, each without one call or argument.
 fn smaller(case: &Case) -> Vec<Case> {
     let mut all = Vec::new();
     for i in (0..case.calls.len()).rev() {
@@ -213,7 +213,7 @@ fn run(scratch: &mut Scratch, rrd: &mut Rrd, call: &Call, path: &str) -> Reply {
     }
 }
 
-/// `update_all` is a call of `update` for each argument that `check` lets through, and tells of the others.
+/// Checks that `update_all` equals a call of `update` for each argument that `check` accepts, and reports the others.
 fn passes_over_what_is_refused(before: &Rrd, call: &Call, path: &str) {
     let how = how(call, path);
     let args: Vec<&[u8]> = call.args.iter().map(String::as_bytes).collect();
@@ -264,7 +264,7 @@ fn line(header: &Header, written: &Written) -> String {
     )
 }
 
-/// The file as an older version would have it, without microseconds; or with its state disturbed.
+/// The file converted to an older version, without microseconds, or with its state disturbed.
 fn prepared(file: &[u8], case: &Case) -> Vec<u8> {
     let mut rrd = Rrd::parse(file).expect("stock's own file");
     if let (Some(version), 3) = (case.version, rrd.header.version) {
@@ -318,7 +318,7 @@ fn read(path: &str) -> Vec<u8> {
     std::fs::read(path).expect("a scratch file")
 }
 
-/// A folder in memory if there is one; removed when dropped.
+/// A folder in memory if possible; removed at drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -344,7 +344,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left is in memory or in the temporary folder.
+        // A leftover is in memory or in the temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,26 +1,27 @@
-//! One `rrdtool -`: many commands are written at once, and read are the replies.
+//! One `rrdtool -`: many commands are written together, then the replies are
+//! read.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The child.
+/// The rrdtool process and its pipes.
 pub(super) struct Stock {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-/// What it says to one command.
+/// The reply to one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     /// Lines before the last.
     pub lines: Vec<String>,
-    /// The text behind `ERROR: `; none if it went well.
+    /// The text after `ERROR: `; none if the command succeeded.
     pub error: Option<String>,
 }
 
 impl Stock {
-    /// Starts it.
+    /// Starts rrdtool.
     pub(super) fn start() -> Stock {
         let child = Command::new("rrdtool")
             .arg("-")
@@ -77,7 +78,7 @@ fn read_reply(stdout: &mut BufReader<ChildStdout>) -> Reply {
 impl Drop for Stock {
     fn drop(&mut self) {
         self.stdin = None;
-        // It ends with its input.
+        // rrdtool ends with its input.
         let _ = self.child.wait();
     }
 }
