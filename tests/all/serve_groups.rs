@@ -1,4 +1,4 @@
-//! Users name control groups, so `kymo serve` shows their names only to those who have the token.
+//! Users name control groups, so `kymo serve` shows their names only to clients with the token.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use kymo_tests::{Running, Scratch, kymo, put, run};
 
 const GROUP: &str = "/secret-7 <b>\".slice";
 
-/// A machine with one group, and who records it.
+/// Starts a recorder of a generated machine with one group.
 fn record(scratch: &Scratch, dir: &str) -> Running {
     let root = scratch.path("root");
     put(&root, "proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n");
@@ -42,7 +42,7 @@ fn record(scratch: &Scratch, dir: &str) -> Running {
     Running(recorder.expect("a recorder"))
 }
 
-/// The status of an answer, and what comes of it within a second or two: some do not end.
+/// Status of an answer, and its text within a second or two, since some answers are endless.
 fn ask(address: &str, path: &str, head: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let patience = Duration::from_millis(1500);
@@ -55,7 +55,7 @@ fn ask(address: &str, path: &str, head: &str) -> (u16, String) {
     let (mut answer, mut part) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = stream.read(&mut part) {
         answer.extend_from_slice(&part[..count]);
-        // A stream of samples: one of them is enough.
+        // One sample of a stream is enough.
         if path.contains("/live") && answer.windows(13).any(|part| part == b"event: sample") {
             break;
         }
@@ -68,7 +68,7 @@ fn ask(address: &str, path: &str, head: &str) -> (u16, String) {
     (status.unwrap_or_else(|| panic!("{path}: {text:?}")), text)
 }
 
-/// What there is to ask, whether it is answered without the token, and whether a name stands in it with the token.
+/// Requests; true if each is answered without the token, and true if its answer has the group's name with the token.
 const QUESTIONS: &[(&str, bool, bool)] = &[
     ("/kymo/v1/status", true, false),
     ("/kymo/v1/cost", true, false),
@@ -121,7 +121,7 @@ fn names_of_groups_need_the_token() {
     let scratch = Scratch::new("serve-groups");
     let dir = scratch.text("data");
     let recorder = record(&scratch, &dir);
-    // Who comes first records.
+    // This recorder starts first, so that the folder is its own.
     let records = || (!run(&["dump", &dir]).stdout.is_empty()).then_some(());
     eventually(records).expect("a sample");
     let mut served = Served::start(&["--data", &dir, "--listen", "127.0.0.1:0"]);
@@ -129,7 +129,7 @@ fn names_of_groups_need_the_token() {
     let token = fs::read_to_string(scratch.path("data/token")).expect("the token");
     let token = format!("Authorization: Bearer {}\r\n", token.trim());
     let is_there = || {
-        // Rates need two.
+        // Rates need two samples.
         let path = "/kymo/v1/series?from=-20&fields=cgroups.cpu:*";
         let (_, said) = ask(&address, path, &token);
         said.contains("secret-7").then_some(())
@@ -139,7 +139,7 @@ fn names_of_groups_need_the_token() {
         let (status, said) = ask(&address, path, "");
         assert_eq!(status, if *is_open { 200 } else { 401 }, "{path}: {said}");
         assert!(!said.contains("secret-7"), "{path}: {said}");
-        // Who comes by a proxy is not on this machine.
+        // A client behind a proxy does not count as one of this machine.
         let (status, said) = ask(&address, path, "X-Forwarded-For: 192.0.2.7\r\n");
         assert_eq!(status, 401, "{path}: {said}");
         assert!(!said.contains("secret-7"), "{path}: {said}");
@@ -154,8 +154,8 @@ fn names_of_groups_need_the_token() {
     let (_, metrics) = ask(&address, "/metrics", &token);
     let series = "container_memory_usage_bytes{id=\"/secret-7 <b>\\\".slice\"} 4096";
     assert!(metrics.lines().any(|line| line == series), "{metrics}");
-    // What is read at scans and has no summary is in the newest sample, too. On a busy machine the thread that reads it may be
-    // late, and a sample goes without.
+    // The newest sample also has sources that are read at scans and have no summary. On a busy machine the thread that reads
+    // them may be late, so that a sample goes without.
     let series =
         "node_mountstats_nfs_age_seconds_total{export=\"a:/b\",mountaddr=\"\",protocol=\"\"} 7";
     let is_there = || {

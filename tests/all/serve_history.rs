@@ -1,4 +1,4 @@
-//! This machine's history: what `kymo serve` keeps of itself in the store when the recording has gone.
+//! This machine's history: `kymo serve` keeps it in the store after the recording is gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn config(scratch: &Scratch) -> String {
     file
 }
 
-/// What a command prints.
+/// stdout of a `kymo series` command.
 fn series(dir: &Path, words: &[&str]) -> String {
     let mut command = Command::new(kymo());
     command.arg("series").args(words).arg("--data").arg(dir);
@@ -32,7 +32,7 @@ fn series(dir: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The name of the series of a field of the whole machine.
+/// The series' name of a field of the whole machine.
 fn name_of(dir: &Path, field: &str) -> Option<String> {
     let listed = series(
         dir,
@@ -42,7 +42,7 @@ fn name_of(dir: &Path, field: &str) -> Option<String> {
     line.split("  ").next().map(str::to_string)
 }
 
-/// What `--open` prints of a series.
+/// Rows that `kymo series show --open` prints of a series.
 fn opened_means(dir: &Path, name: &str) -> Vec<(String, f64)> {
     let mut command = Command::new(kymo());
     command.args(["series", "show", name, "--from", "-10min", "--open"]);
@@ -50,7 +50,7 @@ fn opened_means(dir: &Path, name: &str) -> Vec<(String, f64)> {
     rows(&String::from_utf8_lossy(&output.expect("kymo runs").stdout))
 }
 
-/// Known means of a series, by when they end.
+/// Known means of a series, by the end of their interval.
 fn means(dir: &Path, name: &str) -> Vec<(String, f64)> {
     rows(&series(dir, &["show", name, "--from", "-10min"]))
 }
@@ -71,7 +71,7 @@ fn at_least(dir: &Path, field: &str, count: usize) -> Vec<(String, f64)> {
     found.unwrap_or_else(|| panic!("{field}: {:?}", series(dir, &["ls"])))
 }
 
-/// Means of a field as the page has them, by the second in which they end.
+/// Means of a field from the page's API, by the second in which their interval ends.
 fn shown(address: &str, field: &str) -> Vec<(i64, f64)> {
     let path = format!("/kymo/v1/series?fields={field}&from=-300&points=31");
     let answer = get(address, &path, "");
@@ -102,7 +102,7 @@ fn history_outlives_the_recording() {
     let (dir, config) = (scratch.path("data"), config(&scratch));
     let (served, address) = start(&dir, &config);
     let stored = at_least(&dir, "memory.total", 2);
-    // They are what the recording says.
+    // The recording has the same means.
     let recorded = shown(&address, "memory.total");
     for (_, mean) in &stored {
         let known = |(_, recorded): &(i64, f64)| (recorded / mean - 1.0).abs() < 1e-4;
@@ -111,7 +111,7 @@ fn history_outlives_the_recording() {
     // This machine's fields are not listed a second time on the page.
     let listed = get(&address, "/kymo/v1/stored", "");
     assert_eq!(listed["series"], Value::Array(Vec::new()));
-    // It goes on after the keeper's end.
+    // The history goes on after a kill of the keeper.
     let keeper = served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
     served.next_child("keeper", keeper);
@@ -119,7 +119,7 @@ fn history_outlives_the_recording() {
     assert!(more.starts_with(&stored), "{stored:?} {more:?}");
     let name = name_of(&dir, "memory.total").expect("a series");
     let opened = || opened_means(&dir, &name);
-    // Whoever opens the store's folder sees the same, beside its keeper and without one.
+    // `--open` reads the same from the store's folder, with a running keeper and without.
     assert!(opened().starts_with(&stored), "{:?}", opened());
     drop(served);
     assert!(opened().starts_with(&more), "{:?}", opened());
@@ -146,7 +146,7 @@ fn history_outlives_the_recording() {
     }
 }
 
-/// Only the socket for it takes values.
+/// Only the socket for writers accepts values.
 #[test]
 fn the_role_is_the_sockets() {
     let scratch = Scratch::new("history-roles");

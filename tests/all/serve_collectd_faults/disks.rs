@@ -1,4 +1,4 @@
-//! Disks that are full or slow, and a keeper that does not take what comes: what is lost is counted, and reported once.
+//! Full and slow disks, and a keeper that does not receive: losses are counted, and reported once.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,10 +14,10 @@ use kymo_tests::{Running, Scratch};
 use super::hub::{Hub, eventually, memory};
 use super::packets::{gauge, gauges, name, now, sender};
 
-/// The keeper's memory stays below, with the few series of these tests.
+/// Bound of the keeper's memory with the few series of these tests.
 const MEMORY_BYTES: u64 = 128 << 20;
 
-/// A datagram that says nothing and takes room: one part of a type that is not known.
+/// A large datagram without values: one part of an unknown type.
 fn ballast() -> Vec<u8> {
     let length = 60_000u16;
     let mut packet = vec![0; usize::from(length)];
@@ -42,7 +42,7 @@ fn what_the_kernel_drops_is_reported_once_over_all_keepers() {
     let mut hub = Hub::start("drops", "[store]\nfiles = \"never\"\n");
     let socket = sender("127.0.0.1", hub.port);
     let mut time = now() - 10_000;
-    // With the next datagram that it takes the kernel says how many it has dropped.
+    // With the next datagram that it delivers, the kernel reports the number of dropped ones.
     let mut store_one = |hub: &Hub| {
         let before = hub.last(&name("web")).unwrap_or(0);
         eventually("a value", || {
@@ -61,12 +61,12 @@ fn what_the_kernel_drops_is_reported_once_over_all_keepers() {
     eventually("all of it", || {
         (hub.reported_drops() == hub.dropped()).then_some(())
     });
-    // The next keeper knows what was reported.
+    // The next keeper knows the number reported so far.
     kill("-KILL", keeper);
     hub.served.next_child("keeper", keeper);
     store_one(&hub);
     assert_eq!(hub.reported_drops(), hub.dropped());
-    // What is dropped while nobody reads is not lost to the next one.
+    // The next keeper counts datagrams that were dropped while there was no reader.
     let keeper = hub.keeper();
     kill("-STOP", keeper);
     overflow(&hub, &socket);
@@ -76,13 +76,13 @@ fn what_the_kernel_drops_is_reported_once_over_all_keepers() {
     eventually("a report by the next one", || {
         (hub.reported_drops() == hub.dropped()).then_some(())
     });
-    // Nothing more comes of it at the end.
+    // At the end the keeper reports no further drops.
     let dropped = hub.dropped();
     hub.end();
     assert_eq!(hub.reported_drops(), dropped, "{:#?}", hub.served.said);
 }
 
-/// Each write and each sync of the keeper takes five seconds.
+/// Each write and each sync of the keeper lasts five seconds.
 #[test]
 fn a_slow_disk_holds_up_what_is_stored_and_nothing_else() {
     if must_skip(&["strace"]) {
@@ -93,7 +93,7 @@ fn a_slow_disk_holds_up_what_is_stored_and_nothing_else() {
     let mut time = now() - 100_000;
     socket.send(&gauge("web", time, 1.0)).expect("sent");
     hub.ends_at(&name("web"), time);
-    // A thousand new series: they are written together.
+    // A thousand new series, whose values are written together.
     let instances: Vec<String> = (0..25).map(|n| n.to_string()).collect();
     let log = hub.scratch.text("strace");
     let slow = "pwrite64,pwritev,pwritev2,fdatasync,fsync,msync,sync_file_range,syncfs";
@@ -124,7 +124,7 @@ fn a_slow_disk_holds_up_what_is_stored_and_nothing_else() {
         std::thread::sleep(Duration::from_millis(50));
         most = most.max(memory(keeper));
         let path = hub.dir.join("rrdcached.sock");
-        // It may be waiting for its disk, too.
+        // The daemon may also be waiting for its disk.
         if let Ok(mut client) = kymo_tests::rrd_client::Client::unix(&path) {
             let now = super::hub::last(&mut client, &name("web")).unwrap_or(0);
             advances += usize::from(now > row);
@@ -134,7 +134,7 @@ fn a_slow_disk_holds_up_what_is_stored_and_nothing_else() {
     hub.shows_the_page("beside a slow disk");
     eprintln!("{} calls were slow, {} kB at most", calls(), most >> 10);
     drop(strace);
-    // What waited is stored, up to the last.
+    // All waiting values are stored, up to the last.
     time += 10;
     socket.send(&gauge("web", time, 1.0)).expect("sent");
     hub.ends_at(&name("web"), time);
@@ -162,7 +162,7 @@ fn a_full_disk_is_counted_and_over_when_there_is_room() {
         for _ in 0..rounds {
             time += 10;
             for host in 0..40 {
-                // No two values are alike, so that they take room.
+                // All values differ, so that they need room.
                 let value = (time * 7919 + host * 104_729) as f64 / 977.0;
                 let packet = gauges(&format!("h{host}"), &instances, time, 10, value);
                 socket.send(&packet).expect("sent");
@@ -181,7 +181,7 @@ fn a_full_disk_is_counted_and_over_when_there_is_room() {
         lines.any(|line| line.contains("values that could not be written"))
     };
     eventually("values that could not be written", || {
-        // The recorder frees some of its own now and then.
+        // The recorder now and then frees some of its space.
         fill(&filler);
         send(20);
         is_refused(&mut hub).then_some(())

@@ -1,4 +1,4 @@
-//! .rrd files of what collectd sends: none until somebody asks, unless they are to be kept up to date.
+//! .rrd files of collectd's series: none until a client asks, unless they are to be kept up to date.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use kymo_tests::served::kill;
 use super::hub::{Hub, eventually};
 use super::packets::{gauge, name, now, sender};
 
-/// Without those that stand for series without files.
+/// Files below a folder, without the empty ones that stand for series without files.
 fn written_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = files_below(folder);
     files.retain(|file| fs::metadata(file).is_ok_and(|stat| stat.len() > 0));
     files
 }
 
-/// Rows of a file as rrdtool has them, with or without the daemon's help.
+/// Rows of a file by rrdtool, with or without the daemon's help.
 fn fetched(file: &str, daemon: &[&str], (from, to): (u64, u64)) -> String {
     let (from, to) = (from.to_string(), to.to_string());
     let mut command = Command::new("rrdtool");
@@ -59,8 +59,8 @@ fn a_file_is_made_when_somebody_asks() {
     assert_eq!(hub.client().text("LIST /one"), "1 RRDs\np");
     let last = hub.client().text(&format!("LAST {}", name("one")));
     assert_eq!(last, format!("0 {}", end - end % 10));
-    // As any program does that draws with the daemon's help: its values are the same with and without a file.
-    // By a unix socket rrdtool looks for the file itself, before it asks, and finds one of 0 bytes.
+    // A program that draws with the daemon's help gets the same values with and without a file.
+    // Over a unix socket rrdtool first looks for the file itself, and finds one of 0 bytes.
     let daemon = format!("127.0.0.1:{tcp}");
     let fetch = |file: &str, daemon: &[&str]| fetched(file, daemon, (time - 20, end));
     let from_store = fetch(&name("one"), &["--daemon", &daemon]);
@@ -82,7 +82,7 @@ fn a_file_is_made_when_somebody_asks() {
         fetch(&base.join(name("one")).to_string_lossy(), &[]),
         from_store
     );
-    // A keeper that dies knows the others as before, and makes their files.
+    // The next keeper still knows the other series, and makes their files.
     let keeper = hub.keeper();
     kill("-KILL", keeper);
     hub.served.next_child("keeper", keeper);
@@ -97,7 +97,7 @@ fn a_file_is_made_when_somebody_asks() {
     let mut wanted = [name("one"), name("two")].map(|name| base.join(name));
     wanted.sort();
     assert_eq!(made, wanted);
-    // A file that somebody removes is no end: the series goes on, and the file is made again.
+    // After a user removes a file the series goes on, and its file is made again.
     let file = base.join(name("one"));
     fs::remove_file(&file).expect("removed");
     let mut time = end;
@@ -117,7 +117,7 @@ fn files_that_are_kept_up_to_date_are_there_at_once() {
     socket.send(&gauge("one", time, 1.0)).expect("sent");
     hub.ends_at(&name("one"), time);
     assert_eq!(files_below(&base), [base.join(name("one"))]);
-    // A folder that somebody else made, and a file of collectd's in it.
+    // A folder made by another program, with a file of collectd's in it.
     let theirs = base.join(name("two"));
     fs::create_dir_all(theirs.parent().expect("a folder")).expect("a folder");
     fs::copy(base.join(name("one")), &theirs).expect("a copy");

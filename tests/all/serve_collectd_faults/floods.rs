@@ -1,4 +1,4 @@
-//! More than a hub is made for: names without end from one sender.
+//! Load beyond a hub's design: endless names from one sender.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,26 +9,27 @@ use kymo_tests::Scratch;
 use super::hub::{Hub, eventually, memory, waiting_bytes};
 use super::packets::{gauge, gauges, name, now, sender};
 
-/// What a sender may make at once, and in a minute beyond it.
+/// New series that a sender may create at once, and per minute
+/// after that.
 const AT_ONCE: u64 = 50_000;
 const A_MINUTE: u64 = 10_000;
-/// Either sender's network has a budget.
+/// Each sender's network has its own budget.
 const CONFIG: &str =
     "[collectd]\ntrusted = [\"127.0.0.1\", \"127.0.0.2\"]\n[store]\nfiles = \"never\"\n";
-/// Whatever comes.
+/// Bound of the keeper's memory under any load.
 const MEMORY_BYTES: u64 = 512 << 20;
 const NAMES_A_PACKET: u64 = 25;
-/// A part of the shortest queue there is.
+/// A part of the shortest possible queue.
 const WAITING_MAX: u64 = 64 << 10;
 
-/// In `make soak` a million names.
+/// `make soak` sends a million names.
 #[test]
 fn names_without_end_from_one_sender_harm_no_other() {
     let mut hub = Hub::start_wary(Scratch::new("names"), CONFIG);
     let keeper = hub.keeper();
     let (flood, good) = (sender("127.0.0.1", hub.port), sender("127.0.0.2", hub.port));
     let begun = std::time::Instant::now();
-    // Far from the present, so that there is room for many.
+    // Far in the past, so that there is room for many.
     let mut time = now() - 10_000_000;
     good.send(&gauge("good", time, 1.0)).expect("sent");
     hub.ends_at(&name("good"), time);
@@ -43,7 +44,7 @@ fn names_without_end_from_one_sender_harm_no_other() {
                     .collect();
                 let packet = gauges("flood", &instances, now() - 1000, 10, 1.0);
                 flood.send(&packet).expect("sent");
-                // What the kernel would drop could be anybody's.
+                // The kernel could drop datagrams of any sender.
                 while waiting_bytes(port) > WAITING_MAX {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -52,7 +53,8 @@ fn names_without_end_from_one_sender_harm_no_other() {
         });
         let mut most = 0;
         while !over.load(Ordering::Relaxed) {
-            // What is there goes on, and what others make is made.
+            // Known series go on, and other senders can create new
+            // ones.
             time += 10;
             good.send(&gauge("good", time, 1.0)).expect("sent");
             hub.ends_at(&name("good"), time);
@@ -81,7 +83,7 @@ fn names_without_end_from_one_sender_harm_no_other() {
     assert!(most < MEMORY_BYTES, "{most} bytes");
     hub.is_unharmed(keeper);
     hub.end();
-    // Without those of the good one.
+    // Without the series of the good sender.
     let refused = hub.reported("values of series that may not be made");
     assert_eq!(refused, names + 2 - made, "{:#?}", hub.served.said);
 }

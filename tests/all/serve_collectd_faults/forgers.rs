@@ -1,5 +1,6 @@
-//! Who sends what he may not: forged and cut signatures, packets sent twice, senders of other networks, names that are cut,
-//! clocks that are wrong.
+//! Senders that do more than they may: forged and cut signatures, packets sent twice, senders of other networks, names that
+//! are
+//! cut, wrong clocks.
 
 use std::cell::Cell;
 
@@ -10,7 +11,7 @@ use super::packets::{gauge, gauges, name, now, sender};
 
 const SIGN: &str =
     "[store]\nfiles = \"never\"\n[collectd]\nsecurity = \"sign\"\nauth_file = \"AUTH\"\n";
-/// A part's head and its MAC.
+/// Bytes of the MAC after a part's head.
 const MAC: std::ops::Range<usize> = 4..36;
 
 fn signed(packet: &[u8], password: &[u8]) -> Vec<u8> {
@@ -25,14 +26,14 @@ fn encrypted(packet: &[u8], iv: u8) -> Vec<u8> {
     out
 }
 
-/// Waits until all that was sent before is taken, and says which series there are.
+/// Waits until all earlier datagrams are processed; returns the names of all series.
 fn settled(hub: &Hub, stamp: u64, send: impl Fn(&[u8])) -> Vec<String> {
     send(&signed(&gauge("good", stamp, 1.0), b"foo"));
     hub.ends_at(&name("good"), stamp);
     hub.names()
 }
 
-/// Ends it, so that all that was counted is reported: so much.
+/// Ends the hub, so that it reports all counts, and checks them.
 fn reports(mut hub: Hub, parts: &[(u64, &str)]) {
     hub.end();
     for (count, words) in parts {
@@ -55,20 +56,20 @@ fn forged_macs_of_every_length_make_no_name() {
     };
     let time = now() - 1000;
     let whole = signed(&gauge("forged", time, 1.0), b"foo");
-    // A bit of the MAC, each byte of it.
+    // One wrong bit in each byte of the MAC.
     for at in MAC {
         let mut packet = whole.clone();
         packet[at] ^= 1;
         send(&packet);
     }
-    // MACs that are shorter or longer than they are, with a part that is as long as it says.
+    // MACs of a wrong length, in parts whose stated length is right.
     for length in (0..MAC.len()).chain(MAC.len() + 1..MAC.len() + 64) {
         let mac: Vec<u8> = whole[MAC].iter().copied().cycle().take(length).collect();
         let size = (4 + length + b"user0".len()) as u16;
         let head = [&[2, 0], &size.to_be_bytes()[..]].concat();
         send(&[&head, &mac, &whole[MAC.end..]].concat());
     }
-    // What is said of the length is wrong.
+    // Wrong stated lengths.
     for length in 0..=whole.len() as u16 + 8 {
         let mut packet = whole.clone();
         if packet[2..4] != length.to_be_bytes() {
@@ -85,7 +86,7 @@ fn forged_macs_of_every_length_make_no_name() {
         send(&packet);
     }
     assert_eq!(settled(&hub, time, send), [name("good")]);
-    // All but the good one.
+    // All datagrams except the good one.
     reports(hub, &[(sent.get() - 1, "damaged or forged datagrams")]);
 }
 
@@ -110,7 +111,7 @@ fn what_is_cut_makes_no_name() {
         }
     }
     assert_eq!(settled(&hub, time, send), [name("good")]);
-    // Without a signature what is whole before the cut counts, and nothing else.
+    // Without a signature, parts that are whole before the cut count, and no others.
     let socket = sender("127.0.0.1", open.port);
     for length in 0..packet.len() {
         socket.send(&packet[..length]).expect("sent");
@@ -136,7 +137,7 @@ fn packets_sent_twice_and_a_spoofed_first_one() {
         socket.send(packet).expect("sent");
     };
     let time = now() - 1000;
-    // The first packet of a name comes from somebody else, with a step of its own.
+    // The first packet with a name comes from another sender, with another interval.
     send(&gauges("web", &["x".into()], time, 3600, 7.0));
     send(&signed(
         &gauges("web", &["x".into()], time, 3600, 7.0),
@@ -190,7 +191,7 @@ fn senders_of_other_networks() {
     reports(hub, &[(8, "datagrams of networks that may not send")]);
 }
 
-/// Clocks that go a day ahead, or back to where there was none.
+/// Clocks that jump a day ahead, or back to the first second of 1970.
 #[test]
 fn clocks_of_senders_that_are_set() {
     let hub = Hub::start("clocks", "");
@@ -212,7 +213,7 @@ fn clocks_of_senders_that_are_set() {
     ] {
         send("web", wrong);
     }
-    // A name whose first value is from before there were clocks, or from later.
+    // Names whose first value is from 1970 or from tomorrow.
     send("old", 1);
     send("later", now() + 86_400);
     send("other", time);
@@ -224,12 +225,12 @@ fn clocks_of_senders_that_are_set() {
         !files.iter().any(|file| file.contains("later")),
         "{files:?}"
     );
-    // The one of long ago goes on from now.
+    // The series with the value from 1970 goes on with present ones.
     send("old", time + 10);
     hub.ends_at(&name("old"), time + 10);
     let mut hub = hub;
     hub.is_unharmed(keeper);
-    // The first second there is comes before any series begins.
+    // The first second of 1970 is before any series begins.
     reports(
         hub,
         &[

@@ -1,4 +1,4 @@
-//! A `kymo serve` that takes datagrams on a port of its own, and what can be asked of it.
+//! A `kymo serve` that receives datagrams on its own port, and requests to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{Served, ask, kill};
 use kymo_tests::{Scratch, free_port};
 
-/// For what takes moments on a machine that is not busy, and minutes on one with sixty processes that want each CPU.
+/// For events that take moments on an idle machine, and minutes with sixty processes for each CPU.
 const LONG: Duration = Duration::from_secs(900);
 
 pub(super) struct Hub {
@@ -27,17 +27,17 @@ impl Hub {
         Hub::start_on(Scratch::new(name), config)
     }
 
-    /// Starts with senders that are not trusted: new names count when they are repeated.
+    /// Starts with untrusted senders: new names count once they are repeated.
     pub(super) fn start_wary(scratch: Scratch, config: &str) -> Hub {
         Hub::start_in(scratch, config, Served::start)
     }
 
-    /// The same on what is there already.
+    /// Starts with trusted senders on an existing folder.
     pub(super) fn start_on(scratch: Scratch, config: &str) -> Hub {
         Hub::start_in(scratch, &trusting(config), Served::start)
     }
 
-    /// The same by another way of starting it.
+    /// Starts with trusted senders by another function.
     pub(super) fn start_by(name: &str, config: &str, start: fn(&[&str]) -> Served) -> Hub {
         Hub::start_in(Scratch::new(name), &trusting(config), start)
     }
@@ -88,7 +88,7 @@ impl Hub {
         });
     }
 
-    /// Which series there are, by their whole names.
+    /// The full names of all series.
     pub(super) fn names(&self) -> Vec<String> {
         let said = self.client().text("LIST RECURSIVE /");
         let mut names: Vec<String> = said.lines().skip(1).map(str::to_string).collect();
@@ -96,7 +96,7 @@ impl Hub {
         names
     }
 
-    /// Waits for a line with `part`.
+    /// Waits for a line with `part`; returns the line.
     pub(super) fn says(&mut self, part: &str) -> String {
         let begun = Instant::now();
         loop {
@@ -124,27 +124,27 @@ impl Hub {
         counts.sum()
     }
 
-    /// How many datagrams were reported as dropped, in all lines so far.
+    /// Number of datagrams reported as dropped, in all lines so far.
     pub(super) fn reported_drops(&mut self) -> u64 {
         self.reported("datagrams dropped by the kernel")
     }
 
-    /// Ends it, and hears its last words.
+    /// Ends the service, and reads its last messages.
     pub(super) fn end(&mut self) {
         kill("-TERM", self.served.pid());
         self.served.guardian.0.wait().expect("its end");
-        // Until all that has its stderr has ended.
+        // Until all processes with this stderr have ended.
         self.served.listen(LONG);
     }
 
-    /// How many datagrams the kernel has dropped since the socket was made.
+    /// Number of datagrams that the kernel has dropped since the socket was made.
     pub(super) fn dropped(&self) -> u64 {
         let queue = queue(self.port);
         let count = queue.last().and_then(|word| word.parse().ok());
         count.expect("a count")
     }
 
-    /// The page and its API are answered.
+    /// Waits for good answers of the page and of its API.
     pub(super) fn shows_the_page(&self, when: &str) {
         for target in ["/", "/kymo/v1/status"] {
             let answered = || ask(&self.address, "GET", target, "", "").map(|(status, _)| status);
@@ -154,7 +154,7 @@ impl Hub {
         }
     }
 
-    /// The keeper is the one it was, and nothing went wrong within.
+    /// The keeper is still the same process, and no process has panicked.
     pub(super) fn is_unharmed(&mut self, keeper: u32) {
         self.served.listen(Duration::from_millis(100));
         let said = &self.served.said;
@@ -175,7 +175,8 @@ fn trusting(config: &str) -> String {
     }
 }
 
-/// What the kernel says of the socket of a port of loopback. Where sockets come and go it leaves one out now and then.
+/// Fields of the kernel's line about the socket of a loopback port. The kernel may omit a socket while others come and
+/// go.
 fn queue(port: u16) -> Vec<String> {
     let own = format!("0100007F:{port:04X}");
     eventually("a socket", || {
@@ -186,7 +187,7 @@ fn queue(port: u16) -> Vec<String> {
     })
 }
 
-/// Bytes that wait there, with the kernel's own heads.
+/// Bytes in the socket's queue, with the kernel's overhead.
 pub(super) fn waiting_bytes(port: u16) -> u64 {
     let waiting = queue(port)[4]
         .split_once(':')
@@ -200,7 +201,7 @@ pub(super) fn last(client: &mut Client, name: &str) -> Option<u64> {
     reply.show().strip_prefix("0 ")?.parse().ok()
 }
 
-/// Looks until there is something, but not for ever.
+/// Repeats `look` until it finds something, for [`LONG`] at most.
 pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Senders that change their interval: a series goes on with collectd's definition for that, and with its rows.
+//! Senders that change their interval: a series goes on with collectd's definition for the new one, and keeps its rows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use kymo_wire::collectd::{Cdtime, RrdSettings, TypesDb};
 use super::hub::{Hub, eventually};
 use super::packets::{gauges, name, now, sender};
 
-/// A value: its stamp, its interval, and itself.
+/// A value as sent: stamp, interval, value.
 type Sent = (u64, u64, u64);
 
-/// So many values at an interval, behind the newest.
+/// Appends `count` values at this interval after the newest one.
 fn go_on(sent: &mut Vec<Sent>, interval: u64, count: u64) {
     for _ in 0..count {
         let &(stamp, _, value) = sent.last().expect("a first value");
@@ -25,7 +25,7 @@ fn go_on(sent: &mut Vec<Sent>, interval: u64, count: u64) {
     }
 }
 
-/// Where simulated time begins: on a whole row of any archive that is looked at.
+/// The first value of simulated time, on a whole row of every archive in these tests.
 fn begin() -> Vec<Sent> {
     let first = now() - 40_000;
     vec![(first - first % 600, 10, 1)]
@@ -39,7 +39,7 @@ fn send(hub: &Hub, host: &str, sent: &[Sent]) {
     }
     let &(last, ..) = sent.last().expect("values");
     let series = name(host);
-    // LAST tells of whole rows, and a row may just have become another.
+    // LAST is a whole row, and the length of rows may have changed a moment ago.
     eventually(&format!("{series} at {last}"), || {
         let row = last - last % step(hub, &series)?;
         (hub.last(&series) == Some(row)).then_some(())
@@ -59,7 +59,7 @@ fn has_step(hub: &Hub, host: &str, wanted: u64) {
     });
 }
 
-/// What rrdtool itself makes of such values: files of collectd's definitions, each from the one before.
+/// The files that rrdtool itself makes of these values: with collectd's definitions, each from the one before.
 fn made_by_rrdtool(scratch: &Path, host: &str, parts: &[(u64, &[Sent])]) -> PathBuf {
     let mut before: Option<PathBuf> = None;
     for (at, (interval, sent)) in parts.iter().enumerate() {
@@ -104,14 +104,14 @@ fn dump(file: &Path) -> String {
     run(Path::new("/"), &["dump", &text(file)])
 }
 
-/// The file of a series, brought up to date.
+/// Path of the series' file, after a FLUSH.
 fn file(hub: &Hub, host: &str) -> PathBuf {
     let said = hub.client().text(&format!("FLUSH {}", name(host)));
     assert!(said.starts_with("0 "), "{said}");
     hub.dir.join("rrd").join(name(host))
 }
 
-/// What rrdtool reads of it.
+/// Rows of a file by rrdtool.
 fn fetch(file: &Path, from: u64, to: u64) -> String {
     let (from, to) = (from.to_string(), (to - 1).to_string());
     let words = ["fetch", &text(file), "AVERAGE", "-s", &from, "-e", &to];
@@ -124,7 +124,7 @@ fn rows(hub: &Hub, series: &str, from: u64, to: u64) -> BTreeMap<u64, f64> {
     known(&hub.client().text(&line), from, to)
 }
 
-/// Rows of a range that are known, by their stamps.
+/// Known rows in a range, by their stamps.
 fn known(said: &str, from: u64, to: u64) -> BTreeMap<u64, f64> {
     let row = |line: &str| {
         let (stamp, value) = line.split_once(": ")?;
@@ -134,7 +134,8 @@ fn known(said: &str, from: u64, to: u64) -> BTreeMap<u64, f64> {
     said.lines().filter_map(row).collect()
 }
 
-/// With a file and without, more and less often, and back: bit for bit what rrdtool makes with `create --source`.
+/// With and without a file, to longer and shorter intervals and back: equal bits to those of rrdtool's `create
+/// --source`.
 #[test]
 fn rows_from_before_are_joined_with_those_at_the_new_interval() {
     let hub = Hub::start("intervals", "");
@@ -156,7 +157,7 @@ fn rows_from_before_are_joined_with_those_at_the_new_interval() {
             send(&hub, host, &sent[count..]);
             has_step(&hub, host, after);
         }
-        // Each old row that a new one stands for is in it.
+        // A new row lies between the old rows for which it stands.
         for (stamp, row) in rows(&hub, &name(&hosts[0]), sent[0].0 + 60, end) {
             let step = before.max(after);
             let own =
@@ -169,7 +170,7 @@ fn rows_from_before_are_joined_with_those_at_the_new_interval() {
                 });
             assert!((least..=most).contains(&row), "{row} at {stamp}: {own:?}");
         }
-        // A keeper that is killed right then has all of it.
+        // A keeper that is killed at this moment loses nothing.
         let keeper = hub.keeper();
         kill("-KILL", keeper);
         hub.served.next_child("keeper", keeper);
@@ -211,7 +212,7 @@ fn intervals_that_come_and_go_and_files_of_others_change_nothing() {
     let mut theirs = sent[..until].to_vec();
     go_on(&mut theirs, 60, 9);
     send(&hub, "theirs", &theirs);
-    // Who comes last is done when they would be.
+    // The last series to change is done: the other two would have changed before it.
     let mut changes = begin();
     go_on(&mut changes, 10, 9);
     go_on(&mut changes, 60, 3);
@@ -232,7 +233,7 @@ fn names() -> Vec<String> {
     (0..HOSTS).flat_map(of_host).collect()
 }
 
-/// These values for each of them.
+/// Sends these values for each series.
 fn send_all(port: u16, sent: &[Sent]) {
     let socket = sender("127.0.0.1", port);
     let instances: Vec<String> = (0..SERIES).map(|n| n.to_string()).collect();
@@ -247,12 +248,13 @@ fn send_all(port: u16, sent: &[Sent]) {
             );
             socket.send(&packet).expect("sent");
         }
-        // No more than the socket's buffer has room for.
+        // Not more than the socket's buffer can hold.
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Killed at any moment while hundreds of series change: rows from before are there, and all of them change in the end.
+/// The keeper is killed at any moment while hundreds of series change: earlier rows stay, and in the end all have
+/// changed.
 #[test]
 fn killed_while_they_change() {
     let seed = first_seed(u64::from(std::process::id()));

@@ -1,4 +1,4 @@
-//! Processes that are killed while values come by both protocols.
+//! Processes are killed while values arrive by both protocols.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,18 +14,18 @@ use kymo_tests::served::{is_alive, kill};
 use super::hub::{Hub, eventually, last};
 use super::packets::{gauge, gauges, name, now, sender};
 
-/// What the keeper takes by one system call, and stores in one write of its journal.
+/// Datagrams that the keeper reads by one system call, and stores in one write of its journal.
 const DATAGRAMS_OF_A_ROUND: u64 = 64;
-/// Before the kills of a round are over the guardian would pause for long.
+/// With more kills in a round the guardian would pause for long.
 const KILLS: u64 = 2;
 const HOSTS: u64 = 8;
-/// Of a packet.
+/// Series of a packet.
 const SERIES: usize = 25;
-/// A value that is lost leaves rows unknown: the heartbeat is a second, and so is the step.
+/// A lost value leaves rows unknown: heartbeat and step are one second.
 const CONFIG: &str = "[store]\nfiles = \"never\"\n\
      [collectd]\nheartbeat = 1\nsingle = true\nrows = 200000\ntimespans = [3600]\n";
 
-/// Unknown rows of a series behind its first and up to its last.
+/// Unknown rows of a series between its first and its last.
 fn unknown_rows(client: &mut Client, name: &str, from: u64, thru: u64) -> BTreeSet<u64> {
     let said = client.text(&format!("FETCH {name} AVERAGE {from} {thru}"));
     assert!(said.contains("Success"), "{name}: {said:.200}");
@@ -41,11 +41,12 @@ fn unknown_rows(client: &mut Client, name: &str, from: u64, thru: u64) -> BTreeS
     unknown.map(|(stamp, _)| stamp).collect()
 }
 
-/// One client of rrdcached's protocol, a value after the other; stamps that were acknowledged.
+/// A client of rrdcached's protocol that sends one value after the other; returns the
+/// acknowledged stamps.
 fn acknowledged(socket: &Path, first: u64, end: &AtomicBool) -> (BTreeSet<u64>, u64) {
     let (mut stamps, mut stamp) = (BTreeSet::new(), first);
     while !end.load(Ordering::Relaxed) {
-        // Whoever connects while there is no keeper waits.
+        // Without a keeper a new connection waits.
         let mut client = Client::unix(socket).expect("a client");
         while !end.load(Ordering::Relaxed) {
             stamp += 1;
@@ -61,7 +62,8 @@ fn acknowledged(socket: &Path, first: u64, end: &AtomicBool) -> (BTreeSet<u64>, 
     (stamps, stamp)
 }
 
-/// Packets of all hosts, second after second of simulated time; the stamp of the last ones.
+/// Sends packets of all hosts for each second of simulated time, and keeps `stamp` at the last
+/// one.
 fn send(port: u16, first: u64, end: &AtomicBool, stamp: &AtomicU64) {
     let socket = sender("127.0.0.1", port);
     let instances: Vec<String> = (0..SERIES).map(|n| n.to_string()).collect();
@@ -77,7 +79,7 @@ fn send(port: u16, first: u64, end: &AtomicBool, stamp: &AtomicU64) {
     }
 }
 
-/// Packets that are missing: one that is leaves its own row unknown, and the next one's.
+/// Number of missing packets: each leaves its own row and the next one unknown.
 fn missing(unknown: &BTreeSet<u64>) -> u64 {
     let runs = unknown.iter().filter(|&&row| !unknown.contains(&(row + 1)));
     unknown.len() as u64 - runs.count() as u64
@@ -105,7 +107,7 @@ fn killed_under_full_load_it_keeps_what_it_acknowledged_and_loses_a_round_of_dat
                 let keeper = hub.keeper();
                 kill("-KILL", keeper);
                 hub.served.next_child("keeper", keeper);
-                // It has begun again.
+                // The new keeper stores values.
                 let before = stamp.load(Ordering::Relaxed);
                 let goes_on =
                     || last(&mut hub.client(), "h0/p/gauge-0.rrd").filter(|&row| row > before);
@@ -143,7 +145,7 @@ fn check_acknowledged(hub: &Hub, first: u64, tried: u64, stamps: &BTreeSet<u64>)
     }
 }
 
-/// Of all hosts, once the last ones are there.
+/// Lost datagrams of all hosts, once the last ones are stored.
 fn lost_datagrams(hub: &Hub, thru: u64) -> u64 {
     let mut client = hub.client();
     let mut lost = 0;
@@ -157,14 +159,14 @@ fn lost_datagrams(hub: &Hub, thru: u64) -> u64 {
         let begin = begins(&mut client, &name(0), thru);
         let unknown = unknown_rows(&mut client, &name(0), begin, thru);
         lost += missing(&unknown);
-        // All values of a packet have one fate.
+        // All values of a packet are stored or lost together.
         let others = unknown_rows(&mut client, &name(SERIES - 1), begin, thru);
         assert_eq!(unknown, others, "h{host}");
     }
     lost
 }
 
-/// Where a series has its first row.
+/// Stamp of a series' first known row.
 fn begins(client: &mut Client, name: &str, thru: u64) -> u64 {
     let said = client.text(&format!("FETCH {name} AVERAGE {} {thru}", thru - 150_000));
     let known = said.lines().find_map(|line| {

@@ -1,5 +1,5 @@
 //! The listener for collectd's protocol against faults and attackers: kills, slow and full disks, floods of names and of
-//! datagrams, forgers, clocks that are set. Each fault is shown to have happened. Some tests take root. On loopback only.
+//! datagrams, forgers, clocks that are set. Each fault is shown to have happened. Some tests need root. On loopback only.
 
 mod disks;
 mod files;

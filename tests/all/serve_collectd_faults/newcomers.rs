@@ -1,5 +1,5 @@
-//! New names: a flood of made-up names costs the store nothing, and a host that repeats its values loses none. The
-//! flooder is a local user, who has all addresses of loopback.
+//! New names: a flood of invented names costs the store nothing, and a host that repeats its values loses none. The
+//! flooder is a local user, who can send from all addresses of loopback.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,12 @@ use super::hub::{Hub, eventually, files_bytes, memory, waiting_bytes};
 use super::packets::{gauge, gauges, name, now, sender};
 
 const CONFIG: &str = "[collectd]\nauth_file = \"AUTH\"\n[store]\nfiles = \"never\"\n";
-/// Names of one packet, and of one host that is no flooder.
+/// Names of one packet, and of one true host.
 const NAMES_A_PACKET: u64 = 25;
 const SERIES: u64 = 50;
-/// Hosts that come while names are made up.
+/// Hosts that arrive during the flood.
 const NEW_HOSTS: u64 = 10;
-/// A part of the shortest queue there is.
+/// A part of the shortest possible queue.
 const WAITING_MAX: u64 = 64 << 10;
 /// Most memory of the keeper during a flood.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -31,7 +31,7 @@ fn instances(numbers: Range<u64>) -> Vec<String> {
     numbers.map(|n| format!("n{n}")).collect()
 }
 
-/// Sends names that nobody has heard of, each at all of these times, until all were sent or it is `over`.
+/// Sends new names, each at all of these times, until all are sent or `over` is true.
 fn flood(port: u16, names: u64, times: &[u64], over: &AtomicBool) {
     let senders = [
         "127.0.0.2",
@@ -47,7 +47,7 @@ fn flood(port: u16, names: u64, times: &[u64], over: &AtomicBool) {
                 return;
             }
             let instances = instances(first..first + NAMES_A_PACKET);
-            // Half of the names are of made-up hosts, half of a true one.
+            // Half of the names are of invented hosts, half of a true one.
             let host = match first % 2 {
                 0 => format!("flood{first}"),
                 _ => "known".to_string(),
@@ -63,7 +63,7 @@ fn flood(port: u16, names: u64, times: &[u64], over: &AtomicBool) {
     }
 }
 
-/// A host that is no flooder sends its series once.
+/// A true host sends its series once.
 fn send(hub: &Hub, host: &str, time: u64) {
     let socket = sender("127.0.0.1", hub.port);
     for first in (0..SERIES).step_by(NAMES_A_PACKET as usize) {
@@ -76,7 +76,7 @@ fn send(hub: &Hub, host: &str, time: u64) {
     }
 }
 
-/// The sum of a count over all senders with this begin of an address.
+/// The sum of a count over all senders whose address begins so.
 fn counted(hub: &Hub, address: &str, count: &str) -> u64 {
     let answer = get(&hub.address, "/kymo/v1/hosts", "");
     let senders = answer["sockets"][0]["senders"].as_array().expect("senders");
@@ -89,8 +89,9 @@ fn counted(hub: &Hub, address: &str, count: &str) -> u64 {
         .sum()
 }
 
-/// A local user made 200,000 names up: no new host could come for as long as the keeper lived, and after a restart the known
-/// ones could not either. `make soak` has millions of names.
+/// A local user sent 200,000 invented names: no new host was accepted for as long as the keeper lived, and after a restart
+/// not
+/// even known ones were. `make soak` sends millions of names.
 #[test]
 fn names_that_come_once_cost_nothing_and_keep_nobody_out() {
     let names = effort(250_000);
@@ -113,7 +114,7 @@ fn names_that_come_once_cost_nothing_and_keep_nobody_out() {
         let (over, port) = (&over, hub.port);
         let flooding = scope.spawn(move || flood(port, names, &[now() - 1000], over));
         while !flooding.is_finished() {
-            // A known host goes on, and new hosts come.
+            // A known host goes on, and new hosts arrive.
             rounds += 1;
             send(&hub, "known", time + 10 + 10 * rounds);
             wanted += SERIES;
@@ -150,8 +151,8 @@ fn names_that_come_once_cost_nothing_and_keep_nobody_out() {
     assert_eq!(counted(&hub, "127.0.0.1", "new"), 0);
 }
 
-/// A flooder who repeats made-up names uses up its own budget. Users who sign have their own, enough for a site of
-/// 290 hosts at once.
+/// A flooder that repeats invented names uses up its own budget. Users who sign have their own budget, enough for a site
+/// of 290 hosts at once.
 #[test]
 fn a_flooder_that_repeats_names_uses_up_its_own_budget() {
     const AT_ONCE: u64 = 25_000;
@@ -163,7 +164,7 @@ fn a_flooder_that_repeats_names_uses_up_its_own_budget() {
         let refused = counted(&hub, "127.0.0", "refused");
         (new + refused == names).then_some(new)
     });
-    // Some more in the time that this takes.
+    // The budget grows a little in the meantime.
     assert!((AT_ONCE..AT_ONCE + 500).contains(&made), "{made} series");
     let site = 290 * 70;
     let socket = sender("127.0.0.9", hub.port);

@@ -1,4 +1,4 @@
-//! Notifications are lines for the administrator, and no flood of them is a flood of lines.
+//! Notifications become lines for the administrator, and a flood of them becomes few lines.
 
 use std::time::{Duration, Instant};
 

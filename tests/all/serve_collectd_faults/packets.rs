@@ -1,4 +1,4 @@
-//! Packets as collectd makes them, and senders of any address of loopback.
+//! Packets in collectd's format, and senders with any address of loopback.
 
 use std::net::UdpSocket;
 
@@ -10,7 +10,7 @@ pub(super) fn now() -> u64 {
     since.expect("a clock").as_secs()
 }
 
-/// Values of one host by the plugin `p`, each a gauge of an instance of its own, in one packet.
+/// A packet of gauges of one host's plugin `p`, one for each instance.
 pub(super) fn gauges(
     host: &str,
     instances: &[String],
@@ -37,13 +37,14 @@ pub(super) fn gauges(
     encoder.payload().to_vec()
 }
 
-/// One of them, each 10 s.
+/// A packet of the gauge `x` with an interval of 10 s.
 pub(super) fn gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
     gauges(host, &["x".into()], time, 10, value)
 }
 
-/// One of them, each [`SLOW_S`]: its sender stays the writer of the series for two intervals of silence, however slow the
-/// machine is.
+/// A packet of the gauge `x` with an interval of [`SLOW_S`]: its sender stays the writer of the series for two intervals
+/// of
+/// silence, however slow the machine is.
 pub(super) fn slow_gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
     gauges(host, &["x".into()], time, SLOW_S, value)
 }
@@ -51,18 +52,18 @@ pub(super) fn slow_gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
 /// Interval of a slow gauge, in seconds.
 pub(super) const SLOW_S: u64 = 600;
 
-/// The newest end of a row of a slow gauge that lies at least `ago_s` back.
+/// The newest end of a slow gauge's row that is at least `ago_s` old.
 pub(super) fn slow_time(ago_s: u64) -> u64 {
     let time = now() - ago_s;
     time - time % SLOW_S
 }
 
-/// The name of that one's series.
+/// The name of the series of the gauge `x`.
 pub(super) fn name(host: &str) -> String {
     format!("{host}/p/gauge-x.rrd")
 }
 
-/// A socket of an address that sends to a port of loopback.
+/// A socket at an address that sends to a port of loopback.
 pub(super) fn sender(address: &str, port: u16) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).expect("a socket");
     socket.connect(("127.0.0.1", port)).expect("an address");

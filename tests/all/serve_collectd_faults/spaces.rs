@@ -1,4 +1,5 @@
-//! Names of one input are closed to the others, to the byte: a datagram that was named as a polled target's file silenced it.
+//! No input can write another input's names, byte for byte: a datagram with the name of a polled target's file silenced the
+//! target.
 
 use kymo_base::label_set::Labels;
 use kymo_tests::collectd_packet::datagram;
@@ -32,7 +33,7 @@ fn ask(hub: &Hub, question: &Question) -> Answer {
     ask_at(&hub.dir.join("keeper-write.sock"), question)
 }
 
-/// The poller's series begins, or gets a value; how many of them were refused.
+/// Creates the poller's series or writes a value to it; returns the number of refused ones.
 fn poll(hub: &Hub, question: &Question) -> usize {
     match ask(hub, question) {
         Answer::Taken(taken) => taken.refused.len(),
@@ -66,7 +67,7 @@ fn no_other_input_writes_what_the_poller_does() {
     let mut hub = Hub::start("spaces", "");
     let socket = sender("127.0.0.1", hub.port);
     let begun = now() - 1000;
-    // Before there is such a series, and when there is.
+    // Before the series exists, and after.
     socket.send(&forged(now() + 250)).expect("sent");
     assert_eq!(poll(&hub, &create(TARGET, begun - 10)), 0);
     socket.send(&forged(now() + 250)).expect("sent");

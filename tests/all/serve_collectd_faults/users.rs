@@ -1,4 +1,5 @@
-//! The AuthFile is read again at SIGHUP, by the guardian; the keeper learns of it, also one that is started later.
+//! At SIGHUP the guardian reads the AuthFile again; the keeper gets the new users, and so does a keeper that
+//! starts later.
 
 use std::fs;
 
@@ -18,7 +19,7 @@ fn signed(host: &str, time: u64, password: &str) -> Vec<u8> {
     out
 }
 
-/// No terminal of whoever runs the tests is meant, and SIGHUP means something.
+/// Starts without the terminal of the tests, and with SIGHUP at its default.
 fn without_terminal(words: &[&str]) -> Served {
     let kymo = kymo_tests::kymo();
     let program = kymo.to_string_lossy().into_owned();
@@ -56,7 +57,7 @@ fn the_auth_file_is_read_again_at_sighup() {
         "another password, which is longer",
     );
     assert_eq!(hub.last(&name("old")), None, "the old password is none");
-    // A file that is gone changes nothing, and is said.
+    // If the file is gone, the users stay, and a message says so.
     fs::remove_file(&users).expect("removed");
     kill("-HUP", guardian);
     hub.says("its users stay as they were");

@@ -1,5 +1,6 @@
-//! One writer a series: who is better known takes over, others are refused and counted. And users that may send for some
-//! hosts only.
+//! A series has one writer: a better known sender takes over, others are refused and counted. Also users that may send
+//! for
+//! some hosts only.
 
 use kymo_tests::free_port;
 use kymo_tests::rrd_client::Client;
@@ -28,7 +29,7 @@ fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
     let time = slow_time(10 * SLOW_S);
     first.send(&slow_gauge("web", time, 1.0)).expect("sent");
     hub.ends_at(&series, time);
-    // Another address: its own series, and not this one.
+    // A sender at another address may write its own series, but not this one.
     second
         .send(&slow_gauge("web", time + SLOW_S, 2.0))
         .expect("sent");
@@ -45,7 +46,7 @@ fn a_series_has_one_writer_and_who_is_better_known_takes_over() {
     first
         .send(&slow_gauge("web", time + 3 * SLOW_S, 1.0))
         .expect("sent");
-    // Who signs.
+    // A sender that signs.
     eventually("the signed value", || {
         first
             .send(&slow_signed("web", time + 4 * SLOW_S))
@@ -118,7 +119,7 @@ fn a_writer_that_is_silent_for_two_intervals_has_lost_its_series() {
     eventually("the first value", || {
         last().ends_with(&time.to_string()).then_some(())
     });
-    // It is refused until two seconds have passed, which the first one does not use.
+    // The second sender is refused until the first one has been silent for two seconds.
     eventually("the second sender's values", || {
         time += 1;
         second.send(&gauge("web", time, 2.0)).expect("sent");

@@ -1,4 +1,4 @@
-//! Who may see what: hosts, origins, tokens, and that no answer says more than its asker may know.
+//! Access: hosts, origins, tokens, and no answer with more than its client may know.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,9 +8,9 @@ use super::client::{Answer, Served, ask, eventually};
 use kymo_tests::machine::{must_skip, skipped};
 use kymo_tests::{Running, Scratch};
 
-/// In the arguments of a process.
+/// An argument of a process.
 const SECRET: &str = "kymo-test-secret-4b1d";
-/// What stands in the way of a page from elsewhere, on every answer.
+/// Headers on every answer that keep pages of other origins out.
 const STRICT: [(&str, &str); 6] = [
     (
         "content-security-policy",
@@ -22,7 +22,7 @@ const STRICT: [(&str, &str); 6] = [
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
 ];
-/// What would open a door.
+/// Headers that would give access away.
 const NEVER: [&str; 5] = [
     "set-cookie",
     "access-control-allow-origin",
@@ -31,7 +31,7 @@ const NEVER: [&str; 5] = [
     "server",
 ];
 
-/// Every question that there is, with what makes it say as much as it can.
+/// Every request of the API, with parameters for the fullest answer.
 fn questions(pid: u32) -> Vec<String> {
     let mut questions: Vec<String> = [
         "/",
@@ -82,7 +82,7 @@ fn with_secret() -> Running {
     Running(child.expect("sh"))
 }
 
-/// Names of the columns of the table, and its rows.
+/// Names of the table's columns.
 fn columns(answer: &Answer) -> Vec<String> {
     let columns = answer.json()["columns"].clone();
     let columns = columns.as_array().expect("columns").iter();
@@ -98,7 +98,7 @@ fn texts_are_for_who_has_the_token() {
     let secret = with_secret();
     let (pid, token) = (secret.0.id(), token_in(&scratch));
     let filtered = format!("/kymo/v1/processes?filter={SECRET}");
-    // With the token it is there, so that its absence without means something.
+    // With the token the secret is shown, so that its absence without the token means something.
     let answer = eventually("the process in a scan", || {
         let answer = served.get_with(&filtered, &token);
         answer
@@ -139,7 +139,7 @@ fn texts_are_for_who_has_the_token() {
     assert!(live_says(&served).contains("\"values\""));
 }
 
-/// What the stream says until its first sample; the secret is not in it.
+/// The stream up to its first sample.
 fn live_says(served: &Served) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(&served.address).expect("a connection");

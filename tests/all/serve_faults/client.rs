@@ -1,4 +1,4 @@
-//! A running `kymo serve`, and who asks it.
+//! A running `kymo serve`, and its clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use kymo_tests::{Running, kymo};
 use serde_json::Value;
 
-/// For what takes moments on a machine that is not busy.
+/// For events that take moments on an idle machine.
 pub(super) const LONG: Duration = Duration::from_secs(60);
-/// An answer is prompt within this; on a busy machine one of a few has to be.
+/// Longest time of a prompt answer. On a busy machine one of a few answers has to be prompt.
 pub(super) const PROMPT: Duration = Duration::from_secs(2);
 
-/// A running `kymo serve`. All that it started is ended with it.
+/// A running `kymo serve`. Its processes end with this value.
 pub(super) struct Served {
     pub guardian: Running,
     pub address: String,
@@ -25,7 +25,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Starts it and waits until it answers.
+    /// Starts the service and waits until it answers.
     pub(super) fn start(arguments: &[&str]) -> Served {
         let published = published();
         let mut child = Command::new(kymo())
@@ -64,7 +64,7 @@ impl Served {
         served
     }
 
-    /// One that records into this folder, and has begun to.
+    /// Starts a service that records into this folder, and waits for samples.
     pub(super) fn recording(dir: &str) -> Served {
         let served = Served::start(&["--data", dir]);
         served.is_recording();
@@ -83,7 +83,7 @@ impl Served {
         self.said.lock().expect("no panic").clone()
     }
 
-    /// The process of that word, `record` or `hub`.
+    /// Pid of the child that runs this command, such as `record` or `hub`.
     pub(super) fn child(&self, word: &str) -> Option<u32> {
         let guardian = self.guardian.0.id();
         let all = std::fs::read_to_string(format!("/proc/{guardian}/task/{guardian}/children"));
@@ -99,7 +99,7 @@ impl Served {
         eventually("a hub", || self.child("hub"))
     }
 
-    /// The hub is the one it was, and nothing went wrong within.
+    /// The hub is still the same process, and no process has panicked.
     pub(super) fn is_unharmed(&self, hub: u32) {
         assert_eq!(self.child("hub"), Some(hub), "{}", self.said());
         assert!(!self.said().contains("panicked"), "{}", self.said());
@@ -115,14 +115,14 @@ impl Served {
         ask(&self.address, "GET", target, &bearer, "").expect(target)
     }
 
-    /// The answer, which must be JSON and well.
+    /// The JSON of a good answer.
     pub(super) fn json(&self, target: &str) -> Value {
         let answer = self.get(target);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
         answer.json()
     }
 
-    /// Waits for a prompt answer: the page and a question.
+    /// Waits for prompt answers of the page and of the API.
     pub(super) fn answers_promptly(&self, when: &str) {
         self.is_prompt("/", when);
         self.is_prompt("/kymo/v1/status", when);
@@ -137,7 +137,7 @@ impl Served {
     }
 }
 
-/// Not where programs of this machine publish.
+/// Another folder than the one in which programs of this machine publish.
 fn published() -> String {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl Drop for Served {
     }
 }
 
-/// An answer and how long it took.
+/// An answer and its duration.
 pub(super) struct Answer {
     pub status: u16,
     pub head: String,
@@ -170,7 +170,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Takes the bytes of one answer apart.
+    /// Parses the bytes of one answer.
     pub(super) fn parse(bytes: &[u8], took: Duration) -> Option<Answer> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end + 2]).into_owned();
@@ -196,7 +196,7 @@ impl Answer {
     }
 }
 
-/// Asks one question. `None`: there was no whole answer.
+/// Sends one request. `None`: there was no whole answer.
 pub(super) fn ask(
     address: &str,
     method: &str,
@@ -217,13 +217,13 @@ pub(super) fn ask(
     Answer::parse(&bytes, start.elapsed())
 }
 
-/// Sends bytes and gathers what comes until the other side closes; whether it did in time. `None`: no
+/// Sends bytes and reads until the other side closes; true if it closed in time. `None`: no
 /// connection.
 pub(super) fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(LONG)).ok()?;
     stream.set_write_timeout(Some(LONG)).ok()?;
-    // Who is refused early may not be listened to until the end.
+    // The hub may refuse a request before it has read all of it.
     let _ = stream.write_all(request);
     let mut bytes = Vec::new();
     let ended = match stream.read_to_end(&mut bytes) {
@@ -237,7 +237,7 @@ pub(super) fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-/// Looks until something is there.
+/// Repeats `look` until it finds something.
 pub(super) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     while start.elapsed() < LONG {
@@ -257,7 +257,7 @@ pub(super) fn status_of(pid: u32, field: &str) -> u64 {
     number.expect(field)
 }
 
-/// How many files it has open.
+/// Number of open files of a process.
 pub(super) fn files_of(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }

@@ -15,7 +15,8 @@ fn times(values: &Value) -> Vec<f64> {
     values.filter_map(|mark| mark["time"].as_f64()).collect()
 }
 
-/// An hour back, then two hours forward, then a year back: all of it is found where the clock said it was.
+/// An hour back, then two hours forward, then a year back: every sample is found at the time that the clock
+/// had.
 #[test]
 fn clocks_that_were_set() {
     let scratch = Scratch::new("clocks");
@@ -87,7 +88,7 @@ fn a_folder_of_several_hosts() {
         machine.record(100, 1);
         machine.end();
     }
-    // All of it: which of them is to be shown?
+    // A folder of several hosts is refused, with their names.
     let mut child = std::process::Command::new(kymo())
         .args([
             "serve",
@@ -116,13 +117,13 @@ fn a_folder_of_several_hosts() {
         "{said}"
     );
 
-    // One of them.
+    // The folder of one host is shown.
     let folder = scratch.text("data/alpha-0123abcd");
     for name in [folder.as_str(), &scratch.text("data/alpha")] {
         shows_alpha(name);
     }
 
-    // This machine records there, too: it is the one that is shown.
+    // This machine records into the same folder, so its own recording is shown.
     let served = Served::recording(&scratch.text("data"));
     let status = served.json("/kymo/v1/status");
     let own = kymo_sys::machine::host();
@@ -148,7 +149,7 @@ fn shows_alpha(name: &str) {
     assert!(known_users(&served.json(&format!("/kymo/v1/series?fields=cpu.user&{range}"))) > 90);
 }
 
-/// Minute by minute, a block in which the clock was set by a year would be half a million points of each line.
+/// A block in which the clock was set by a year would be half a million points of each line, minute by minute.
 #[test]
 fn a_year_within_one_block_is_not_rolled_up() {
     const DAY_S: u64 = 86_400;
@@ -181,7 +182,7 @@ fn a_year_within_one_block_is_not_rolled_up() {
     let served = Served::recording(&scratch.text("data"));
     let hub = served.hub();
     let target = format!("/kymo/v1/series?fields=cpu.user&from={start_s}&points=11000");
-    // The maker of roll-ups begins at once, and has had its turn meanwhile.
+    // The maker of roll-ups starts at once, and has run in the meantime.
     for _ in 0..5 {
         let series = served.json(&target);
         let known = series["series"][0]["avg"].as_array().map(Vec::len);

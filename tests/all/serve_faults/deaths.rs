@@ -1,4 +1,4 @@
-//! What is killed, and what is seen of it.
+//! Killed processes, and the traces of their deaths on the page.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -37,7 +37,7 @@ impl Live {
     }
 }
 
-/// How many samples a stream gives in so long.
+/// Number of samples in a stream within this time.
 pub(super) fn samples_within(address: &str, span: std::time::Duration) -> usize {
     let mut live = eventually("a stream", || Live::open(address));
     let start = std::time::Instant::now();
@@ -72,7 +72,7 @@ fn a_hub_that_is_killed_comes_back_and_streams_go_on() {
     assert!(gaps.is_empty(), "recording went on: {marks}");
 }
 
-/// Marks of a kind: from when until when.
+/// Begin and end of each mark of this kind.
 fn kinds(marks: &Value, kind: &str) -> Vec<(f64, f64)> {
     let marks = marks["marks"].as_array().expect("marks").iter();
     let time = |mark: &Value, key: &str| mark[key].as_f64().expect("a time");
@@ -90,7 +90,7 @@ fn a_recorder_that_is_killed_leaves_a_gap_and_no_line_across_it() {
         let status = served.json("/kymo/v1/status");
         (status["thru"].as_f64()? - status["from"].as_f64()? > 3.0).then_some(())
     });
-    // Killed again as soon as it is back: before its third start it waits, and that hole is long enough to be seen.
+    // Killed each time it is back: the recorder waits before its third start, so that the hole is long enough.
     let begin = served.json("/kymo/v1/status")["now"]
         .as_f64()
         .expect("a time");
@@ -119,7 +119,7 @@ fn a_recorder_that_is_killed_leaves_a_gap_and_no_line_across_it() {
     }
 }
 
-/// Within the gap nothing is known, beside it something is.
+/// Values are unknown within the gap, and some are known beside it.
 fn assert_hole(series: &Value, (from, until): (f64, f64)) {
     let number = |key: &str| series[key].as_f64().expect(key);
     let (first, step) = (number("first"), number("step"));

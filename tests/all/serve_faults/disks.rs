@@ -1,4 +1,4 @@
-//! Disks that are full or slow, rings that wrap while they are read, roll-ups that are damaged.
+//! Full and slow disks, rings that wrap while they are read, damaged roll-ups.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,8 @@ use kymo_tests::machine::{Tmpfs, must_skip, skipped};
 use kymo_tests::{Running, Scratch, kymo, tail_first_seqs};
 use serde_json::Value;
 
-/// No number in an answer is absurd: shares are between 0 and 100 of each CPU, sizes not negative.
+/// Panics if a number is absurd: shares of a CPU must be between 0 and 100, and sizes not negative.
+/// Returns the count of numbers.
 fn assert_sane(series: &Value, target: &str) -> usize {
     let mut known = 0;
     for line in series["series"].as_array().expect("series") {
@@ -50,7 +51,7 @@ fn a_full_disk_does_not_stop_the_answers() {
     let Some(_disk) = Tmpfs::mount(&dir, "24m") else {
         return skipped("nothing can be mounted here");
     };
-    // So often that what was made beforehand is used up soon.
+    // At this rate the preallocated space is soon used up.
     let often = "[record]\ncap = \"8M\"\ninterval = 0.01\nprocess_interval = 0.01\n";
     fs::write(scratch.path("kymo.toml"), often).expect("a file");
     let config = scratch.text("kymo.toml");
@@ -64,10 +65,10 @@ fn a_full_disk_does_not_stop_the_answers() {
     };
     let filler = fill(&dir.join("filler"));
     let start = Instant::now();
-    // What was made beforehand is used up sooner or later: a quiet machine says little.
+    // A quiet machine fills the preallocated space slowly.
     let stopped = (0..30).any(|_| {
         let before = thru();
-        // What is known of the end is five seconds old at most.
+        // The known end of the recording is five seconds old at most.
         pause(6000);
         served.answers_promptly("on a full disk");
         fill(&dir.join("filler"));
@@ -97,7 +98,7 @@ fn a_full_disk_does_not_stop_the_answers() {
     served.is_unharmed(hub);
 }
 
-/// Fills the disk to the last byte; how many went in.
+/// Fills the disk to the last byte; returns the file's size.
 fn fill(path: &Path) -> u64 {
     let append = fs::File::options().create(true).append(true).open(path);
     let mut file = append.expect("a file");
@@ -107,7 +108,7 @@ fn fill(path: &Path) -> u64 {
     fs::metadata(path).expect("the file").len()
 }
 
-/// Of a ring so small that it is all new every few seconds, nothing wrong is ever read.
+/// A ring so small that it is replaced every few seconds: no wrong value is ever read.
 #[test]
 fn a_ring_that_wraps_while_it_is_read() {
     let scratch = Scratch::new("wraps");
@@ -152,7 +153,7 @@ fn a_ring_that_wraps_while_it_is_read() {
         }
         let _over = Over(&over);
         let start = Instant::now();
-        // All that was there in the beginning has gone, and more than once.
+        // The ring has wrapped several times.
         let mut wraps = 0;
         let mut oldest = first;
         let is_enough = |wraps| wraps >= 4 && read.iter().all(Read::is_enough);
@@ -173,7 +174,7 @@ fn a_ring_that_wraps_while_it_is_read() {
     served.is_unharmed(hub);
 }
 
-/// Answers and numbers that a reader has read so far.
+/// Counts of one reader so far.
 #[derive(Debug, Default)]
 struct Read {
     answers: AtomicUsize,
@@ -186,7 +187,7 @@ impl Read {
     }
 }
 
-/// Ends the readers, also where the test fails.
+/// Ends the readers, also when the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -211,7 +212,7 @@ fn oldest_block(dir: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Asks for what is old and new, over and over; how many answers, and how many numbers were in them.
+/// Requests old and new values until `over` is true; counts answers and their numbers.
 fn hammer(served: &Served, token: &str, n: usize, read: &Read, over: &AtomicBool) {
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let mut round = n;
@@ -276,10 +277,10 @@ fn rollups(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What is done to the bytes of a file.
+/// Changes the bytes of a file.
 type Damage = fn(&mut Vec<u8>);
 
-/// Damaged in each of these ways, a roll-up is as good as none, and it is made again.
+/// A roll-up that is damaged in any of these ways is ignored, and is made again.
 #[test]
 fn damaged_rollups_are_as_good_as_none() {
     let scratch = Scratch::new("rollups");
@@ -332,7 +333,7 @@ fn damaged_rollups_are_as_good_as_none() {
         let answer = served.json(&target);
         assert_eq!(answer["series"], whole["series"], "{what}");
     }
-    // The next hub makes them anew.
+    // The next hub makes the damaged roll-ups again.
     kill("-KILL", served.hub());
     eventually("sound roll-ups", || {
         let same =
@@ -344,7 +345,7 @@ fn damaged_rollups_are_as_good_as_none() {
     assert!(!served.said().contains("panicked"));
 }
 
-/// Each read of the hub waits: answers end, and the live values come.
+/// Each read of the hub is delayed: answers end, and live values arrive.
 #[test]
 fn a_slow_disk_ends_in_an_error_and_not_in_silence() {
     if must_skip(&["strace"]) {

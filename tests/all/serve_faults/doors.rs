@@ -1,4 +1,4 @@
-//! Ways in: plain, and by TLS with a certificate that was made for the test.
+//! Connections: plain, and by TLS with a certificate of the test.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ pub(super) enum Door {
     Tls(Arc<ClientConfig>),
 }
 
-/// A connection, and its socket for who wants to see whether it is still there.
+/// A connection, and its socket, by which a test sees whether it is still open.
 pub(super) struct Line {
     pub stream: Box<dyn ReadWrite>,
     pub socket: TcpStream,
@@ -36,7 +36,7 @@ pub(super) trait ReadWrite: Read + Write + Send {}
 impl<T: Read + Write + Send> ReadWrite for T {}
 
 impl Door {
-    /// By TLS.
+    /// A client that connects by TLS.
     pub(super) fn tls() -> Door {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -66,7 +66,7 @@ impl Door {
         Some(Line { stream, socket })
     }
 
-    /// The answer to a GET with a connection of its own. `None`: there was no whole one.
+    /// The answer to a GET on its own connection. `None`: there was no whole answer.
     pub(super) fn get(&self, address: &str, target: &str) -> Option<Answer> {
         let start = Instant::now();
         let request =
@@ -94,7 +94,7 @@ pub(super) fn tls_config(scratch: &Scratch) -> Option<String> {
     Some(config)
 }
 
-/// Takes any certificate.
+/// Accepts any certificate.
 #[derive(Debug)]
 struct Anyone;
 

@@ -1,4 +1,4 @@
-//! Many connections: slow ones, and more than there is room for.
+//! Many connections: slow ones, and more than the limit.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,15 +10,15 @@ use super::doors::{Door, Line, tls_config};
 use kymo_tests::Scratch;
 use kymo_tests::machine::skipped;
 
-/// Connections the hub has at a time, and live streams among them; crates/serve/src/places.rs.
+/// The hub's limits of connections and of live streams among them; crates/serve/src/places.rs.
 const CONNECTIONS_MAX: usize = 512;
 const STREAMS_MAX: usize = 64;
-/// Files the hub has besides.
+/// Other files that the hub has open.
 const OTHER_FILES: usize = 64;
 const SLOW: usize = 600;
 const FLOOD: usize = 10_000;
 
-/// How many files this test may open.
+/// Raises and returns the number of files that this test may open.
 #[allow(unsafe_code)]
 fn raise_files() -> usize {
     let mut limit = libc::rlimit {
@@ -40,7 +40,7 @@ fn connect(address: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Whether the other side has closed it.
+/// True if the other side has closed the connection.
 fn is_closed(mut stream: &TcpStream) -> bool {
     match stream.read(&mut [0; 512]) {
         Ok(read) => read == 0,
@@ -54,7 +54,7 @@ fn missed(served: &Served) -> u64 {
         .expect("a number")
 }
 
-/// Waits until there is a sample that is younger than now.
+/// Waits for a sample that is newer than the call.
 fn still_records(served: &Served) {
     let now = served.json("/kymo/v1/status")["now"]
         .as_f64()
@@ -87,7 +87,7 @@ fn slow_and_many_connections_keep_nobody_out() {
     let hub = served.hub();
     let missed_before = missed(&served);
 
-    // A byte a second: together they would hold every place.
+    // One byte a second on each connection: together they would hold every place.
     let mut slow: Vec<TcpStream> = (0..SLOW).filter_map(|_| connect(&served.address)).collect();
     assert_eq!(slow.len(), SLOW);
     let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n";
@@ -129,7 +129,7 @@ fn slow_and_many_connections_keep_nobody_out() {
         "{turned_away} closed"
     );
     still_records(&served);
-    // A machine that is busy misses some; whoever floods it cannot stop it.
+    // A busy machine misses some samples, but no client can stop the recorder.
     eprintln!(
         "samples missed: {missed_before} before, {} after",
         missed(&served)
@@ -137,7 +137,7 @@ fn slow_and_many_connections_keep_nobody_out() {
     served.is_unharmed(hub);
 }
 
-/// Who asks for large answers and takes none of them holds no more than there is room for.
+/// A client that requests large answers and reads none occupies bounded memory.
 #[test]
 fn answers_that_nobody_takes_are_bounded() {
     let scratch = Scratch::new("untaken");
@@ -177,7 +177,7 @@ fn answers_that_nobody_takes_are_bounded() {
     served.is_unharmed(hub);
 }
 
-/// A listener is the oldest connection, and is not idle.
+/// A live stream is the oldest connection, and is not idle.
 #[test]
 fn a_flood_ends_no_live_stream() {
     let scratch = Scratch::new("listener");
@@ -205,7 +205,7 @@ fn a_flood_ends_no_live_stream() {
     samples(&mut live, 3);
 }
 
-/// Reads until so many samples have come.
+/// Reads until `wanted` samples have arrived.
 fn samples(live: &mut TcpStream, wanted: usize) {
     let mut seen = String::new();
     let mut buffer = [0; 4096];
@@ -216,30 +216,32 @@ fn samples(live: &mut TcpStream, wanted: usize) {
     }
 }
 
-/// Half of a request that needs no token.
+/// The first half of a request that needs no token.
 const HALF: &str = "POST /kymo/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
-/// Half requests that are held of a flood: all there is room for, and those that do not know yet.
+/// Half requests of a flood that stay open: up to the limit, and those whose end the client has
+/// not yet seen.
 const HALVES: RangeInclusive<usize> = CONNECTIONS_MAX - 20..=CONNECTIONS_MAX + 40;
-/// One whose answer has no end; on loopback it needs no token either.
+/// A request with an endless answer; on loopback it needs no token either.
 const LIVE: &str = "GET /kymo/v1/live?fields=cpu.user HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// Streams that are held of one: as many as may be, and those that do not know yet.
+/// Live streams of a flood that stay open: up to the limit, and those whose end the client has
+/// not yet seen.
 const STREAMS: RangeInclusive<usize> = 1..=STREAMS_MAX + 200;
 
-/// Connections that are never at rest, each that is sent away replaced by another.
+/// Connections that are constantly renewed: each closed one is replaced.
 struct BusyFlood<'a> {
     door: &'a Door,
     address: &'a str,
     request: &'a str,
     stop: AtomicBool,
-    /// Those that are held.
+    /// Open connections.
     held: AtomicUsize,
-    /// Those that were sent away.
+    /// Connections that the hub closed.
     ended: AtomicUsize,
 }
 
 impl BusyFlood<'_> {
-    /// As many as there is room for, and some more, until told to stop.
+    /// Keeps more connections open than the limit, until `stop`.
     fn go_on(&self) {
         let mut lines: Vec<Line> = Vec::new();
         let stops = || self.stop.load(Ordering::Relaxed);
@@ -260,7 +262,7 @@ impl BusyFlood<'_> {
     }
 }
 
-/// Tells the flood to stop, also when the test has failed.
+/// Stops the flood, also when the test has failed.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -269,7 +271,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Whether the other side has closed it, whatever it sent before.
+/// True if the other side has closed the connection, after any bytes before that.
 fn is_gone(mut socket: &TcpStream) -> bool {
     loop {
         match socket.read(&mut [0; 4096]) {
@@ -280,7 +282,8 @@ fn is_gone(mut socket: &TcpStream) -> bool {
     }
 }
 
-/// Each of fifty questions is answered while the flood is renewed; so many of it are held.
+/// Each of fifty requests is answered during the flood, and `held` connections of the flood stay
+/// open.
 fn locks_nobody_out(served: &Served, door: &Door, request: &str, held: RangeInclusive<usize>) {
     let flood = BusyFlood {
         door,
@@ -337,12 +340,13 @@ fn a_busy_flood_over_tls_locks_nobody_out() {
     let dir = scratch.text("data");
     let served = Served::start(&["--config", &config, "--data", &dir]);
     let door = Door::tls();
-    // On a slow machine the first half requests are given up before the last ones come.
+    // On a slow machine the hub gives up the first half requests before the last ones arrive.
     locks_nobody_out(&served, &door, HALF, 1..=*HALVES.end());
     locks_nobody_out(&served, &door, LIVE, STREAMS);
 }
 
-/// Who sends no more of a body goes as who sends no more of a head: without an answer.
+/// A client that stops in the middle of a body is treated as one that stops in a head: closed
+/// without an answer.
 #[test]
 fn half_a_body_is_not_waited_for() {
     let scratch = Scratch::new("half");

@@ -1,5 +1,5 @@
-//! Askers that take all they can get slow themselves alone: the hub answers others meanwhile. The greedy asker is the
-//! user nobody, if the test runs as root, or has no token while the others have it.
+//! A greedy client slows down only itself: the hub answers others meanwhile. If the test runs as
+//! root, the greedy client is another user; otherwise it has no token while the others have it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,12 +10,12 @@ use super::client::{Answer, Served, ask, eventually, pause};
 use kymo_tests::{Scratch, is_root};
 
 const NOBODY: u32 = 65534;
-/// Connections of the greedy one.
+/// Connections of the greedy client.
 const GREEDY: usize = 300;
-/// Behind the greedy asker others waited for 10 s, and were refused then.
+/// Limit for others: behind a greedy client they once waited for 10 s, and were then refused.
 const BEFORE_LONG: Duration = Duration::from_secs(5);
 
-/// An answer of some megabytes that takes some tenths of a second to make.
+/// A request whose answer has some megabytes and takes some tenths of a second.
 fn large() -> String {
     let fields: Vec<String> = (0..150).map(|n| format!("cpu.user:{n}")).collect();
     format!(
@@ -24,7 +24,7 @@ fn large() -> String {
     )
 }
 
-/// Makes this thread, and no other one of the process, the user nobody.
+/// Changes the user of this thread, and of no other thread of the process, to that of [`NOBODY`].
 #[allow(unsafe_code)]
 fn become_nobody() {
     // SAFETY: by system call and not by libc's function, it changes this thread's user and touches no memory.
@@ -32,21 +32,21 @@ fn become_nobody() {
     assert_eq!(changed, 0, "cannot become nobody");
 }
 
-/// Use of each connection of the greedy asker.
+/// Behaviour on each connection of the greedy client.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
-    /// Asks again and again.
+    /// Sends requests repeatedly.
     AsksOn,
-    /// Asks, and takes a byte now and then.
+    /// Sends a request and now and then reads a byte.
     TakesSlowly,
 }
 
-/// A greedy asker, until it is told to stop.
+/// A greedy client, which runs until `stop`.
 struct Greedy<'a> {
     address: &'a str,
     manner: Manner,
     stop: AtomicBool,
-    /// Connections that have begun to be answered.
+    /// Connections on which an answer has begun.
     answered: AtomicUsize,
 }
 
@@ -56,7 +56,7 @@ impl Greedy<'_> {
             become_nobody();
         }
         while !self.stop.load(Ordering::Relaxed) {
-            // A connection that the hub closed is opened again.
+            // The client reconnects after the hub closed a connection.
             if self.take().is_none() {
                 pause(20);
             }
@@ -105,7 +105,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Has `act` done beside a greedy asker that has been answered by so many connections.
+/// Runs `act` beside a greedy client that has answers on at least `answered` connections.
 fn beside(served: &Served, manner: Manner, answered: usize, act: impl FnOnce()) {
     let greedy = Greedy {
         address: &served.address,
@@ -125,7 +125,7 @@ fn beside(served: &Served, manner: Manner, answered: usize, act: impl FnOnce()) 
     });
 }
 
-/// Asks with the token, or as root.
+/// A request with the token, or as root.
 fn other(served: &Served, target: &str, token: &str) -> Answer {
     match token {
         "" => served.get(target),
@@ -133,7 +133,7 @@ fn other(served: &Served, target: &str, token: &str) -> Answer {
     }
 }
 
-/// The other askers: another user, and an asker with the token.
+/// Tokens of the other clients: none for another user, and the token.
 fn others(scratch: &Scratch) -> Vec<String> {
     let token = std::fs::read_to_string(scratch.path("data/token")).expect("a token");
     let token = token.trim().to_string();
@@ -143,7 +143,7 @@ fn others(scratch: &Scratch) -> Vec<String> {
     }
 }
 
-/// 300 connections of one user that asked for large answers kept others waiting for 10 s, and had them refused then.
+/// 300 connections of one user with requests for large answers kept others waiting for 10 s; then those were refused.
 #[test]
 fn an_asker_of_many_large_answers_slows_itself_alone() {
     let scratch = Scratch::new("greedy");
@@ -154,7 +154,7 @@ fn an_asker_of_many_large_answers_slows_itself_alone() {
     beside(&served, Manner::AsksOn, 2, || {
         beside_it = others.iter().map(|token| times(&served, token)).collect();
     });
-    // The machine may be busy with other things than this asker: that slows answers without it, too.
+    // Other load on the machine slows answers without this client, too.
     let after = times(&served, &others[0]);
     let alone = before[before.len() / 2].max(after[after.len() / 2]);
     let limit = BEFORE_LONG + 50 * alone;
@@ -165,7 +165,7 @@ fn an_asker_of_many_large_answers_slows_itself_alone() {
     }
 }
 
-/// How long each of 50 answers takes, sorted.
+/// Durations of 50 answers, sorted.
 fn times(served: &Served, token: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for n in 0..50 {
@@ -184,7 +184,7 @@ fn times(served: &Served, token: &str) -> Vec<Duration> {
     took
 }
 
-/// 205 readers that took almost nothing held all room for large answers.
+/// 205 readers that read almost nothing occupied all room for large answers.
 #[test]
 fn a_slow_reader_keeps_no_room_from_others() {
     let scratch = Scratch::new("slow-readers");
@@ -203,7 +203,7 @@ fn a_slow_reader_keeps_no_room_from_others() {
     });
 }
 
-/// Wrong tokens were neither counted nor slowed nor told: 5,300 a second.
+/// Wrong tokens were neither counted nor slowed down nor logged: 5,300 a second.
 #[test]
 fn a_guesser_of_tokens_is_slowed_and_logged() {
     let scratch = Scratch::new("guesses");
@@ -220,7 +220,7 @@ fn a_guesser_of_tokens_is_slowed_and_logged() {
     }
     std::thread::scope(|scope| {
         let guesses: Vec<_> = (10..30).map(|n| scope.spawn(move || guess(n))).collect();
-        // The right one is not kept waiting, not even from where guesses come.
+        // The right token is accepted at once, even from the address of the guesses.
         let lower = format!("authorization: bearer {token}\r\n");
         let right = ask(&served.address, "GET", "/kymo/v1/status", &lower, "");
         let right = right.expect("an answer");

@@ -1,5 +1,5 @@
-//! Recordings of a machine that is not there, written as fast as the disk takes them: its first CPU column is
-//! the same in every interval, so that any other number is wrong.
+//! Recordings of a simulated machine, written as fast as the disk allows: its first CPU column is the same in
+//! every interval, so that any other number is wrong.
 
 use std::fs;
 use std::path::Path;
@@ -16,10 +16,10 @@ use kymo_sys::kernel_file::Root;
 use kymo_sys::sim_clock::SimClock;
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
-/// What `cpu.user` is at every moment.
+/// The value of `cpu.user` at every moment.
 pub(super) const USER: f64 = 25.0;
 
-/// A machine and its recorder.
+/// A simulated machine and its recorder.
 pub(super) struct MadeUp {
     root: std::path::PathBuf,
     pub clock: Arc<SimClock>,
@@ -76,7 +76,7 @@ impl MadeUp {
         }
     }
 
-    /// So many samples, `each_s` apart.
+    /// Records `samples` samples, `each_s` seconds apart.
     pub(super) fn record(&mut self, samples: u64, each_s: u64) {
         for _ in 0..samples {
             let wanted = self.writer.key_wanted();
@@ -98,7 +98,7 @@ impl MadeUp {
         }
     }
 
-    /// Sets the wall clock, and says so as a recorder does.
+    /// Sets the wall clock, and records the event as a recorder does.
     pub(super) fn set_clock(&mut self, step_s: i64) {
         self.clock.step_wall_ns(step_s * SECOND_NS as i64);
         let mut out = Vec::new();
@@ -110,13 +110,13 @@ impl MadeUp {
         self.writer.append(&mut out).expect("recorded");
     }
 
-    /// Ends the recorder in order.
+    /// Closes the recording.
     pub(super) fn end(self) {
         self.writer.close().expect("closed");
     }
 }
 
-/// Two CPUs: a quarter of the time for users, a tenth for the kernel.
+/// Writes the times of two CPUs: a quarter for users, a tenth for the kernel.
 fn write_stat(root: &Path, ticks: u64) {
     let line = |name: &str, ticks: u64| {
         let (user, system) = (ticks / 4, ticks / 10);
@@ -132,7 +132,7 @@ fn write_stat(root: &Path, ticks: u64) {
     fs::write(root.join("proc/stat"), text).expect("a file");
 }
 
-/// The values of the first series that are known; each is what it has to be.
+/// The count of known values of the first series. Panics if one differs from [`USER`].
 pub(super) fn known_users(answer: &serde_json::Value) -> usize {
     let values = answer["series"][0]["avg"].as_array().expect("values");
     let known: Vec<f64> = values

@@ -1,4 +1,5 @@
-//! Parameters that make no sense: every question says so, or answers, promptly.
+//! Senseless parameters: each request is answered or refused with a reason,
+//! promptly.
 
 use super::client::{Served, eventually};
 use kymo_tests::Scratch;
@@ -6,11 +7,11 @@ use kymo_tests::Scratch;
 const OK: &[u16] = &[200];
 const BAD: &[u16] = &[400];
 const MISSING: &[u16] = &[404];
-/// The question is sound, and something is there or not.
+/// The request is valid; its object may exist or not.
 const EITHER: &[u16] = &[200, 404];
 const TOO_MUCH: &[u16] = &[422];
 
-/// Questions and the statuses they may have.
+/// Requests and their possible statuses.
 fn questions() -> Vec<(String, &'static [u16])> {
     let mut questions: Vec<(String, &[u16])> = Vec::new();
     let mut add = |status, targets: &[&str]| {
@@ -163,7 +164,8 @@ fn parameters_that_make_no_sense() {
     let mut wrong = Vec::new();
     for (target, expect) in questions() {
         let asked: String = target.chars().take(100).collect();
-        // Texts of processes are not what is tried here.
+        // With the token, since access to texts of processes is not tested
+        // here.
         let answer = eventually(&format!("a prompt answer to {asked}"), || {
             let answer = served.get_with(&target, token.trim());
             (answer.took < super::client::PROMPT).then_some(answer)
@@ -184,7 +186,7 @@ fn parameters_that_make_no_sense() {
     served.is_unharmed(hub);
 }
 
-/// The most that is answered, and more than that, take bounded memory.
+/// The largest answers, and requests for larger ones, need bounded memory.
 #[test]
 fn large_questions_take_bounded_memory() {
     let scratch = Scratch::new("large");

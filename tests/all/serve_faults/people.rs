@@ -11,13 +11,13 @@ use super::client::{LONG, Served, eventually};
 use kymo_tests::machine::{must_skip, skipped};
 use kymo_tests::{Running, Scratch, is_root};
 
-/// A user number that nothing on this machine has, and that resembles no other number.
+/// A user id that this machine does not use, and that resembles no other number.
 const USER: &str = "3917604821";
 /// A word in the arguments of a process of that user.
 const COMMAND: &str = "marker-of-a-command-5d20";
-/// A control group that it is in, where one can be made.
+/// A control group of that process, where one can be made.
 const GROUP: &str = "marker-of-a-group-5d20";
-/// Queries that make some path say as much as it can. The test asks every path each of them.
+/// Queries for the fullest answers. The test sends each of them to every path.
 const QUERIES: [&str; 14] = [
     "",
     "?at=now",
@@ -35,7 +35,7 @@ const QUERIES: [&str; 14] = [
     "?source=proc/PID/cmdline",
 ];
 
-/// All paths of the router's own table.
+/// All paths in the router's source.
 fn paths() -> Vec<&'static str> {
     let source = include_str!("../../../crates/serve/src/api.rs");
     let routes = source.split(".route(\"").skip(1);
@@ -52,7 +52,7 @@ fn as_user(program: &str) -> Command {
     command
 }
 
-/// The example in C, which publishes as that user until it is ended.
+/// The example in C, which publishes as that user until drop.
 fn publisher(scratch: &Scratch, folder: &str) -> Running {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let program = scratch.text("publish");
@@ -71,12 +71,12 @@ fn publisher(scratch: &Scratch, folder: &str) -> Running {
     Running(child)
 }
 
-/// A control group that is removed at the end.
+/// A control group that is removed at drop.
 struct Group(String);
 
 impl Group {
     fn of(pid: u32) -> Option<Group> {
-        // Beside hierarchies of version 1, that of version 2 has a folder of its own.
+        // Beside hierarchies of version 1, version 2 is mounted in its own folder.
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
         let path = format!("{}/{GROUP}", mount.split(' ').nth(4)?);
@@ -145,7 +145,8 @@ fn said(served: &Served, target: &str, token: &str) -> (u16, String) {
     (status.expect("a status"), said)
 }
 
-/// Waits until the token shows every marker, so that its absence without the token means something. Returns the markers.
+/// Waits until the token shows every marker, so that their absence without the token means something. Returns the
+/// markers.
 fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'static str> {
     let mut markers = vec![USER, COMMAND];
     for (target, marker) in [

@@ -1,16 +1,16 @@
-//! Requests that no browser makes: each is refused or answered, soon, and the hub goes on as before.
+//! Requests that no browser sends: each is refused or answered, soon, and the hub goes on as before.
 
 use super::client::{Answer, LONG, Served, eventually, exchange, status_of};
 use kymo_tests::Scratch;
 
 /// The connection is closed without an answer.
 const CLOSED: u16 = 0;
-/// Answered with a page or not at all; what matters is what is not in it.
+/// The path does not exist.
 const NOT_THERE: &[u16] = &[404];
 const BAD: &[u16] = &[400, CLOSED];
 const TOO_LARGE: &[u16] = &[413, 414, 431, CLOSED];
 
-/// What is sent, and which statuses each of its answers may have.
+/// Bytes of requests, and the statuses that each answer may have.
 fn requests() -> Vec<(&'static str, Vec<u8>, &'static [u16])> {
     let line = |line: &str| format!("{line}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     let get = |path: &str| line(&format!("GET {path} HTTP/1.1")).into_bytes();
@@ -100,7 +100,7 @@ fn requests() -> Vec<(&'static str, Vec<u8>, &'static [u16])> {
     ]
 }
 
-/// The statuses of all answers in what came back.
+/// The statuses of all answers in these bytes.
 fn statuses(bytes: &[u8]) -> Vec<u16> {
     let text = String::from_utf8_lossy(bytes);
     let parts = text.split("HTTP/1.").skip(1);
@@ -127,7 +127,7 @@ fn hostile_requests_are_refused_and_harm_nobody() {
         if !ended || !fits || String::from_utf8_lossy(&reply).contains("root:") {
             wrong.push(format!("{name}: {got:?}, not {expect:?}; ended: {ended}"));
         }
-        // One request, one answer: what was hidden in a body is none.
+        // One answer for each request: a request hidden in a body is not answered.
         let answers = if *name == "fifty at once" { 50 } else { 1 };
         if got.len() != answers {
             wrong.push(format!("{name}: {} answers", got.len()));
@@ -142,7 +142,7 @@ fn hostile_requests_are_refused_and_harm_nobody() {
     served.is_unharmed(hub);
 }
 
-/// Who says half of a request and no more is sent away.
+/// The hub closes connections with half a request.
 #[test]
 fn half_requests_end() {
     let scratch = Scratch::new("halves");
