@@ -1,5 +1,5 @@
-//! A steady load for tests: `load burn THREADS PERCENT`, where the leader sleeps and its threads
-//! burn; `load doze`, one thread that burns a little now and then; `load udp`, datagrams on loopback; `load disk FILE`, synchronous writes. Until killed.
+//! A steady load for tests, until killed: `load burn THREADS PERCENT`, where the leader sleeps and its threads burn; `load doze`,
+//! one thread that burns a little now and then; `load udp`, datagrams on loopback; `load disk FILE`, synchronous writes.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::net::UdpSocket;
@@ -22,14 +22,14 @@ fn number(text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
-/// Each thread takes `percent` of a core in CPU time: what others took from it, it makes up for.
+/// Each thread uses `percent` of a core in CPU time, and catches up on time that others took from it.
 fn burn(threads: u64, percent: u64) {
     for _ in 0..threads {
         std::thread::spawn(move || {
             let start = Instant::now();
             loop {
                 let wanted = start.elapsed().as_nanos() as u64 / 100 * percent;
-                // After a long drought the debt is not paid in one piece.
+                // After a long wait for a CPU, a thread does not catch up in one piece.
                 let used = kymo_sys::clock::thread_cpu_ns();
                 let until = wanted.min(used + 100_000_000);
                 while kymo_sys::clock::thread_cpu_ns() < until {
@@ -46,7 +46,7 @@ fn burn(threads: u64, percent: u64) {
     std::thread::sleep(Duration::from_secs(3600));
 }
 
-/// 5 ms, then rest of 50 to 550 ms.
+/// Burns 5 ms, then rests for 50 to 550 ms.
 fn doze() {
     let mut chance = u64::from(std::process::id());
     loop {

@@ -36,8 +36,7 @@ fn recorded(arguments: &[&str], dir: &str) -> BTreeSet<String> {
     frames.into_iter().map(|frame| frame.source).collect()
 }
 
-/// collectl's author has commands whose filter saves him most of the cost. kymo accepted them, but read and kept all
-/// processes.
+/// collectl's author has commands whose filter saves him most of the cost. kymo read and kept all processes.
 #[test]
 fn the_chosen_processes_alone_are_read_and_kept() {
     let scratch = Scratch::new("chosen");

@@ -1,5 +1,4 @@
-//! `-A`: real clients by unix sockets and TCP beside the terminal's output, a client that never reads, and the access of each
-//! user.
+//! `-A`: real clients by unix sockets and TCP beside the terminal's output, a client that never reads, and access by user.
 
 use std::collections::BTreeSet;
 use std::fs;

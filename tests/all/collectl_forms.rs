@@ -186,8 +186,7 @@ fn played_forms_that_differ() {
     let none = run(&played("-sn --netopts E"));
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no interval has errors"));
-    // Chosen processes are one table, without a line above each interval; collectl applies the filter to live
-    // output only.
+    // Chosen processes are one table, without a line above each interval; collectl filters live output only.
     let chosen = ours(&played("-sZ --procfilt cbash"));
     let heads = chosen.iter().filter(|line| line.starts_with('#')).count();
     assert!(heads == 2 && chosen.len() > 4, "{chosen:?}");
@@ -347,8 +346,7 @@ fn devices_that_do_nothing_have_no_columns() {
     );
 }
 
-/// The file of `lexpr` has the last interval only. With -f, kymo writes a recording and the export, whatever its
-/// destination.
+/// The file of `lexpr` has the last interval only. With -f, kymo writes a recording and the export.
 #[test]
 fn exports_into_a_file_and_beside_recordings() {
     let scratch = Scratch::new("lexpr-file");

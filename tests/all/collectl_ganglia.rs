@@ -1,5 +1,4 @@
-//! `--export gexpr`: the packets that a gmond would receive from kymo and from collectl for the same
-//! file.
+//! `--export gexpr`: the packets of kymo and of collectl to a gmond for the same file.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -13,8 +12,7 @@ const RAW: &str = concat!(
     "/golden/vm-20261121-215607.raw.gz"
 );
 
-/// Plays the file with an export to a local port; returns the parts of each packet without the host's
-/// name.
+/// Plays the file with an export to a local port; returns each packet's parts without the host.
 fn received(program: &str, words: &[&str], options: &str) -> BTreeSet<Vec<String>> {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let port = socket.local_addr().expect("an address").port();

@@ -118,8 +118,7 @@ const SWAPPED: &str = "collectl's numbers stand in another order than their name
 const CONNECTIONS: &str = "collectl adds up another variable: always 0";
 const TWICE: &str = "collectl counts it twice where there are a client and a server";
 
-/// Where collectl prints nothing, kymo prints `-`. So the form for terminals is compared for version 3 only, which has all
-/// values.
+/// Where collectl prints nothing, kymo prints `-`. So the form for terminals is compared for version 3 only.
 const NFS: &[Form] = &[
     Form {
         args: &["-sf", "-P", "-o2"],

@@ -262,8 +262,7 @@ fn files_are_out_of_reach(confined: &Confined) {
     }
 }
 
-/// The hub has the administrator's user here, and the keeper still refuses it as an administrator. The hub cannot
-/// listen.
+/// The hub has the administrator's user here, yet the keeper refuses it as an administrator. The hub cannot listen.
 fn the_hub_reaches_the_keeper_alone(confined: &Confined) {
     let name = format!("kymo-confined-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).expect("an address");

@@ -1,5 +1,4 @@
-//! `kymo export`: a part of a recording in one file, which every command that reads a recording
-//! accepts.
+//! `kymo export`: a part of a recording in one file, which all commands can read.
 
 use std::fs;
 

@@ -576,8 +576,7 @@ fn hostile_kernel_texts() {
 /// With the rest of the tree these files make a sample that can still be recorded.
 const LARGE: [&str; 3] = ["proc/stat", "proc/1/net/dev", "proc/4711/stat"];
 
-/// A process can make its command line as long as its memory. Such a line once stopped the
-/// recorder.
+/// A process can make its command line as long as its memory. This once stopped the recorder.
 #[test]
 fn long_command_lines_are_cut() {
     let tree = Tree::new("cmdline");

@@ -40,8 +40,8 @@ fn nothing_acknowledged_is_lost() {
     let mut hits = Hits::default();
     let mut newest = 0;
     for round in 0..3 * rounds {
-        // Chance decides how many kills hit a seal, a switch or a removal: more rounds follow until
-        // enough have.
+        // Chance decides how many kills hit a seal, a switch
+        // or a removal: more rounds follow if too few did.
         if round >= rounds && hits.inside() >= rounds / 4 {
             break;
         }

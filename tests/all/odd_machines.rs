@@ -1,6 +1,6 @@
-//! Machines with odd values: counters that restart or run backwards, zeros for a moment, disks and interfaces whose bytes
-//! appear twice or only in unusual places, a CPU that is offline. Played from raw files, and live on a generated root, in
-//! every format.
+//! Machines with odd values: counters that restart or run backwards, zeros for a moment,
+//! disks and interfaces whose bytes appear twice or only in unusual places, a CPU that
+//! is offline. Played from raw files, and live on a generated root, in every format.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -665,8 +665,8 @@ fn a_zone_that_is_not_found_is_named() {
     assert!(shown.contains("10:00:01"), "{shown}");
 }
 
-/// Times on a day of change follow the viewer's zone if its offset equals the file's. `--from` accepts every form that
-/// date(1) does.
+/// Times on a day of change follow the viewer's zone if its offset
+/// equals the file's. `--from` accepts every form that date(1) does.
 #[test]
 fn times_are_those_of_the_clock_on_the_wall() {
     let scratch = Scratch::new("odd-times");

@@ -189,8 +189,7 @@ fn root_runs_only_what_is_roots_alone() {
     assert_eq!(asked(&config), ["0: 1 2"]);
 }
 
-/// A folder of another user early in the PATH would choose the meaning of `seq`, and a script of another user would run
-/// as root.
+/// A folder of another user early in the PATH would choose the meaning of `seq`, and a script of another user would run as root.
 #[test]
 fn root_runs_no_program_of_another_user() {
     if !kymo_sys::machine::is_root() {

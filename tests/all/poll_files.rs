@@ -179,8 +179,7 @@ fn create(pipe: &mut Pipe, series: &Series, first_s: u64) {
     ));
 }
 
-/// Panics unless the files are equal, apart from the start of each archive's rows, which is left to
-/// chance.
+/// Panics unless the files are equal, except for the random start of each archive's rows.
 fn compare(ours: &Path, theirs: &Path) {
     let read = |path: &Path| std::fs::read(path).expect("a file");
     let (ours_bytes, theirs_bytes) = (turned(&read(ours)), turned(&read(theirs)));

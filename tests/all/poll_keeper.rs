@@ -1,5 +1,5 @@
-//! The poller's values with the keeper of `kymo serve`: files equal MRTG's, points reach back for months, and a killed keeper
-//! loses none.
+//! The poller's values with the keeper of `kymo serve`: files equal
+//! MRTG's, points reach back for months, a killed keeper loses none.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `[poll]` of `kymo serve`: devices are polled, values are kept and shown, dead processes are started again, and no community
-//! appears anywhere.
+//! `[poll]` of `kymo serve`: devices are polled, values are kept and
+//! shown, dead processes are restarted, and no community appears anywhere.
 
 use std::fs;
 use std::net::Ipv4Addr;

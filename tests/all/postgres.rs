@@ -70,8 +70,8 @@ const COUNTED: &[&str] = &[
     "transactions",
 ];
 
-/// A script for psql, and its expected counts. psql sends each statement in its own message; statements before `\;` go with the
-/// next one.
+/// A script for psql, and its expected counts. psql sends each statement
+/// in its own message; statements before `\;` go with the next one.
 const SCRIPTS: &[(&str, &str)] = &[
     ("", ""),
     (

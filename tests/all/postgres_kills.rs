@@ -1,5 +1,4 @@
-//! PostgreSQL beside a running `kymo serve`: no count is lost or invented, whichever process is killed or stopped
-//! meanwhile.
+//! PostgreSQL beside a running `kymo serve`: no count is lost or invented, whichever process is killed or stopped.
 
 use std::process::{Child, Command};
 use std::thread::sleep;
@@ -66,8 +65,7 @@ impl Beside {
         }
     }
 
-    /// The keeper's count of commands of a kind, for servers of that life; `None` if the keeper does not answer, or knows
-    /// none.
+    /// The keeper's count of commands of a kind, for servers of that life; `None`: no answer, or no such server.
     fn counted(&self, life: &str, kind: &str) -> Option<u64> {
         let output = Command::new(kymo())
             .args(["programs", "--json", "--data", &self.data])

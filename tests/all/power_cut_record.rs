@@ -56,9 +56,8 @@ impl Recorder {
     }
 }
 
-/// Samples that must be on the disk: those acknowledged before the last sync but one ended, or, if each is synced, before
-/// the
-/// power went.
+/// Samples that must be on the disk: those acknowledged before the last
+/// sync but one ended, or, if each is synced, before the power went.
 fn certain(disk: &PowerDisk, acknowledged: &[(Instant, u64)], each_synced: bool) -> Vec<u64> {
     let off = disk.off_since().expect("the power is off");
     let syncs = disk.syncs_of("tail");

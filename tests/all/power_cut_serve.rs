@@ -1,5 +1,5 @@
-//! Power cuts, and a disk that stalls, under all processes of `kymo serve`, on a file system that loses unsynced bytes
-//! (`kymo_tests::power_disk`).
+//! Power cuts, and a disk that stalls, under all processes of `kymo serve`,
+//! on a file system that loses unsynced bytes (`kymo_tests::power_disk`).
 
 use std::fs;
 use std::net::UdpSocket;
@@ -350,8 +350,8 @@ fn answered_meanwhile(machine: &Machine, address: &str, path: &str, token: &str)
     answered
 }
 
-/// A disk stalls for a while: requests about this machine are answered meanwhile, and datagrams for which there was no room
-/// are counted.
+/// A disk stalls for a while: requests about this machine are answered
+/// meanwhile, and datagrams for which there was no room are counted.
 #[test]
 fn a_disk_that_stalls_costs_what_is_written_and_nothing_else() {
     let seed = first_seed(1);

@@ -150,8 +150,8 @@ fn the_same_of_the_same_files() {
             "--no-collector.netdev.netlink".into(),
         ]);
         let theirs = node.scrape();
-        // Values that the kernel lacks (for a CPU that is offline, or an unknown time) are 0 in node_exporter and absent in
-        // kymo.
+        // Values that the kernel lacks (for a CPU that is offline, or
+        // an unknown time) are 0 in node_exporter and absent in kymo.
         let mut lacking = lacking(&ours, &theirs, &theirs);
         lacking.retain(|series| theirs.values[series] != 0.0);
         // An alias interface of an old kernel. Later kernels have no colon in an interface's name.
@@ -728,8 +728,7 @@ fn may_step_back(series: &str) -> bool {
         || series.starts_with("node_disk_io_time_weighted")
 }
 
-/// Series of node_exporter that kymo lacks, among names that both have. Panics if kymo has a series that node_exporter
-/// lacks.
+/// Series of node_exporter that kymo lacks, among names that both have. Panics if kymo has one that node_exporter lacks.
 fn lacking(ours: &Exposition, before: &Exposition, after: &Exposition) -> Vec<Series> {
     let of = |exposition: &Exposition| -> BTreeSet<Series> {
         let named = exposition.values.keys().filter(|series| {

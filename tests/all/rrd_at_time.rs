@@ -1,6 +1,6 @@
-//! Time expressions, parsed by stock rrdtool and by kymo: random ones, good and bad, in several zones, at hours that
-//! clocks skip or show twice. Stock runs in one pipe for each zone, so that the C library's state from call to call is
-//! compared, too.
+//! Time expressions, parsed by stock rrdtool and by kymo: random ones, good and bad,
+//! in several zones, at hours that clocks skip or show twice. Stock runs in one pipe
+//! for each zone, so that the C library's state from call to call is compared, too.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};

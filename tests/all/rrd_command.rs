@@ -576,8 +576,7 @@ fn through_a_daemon(ours: Daemon) {
     assert_eq!(pair.files_differ(), None);
 }
 
-/// All commands over a unix socket, except for flushcached of a missing file: stock's message there is copied over
-/// itself.
+/// All commands over a unix socket, except for flushcached of a missing file: stock's message there is copied over itself.
 const UNIX: &str = "
 create a.rrd -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U DS:y:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20
 create a.rrd -O -d unix:d.sock -b 1000000000 -s 10 DS:x:GAUGE:60:U:U RRA:AVERAGE:0.5:1:20

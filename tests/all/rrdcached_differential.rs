@@ -59,8 +59,8 @@ struct Played {
 
 const CONNECTIONS: usize = 3;
 
-/// An intended difference: the requests, and each side's answer to the last one (its first line; BASE stands for the
-/// folder).
+/// An intended difference: the requests, and each side's answer
+/// to the last one (its first line; BASE stands for the folder).
 struct Meant {
     why: &'static str,
     asked: &'static [&'static str],
@@ -300,8 +300,7 @@ fn about(streams: &[Stream], path: &Path, name: &str) -> Vec<String> {
     lines.filter(|line| line.contains(name)).collect()
 }
 
-/// The files after each value of the streams was written by its own `rrdtool update`. A refused update leaves no
-/// trace.
+/// The files after each value of the streams was written by its own `rrdtool update`. A refused update leaves no trace.
 fn written_one_by_one(session: &Session, streams: &[Stream]) -> BTreeMap<PathBuf, Vec<u8>> {
     let (base, template) = (
         session.scratch.path("base"),

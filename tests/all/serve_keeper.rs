@@ -1,5 +1,6 @@
 //! The keeper of `kymo serve`: real clients store by the socket of the data folder, nothing acknowledged is lost when
-//! one of the processes is killed, and it may do no more than it needs.
+//! a
+//! process is killed, and the keeper has no more rights than it needs.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -19,7 +20,7 @@ const LOCAL: [&str; 2] = ["--listen", "127.0.0.1:0"];
 const CREATE: &str = "--step 60 --start 1000000020 DS:load:GAUGE:120:U:U RRA:AVERAGE:0.5:1:2000";
 const DEFINITIONS: &str = "DS:load:GAUGE:120:U:U RRA:AVERAGE:0.5:1:2000";
 
-/// A running `kymo serve` whose keeper has said that it serves.
+/// A running `kymo serve` whose keeper has logged that it serves.
 struct Kept {
     served: Served,
     address: String,
@@ -56,7 +57,7 @@ impl Kept {
         self.served.child("keeper").expect("a keeper")
     }
 
-    /// rrdtool's command by way of the socket.
+    /// Runs rrdtool's command by way of the socket.
     fn rrdtool(&self, words: &str) -> Output {
         let address = format!("unix:{}", self.socket().display());
         let (verb, rest) = words.split_once(' ').expect("words");
@@ -64,7 +65,7 @@ impl Kept {
             .into_iter()
             .chain(rest.split(' '))
             .collect();
-        // Over a unix socket rrdtool sends whole paths, of the folder it is in.
+        // Over a unix socket rrdtool sends whole paths, starting with its own folder.
         rrdtool(&self.dir.join("rrd"), &words)
     }
 
@@ -84,13 +85,13 @@ fn real_clients_store_by_the_socket_of_the_data_folder() {
     ));
     assert_eq!(created, "0 RRD created OK");
     kept.must("update web-1/cpu/load.rrd 1000000080:1.5 1000000140:2.5");
-    // The page's process lives beside it.
+    // The page is served beside the keeper.
     assert_eq!(get(&kept.address, "/kymo/v1/status", "")["mode"], "live");
     let last = kept.must("last web-1/cpu/load.rrd");
     assert_eq!(last.trim(), "1000000140");
     let fetched = kept.must("fetch web-1/cpu/load.rrd AVERAGE -s 1000000020 -e 1000000140");
     assert!(fetched.contains("2.5000000000e+00"), "{fetched}");
-    // After a FLUSH the file is a real one, for who reads files.
+    // After a FLUSH the file is complete for programs that read files.
     kept.must("flushcached web-1/cpu/load.rrd");
     let file = kept.dir.join("rrd/web-1/cpu/load.rrd");
     let output = rrdtool(&kept.dir, &["lastupdate", &file.to_string_lossy()]);
@@ -103,7 +104,7 @@ fn real_clients_store_by_the_socket_of_the_data_folder() {
     }
 }
 
-/// Tells a stopped process to go on, also when the test has failed.
+/// Continues a stopped process at drop, also when the test has failed.
 struct Stopped(u32);
 
 impl Drop for Stopped {
@@ -112,7 +113,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Questions to a keeper that hangs held all readers: nothing else was answered for 15 s, and then with 503.
+/// Requests to a keeper that hangs held all readers: nothing else was answered for 15 s, and then with 503.
 #[test]
 fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
     let kept = Kept::start("keeper-hangs", "");
@@ -155,13 +156,13 @@ fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
     get(&kept.address, "/kymo/v1/stored", "");
 }
 
-/// A keeper that hung stayed so until somebody ended it by hand.
+/// A keeper that hung stayed so until an administrator killed it.
 #[test]
 fn a_keeper_that_hangs_for_too_long_is_started_again() {
     let mut kept = Kept::start("keeper-watched", "[store]\nsilence = \"10s\"\n");
     kept.must(&format!("create a.rrd {CREATE}"));
     kept.must("update a.rrd 1000000080:1");
-    // A short silence is reported, and its end.
+    // A short silence is reported, and its end too.
     let keeper = kept.keeper();
     let stopped = Stopped(keeper);
     kill("-STOP", keeper);
@@ -171,7 +172,7 @@ fn a_keeper_that_hangs_for_too_long_is_started_again() {
     drop(stopped);
     kept.served.has_said("the keeper answers again after ");
     assert_eq!(kept.keeper(), keeper);
-    // A long one ends it; what it had acknowledged is there.
+    // A long silence gets the keeper killed; acknowledged values are there.
     kill("-STOP", keeper);
     kept.served
         .has_said("a signal has stopped it; it is killed and started again");
@@ -215,7 +216,7 @@ fn what_was_acknowledged_outlives_a_kill_of_each_process() {
                 "the keeper goes on without the {word}"
             );
         }
-        // Whoever comes meanwhile waits in the socket, which the guardian holds.
+        // Without a keeper a client waits in the socket, which the guardian holds.
         let last = kept.connect().text("LAST a.rrd");
         let last: u64 = last.trim_start_matches("0 ").parse().expect("a stamp");
         assert!(last >= acknowledged, "{last} is before {acknowledged}");
@@ -239,7 +240,7 @@ fn it_ends_in_order_and_takes_its_socket_away() {
     kept.must(&format!("create a.rrd {CREATE}"));
     kept.must("update a.rrd 1000000080:1");
     let keeper = kept.keeper();
-    // A sign to write all files ends nothing.
+    // The signal to write all files ends nothing.
     kill("-USR1", keeper);
     let file = kept.dir.join("rrd/a.rrd").to_string_lossy().into_owned();
     let written = eventually(|| {
@@ -268,7 +269,7 @@ fn it_has_no_more_than_it_needs() {
         assert_eq!(set, Ok(0), "{field}");
     }
     assert_eq!(status_of(keeper, "NoNewPrivs"), ["1"]);
-    // 2: a filter.
+    // 2: a filter is active.
     assert_eq!(status_of(keeper, "Seccomp"), ["2"]);
     let line = kept
         .served
@@ -288,7 +289,7 @@ fn it_has_no_more_than_it_needs() {
     };
     let (hub, guardian) = (kept.served.child("hub").expect("a hub"), kept.served.pid());
     if is_root() || !files_of(keeper).is_empty() {
-        // Datagrams of the usual port are another's where several run.
+        // If several services run, the usual port for datagrams may belong to another one.
         let (own, of_hub, held) = (sockets(keeper), sockets(hub), sockets(guardian));
         assert!(
             !own.is_empty() && own.iter().all(|socket| held.contains(socket)),
@@ -312,7 +313,7 @@ fn it_has_no_more_than_it_needs() {
     assert_eq!(words.len(), 3, "{words:?}");
 }
 
-/// Whether a socket, `socket:[INODE]`, is a unix connection: the hub asks by one.
+/// True if a socket, `socket:[INODE]`, is a unix connection: the hub sends requests by one.
 fn is_connection(file: &str) -> bool {
     let inode = file.trim_matches(|c: char| !c.is_ascii_digit());
     let all = fs::read_to_string("/proc/net/unix").expect("sockets");
@@ -327,7 +328,7 @@ fn is_connection(file: &str) -> bool {
 fn addresses_that_are_taken() {
     let scratch = Scratch::new("keeper-taken");
     let dir = scratch.path("data");
-    // The default one: a line, and all else goes on.
+    // The default address: a log line, and all else goes on.
     fs::create_dir(&dir).expect("a folder");
     let _taken = UnixListener::bind(dir.join("rrdcached.sock")).expect("a socket");
     let text = dir.to_string_lossy().into_owned();
@@ -340,7 +341,7 @@ fn addresses_that_are_taken() {
         dir.join("rrdcached.sock").exists(),
         "it is not ours to remove"
     );
-    // One that was asked for: nothing is started.
+    // A configured address: nothing is started.
     let port = free_port();
     let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).expect("a port");
     for (listen, says) in [
@@ -368,7 +369,7 @@ fn addresses_that_are_taken() {
     );
 }
 
-/// Ends with 2, and says why.
+/// The service ends with code 2 and this message.
 fn refuses(scratch: &Scratch, config: &str, says: &str) {
     let file = scratch.text("kymo.toml");
     fs::write(&file, config).expect("a configuration");
@@ -394,7 +395,7 @@ fn other_places_and_no_files() {
         "[listen]\npage = \"127.0.0.1:0\"\nrrdcached = [\"{socket}\", \"127.0.0.1:{port}\"]\n\
          [store]\nbase = \"{base}\"\nfolder = \"{store}\"\nfiles = \"never\"\nbytes = \"1G\"\n"
     );
-    // Others than root's user have to get there.
+    // Another user than root has to reach these folders.
     fs::set_permissions(scratch.path(""), fs::Permissions::from_mode(0o777)).expect("chmod");
     let kept = Kept::start("keeper-places-data", &config);
     let mut client = Client::unix(Path::new(&socket)).expect("a client");

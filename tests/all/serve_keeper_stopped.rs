@@ -1,18 +1,19 @@
-//! A keeper that a signal has stopped, with questions in flight: all that needs no keeper is answered meanwhile, questions
-//! about stored series end with the keeper's name, and the hub finds out by itself that it answers again.
+//! A keeper stopped by a signal with requests in flight: requests that need no keeper are answered meanwhile, requests
+//! about
+//! stored series end with the keeper's name, and the hub notices by itself when the keeper answers again.
 
 use kymo_tests::Scratch;
 use kymo_tests::machine::{StallingDisk, must_skip, skipped};
 use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 
-/// Questions about what the keeper has.
+/// Requests for the keeper's series.
 const STORED: [&str; 3] = [
     "/kymo/v1/hosts",
     "/kymo/v1/programs",
     "/kymo/v1/series?fields=@web1/load/load.rrd:shortterm&from=-3600",
 ];
-/// Questions about this machine. The ring begins after the start of the ranges, so history belongs to the answers.
+/// Requests about this machine. The ring begins after the start of the ranges, so their answers need history.
 const OWN: [&str; 7] = [
     "/kymo/v1/processes",
     "/kymo/v1/series?fields=cpu.user,@web1/load/load.rrd:shortterm&from=-3600",
@@ -23,7 +24,7 @@ const OWN: [&str; 7] = [
     "/metrics",
 ];
 
-/// Lets a stopped process go on, also when the test has failed.
+/// Continues a stopped process at drop, also when the test has failed.
 struct Stopped(u32);
 
 impl Drop for Stopped {
@@ -32,7 +33,7 @@ impl Drop for Stopped {
     }
 }
 
-/// All questions had two turns together and one connection, so two questions to a keeper that hung took the page away.
+/// All requests shared two turns and one connection, so two requests to a keeper that hung blocked the whole page.
 #[test]
 fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
     let scratch = Scratch::new("keeper-stopped");
@@ -68,8 +69,9 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
                 );
             }
         }
-        // Those that wait for a connection end as soon as one question had no answer, history's after 2 s; those in
-        // flight are waited for.
+        // Requests that wait for a connection end as soon as one request had no answer, those for history after 2 s.
+        // Requests in
+        // flight have to wait for their time limit.
         assert!(
             waiting.iter().any(|answer| !answer.is_finished()),
             "all questions to the keeper have ended before the others"
@@ -89,7 +91,7 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
             assert!(!body.contains("os error"), "{body}");
         }
     });
-    // Nobody waits for it any more.
+    // The hub no longer waits for the keeper.
     for path in STORED {
         let (status, body) = answered(path);
         assert_eq!(status, 503, "{path}: {body}");
@@ -104,7 +106,7 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
     assert!(get(&address, OWN[2], "").get("problem").is_none());
 }
 
-/// A disk that takes nothing: the keeper waits in the kernel, with its lock held.
+/// A disk that accepts no writes: the keeper waits in the kernel, with its lock held.
 #[test]
 fn a_disk_that_stalls_takes_away_what_is_on_it_and_nothing_else() {
     if must_skip(&["mkfs.ext4", "mount", "fsfreeze"]) {
@@ -136,7 +138,7 @@ fn a_disk_that_stalls_takes_away_what_is_on_it_and_nothing_else() {
     assert!(created.starts_with('0'), "{created}");
     assert!(disk.freeze(), "a frozen file system");
     std::thread::scope(|scope| {
-        // Values come until the keeper waits for the disk with all that it has.
+        // Sends values until the keeper waits for the disk with all its threads.
         scope.spawn(|| {
             let mut client = Client::unix(&socket).expect("a client");
             for second in 0..100_000 {

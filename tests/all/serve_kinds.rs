@@ -1,4 +1,4 @@
-//! Senders of collectd's protocol whose values become others, and types that types.db lacks.
+//! Senders of collectd's protocol that change the kinds of their values, and types that types.db lacks.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -19,7 +19,7 @@ struct Sender<'a> {
     hub: &'a Hub,
     socket: UdpSocket,
     type_name: &'static str,
-    /// The stamp of the last value, far from the present, so that there is room for many.
+    /// The stamp of the last value, far in the past, so that there is room for many.
     time: u64,
     sent: u64,
 }
@@ -67,7 +67,7 @@ impl Sender<'_> {
         said.strip_prefix("0 ")?.parse().ok()
     }
 
-    /// Sends such values until one is stored.
+    /// Sends values of this kind until one is stored.
     fn send_until_stored(&mut self, values: impl Fn(u64) -> Vec<Value>) {
         let stored = eventually(|| {
             self.send(&values(self.time));
@@ -85,21 +85,21 @@ fn hosts(hub: &Hub) -> Json {
     get(&hub.address, "/kymo/v1/hosts", "")
 }
 
-/// A number of the only sender.
+/// A count, summed over the hub's senders.
 fn count(hub: &Hub, what: &str) -> u64 {
     let senders = &hosts(hub)["sockets"][0]["senders"];
     let each = senders.as_array().into_iter().flatten();
     each.filter_map(|sender| sender[what].as_u64()).sum()
 }
 
-/// All values that came are stored or counted as of other kinds, and nothing else.
+/// Each value was either stored or counted as one of another kind.
 fn all_are_counted(hub: &Hub, came: u64) {
     let (stored, mismatched) = (count(hub, "values"), count(hub, "mismatched"));
     assert_eq!(stored + mismatched, came, "{}", hosts(hub));
 }
 
-/// A sender whose counter became a DERIVE was refused until a restart, and with a restart its values counted by a definition
-/// that was not for them.
+/// A sender whose counter became a DERIVE was refused until a restart;
+/// after a restart its values were stored with the old definition.
 #[test]
 fn a_sender_whose_kinds_change_goes_on() {
     for (before, after, words) in [
@@ -138,7 +138,7 @@ fn a_sender_whose_kinds_change_goes_on() {
             );
             let known = if restarts { 0 } else { 4 };
             all_are_counted(&hub, known + (sender.time - first) / 10 + 1);
-            // The rows from before are there.
+            // Earlier rows are still there.
             let fetched = sender.hub.client().text(&format!(
                 "FETCH {} AVERAGE {} {}",
                 sender.name(),
@@ -150,19 +150,19 @@ fn a_sender_whose_kinds_change_goes_on() {
     }
 }
 
-/// True if the keeper is there again.
+/// True if the keeper answers again.
 fn is_back(hub: &Hub) -> bool {
     let (status, _) = ask(&hub.address, "GET", "/kymo/v1/hosts", "", "").unwrap_or_default();
     status == 200
 }
 
-/// True if FETCH told of a row that is known.
+/// True if an answer to FETCH has a known row.
 fn has_rows(fetched: &str) -> bool {
     let mut rows = fetched.lines().filter_map(|line| line.split_once(": "));
     rows.any(|(stamp, cells)| stamp.parse::<u64>().is_ok() && !cells.contains("nan"))
 }
 
-/// A type that types.db lacks was said nowhere; where somebody added it, series kept names that mean nothing.
+/// A type that types.db lacks was reported nowhere; after an administrator added it, series kept meaningless names.
 #[test]
 fn a_type_that_is_missing_is_said_and_mended() {
     let scratch = Scratch::new("types-db");

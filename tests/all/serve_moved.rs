@@ -18,11 +18,11 @@ const ROWS: u64 = 30;
 struct Place {
     scratch: Scratch,
     port: u16,
-    /// More of the configuration.
+    /// Further lines of the configuration.
     config: String,
 }
 
-/// Both series as kymo shows them.
+/// Both series in kymo's output.
 #[derive(Debug, PartialEq)]
 struct Seen {
     listed: Vec<String>,
@@ -50,7 +50,7 @@ impl Place {
         served
     }
 
-    /// Values of both kinds of senders.
+    /// Sends values as both kinds of senders do.
     fn fill(&self, data: &Path, now: u64) {
         let mut client = client(data);
         let made = client.text(&format!(
@@ -69,7 +69,7 @@ impl Place {
             let came = eventually(|| client_last(data, COLLECTED).filter(|last| *last == stamp));
             assert!(came.is_some(), "no value of {stamp}");
             if row == ROWS / 2 {
-                // One series has a file with rows of its own.
+                // One of the series gets a file with rows.
                 let said = client.text(&format!("FLUSH {SENT}"));
                 assert!(said.starts_with("0 "), "{said}");
             }
@@ -99,9 +99,9 @@ fn run(words: &[&str]) -> String {
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// Both series by the list and, except with `--open`, by a client.
+/// Both series in the list and, except with `--open`, as a client fetches them.
 fn seen(data: &Path, now: u64, with: &str) -> Seen {
-    // Values sent later change nothing before the last value.
+    // Values sent later do not change rows before the last value.
     let (from, thru, dir) = (
         (now - 400).to_string(),
         (now - 20).to_string(),
@@ -117,7 +117,7 @@ fn seen(data: &Path, now: u64, with: &str) -> Seen {
             "series", "show", name, "--from", &from, "--thru", &thru, with, &dir,
         ])
     });
-    // The age of the last value changes meanwhile, and series of this machine's history come at any time.
+    // The age of the last value changes, and new series of this machine's history may appear at any time.
     let listed = run(&["series", "ls", with, &dir]);
     let names = listed.lines().filter_map(|line| line.split("  ").next());
     let names = names.filter(|name| !name.starts_with('{'));
@@ -138,8 +138,8 @@ fn known(shown: &str) -> usize {
     .count()
 }
 
-/// FETCH said "Success" with none of 2,899 values, the list had an absolute path beside a new empty series, and `--open` printed
-/// "-".
+/// FETCH reported "Success" with none of 2,899 values, the list had an
+/// absolute path beside a new empty series, and `--open` printed "-".
 #[test]
 fn series_move_with_their_folder() {
     let place = Place::new("serve-moved");
@@ -182,7 +182,7 @@ fn series_move_with_their_folder() {
         );
         let mut served = place.start(&data);
         assert_eq!(seen(&data, now, "--data"), before, "{name}");
-        // New values go on in the same series.
+        // New values go to the same series.
         let mut client = client(&data);
         let said = client.text(&format!("UPDATE {SENT} {stamp}:7"));
         assert!(said.starts_with("0 "), "{name}: {said}");
@@ -195,7 +195,7 @@ fn series_move_with_their_folder() {
     assert!(run(&["verify", &data.to_string_lossy()]).starts_with("no damage: "));
 }
 
-/// `[store] base` names another folder: it is a move, and said to be one.
+/// `[store] base` names another folder: the service treats it as a move, and logs it.
 #[test]
 fn a_base_that_changes_is_a_move_that_is_said() {
     let mut place = Place::new("serve-rebased");

@@ -1,5 +1,6 @@
-//! `kymo serve` as a user and a service manager see it: what is started, as whom, what happens when one
-//! of the processes dies, and what is refused.
+//! `kymo serve` from the side of a user and of a service manager: its processes and their users, the
+//! death
+//! of a process, and refused command lines.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +26,7 @@ fn is_recording(address: &str) {
     eventually(alive).expect("a recorder");
 }
 
-/// Numbers of the samples on disk.
+/// Sequence numbers of the samples on disk.
 fn samples(dir: &str) -> BTreeSet<u64> {
     let frames = parse_dump(&run(&["dump", dir, "--source", "proc/loadavg"]).stdout);
     frames.iter().map(|frame| frame.seq).collect()
@@ -75,7 +76,7 @@ fn it_records_answers_and_ends_within_a_second() {
         let sealed = || kymo_tests::tail_first_seqs(dir).is_empty().then_some(());
         assert!(eventually(sealed).is_some(), "the recorder seals its tails");
     }
-    // A recorder on a slow disk is left to end by itself.
+    // On a slow disk the service does not wait for the recorder.
     assert!(
         took.iter().min() < Some(&Duration::from_secs(1)),
         "{took:?}"
@@ -149,7 +150,7 @@ fn each_process_has_what_it_needs_and_no_more() {
     );
     let set = |pid, field| u64::from_str_radix(&status_of(pid, field)[0], 16).expect("a set");
     for field in ["CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd"] {
-        // Without CAP_SETPCAP the bounds stay, and no_new_privs does it alone.
+        // Without CAP_SETPCAP the bounding set stays; no_new_privs alone protects then.
         if field != "CapBnd" || is_root() {
             assert_eq!(set(hub, field), 0, "{field} of the hub");
             assert_eq!(
@@ -185,7 +186,7 @@ fn each_process_has_what_it_needs_and_no_more() {
     is_recording(&address);
 }
 
-/// The recorder has no socket, and neither child has a file that only the guardian was handed.
+/// The recorder has no socket, and neither child has a file of the guardian's only.
 fn sockets_are_the_hubs(served: &Served, recorder: u32, hub: u32) {
     let sockets = |pid| {
         let files = files_of(pid).into_iter();
@@ -269,7 +270,7 @@ fn a_killed_guardian_takes_hub_and_keeper_along_and_the_recorder_goes_on() {
         eventually(|| (!is_alive(pid)).then_some(())).expect(name);
     }
     assert!(is_alive(recorder));
-    // Another one on the same folder and address reads along, until the recorder is gone.
+    // A second service on the same folder and address only reads, until the recorder ends.
     let mut second = Served::start(&["--data", &dir, "--listen", &address]);
     assert_eq!(second.address(), address);
     let line = second.has_said("is recording there already");
@@ -308,7 +309,7 @@ fn what_is_wrong_is_said_before_anything_is_started() {
     drop(busy);
 }
 
-/// One line and exit code 2. A `--data` that comes later counts.
+/// The service ends with code 2 and this one line. A second `--data` overrides the first.
 fn refuses(arguments: &[&str], line: &str) {
     let arguments = match arguments.iter().filter(|word| **word == "--data").count() {
         2 => &arguments[2..],
@@ -487,7 +488,7 @@ fn with_a_certificate_it_answers_by_tls_alone() {
     if !has_curl || !made.is_ok_and(|status| status.success()) {
         return machine::skipped("openssl or curl is missing");
     }
-    // Nobody else may read the key, also not the hub.
+    // No other user may read the key, and so not the hub.
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("chmod");
     let config = scratch.text("kymo.toml");
     let text = format!("user = \"nobody\"\ntls_cert = \"{cert}\"\ntls_key = \"{key}\"\n");
@@ -506,7 +507,7 @@ fn with_a_certificate_it_answers_by_tls_alone() {
     for (more, code) in [
         (&["--cacert", &cert][..], Some(0)),
         (&["--cacert", &cert, "--tls-max", "1.2"], Some(0)),
-        // A certificate that nobody vouches for.
+        // A certificate without an issuer that curl trusts.
         (&[], Some(60)),
     ] {
         let output = Command::new("curl").args(["-sS", &url]).args(more).output();
@@ -516,7 +517,7 @@ fn with_a_certificate_it_answers_by_tls_alone() {
         assert_eq!(answer.contains("\"live\""), code == Some(0), "{answer}");
     }
     assert_eq!(ask(&address, "GET", "/kymo/v1/status", "", ""), None);
-    // Who connects and says nothing hinders nobody.
+    // A client that connects and stays silent does not hinder others.
     let _silent = TcpStream::connect(&address).expect("a connection");
     let again = Command::new("curl")
         .args(["-sS", "-o", "/dev/null", "--cacert", &cert, &url])
@@ -524,13 +525,13 @@ fn with_a_certificate_it_answers_by_tls_alone() {
     assert!(again.expect("curl").success());
 }
 
-/// Who tells every process of that name to flush ends none.
+/// A signal to flush, sent to every process named kymo, ends none of them.
 #[test]
 fn flushing_ends_nothing() {
     let scratch = Scratch::new("flush");
     let dir = scratch.text("data");
     let config = "[record]\ninterval = 0.1\nprocess_interval = 1\n";
-    // To the guardian SIGHUP may mean that this test's terminal was closed; its children have none.
+    // To the guardian, SIGHUP may mean that the test's terminal was closed; its children have none.
     let mut served = Served::configured(&scratch, dir.as_ref(), config);
     is_recording(&served.address());
     let before = ["record", "hub"].map(|word| served.next_child(word, 0));

@@ -1,4 +1,4 @@
-//! Samples of what is stored, by selectors of PromQL: from a keeper that runs, and from the folder of one that has ended.
+//! Stored samples by selectors of PromQL: from a running keeper, and from the folder of one that has ended.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -12,7 +12,7 @@ use kymo_tests::served::{Served, eventually, kill};
 use kymo_tests::{Scratch, kymo};
 use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 
-/// Values of a counter and of a gauge, ten seconds apart, up to now.
+/// Writes values of a counter and of a gauge, ten seconds apart, up to now.
 fn write(dir: &Path, now_s: i64) {
     let socket = dir.join("keeper-write.sock");
     let mut stream = eventually(|| UnixStream::connect(&socket).ok()).expect("a keeper");
@@ -50,7 +50,7 @@ fn samples(arguments: &[&str]) -> Output {
     command.output().expect("kymo runs")
 }
 
-/// Values behind the times.
+/// The value in each line, without the time.
 fn values(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -138,7 +138,7 @@ fn samples_come_back_from_the_keeper_and_from_its_folder() {
     let few = samples(&["requests_total", "--most", "2", "--data", &folder]);
     assert!(String::from_utf8_lossy(&few.stderr).contains("too many samples"));
 
-    // What was acknowledged is in the folder, however the keeper ends.
+    // Acknowledged values are in the folder, even after a kill of the keeper.
     kill("-KILL", served.child("keeper").expect("a keeper"));
     drop(served);
     for (question, (code, text)) in questions.iter().zip(running) {

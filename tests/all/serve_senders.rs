@@ -1,5 +1,5 @@
-//! Senders of collectd's protocol and their notifications in the answers of `kymo serve`, to the byte: the tests make packets
-//! by hand.
+//! Senders of collectd's protocol and their notifications in the answers
+//! of `kymo serve`, byte for byte: the tests build packets by hand.
 
 use std::net::UdpSocket;
 use std::process::Command;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::serve_collectd::{Hub, odd_gauge, text_part, time_part};
 
-/// New names count at once.
+/// A trusted network, whose new names count at once.
 const TRUSTED: &str = "trusted = [\"127.0.0.0/8\"]\n";
 
-/// Names and text of a notification as nobody should send them.
+/// Names and text of a hostile notification.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{1b}[2J";
 
 fn now_s() -> u64 {
@@ -22,7 +22,7 @@ fn now_s() -> u64 {
     now.expect("a clock").as_secs()
 }
 
-/// A sender with an address of its own.
+/// A sender with its own address.
 fn sender(hub: &Hub, address: &str) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).expect("a socket");
     socket.connect(("127.0.0.1", hub.port)).expect("an address");
@@ -45,7 +45,7 @@ fn notification(host: &str, time: u64, severity: u8, message: &str) -> Vec<u8> {
     .concat()
 }
 
-/// The account that `key` picks of a list; none of an answer without one, while the keeper is not ready.
+/// The item of a list whose `key` is `wanted`; none while the keeper is not ready and the answer has no list.
 fn picked(list: &Value, key: &str, wanted: &str) -> Option<Value> {
     let list = list.as_array()?;
     list.iter().find(|each| each[key] == wanted).cloned()
@@ -71,7 +71,7 @@ fn what_was_sent_is_what_is_shown() {
     for packet in &wrong {
         one.send(packet).expect("sent");
     }
-    // Its clock is an hour behind.
+    // This sender's clock is an hour behind.
     late.send(&odd_gauge("late", now_s() - 3600)).expect("sent");
 
     let shown = || {
@@ -120,11 +120,11 @@ fn what_was_sent_is_what_is_shown() {
     );
     let (now, seen) = (answer["now"].as_f64(), good["seen"].as_f64());
     assert!(seen <= now && seen >= Some(start as f64 - 1.0), "{good}");
-    // It may be too young to have a rate.
+    // The sender may be too new to have a rate.
     assert!(good["rate"].is_null() || good["rate"].is_number(), "{good}");
 }
 
-/// One host's events among those of an answer: kind and text.
+/// Kind and text of each event of one host in an answer.
 fn marks(answer: &Value, host: &str) -> Vec<(String, String)> {
     let marks = answer["marks"].as_array().expect("marks");
     let text = |value: &Value| value.as_str().expect("a text").to_string();
@@ -167,7 +167,7 @@ fn notifications_are_events_and_outlive_the_keeper() {
         hub.served.next_child("keeper", keeper);
         eventually(has_all).expect("all of them after a kill");
     }
-    // On the graphs of their hosts, and on no others.
+    // Notifications are on the graphs of their hosts, and on no others.
     for (field, ones, twos) in [
         ("@web1/odd/gauge.rrd:value", &web1[..], &[][..]),
         ("@web2/odd/gauge.rrd:value", &[], &web2),
@@ -183,14 +183,14 @@ fn notifications_are_events_and_outlive_the_keeper() {
         assert_eq!(marks(&answer, "web1"), ones, "{field}");
         assert_eq!(marks(&answer, "web2"), twos, "{field}");
     }
-    // Those before a range are not in it.
+    // Events before the range are left out.
     let from = now - 45;
     let answer = get(&hub.address, &format!("/kymo/v1/events?from={from}"), "");
     assert_eq!(marks(&answer, "web1"), []);
     assert_eq!(marks(&answer, "web2"), web2);
 }
 
-/// One sender sent more notifications than the keeper keeps, and all of another host were lost.
+/// One sender sent more notifications than the keeper keeps, and all those of another host were lost.
 #[test]
 fn a_flood_of_notifications_displaces_none_of_others() {
     let hub = Hub::start("senders-flood", "");
@@ -206,7 +206,7 @@ fn a_flood_of_notifications_displaces_none_of_others() {
         marks(&answer, "good").len()
     };
     eventually(|| (of_good() == 20).then_some(())).expect("all of them");
-    // The keeper takes at most 1,024 in a second.
+    // The keeper accepts at most 1,024 in a second.
     for second in 0..6 {
         for n in 0..1100 {
             let (name, message) = (format!("evil{}", n % 7), format!("{second} {n}"));
@@ -229,7 +229,7 @@ fn a_flood_of_notifications_displaces_none_of_others() {
     eventually(|| (of_good() == 20).then_some(())).expect("all of them after a kill");
 }
 
-/// The same on the terminal.
+/// Notifications on the terminal.
 #[test]
 fn the_command_line_prints_notifications() {
     let hub = Hub::start("senders-words", TRUSTED);

@@ -1,4 +1,4 @@
-//! Lines of statsd and Graphite that programs send to `kymo serve`, and the samples that the store has of them.
+//! Lines of statsd and Graphite that programs send to `kymo serve`, and the samples stored from them.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,13 +15,13 @@ use kymo_sys::disk::{Disk, RealDisk};
 use kymo_tests::served::{Served, eventually, is_alive, kill};
 use kymo_tests::{Scratch, free_port, kymo};
 
-/// A `kymo serve` that takes lines on ports of its own.
+/// A `kymo serve` that receives lines on its own ports.
 pub(crate) struct LineHub {
     served: Served,
     dir: PathBuf,
     graphite: u16,
     pub(crate) statsd: u16,
-    /// Removed at the end.
+    /// Removed last.
     _scratch: Scratch,
 }
 
@@ -52,7 +52,7 @@ impl LineHub {
         }
     }
 
-    /// Lines and samples that it did not take for a reason, as its log says.
+    /// Number of lines and samples refused for this reason, according to the log.
     fn refused(&self, why: &str) -> usize {
         let said = self.served.said.iter();
         let news = said.filter_map(|line| Some(line.split_once("not taken: ")?.1));
@@ -62,7 +62,7 @@ impl LineHub {
         of_it.map(|count| count.parse::<usize>().expect(why)).sum()
     }
 
-    /// Ends it, and opens the store.
+    /// Ends the service, and opens its store.
     pub(crate) fn stored(&mut self) -> Stored {
         let keeper = self.served.child("keeper").expect("a keeper");
         kill("-TERM", self.served.pid());
@@ -79,7 +79,7 @@ impl LineHub {
 pub(crate) struct Stored(Store);
 
 impl Stored {
-    /// Samples of the series with these labels, sorted by name: milliseconds and values. `None`: there is no such series.
+    /// Milliseconds and values of the series with these labels, sorted by name. `None`: there is no such series.
     fn samples(&self, labels: &str) -> Option<Vec<(i64, f64)>> {
         let labels = Labels::parse(labels.as_bytes()).expect(labels);
         let series = self.0.find_points(&labels)?;
@@ -88,7 +88,7 @@ impl Stored {
         Some(points.iter().map(|point| (point.t_ms, point.v)).collect())
     }
 
-    /// Values alone.
+    /// Values of the series with these labels.
     pub(crate) fn values(&self, labels: &str) -> Vec<f64> {
         let samples = self.samples(labels);
         let samples = samples.unwrap_or_else(|| panic!("no series {labels}"));
@@ -162,7 +162,7 @@ fn lines_of_graphite_are_samples_at_their_times() {
     assert!(made.is_empty(), "{made:?}");
 }
 
-/// A range of samples goes while lines come, and the listener goes on with the series.
+/// A range of samples is removed while lines arrive, and later lines go to the same series.
 #[test]
 fn a_range_of_samples_is_removed_while_lines_come() {
     let mut hub = LineHub::start("graphite-erase");
@@ -258,7 +258,7 @@ fn lines_of_statsd_are_added_up() {
     assert_eq!(of("took_max", ""), [100.0]);
     assert_eq!(of("who", "")[0], 2.0);
     ends("______etc_passwd_total", "", 1.0, 1.0);
-    // All series of a flush have one stamp.
+    // All series of a flush have the same stamp.
     let stamp = |name: &str| {
         let labels = format!("{{__name__=\"{name}\",job=\"statsd\"}}");
         stored.samples(&labels).expect(name)[0].0
@@ -318,14 +318,14 @@ fn lines_from_elsewhere_need_a_word() {
     }
 }
 
-/// Datagrams with as many samples each as fit into 1,400 bytes; the sums say how many were read.
+/// Datagrams with as many samples each as fit into 1,400 bytes; the sums tell how many were read.
 #[test]
 fn no_sample_is_lost_uncounted() {
     const NAMES: usize = 1000;
     let mut hub = LineHub::start("statsd-many");
     let datagrams = sender(hub.statsd);
     let lines: Vec<String> = (0..NAMES).map(|n| format!("many.{n}:1|c\n")).collect();
-    // 100 names each, and each name as often.
+    // 100 names in each datagram; all names equally often.
     let texts: Vec<String> = lines.chunks(100).map(|lines| lines.concat()).collect();
     for _ in 0..200 {
         for text in &texts {
@@ -354,7 +354,7 @@ fn a_keeper_that_dies_costs_the_sums_and_no_lines_after_it() {
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let keeper = hub.served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
-    // The guardian holds the sockets.
+    // The guardian holds the sockets, so that these lines wait for the next keeper.
     datagrams.send(b"hits:5|c").expect("sent");
     stream(hub.graphite)
         .write_all(b"late 7 -1\n")

@@ -1,4 +1,4 @@
-//! What others send to `kymo serve`, as its page and its API show it.
+//! Series that others send to `kymo serve`, in its page and its API.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,11 +14,11 @@ use kymo_tests::{Scratch, kymo};
 use kymo_wire::keeper::{Answer, Question};
 use serde_json::Value;
 
-/// Where the values begin.
+/// Begin of the values.
 const BIRTH: u64 = 1_700_000_000;
 const ROWS: u64 = 600;
 
-/// A `kymo serve` that has stored series.
+/// A `kymo serve` with stored series.
 struct Shown {
     served: Served,
     address: String,
@@ -47,7 +47,7 @@ impl Shown {
         Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
     }
 
-    /// A file of two sources, as LibreNMS has them, and one of collectd's.
+    /// Sends two series: one with two sources, as LibreNMS has them, and one of collectd's.
     fn fill(&self) {
         let mut client = self.client();
         let tail =
@@ -78,7 +78,7 @@ impl Shown {
         }
     }
 
-    /// Means of a stored field over a range, a point each `ten` seconds.
+    /// Means of stored fields over a range, a point each ten seconds.
     fn series(&self, fields: &str, from: u64, thru: u64) -> Value {
         let path = format!("/kymo/v1/series?fields={fields}&from={from}&thru={thru}&points=1000");
         get(&self.address, &path, "")
@@ -94,7 +94,7 @@ fn stored(address: &str, query: &str) -> Vec<String> {
         .collect()
 }
 
-/// Rows as rrdtool has them.
+/// Rows by rrdtool.
 fn fetched(folder: &Path, file: &Path, column: usize, (from, thru): (u64, u64)) -> Vec<(u64, f64)> {
     let (file, from, thru) = (file.to_string_lossy(), from.to_string(), thru.to_string());
     let output = rrdtool(
@@ -138,7 +138,7 @@ fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
     .expect("an answer");
     assert_eq!(status, 400, "{said}");
 
-    // What is looked at does not count as written.
+    // Reading a series does not save its pending values.
     let pending = |name: &str| shown.client().text(&format!("PENDING {name}"));
     let before = pending("sw1/port-id1.rrd");
     let (from, thru) = (BIRTH + 100, BIRTH + 2100);
@@ -171,10 +171,10 @@ fn stored_series_are_listed_and_read_as_rrdtool_reads_them() {
             "{stamp}: {mean}, and {value} of rrdtool"
         );
     }
-    // Beside fields of this machine, on one grid.
+    // Stored fields and fields of this machine are on one grid.
     let both = shown.series("@web1/cpu-0/cpu-idle.rrd:value,cpu.user", from, thru);
     assert_eq!(both["series"].as_array().map(Vec::len), Some(2), "{both}");
-    // A long range is put together, with its peaks.
+    // A long range is consolidated, with its peaks.
     let path = format!(
         "/kymo/v1/series?fields=@web1/cpu-0/cpu-idle.rrd:value&from={BIRTH}&thru={}&points=20",
         BIRTH + ROWS * 10
@@ -208,7 +208,7 @@ fn the_page_goes_on_when_the_keeper_is_killed() {
     assert!(means.is_some(), "no answer after the keeper's end");
 }
 
-/// Files of others that the store has never heard of are there, too.
+/// Files that the store does not know are listed, too.
 #[test]
 fn files_that_the_store_does_not_know_are_listed() {
     let shown = Shown::start("stored-files", "");
@@ -237,7 +237,7 @@ fn files_that_the_store_does_not_know_are_listed() {
     assert_eq!(answer["series"][0][2], 1_700_000_120u64, "{answer}");
     assert_eq!(answer["definitions"][0]["columns"][0]["name"], "x");
     assert_eq!(answer["series"][1][0], "old/torn.rrd", "{answer}");
-    // It has no averages: what there is, is shown.
+    // The file has no AVERAGE, so its LAST is shown.
     let rows = shown.series("@old/a.rrd:x,@old/torn.rrd:x", 1_700_000_000, 1_700_000_120);
     let means = &rows["series"][0]["avg"];
     assert!(
@@ -248,7 +248,7 @@ fn files_that_the_store_does_not_know_are_listed() {
     );
 }
 
-/// The socket is its owner's, and who breaks the protocol hears why and is cut off; others go on.
+/// The socket is its owner's. A client that breaks the protocol gets the reason and is cut off; others go on.
 #[test]
 fn strange_questions_harm_no_other() {
     let shown = Shown::start("stored-strange", "[store]\nfiles = \"never\"\n");
@@ -276,7 +276,7 @@ fn strange_questions_harm_no_other() {
             "{text:?}"
         );
     }
-    // Who asks and does not go on, or does not take the answer, keeps no other waiting.
+    // A client that stops within a request, or does not read the answer, does not delay others.
     let silent: Vec<UnixStream> = (0..8)
         .map(|_| {
             let mut client = UnixStream::connect(&path).expect("a client");
@@ -289,7 +289,7 @@ fn strange_questions_harm_no_other() {
         ["sw1/port-id1.rrd"]
     );
     drop(silent);
-    // No question takes the hub's memory.
+    // No request may exhaust the hub's memory.
     let fields = vec!["@sw1/port-id1.rrd:IN"; 512].join(",");
     let path = format!("/kymo/v1/series?fields={fields}&from=-10000&points=11000");
     let (status, said) = ask(&shown.address, "GET", &path, "", "").expect("an answer");
@@ -297,12 +297,12 @@ fn strange_questions_harm_no_other() {
         status == 422 && said.contains("ask for fewer fields"),
         "{status} {said}"
     );
-    // Names that lead outside are no series.
+    // Names that lead out of the folder are no series.
     let rows = shown.series("@../../../etc/passwd:x", BIRTH, BIRTH + 100);
     assert_eq!(rows["series"].as_array().map(Vec::len), Some(0), "{rows}");
 }
 
-/// The same on the terminal.
+/// Stored series on the terminal.
 #[test]
 fn the_command_line_lists_and_prints_them() {
     let shown = Shown::start("stored-words", "");
@@ -346,7 +346,7 @@ fn the_command_line_lists_and_prints_them() {
             .any(|line| line.starts_with("2023-11-14T22:15:10") && line.ends_with(" 11.000000")),
         "{printed}"
     );
-    // A name as ls prints it is a matcher.
+    // A name in the output of ls is a matcher.
     for name in ["sw1/port-id1.rrd", "web1/cpu-0/cpu-idle.rrd"] {
         let (code, printed, _) = run(&["ls", name]);
         assert_eq!((code, printed.lines().count()), (Some(0), 2), "{printed}");
@@ -386,14 +386,14 @@ fn the_command_line_lists_and_prints_them() {
     );
 }
 
-/// Tools that read the store of a `kymo serve` that runs took another folder, wanted its lock, or ended with 1.
+/// Tools for the store of a running `kymo serve` read another folder, needed its lock, or ended with 1.
 #[test]
 fn tools_read_the_store_of_a_serve_that_runs() {
     let shown = Shown::start("stored-tools", "");
     shown.fill();
     let data = shown.dir.to_string_lossy().into_owned();
     let target = shown.scratch.text("exported");
-    // The history of this machine is named by label sets, which have no files.
+    // Names of this machine's history are label sets, which have no files.
     let has_history = || {
         let mut command = Command::new(kymo());
         command.args(["series", "ls", "job=kymo", "--data", &data]);
@@ -420,7 +420,7 @@ fn tools_read_the_store_of_a_serve_that_runs() {
     }
 }
 
-/// A range of values goes, from the store and from the file, and what lies beside it stays.
+/// An administrator removes a range of values from the store and from the file; values beside it stay.
 #[test]
 fn the_administrator_removes_a_range_of_values() {
     let shown = Shown::start("stored-erase", "");
@@ -477,7 +477,7 @@ fn the_administrator_removes_a_range_of_values() {
     assert!(kept.starts_with("0 "), "{kept}");
 }
 
-/// Series go where an administrator says so, and nowhere else; what is sent afterwards begins again.
+/// An administrator removes exactly the chosen series; a later value creates a new one.
 #[test]
 fn the_administrator_removes_series() {
     let shown = Shown::start("stored-remove", "");
@@ -507,7 +507,7 @@ fn the_administrator_removes_series() {
     assert!(warned.contains("use --yes"), "{warned}");
     assert!(file.exists());
 
-    // The socket for questions takes no such thing, and the other one is the owner's alone.
+    // The socket for requests refuses a removal, and the administrator's socket is its owner's alone.
     let admin = shown.dir.join("keeper-admin.sock");
     let mode = fs::metadata(&admin).expect("a socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -534,7 +534,7 @@ fn the_administrator_removes_series() {
     assert_eq!(stored(&shown.address, ""), ["sw1/port-id1.rrd"]);
     let refused = shown.client().text("UPDATE web1/cpu-0/cpu-idle.rrd N:1");
     assert!(refused.starts_with("-1 No such file"), "{refused}");
-    // The next one of that name has nothing of it.
+    // A new series of that name has none of the removed values.
     let made = format!(
         "CREATE web1/cpu-0/cpu-idle.rrd -b {BIRTH} -s 10 DS:value:GAUGE:20:U:U RRA:AVERAGE:0.5:1:800"
     );
@@ -544,7 +544,7 @@ fn the_administrator_removes_series() {
     assert!(last.starts_with(&format!("0 {BIRTH}")), "{last}");
 }
 
-/// Stored series as a picture: by matchers, by ids, and beside what this machine recorded.
+/// Stored series as a picture: by matchers, by ids, and beside this machine's recording.
 #[test]
 fn stored_series_are_drawn() {
     let shown = Shown::start("stored-graph", "");
@@ -576,7 +576,7 @@ fn stored_series_are_drawn() {
         "host=sw*",
     ]);
     assert!(one.contains("cpu-idle") && one.contains("OUT"), "{one}");
-    // With graphs of this machine, over the range of its recording.
+    // Together with graphs of this machine, over the range of its recording.
     let beside = [
         "--series", "host=sw1", "-s", "cpu.user", &data, "--data", &data,
     ];
@@ -612,7 +612,7 @@ fn stored_series_are_drawn() {
     );
 }
 
-/// Commands without `--data` find the folder that a running serve keeps elsewhere, by the link in the runtime folder.
+/// Without `--data`, commands find a running service's folder elsewhere by the link in the runtime folder.
 #[test]
 fn commands_find_a_serve_that_runs() {
     let scratch = Scratch::new("stored-found");

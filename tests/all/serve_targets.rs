@@ -1,5 +1,4 @@
-//! Targets of the poller, as the page, the API and `kymo graph` show them: beside rrdtool's own rows, with files and names that
-//! are hostile.
+//! Targets of the poller in the page, the API and `kymo graph`, compared with rrdtool's rows; some names are hostile.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -19,7 +18,7 @@ use kymo_wire::targets::{DescribedTarget, TargetsHead};
 use serde_json::Value;
 
 const STEP: i64 = 300;
-/// Values of two days and a half, more than a day's graph has.
+/// Values of two and a half days: more than the day's graph shows.
 const VALUES: i64 = 720;
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\u{1b}[2J";
 
@@ -28,7 +27,7 @@ struct Polled {
     served: Served,
     address: String,
     dir: PathBuf,
-    /// The newest value.
+    /// Stamp of the newest value.
     now: i64,
     _scratch: Scratch,
 }
@@ -62,7 +61,7 @@ impl Polled {
         }
     }
 
-    /// Writes the file of a configuration as it stands.
+    /// Writes the file of a configuration with this text.
     fn describe(&self, stem: &str, text: &str) {
         let folder = self.dir.join("poll");
         fs::create_dir_all(&folder).expect("a folder");
@@ -75,7 +74,7 @@ impl Polled {
         Client::unix(&self.dir.join("rrdcached.sock")).expect("a client")
     }
 
-    /// A series as the poller has it, with counters up to `late` values ago.
+    /// Creates a series in the poller's form, with counters up to `late` values ago.
     fn fill(&self, name: &str, late: i64) {
         let mut client = self.client();
         let begin = self.now - VALUES * STEP;
@@ -103,7 +102,7 @@ impl Polled {
         get(&self.address, path, "")
     }
 
-    /// Asks until the numbers are those of now.
+    /// Repeats the request until its numbers are current.
     fn settled(&self, path: &str) -> Value {
         let settled = eventually(|| {
             let answer = self.get(path);
@@ -139,7 +138,7 @@ impl Polled {
         text.lines().filter_map(row).collect()
     }
 
-    /// Has the keeper take what the poller says of a device.
+    /// Writes the poller's values of a device to the keeper.
     fn device(&self, device: &str, values: [f64; 5], age_s: i64) {
         let labels = [("device", device.as_bytes()), ("job", b"poll")];
         let labels = Labels::new(labels).expect("labels");
@@ -162,7 +161,7 @@ impl Polled {
         self.tell(&[define, write]);
     }
 
-    /// Has the keeper take what the poller says.
+    /// Sends the poller's requests to the keeper.
     fn tell(&self, questions: &[Question]) {
         let socket = self.dir.join("keeper-write.sock");
         let mut stream = UnixStream::connect(socket).expect("a keeper");
@@ -172,7 +171,7 @@ impl Polled {
     }
 }
 
-/// What happened to a device so many seconds ago.
+/// An event of a device, `age_s` seconds ago.
 fn happened(device: &str, age_s: i64, severity: Severity, message: &str) -> Event {
     Event {
         time_ns: RealClock.now().real_ns - age_s * 1_000_000_000,
@@ -204,7 +203,7 @@ fn graph<'a>(answer: &'a Value, period: &str) -> &'a Value {
         .expect(period)
 }
 
-/// Each row of rrdtool is there, and is the same.
+/// Each row of rrdtool is there, and is equal.
 fn same_rows(ours: &[(i64, f64)], theirs: &[(i64, f64)], least: usize, story: &str) {
     assert!(theirs.len() >= least, "{story}: {} rows", theirs.len());
     for (stamp, value) in theirs {
@@ -247,7 +246,7 @@ fn graphs_have_the_rows_of_rrdtool() {
             "peaks of the week",
         );
     }
-    // Numbers are of what is drawn.
+    // Maximum and current value are those of the drawn rows.
     let day = graph(&answer, "day");
     let values = line(day, 0, "avg");
     let largest = values.iter().map(|(_, value)| *value).fold(0.0, f64::max);
@@ -261,11 +260,11 @@ fn graphs_have_the_rows_of_rrdtool() {
         Some(3),
         "the year is suppressed"
     );
-    // Texts are texts, without what a terminal obeys.
+    // Texts have no markup, and no control characters of a terminal.
     assert_eq!(answer["title"], "<img src=x onerror=alert(1)>\\x1b[2J");
     assert_eq!(answer["page_top"][1], "& more");
     assert_eq!(answer["unit"]["name"], "b/s");
-    // So many rates as there are of five minutes, or of what is kept.
+    // The percentile is of as many rates as there are rows of five minutes, or as are kept.
     let known = answer["percentile"]["values"][0].as_u64().expect("values");
     assert!(known > 25, "{}", answer["percentile"]);
     assert!(answer["percentile"]["rates"][0].as_f64() < Some(700.0));
@@ -290,7 +289,7 @@ fn lists_are_sorted_searched_and_cut() {
     ] {
         text += &target.line();
     }
-    // What makes no sense is passed over.
+    // Senseless lines are skipped.
     text += "{\"name\":\"a/b\",\"series\":\"z\"}\nrubbish\n";
     polled.describe("a", &text);
     polled.describe("b", "rubbish\n");
@@ -312,7 +311,7 @@ fn lists_are_sorted_searched_and_cut() {
         answer["problems"][0],
         "cannot read b.targets: a line makes no sense"
     );
-    // The rate of now is the newest row's.
+    // The current rate is the newest row's.
     let rates = polled.settled("/kymo/v1/targets?sort=traffic");
     let (_, newest) = *polled.fetched("x", "AVERAGE", 300, 0).last().expect("rows");
     let rate = rates["targets"][0]["rates"][0].as_f64().expect("a rate");
@@ -326,7 +325,7 @@ fn lists_are_sorted_searched_and_cut() {
         let (status, said) = ask(&polled.address, "GET", &path, "", "").expect("an answer");
         assert_eq!(status, 400, "{said}");
     }
-    // A file that is written again is read again, one that goes is gone.
+    // A file that is removed takes its targets along.
     fs::remove_file(polled.dir.join("poll/c.targets")).expect("removed");
     let gone = eventually(|| (polled.ids("").len() == 4).then_some(()));
     assert!(gone.is_some(), "{:?}", polled.ids(""));
@@ -371,7 +370,7 @@ fn devices_that_do_not_answer_come_first() {
     assert!(polled.served.child("keeper").is_some());
 }
 
-/// A target's graphs have the marks of its device, and of no other; a question that comes again leaves none twice.
+/// A target's graphs have the marks of its own device only; a repeated notification leaves one mark.
 #[test]
 fn what_happened_to_a_device_is_on_its_graphs() {
     let polled = Polled::start("targets-marks");
@@ -414,7 +413,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
         Some((restarted.time_ns / 1_000_000_000) as f64)
     );
     assert_eq!(marks(&polled.get("/kymo/v1/targets/graphs?id=a/y")), [back]);
-    // The list of all events has them beside the hosts'.
+    // The list of all events has the device's events beside those of hosts.
     let listed = marks(&polled.get("/kymo/v1/events?from=-86400&thru=now"));
     let is_there = |mark: [&str; 3]| listed.contains(&mark.map(String::from));
     assert!(is_there(silence) && is_there(back), "{listed:?}");
@@ -430,7 +429,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
         .map(|line| serde_json::from_str(line).expect("JSON"));
     let kinds: Vec<Value> = kinds.map(|event: Value| event["kind"].clone()).collect();
     assert_eq!(kinds, ["failure", "warning", "failure"], "{text}");
-    // They outlive the keeper.
+    // The events outlive the keeper.
     let keeper = polled.served.child("keeper").expect("a keeper");
     kill("-KILL", keeper);
     let again = eventually(|| {
@@ -445,7 +444,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
         (status == 200 && !marks(&answer).is_empty()).then_some(answer)
     });
     assert_eq!(marks(&again.expect("marks")), [silence, restart]);
-    // Who may only read adds none.
+    // The socket for reading refuses new events.
     let socket = polled.dir.join("keeper.sock");
     let mut stream = UnixStream::connect(socket).expect("a keeper");
     assert!(matches!(
@@ -454,7 +453,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
     ));
 }
 
-/// Targets whose files lie elsewhere below the store's base are no host's either; `series ls` has them all, also as JSON.
+/// Targets with files elsewhere below the store's base do not count as hosts; `series ls` lists them all, also as JSON.
 #[test]
 fn targets_are_told_from_what_hosts_send() {
     let polled = Polled::start("targets-hosts");

@@ -1,5 +1,5 @@
-//! One question has one answer, whoever asks it: the page and the terminal, of the recording alone, of the store alone, of both, and
-//! of a folder that is only looked at.
+//! A request has one answer, whoever sends it: the page and the terminal agree on the recording alone, the store alone, both, and
+//! a folder opened with `--open`.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -15,14 +15,14 @@ use kymo_tests::{Scratch, kymo};
 use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 use serde_json::Value;
 
-/// Seconds of stored values before the recording. The feeder may have given newer ones, and values are taken ten minutes late.
+/// Seconds of stored values before the recording. The feeder may have written newer ones, and values are taken ten minutes late.
 const BEFORE_S: i64 = 480;
 
 fn now_s() -> i64 {
     RealClock.now().real_ns.div_euclid(1_000_000_000)
 }
 
-/// Means of a field and samples of a metric, as this machine's history has them: each ten seconds up to now.
+/// Writes means of a field and samples of a metric in the form of this machine's history: each ten seconds up to now.
 fn write_history(dir: &Path, now_s: i64) {
     let socket = dir.join("keeper-write.sock");
     let mut stream = eventually(|| UnixStream::connect(&socket).ok()).expect("a keeper");
@@ -61,7 +61,7 @@ fn write_history(dir: &Path, now_s: i64) {
     }
 }
 
-/// Rows of a field on the page: when they end, and their means.
+/// Rows of a field on the page: end of the interval, and mean.
 fn on_the_page(address: &str, (from, thru): (i64, i64)) -> Vec<(i64, String)> {
     let path = format!("/kymo/v1/series?fields=memory.total&from={from}&thru={thru}&points=200");
     let answer = get(address, &path, "");
@@ -106,12 +106,12 @@ fn at(seconds: i64) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The page has six digits of a value.
+/// A value with the six digits that the page shows.
 fn digits(value: f64) -> String {
     format!("{value:.5e}")
 }
 
-/// Stamps in seconds and values that a selector picks.
+/// Stamps in seconds and values of a selector's samples.
 fn samples(dir: &Path, of: &str, from: i64) -> Vec<(f64, f64)> {
     let mut command = Command::new(kymo());
     command
@@ -129,7 +129,7 @@ fn samples(dir: &Path, of: &str, from: i64) -> Vec<(f64, f64)> {
     samples.iter().filter_map(pair).collect()
 }
 
-/// Samples of the union: each ten seconds before the recording and each second since, without a double or a gap.
+/// Samples of the union: one each ten seconds before the recording and each second since, without doubles or gaps.
 fn check_samples(samples: &[(f64, f64)], now_s: i64) {
     type Samples = Vec<(f64, f64)>;
     let (old, new): (Samples, Samples) = samples
@@ -182,7 +182,7 @@ fn one_question_has_one_answer() {
     assert_eq!(on_the_terminal(&dir, "--data", range(thru)), both);
     check_samples(&samples(&dir, "--data", begun_s - BEFORE_S), begun_s);
 
-    // A folder that is only looked at.
+    // The same folder without a service.
     drop(served);
     assert_eq!(on_the_terminal(&dir, "--open", range(thru)), both);
     check_samples(&samples(&dir, "--open", begun_s - BEFORE_S), begun_s);

@@ -1,4 +1,4 @@
-//! A kernel file made slow from outside is noticed, named and backed off.
+//! A kernel file that strace makes slow is noticed, named and read less often.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -30,12 +30,12 @@ fn with_slow(path: &str, arguments: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Tries of what a busy machine may upset.
+/// Attempts at a check that a busy machine may upset.
 const TRIES: usize = 20;
 
 #[test]
 fn doctor_warns_of_it() {
-    // Files that are slow on this machine now and then, without strace: a warning of them is right.
+    // These files are now and then slow on this machine, without strace: a warning about them is right.
     let mut slow_anyway = BTreeSet::new();
     let mut said = Vec::new();
     while said.len() < TRIES {
@@ -44,7 +44,7 @@ fn doctor_warns_of_it() {
             .lines()
             .find(|line| line.starts_with("WARNING: proc/stat is slow"))
             .unwrap_or_else(|| panic!("{out}{err}"));
-        // The kernel adds nothing up while the reader sleeps.
+        // The reader sleeps, so that it uses no CPU in this time.
         assert!(
             warning.ends_with("most of it without a CPU. Likely cause: a driver, a lock of the kernel or a tracer makes the reader wait."),
             "{warning}"
@@ -60,7 +60,7 @@ fn doctor_warns_of_it() {
     panic!("only that file is slow: {said:#?}");
 }
 
-/// The files that are said to be slow.
+/// Files with a warning.
 fn warned(said: &str) -> impl Iterator<Item = &str> {
     let lines = said.lines();
     lines.filter_map(|line| line.strip_prefix("WARNING: ")?.split(' ').next())
@@ -101,7 +101,7 @@ fn said_slow(err: &str) -> impl Iterator<Item = &str> {
     err.lines().filter(|line| line.contains("slow read"))
 }
 
-/// Between rows of numbers there is none of a slow file; the message is on stderr, once.
+/// A slow file adds no line between rows of numbers; the message is on stderr, once.
 #[test]
 fn rows_are_not_interrupted() {
     for shape in [&["-P"][..], &["--json"], &[]] {
@@ -112,14 +112,14 @@ fn rows_are_not_interrupted() {
     }
 }
 
-/// A recorder that shares its CPU with others waits, and no file is slow for that.
+/// A recorder that shares its CPU with others waits; no file counts as slow because of that.
 #[test]
 fn waiting_for_a_cpu_makes_no_file_slow() {
     let mut waited = false;
     while !waited {
         let scratch = Scratch::new("slow-busy");
         let dir = scratch.text("ring");
-        // Loops that end with the shell, all on the first CPU this test may use.
+        // Loops that end with the shell, all on the first CPU that this test may use.
         let script = format!(
             "cpu=$(taskset -pc $$ | sed 's/.*: //; s/[^0-9].*//'); taskset -pc $cpu $$ >/dev/null; \
              loops=; for n in 1 2 3 4 5 6; do (while :; do :; done) & loops=\"$loops $!\"; done; \
@@ -133,7 +133,7 @@ fn waiting_for_a_cpu_makes_no_file_slow() {
     }
 }
 
-/// Whether reads took long by the clock.
+/// True if a read took long by the clock.
 fn waited_long(dir: &str) -> bool {
     const SLOW_NS: u64 = 10_000_000;
     let frames = parse_dump(&run(&["dump", dir]).stdout);
@@ -167,8 +167,9 @@ fn no_backoff_reads_on() {
     );
 }
 
-/// What a subsystem without files of its own costs is known as well: of NFS mounts the text, of file systems the CPU time of
-/// the threads that ask them. A mount that hangs costs the time of others nothing.
+/// The cost of a subsystem without files of its own is known as well: for NFS mounts the text's, for file systems the CPU
+/// time
+/// of the threads that query them. A mount that hangs does not delay the others.
 #[test]
 fn doctor_has_a_price_of_mounts() {
     let scratch = Scratch::new("doctor");
@@ -205,7 +206,7 @@ fn doctor_has_a_price_of_mounts() {
             1,
             "type nfs4 a:/b\nage 7\nREAD 1 2 3 4 5 6 7 8 9\n".len(),
         ),
-        // A root that is no machine's has one mount with room, and it is asked.
+        // A root that is not a machine's has one mount with room, and it is queried.
         ("statvfs*", 1, 1),
     ] {
         let price = of(&said, source);
@@ -223,7 +224,7 @@ fn doctor_has_a_price_of_mounts() {
             (&0.into(), &0.into())
         );
     }
-    // Without that file it says so.
+    // Without that file, the output has its error.
     std::fs::remove_file(scratch.path("proc/1/mountstats")).expect("a file");
     let said = prices(&scratch.text(""));
     assert_eq!(of(&said, "mountstats*")["errno"], 2);

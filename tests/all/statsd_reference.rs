@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::serve_statsd::{LineHub, sender};
 
-/// A backend that writes down the flush in which the counter `mark` came.
+/// A backend of etsy's statsd that writes the flush with the counter `mark` into a file.
 const BACKEND: &str = "const fs = require('fs');
 exports.init = (started, config, events) => {
   events.on('flush', (time, metrics) => {
@@ -44,7 +44,7 @@ fn daemon(scratch: &Scratch, program: &Path, port: u16) -> (Running, String) {
     (running, found)
 }
 
-/// Lines of one datagram, of names that both write the same.
+/// Lines of one datagram, with names that both programs spell alike.
 fn lines() -> String {
     let mut text = String::from("mark:1|c\n");
     let mut state = 12_345u32;
@@ -102,7 +102,7 @@ fn sums_are_those_of_the_reference_daemon() {
             assert_eq!(value, number(&timer[key]), "t{name} {key}");
         }
         let (sum, their_sum) = (ours(&format!("t{name}_sum")), number(&timer["sum"]));
-        // They add up in another order.
+        // The two programs add in different orders.
         assert!((sum - their_sum).abs() < 1e-6, "{sum} {their_sum}");
         let members = theirs["sets"][format!("s{name}")]["store"].as_object();
         let count = members.expect("members").len();

@@ -1,4 +1,4 @@
-//! The suite itself: what `make test` says of what failed, and of a machine that lacks what building needs.
+//! The suite itself: how `make test` reports failures, and a machine that lacks tools for building.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What `tests/failed.awk` makes of the output of `cargo test`.
+/// Output of `tests/failed.awk` for this output of `cargo test`.
 fn repeated(output: &str) -> String {
     let child = Command::new("awk")
         .args(["-f", "tests/failed.awk"])
@@ -54,7 +54,7 @@ fn a_test_program_that_was_killed_is_repeated_as_a_whole() {
     );
 }
 
-/// What `make tools` says, and whether it was content.
+/// Runs `make tools`; true if it succeeded, and its output.
 fn tools(settings: &[&str]) -> (bool, String) {
     let output = Command::new("make")
         .args(["--no-print-directory", "tools"])

@@ -1,12 +1,12 @@
-//! What the kernel says in folders of small files, one value each: sensors, fabric ports and NUMA nodes. This machine has
-//! few of them; the trees are generated, with the names and values that the kernel's documents give.
+//! Folders of small files with one value each: sensors, fabric ports and NUMA nodes. This machine has few of them; the
+//! trees are generated, with names and values from the kernel's documents.
 
 use std::fs;
 
 use kymo_tests::{Scratch, put, run, stdout_of};
 use serde_json::Value;
 
-/// Files below a root, and what is in them.
+/// Paths below a root, and their texts.
 const TREE: &[(&str, &str)] = &[
     ("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"),
     ("sys/class/hwmon/hwmon0/name", "coretemp\n"),
@@ -83,7 +83,7 @@ fn rows(dir: &str, letter: &str) -> Vec<Value> {
     json.lines().map(row).collect()
 }
 
-/// Counters move while it is recorded; what is read is what is in the files.
+/// Counters change during the recording; recorded values are those in the files.
 #[test]
 fn small_files_are_read_as_they_are() {
     let scratch = Scratch::new("sysfs");
@@ -120,7 +120,7 @@ fn small_files_are_read_as_they_are() {
         );
     }
     assert_eq!(of("0/temp1")["sensors.label"], "Package id 0");
-    // Two sockets have zones of one type, which the terminal tells apart.
+    // Two sockets have zones of the same type, which the terminal distinguishes.
     let shown = stdout_of(&["play", &dir, "-s", "E"]);
     for (zone, celsius) in [("x86_pkg_temp@0", "46.0"), ("x86_pkg_temp@1", "51.0")] {
         let row = shown.lines().find(|row| row.starts_with(zone));
@@ -140,7 +140,7 @@ fn small_files_are_read_as_they_are() {
         nodes,
         [Some(4000.0), Some(12000.0), Some(4000.0), Some(12000.0)]
     );
-    // Each file is a line, in the kernel's own words.
+    // Each file is a line, with the kernel's own text.
     let dump = run(&["dump", &dir, "--source", "sys/class/hwmon/hwmon0"]).stdout;
     let dump = String::from_utf8_lossy(&dump);
     assert!(
@@ -149,7 +149,7 @@ fn small_files_are_read_as_they_are() {
     );
 }
 
-/// What kymo itself takes is what /proc says of a process.
+/// kymo's own use is that in /proc.
 #[test]
 fn kymo_sees_itself() {
     let text = stdout_of(&["-sK", "-i.2", "-c3", "--json"]);
@@ -157,11 +157,11 @@ fn kymo_sees_itself() {
     let number = |column: &str| row[format!("kymo.{column}")].as_f64().unwrap_or(-1.0);
     assert!((0.0..400.0).contains(&number("cpu")), "{row}");
     assert!((500.0..200_000.0).contains(&number("rss_kb")), "{row}");
-    // Two files of its own a sample, five samples a second.
+    // Two reads of kymo's own files in each sample, five samples a second.
     assert!(number("reads") >= 9.0 && number("read_kb") > 0.0, "{row}");
 }
 
-/// What an NFS mount says after `n` READs, after the kernel's `nfs_show_stats`; the numbers are made up.
+/// Statistics of an NFS mount after `n` READs, in the format of the kernel's `nfs_show_stats`, with invented numbers.
 fn mountstats(n: u64) -> String {
     format!(
         "device proc mounted on /proc with fstype proc\n\
@@ -177,7 +177,7 @@ fn mountstats(n: u64) -> String {
     )
 }
 
-/// Each READ takes 4 ms on the way and 6 ms in all, and each second one is sent again.
+/// Each READ takes 4 ms on the way and 6 ms in all, and every second one is sent again.
 #[test]
 fn nfs_mounts_say_what_their_operations_take() {
     let scratch = Scratch::new("mountstats");
@@ -213,7 +213,7 @@ fn nfs_mounts_say_what_their_operations_take() {
         assert!(output.status.success(), "{output:?}");
     });
     let said = rows(&dir, "V");
-    // One that a busy machine was late with has no numbers.
+    // A sample for which a busy machine was late has no numbers.
     let known = |row: &&Value| {
         row.get("nfs_mounts.reads")
             .is_some_and(|n| n.as_f64() > Some(0.0))

@@ -1,5 +1,5 @@
-//! Where output goes may be full, closed, or have no reader: a disk that is full under the log is the moment at which a daemon has
-//! to go on. Each command of `--help` is run with each of these as stdout and as stderr, and each daemon answers afterwards.
+//! An output may be full, closed, or have no reader; a disk that is full under the log is the moment at which a daemon must go
+//! on. Each command of `--help` runs with each of these as stdout and as stderr, and each daemon answers afterwards.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,12 +14,12 @@ use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{children_of, eventually};
 use kymo_tests::{Running, Scratch, free_port, kymo, stdout_of};
 
-/// What a stream is.
+/// The target of an output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taker {
     /// A full disk.
     Full,
-    /// `2>&-`: whatever is opened first would get its number.
+    /// `2>&-`: the first opened file would get its number.
     Closed,
     /// A pipe whose reader has gone.
     Gone,
@@ -35,10 +35,10 @@ enum Stream {
 
 const STREAMS: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
-/// The other ends of pipes, kept open.
+/// The read end of a pipe, kept open.
 type Kept = Option<std::io::PipeReader>;
 
-/// `kymo` with these words and such a stream.
+/// `kymo` with these words, and with `taker` as the stream.
 fn command(words: &[String], stream: Stream, taker: Taker) -> (Command, Kept) {
     let mut command = Command::new("sh");
     let shut = match (taker, stream) {
@@ -72,7 +72,7 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     use std::os::fd::AsRawFd;
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut options = File::options();
-    // Through a name of its own, so that the pipe that is handed on waits as any does.
+    // A second descriptor, so that the pipe passed to the command stays blocking.
     let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
     let filling = options
         .write(true)
@@ -83,20 +83,20 @@ fn full_pipe() -> (std::io::PipeReader, std::io::PipeWriter) {
     (reader, writer)
 }
 
-/// A recording, a store, a configuration: what commands are given.
+/// Files and sockets for commands: a recording, a store, a configuration.
 struct Given {
     scratch: Scratch,
-    /// For a listener.
+    /// Port for a listener.
     port: u16,
     /// A device that does not answer.
     device: UdpSocket,
-    /// Where programs publish to a `kymo serve`, and to none of another test.
+    /// Folder in which programs publish to a `kymo serve` of this test only.
     published: PathBuf,
 }
 
 impl Drop for Given {
     fn drop(&mut self) {
-        // Most commands make none.
+        // Most commands do not make this folder.
         let _ = fs::remove_dir_all(&self.published);
     }
 }
@@ -140,7 +140,7 @@ impl Given {
         }
     }
 
-    /// The words, `@` standing for the folder, `NEW` for what was never said before.
+    /// The words of a line; `@` stands for the folder, `NEW` for a new number.
     fn words(&self, line: &str) -> Vec<String> {
         static NEW: AtomicU32 = AtomicU32::new(0);
         let folder = self.scratch.text("");
@@ -156,7 +156,7 @@ impl Given {
     }
 }
 
-/// Each command of `--help`, where it ends by itself.
+/// Each command of `--help` that ends by itself.
 const COMMANDS: &[&str] = &[
     "--help",
     "--version",
@@ -241,7 +241,7 @@ fn check(line: &str, (stream, taker): (Stream, Taker), usual: &Output, got: &Out
     let said = String::from_utf8_lossy(&got.stderr);
     let (code, usual_code) = (got.status.code(), usual.status.code());
     if stream == Stream::Stdout && taker == Taker::Full && !usual.stdout.is_empty() {
-        // A source that is slow or not: both are answers of the doctor.
+        // The doctor may find a slow source or none.
         assert!(matches!(code, Some(1 | 2)), "{at}");
         assert!(said.contains("No space left"), "{at}");
         return;
@@ -254,7 +254,7 @@ fn check(line: &str, (stream, taker): (Stream, Taker), usual: &Output, got: &Out
     }
 }
 
-/// Runs a daemon with each stream, side by side; `look` finds out that it does its work, then it has to end in order.
+/// Runs a daemon with each stream in parallel; `look` checks that it works, then it has to end in order.
 fn each_daemon_goes_on(name: &str, line: &str, look: impl Fn(&Given, &Running, &str) + Sync) {
     std::thread::scope(|scope| {
         for stream in STREAMS {
@@ -278,7 +278,7 @@ fn each_daemon_goes_on(name: &str, line: &str, look: impl Fn(&Given, &Running, &
     });
 }
 
-/// Asks it to end; it has to do so in order.
+/// Sends SIGTERM; the daemon has to end with code 0.
 fn ends_well(mut running: Running, at: &str) {
     running.signal("-TERM");
     let status = eventually(|| running.0.try_wait().ok().flatten());
@@ -286,7 +286,7 @@ fn ends_well(mut running: Running, at: &str) {
     assert_eq!(status.code(), Some(0), "{at}");
 }
 
-/// Waits until something is so.
+/// Waits until `is_so` is true.
 fn wait(at: &str, what: &str, mut is_so: impl FnMut() -> bool) {
     let seen = eventually(|| is_so().then_some(()));
     assert!(seen.is_some(), "{at}: {what}");
@@ -328,7 +328,7 @@ fn serve_goes_on() {
             });
             let children = children_of(running.0.id());
             assert!(children.len() >= 3, "{at}: {children:?}");
-            // Recorders that end are started again after a second.
+            // A recorder that ended would be started again after a second.
             std::thread::sleep(Duration::from_millis(1500));
             assert_eq!(
                 children_of(running.0.id()),
@@ -344,7 +344,7 @@ fn serve_goes_on() {
     );
 }
 
-/// Its files, and the log if that is one, may not grow for a while: writes fail, are said, and go on.
+/// Files, and the log if it is one, may not grow for a while: writes fail, the recorder reports it, and goes on.
 #[test]
 fn a_recorder_whose_disk_is_full_goes_on() {
     each_daemon_goes_on(

@@ -1,5 +1,6 @@
-//! The house stays tidy: what a reader stumbles over is counted, crate by crate, and no number may rise. One that falls
-//! is lowered here in the same commit.
+//! Tidiness of the sources: obstacles for a reader are counted by crate, and no number may rise. A commit that lowers a
+//! count
+//! lowers it here, too.
 
 mod imports;
 
@@ -14,7 +15,7 @@ const LONG_FUNCTIONS: usize = 0;
 const LINES_MAX: usize = 70;
 /// Longest line of the page's JavaScript.
 const COLUMNS_MAX: usize = 120;
-/// Names that two types of one crate have.
+/// Number of names in a crate that several types have.
 const SAME_NAMES: &[(&str, usize)] = &[
     ("ingest", 1),
     ("kymo", 4),
@@ -60,9 +61,9 @@ const WORDS: &[(&str, usize)] = &[
 
 /// A source file of a crate, without its tests.
 struct Source {
-    /// `store`.
+    /// The crate, such as `store`.
     package: String,
-    /// `wal::frame`; empty: the crate's root.
+    /// The module, such as `wal::frame`; empty: the crate's root.
     module: String,
     path: PathBuf,
     text: String,
@@ -145,7 +146,7 @@ fn sources() -> Vec<Source> {
     sources
 }
 
-/// Compares what was counted with what may be, and says what is to be done.
+/// Compares counts with their limits, and names each excess and each limit to lower.
 fn judge(what: &str, allowed: &[(&str, usize)], found: &BTreeMap<String, Vec<String>>) {
     let mut wrong = Vec::new();
     let names: BTreeSet<&str> = allowed
@@ -210,7 +211,7 @@ fn functions_are_short() {
     );
 }
 
-/// The formatter breaks what it can; texts and comments are ours to break.
+/// The formatter breaks code but not texts and comments.
 #[test]
 fn lines_of_the_page_are_short() {
     let mut long = Vec::new();

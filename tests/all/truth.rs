@@ -1,5 +1,5 @@
-//! Are the numbers true? Processes add up to the machine, and totals are those of sar, iostat and pidstat, over half
-//! a minute of steady load on the live machine, whatever else runs there.
+//! True numbers: processes add up to the machine, and totals equal those of sar, iostat and pidstat, over half a
+//! minute of steady load on the live machine, whatever else runs there.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 use kymo_tests::{Running, Scratch, kymo, parse_dump, run, stdout_of};
 use serde_json::Value;
 
-/// What the peers measure.
+/// Time that the peers measure.
 const SECONDS: usize = 30;
-/// So much longer we record, for the peers begin when a busy machine lets them.
+/// Additional seconds of recording, since a busy machine may start the peers late.
 const LONGER: usize = 4;
-/// Where a machine was too busy for the load, or the peers began too late.
+/// Rounds, since a machine may be too busy for the load, or the peers may start too late.
 const ROUNDS: usize = 4;
-/// The load asks for 1.8 cores; a machine shared with others may not give them all.
+/// The load uses 1.8 cores if it can; a machine shared with others may not give it all of them.
 const LEAST_CORES: f64 = 1.0;
 
 #[test]
@@ -61,7 +61,7 @@ impl Load {
     }
 }
 
-/// One round; what was wrong in it.
+/// One round; the error names what differs.
 fn measure(load: &Load) -> Result<(), String> {
     let scratch = Scratch::new("truth");
     let dir = scratch.text("ring");
@@ -79,7 +79,7 @@ fn measure(load: &Load) -> Result<(), String> {
         "-f",
         &dir,
     ]);
-    // It has a sample before they begin.
+    // The recorder has a sample before the peers begin.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let sar = start(&["sar", "-u", "ALL", "-n", "DEV", &seconds, "1"]);
     let iostat = start(&["iostat", "-d", "-k", "-y", &seconds, "1"]);
@@ -112,7 +112,7 @@ fn text(child: Child) -> String {
 /// Counts of intervals, each by the time of its end.
 type Counts = BTreeMap<u64, f64>;
 
-/// A number of a peer beside ours: what is counted, by what it is divided (`None`: by the seconds), and in which unit.
+/// A peer's number and kymo's: the counts, their divisor (`None`: the seconds), and the unit.
 struct Figure {
     name: &'static str,
     counts: Counts,
@@ -121,7 +121,7 @@ struct Figure {
     theirs: f64,
 }
 
-/// What `play -on` gives of a recording: counts of each interval.
+/// Rows of `play -on` for a recording: counts of each interval.
 struct Ring {
     rows: BTreeMap<&'static str, Vec<Value>>,
 }
@@ -132,7 +132,7 @@ impl Ring {
         Ring { rows: rows.into() }
     }
 
-    /// The sum of columns in the rows that are asked for.
+    /// The sum of columns over the wanted rows of each interval.
     fn counts(&self, letter: &str, columns: &[&str], wanted: impl Fn(&Value) -> bool) -> Counts {
         let mut counts = Counts::new();
         for row in self.rows[letter].iter().filter(|row| wanted(row)) {
@@ -142,7 +142,7 @@ impl Ring {
         counts
     }
 
-    /// When a peer began is not known to better than its start takes. All it says must be true of the same half minute.
+    /// A peer's begin is known only to within its start-up time. All its numbers must fit the same half minute.
     fn compare(&self, peer: &str, figures: &[Figure]) -> Result<(), String> {
         let ends: Vec<u64> = self.rows["c"].iter().map(end_ms).collect();
         let last = *ends.last().ok_or("nothing was recorded")?;
@@ -202,8 +202,8 @@ fn number(row: &Value, key: &str) -> f64 {
     row.get(key).and_then(Value::as_f64).unwrap_or(0.0)
 }
 
-/// The CPU time of all processes is that of the machine. What a process used that began and ended between two scans is
-/// missing: no more than what parents were told of children that ended.
+/// The CPU time of all processes is that of the machine. Time of processes that began and ended between two scans is
+/// missing: at most the time that the kernel added to their parents.
 fn add_up(dir: &str, ring: &Ring) -> Result<(), String> {
     let processes: f64 = ring.rows["Z"]
         .iter()
@@ -226,8 +226,8 @@ fn add_up(dir: &str, ring: &Ring) -> Result<(), String> {
     }
 }
 
-/// CPU seconds of the machine between the first sample and the last, and those of children that ended meanwhile, by the
-/// kernel's own words.
+/// CPU seconds of the machine between the first sample and the last, and
+/// those of children that ended meanwhile, from the kernel's counters.
 fn machine_and_ended(dir: &str) -> (f64, f64) {
     let (mut machine, mut children) = (Vec::new(), BTreeMap::new());
     let frames = parse_dump(&run(&["dump", dir]).stdout);
@@ -239,7 +239,7 @@ fn machine_and_ended(dir: &str) -> (f64, f64) {
         } else if frame.source.ends_with("/stat")
             && let Some((_, words)) = text.rsplit_once(')')
         {
-            // What follows the name: state is word 0, cutime and cstime are 13 and 14, starttime 19.
+            // Words after the name: state is word 0, cutime and cstime are 13 and 14, starttime 19.
             let born = words.split_whitespace().nth(19).map(str::to_string);
             let ended = ticks(words, 13..15);
             let before = if Some(frame.seq) == first_scan {
@@ -323,7 +323,7 @@ fn sar_figures(ring: &Ring, sar: &str) -> [Figure; 4] {
 }
 
 fn iostat_figures(ring: &Ring, iostat: &str) -> [Figure; 1] {
-    // The disk that the load writes to is the busiest.
+    // The disk to which the load writes is the busiest.
     let written = |line: &&str| {
         line.split_whitespace()
             .nth(3)

@@ -1,4 +1,4 @@
-//! Are the numbers true? Sockets, slabs, inodes, free memory and interrupts, beside ss, slabtop and sar on the live machine.
+//! True counters: sockets, slabs, inodes, free memory and interrupts, compared with ss, slabtop and sar on the live machine.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Command;
@@ -7,7 +7,7 @@ use kymo_tests::machine::must_skip;
 use kymo_tests::stdout_of;
 use serde_json::Value;
 
-/// What is there but for a moment is compared anew so often.
+/// Attempts at comparing momentary numbers.
 const ROUNDS: usize = 20;
 
 fn said(program: &str, arguments: &[&str]) -> String {
@@ -45,12 +45,12 @@ fn numbers(text: &str, begins: &str) -> Vec<f64> {
     words.filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Whether both are the same to within this share.
+/// True if both are equal to within this share.
 fn near(ours: f64, theirs: f64, share: f64) -> bool {
     (ours - theirs).abs() <= share * ours.abs().max(theirs.abs())
 }
 
-/// Tries again until it holds.
+/// Repeats a comparison until it succeeds.
 fn holds(what: &str, mut compare: impl FnMut() -> Result<(), String>) {
     let mut wrong = Vec::new();
     for _ in 0..ROUNDS {
@@ -64,7 +64,7 @@ fn holds(what: &str, mut compare: impl FnMut() -> Result<(), String>) {
 
 #[test]
 fn sockets_are_those_of_ss() {
-    // Sockets of both versions that stay.
+    // Sockets of both IP versions that stay open.
     let _held = ["127.0.0.1:0", "[::1]:0"]
         .map(|address| std::net::UdpSocket::bind(address).expect("a port"));
     let _listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -130,7 +130,7 @@ fn files_and_inodes_are_those_of_sar() {
     });
 }
 
-/// A count of each CPU, and the times between which it was read.
+/// A count of each CPU, and the times before and after it was read.
 struct Reading {
     began: f64,
     ended: f64,
@@ -171,10 +171,11 @@ fn interrupts() -> Reading {
 /// A row, and the time at which it was shown.
 type Shown = (Value, f64);
 
-/// The least and the most that a CPU can have counted between the samples of two rows. Each was read after its stamp and before its row
-/// was shown, and counters only grow.
+/// The least and the most that a CPU can have counted between the samples of two rows. Each sample was read after its stamp and
+/// before its
+/// row was shown, and counters only grow.
 fn bounds(readings: &[Reading], cpu: usize, rows: [&Shown; 2]) -> Option<(f64, f64)> {
-    // Stamps are cut after milliseconds.
+    // Stamps are truncated to milliseconds.
     let before = |(row, _): &Shown| {
         let stamp = number(row, "time");
         readings.iter().rfind(|r| r.ended <= stamp)
@@ -186,7 +187,7 @@ fn bounds(readings: &[Reading], cpu: usize, rows: [&Shown; 2]) -> Option<(f64, f
     Some((least, most))
 }
 
-/// Rows of kymo, and readings from before the first one to behind the last one.
+/// Rows of kymo, and readings from before the first row to after the last one.
 fn beside_readings() -> (Vec<Shown>, Vec<Reading>) {
     let child = Command::new(kymo_tests::kymo())
         .args(["-sj", "-i1", "-c4", "--json"])
@@ -210,8 +211,9 @@ fn beside_readings() -> (Vec<Shown>, Vec<Reading>) {
     (rows.join().expect("rows"), readings)
 }
 
-/// The readings that lie around an interval of kymo's bound its counts from both sides, in each round; bounds that a busy machine
-/// makes wide tell little, so some have to be narrow.
+/// In each round, readings before and after an interval of kymo bound its counts. Bounds are wide on a busy machine and then
+/// prove
+/// little, so some have to be narrow.
 #[test]
 fn interrupts_are_those_of_the_kernel() {
     let mut narrow = 0;
@@ -226,7 +228,7 @@ fn interrupts_are_those_of_the_kernel() {
                 let ours = number(&second.0, &format!("interrupts.cpu{cpu}")) * elapsed;
                 let (least, most) =
                     bounds(&readings, cpu, [first, second]).expect("readings around");
-                // Both times are cut after milliseconds, rates after some digits.
+                // Both times are truncated to milliseconds, rates after some digits.
                 let cut = 1.0 + ours * 0.002 / elapsed;
                 assert!(
                     least - cut <= ours && ours <= most + cut,
@@ -243,8 +245,9 @@ fn interrupts_are_those_of_the_kernel() {
     panic!("no interval is narrow: this machine is too busy to tell");
 }
 
-/// The free pieces of all sizes are the free pages of all zones, but for what CPUs keep at hand. MemFree may be something else: on a
-/// virtual machine it was seen to be 12 GB more, where the zones agreed with the pieces.
+/// The free pieces of all sizes are the free pages of all zones, except for pages that CPUs keep for themselves. MemFree may
+/// differ: on
+/// a virtual machine it was 12 GB more, where the zones agreed with the pieces.
 #[test]
 fn free_pieces_are_the_free_memory() {
     holds("buddy", || {

@@ -1,4 +1,4 @@
-//! Datagrams as collectd sends them.
+//! Datagrams in collectd's format.
 
 use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 

@@ -1,12 +1,13 @@
-//! System calls made inside another process by ptrace, to test its confinement from inside. On x86-64, where the
-//! instruction that a sleeping thread returns from is known.
+//! System calls made inside another process by ptrace, to test its confinement from inside. On x86-64 only,
+//! where the
+//! instruction before the one to which a sleeping thread returns is known.
 
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 
-/// Below the stack of the stopped thread, farther away than what leaf functions use there.
+/// Distance below the stack pointer of the stopped thread, beyond the bytes that leaf functions use there.
 const ROOM: u64 = 8192;
 /// The instruction `syscall`.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -16,12 +17,12 @@ pub struct Stopped {
     pid: libc::pid_t,
     memory: File,
     before: libc::user_regs_struct,
-    /// Address of the next bytes.
+    /// Address of the next bytes to be put.
     room: u64,
 }
 
 impl Stopped {
-    /// Stops it; `Err` also where its first thread is busy, which is for the caller to try again.
+    /// Stops a process; `Err` also if its first thread is busy, so that the caller can try again.
     pub fn stop(pid: u32) -> io::Result<Stopped> {
         let path = format!("/proc/{pid}/mem");
         let memory = File::options().read(true).write(true).open(path)?;
@@ -50,7 +51,7 @@ impl Stopped {
         }
     }
 
-    /// Puts bytes into its memory; where.
+    /// Writes bytes into the process's memory; returns their address.
     pub fn put(&mut self, bytes: &[u8]) -> u64 {
         self.room = (self.room - bytes.len() as u64) & !15;
         let written = self.memory.write_all_at(bytes, self.room);
@@ -58,7 +59,7 @@ impl Stopped {
         self.room
     }
 
-    /// Makes a call in it. `Err`: the number of the error.
+    /// Makes a system call in the process. `Err`: its errno.
     pub fn call(&mut self, number: i64, arguments: &[u64]) -> Result<u64, i32> {
         let argument = |n: usize| arguments.get(n).copied().unwrap_or(0);
         let mut registers = libc::user_regs_struct {
@@ -108,7 +109,7 @@ fn trace(request: u32, pid: libc::pid_t, place: *mut libc::c_void) -> io::Result
     }
 }
 
-/// Waits until it stops; by which signal.
+/// Waits until the process stops; returns the signal.
 #[allow(unsafe_code)]
 fn wait(pid: libc::pid_t) -> io::Result<i32> {
     let mut status = 0;

@@ -1,4 +1,4 @@
-//! A client of the keeper: one question, one answer.
+//! A client of the keeper: one request, one answer.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
 
-/// Asks on an open connection.
+/// Sends a request on an open connection.
 pub fn answer_of(stream: &mut UnixStream, question: &Question) -> Answer {
     stream.write_all(&question.frame()).expect("a question");
     let mut head = [0; HEAD];
@@ -16,7 +16,7 @@ pub fn answer_of(stream: &mut UnixStream, question: &Question) -> Answer {
     Answer::read(&body).expect("an answer")
 }
 
-/// Asks on a socket by a connection of its own.
+/// Sends a request on a new connection.
 pub fn ask_at(socket: &Path, question: &Question) -> Answer {
     let mut stream = UnixStream::connect(socket).expect("a keeper");
     answer_of(&mut stream, question)

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the program under test, scratch folders, load.
+//! Shared parts of the end-to-end tests: the program under test, scratch folders, load.
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
@@ -28,7 +28,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The program of the profile `quick`, built here where `make test` has not done so. `KYMO` names another.
+/// The program of the profile `quick`, built here unless `make test` has done so. `KYMO` names another one.
 pub fn kymo() -> PathBuf {
     usual_process();
     if let Some(path) = std::env::var_os("KYMO") {
@@ -45,7 +45,7 @@ pub fn kymo() -> PathBuf {
             .args(["build", "--profile", "quick", "-q", "-p", "kymo"])
             .current_dir(&root);
         for (name, _) in std::env::vars() {
-            // What cargo says of this test; build scripts would run again for it.
+            // Cargo's variables about this test would make build scripts run again.
             if ["CARGO_PKG_", "CARGO_MANIFEST_"]
                 .iter()
                 .any(|of| name.starts_with(of))
@@ -62,7 +62,7 @@ pub fn kymo() -> PathBuf {
     root.join("target/quick/kymo")
 }
 
-/// Gives this process, and so all that it starts, the signal dispositions and the umask of a login shell: a job that
+/// Gives this process, and so all its children, the signal dispositions and the umask of a login shell: a process that
 /// `nohup` or a script started in the background ignores some signals.
 #[allow(unsafe_code)]
 fn usual_process() {
@@ -79,7 +79,7 @@ fn usual_process() {
 
 /// Runs the program to its end.
 pub fn run(arguments: &[&str]) -> Output {
-    // Not where programs of this machine publish; each has a folder of its own.
+    // Each run has its own folder for publishers, not that of this machine's programs.
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let published = format!("/dev/shm/kymo-tests-run-{}-{number}", std::process::id());
@@ -88,12 +88,12 @@ pub fn run(arguments: &[&str]) -> Output {
         .env("KYMO_DIR", &published)
         .stdin(Stdio::null())
         .output();
-    // Most commands make none.
+    // Most commands do not make this folder.
     let _left = std::fs::remove_dir_all(published);
     output.unwrap_or_else(|error| panic!("cannot run kymo: {error}"))
 }
 
-/// Runs the program, which must succeed; its stdout.
+/// Runs the program, which must succeed; returns its stdout.
 pub fn stdout_of(arguments: &[&str]) -> String {
     let output = run(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -105,7 +105,7 @@ pub fn stdout_of(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Makes `path` below `root`, or changes the text that it has, where kymo may be reading it: it is at no time empty.
+/// Makes `path` below `root`, or replaces its text while kymo may be reading it: the file is at no time empty.
 pub fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path.trim_start_matches('/'));
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -119,7 +119,7 @@ pub fn put(root: &Path, path: &str, text: &str) {
     file.set_len(text.len() as u64).expect("its end");
 }
 
-/// A folder of its own, removed when dropped.
+/// A new folder, removed at drop.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -142,7 +142,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// The same as text.
+    /// A path in the folder, as text.
     pub fn text(&self, name: &str) -> String {
         self.path(name).to_string_lossy().into_owned()
     }
@@ -150,7 +150,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left is in the temporary folder.
+        // A leftover is in the temporary folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -180,7 +180,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The child may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -193,7 +193,7 @@ pub struct Dumped {
     pub source: String,
     /// Sequence number.
     pub seq: u64,
-    /// What reading its kind took by the clock.
+    /// Duration of the read, in nanoseconds of the clock.
     pub cost_ns: u64,
     /// `changed`, `same`, `failed:N`, `not-read:slow`.
     pub state: String,
@@ -243,9 +243,9 @@ pub fn inherit(file: &impl std::os::fd::AsRawFd) {
     assert_eq!(cleared, 0, "cannot pass on a file descriptor");
 }
 
-/// A port of this machine that no other test gets, in this process or another, below those that the kernel gives away by itself.
+/// A port of this machine that no other test gets, in this process or another, below the range from which the kernel chooses.
 pub fn free_port() -> u16 {
-    /// Names that this process holds, one a port: another process cannot bind them.
+    /// Abstract socket names of this process, one for each port: another process cannot bind them.
     static HELD: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id() % 12 * 1000;
@@ -257,14 +257,14 @@ pub fn free_port() -> u16 {
             continue;
         };
         HELD.lock().expect("a lock").push(held);
-        // Not by binding the port: a child that another test is just starting would have the socket, too.
+        // The port itself is not bound: a child that another test is starting at this moment would inherit the socket.
         if !is_port_used(port) {
             return port;
         }
     }
 }
 
-/// Whether the kernel lists a socket of this port, in whatever state.
+/// True if the kernel lists a socket with this port, in any state.
 fn is_port_used(port: u16) -> bool {
     let own = format!(":{port:04X}");
     ["tcp", "tcp6", "udp", "udp6"].into_iter().any(|table| {
@@ -277,14 +277,14 @@ fn is_port_used(port: u16) -> bool {
     })
 }
 
-/// Whether the tests run as root.
+/// True if the tests run as root.
 #[allow(unsafe_code)]
 pub fn is_root() -> bool {
     // SAFETY: takes no arguments and cannot fail.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// The first sequence numbers that the tails of a ring say they hold; docs/formats/recording.md, "Tails".
+/// The first sequence numbers in the headers of a ring's tails; docs/formats/recording.md, "Tails".
 pub fn tail_first_seqs(dir: &str) -> Vec<u64> {
     let folders = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let files = folders
@@ -304,5 +304,5 @@ pub fn tail_first_seqs(dir: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Where a tail's header holds its first sequence number.
+/// Offset of the first sequence number in a tail's header.
 const TAIL_FIRST_SEQ: usize = 24;

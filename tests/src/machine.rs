@@ -1,4 +1,4 @@
-//! What tests make on the live machine. All of it is removed on drop, so also after a panic.
+//! Changes of the live machine by tests. All are undone at drop, so also after a panic.
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::is_root;
 pub use kymo_sys::skipped::skipped;
 
-/// Whether the test must be left out: not as root, or without one of the tools. Says why.
+/// True if the test must be skipped: not as root, or without one of the tools. Prints the reason.
 pub fn must_skip(tools: &[&str]) -> bool {
     let missing = tools.iter().find(|tool| !exists(tool));
     let why = match missing {
@@ -25,7 +25,7 @@ fn exists(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Runs a tool; whether it went well.
+/// Runs a tool; true if it succeeded.
 fn tool(name: &str, arguments: &[&str]) -> bool {
     let status = Command::new(name)
         .args(arguments)
@@ -35,8 +35,8 @@ fn tool(name: &str, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// A copy of a program, to be run under another name. Another process writes it: a descriptor that this one has open for
-/// writing may be in the child of another test for a moment, and then the copy cannot be run ("Text file busy").
+/// Copies a program, to run it under another name. Another process writes the copy: a descriptor open for writing in this
+/// one may be in the child of another test for a moment, and then the copy cannot be run ("Text file busy").
 pub fn copy_program(program: &Path, copy: &Path) {
     let done = Command::new("cp").arg("--").args([program, copy]).status();
     assert!(
@@ -48,8 +48,8 @@ pub fn copy_program(program: &Path, copy: &Path) {
 
 static DEVICES: Mutex<()> = Mutex::new(());
 
-/// The machine's CPUs, disks and interfaces, until drop. Tests of one program run side by side: who changes devices
-/// holds them, and so does who compares what two programs say of them.
+/// Locks the machine's CPUs, disks and interfaces until drop. Tests of one program run in parallel: a test that changes
+/// devices holds the lock, and so does one that compares the numbers of two programs.
 pub fn hold_devices() -> MutexGuard<'static, ()> {
     DEVICES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -58,7 +58,7 @@ pub fn hold_devices() -> MutexGuard<'static, ()> {
 pub struct Tmpfs(PathBuf);
 
 impl Tmpfs {
-    /// Mounts one of that size (`900k`) on an empty folder.
+    /// Mounts a file system of that size (`900k`) on an empty folder.
     pub fn mount(on: &Path, size: &str) -> Option<Tmpfs> {
         std::fs::create_dir_all(on).ok()?;
         let (size, path) = (format!("size={size},mode=755"), on.to_str()?);
@@ -69,16 +69,16 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        // A recorder that was not waited for may still have it open.
+        // A recorder that has not ended yet may still have files open.
         tool("umount", &["-l", &self.0.to_string_lossy()]);
     }
 }
 
-/// An ext4 file system in a file, which can be frozen: whatever writes to it waits until it thaws, as on a disk that stalls.
+/// An ext4 file system in a file, which can be frozen: writes then wait until it thaws, as on a disk that stalls.
 pub struct StallingDisk(PathBuf);
 
 impl StallingDisk {
-    /// Mounts one of 256 MiB on an empty folder; its file lies beside the folder.
+    /// Mounts a file system of 256 MiB on an empty folder; its file lies beside the folder.
     pub fn mount(on: &Path) -> Option<StallingDisk> {
         std::fs::create_dir_all(on).ok()?;
         let file = on.with_extension("ext4");
@@ -90,12 +90,12 @@ impl StallingDisk {
         is_mounted.then(|| StallingDisk(on.to_path_buf()))
     }
 
-    /// From now on nothing is written. `false`: it cannot be frozen.
+    /// Blocks all writes from now on. `false`: the file system cannot be frozen.
     pub fn freeze(&self) -> bool {
         tool("fsfreeze", &["-f", &self.0.to_string_lossy()])
     }
 
-    /// Writes that wait go on.
+    /// Lets waiting writes continue. `false`: the file system was not frozen.
     pub fn thaw(&self) -> bool {
         tool("fsfreeze", &["-u", &self.0.to_string_lossy()])
     }
@@ -112,7 +112,7 @@ impl Drop for StallingDisk {
 pub struct Interface(String);
 
 impl Interface {
-    /// Adds one of a type that this kernel knows.
+    /// Adds an interface of the first type that this kernel knows.
     pub fn add(name: &str) -> Option<Interface> {
         let known = ["dummy", "ifb", "bridge"];
         let added = known
@@ -121,7 +121,7 @@ impl Interface {
         added.then(|| Interface(name.into()))
     }
 
-    /// Gives it another name.
+    /// Renames the interface; true on success.
     pub fn rename(&mut self, name: &str) -> bool {
         let renamed = tool("ip", &["link", "set", &self.0, "name", name]);
         if renamed {
@@ -137,7 +137,7 @@ impl Drop for Interface {
     }
 }
 
-/// A loop device on a file, with a number that was not there before.
+/// A loop device on a file, with a number that was free.
 pub struct LoopDevice(libc::c_int);
 
 /// <linux/loop.h>
@@ -154,7 +154,7 @@ impl LoopDevice {
         tool("losetup", &[&device.path(), file.to_str()?]).then_some(device)
     }
 
-    /// Its path.
+    /// Path of the device.
     pub fn path(&self) -> String {
         format!("/dev/loop{}", self.0)
     }
@@ -163,7 +163,7 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         tool("losetup", &["-d", &self.path()]);
-        // Others may look at it for a moment (udev).
+        // Other programs, such as udev, may have it open for a moment.
         for _ in 0..50 {
             if loop_control(LOOP_CTL_REMOVE, self.0) {
                 return;
@@ -183,11 +183,11 @@ fn loop_control(request: libc::c_ulong, number: libc::c_int) -> bool {
         .is_ok_and(|control| unsafe { libc::ioctl(control.as_raw_fd(), request as _, number) } >= 0)
 }
 
-/// A CPU taken away until drop.
+/// A CPU that is offline until drop.
 pub struct OfflineCpu(PathBuf);
 
 impl OfflineCpu {
-    /// Takes it offline, where that is allowed.
+    /// Takes a CPU offline, if that is allowed.
     pub fn take(number: u32) -> Option<OfflineCpu> {
         let switch = PathBuf::from(format!("/sys/devices/system/cpu/cpu{number}/online"));
         let online = std::fs::read(&switch).is_ok_and(|text| text.starts_with(b"1"));

@@ -1,4 +1,5 @@
-//! A PostgreSQL server of its own with the library of `postgres/`, by an unprivileged user where the tests run as root: it refuses root.
+//! A PostgreSQL server for a test, with the library of `postgres/`;
+//! for tests of root it runs as another user, since it refuses root.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,19 +14,19 @@ use kymo_shm::{Access, Reader};
 
 use crate::{Running, Scratch, is_root};
 
-/// `nobody`, of Debian.
+/// Debian's unprivileged user.
 const USER: u32 = 65534;
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The files of a server, made by initdb, and removed when dropped. Its superuser is `postgres`.
+/// The files of a server, made by initdb, and removed at drop. The superuser is `postgres`.
 pub struct Place {
-    /// Where it publishes.
+    /// The folder in which the server publishes.
     memory: Memory,
     scratch: Scratch,
 }
 
-/// A running server with a database `postgres`; it ends when dropped.
+/// A running server with a database `postgres`; it ends at drop.
 pub struct Cluster {
     server: Running,
     place: Place,
@@ -36,7 +37,7 @@ struct Memory(PathBuf);
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // What is left is in memory until the next start of the machine.
+        // A leftover is in memory until the machine's next start.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -47,7 +48,7 @@ impl Drop for Cluster {
     }
 }
 
-/// What `pg_config`, or the program that `PG_CONFIG` names, says of PostgreSQL.
+/// Output of `pg_config`, or of the program that `PG_CONFIG` names.
 pub fn pg_config(option: &str) -> String {
     let program = std::env::var_os("PG_CONFIG").unwrap_or_else(|| "pg_config".into());
     let output = Command::new(&program).arg(option).output();
@@ -56,12 +57,12 @@ pub fn pg_config(option: &str) -> String {
     said.trim().to_string()
 }
 
-/// Where PostgreSQL's programs are.
+/// The folder of PostgreSQL's programs.
 pub fn programs() -> PathBuf {
     PathBuf::from(pg_config("--bindir"))
 }
 
-/// Builds the library below `target`, with more words of make's command line; its path without `.so`.
+/// Builds the library below `target`, with further words for make's command line; returns its path without `.so`.
 pub fn library(name: &str, words: &[&str]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let root = root.canonicalize().expect("the project's folder");
@@ -85,7 +86,7 @@ pub fn library(name: &str, words: &[&str]) -> PathBuf {
     folder.join("kymo")
 }
 
-/// The command, as the user that the server runs as.
+/// A command that runs as the server's user.
 fn unprivileged(program: &Path) -> Command {
     let mut command = Command::new(program);
     if is_root() {
@@ -100,7 +101,7 @@ fn owned(path: &Path) {
     }
 }
 
-/// Its output, of a command that must succeed.
+/// Output of a command, which must succeed.
 fn output_of(command: &mut Command) -> Output {
     let output = command.output();
     let output = output.unwrap_or_else(|why| panic!("cannot run {command:?}: {why}"));
@@ -128,7 +129,7 @@ impl Place {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("its mode");
             owned(folder);
         }
-        // Whoever has a role may come to its socket.
+        // All users with a role may reach the socket.
         let passed = fs::Permissions::from_mode(0o711);
         fs::set_permissions(scratch.path(""), passed).expect("its mode");
         let place = Place { memory, scratch };
@@ -143,7 +144,7 @@ impl Place {
         place
     }
 
-    /// The folder of its sockets, and of whatever else is its own.
+    /// The folder of the server's sockets and other files.
     pub fn folder(&self) -> String {
         self.scratch.text("")
     }
@@ -153,7 +154,7 @@ impl Place {
         self.scratch.path("data")
     }
 
-    /// Sets the lines of its configuration, for the next start.
+    /// Sets lines of the server's configuration, for the next start.
     pub fn configure(&self, settings: &str) {
         let text = format!(
             "listen_addresses = ''\nunix_socket_directories = '{}'\nfsync = off\nautovacuum = off\n{settings}\n",
@@ -171,7 +172,7 @@ impl Place {
         Running(server.spawn().expect("a server"))
     }
 
-    /// Makes a folder and what is in it the server's user's.
+    /// Gives a folder and its contents to the server's user.
     pub fn give(&self, folder: &Path) {
         owned(folder);
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -182,7 +183,7 @@ impl Place {
         }
     }
 
-    /// A program as the server's user, who publishes in a folder of this place.
+    /// A program that runs as the server's user and publishes in a folder of this place.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = unprivileged(program);
         command.env("KYMO_DIR", &self.memory.0).current_dir("/");
@@ -191,12 +192,12 @@ impl Place {
 }
 
 impl Cluster {
-    /// Starts one with the library, and with more lines of its configuration.
+    /// Starts a server with the library and these lines of configuration.
     pub fn start(settings: &str) -> Cluster {
         Cluster::start_with(&library("postgres", &[]).to_string_lossy(), settings)
     }
 
-    /// The same, with another library loaded first.
+    /// Starts a server that loads another library first.
     pub fn start_beside(other: &str, settings: &str) -> Cluster {
         let library = library("postgres", &[]);
         Cluster::start_with(&format!("{other}, {}", library.display()), settings)
@@ -207,7 +208,7 @@ impl Cluster {
         Cluster::serve(Place::new(), &load, &[])
     }
 
-    /// Starts one with these lines of its configuration alone, and with more variables of its environment.
+    /// Starts a server without the library, with these lines of configuration and further variables of its environment.
     pub fn serve(place: Place, settings: &str, environment: &[(&str, &str)]) -> Cluster {
         place.configure(settings);
         let server = place.serve(environment);
@@ -216,7 +217,7 @@ impl Cluster {
         cluster
     }
 
-    /// Stops it. Processes of the server end at once; killed, it would leave them.
+    /// Stops the server and all its processes at once; a kill would leave them.
     pub fn stop(&mut self) {
         self.server.signal("-QUIT");
         let until = Instant::now() + PATIENCE;
@@ -225,13 +226,13 @@ impl Cluster {
         }
     }
 
-    /// Starts one that was stopped, as it was configured.
+    /// Starts a stopped server with its last configuration.
     pub fn start_again(&mut self) {
         self.server = self.place.serve(&[]);
         self.wait();
     }
 
-    /// Waits until it answers.
+    /// Waits until the server answers.
     pub fn wait(&self) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -245,12 +246,12 @@ impl Cluster {
         }
     }
 
-    /// The folder of its socket.
+    /// The folder of the server's socket.
     pub fn sockets(&self) -> String {
         self.place.folder()
     }
 
-    /// What the server wrote.
+    /// The server's log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.place.scratch.path("log")).unwrap_or_default()
     }
@@ -267,7 +268,7 @@ impl Cluster {
         command
     }
 
-    /// Has psql execute a script, a message a statement, whatever fails in it; what it printed.
+    /// Runs a script by psql, one message for each statement, whatever fails in it; returns psql's output.
     pub fn psql(&self, script: &str) -> String {
         let path = self.place.scratch.path("script.sql");
         fs::write(&path, script).expect("a file");
@@ -275,12 +276,12 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// A psql that takes statements as they come.
+    /// A psql that executes statements as they are sent.
     pub fn session(&self) -> Session {
         self.session_as("postgres")
     }
 
-    /// The same as another role.
+    /// A psql of another role.
     pub fn session_as(&self, role: &str) -> Session {
         let mut command = self.psql_command(role);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -289,17 +290,18 @@ impl Cluster {
         ))
     }
 
-    /// pgbench with a script: `clients` execute it `times` each, and log each time that the server confirmed. It may fail.
+    /// pgbench with a script: each client executes it `times` times,
+    /// and logs each execution that the server confirmed. It may fail.
     pub fn pgbench(&self, mode: &str, script: &str, clients: usize, times: usize) -> Child {
         let path = self.place.scratch.path("script.pgbench");
         fs::write(&path, script).expect("a file");
         let logs = self.place.scratch.path("logged");
-        // Those of the run before.
+        // Logs of the previous run.
         let _ = fs::remove_dir_all(&logs);
         fs::create_dir(&logs).expect("a folder");
         let mut command = Command::new(programs().join("pgbench"));
         command.args(["-n", "-U", "postgres", "-h", &self.sockets(), "-M", mode]);
-        // A thread each: one that waits while it prepares a statement holds up no other client.
+        // One thread for each client: a client that waits while it prepares a statement does not delay the others.
         let clients = clients.to_string();
         command.args(["-c", &clients, "-j", &clients, "-t", &times.to_string()]);
         command
@@ -310,7 +312,7 @@ impl Cluster {
         command.spawn().expect("pgbench")
     }
 
-    /// How often the last pgbench, which has ended, had its script confirmed.
+    /// Number of confirmed executions of the last pgbench, which must have ended.
     pub fn logged(&self) -> u64 {
         let files = fs::read_dir(self.place.scratch.path("logged")).expect("a folder");
         let texts = files
@@ -319,13 +321,13 @@ impl Cluster {
         texts.map(|text| text.lines().count() as u64).sum()
     }
 
-    /// Names of the files that it publishes.
+    /// Names of the files that the server publishes.
     pub fn published(&self) -> Vec<OsString> {
         let entries = fs::read_dir(&self.place.memory.0).expect("a folder");
         entries.flatten().map(|entry| entry.file_name()).collect()
     }
 
-    /// What it publishes.
+    /// A reader of the server's published metrics.
     pub fn reader(&self) -> Reader {
         let names = self.published();
         assert_eq!(names.len(), 1, "{names:?}: {}", self.log());
@@ -334,11 +336,11 @@ impl Cluster {
     }
 }
 
-/// A psql.
+/// A running psql.
 pub struct Session(Running);
 
 impl Session {
-    /// Sends lines to it.
+    /// Sends lines to psql.
     pub fn send(&mut self, lines: &str) {
         let input = self.0.0.stdin.as_mut().expect("its input");
         let sent = writeln!(input, "{lines}").and_then(|()| input.flush());

@@ -1,5 +1,4 @@
-//! A client of PostgreSQL that sends the messages it is given, of the simple and of the extended protocol, and tells how each
-//! command ended.
+//! A client of PostgreSQL that sends given messages of the simple and of the extended protocol, and returns the end of each.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,26 +7,26 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const VERSION: u32 = 3 << 16;
-/// Rows that `COPY ... FROM stdin` is given.
+/// Rows that the client sends for `COPY ... FROM stdin`.
 const COPIED: &[u8] = b"1\n2\n3\n";
 
-/// How a command, or a part of it, ended.
+/// End of a command, or of a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// With its tag, as `SELECT 1`.
+    /// Completed, with the tag, such as `SELECT 1`.
     Complete(String),
-    /// After as many rows as were asked for.
+    /// Suspended after the requested number of rows.
     Suspended,
-    /// With an SQLSTATE and a text.
+    /// Failed, with an SQLSTATE and a text.
     Error(String, String),
 }
 
 /// The answer to a command, or to a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Rows that were sent.
+    /// Number of rows received.
     pub rows: u64,
-    /// What came after them.
+    /// The message after the rows.
     pub end: End,
 }
 
@@ -38,7 +37,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Logs in by the socket in the folder, with options as `-c kymo.enabled=off`.
+    /// Logs in by the socket in the folder, with options such as `-c kymo.enabled=off`.
     pub fn connect(folder: &str, options: &str) -> Client {
         let path = Path::new(folder).join(".s.PGSQL.5432");
         let stream = UnixStream::connect(&path);
@@ -67,7 +66,7 @@ impl Client {
         self.unsent.extend(body);
     }
 
-    /// Sends a message with one or more commands; how these ended.
+    /// Sends a message with one or more commands; returns the answer to each.
     pub fn query(&mut self, text: &str) -> Vec<Answer> {
         self.add(b'Q', &strings(&[text]));
         self.finish()
@@ -85,7 +84,7 @@ impl Client {
         self.add(b'B', &body);
     }
 
-    /// Executes a portal, up to so many rows if that is not 0.
+    /// Executes a portal, up to `rows` rows; 0: all.
     pub fn execute(&mut self, portal: &str, rows: u32) {
         let body = [strings(&[portal]), rows.to_be_bytes().to_vec()].concat();
         self.add(b'E', &body);
@@ -97,13 +96,13 @@ impl Client {
         self.add(b'C', &body);
     }
 
-    /// Sends what was added; how its commands ended.
+    /// Sends all added messages and a Sync; returns the answer to each command.
     pub fn sync(&mut self) -> Vec<Answer> {
         self.add(b'S', b"");
         self.finish()
     }
 
-    /// Sends what was added, and reads until the server waits.
+    /// Sends all added messages, and reads until the server waits.
     fn finish(&mut self) -> Vec<Answer> {
         let mut answers = Vec::new();
         let mut rows = 0;
@@ -144,7 +143,7 @@ impl Client {
     }
 }
 
-/// The length of a body with its own four bytes.
+/// A message's length in four bytes, which count themselves.
 fn length(body: usize) -> Vec<u8> {
     let all = u32::try_from(body + 4).expect("a short message");
     all.to_be_bytes().to_vec()

@@ -1,5 +1,5 @@
-//! A file system that simulates power cuts, mounted through /dev/fuse, so that the real programs run on it through
-//! the kernel.
+//! A file system that simulates power cuts, mounted through
+//! /dev/fuse, so that the real programs run on it through the kernel.
 //!
 //! The disk has two states of each file and folder: the one that readers see, and the one on the platter. `fsync` or
 //! `fdatasync` of a file puts its writes on the disk, `fsync` of a folder its names. At a cut a seed decides, for
@@ -25,17 +25,16 @@ use names::Tree;
 /// Faults to come. Operations are counted from 1, from the moment at which the faults are set.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// The power goes when so many operations have changed something.
+    /// Number of the changing operation at which the power goes.
     pub cut_at: Option<u64>,
     /// Number of the write that fails with EIO.
     pub broken_write: Option<u64>,
     /// Number of the sync (of a file or of a folder) that fails with EIO. Later syncs succeed, and the pending
     /// changes of the file are lost.
     pub broken_sync: Option<u64>,
-    /// Operations that need room fail with ENOSPC from the first of these numbers, up to but not including the
-    /// second.
+    /// Operations that need room fail with ENOSPC from the first of these numbers, up to but not including the second.
     pub full: Option<(u64, u64)>,
-    /// At this operation the disk stalls so long: nothing is written, synced, made or removed meanwhile.
+    /// Number of the operation at which the disk stalls, and for how long: nothing is changed or synced meanwhile.
     pub stall: Option<(u64, Duration)>,
 }
 
@@ -48,7 +47,7 @@ pub struct Counts {
     pub writes: u64,
     /// Syncs of files and folders.
     pub syncs: u64,
-    /// Operations that were made to fail or to wait.
+    /// Operations that the disk failed or delayed.
     pub faults: u64,
     /// Changes that cuts have lost since the mount.
     pub lost_at_cuts: u64,
@@ -78,12 +77,12 @@ pub struct PowerDisk {
     shared: Shared,
     on: PathBuf,
     session: Option<BackgroundSession>,
-    /// Seconds that the real machine was up when this one came up.
+    /// Uptime of the real machine when this machine started, in seconds.
     up_at_s: u64,
 }
 
 impl PowerDisk {
-    /// Mounts an empty one on an empty folder, which is made; `None`, and a line about it, where that cannot be done here.
+    /// Mounts an empty file system on a new folder; `None`, with a line about the reason, if that is not possible here.
     pub fn mount(on: &Path, seed: u64) -> Option<PowerDisk> {
         if crate::machine::must_skip(&["umount", "unshare"]) {
             return None;
@@ -117,7 +116,7 @@ impl PowerDisk {
         &self.on
     }
 
-    /// Sets the faults to come; the counts begin again.
+    /// Sets the faults to come; the counts start again.
     pub fn set_faults(&self, faults: Faults) {
         let mut state = lock(&self.shared);
         let lost_at_cuts = state.counts.lost_at_cuts;
@@ -133,7 +132,7 @@ impl PowerDisk {
         lock(&self.shared).counts
     }
 
-    /// Since when the power is off. Everything that is asked since then fails.
+    /// Time at which the power went; every operation since then fails. `None`: it is on.
     pub fn off_since(&self) -> Option<Instant> {
         lock(&self.shared).off_since
     }
@@ -144,7 +143,7 @@ impl PowerDisk {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Times at which files with this begin of a name were synced since the last start, in order.
+    /// Times of syncs of files whose names begin with `name` since the last start, in order.
     pub fn syncs_of(&self, name: &str) -> Vec<Instant> {
         let state = lock(&self.shared);
         let named = |file: &OsString| file.to_string_lossy().starts_with(name);
@@ -158,7 +157,7 @@ impl PowerDisk {
         lock(&self.shared).off_since.get_or_insert(now);
     }
 
-    /// Puts all changes on the disk, for what a test prepares.
+    /// Puts all changes on the disk, for a test's preparations.
     pub fn settle(&self) {
         lock(&self.shared).tree.settle();
     }
@@ -181,8 +180,7 @@ impl PowerDisk {
         self.begin();
     }
 
-    /// First words of a command line that runs a program on this machine: to the program the machine came up with the
-    /// disk.
+    /// First words of a command line that runs a program on this machine, whose uptime begins with the mount of the disk.
     pub fn machine(&self) -> [String; 3] {
         let boottime = format!("--boottime=-{}", self.up_at_s);
         ["unshare".into(), "--time".into(), boottime]
@@ -196,14 +194,14 @@ impl PowerDisk {
             MountOption::DefaultPermissions,
         ];
         config.acl = SessionACL::All;
-        // While some wait for a disk that stalls, others are answered.
+        // Some threads may wait for a stalled disk; the others answer.
         config.n_threads = Some(THREADS);
         let session = fuser::spawn_mount(Mounted(self.shared.clone()), &self.on, &config);
         self.session = Some(session.expect("a mount through /dev/fuse"));
     }
 
     fn end(&mut self) {
-        // Also where something is still open; the session ends when that is closed.
+        // Lazily, as files may still be open; the session ends when they are closed.
         let ended = std::process::Command::new("umount")
             .arg("-l")
             .arg(&self.on)

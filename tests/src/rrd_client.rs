@@ -1,5 +1,5 @@
-//! A client of the rrdcached protocol that takes nothing for granted: it frames replies as the protocol says
-//! (reference: rrdcached(1)) and keeps every byte of them.
+//! A strict client of the rrdcached protocol: it frames replies as the protocol defines them (reference:
+//! rrdcached(1)) and keeps every byte of them.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use kymo_wire::rrdcached::reply::status_of;
 
-/// Past this a daemon is taken for dead.
+/// Time after which a daemon counts as dead.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What came back.
+/// A reply, or the end of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// All bytes of it.
+    /// All bytes of the reply.
     Bytes(Vec<u8>),
-    /// The daemon closed the connection; what came before.
+    /// The daemon closed the connection; the bytes before the end.
     Closed(Vec<u8>),
 }
 
 impl Reply {
-    /// As a person reads it.
+    /// The reply as text for people.
     pub fn show(&self) -> String {
         let (what, bytes) = match self {
             Reply::Bytes(bytes) => ("", bytes),
@@ -68,9 +68,9 @@ impl Client {
         self.writer.flush()
     }
 
-    /// A request and its reply.
+    /// Sends a request and reads its reply.
     pub fn ask(&mut self, line: &[u8]) -> io::Result<Reply> {
-        // A daemon that closes while it is written to has still said what it said.
+        // A daemon may reply and then close the connection while the request is still being sent.
         let sent = self.send(&[line, b"\n"].concat());
         match self.reply(is_binary(line)) {
             Err(why) => Err(sent.err().unwrap_or(why)),
@@ -78,14 +78,14 @@ impl Client {
         }
     }
 
-    /// The same as text without the last newline, of a daemon that must answer.
+    /// The reply as text without the last newline. Panics if the daemon does not answer.
     pub fn text(&mut self, line: &str) -> String {
         let reply = self.ask(line.as_bytes());
         let reply = reply.unwrap_or_else(|why| panic!("cannot ask `{line}`: {why}"));
         reply.show()
     }
 
-    /// The next reply; `binary`: to a FETCHBIN.
+    /// The next reply; `binary` if it is for a FETCHBIN.
     pub fn reply(&mut self, binary: bool) -> io::Result<Reply> {
         let mut bytes = Vec::new();
         let lines = match self.line(&mut bytes)? {
@@ -110,14 +110,14 @@ impl Client {
     pub fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match self.reader.read_to_end(&mut bytes) {
-            // It closed with something of ours unread.
+            // The daemon closed the connection with unread bytes of ours.
             Err(why) if why.kind() == io::ErrorKind::ConnectionReset => Ok(bytes),
             Err(why) => Err(why),
             Ok(_) => Ok(bytes),
         }
     }
 
-    /// Appends a line, newline included; `None` when the daemon has closed.
+    /// Appends a line, newline included; `None` if the daemon has closed the connection.
     fn line(&mut self, into: &mut Vec<u8>) -> io::Result<Option<Vec<u8>>> {
         let at = into.len();
         match self.reader.read_until(b'\n', into) {
@@ -129,20 +129,20 @@ impl Client {
     }
 }
 
-/// The number a reply begins with: so many lines follow.
+/// The number at the start of a reply, which is the count of lines that follow.
 fn status(line: &[u8]) -> i64 {
     let (status, _) = status_of(line.trim_ascii_end())
         .unwrap_or_else(|| panic!("a reply without a number: {}", line.escape_ascii()));
     status
 }
 
-/// Whether a request is answered with raw bytes.
+/// True if the answer to a request has raw bytes.
 pub fn is_binary(line: &[u8]) -> bool {
     line.get(..9)
         .is_some_and(|word| word.eq_ignore_ascii_case(b"fetchbin "))
 }
 
-/// `DSName-x: BinaryData ROWS SIZE LITTLE`
+/// Bytes of values after a line `DSName-x: BinaryData ROWS SIZE LITTLE`.
 fn binary_len(line: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(line);
     let (_, rest) = text.split_once(": BinaryData ")?;

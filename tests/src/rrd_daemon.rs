@@ -1,5 +1,5 @@
-//! The two daemons, stock's and ours, started alike in scratch folders: on a unix socket (and a port when asked for)
-//! in the foreground, ended by a signal and waited for.
+//! The two daemons, stock's and kymo's, started alike in scratch folders: in the foreground on a unix socket (and a
+//! port on request), ended by a signal and waited for.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use crate::rrd_client::Client;
 
-/// Whose daemon.
+/// The project of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Debian's rrdcached.
     Stock,
-    /// kymo under the name rrdcached; `KYMO_RRDCACHED` names another program to be tested in its place.
+    /// kymo under the name rrdcached; `KYMO_RRDCACHED` names another program to test instead.
     Ours,
 }
 
-/// Both, the known one first.
+/// Both daemons, the reference first.
 pub const BOTH: [Side; 2] = [Side::Stock, Side::Ours];
 
 impl Side {
-    /// The program to start; ours gets its name by a link in `scratch`.
+    /// The program to start; kymo gets its name by a link in `scratch`.
     pub fn program(self, scratch: &Path) -> PathBuf {
         if self == Side::Stock {
             return "/usr/bin/rrdcached".into();
@@ -47,18 +47,18 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one that serves `base` on `scratch/sock`, with these options besides.
+    /// Starts a daemon that serves `base` on `scratch/sock`, with these further options.
     pub fn start(side: Side, scratch: &Path, base: &Path, options: &[&str]) -> Daemon {
         let mut command = Command::new(side.program(scratch));
         command.arg("-g").arg("-b").arg(base).args(options);
         Daemon::spawn(command, scratch)
     }
 
-    /// Starts a command that ends in daemon options; the unix socket and the pid file are added.
+    /// Starts a command that ends in daemon options; adds the unix socket and the pid file.
     pub fn spawn(mut command: Command, scratch: &Path) -> Daemon {
         let socket = scratch.join("sock");
         let log = scratch.join("daemon.log");
-        // A killed one leaves both, and stock does not start over a pid file whose number lives.
+        // A killed daemon leaves both, and stock does not start if the pid in the file is alive.
         let _ = std::fs::remove_file(&socket);
         let _ = std::fs::remove_file(scratch.join("pid"));
         let said = File::options().create(true).append(true).open(&log);
@@ -100,28 +100,28 @@ impl Daemon {
             .unwrap_or_else(|why| panic!("cannot connect: {why}: {}", self.said()))
     }
 
-    /// Its unix socket.
+    /// The daemon's unix socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// `unix:SOCKET`, as `--daemon` and `RRDCACHED_ADDRESS` take it.
+    /// `unix:SOCKET`, the form for `--daemon` and `RRDCACHED_ADDRESS`.
     pub fn address(&self) -> String {
         format!("unix:{}", self.socket.display())
     }
 
-    /// Its process.
+    /// The daemon's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it wrote to its standard output and error so far.
+    /// The daemon's stdout and stderr so far.
     pub fn said(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Whether it is still there.
+    /// True if the daemon is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -149,7 +149,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have been waited for already.
+        // The daemon may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

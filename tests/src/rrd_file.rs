@@ -1,5 +1,5 @@
-//! .rrd files as bytes, for comparing: a reader of its own of just their outline (x86_64 layout), so that a mistake of
-//! the program's reader cannot hide here.
+//! .rrd files as bytes, for comparing: a separate reader of their outline (x86_64 layout), so that a mistake of the
+//! program's reader cannot hide here.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,9 @@ fn count(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(word) as usize
 }
 
-/// The file with each archive turned so that its oldest row comes first, and the pointers at 0: what two creations
-/// of one file, and the same updates to both, have in common.
+/// The file with each archive rotated so that its oldest row comes first, and with the row pointers at 0. Two files
+/// that
+/// were created alike and got the same updates are then equal.
 pub fn turned(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     if bytes.len() < HEAD || !bytes.starts_with(b"RRD\0") {
@@ -37,7 +38,7 @@ pub fn turned(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where two files differ first, by the file's parts; `None` when they are equal.
+/// The first difference of two files, named by the file's parts; `None` if they are equal.
 pub fn difference(a: &[u8], b: &[u8]) -> Option<String> {
     if a == b {
         return None;
@@ -84,7 +85,7 @@ fn part(bytes: &[u8], at: usize) -> String {
     format!("row data at {}", (at - begin) / 8)
 }
 
-/// All regular files below a folder, in order, but for the one that says whose they are; links are not followed.
+/// All regular files below a folder, in order, except for the one with the owner's name; links are not followed.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,13 +1,13 @@
-//! Seeded streams of rrdcached commands over seeded .rrd files: what a differential test sends to two daemons.
+//! Seeded streams of rrdcached commands over seeded .rrd files, which a differential test sends to two daemons.
 //!
-//! What a stream holds is limited by what stock does to it, see [`Holds`].
+//! Faults of stock limit the contents of a stream, see [`Holds`].
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::rrdtool::Pipe;
 
-/// When the files begin.
+/// Begin of the files.
 const BIRTH: i64 = 1_000_000_000;
 
 /// splitmix64
@@ -34,25 +34,25 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// One of the items.
     pub fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// Between 0 and 1.
+    /// A number between 0 and 1.
     pub fn unit(&mut self) -> f64 {
         self.below(1 << 53) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// A file that commands are about.
+/// A file of the stream's commands.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// As the commands spell it.
+    /// Name in the commands.
     pub name: String,
-    /// Below the base.
+    /// Path below the base.
     pub path: String,
-    /// What `rrdtool create` or `CREATE` takes after the name, step included.
+    /// Arguments of `rrdtool create` or `CREATE` after the name, step included.
     pub create: Vec<String>,
     kinds: Vec<&'static str>,
     /// The last good value of each source, for counters.
@@ -61,50 +61,52 @@ pub struct Subject {
     last: f64,
     /// Values in the stream's updates.
     values: u64,
-    /// Made by a CREATE of the stream, so its rows begin anywhere.
+    /// Made by a CREATE of the stream, so that its rows begin anywhere.
     pub by_command: bool,
-    /// A FORGET was sent: from then on stock compares stamps with the whole second of the file's last update, takes in
-    /// ones that are too old by a fraction, cannot write them, and drops their neighbours.
+    /// A FORGET was sent. From then on stock compares stamps with the whole second of the file's last update, accepts
+    /// stamps
+    /// that are too old by a fraction, cannot write their values, and drops their neighbours.
     forgotten: bool,
 }
 
-/// What happens, in order.
+/// A step of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A request.
     Line(Vec<u8>),
-    /// Waits until all that a FLUSHALL began is done.
+    /// Waits until everything that a FLUSHALL began is done.
     Settle,
 }
 
-/// What a stream is made of.
+/// Contents of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Everything but values that stock takes in and then cannot write: it drops them and their neighbours.
+    /// Everything except values that stock accepts and then cannot write: it drops them and their neighbours.
     All,
-    /// That, but what is refused for its stamp is refused by the whole second. Stock takes other ones in after all
-    /// when it replays its journal, cannot write them, and drops their neighbours.
+    /// As `All`, but stamps to be refused are too old by their whole second. Others stock accepts after all when it
+    /// replays
+    /// its journal, cannot write their values, and drops their neighbours.
     AllThatOutlivesARestart,
-    /// Full of values that cannot be written, and nothing else whose answer depends on what was dropped.
+    /// Full of unwritable values, and without other commands whose answers depend on dropped values.
     Unwritable,
 }
 
 /// One stream and its files.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// What it was made from.
+    /// Seed of the stream.
     pub seed: u64,
-    /// Its files are in this folder below the base.
+    /// Folder of its files, below the base.
     pub folder: String,
     /// The files.
     pub subjects: Vec<Subject>,
     /// The commands.
     pub items: Vec<Item>,
-    /// What they are.
+    /// Contents of the stream.
     pub holds: Holds,
 }
 
-/// Makes a stream of so many commands in a folder of its own.
+/// Makes a stream of this many commands in its own folder.
 pub fn stream(seed: u64, folder: &str, commands: usize, holds: Holds) -> Stream {
     let mut random = Random(seed);
     let plain = holds == Holds::Unwritable;
@@ -124,7 +126,7 @@ pub fn stream(seed: u64, folder: &str, commands: usize, holds: Holds) -> Stream 
             _ => command(&mut random, &mut stream),
         }
     }
-    // Nobody is left suspended for the streams that follow.
+    // No file stays suspended for the streams that follow.
     push(&mut stream, "RESUMEALL".to_string());
     stream
 }
@@ -281,7 +283,7 @@ fn list(random: &mut Random, folder: &str) -> String {
     format!("LIST {how}/{folder}{path}")
 }
 
-/// Commands about files that are no files.
+/// Commands about missing or broken files.
 fn about_nothing(random: &mut Random, folder: &str) -> String {
     let name = random.pick(&["nosuch", "adir", "short", "stub", "garbage", "d/nosuch"]);
     let path = format!("{folder}/{name}.rrd");
@@ -300,7 +302,7 @@ fn about_nothing(random: &mut Random, folder: &str) -> String {
     }
 }
 
-/// Lines that are not as they should be.
+/// Malformed lines.
 fn odd_line(random: &mut Random, folder: &str, name: &str) -> String {
     match random.below(24) {
         0 => String::new(),
@@ -360,7 +362,7 @@ fn bad_create(random: &mut Random) -> String {
         .to_string()
 }
 
-/// The same name, some of its bytes behind a backslash.
+/// The same name with some bytes escaped by a backslash.
 fn escaped(random: &mut Random, name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {
@@ -372,7 +374,7 @@ fn escaped(random: &mut Random, name: &str) -> String {
     out
 }
 
-/// A CREATE of a new file, which joins the others, or of one that is there.
+/// A CREATE of a new file, which joins the others, or of an existing one.
 fn create(random: &mut Random, stream: &mut Stream) {
     let number = stream.subjects.len();
     let fresh = random.below(3) > 0;
@@ -380,12 +382,12 @@ fn create(random: &mut Random, stream: &mut Stream) {
     let mut made = subject(random, &stream.folder, &format!("c{number}.rrd"), true);
     made.by_command = true;
     if !fresh {
-        // Never over one that stock's rrdtool made: its rows would begin elsewhere on each side.
+        // Never over a file that stock's rrdtool made: its rows would begin elsewhere on each side.
         let old = stream.subjects.iter().find(|each| each.by_command);
         let Some(old) = old.filter(|_| no == "-O ") else {
             return;
         };
-        // And as it is meant to be: it is made where the first was refused.
+        // With the same definition, since this CREATE makes the file if the first one was refused.
         made = old.clone();
     }
     push(
@@ -397,7 +399,7 @@ fn create(random: &mut Random, stream: &mut Stream) {
     }
 }
 
-/// `FILE CF START END [COLUMN...]`
+/// Words of a range: `FILE CF START END [COLUMN...]`.
 fn range(random: &mut Random, file: &Subject) -> String {
     let cf = random.pick(&[
         "AVERAGE",
@@ -419,11 +421,10 @@ fn range(random: &mut Random, file: &Subject) -> String {
     line
 }
 
-/// An UPDATE whose stamps are good for the most part, and whose values can be written. `whole`: stamps that are not
-/// good have no fraction.
-/// Most values of a file. Ours saves 64 values in a block, and counts them as written; stock does not write them yet.
+/// Most values of a file. kymo saves 64 values in a block and counts them as written, while stock has not written them.
 const VALUES_MAX: u64 = 60;
 
+/// An UPDATE with mostly good stamps, and with writable values. `whole`: bad stamps have no fraction.
 fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
     let whole = whole || file.forgotten;
     let word = random.pick(&["UPDATE", "update", "Update"]);
@@ -440,7 +441,7 @@ fn update(random: &mut Random, file: &mut Subject, whole: bool) -> String {
     file.values += many;
     for _ in 0..many {
         let stamp = match random.below(40) {
-            // Not behind the last, or equal to it: refused when it is received.
+            // Older than the last stamp or equal to it: refused on arrival.
             0 => {
                 let back = random.unit() * 3.0 * file.step;
                 past(random, file.last - back, whole)
@@ -482,7 +483,7 @@ fn advance(random: &mut Random, file: &mut Subject) -> String {
     text
 }
 
-/// A stamp that is not newer.
+/// A stamp that is not newer than the last one.
 fn past(random: &mut Random, stamp: f64, whole: bool) -> String {
     match whole {
         true => format!("{}", stamp.floor()),
@@ -497,7 +498,7 @@ fn stamp_text(random: &mut Random, stamp: f64) -> String {
     }
 }
 
-/// A value that its source can take.
+/// A value that its source accepts.
 fn value(random: &mut Random, file: &mut Subject, index: usize) -> String {
     if random.once_in(12) {
         return "U".to_string();
@@ -510,7 +511,7 @@ fn value(random: &mut Random, file: &mut Subject, index: usize) -> String {
     }
 }
 
-/// Rising, wrapping, or anywhere.
+/// A counter that rises, wraps, or jumps.
 fn counter(random: &mut Random, count: &mut u128) -> String {
     *count = match random.below(12) {
         0 => (1 << 32) - u128::from(random.below(1000)),
@@ -523,7 +524,7 @@ fn counter(random: &mut Random, count: &mut u128) -> String {
     format!("{zeros}{count}")
 }
 
-/// Numbers as clients print them, and as they should not.
+/// Numbers in the forms that clients print, and in wrong ones.
 fn number(random: &mut Random) -> String {
     let value = (random.unit() - 0.3) * 10f64.powi(random.below(12) as i32 - 4);
     match random.below(14) {
@@ -541,7 +542,7 @@ fn number(random: &mut Random) -> String {
     }
 }
 
-/// One command with unwritable values: stamps are good, values are not.
+/// One command with unwritable values: stamps are right, values are not.
 fn unwritable_command(random: &mut Random, stream: &mut Stream) {
     let at = random.below(stream.subjects.len() as u64) as usize;
     let file = &mut stream.subjects[at];
@@ -579,7 +580,7 @@ fn unwritable_update(random: &mut Random, file: &mut Subject) -> String {
     line
 }
 
-/// The values of an UPDATE line.
+/// File and values of an UPDATE line.
 pub fn values(line: &[u8]) -> Option<(String, Vec<String>)> {
     let text = String::from_utf8_lossy(line).into_owned();
     let mut words = text.split(' ');

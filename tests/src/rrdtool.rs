@@ -15,7 +15,7 @@ pub fn rrdtool(folder: &Path, words: &[&str]) -> Output {
     output.unwrap_or_else(|why| panic!("cannot run rrdtool: {why}"))
 }
 
-/// An `rrdtool -` that takes lines.
+/// A running `rrdtool -`, which reads commands line by line.
 pub struct Pipe {
     folder: PathBuf,
     child: Child,
@@ -24,7 +24,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Starts one that works in `folder`.
+    /// Starts rrdtool in `folder`.
     pub fn start(folder: &Path) -> Pipe {
         let mut command = Command::new("rrdtool");
         let command = command.arg("-").current_dir(folder);
@@ -41,18 +41,19 @@ impl Pipe {
         }
     }
 
-    /// Where it works.
+    /// Working folder of rrdtool.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What a line is answered with, without the closing `OK`; the error without `ERROR: `.
+    /// The answer to a line, without the closing `OK`; the error without `ERROR: `.
     pub fn ask(&mut self, line: &str) -> Result<String, String> {
         self.send(line);
         self.reply(line)
     }
 
-    /// Many lines, sent at once, each of which must do well. Their answers fit into a pipe.
+    /// Sends many lines together, each of which must
+    /// succeed. All answers must fit into a pipe.
     pub fn must_all(&mut self, lines: &[String]) {
         self.send(&lines.join("\n"));
         for line in lines {
@@ -86,7 +87,7 @@ impl Pipe {
         }
     }
 
-    /// The same where an error is a failure of the test.
+    /// The answer to a line. Panics on an error.
     pub fn must(&mut self, line: &str) -> String {
         self.ask(line)
             .unwrap_or_else(|error| panic!("rrdtool `{line}`: {error}"))
@@ -95,7 +96,7 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // rrdtool may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A running `kymo serve` with its processes, as a user and a service manager see it.
+//! A running `kymo serve` with its processes, from the side of a user and of a service manager.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,48 +14,48 @@ use serde_json::Value;
 
 use crate::{Running, Scratch, kymo};
 
-/// For what takes milliseconds on a machine that is not busy.
+/// For events that take milliseconds on an idle machine.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// A running `kymo serve`. All that it started is ended with it.
+/// A running `kymo serve`. Its processes end with this value.
 pub struct Served {
     /// The guardian.
     pub guardian: Running,
     lines: Receiver<String>,
-    /// What it has said on stderr, line by line.
+    /// Lines on stderr so far.
     pub said: Vec<String>,
-    /// Where programs publish to it, and to none of another test.
+    /// Folder of programs that publish to this service only.
     pub published: PathBuf,
 }
 
 impl Served {
-    /// `kymo serve` with these words.
+    /// Starts `kymo serve` with these words.
     pub fn start(arguments: &[&str]) -> Served {
         Served::start_with(arguments, |command| command)
     }
 
-    /// `kymo serve` on a data folder, with a configuration that is written to `kymo.toml`, and the page on a free port.
+    /// Starts `kymo serve` on a data folder, a configuration written to `kymo.toml`, and the page on a free port.
     pub fn configured(scratch: &Scratch, data: &Path, config: &str) -> Served {
         let file = scratch.text("kymo.toml");
         fs::write(&file, config).expect("a configuration");
         Served::of_file(&file, data)
     }
 
-    /// `kymo serve` with a configuration file and a data folder, and the page on a free port.
+    /// Starts `kymo serve` with a configuration file and a data folder, and the page on a free port.
     pub fn of_file(config: &str, data: &Path) -> Served {
         let data = data.to_string_lossy();
         let page = ["--listen", "127.0.0.1:0"];
         Served::start(&["--config", config, "--data", &data, page[0], page[1]])
     }
 
-    /// The same, with more to set.
+    /// Starts `kymo serve` with these words, after `more` has changed the command.
     pub fn start_with(arguments: &[&str], more: impl Fn(&mut Command) -> &mut Command) -> Served {
         let mut command = Command::new(kymo());
         more(command.arg("serve").args(arguments));
         Served::spawn(command)
     }
 
-    /// By a program that becomes it, such as `env`.
+    /// Starts a program that becomes `kymo serve`, such as `env`.
     pub fn start_as(program: &str, words: &[&str]) -> Served {
         let mut command = Command::new(program);
         command.args(words);
@@ -92,7 +92,7 @@ impl Served {
         }
     }
 
-    /// Waits for a line that holds `part`.
+    /// Waits for a new line with `part`.
     pub fn hears(&mut self, part: &str) -> String {
         let deadline = Instant::now() + LONG;
         loop {
@@ -111,7 +111,7 @@ impl Served {
         }
     }
 
-    /// A line that holds all of these, and may have come already. A machine that is busy for long is waited for.
+    /// An earlier or new line with all of these parts. Waits longer than other functions, for a machine that is busy.
     pub fn has_said_all(&mut self, parts: &[&str]) -> String {
         let fits = |line: &String| parts.iter().all(|part| line.contains(part));
         let deadline = Instant::now() + 5 * LONG;
@@ -127,7 +127,7 @@ impl Served {
         }
     }
 
-    /// Takes what it says within a while.
+    /// Collects lines from stderr for a while.
     pub fn listen(&mut self, length: Duration) {
         let deadline = Instant::now() + length;
         let left = || deadline.saturating_duration_since(Instant::now());
@@ -136,32 +136,32 @@ impl Served {
         }
     }
 
-    /// A line that holds `part` and may have come already.
+    /// An earlier or new line with `part`.
     pub fn has_said(&mut self, part: &str) -> String {
         let said = self.said.iter().find(|line| line.contains(part)).cloned();
         said.unwrap_or_else(|| self.hears(part))
     }
 
-    /// Waits until it answers; where.
+    /// Waits until the page is served; returns its address.
     pub fn address(&mut self) -> String {
         let line = self.hears("open http");
         let rest = line.split("://").nth(1).expect("a URL");
         rest.split('/').next().expect("an address").to_string()
     }
 
-    /// The guardian's process.
+    /// Process id of the guardian.
     pub fn pid(&self) -> u32 {
         self.guardian.0.id()
     }
 
-    /// The process of that word, `record` or `hub`.
+    /// Process id of the child that runs this command, such as `record` or `hub`.
     pub fn child(&self, word: &str) -> Option<u32> {
         children_of(self.pid())
             .into_iter()
             .find(|&pid| arguments_of(pid).get(1).map(String::as_str) == Some(word))
     }
 
-    /// Waits for a process of that word other than `before`.
+    /// Waits for a child that runs this command, other than `before`.
     pub fn next_child(&self, word: &str, before: u32) -> u32 {
         let found = eventually(|| self.child(word).filter(|&pid| pid != before));
         found.unwrap_or_else(|| panic!("no new {word}"))
@@ -178,12 +178,12 @@ impl Drop for Served {
         if !has_ended && eventually(end).is_none() {
             eprintln!("kymo serve did not end: {:#?}", self.said);
         }
-        // One that is used again is not empty, or was removed.
+        // The folder may be in use again, or removed already.
         let _left = fs::remove_dir_all(&self.published);
     }
 }
 
-/// Looks until there is something, but not for ever.
+/// Repeats `look` until it finds something, for [`LONG`] at most.
 pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     while start.elapsed() < LONG {
@@ -195,14 +195,14 @@ pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 pub fn children_of(parent: u32) -> Vec<u32> {
     let all = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let all = all.unwrap_or_default();
     all.split_whitespace().flat_map(str::parse).collect()
 }
 
-/// The words that a process was started with.
+/// The command line of a process, by words.
 pub fn arguments_of(pid: u32) -> Vec<String> {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     words
@@ -221,7 +221,7 @@ pub fn status_of(pid: u32, field: &str) -> Vec<String> {
     words.map(str::to_string).collect()
 }
 
-/// What its file descriptors are.
+/// Targets of a process's file descriptors.
 pub fn files_of(pid: u32) -> BTreeSet<String> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("its files");
     files
@@ -231,8 +231,8 @@ pub fn files_of(pid: u32) -> BTreeSet<String> {
         .collect()
 }
 
-/// True until a process has ended as a whole: the first thread may be gone while another one still has the sockets, waiting
-/// for a disk.
+/// True until all threads of a process have ended: the first thread may be gone while another one still has the sockets,
+/// waiting for a disk.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
@@ -256,7 +256,7 @@ pub fn is_killed(signal: &str, pid: u32) -> bool {
     sent.is_ok_and(|status| status.success())
 }
 
-/// Status and body.
+/// Sends a request; returns status and body.
 pub fn ask(
     address: &str,
     method: &str,
@@ -282,7 +282,7 @@ pub fn ask(
     Some((status, body.to_string()))
 }
 
-/// The answer to a question that is answered. A serve that has recorded no sample yet refuses it with 503 for a moment.
+/// The answer to a request that must succeed. A service without a recorded sample refuses it with 503 for a moment.
 pub fn get(address: &str, path: &str, token: &str) -> Value {
     let deadline = Instant::now() + LONG;
     loop {

@@ -1,4 +1,4 @@
-//! Debian's snmpd at an address of its own of the loopback interface.
+//! Debian's snmpd at its own address of the loopback interface.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
@@ -12,16 +12,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(200);
 const UP_TIME: &str = "1.3.6.1.2.1.1.3.0";
 
-/// An snmpd with the community `public`, stopped when dropped.
+/// An snmpd with the community `public`, stopped at drop.
 pub struct Snmpd {
     _running: Running,
     _scratch: Scratch,
-    /// Where it answers.
+    /// Address of the agent.
     pub address: SocketAddr,
 }
 
 impl Snmpd {
-    /// Starts one at a free port of this address, with more lines of its configuration, and waits until it answers.
+    /// Starts an snmpd at a free port of this address, with these lines of configuration, and waits for an answer.
     pub fn start(at: &str, settings: &str) -> Snmpd {
         let scratch = Scratch::new("snmpd");
         let free = UdpSocket::bind((at, 0)).expect("a port");
@@ -50,7 +50,7 @@ impl Snmpd {
     }
 }
 
-/// Whether sysUpTime can be had of an agent.
+/// True if the agent answers a request for sysUpTime.
 fn answers(agent: SocketAddr) -> bool {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(agent).expect("a peer");

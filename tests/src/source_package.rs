@@ -1,12 +1,11 @@
-//! Source packages of peers, for the test scripts in them: fetched once from the archive that this machine
-//! installs from, kept below `target/peers`, never part of this project. Nothing of the machine is changed: apt works
-//! in folders of its own.
+//! Source packages of peers, for their test scripts: fetched once from the archive of this machine's packages, kept
+//! below `target/peers`, never part of this project. Nothing on the machine is changed: apt works in its own folders.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The unpacked source of the package that this release of Debian has. Fetches it the first time.
+/// The unpacked source of this Debian release's package. Fetches it the first time.
 pub fn source_package(name: &str) -> PathBuf {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers");
     let kept = peers.join(name);
@@ -16,7 +15,7 @@ pub fn source_package(name: &str) -> PathBuf {
     lock.lock().unwrap_or_else(|why| cannot("lock", &why));
     if !kept.is_dir() {
         let work = peers.join(format!("{name}.new"));
-        // What an interrupted fetch left.
+        // Removes the rest of an interrupted fetch.
         let _ = fs::remove_dir_all(&work);
         fetch(name, &work);
         let renamed = fs::rename(work.join("tree"), &kept);
@@ -88,7 +87,7 @@ fn cannot(verb: &str, why: &dyn std::fmt::Display) -> ! {
     panic!("cannot {verb} a source package: {why}")
 }
 
-/// The release's name, as archives are ordered by it.
+/// The release's name, by which archives are organized.
 fn codename() -> String {
     let text = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let name = text
@@ -97,7 +96,7 @@ fn codename() -> String {
     name.unwrap_or_default().trim_matches('"').to_string()
 }
 
-/// File names and texts of all that apt reads.
+/// Names and texts of all files that apt reads.
 fn machine_sources() -> Vec<(String, String)> {
     let parts = fs::read_dir("/etc/apt/sources.list.d");
     let parts = parts.into_iter().flatten().flatten();
@@ -107,7 +106,7 @@ fn machine_sources() -> Vec<(String, String)> {
     paths.into_iter().filter_map(read).collect()
 }
 
-/// The entries for `codename`'s main archive, of either of apt's two forms, as entries for its sources.
+/// Entries for `codename`'s main archive, in either of apt's two forms, changed to entries for its sources.
 fn source_stanzas(files: &[(String, String)], codename: &str) -> String {
     let stanzas = files.iter().flat_map(|(name, text)| {
         if name.ends_with(".sources") {
@@ -124,7 +123,7 @@ fn source_stanzas(files: &[(String, String)], codename: &str) -> String {
     stanzas.collect::<Vec<String>>().join("\n")
 }
 
-/// Of a stanza all fields stay (a key may be among them) but what it is for.
+/// A stanza for sources: all fields stay (a key may be among them) except for its type.
 fn of_stanza(stanza: &str, codename: &str) -> Option<String> {
     let lines = || stanza.lines().filter(|line| !line.starts_with('#'));
     let field = |name: &str| {
@@ -147,7 +146,7 @@ fn of_stanza(stanza: &str, codename: &str) -> Option<String> {
     Some(format!("{}{rest}", for_sources(codename)))
 }
 
-/// `deb [signed-by=KEY arch=amd64] URI SUITE COMPONENT...`
+/// An entry from a line `deb [signed-by=KEY arch=amd64] URI SUITE COMPONENT...`.
 fn of_line(line: &str, codename: &str) -> Option<String> {
     let rest = line
         .trim()

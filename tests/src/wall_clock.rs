@@ -1,5 +1,5 @@
-//! A wall clock that a test sets for processes that it starts: a library, loaded before libc, adds a number from a file. The
-//! test does not touch the machine's clock.
+//! A wall clock that a test sets for its child processes: a library, loaded before libc, adds a number from a file. The test
+//! does not touch the machine's clock.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::Scratch;
 
-/// The clock.
+/// A wall clock for child processes.
 pub struct WallClock {
     shift: File,
     library: PathBuf,
@@ -64,14 +64,14 @@ impl WallClock {
         }
     }
 
-    /// A program with this clock, which its children inherit with the environment.
+    /// A command with this clock, which its children inherit by the environment.
     pub fn command(&self, program: &std::path::Path) -> Command {
         let mut command = Command::new(program);
         command.env("LD_PRELOAD", &self.library);
         command
     }
 
-    /// Shell words with this clock for all processes that they start, whatever the environment. Needs root.
+    /// A shell command with this clock for all its processes, whatever their environment. Needs root.
     pub fn namespace(&self, words: &str) -> Command {
         fs::create_dir_all(&self.etc).expect("a folder");
         let (etc, library) = (self.etc.display(), self.library.display());

@@ -95,8 +95,7 @@ fn relay(at: &str, stage: &Stage) -> Relay {
     Relay::start(at, agent(stage)).expect("a relay")
 }
 
-/// `port!lhost!lport` of a target: its requests leave from that address, those of other targets do not, and an unusable one is
-/// reported.
+/// `port!lhost!lport` of a target: only its own requests leave from there, and an unusable address is reported.
 #[test]
 fn requests_leave_from_where_the_target_says() {
     let mut stage = Stage::new(1, 4);
@@ -205,8 +204,8 @@ fn a_name_that_is_not_found_any_more_keeps_its_address() {
     polling.assert_alive(&stage);
 }
 
-/// A poller with a file of the scratch folder in the place of /etc/hosts, as root or in a user namespace; `None`: neither is
-/// possible here.
+/// A poller with a file of the scratch folder in the place of /etc/hosts,
+/// as root or in a user namespace; `None`: neither is possible here.
 fn poll_with_hosts(stage: &Stage) -> Option<Polling> {
     let ways = [&["--mount"][..], &["--map-root-user", "--mount"]];
     let way = ways.into_iter().find(|way| {

@@ -44,8 +44,8 @@ fn what_was_killed_goes_on_where_it_was() {
     polling.assert_alive(&stage);
 }
 
-/// Whenever kill -9 falls between the answers and the files, a value is kept or lost: no point has one twice, in part, or of
-/// another poll.
+/// Whenever kill -9 falls between the answers and the files, a value is
+/// kept or lost: no point has one twice, in part, or of another poll.
 #[test]
 fn a_kill_between_poll_and_files_leaves_no_wrong_point() {
     let mut stage = Stage::new(2, 40);

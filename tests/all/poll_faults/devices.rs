@@ -70,8 +70,7 @@ fn a_restart_is_an_unknown_value_and_a_wrap_of_sysuptime_is_none() {
     polling.assert_alive(&stage);
 }
 
-/// Interfaces get other numbers: a target with a name finds its interface again, and no target gets the counters of another
-/// one.
+/// Interfaces get other numbers: named targets find theirs again, and no target gets other counters.
 #[test]
 fn renumbered_interfaces_are_found_again_and_vanished_ones_are_unknown() {
     let mut stage = Stage::new(2, 24);

@@ -1,5 +1,4 @@
-//! Random numbers, specifications, good and bad, and files that have been
-//! updated.
+//! Random numbers, good and bad specifications, and updated files.
 
 use super::stock::Stock;
 

@@ -133,8 +133,7 @@ fn wild_numbers_and_old_versions_are_shown_as_rrdtool_does() {
         if rrd.header.version < 3 {
             rrd.header.last_up_usec = 0;
         }
-        // The begin and end of summer time, the epoch, and beyond 32
-        // bits.
+        // Begin and end of summer time, the epoch, beyond 32 bits.
         let stamps = [
             1_143_334_800,
             1_130_634_000,

@@ -127,8 +127,8 @@ pub(super) fn unrotated(mut rrd: Rrd) -> Rrd {
     rrd
 }
 
-/// The file without random bytes that rrdtool leaves in the definition of an added
-/// data source.
+/// The file without the random bytes in
+/// rrdtool's definition of an added data source.
 pub(super) fn without_chance(mut rrd: Rrd) -> Rrd {
     for ds in &mut rrd.header.ds {
         ds.dst = field(ds.dst());

@@ -124,8 +124,7 @@ impl Case {
     }
 }
 
-/// Writes a state that updates never leave, or only after years: random counts, sums and unfinished
-/// rows.
+/// Writes a state that updates never leave, or only after years: random counts, sums and open rows.
 pub(super) fn disturb(header: &mut Header, random: &mut Random) {
     let mut words = |words: &mut [u64]| {
         for word in words {

@@ -1,5 +1,4 @@
-//! One `rrdtool -`: many commands are written together, then the replies are
-//! read.
+//! One `rrdtool -`: writes many commands, then reads the replies.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -9,8 +9,7 @@ use kymo_tests::Scratch;
 use super::hub::{Hub, eventually, memory, waiting_bytes};
 use super::packets::{gauge, gauges, name, now, sender};
 
-/// New series that a sender may create at once, and per minute
-/// after that.
+/// New series of a sender at once, and per minute after that.
 const AT_ONCE: u64 = 50_000;
 const A_MINUTE: u64 = 10_000;
 /// Each sender's network has its own budget.
@@ -53,8 +52,7 @@ fn names_without_end_from_one_sender_harm_no_other() {
         });
         let mut most = 0;
         while !over.load(Ordering::Relaxed) {
-            // Known series go on, and other senders can create new
-            // ones.
+            // Known series go on, and others can be created.
             time += 10;
             good.send(&gauge("good", time, 1.0)).expect("sent");
             hub.ends_at(&name("good"), time);

@@ -175,8 +175,7 @@ fn trusting(config: &str) -> String {
     }
 }
 
-/// Fields of the kernel's line about the socket of a loopback port. The kernel may omit a socket while others come and
-/// go.
+/// Fields of the kernel's line about the socket of a loopback port. The kernel may omit it while others come and go.
 fn queue(port: u16) -> Vec<String> {
     let own = format!("0100007F:{port:04X}");
     eventually("a socket", || {

@@ -134,8 +134,8 @@ fn known(said: &str, from: u64, to: u64) -> BTreeMap<u64, f64> {
     said.lines().filter_map(row).collect()
 }
 
-/// With and without a file, to longer and shorter intervals and back: equal bits to those of rrdtool's `create
-/// --source`.
+/// With and without a file, to longer and shorter intervals and
+/// back: equal bits to those of rrdtool's `create --source`.
 #[test]
 fn rows_from_before_are_joined_with_those_at_the_new_interval() {
     let hub = Hub::start("intervals", "");
@@ -253,8 +253,7 @@ fn send_all(port: u16, sent: &[Sent]) {
     }
 }
 
-/// The keeper is killed at any moment while hundreds of series change: earlier rows stay, and in the end all have
-/// changed.
+/// The keeper is killed at any moment while hundreds of series change: earlier rows stay, in the end all have changed.
 #[test]
 fn killed_while_they_change() {
     let seed = first_seed(u64::from(std::process::id()));

@@ -41,8 +41,7 @@ fn unknown_rows(client: &mut Client, name: &str, from: u64, thru: u64) -> BTreeS
     unknown.map(|(stamp, _)| stamp).collect()
 }
 
-/// A client of rrdcached's protocol that sends one value after the other; returns the
-/// acknowledged stamps.
+/// Sends one value after the other by rrdcached's protocol; returns acknowledged stamps.
 fn acknowledged(socket: &Path, first: u64, end: &AtomicBool) -> (BTreeSet<u64>, u64) {
     let (mut stamps, mut stamp) = (BTreeSet::new(), first);
     while !end.load(Ordering::Relaxed) {
@@ -62,8 +61,7 @@ fn acknowledged(socket: &Path, first: u64, end: &AtomicBool) -> (BTreeSet<u64>, 
     (stamps, stamp)
 }
 
-/// Sends packets of all hosts for each second of simulated time, and keeps `stamp` at the last
-/// one.
+/// Sends packets of all hosts for each simulated second; `stamp` is the last one.
 fn send(port: u16, first: u64, end: &AtomicBool, stamp: &AtomicU64) {
     let socket = sender("127.0.0.1", port);
     let instances: Vec<String> = (0..SERIES).map(|n| n.to_string()).collect();

@@ -1,5 +1,4 @@
-//! No input can write another input's names, byte for byte: a datagram with the name of a polled target's file silenced the
-//! target.
+//! No input can write another input's names, byte for byte: a datagram with the name of a polled target's file silenced it.
 
 use kymo_base::label_set::Labels;
 use kymo_tests::collectd_packet::datagram;

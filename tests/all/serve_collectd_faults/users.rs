@@ -1,5 +1,4 @@
-//! At SIGHUP the guardian reads the AuthFile again; the keeper gets the new users, and so does a keeper that
-//! starts later.
+//! At SIGHUP the guardian reads the AuthFile again; the keeper gets the new users, and so does a later one.
 
 use std::fs;
 

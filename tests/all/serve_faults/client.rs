@@ -217,8 +217,8 @@ pub(super) fn ask(
     Answer::parse(&bytes, start.elapsed())
 }
 
-/// Sends bytes and reads until the other side closes; true if it closed in time. `None`: no
-/// connection.
+/// Sends bytes and reads until the other side closes;
+/// true if it closed in time. `None`: not connected.
 pub(super) fn exchange(address: &str, request: &[u8]) -> Option<(Vec<u8>, bool)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(LONG)).ok()?;

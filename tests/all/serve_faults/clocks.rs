@@ -15,8 +15,7 @@ fn times(values: &Value) -> Vec<f64> {
     values.filter_map(|mark| mark["time"].as_f64()).collect()
 }
 
-/// An hour back, then two hours forward, then a year back: every sample is found at the time that the clock
-/// had.
+/// An hour back, then two hours forward, then a year back: every sample is found at its own time.
 #[test]
 fn clocks_that_were_set() {
     let scratch = Scratch::new("clocks");

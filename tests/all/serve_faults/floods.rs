@@ -282,8 +282,7 @@ fn is_gone(mut socket: &TcpStream) -> bool {
     }
 }
 
-/// Each of fifty requests is answered during the flood, and `held` connections of the flood stay
-/// open.
+/// Each of fifty requests is answered during the flood, and `held` of its connections stay open.
 fn locks_nobody_out(served: &Served, door: &Door, request: &str, held: RangeInclusive<usize>) {
     let flood = BusyFlood {
         door,

@@ -1,5 +1,4 @@
-//! Senseless parameters: each request is answered or refused with a reason,
-//! promptly.
+//! Senseless parameters: each is answered or refused with a reason.
 
 use super::client::{Served, eventually};
 use kymo_tests::Scratch;
@@ -164,8 +163,7 @@ fn parameters_that_make_no_sense() {
     let mut wrong = Vec::new();
     for (target, expect) in questions() {
         let asked: String = target.chars().take(100).collect();
-        // With the token, since access to texts of processes is not tested
-        // here.
+        // With the token: access to texts is not tested here.
         let answer = eventually(&format!("a prompt answer to {asked}"), || {
             let answer = served.get_with(&target, token.trim());
             (answer.took < super::client::PROMPT).then_some(answer)

@@ -145,8 +145,7 @@ fn said(served: &Served, target: &str, token: &str) -> (u16, String) {
     (status.expect("a status"), said)
 }
 
-/// Waits until the token shows every marker, so that their absence without the token means something. Returns the
-/// markers.
+/// Waits until the token shows every marker, so that their absence without it means something. Returns them.
 fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'static str> {
     let mut markers = vec![USER, COMMAND];
     for (target, marker) in [

@@ -1,4 +1,4 @@
-//! What imports what: no circles, neither of files nor of folders.
+//! Imports: no circles, neither of files nor of folders.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -6,9 +6,9 @@ use regex_lite::Regex;
 
 use super::{Source, judge, sources};
 
-/// Files of one crate that import each other, directly or by way of others.
+/// Files of one crate that import each other, directly or through others.
 const FILE_CIRCLES: &[(&str, usize)] = &[];
-/// Files with the folders of their names that import each other, beside each other in one folder.
+/// Parts of one folder that import each other; a part is a file with the folder of its name.
 const PART_CIRCLES: &[(&str, usize)] = &[];
 /// Folders whose root is not the file of their name.
 const MOD_FILES: &[(&str, usize)] = &[];
@@ -50,7 +50,7 @@ fn paths_unless_empty(tree: &str, before: &[String], out: &mut Vec<Vec<String>>)
     }
 }
 
-/// Modules of its crate that a source names.
+/// Modules of its own crate that a source names.
 fn imports(source: &Source, modules: &HashSet<&str>) -> BTreeSet<String> {
     let uses = Regex::new(r"(?s)\buse ((?:crate|super)::[^;]+);").expect("a pattern");
     let inline =
@@ -97,7 +97,7 @@ fn full_path<'p>(module: &'p str, path: &'p [String]) -> Vec<&'p str> {
     above.iter().copied().chain(below).collect()
 }
 
-/// By module the modules that it imports.
+/// Imported modules by module.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// The graph of each crate.
@@ -145,7 +145,7 @@ fn part<'m>(folder: &str, module: &'m str) -> Option<&'m str> {
     below.split("::").next()
 }
 
-/// A file and the folder of its name are one part: what any file of one imports, all of it imports.
+/// A file and the folder of its name are one part: an import by any of its files is an import by the part.
 #[test]
 fn parts_of_a_folder_do_not_import_each_other() {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -176,7 +176,7 @@ fn parts_of_a_folder_do_not_import_each_other() {
     );
 }
 
-/// A file that no other declares is not compiled; `x/mod.rs` is one name for many files.
+/// A file that no other file declares is not compiled; `x/mod.rs` is one name for many files.
 #[test]
 fn a_folder_has_its_root_beside_it() {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

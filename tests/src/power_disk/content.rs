@@ -1,4 +1,4 @@
-//! The bytes of a file: as they are seen, as they are on the disk, and the changes that are between the two.
+//! The bytes of a file: as readers see them, as they are on the disk, and the changes between the two.
 
 /// A disk writes a sector whole or not at all.
 const SECTOR: usize = 512;
@@ -64,14 +64,15 @@ impl Content {
         }
     }
 
-    /// Fails a sync: chance decides which pending changes are on the disk, and the others never come there. Readers
-    /// still see all of them.
+    /// Fails a sync: chance decides which pending changes are on the disk, and the others never get there. Readers
+    /// still
+    /// see all of them.
     pub(crate) fn lose_pending(&mut self, random: &mut dyn FnMut(u64) -> u64) {
         self.durable = self.survivor(random);
         self.pending.clear();
     }
 
-    /// The power goes; whether all that was pending survived.
+    /// Cuts the power; true if all pending changes survived.
     pub(crate) fn cut(&mut self, random: &mut dyn FnMut(u64) -> u64) -> bool {
         let survivor = self.survivor(random);
         let whole = survivor == self.seen;
@@ -128,8 +129,8 @@ impl Content {
         torn
     }
 
-    /// The place of each touched piece, and the number of changes that reached the disk there. Leaves out pieces with
-    /// none.
+    /// The place of each touched piece, and the number of changes
+    /// that reached the disk there. Leaves out pieces with none.
     fn moments(&self, piece: usize, random: &mut dyn FnMut(u64) -> u64) -> Vec<(usize, usize)> {
         let count = self.pending.len() as u64;
         let mut touched = std::collections::BTreeSet::new();
@@ -170,7 +171,7 @@ mod tests {
             let bytes = content.seen;
             assert!(bytes.len() == 3000 || bytes.len() == 3150, "seed {seed}");
             assert_eq!(bytes[..100], [1; 100], "seed {seed}");
-            // The second write without the first one is never there.
+            // The second write never survives without the first one.
             let states = [[1, 1], [2, 2], [2, 3]];
             assert!(states.contains(&[bytes[120], bytes[160]]), "seed {seed}");
             for sector in 1..5 {

@@ -14,7 +14,7 @@ use kymo_base::random::next_random;
 use super::names::Tree;
 
 impl Tree {
-    /// Cuts the power; how many files and names did not survive as they were seen.
+    /// Cuts the power; returns the number of files and names that did not survive as readers saw them.
     pub(super) fn cut(&mut self, random: &mut u64) -> u64 {
         let mut lost = self.cut_names(random);
         for inode in self.inodes.values_mut() {

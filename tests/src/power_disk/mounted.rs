@@ -1,4 +1,4 @@
-//! The file system's face towards FUSE: answers the kernel's questions from the tree.
+//! The FUSE side of the file system: answers the kernel's requests from the tree.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +24,7 @@ const BLOCKS: u64 = 1 << 20;
 
 pub(super) struct Mounted(pub(super) Shared);
 
-/// Need of an operation for room.
+/// An operation's need for free space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Room,
@@ -36,7 +36,7 @@ impl State {
         self.off_since.map_or(Ok(()), |_| Err(Errno::EIO))
     }
 
-    /// An operation that changes something, or makes it durable: counted, unless the power goes with it or the disk is full.
+    /// Counts an operation that changes something, or makes it durable. Fails if the power goes with it or the disk is full.
     fn operation(&mut self, takes: Takes) -> Result<(), Errno> {
         self.is_on()?;
         self.counts.operations += 1;
@@ -56,7 +56,7 @@ impl State {
         Ok(())
     }
 
-    /// Time until the disk goes on, before the next operation.
+    /// Time until the disk continues, before the next operation.
     fn stalls_for(&mut self) -> Option<Duration> {
         let next = self.counts.operations + 1;
         if let Some((_, length)) = self.faults.stall.take_if(|(at, _)| *at <= next) {
@@ -67,7 +67,7 @@ impl State {
         left.filter(|left| !left.is_zero())
     }
 
-    /// True if this sync is the one to fail.
+    /// Counts a sync; true if it is the one to fail.
     fn sync_breaks(&mut self) -> bool {
         self.counts.syncs += 1;
         let breaks = self.faults.broken_sync == Some(self.counts.syncs);
@@ -103,7 +103,7 @@ impl State {
         })
     }
 
-    /// Something new with a name.
+    /// Makes a file, folder or link with a name.
     fn make(
         &mut self,
         request: &Request,
@@ -151,7 +151,7 @@ impl State {
 
     fn write(&mut self, number: INodeNo, offset: usize, bytes: &[u8]) -> Result<(), Errno> {
         self.counts.writes += 1;
-        // Also where something was: there are file systems that write elsewhere.
+        // Overwriting needs free space, too: some file systems write to another place.
         self.operation(Takes::Room)?;
         if self.faults.broken_write == Some(self.counts.writes) {
             self.counts.faults += 1;
@@ -196,7 +196,7 @@ impl State {
         Ok(())
     }
 
-    /// The names of a folder, with its own and the one above.
+    /// The names of a folder, with `.` and `..`.
     fn list(&mut self, number: INodeNo) -> Result<Vec<(u64, FileType, OsString)>, Errno> {
         let names = self.inode(number)?.names.clone();
         let mut rows = vec![
@@ -479,7 +479,7 @@ impl Filesystem for Mounted {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        // A file that is closed is not synced.
+        // Closing a file does not sync it.
         reply.ok();
     }
 

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::content::Content;
 
-/// The number of the folder at the top, as FUSE has it.
+/// FUSE's inode number of the top folder.
 pub(crate) const ROOT: u64 = 1;
 
 /// Kinds of files.
@@ -25,7 +25,7 @@ pub(crate) struct Inode {
     pub(crate) owner: (u32, u32),
     pub(crate) mtime: SystemTime,
     pub(crate) links: u32,
-    /// The name that it got last.
+    /// The latest name.
     pub(crate) name: OsString,
     pub(crate) content: Content,
     pub(crate) names: BTreeMap<OsString, u64>,
@@ -48,7 +48,7 @@ impl Change {
         }
     }
 
-    /// The name that it gives.
+    /// Folder and name that the change creates.
     fn gives(&self) -> Option<(u64, &OsStr)> {
         match self {
             Change::Link(folder, name, _) | Change::Rename(_, (folder, name), _) => {
@@ -77,7 +77,7 @@ impl Tree {
         tree
     }
 
-    /// Something without a name.
+    /// Makes an inode without a name; returns its number.
     pub(crate) fn make(&mut self, kind: Kind, mode: u32, owner: (u32, u32)) -> u64 {
         self.last += 1;
         let inode = Inode {
@@ -146,7 +146,7 @@ impl Tree {
         Some(number)
     }
 
-    /// The names of a folder are on the disk.
+    /// Puts the names of a folder on the disk.
     pub(crate) fn sync_folder(&mut self, folder: u64) {
         let pending = std::mem::take(&mut self.pending);
         let (synced, mut left): (Vec<_>, Vec<_>) = pending
@@ -154,7 +154,7 @@ impl Tree {
             .partition(|change| change.touches(folder));
         for change in synced {
             self.keep(&change);
-            // A file that has gone to another folder for certain is not found under its old name later.
+            // A file that has certainly moved to another folder must not return under its old name later.
             if let Change::Rename((at, name), ..) = &change {
                 left.retain(|earlier| earlier.gives() != Some((*at, name)));
             }
@@ -172,7 +172,7 @@ impl Tree {
         }
     }
 
-    /// A change reaches the disk. A rename does so whole.
+    /// Puts one change on the disk; a rename is never split.
     pub(super) fn keep(&mut self, change: &Change) {
         match change {
             Change::Link(folder, name, number) => self.keep_name(*folder, name, *number),
@@ -198,7 +198,7 @@ impl Tree {
         }
     }
 
-    /// Forgets all that is not on the disk. No process has a file open.
+    /// Forgets everything that is not on the disk. No process may have a file open.
     pub(super) fn start_from_disk(&mut self) {
         let mut reached = BTreeSet::from([ROOT]);
         let mut next = vec![ROOT];
