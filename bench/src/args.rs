@@ -1,4 +1,5 @@
-//! Command-line words, taken out one switch at a time; what is left is an error.
+//! Command-line words, taken out one switch at a time; a remaining word is an
+//! error.
 
 use crate::fault::{Cannot, Fault, Result};
 use std::str::FromStr;
@@ -38,7 +39,7 @@ impl Args {
         Ok(Some(value))
     }
 
-    /// Says which word nobody took.
+    /// An error if a word is left over.
     pub(crate) fn done(self) -> Result<()> {
         match self.words.first() {
             None => Ok(()),

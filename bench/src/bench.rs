@@ -1,5 +1,6 @@
-//! What one run of the bench has to hand: who takes part, where files go, how big
-//! the rows are. Holds the temporary directory and the guard for the run's life.
+//! Context of one run of the bench: programs, folders, sizes of rows. Holds the
+//! temporary
+//! directory and the guard for the run's life.
 
 use crate::args::Args;
 use crate::fault::{Cannot, Fault, Result};
@@ -9,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Full rows, or the same work in a few seconds to see that it works.
+/// Full rows, or the same work in a few seconds as a check that it works.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Size {
     Full,
@@ -20,12 +21,12 @@ pub(crate) struct Bench {
     pub size: Size,
     pub rounds: usize,
     pub minutes: Option<u32>,
-    /// Of the drum's rows: instead of their own numbers.
+    /// Numbers of series for the drum's rows, in the place of their own.
     series: Option<usize>,
     steps: Option<u64>,
     records: Option<u64>,
     pub kymo: Option<PathBuf>,
-    /// An earlier build, beside the others in rows of values taken in.
+    /// An earlier build, measured beside the others in rows of taken values.
     pub before: Option<PathBuf>,
     /// The recorder-only build, for the memory row.
     pub kymo_small: Option<PathBuf>,
@@ -33,15 +34,15 @@ pub(crate) struct Bench {
     pub sadc: Option<PathBuf>,
     pub ring1: Option<PathBuf>,
     pub ring30: Option<PathBuf>,
-    /// A ring to serve instead of a made-up one; it is written to.
+    /// A ring to serve instead of a generated one; it is written to.
     pub ring: Option<PathBuf>,
-    /// Where playwright-core is installed.
+    /// The folder in which playwright-core is installed.
     pub web: PathBuf,
-    /// This program, for the floor and the loads.
+    /// The bench's own program, for the floor and the loads.
     pub own: PathBuf,
     pub guard: Rc<Guard>,
     dir: PathBuf,
-    /// The ring of the serving rows, once it is made.
+    /// The generated ring of the serving rows.
     pub made_ring: OnceCell<PathBuf>,
     made: Cell<u32>,
 }
@@ -88,22 +89,22 @@ impl Bench {
         }
     }
 
-    /// Series of a row, unless the command line says how many.
+    /// Series of a row, unless the command line sets their number.
     pub(crate) fn series(&self, full: usize, quick: usize) -> usize {
         self.series.unwrap_or(self.pick(full, quick)).max(1)
     }
 
-    /// Steps of a row, likewise.
+    /// Steps of a row, unless the command line sets their number.
     pub(crate) fn steps(&self, full: u64, quick: u64) -> u64 {
         self.steps.unwrap_or(self.pick(full, quick)).max(1)
     }
 
-    /// Unsaved records of a row, likewise.
+    /// Unsaved records of a row, unless the command line sets their number.
     pub(crate) fn records(&self, full: u64, quick: u64) -> u64 {
         self.records.unwrap_or(self.pick(full, quick)).max(1)
     }
 
-    /// What the command line says otherwise than the rows: `, series 2050, steps 300`.
+    /// Numbers that the command line changes: `, series 2050, steps 300`.
     pub(crate) fn changes(&self) -> String {
         let series = self.series.map(|count| count as u64);
         let minutes = self.minutes.map(u64::from);
@@ -121,13 +122,13 @@ impl Bench {
             .collect()
     }
 
-    /// A path nobody has used yet, below the run's directory.
+    /// A new path below the run's directory.
     pub(crate) fn new_path(&self, what: &str) -> PathBuf {
         self.made.set(self.made.get() + 1);
         self.dir.join(format!("{:04}-{what}", self.made.get()))
     }
 
-    /// A directory nobody has used yet.
+    /// A new directory below the run's directory.
     pub(crate) fn new_dir(&self, what: &str) -> Result<PathBuf> {
         let path = self.new_path(what);
         fs::create_dir(&path).cannot(format_args!("create {}", path.display()))?;
@@ -135,7 +136,7 @@ impl Bench {
     }
 }
 
-/// The guard removes it, whatever happens to the bench.
+/// Makes the run's directory. The guard removes it, however the bench ends.
 fn work_dir(parent: &Path, guard: &Guard) -> Result<PathBuf> {
     let dir = parent.join(format!("kymo-bench-{}", std::process::id()));
     fs::create_dir(&dir).cannot(format_args!("create {}", dir.display()))?;
@@ -158,7 +159,7 @@ fn program(args: &mut Args, switch: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Where a program is, by PATH or in the folders that root's PATH has besides.
+/// Path of a program, found in PATH or in the further folders of root's PATH.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let roots = ["/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -168,7 +169,7 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Distributions keep sadc off the PATH.
+/// Path of sadc, which distributions keep off the PATH.
 fn sadc() -> Option<PathBuf> {
     let homes = ["/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa"];
     homes

@@ -3,14 +3,14 @@
 use crate::fault::{Fault, Result};
 use std::process::Output;
 
-/// What goes before a program's command line.
+/// Words before a program's command line.
 pub(crate) const COMMAND: [&str; 3] = [
     "valgrind",
     "--tool=callgrind",
     "--callgrind-out-file=/dev/null",
 ];
 
-/// Instructions of all that a program did under [`COMMAND`].
+/// All instructions of a program that ran under [`COMMAND`].
 pub(crate) fn collected(output: &Output) -> Result<f64> {
     let text = String::from_utf8_lossy(&output.stderr);
     let found = text.lines().find_map(|line| line.split_once("Collected :"));

@@ -1,6 +1,6 @@
-//! A measured child: bounded in time, in a process group of its own, its CPU by
-//! `wait4` (with the children it waited for, so start-up forks count), its end
-//! seen through a pidfd, its peak memory and reads taken before it is reaped.
+//! A measured child: bounded in time, in its own process group. Its CPU comes from
+//! `wait4` (with the children it waited for, so start-up forks count), its end from
+//! a pidfd, its peak memory and reads from /proc before it is reaped.
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use wait4::try_wait4_pid;
 
-/// How often peak memory is looked at, for those who ask.
+/// Time between two looks at peak memory.
 const PEAK_EVERY: Duration = Duration::from_millis(2);
 
-/// The output of a command that succeeds.
+/// The output of a command that must succeed.
 pub(crate) fn output_of(command: &mut Command) -> Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().cannot(format_args!("start {name}"))?;
@@ -34,7 +34,7 @@ pub(crate) fn output_of(command: &mut Command) -> Result<Output> {
     }
 }
 
-/// What a child has used, from its start to its end.
+/// Use of resources by a child, from its start to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Usage {
     pub wall: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Usage {
     pub read_bytes: u64,
 }
 
-/// A child that is running; dropped early, its whole group is killed.
+/// A running child; dropping it early kills its whole group.
 pub(crate) struct Running {
     name: String,
     pid: Pid,
@@ -56,7 +56,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts `command`; its complaints go to a file, quoted if it fails.
+    /// Starts `command`; its stderr goes to a file, which a fault quotes.
     pub(crate) fn start(bench: &Bench, command: &mut Command) -> Result<Running> {
         let name = name(command);
         let stderr = bench.new_path("stderr");
@@ -91,7 +91,7 @@ impl Running {
         self.started
     }
 
-    /// Where its complaints go.
+    /// The file of its stderr.
     pub(crate) fn stderr(&self) -> &Path {
         &self.stderr
     }
@@ -104,7 +104,7 @@ impl Running {
         Ok(!self.ends_within(Duration::ZERO)?)
     }
 
-    /// Waits for the end; past `limit` the child is killed and that is a fault.
+    /// Waits for the end; a child that runs longer than `limit` is killed, and that is a fault.
     pub(crate) fn finish(self, limit: Duration) -> Result<Usage> {
         if !self.ends_within(limit)? {
             return Err(Fault::new(format!("{} ran over {limit:?}", self.name)));
@@ -112,7 +112,7 @@ impl Running {
         self.reap(0)
     }
 
-    /// As [`Running::finish`], with peak memory watched until the end.
+    /// Like [`Running::finish`], with peak memory watched until the end.
     pub(crate) fn finish_watching_memory(self, limit: Duration) -> Result<Usage> {
         let until = Instant::now() + limit;
         let mut peak_bytes = 0;
@@ -125,14 +125,14 @@ impl Running {
         self.reap(peak_bytes)
     }
 
-    /// Asks the child to end; past `limit` it is made to. How it ended is not judged. Says its CPU time.
+    /// Sends SIGTERM, and after `limit` SIGKILL. Any exit status is fine. Returns the CPU time.
     pub(crate) fn terminate(self, limit: Duration) -> Result<Duration> {
         Ok(self.terminate_telling(limit)?.0)
     }
 
-    /// The same, with the bytes that it had written towards a disk until its end.
+    /// Like [`Running::terminate`]; returns the bytes written towards a disk, too.
     pub(crate) fn terminate_telling(mut self, limit: Duration) -> Result<(Duration, u64)> {
-        // ESRCH cannot be: it is unreaped.
+        // ESRCH is impossible: the child is not reaped yet.
         let _ = kill_process(self.pid, Signal::TERM);
         self.ends_within(limit)?;
         let written_bytes = procfs::written_bytes(self.pid()).unwrap_or(0);
@@ -160,10 +160,10 @@ impl Running {
         })
     }
 
-    /// Kills what is left of the group while its number is still ours, then reaps.
+    /// Kills the rest of the group while its number is still the child's, then reaps.
     fn end(&mut self) -> Result<wait4::ResUse> {
         self.ended = true;
-        // ESRCH cannot be: the leader is unreaped. EPERM would be a setuid child's.
+        // ESRCH is impossible: the leader is not reaped. EPERM would be from a setuid child.
         let _ = kill_process_group(self.pid, Signal::KILL);
         self.ends_within(Duration::from_secs(10))?;
         let end = try_wait4_pid(self.pid()).cannot(format_args!("wait for {}", self.name))?;
@@ -175,17 +175,18 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is left to hear of a failure; the guard still has the group.
+            // A failure here can no longer be reported; the guard still has the group.
             let _ = self.end();
         }
     }
 }
 
-/// The kernel counts pages by CPU and adds them up now and then: two looks at one peak may differ by so much.
+/// The kernel counts pages by CPU and adds them up now and then: two reads of one peak may differ by this much.
 const COUNTED_LATE_BYTES: u64 = 1 << 20;
 
-/// `ru_maxrss` goes to the very end but begins with the bench's own memory (the child before its exec): clearly above that
-/// it is the child's, else the watched value stands.
+/// `ru_maxrss` lasts to the very end but begins with the bench's own memory (the child before its exec). Only a value
+/// clearly
+/// above that is the child's; otherwise the watched value is used.
 fn true_peak(watched_bytes: u64, maxrss_bytes: u64) -> u64 {
     let own_bytes = procfs::peak_bytes(std::process::id()).unwrap_or(0);
     if maxrss_bytes > own_bytes + COUNTED_LATE_BYTES {
@@ -196,7 +197,7 @@ fn true_peak(watched_bytes: u64, maxrss_bytes: u64) -> u64 {
 }
 
 fn judge(name: &str, status: ExitStatus, stderr: &Path) -> Result<()> {
-    // collectl at 10 ms, on its way out, dies of its own timer now and then; its
+    // collectl at 10 ms is now and then killed by its own timer while it ends; its
     // file is whole by then, and the rows that read it count the samples.
     if status.success() || status.signal() == Some(Signal::ALARM.as_raw()) {
         return Ok(());

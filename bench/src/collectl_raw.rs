@@ -1,6 +1,6 @@
-//! collectl's `.raw.gz` as far as the bench needs it: the stamps in it, and a copy
-//! whose stamps are a second apart, so that any capture plays as an hour.
-//! Compression is gzip's, as a child; lines stream, nothing is held whole.
+//! collectl's `.raw.gz`, for the bench: reads the stamps, and copies a file with
+//! stamps a second apart, so that any capture plays as an hour. gzip compresses
+//! as a child; lines are streamed, no file is held whole.
 
 use crate::fault::{Cannot, Fault, Result};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 const STAMP: &str = ">>> ";
 
-/// The one raw file collectl has left in `dir`.
+/// The only raw file that collectl left in `dir`.
 pub(crate) fn find(dir: &Path) -> Result<PathBuf> {
     let what = format!("list {}", dir.display());
     for entry in std::fs::read_dir(dir).cannot(&what)? {
@@ -25,7 +25,7 @@ pub(crate) fn find(dir: &Path) -> Result<PathBuf> {
     )))
 }
 
-/// Seconds since the epoch of each `>>> T <<<`, the closing one included.
+/// Seconds since the epoch of each `>>> T <<<`, including the closing one.
 pub(crate) fn stamps(raw: &Path) -> Result<Vec<f64>> {
     let mut stamps = Vec::new();
     each_line(raw, |line| {
@@ -35,8 +35,9 @@ pub(crate) fn stamps(raw: &Path) -> Result<Vec<f64>> {
     Ok(stamps)
 }
 
-/// Copies `raw` into `dir` under the same name (collectl insists on it), stamps a
-/// second apart from the first on, and ends with the `intervals`-th interval.
+/// Copies `raw` into `dir` under the same name, as collectl requires, with stamps
+/// a
+/// second apart from the first on, up to the end of the `intervals`-th interval.
 pub(crate) fn copy_in_seconds(raw: &Path, dir: &Path, intervals: usize) -> Result<PathBuf> {
     let name = raw
         .file_name()
@@ -85,7 +86,7 @@ fn stamp(line: &str) -> Option<f64> {
     line.strip_prefix(STAMP)?.split(' ').next()?.parse().ok()
 }
 
-/// The header's interval agrees with the new stamps.
+/// The line with an interval that agrees with the new stamps.
 fn slowed(line: &str) -> String {
     let Some((before, after)) = line.split_once("Interval: ") else {
         return line.to_string();
@@ -94,7 +95,7 @@ fn slowed(line: &str) -> String {
     format!("{before}Interval: 1 {rest}")
 }
 
-/// Lines with their line feeds, until `take` says false.
+/// Calls `take` with each line and its line feed, until it returns false.
 fn each_line(raw: &Path, mut take: impl FnMut(&str) -> Result<bool>) -> Result<()> {
     let source = File::open(raw).cannot(format_args!("open {}", raw.display()))?;
     let mut gzip = gzip(&["-dc"], Stdio::from(source), Stdio::piped())?;

@@ -9,14 +9,14 @@ use std::hint::black_box;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One in fifty stirs.
+/// One process in fifty stirs.
 const IDLE_TO_STIRRING: u32 = 50;
 const STIR_EVERY: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(50);
-/// A guess of how long a process takes to start on a busy machine.
+/// A guess: the time that a process needs to start on a busy machine.
 const BIRTH: Duration = Duration::from_millis(5);
 
-/// Starts the crowd and waits until all of it is there.
+/// Starts the crowd and waits until all of it exists.
 pub(crate) fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Running> {
     let before = crate::procfs::process_count()?;
     let mut command = Command::new(&bench.own);
@@ -32,7 +32,7 @@ pub(crate) fn start(bench: &Bench, count: u32, limit: Duration) -> Result<Runnin
     Ok(crowd)
 }
 
-/// `kymo-bench crowd`: its children are of its group and end with it.
+/// `kymo-bench crowd`: its children belong to its group and end with it.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let count: u32 = args.value("--count")?.unwrap_or(400);
     let seconds: u64 = args.value("--seconds")?.unwrap_or(60);

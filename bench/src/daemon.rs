@@ -1,5 +1,5 @@
-//! What the rows of `kymo-bench rrdcached` and `kymo-bench drum` share: stock's daemon and ours, each on an ext4 of its
-//! own, their files, one client for both, and what they used.
+//! Shared parts of `kymo-bench rrdcached` and `kymo-bench drum`: stock's daemon and kymo's, each on its own ext4, their
+//! files, one client for both, and their use of resources.
 
 pub(crate) mod cost;
 pub(crate) mod files;
@@ -8,7 +8,7 @@ pub(crate) mod wire;
 
 use crate::figures::{median, significant, spread};
 
-/// `stock 22.1 us [21.8-23.0]`
+/// A median with its spread: `stock 22.1 us [21.8-23.0]`.
 pub(crate) fn tell(name: &str, unit: &str, values: &[f64]) -> String {
     let (low, high) = spread(values);
     let [middle, low, high] = [median(values), low, high].map(significant);

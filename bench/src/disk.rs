@@ -1,5 +1,5 @@
-//! An ext4 of one's own on a loop device, whose writes nobody else adds to.
-//! Needs root. Unmounted and removed when dropped; the guard has it too.
+//! An ext4 on its own loop device, to which no other program writes. Needs root.
+//! Unmounted and removed at drop; the guard knows it, too.
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 const IMAGE_MB: u32 = 300;
 const SECTOR_BYTES: u64 = 512;
-/// Writes and sectors written, among the numbers of /sys/block/NAME/stat.
+/// Indexes of writes and sectors written in /sys/block/NAME/stat.
 const WRITES: usize = 4;
 const SECTORS_WRITTEN: usize = 6;
 
@@ -33,7 +33,7 @@ impl LoopDisk {
         let image = bench.new_path(&format!("{name}.img"));
         let dir = bench.new_dir(&format!("{name}.mnt"))?;
         make_image(&image, size_mb)?;
-        // Told first: of a mount that then fails the guard finds nothing to undo.
+        // The guard is informed first: if the mount then fails, it finds nothing to undo.
         bench.guard.mounted(&dir)?;
         tool(
             Command::new("mount")
@@ -54,13 +54,14 @@ impl LoopDisk {
         &self.dir
     }
 
-    /// Writes everything dirty.
+    /// Writes all dirty pages.
     pub(crate) fn sync(&self) -> Result<()> {
         let root = File::open(&self.dir).cannot("open the loop disk")?;
         rustix::fs::syncfs(root).cannot("sync the loop disk")
     }
 
-    /// Has the next look at its files read them from the disk, but for what is mapped.
+    /// Drops the cached pages of its files, except for mapped ones, so that the next reads come from
+    /// the disk.
     pub(crate) fn drop_caches(&self) -> Result<()> {
         self.sync()?;
         let own = files_below(&self.dir)?;
@@ -72,12 +73,12 @@ impl LoopDisk {
         Ok(())
     }
 
-    /// Bytes the device was told to write so far.
+    /// Bytes written to the device so far.
     pub(crate) fn written_bytes(&self) -> Result<u64> {
         Ok(self.stat(SECTORS_WRITTEN)? * SECTOR_BYTES)
     }
 
-    /// Writes it was given so far, after neighbours were merged.
+    /// Writes of the device so far, after neighbours were merged.
     pub(crate) fn writes(&self) -> Result<u64> {
         self.stat(WRITES)
     }
@@ -93,16 +94,16 @@ impl LoopDisk {
 
 impl Drop for LoopDisk {
     fn drop(&mut self) {
-        // If it fails, the guard tries again, harder, when the bench has ended.
+        // If it fails, the guard tries again with force after the bench has ended.
         if tool(Command::new("umount").arg(&self.dir)).is_ok() {
             let _ = self.guard.unmounted(&self.dir);
-            // Gigabytes that later rows may need; what is left of them goes with the bench's folder.
+            // Later rows may need these gigabytes; a leftover is removed with the bench's folder.
             let _ = fs::remove_file(&self.image);
         }
     }
 }
 
-/// Made whole at once, or the file system would go on initialising itself.
+/// Makes the whole file system at once; otherwise ext4 would go on initializing it.
 fn make_image(image: &Path, size_mb: u32) -> Result<()> {
     tool(
         Command::new("fallocate")
@@ -128,7 +129,7 @@ fn device_of(dir: &Path) -> Result<String> {
     Ok(device.trim_start_matches("/dev/").to_string())
 }
 
-/// Runs a tool to its end; its failure is ours, in its own words.
+/// Runs a tool to its end; its failure becomes a fault, with its own words.
 fn tool(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let end = command.output().cannot(format_args!("run {name}"))?;

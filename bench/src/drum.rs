@@ -1,5 +1,5 @@
-//! What the drum costs, `kymo rrdcached`'s store: the rows, one file each, beside stock's rrdcached wherever that can do
-//! the same. Values come in simulated time, except where a row says otherwise.
+//! The cost of the drum, the store of `kymo rrdcached`: the rows, one in each file, beside stock's rrdcached wherever it
+//! can do the same. Values come in simulated time, unless a row says otherwise.
 
 mod batch;
 mod collectd;
@@ -17,7 +17,7 @@ mod start;
 
 use crate::row::Table;
 
-/// What the drum costs.
+/// The table of the drum's costs.
 pub(crate) const DRUM: Table = Table {
     part: "What the drum costs",
     rows: &[

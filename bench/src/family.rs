@@ -1,5 +1,5 @@
-//! A child with descendants of their own process groups (servers, browsers): what all of them cost,
-//! and their end, whichever way.
+//! A child whose descendants have their own process groups (servers, browsers): their total cost, and
+//! the end of them all, however the child ends.
 
 use crate::bench::Bench;
 use crate::child::Running;
@@ -43,20 +43,20 @@ impl Family {
         self.running.as_ref().map_or(Ok(false), Running::is_running)
     }
 
-    /// All that it wrote to stderr so far.
+    /// Text on stderr so far.
     pub(crate) fn said(&self) -> String {
         let path = self.running.as_ref().map(Running::stderr);
         let text = path.and_then(|path| fs::read_to_string(path).ok());
         text.unwrap_or_default()
     }
 
-    /// The first complaint, for a fault.
+    /// The first line on stderr, for a fault.
     pub(crate) fn complaint(&self) -> String {
         let text = self.said();
         text.lines().next().unwrap_or("no complaint").to_string()
     }
 
-    /// Takes note of the groups there are now, so that they end with this, or with the bench.
+    /// Notes the present groups, so that they end with this value, or with the bench.
     pub(crate) fn note_groups(&mut self) -> Result<()> {
         for process in procfs::descendants(self.root)? {
             if process.group != self.root && self.groups.insert(process.group) {
@@ -66,12 +66,13 @@ impl Family {
         Ok(())
     }
 
-    /// Asks the root to end, then ends who is left.
+    /// Sends SIGTERM to the root, then kills the remaining descendants.
     pub(crate) fn end(self) -> Result<()> {
         self.end_within(Duration::from_secs(20)).map(drop)
     }
 
-    /// The same of a root that may take long; its CPU time, and the bytes it had written towards a disk.
+    /// Like [`Family::end`], for a slow root; returns its CPU time, and the bytes written towards a
+    /// disk.
     pub(crate) fn end_within(mut self, limit: Duration) -> Result<(Duration, u64)> {
         self.note_groups()?;
         match self.running.take() {
@@ -83,12 +84,12 @@ impl Family {
 
 impl Drop for Family {
     fn drop(&mut self) {
-        // Who cannot be listed any more is the guard's affair.
+        // The guard ends descendants that can no longer be listed.
         let _ = self.note_groups();
         drop(self.running.take());
         for &group in &self.groups {
             if let Some(pid) = Pid::from_raw(group as i32) {
-                // ESRCH: it has ended by itself.
+                // ESRCH: the group has ended by itself.
                 let _ = kill_process_group(pid, Signal::KILL);
             }
             let _ = self.guard.group_ended(group);
@@ -96,26 +97,26 @@ impl Drop for Family {
     }
 }
 
-/// What a process and its descendants have used so far.
+/// Use of resources by a process and its descendants so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
-    /// To 10 ms; of those who have ended, too.
+    /// CPU seconds, to 10 ms, including those of ended processes.
     pub cpu_s: f64,
     /// RssAnon + RssShmem.
     pub memory_bytes: f64,
-    /// Written towards a disk, by the kernel's count.
+    /// Bytes written towards a disk, by the kernel's count.
     pub written_bytes: f64,
     pub processes: usize,
 }
 
 impl Cost {
-    /// Of these and all below them.
+    /// The cost of these processes and all below them.
     pub(crate) fn of(roots: &[u32]) -> Result<Cost> {
         let mut sum = Cost::default();
         for &root in roots {
             for process in procfs::descendants(root)? {
                 sum.cpu_s += process.ticks as f64 / procfs::TICKS_A_SECOND;
-                // Zero for who ends meanwhile.
+                // Zero if the process ends meanwhile.
                 sum.memory_bytes += procfs::private_bytes(process.pid).unwrap_or(0) as f64;
                 sum.written_bytes += procfs::written_bytes(process.pid).unwrap_or(0) as f64;
                 sum.processes += 1;
@@ -125,18 +126,18 @@ impl Cost {
     }
 }
 
-/// CPU of a process and all below it to the nanosecond, and of those that have ended to 10 ms.
+/// CPU time of a process and all below it, to the nanosecond; that of ended ones to 10 ms.
 pub(crate) fn cpu_ns(root: u32) -> Result<u64> {
     let mut sum_ns = 0;
     for process in procfs::descendants(root)? {
-        // Who ends meanwhile is in its parent's account the next time.
+        // The time of a process that ends meanwhile is in its parent's account at the next call.
         sum_ns += procfs::cpu_ns(process.pid).unwrap_or(0);
         sum_ns += process.ended_ticks * 10_000_000;
     }
     Ok(sum_ns)
 }
 
-/// Bytes that the files below `dir` take on the disk.
+/// Disk space of the files below `dir`, in bytes.
 pub(crate) fn disk_bytes(dir: &std::path::Path) -> Result<u64> {
     let end = Command::new("du").args(["-s", "-B1"]).arg(dir).output();
     let text = String::from_utf8_lossy(&end.cannot("run du")?.stdout).into_owned();

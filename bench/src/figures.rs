@@ -1,6 +1,6 @@
-//! Medians, percentiles and how figures are printed. Pure functions.
+//! Medians, percentiles and the formatting of figures. Pure functions.
 
-/// The middle value (the mean of the middle two); 0 of nothing.
+/// The middle value (the mean of the middle two); 0 if there are none.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
     match sorted.len() {
@@ -10,7 +10,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Least and greatest; zeros of nothing.
+/// Least and greatest; zeros if there are none.
 pub(crate) fn spread(values: &[f64]) -> (f64, f64) {
     let sorted = sorted(values);
     match (sorted.first(), sorted.last()) {
@@ -19,7 +19,7 @@ pub(crate) fn spread(values: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Nearest-rank percentile, `share` in 0..=1; 0 of nothing.
+/// Nearest-rank percentile, `share` in 0..=1; 0 if there are none.
 pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     let sorted = sorted(values);
     let rank = (share * sorted.len() as f64).ceil() as usize;
@@ -47,7 +47,8 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.*}", digits.clamp(0.0, 9.0) as usize)
 }
 
-/// A part of a whole as people say it: `1/39`, or `1.15 ×` from a half on.
+/// A part of a whole in common notation: `1/39`, or `1.15 ×` from a half
+/// on.
 pub(crate) fn ratio(part: f64, whole: f64) -> String {
     match part / whole {
         r if !r.is_finite() => "n/a".into(),

@@ -1,9 +1,9 @@
-//! The physical floor: the kernel's texts read by kept descriptors, and nothing
-//! else: no encoding, no writing, no interpretation. What a recorder costs above
-//! this is its own doing; below it nobody comes who reads the same texts.
+//! The physical floor: reads the kernel's texts by kept descriptors, without encoding,
+//! writing or interpretation. Costs above it are the recorder's own; no recorder that
+//! reads the same texts can cost less.
 //!
 //! Whole texts are one `pread`; record-wise ones (vmstat, diskstats, net/dev) are
-//! read on until 0 comes back. With the letter Z, each sample also lists /proc
+//! read until 0 comes back. With the letter Z, each sample also lists /proc
 //! and reads `stat` and `io` of every process by kept descriptors.
 
 use crate::args::Args;
@@ -17,22 +17,22 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Far above any text of a kernel; pages are touched only as far as a text goes.
+/// Far above any text of a kernel; only pages with text are touched.
 const BUFFER_BYTES: usize = 8 << 20;
-/// Above any text that is read at once. For some the kernel makes room for as much as is asked for.
+/// Above any text that is read by one call. For some, the kernel allocates as much as the call requests.
 const WHOLE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy)]
 enum Reads {
     Whole,
     ToEnd,
-    /// As `ToEnd`, once a minute: without pause a sample counts as 10 s.
+    /// As `ToEnd`, once a minute: without pauses a sample counts as 10 s.
     ToEndAtScans,
 }
 
 const SAMPLES_A_SCAN: u64 = 6;
 
-/// Letter, path and way of reading; the same files collectl opens for the letter. What this kernel does not have is left out.
+/// Letter, path and way of reading; the same files that collectl opens for the letter. Files that this kernel lacks are left out.
 const FILES: [(char, &str, Reads); 17] = [
     ('c', "/proc/stat", Reads::Whole),
     ('c', "/proc/loadavg", Reads::Whole),
@@ -53,8 +53,9 @@ const FILES: [(char, &str, Reads); 17] = [
     ('y', "/proc/slabinfo", Reads::ToEndAtScans),
 ];
 
-/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do. With `--root DIR` the files are below DIR, and are opened anew
-/// for each sample.
+/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do. With `--root DIR` the files are below DIR, and are opened
+/// for each
+/// sample.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let letters: String = args.value("-s")?.unwrap_or_else(|| "cdnm".into());
     let interval: String = args.value("-i")?.unwrap_or_else(|| "0".into());
@@ -85,7 +86,7 @@ fn pace(interval_ns: u64, phase_ns: u64) -> Result<Option<Ticks>> {
     }
 }
 
-/// collectl's `I[:I2]`: every sample reads everything here, so I alone counts.
+/// The I in collectl's `I[:I2]`: every sample reads everything here, so I2 is ignored.
 fn first_interval_ns(word: &str) -> Result<u64> {
     let first = word.split(':').next().unwrap_or_default();
     let seconds: f64 = first.parse().cannot(format_args!("understand -i {word}"))?;
@@ -94,7 +95,7 @@ fn first_interval_ns(word: &str) -> Result<u64> {
 
 struct Floor {
     kept: Vec<(OwnedFd, Reads)>,
-    /// Instead of these, where files are no kernel's.
+    /// Files that are opened for each sample, below another root.
     opened_anew: Vec<(String, Reads)>,
     processes: Option<Processes>,
     buffer: Vec<u8>,
@@ -173,7 +174,7 @@ fn read(file: &OwnedFd, reads: Reads, buffer: &mut [u8]) -> Result<()> {
 }
 
 /// Kept `stat` and `io` of every process; each descriptor belongs to one process
-/// for ever, so a dead one answers ESRCH and is dropped.
+/// for ever, so that of a dead one answers ESRCH and is dropped.
 struct Processes {
     proc: OwnedFd,
     kept: HashMap<u32, Kept>,
@@ -213,7 +214,7 @@ impl Processes {
     }
 }
 
-/// Reads one process; one that is gone is left out, and swept after the scan.
+/// Reads one process; a dead one is left out, and removed after the scan.
 fn visit(kept: &mut HashMap<u32, Kept>, pid: u32, scan: u64, buffer: &mut [u8]) {
     if let Some(known) = kept.get_mut(&pid)
         && pread(&known.stat, &mut *buffer, 0).is_ok()
@@ -241,7 +242,7 @@ impl Kept {
 
     fn read_io(&mut self, buffer: &mut [u8]) {
         if let Some(io) = &self.io {
-            // Without the right to read it (EACCES) the text is simply absent.
+            // Without the right to read it (EACCES) the text is absent.
             let _ = pread(io, buffer, 0);
         }
     }
@@ -251,7 +252,7 @@ fn pid(name: &[u8]) -> Option<u32> {
     std::str::from_utf8(name).ok()?.parse().ok()
 }
 
-/// Two descriptors a process soon pass the usual soft limit of 1,024.
+/// Raises the limit of open files: two descriptors for each process soon pass the usual soft limit of 1,024.
 fn raise_open_files() -> Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -1,8 +1,8 @@
 //! Cleaning up on any exit, kill -9 and panics included.
 //!
-//! The guard is a child that holds the reading end of a pipe and a list of what
-//! exists: process groups, mounts, directories. When the pipe closes, because the
-//! bench ended or died, it undoes them: groups first, then mounts, then directories.
+//! The guard is a child that holds the reading end of a pipe and a list of process
+//! groups, mounts and directories. When the pipe closes, because the bench ended or
+//! died, it removes them: groups first, then mounts, then directories.
 
 use crate::fault::{Cannot, Result};
 use rustix::process::{Pid, Signal, kill_process_group, setsid, test_kill_process_group};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const GROUP_END: Duration = Duration::from_secs(5);
 
-/// The bench's side: tells the guard what to undo.
+/// The bench's side: adds to the guard's list.
 pub(crate) struct Guard {
     child: Child,
     list: Mutex<Option<ChildStdin>>,
@@ -67,7 +67,7 @@ impl Drop for Guard {
         if let Ok(mut list) = self.list.lock() {
             drop(list.take());
         }
-        // The guard bounds its own time; nothing is left to report to.
+        // The guard limits its own time; its result can no longer be reported.
         let _ = self.child.wait();
     }
 }
@@ -81,7 +81,7 @@ struct Pending {
 
 /// `kymo-bench guard`: reads the list until the pipe closes, then undoes it.
 pub(crate) fn run() -> Result<()> {
-    // A session of its own: Ctrl-C and hang-ups end the bench, not its guard.
+    // In its own session: Ctrl-C and hang-ups end the bench, not its guard.
     setsid().cannot("leave the session")?;
     let mut pending = Pending::default();
     for line in std::io::stdin().lock().lines() {
@@ -107,7 +107,7 @@ impl Pending {
     fn undo(&self) {
         let pgids = || self.groups.iter().filter_map(|group| pid(group));
         for pgid in pgids() {
-            // ESRCH: it has ended by itself.
+            // ESRCH: the group has ended by itself.
             let _ = kill_process_group(pgid, Signal::KILL);
         }
         for pgid in pgids() {

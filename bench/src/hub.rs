@@ -1,6 +1,6 @@
-//! What a hub costs, one that hundreds of collectds send to: the rows, one file each, beside a real collectd with its
-//! network and rrdtool plugins. One generator of ours sends the same to both, by UDP on loopback, no faster than is
-//! taken: a datagram that the kernel dropped fails a row.
+//! The cost of a hub that hundreds of collectds send to: the rows, one in each file, beside a real collectd with its
+//! network and rrdtool plugins. One generator sends the same to both, by UDP on loopback, no faster than they can
+//! receive: a datagram dropped by the kernel fails a row.
 
 mod beside;
 mod contender;
@@ -16,7 +16,7 @@ mod select;
 
 use crate::row::Table;
 
-/// What a hub costs.
+/// The table of the hub's costs.
 pub(crate) const HUB: Table = Table {
     part: "What a hub costs",
     rows: &[
@@ -32,7 +32,7 @@ pub(crate) const HUB: Table = Table {
 
 /// The 290 hosts of 70 values.
 const SERIES: usize = 290 * fleet::VALUES_A_HOST;
-/// Where a row says 20,500: whole hosts.
+/// Whole hosts for rows with 20,500 series.
 const SERIES_OF_THE_CASE: usize = 293 * fleet::VALUES_A_HOST;
-/// Of a quick row.
+/// Series of a quick row.
 const SERIES_QUICK: usize = 10 * fleet::VALUES_A_HOST;

@@ -1,8 +1,8 @@
-//! The busy machine around a row: gcc compiling generated C files one after the
-//! other, and on request a writer that fsyncs without pause.
+//! The busy machine around a row: gcc compiles generated C files one after the
+//! other, and on request a writer fsyncs without pause.
 //!
 //! One job at a time, so that on two CPUs the recorders still get theirs. A child
-//! of its own (`kymo-bench load`), bounded in time and killed by its group.
+//! process (`kymo-bench load`), bounded in time and killed by its group.
 
 use crate::args::Args;
 use crate::bench::Bench;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Functions a file; from a short to a long compilation.
+/// Functions of each file; from a short to a long compilation.
 const FILES: [usize; 4] = [10, 25, 50, 100];
 const STORM_BYTES: usize = 256 << 10;
 const STORM_FILE_BYTES: u64 = 64 << 20;
-/// Until gcc and its files are in the page cache.
+/// Time until gcc and its files are in the page cache.
 const WARM_UP: Duration = Duration::from_millis(700);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     CompileAndFsync,
 }
 
-/// Starts the load and gives it a moment; it ends when dropped, or after `limit`.
+/// Starts the load and waits a moment; it ends at drop, or after `limit`.
 pub(crate) fn start(bench: &Bench, kind: Kind, limit: Duration) -> Result<Running> {
     let mut command = Command::new(&bench.own);
     command
@@ -86,7 +86,7 @@ fn gcc(dir: &Path, number: usize) -> Result<()> {
         .args(["-O2", "-c", &format!("unit{number}.c"), "-o"])
         .arg(format!("unit{number}.o"))
         .current_dir(dir)
-        // Killed in the middle, gcc leaves its temporary files: here, not in /tmp.
+        // If it is killed, gcc leaves its temporary files: here, not in /tmp.
         .env("TMPDIR", dir)
         .status()
         .cannot("start gcc")?;
@@ -109,7 +109,7 @@ fn storm(path: &Path, until: Instant) -> Result<()> {
     Ok(())
 }
 
-/// A C file that gives the optimiser something to do.
+/// A C file with work for the optimiser.
 fn source(functions: usize) -> String {
     let mut text = String::from("extern int sink(int);\n");
     for f in 0..functions {

@@ -1,4 +1,4 @@
-//! The machine the figures belong to, in one line: CPU model, cores, kernel.
+//! The machine of the figures in one line: CPU model, cores, kernel.
 
 use crate::fault::{Cannot, Result};
 use std::fs;

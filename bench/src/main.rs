@@ -1,15 +1,16 @@
 //! Side-by-side cost runs: kymo, its peers (collectl, sysstat's sadc) and the
-//! physical floor (our own loop of `pread`s over the same files).
+//! physical floor (a loop of `pread`s over the same files).
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
 //! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd, `kymo-bench programs` those of
-//! programs that publish, `kymo-bench together` all of it at once; the other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`) are the
-//! child processes they start, each a contender or a surrounding of its own.
+//! programs that publish, `kymo-bench together` all of it at once; the other words (`floor`, `tick`, `load`, `crowd`, `stir`,
+//! `ring`, `world`, `guard`) are the
+//! child processes that these start, each a contender or a part of its surroundings.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
-// A bench may end when its terminal takes nothing.
+// A bench may end when its terminal cannot be written to.
 #![allow(clippy::print_stderr, clippy::disallowed_methods)]
 
 mod args;

@@ -1,5 +1,5 @@
-//! Who takes part, and their command lines. kymo's is collectl's on purpose, and
-//! the floor takes the same letters, interval and count.
+//! The peers and their command lines. kymo's is collectl's on purpose, and the
+//! floor has the same letters, interval and count.
 
 use crate::bench::Bench;
 use crate::fault::{Fault, Result};
@@ -14,7 +14,7 @@ pub(crate) enum Peer {
     Sadc,
 }
 
-/// What to record: collectl's `-s`, `-i` and `-c`.
+/// A recording: collectl's `-s`, `-i` and `-c`.
 #[derive(Clone, Copy)]
 pub(crate) struct Take<'a> {
     pub letters: &'a str,
@@ -41,7 +41,8 @@ impl Peer {
         }
     }
 
-    /// Records `take` below `dir`; standard output goes nowhere.
+    /// Command that records `take` below `dir`; its standard output goes to
+    /// /dev/null.
     pub(crate) fn command(self, bench: &Bench, take: Take, dir: &Path) -> Result<Command> {
         let mut command = match self {
             Peer::Floor => floor(bench, take),
@@ -54,7 +55,7 @@ impl Peer {
     }
 }
 
-/// Those of `peers` that are installed (or, kymo, were named).
+/// The peers that are installed (kymo: named on the command line).
 pub(crate) fn present(bench: &Bench, peers: &[Peer]) -> Vec<Peer> {
     peers
         .iter()
@@ -101,7 +102,7 @@ fn collectl(program: &Path, take: Take, dir: &Path) -> Command {
     command
 }
 
-/// sadc has no letters; its second and later samples are `count`.
+/// sadc has no letters; `count` is the number of samples after its first.
 fn sadc(program: &Path, take: Take, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command

@@ -1,6 +1,7 @@
-//! What polling costs: the rows, one file each, beside MRTG as Debian packages it, on one farm of agents and in one run.
-//! The agents are a thread of the bench, so that their CPU is nobody's; the floors are a bare SNMP loop and a bare loop over
-//! the files, children of the bench.
+//! The cost of polling: the rows, one in each file, beside MRTG as Debian packages it, on one farm of agents and in one run.
+//! The agents are a thread of the bench, so that their CPU counts for no side; the floors are a bare SNMP loop and a bare
+//! loop
+//! over the files, children of the bench.
 
 pub(crate) mod ask;
 mod cron;
@@ -18,7 +19,7 @@ mod truth;
 
 use crate::row::Table;
 
-/// What polling costs.
+/// The table of polling's costs.
 pub(crate) const POLLING: Table = Table {
     part: "What polling costs",
     rows: &[
@@ -34,11 +35,11 @@ pub(crate) const POLLING: Table = Table {
     ],
 };
 
-/// The case.
+/// Devices and targets of the case.
 const DEVICES: u32 = 32;
 const TARGETS: u32 = 3164;
-/// Of a quick row.
+/// Devices and targets of a quick row.
 const DEVICES_QUICK: u32 = 4;
 const TARGETS_QUICK: u32 = 80;
-/// Seconds of a cycle where cycles are counted: longer than MRTG takes for one.
+/// Seconds of a cycle where cycles are counted: longer than one of MRTG's.
 const INTERVAL_S: u64 = 10;

@@ -1,10 +1,11 @@
-//! What /proc says about a child: CPU in ns, peak memory, bytes read.
-//! Reads of other processes only; the bench's own clockwork stays out.
+//! Reads of /proc about other processes: CPU in ns, peak memory, bytes read.
+//! The bench's own process is not read.
 
 use crate::fault::{Cannot, Fault, Result};
 use std::fs;
 
-/// What `stat` counts CPU time in: USER_HZ, which the kernel's interface has on every machine of today.
+/// Unit of CPU time in `stat`: USER_HZ, which is 100 in the kernel's interface on every present
+/// machine.
 pub(crate) const TICKS_A_SECOND: f64 = 100.0;
 
 /// Nanoseconds on CPU of all living threads. Exact while they sleep: the kernel
@@ -45,7 +46,7 @@ pub(crate) fn anonymous_bytes(pid: u32) -> Option<u64> {
     Some(field(&text, "RssAnon:")? * 1024)
 }
 
-/// Bytes that a process had fetched from devices; not what was cached.
+/// Bytes that a process fetched from devices, without cached ones.
 pub(crate) fn device_read_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
     field(&text, "read_bytes:")
@@ -57,22 +58,22 @@ pub(crate) fn written_bytes(pid: u32) -> Option<u64> {
     field(&text, "write_bytes:")
 }
 
-/// What waits at a UDP port of IPv4, and what did not fit.
+/// Waiting and dropped datagrams of a UDP port of IPv4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UdpQueue {
-    /// As the kernel counts them, with its own heads.
+    /// By the kernel's count, with its overhead.
     pub waiting_bytes: u64,
-    /// Datagrams.
+    /// Number of dropped datagrams.
     pub dropped: u64,
 }
 
-/// Of the socket at that port; `None`: there is none.
+/// The queue of the socket at that port; `None`: there is none.
 pub(crate) fn udp_queue(port: u16) -> Result<Option<UdpQueue>> {
     let text = fs::read_to_string("/proc/net/udp").cannot("read /proc/net/udp")?;
     Ok(text.lines().find_map(|line| queue_of(line, port)))
 }
 
-/// `N: ADDRESS:PORT REMOTE STATE TX:RX ... DROPS`, in hexadecimal but for the last.
+/// Parses `N: ADDRESS:PORT REMOTE STATE TX:RX ... DROPS`, in hexadecimal except for the last word.
 fn queue_of(line: &str, port: u16) -> Option<UdpQueue> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (_, own) = words.get(1)?.split_once(':')?;
@@ -95,15 +96,15 @@ pub(crate) fn words(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// A process as its `stat` has it.
+/// A process, by its `stat`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Process {
     pub pid: u32,
     pub parent: u32,
     pub group: u32,
-    /// User and system, with those of the children it waited for.
+    /// User and system time, with that of the children it waited for.
     pub ticks: u64,
-    /// Of the children it waited for alone.
+    /// Time of the children it waited for.
     pub ended_ticks: u64,
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn descendants(root: u32) -> Result<Vec<Process>> {
     Ok(found)
 }
 
-/// The name may hold anything, so what follows its last bracket is counted.
+/// Parses a `stat`. The name may contain any bytes, so fields are counted after its last bracket.
 fn process(stat: &str) -> Option<Process> {
     let rest: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |index: usize| rest.get(index)?.parse::<u64>().ok();
@@ -137,7 +138,7 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-/// Processes there are now.
+/// Number of processes on the machine.
 pub(crate) fn process_count() -> Result<usize> {
     let names = fs::read_dir("/proc").cannot("list /proc")?;
     let is_pid = |name: &str| name.bytes().all(|b| b.is_ascii_digit());

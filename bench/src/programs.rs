@@ -1,4 +1,4 @@
-//! What it costs programs to say what they do, and what it costs to read them: the rows, one file each. The writer in C is
+//! The cost of publishing for programs, and of reading them: the rows, one in each file. The writer in C is
 //! `bench/programs/publish.c`, the one in Rust a child of the bench.
 
 mod count;
@@ -9,7 +9,7 @@ pub(crate) mod writer;
 
 use crate::row::Table;
 
-/// What programs that publish cost.
+/// The table of the costs of programs that publish.
 pub(crate) const PROGRAMS: Table = Table {
     part: "What programs that publish cost",
     rows: &[

@@ -1,4 +1,5 @@
-//! How far a long row is: one line of a terminal, written over and taken away again. Where stderr is none, nothing.
+//! Progress of a long row: one line of a terminal, which is overwritten and then erased. Without a terminal on
+//! stderr, nothing.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ const EVERY: Duration = Duration::from_millis(500);
 pub(crate) struct Progress {
     what: String,
     terminal: bool,
-    /// `None` while nothing stands there.
+    /// `None` while the line is empty.
     shown: Option<Instant>,
 }
 
@@ -30,7 +31,7 @@ impl Progress {
 
     fn say(&self, text: &str) {
         let mut out = std::io::stderr().lock();
-        // A terminal that is gone is no reason to stop measuring.
+        // A terminal that is gone does not stop the measurement.
         let _ = write!(out, "\r\x1b[K{text}");
         let _ = out.flush();
     }

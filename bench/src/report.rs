@@ -1,4 +1,4 @@
-//! The table of results: what was asked, what was measured, met or missed.
+//! The table of results: required and measured figures, met or missed.
 
 use crate::fault::{Cannot, Result};
 use crate::machine;
@@ -13,12 +13,12 @@ pub(crate) struct Check {
     pub aim: f64,
 }
 
-/// What a row has found.
+/// Results of a row.
 #[derive(Default, Debug)]
 pub(crate) struct Outcome {
-    /// Everyone's figures, kymo's ratios among them.
+    /// Figures of all sides, and kymo's ratios.
     pub figures: Vec<String>,
-    /// Empty when kymo took no part.
+    /// Empty if kymo did not run.
     pub checks: Vec<Check>,
 }
 
@@ -113,7 +113,7 @@ impl Display for Line {
     }
 }
 
-/// When, where and how big; then the table's head.
+/// Time, machine and size; then the table's head.
 pub(crate) fn head(title: &str) -> Result<String> {
     let (now, machine) = (machine::now()?, machine::describe()?);
     Ok(format!(
@@ -135,11 +135,11 @@ pub(crate) fn table(title: &str, lines: &[Line]) -> Result<String> {
 pub(crate) enum Keep {
     /// A run of all rows replaces its part of the file.
     Nothing,
-    /// A run of some is added to it.
+    /// A run of some rows is added to it.
     Earlier,
 }
 
-/// Writes `table` into the part of the file that is called so; other parts stay.
+/// Writes `table` into the part of the file with this title; other parts stay.
 pub(crate) fn write(path: &Path, part: &str, table: &str, keep: Keep) -> Result<()> {
     let name = path.display();
     let before = match std::fs::read_to_string(path) {
@@ -149,7 +149,7 @@ pub(crate) fn write(path: &Path, part: &str, table: &str, keep: Keep) -> Result<
     std::fs::write(path, with_part(&before, part, table, keep)).cannot(format_args!("write {name}"))
 }
 
-/// Parts begin with `# TITLE`.
+/// The text with the new table. Parts begin with `# TITLE`.
 fn with_part(before: &str, part: &str, table: &str, keep: Keep) -> String {
     let head = format!("# {part}\n");
     let mut parts: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
 //! Simulated days: the live machine's texts, sampled as fast as they can be read, under stamps
-//! one second apart, through the recorder's own sampler and writer. For what happens in days:
+//! one second apart, through the recorder's own sampler and writer. For costs that appear in days:
 //! the CPU of sealing, and finding a minute in a long ring.
 
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::fault::{Cannot, Fault, Result};
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 const KEY_EACH: u64 = 60;
-/// Samples a second apart in real time, for what one costs when caches are cold.
+/// Samples a second apart in real time, for the cost of one with cold caches.
 const COLD_SAMPLES: u64 = 20;
 const KINDS: [u8; 6] = [
     kind::STAT,
@@ -33,7 +33,8 @@ const KINDS: [u8; 6] = [
     kind::NET_DEV,
 ];
 
-/// `ring --dir DIR [--days N] [--cold]`: makes the ring and prints what sampling and sealing cost.
+/// `ring --dir DIR [--days N] [--cold]`: makes the ring and prints the costs of sampling and
+/// sealing.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let days: u64 = args.value("--days")?.unwrap_or(1);
     let cold = args.flag("--cold");
@@ -85,7 +86,7 @@ impl Simulation {
             ..Plan::default()
         };
         let context = facts::gather(&root);
-        // The days end now.
+        // The simulated days end now.
         let now = RealClock.now();
         let start = Stamp {
             real_ns: now.real_ns - (days * DAY_S * SECOND_NS) as i64,
@@ -98,7 +99,7 @@ impl Simulation {
             boot_id: context.get("boot_id").unwrap_or("00000000").into(),
             context: context.text(),
         };
-        // Each sync would wait for the disk; sealing's own stay.
+        // Each sync would wait for the disk; the syncs of sealing stay.
         let options = Options {
             cap_bytes: 8 << 30,
             sync_interval: Duration::from_secs(u32::MAX.into()),
@@ -118,7 +119,7 @@ impl Simulation {
         })
     }
 
-    /// What sampling costs at one sample a second, the mean; without the writer.
+    /// Mean cost of a sample at one a second, without the writer.
     fn cold_sample_ns(&mut self) -> u64 {
         self.sample(true);
         let start = cpu_ns();

@@ -1,4 +1,5 @@
-//! What keeping round-robin archives costs, beside stock's rrdtool and rrdcached: the rows, one file each.
+//! The cost of keeping round-robin archives, beside stock's rrdtool and rrdcached: the rows, one in each
+//! file.
 
 mod batch;
 mod create;
@@ -9,7 +10,7 @@ mod values;
 
 use crate::row::Table;
 
-/// What keeping round-robin archives costs.
+/// The table of the costs of round-robin archives.
 pub(crate) const CACHING: Table = Table {
     part: "What round-robin archives cost",
     rows: &[

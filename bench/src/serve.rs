@@ -1,5 +1,6 @@
-//! What serving costs: the rows of the server's cost table, one file each, in the table's order, and
-//! what they share: kymo as a server, a browser, a ring, requests.
+//! The cost of serving: the rows of the server's cost table, one in each file, in the table's order,
+//! and
+//! their shared parts: kymo as a server, a browser, a ring, requests.
 
 mod browser;
 mod cursor;
@@ -18,7 +19,7 @@ pub(crate) use request::{free_port, number};
 
 use crate::row::Table;
 
-/// What serving costs.
+/// The table of serving's costs.
 pub(crate) const SERVING: Table = Table {
     part: "What serving costs",
     rows: &[

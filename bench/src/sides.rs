@@ -1,5 +1,6 @@
-//! The same work by several peers in turns, so that whatever the machine does
-//! meanwhile happens to all of them; medians afterwards.
+//! The same work by several peers in turns, so that the machine's other load
+//! affects all
+//! of them; medians afterwards.
 
 use crate::bench::Bench;
 use crate::child::{Running, Usage};
@@ -9,13 +10,14 @@ use crate::peer::{Peer, Take, present};
 use std::fs;
 use std::time::Duration;
 
-/// What each peer used, round by round.
+/// Use of resources by each peer, round by round.
 pub(crate) struct Sides {
     taken: Vec<(Peer, Vec<Usage>)>,
 }
 
-/// Runs `take` by each of `peers` that is here, `rounds` times, the first to go
-/// changing with the round.
+/// Runs `take` by each of `peers` that is here, `rounds` times, with another
+/// peer
+/// first in each round.
 pub(crate) fn alternate(
     bench: &Bench,
     rounds: usize,
@@ -34,7 +36,7 @@ pub(crate) fn alternate(
     Ok(Sides { taken })
 }
 
-/// One recording by one peer, thrown away afterwards.
+/// One recording by one peer, removed afterwards.
 pub(crate) fn once(bench: &Bench, peer: Peer, take: Take, limit: Duration) -> Result<Usage> {
     let dir = bench.new_dir(peer.name())?;
     let mut command = peer.command(bench, take, &dir)?;
@@ -49,7 +51,7 @@ impl Sides {
         Some(median(&self.cpus(peer)?))
     }
 
-    /// `kymo 0.15 s [0.14-0.16]` for everyone who took part.
+    /// `kymo 0.15 s [0.14-0.16]` for each peer that ran.
     pub(crate) fn tell(&self) -> Vec<String> {
         let tell = |peer: &Peer| {
             let cpus = self.cpus(*peer).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A bare timerfd loop: absolute multiples of the interval on CLOCK_REALTIME,
-//! plus a phase. The floor is paced by it, and `kymo-bench tick` prints how late
-//! each tick was seen, the lateness any recorder on this machine has to live with.
+//! plus a phase. It paces the floor, and `kymo-bench tick` prints the time at
+//! which each tick was seen: the lateness of any recorder on this machine.
 
 use crate::args::Args;
 use crate::fault::{Cannot, Result};

@@ -1,6 +1,6 @@
-//! All that kymo does, at once and for the same time as the peers that do it: one machine recorded, devices polled, collectds and
-//! clients of rrdcached that send, PostgreSQL's commands counted. Both sides work beside each other on one farm of agents, one
-//! generator of collectd's values, and servers with the same load.
+//! All work of kymo at once, and for the same time as the peers that do it: a recording of the machine, polled devices, collectds
+//! and clients of rrdcached that send, counted commands of PostgreSQL. Both sides work beside each other on one farm of agents,
+//! one generator of collectd's values, and servers with the same load.
 
 mod ours;
 mod theirs;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use theirs::Theirs;
 use work::Work;
 
-/// What all of it costs at once.
+/// The table of the costs of everything at once.
 pub(crate) const TOGETHER: Table = Table {
     part: "What all of it costs at once",
     rows: &[&ROW],
@@ -31,10 +31,10 @@ const ROW: Row = Row {
     run,
 };
 
-/// Until files and series are there and the pollers have their rhythm.
+/// Time until files and series exist and the pollers have their rhythm.
 const SETTLES: Duration = Duration::from_secs(100);
 
-/// CPU seconds by who used them.
+/// CPU seconds by user.
 type Spent = Vec<(&'static str, f64)>;
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -65,7 +65,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Of one CPU in percent.
+/// Shares of one CPU, in percent.
 fn shares(before: [Spent; 3], after: [Spent; 3], length: Duration) -> [Spent; 3] {
     let percent = |before: f64, after: f64| (after - before) / length.as_secs_f64() * 100.0;
     let mut all = after;
@@ -75,7 +75,7 @@ fn shares(before: [Spent; 3], after: [Spent; 3], length: Duration) -> [Spent; 3]
     all
 }
 
-/// Says who used how much; the sum.
+/// Adds each part's share to the outcome; returns the sum.
 fn tell(outcome: &mut Outcome, side: &str, shares: &Spent) -> f64 {
     let sum = shares.iter().map(|(_, share)| share).sum();
     let part = |(name, share): &(&str, f64)| format!("{name} {}", significant(*share));

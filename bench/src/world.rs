@@ -1,8 +1,10 @@
-//! A made-up machine, recorded: weeks at one sample a second, a scan of its processes each 5 s, in minutes.
-//! For what only a full ring shows: a process table of any age, a day's graph.
+//! A generated machine, recorded: weeks at one sample a second, a scan of its processes each 5 s, in
+//! minutes.
+//! For rows that need a full ring: a process table of any age, a day's graph.
 //!
-//! The machine's texts are this one's, their numbers then go on by themselves; its processes come, work
-//! and go by chance of a fixed seed. Records go through the recorder's own tracks and writer.
+//! The machine's texts are this one's, whose numbers then change by themselves; its processes come, work
+//! and
+//! go at random with a fixed seed. Records go through the recorder's own tracks and writer.
 
 mod chance;
 mod people;
@@ -31,9 +33,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
 const SCAN_EACH: u64 = 5;
 const KEY_EACH: u64 = 60;
-/// Until the numbers have the slopes of a machine that has been up for a while.
+/// Uptime that gives the numbers the slopes of a machine that has been up for a while.
 const UP_S: u64 = 100_000;
-/// Another boot than this one: the recorder that goes on in the folder has its own.
+/// Another boot id than this machine's: a recorder that continues in the folder has its own.
 const BOOT_ID: &str = "0badcafe-0000-4000-8000-000000000000";
 
 /// `world --dir DIR [--days N] [--mib N] [--processes N]`: makes the ring; it ends now.
@@ -81,7 +83,7 @@ impl World {
             boot_id: BOOT_ID.into(),
             context: context.text(),
         };
-        // Each sync would wait for the disk; sealing's own stay.
+        // Each sync would wait for the disk; the syncs of sealing stay.
         let options = Options {
             cap_bytes,
             sync_interval: Duration::from_secs(u32::MAX.into()),

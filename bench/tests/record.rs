@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_kymo-bench");
-/// Without those that take root or their time.
+/// Without rows that need root or much time.
 const ROWS: &str = "day,spaced,processes,seal,bytes,memory,start,play,seek";
 
-/// Takes kymo's command lines and costs what the floor costs.
+/// Accepts kymo's command lines and costs as much as the floor.
 const STAND_IN: &str = r##"#!/bin/sh
 verb=$1; shift
 case $verb in
@@ -37,7 +37,7 @@ play) echo "#Date Time"; echo "20261121 10:00:00 1" ;;
 esac
 "##;
 
-/// A directory of the test's own, removed at its end.
+/// A directory of the test, removed at drop.
 struct Dir(PathBuf);
 
 impl Dir {

@@ -1,4 +1,4 @@
-//! What a device answers.
+//! A device's answers.
 
 use kymo_wire::snmp::{
     ErrorStatus, Malformed, Message, MessageHead, ObjectValue, PduKind, Version, message_bytes,
@@ -9,20 +9,20 @@ use crate::lie::Lie;
 use crate::mib::{Found, Object, find, find_next};
 use crate::view::View;
 
-/// Repetitions of a GETBULK at most.
+/// Most repetitions of a GETBULK.
 const REPETITIONS_MAX: i32 = 1000;
 
-/// Room that is used again.
+/// Buffers that are used again.
 #[derive(Default)]
 pub(crate) struct Scratch {
     varbinds: Vec<u8>,
     name: Vec<u8>,
 }
 
-/// What went wrong with the whole request: a status, and the number of the varbind.
+/// Error-status of a whole refused request, and the number of the varbind.
 type Refusal = (ErrorStatus, i32);
 
-/// Appends the answer to `out`; what its error-status is.
+/// Appends the answer to `out`; returns its error-status.
 pub(crate) fn put_answer(
     request: &Message,
     view: &View,
@@ -68,7 +68,8 @@ fn head<'a>(request: &Message<'a>, status: ErrorStatus, index: i32) -> MessageHe
     }
 }
 
-/// A refusal has the varbinds of its request, but for tooBig in v2c, which has none.
+/// A refusal repeats the varbinds of its request, except for tooBig in v2c, which has
+/// none.
 fn put_refusal(
     request: &Message,
     (status, index): Refusal,
@@ -136,17 +137,17 @@ fn put_next_object(name: &[u8], view: &View, scratch: &mut Scratch) -> Result<()
     }
 }
 
-/// Where a walk is.
+/// Position of a walk.
 enum Cursor {
-    /// Behind a name.
+    /// After this name.
     Name(Vec<u8>),
     /// At an object.
     Object(Object),
-    /// Behind the last one, whose name this is.
+    /// After the last object, whose name this is.
     End(Vec<u8>),
 }
 
-/// Goes on to the next object and appends it, unless there is none.
+/// Moves to the next object and appends it, if there is one.
 fn step(cursor: Cursor, view: &View, scratch: &mut Scratch) -> Cursor {
     let (found, name) = match cursor {
         Cursor::Name(name) if lies_about_walks(view) => return lie(name, view, scratch),
@@ -169,7 +170,7 @@ fn lies_about_walks(view: &View) -> bool {
     matches!(view.behaviour.lie, Some(Lie::Endless | Lie::Stuck))
 }
 
-/// One more of a table without an end, or the same again.
+/// Appends another row of an endless table, or the same row again.
 fn lie(mut name: Vec<u8>, view: &View, scratch: &mut Scratch) -> Cursor {
     if view.behaviour.lie == Some(Lie::Endless) {
         match name.last_mut() {
@@ -219,10 +220,10 @@ fn put_bulk(request: &Message, view: &View, scratch: &mut Scratch) -> Result<(),
     Ok(())
 }
 
-/// Room for varbinds in a reply.
+/// Space for varbinds in a reply.
 struct Room {
     bytes: usize,
-    /// Of what was found to fit.
+    /// Bytes of the varbinds that fit so far.
     used: usize,
 }
 
@@ -235,7 +236,8 @@ impl Room {
         }
     }
 
-    /// Says the end, if it is one; takes the last varbind back if there is no room for it.
+    /// Appends the end of the MIB, if the walk is there; removes the last varbind if it
+    /// does not fit.
     fn holds(&mut self, cursor: &Cursor, scratch: &mut Scratch) -> bool {
         if let Cursor::End(name) = cursor {
             put_varbind(&mut scratch.varbinds, name, ObjectValue::EndOfMibView);

@@ -1,34 +1,34 @@
-//! What came and what went.
+//! Counts of requests and replies.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Of one device, or of all.
+/// Counts of one device, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Datagrams that came.
+    /// Received datagrams.
     pub requests: u64,
-    /// Names in them.
+    /// Names in the requests.
     pub varbinds: u64,
-    /// Replies that went, duplicates too.
+    /// Sent replies, including duplicates.
     pub replies: u64,
-    /// Requests that were lost on purpose: by chance, of a dead device, or of too many varbinds.
+    /// Requests lost on purpose: by chance, by a dead device, or for too many varbinds.
     pub lost: u64,
-    /// Datagrams that are no request.
+    /// Datagrams that are not requests.
     pub malformed: u64,
-    /// Requests of another community.
+    /// Requests with another community.
     pub strangers: u64,
-    /// Replies that were tooBig.
+    /// Replies with tooBig.
     pub too_big: u64,
     /// Requests of GETNEXT or GETBULK.
     pub walks: u64,
-    /// Requests as they came, without the heads of UDP and IP.
+    /// Bytes of requests, without the headers of UDP and IP.
     pub bytes_in: u64,
-    /// Replies likewise.
+    /// Bytes of replies, without those headers.
     pub bytes_out: u64,
-    /// When the first request came, nanoseconds since 1970; 0: none did.
+    /// Arrival of the first request, nanoseconds since 1970; 0: there was none.
     pub first_ns: u64,
-    /// When the last reply went, or was to go; 0: none was.
+    /// Due time of the last reply, nanoseconds since 1970; 0: there was none.
     pub last_ns: u64,
 }
 

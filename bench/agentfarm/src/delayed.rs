@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
-/// A reply, from where and to whom.
+/// A reply, its sender and its receiver.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Letter {
     pub(crate) from: Ipv4Addr,
@@ -13,11 +13,12 @@ pub(crate) struct Letter {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Those that wait, by their moments.
+/// Waiting replies, by their due times.
 #[derive(Default)]
 pub(crate) struct Delayed {
     waiting: BinaryHeap<Reverse<(Instant, u64, Letter)>>,
-    /// Those of one moment go in the order in which they came.
+    /// Serial number of replies: those due at one moment are
+    /// sent in their order.
     came: u64,
 }
 
@@ -27,7 +28,7 @@ impl Delayed {
         self.waiting.push(Reverse((due, self.came, letter)));
     }
 
-    /// The first that is due.
+    /// The first reply that is due.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Letter> {
         let Reverse((due, ..)) = self.waiting.peek()?;
         if *due > now {
@@ -36,7 +37,7 @@ impl Delayed {
         self.waiting.pop().map(|Reverse((_, _, letter))| letter)
     }
 
-    /// When the next one is due.
+    /// Due time of the next reply.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.peek().map(|Reverse((due, ..))| *due)
     }

@@ -1,4 +1,4 @@
-//! The farm: one socket that hears the addresses of all devices, and a thread that answers for them.
+//! The farm: one socket for the addresses of all devices, and a thread that answers for them.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,29 +19,29 @@ use crate::lie::Lie;
 use crate::traffic::scatter;
 use crate::view::{Device, View};
 
-/// Datagrams that are taken by one call.
+/// Datagrams received by one call.
 const BATCH: usize = 64;
 /// The queue of the socket, in bytes.
 const QUEUE_BYTES: usize = 64 << 20;
-/// How soon a farm sees that it is to stop.
+/// Longest time until a farm notices that it has to stop.
 const STOP_AFTER: Duration = Duration::from_millis(50);
 
-/// A farm to be started.
+/// Settings of a new farm.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The first device's address, in 127.0.0.0/8; the others follow it one by one.
+    /// The first device's address, in 127.0.0.0/8; the others follow one by one.
     pub first: Ipv4Addr,
-    /// The port of all of them; 0: any that is free.
+    /// Port of all devices; 0: any free one.
     pub port: u16,
-    /// How many.
+    /// Number of devices.
     pub devices: u32,
-    /// Interfaces of all of them together; shared out as evenly as can be.
+    /// Number of interfaces of all devices together, distributed as evenly as possible.
     pub interfaces: u32,
-    /// What a request has to say.
+    /// The community of accepted requests.
     pub community: Vec<u8>,
 }
 
-/// A farm that runs until it is dropped.
+/// A farm that runs until drop.
 pub struct Farm {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -94,29 +94,30 @@ impl Farm {
         })
     }
 
-    /// What it was started with, and the port that was found.
+    /// The settings of the start, with the port that was found.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Of a device, from 0.
+    /// Address of a device, counted from 0.
     pub fn address(&self, device: u32) -> Ipv4Addr {
         address(&self.settings, device)
     }
 
-    /// How many interfaces a device has.
+    /// Number of a device's interfaces.
     pub fn interfaces(&self, device: u32) -> u32 {
         shape(&self.settings, device).interfaces
     }
 
-    /// Changes how a device behaves, from the next request on; the moment is in nanoseconds since 1970.
+    /// Changes a device's behaviour from the next request on. The closure gets the time in nanoseconds
+    /// since 1970.
     pub fn change(&self, device: u32, change: impl FnOnce(&mut Behaviour, u64)) {
         if let Some((behaviour, _)) = self.shared.devices().get_mut(device as usize) {
             change(behaviour, now_ns());
         }
     }
 
-    /// What came and went since the start, of one device.
+    /// Counts of one device since the start.
     pub fn counts_of(&self, device: u32) -> Counts {
         let devices = self.shared.devices();
         devices
@@ -125,7 +126,7 @@ impl Farm {
             .unwrap_or_default()
     }
 
-    /// Of all devices.
+    /// Counts of all devices.
     pub fn counts(&self) -> Counts {
         let mut all = Counts::default();
         self.shared
@@ -135,7 +136,7 @@ impl Farm {
         all
     }
 
-    /// Begins to count again.
+    /// Sets all counts to 0.
     pub fn forget_counts(&self) {
         for (_, counts) in self.shared.devices().iter_mut() {
             *counts = Counts::default();
@@ -168,7 +169,7 @@ fn shape(settings: &Settings, device: u32) -> Device {
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Agents {
     socket: UdpSocket,
     settings: Settings,
@@ -177,7 +178,7 @@ struct Agents {
     scratch: Scratch,
 }
 
-/// Replies on their way, and chance.
+/// Replies to be sent, and a source of random numbers.
 struct Sending {
     outbox: Outbox,
     delayed: Delayed,
@@ -214,7 +215,7 @@ impl Agents {
         let mut datagrams = Datagrams::new(BATCH);
         while !self.shared.stop.load(Ordering::Relaxed) {
             self.wait();
-            // An error of the socket is that of one datagram; the next one is another.
+            // A socket error concerns one datagram only.
             while datagrams.receive(&self.socket.socket).unwrap_or(0) > 0 {
                 self.answer(&mut datagrams);
                 self.send();
@@ -223,7 +224,7 @@ impl Agents {
         }
     }
 
-    /// Until something comes, or is due.
+    /// Waits for a datagram, or until a reply is due.
     fn wait(&mut self) {
         let due = self.sending.delayed.next();
         let left = due.map_or(STOP_AFTER, |due| {
@@ -241,7 +242,7 @@ impl Agents {
             self.sending.outbox.push_from(letter.from, letter.to, put);
         }
         if !self.sending.outbox.is_empty() {
-            // A reply that the kernel refuses is as good as lost.
+            // A reply that the kernel refuses counts as lost.
             let _ = self.sending.outbox.send(&self.socket.socket);
         }
     }
@@ -276,7 +277,7 @@ impl Agents {
     }
 }
 
-/// One request, and when it came.
+/// One request, and its arrival.
 struct Request<'a> {
     device: Device,
     community: &'a [u8],
@@ -368,7 +369,7 @@ impl Request<'_> {
         }
     }
 
-    /// Where the reply comes from.
+    /// Source address of the reply.
     fn sender(&self, lie: Option<Lie>) -> Ipv4Addr {
         match lie {
             Some(Lie::Address) => Ipv4Addr::from(u32::from(self.to) ^ 0x0000_8000),

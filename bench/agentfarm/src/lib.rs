@@ -1,5 +1,5 @@
-//! SNMP agents by the hundred in one process, each at an address of its own of the loopback interface. What they count is a
-//! pure function of the clock ([`traffic`]), so that every rate which a poller stores can be checked.
+//! Hundreds of SNMP agents in one process, each at its own address of the loopback interface. Their counters are a pure
+//! function of the clock ([`traffic`]), so that every rate stored by a poller can be checked.
 //!
 //! They answer GET, GETNEXT and GETBULK of v1 and v2c for system, ifTable, ifXTable and ipAddrTable, enough for stock
 //! cfgmaker; and they can be slow, lossy, dead, renumbered, restarted, and lie ([`Behaviour`]).

@@ -1,65 +1,66 @@
-//! What a device says in the place of the truth.
+//! Wrong replies of a device.
 
 use kymo_wire::snmp::{Message, MessageHead, ObjectValue, put_message, put_varbind};
 
-/// What is wrong with each reply of a device.
+/// The fault in each reply of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// Another id.
     Id,
-    /// Other names: those of instances far away, which nobody asked for.
+    /// Other names: those of distant instances, which the request did
+    /// not have.
     Names,
     /// Another community.
     Community,
-    /// It comes from another address.
+    /// Another source address.
     Address,
     /// The last varbind is missing.
     Fewer,
-    /// The last varbind comes twice.
+    /// The last varbind is repeated.
     More,
-    /// The varbinds come in the reverse order.
+    /// The varbinds are in reverse order.
     Reversed,
     /// Texts in the place of numbers.
     Texts,
     /// A table never ends: GETNEXT always finds one more.
     Endless,
-    /// GETNEXT finds what it was asked from.
+    /// GETNEXT returns the requested name itself.
     Stuck,
-    /// It is no BER, or not that of a response.
+    /// The bytes are no BER, or no response.
     Broken(Broken),
 }
 
-/// How the bytes of a reply are wrong.
+/// The fault in the bytes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// No byte at all.
     Empty,
-    /// Half of it.
+    /// Half of the reply.
     Half,
-    /// Its last byte is missing.
+    /// The last byte is missing.
     Cut,
-    /// One byte is behind its end.
+    /// One byte after the end.
     Trailing,
-    /// Its length is said to be 4 GB.
+    /// A stated length of 4 GB.
     Endless,
-    /// Its length is indefinite.
+    /// An indefinite length.
     Indefinite,
-    /// It is of version 3.
+    /// Version 3.
     Version3,
-    /// It is a trap.
+    /// A trap.
     Trap,
     /// The last value is longer than its varbind.
     Value,
-    /// Numbers without a byte.
+    /// Numbers of 0 bytes.
     NoDigits,
     /// Numbers of 12 bytes.
     Digits,
-    /// Bytes by chance.
+    /// Random bytes.
     Noise,
 }
 
 impl Broken {
-    /// All of them, with their words.
+    /// All variants, with their words.
     pub const ALL: [(&str, Broken); 12] = [
         ("empty", Broken::Empty),
         ("half", Broken::Half),
@@ -91,7 +92,7 @@ impl Lie {
         ("stuck", Lie::Stuck),
     ];
 
-    /// The reply as this device sends it. `random` is any number.
+    /// The wrong reply. `random` is any number.
     pub(crate) fn spoil(self, reply: &[u8], random: u64) -> Vec<u8> {
         match self {
             Lie::Broken(broken) => broken.spoil(reply, random),
@@ -118,7 +119,7 @@ impl Lie {
 
 type Varbind<'a> = (Vec<u8>, ObjectValue<'a>);
 
-/// The reply, written again after a change.
+/// The reply after a change, encoded again.
 fn written(reply: &[u8], change: impl FnOnce(&mut MessageHead, &mut Vec<Varbind>)) -> Vec<u8> {
     let Ok(Message { mut head, varbinds }) = Message::decode(reply) else {
         return reply.to_vec();
@@ -180,7 +181,7 @@ fn changed(mut bytes: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of the tag and the length of the whole.
+/// Bytes of the message's tag and length.
 fn head_bytes(whole: &[u8]) -> usize {
     match whole[1] {
         long @ 0x81.. => 2 + usize::from(long & 0x7f),
@@ -192,7 +193,7 @@ fn with_length(whole: &[u8], length: &[u8]) -> Vec<u8> {
     [&whole[..1], length, &whole[head_bytes(whole)..]].concat()
 }
 
-/// Behind the head and `02 01`.
+/// Offset of the version: after the header and `02 01`.
 fn version_at(whole: &[u8]) -> usize {
     head_bytes(whole) + 2
 }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A closed pipe is no reason to end.
+/// Prints a text. A closed pipe does not end the farm.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -109,7 +109,7 @@ fn understand(words: &[String]) -> Result<(Settings, Vec<Order>), String> {
     Ok((settings, orders))
 }
 
-/// Orders whose time has come are carried out and forgotten.
+/// Carries out due orders and removes them.
 fn carry_out(farm: &Farm, orders: &mut Vec<Order>, since_start: Duration) {
     orders.retain(|order| match order.when {
         When::After(seconds) if seconds <= since_start.as_secs_f64() => {

@@ -1,5 +1,5 @@
-//! The objects of a device in the order of their names: which there are, which comes next, and what each says. Bytes of names
-//! are compared as they travel.
+//! The objects of a device in the order of their names: existence, order and values. Names are compared in their encoded
+//! form.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use kymo_wire::snmp::{ObjectValue, Version, compare_oids, put_varbind};
 use crate::traffic::{Direction, PACKET_BYTES};
 use crate::view::View;
 
-/// A column of a table, or an object that there is once.
+/// A column of a table, or a scalar object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     System(u8),
@@ -25,10 +25,10 @@ const IP_ADDRESS_MAX: u8 = 5;
 const IF_X_MAX: u8 = 19;
 /// mib-2.
 const ROOT: [u8; 5] = [43, 6, 1, 2, 1];
-/// Longest name: ROOT, a column, an index of 5 bytes.
+/// Encoded name. The longest one is ROOT, a column, and an index of 5 bytes.
 type Name = Vec<u8>;
 
-/// What a row of a column is called by.
+/// The kind of index of a column's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
     Once,
@@ -54,7 +54,7 @@ impl Column {
         })
     }
 
-    /// The column that a name is in, and what is behind.
+    /// The column of a name, and the rest of the name.
     fn of_name(name: &[u8]) -> Option<(Column, &[u8])> {
         let below = name.strip_prefix(&ROOT)?;
         Some(match *below {
@@ -91,27 +91,27 @@ impl Column {
         }
     }
 
-    /// v1 has no Counter64: such an object is not there for it.
+    /// False for a Counter64 in v1, which does not have such objects.
     fn is_for(self, version: Version) -> bool {
         version == Version::V2c || !matches!(self, Column::IfX(6..=13))
     }
 }
 
-/// An object: a column and a place in it, from 0.
+/// An object: a column and its place there, from 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Object {
     column: Column,
     place: u32,
 }
 
-/// What GET finds.
+/// Result of a GET.
 pub(crate) enum Found {
     Object(Object),
     NoObject,
     NoInstance,
 }
 
-/// The object of a name.
+/// The object with this name.
 pub(crate) fn find(name: &[u8], view: &View) -> Found {
     let Some((column, row)) = Column::of_name(name) else {
         return Found::NoObject;
@@ -141,7 +141,7 @@ fn place_of_row(column: Column, row: &[u8], view: &View) -> Option<u32> {
     }
 }
 
-/// The arcs of a name's end. Those beyond 32 bits are `u32::MAX`.
+/// The arcs at the end of a name. Arcs beyond 32 bits are `u32::MAX`.
 fn arcs_of(mut row: &[u8]) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let size = 1 + row.iter().position(|&byte| byte < 0x80)?;
@@ -159,7 +159,7 @@ fn only(mut arcs: impl Iterator<Item = u32>) -> Option<u32> {
     arcs.next().is_none().then_some(first)
 }
 
-/// The first object behind a name, of those that this version may see.
+/// The first object after a name that this version has.
 pub(crate) fn find_next(name: &[u8], view: &View) -> Option<Object> {
     let mut column = Some(Column::FIRST);
     let mut prefix = Name::new();
@@ -178,7 +178,7 @@ pub(crate) fn find_next(name: &[u8], view: &View) -> Option<Object> {
                 view,
             )
         });
-        // What is in the column of the name or in one behind it is found at once; columns before it are passed.
+        // An object in the column of the name or in a later one is found at once; earlier columns are skipped.
         if object.is_some() {
             return object;
         }
@@ -187,7 +187,7 @@ pub(crate) fn find_next(name: &[u8], view: &View) -> Option<Object> {
     None
 }
 
-/// The place of the first row behind this one, which need not be there.
+/// The place of the first row after this one, which need not exist.
 fn place_behind(column: Column, row: &[u8], view: &View) -> u32 {
     if row.is_empty() {
         return 0;
@@ -195,7 +195,7 @@ fn place_behind(column: Column, row: &[u8], view: &View) -> u32 {
     match column.rows() {
         Rows::Once => 1,
         Rows::Index => match arcs_of(row).next() {
-            // The index that follows; what is behind a row of this index is before it, too.
+            // The next index: names below a row of this index come after it.
             Some(index) => index
                 .saturating_add(1)
                 .saturating_sub(view.behaviour.first_index),
@@ -210,7 +210,7 @@ fn place_behind(column: Column, row: &[u8], view: &View) -> u32 {
     }
 }
 
-/// The object itself or, if it is not there, the next one of its column.
+/// The object itself or, if it does not exist, the next one of its column.
 fn from(object: Object, view: &View) -> Option<Object> {
     if !object.column.is_for(view.version) {
         return None;
@@ -239,7 +239,7 @@ impl Object {
         !view.behaviour.missing.iter().any(|oid| **oid == *name)
     }
 
-    /// The object behind it.
+    /// The next object.
     pub(crate) fn next(self, view: &View) -> Option<Object> {
         let behind = Object {
             place: self.place + 1,
@@ -254,7 +254,7 @@ impl Object {
         found
     }
 
-    /// Its whole name.
+    /// Writes the object's whole name.
     pub(crate) fn put_name(self, view: &View, name: &mut Name) {
         self.column.put_name(name);
         match self.column.rows() {
@@ -268,7 +268,7 @@ impl Object {
         }
     }
 
-    /// Appends it, under this name.
+    /// Appends the object under this name.
     pub(crate) fn put(self, name: &[u8], view: &View, out: &mut Vec<u8>) {
         let interface = view.interface_at(self.place).unwrap_or(0);
         let mut put = |value: ObjectValue| put_varbind(out, name, value);
@@ -312,7 +312,7 @@ fn put_system(column: u8, view: &View, put: &mut dyn FnMut(ObjectValue)) {
     }
 }
 
-/// Of an interface: a gigabit a second.
+/// Speed of an interface: a gigabit a second.
 const SPEED_BITS: u64 = 1_000_000_000;
 
 fn put_if(column: u8, interface: u32, view: &View, put: &mut dyn FnMut(ObjectValue)) {

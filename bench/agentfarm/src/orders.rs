@@ -1,4 +1,5 @@
-//! How the devices are to behave, in words: `DEVICES:WORD[=VALUE][@SECONDS]`.
+//! Orders that change the behaviour of devices, in words:
+//! `DEVICES:WORD[=VALUE][@SECONDS]`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use kymo_wire::snmp::Oid;
 use crate::behaviour::{Behaviour, Percent};
 use crate::lie::{Broken, Lie};
 
-/// What the words are.
+/// Description of the words.
 pub const USAGE: &str = "\
 An order is DEVICES:WORD[=VALUE][@WHEN]. DEVICES: all, 3, 0-7 (from 0). WHEN: seconds after the
 start, or usr2: at each SIGUSR2; without it at once. WORDs:
@@ -34,21 +35,21 @@ start, or usr2: at each SIGUSR2; without it at once. WORDs:
   honest                 neither of the two any more
 ";
 
-/// When an order is carried out.
+/// Time of an order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
-    /// So many seconds after the start.
+    /// Seconds after the start.
     After(f64),
     /// At each SIGUSR2.
     Signal,
 }
 
-/// A change of how devices behave.
+/// An order to change the behaviour of devices.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// From 0; those that there are not do not matter.
+    /// Numbers from 0; numbers without a device are ignored.
     pub devices: RangeInclusive<u32>,
-    /// When.
+    /// Time of execution.
     pub when: When,
     deed: Deed,
 }
@@ -153,7 +154,8 @@ fn deed_of(word: &str, value: &str) -> Result<Deed, String> {
 }
 
 impl Order {
-    /// Makes a device behave so from this moment on, nanoseconds since 1970.
+    /// Changes a device's behaviour from this moment on, nanoseconds since
+    /// 1970.
     pub fn carry_out(&self, behaviour: &mut Behaviour, now_ns: u64) {
         match &self.deed {
             Deed::Dead(dead) => behaviour.dead = *dead,
@@ -239,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Each word of the usage is one.
+    /// Every word in the usage text is accepted.
     #[test]
     fn the_usage_is_true() {
         let example = |word: &str| match word {

@@ -1,7 +1,8 @@
-//! What the interfaces of the farm count: bytes at a constant rate since 1970, so that a rate between any two moments is
+//! Counters of the farm's interfaces: bytes grow at a constant rate since 1970, so that the rate between any two moments
+//! is
 //! known beforehand. Rates are small enough that 32 bits wrap at most once in 5 minutes.
 
-/// Which way.
+/// Direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// ifInOctets.
@@ -12,10 +13,10 @@ pub enum Direction {
 
 /// Least and greatest bytes a second.
 pub const RATES: std::ops::RangeInclusive<u64> = 1_000..=12_000_000;
-/// Bytes a packet.
+/// Bytes of a packet.
 pub const PACKET_BYTES: u64 = 600;
 
-/// Bytes a second of an interface of a device, both counted from 0.
+/// Bytes a second of an interface of a device, both numbered from 0.
 pub fn rate(device: u32, interface: u32, direction: Direction) -> u64 {
     let way = match direction {
         Direction::In => 0,
@@ -25,12 +26,12 @@ pub fn rate(device: u32, interface: u32, direction: Direction) -> u64 {
     RATES.start() + scatter(place) % (RATES.end() - RATES.start() + 1)
 }
 
-/// Bytes that it has counted at a moment, nanoseconds since 1970.
+/// Bytes of an interface's counter at a moment, nanoseconds since 1970.
 pub fn value_at(device: u32, interface: u32, direction: Direction, at_ns: u64) -> u64 {
     counted(rate(device, interface, direction), at_ns)
 }
 
-/// Whole units of `rate` a second in so many nanoseconds.
+/// Units counted in `ns` nanoseconds, at `rate` units a second.
 pub(crate) fn counted(rate: u64, ns: u64) -> u64 {
     let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
     rate.wrapping_mul(seconds)

@@ -1,17 +1,17 @@
-//! A device as one request sees it: which interfaces it has under which index, and what they count at that moment.
+//! A device as one request sees it: its interfaces by index, and their counters at that moment.
 
 use kymo_wire::snmp::Version;
 
 use crate::behaviour::Behaviour;
 use crate::traffic::{Direction, counted, rate};
 
-/// Which device, and how much of it there is.
+/// A device's number and its interfaces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
-    /// From 0.
+    /// Number of the device, from 0.
     pub(crate) number: u32,
     pub(crate) interfaces: u32,
-    /// How many the devices before it have.
+    /// Number of interfaces of all earlier devices.
     pub(crate) interfaces_before: u32,
 }
 
@@ -24,7 +24,8 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The interface whose ifIndex is in this place of the order, from 0. `None`: it has vanished, or there is none.
+    /// The interface whose ifIndex is at this place of the order, from 0. `None`: it has vanished, or does not
+    /// exist.
     pub(crate) fn interface_at(&self, place: u32) -> Option<u32> {
         let count = self.device.interfaces;
         if place >= count {
@@ -34,7 +35,7 @@ impl View<'_> {
         self.has(interface).then_some(interface)
     }
 
-    /// Where the ifIndex of an interface is in the order.
+    /// Place of an interface's ifIndex in the order.
     pub(crate) fn place_of(&self, interface: u32) -> u32 {
         let count = self.device.interfaces;
         (interface + self.behaviour.moved % count) % count
@@ -56,27 +57,27 @@ impl View<'_> {
         interface < left
     }
 
-    /// How many there are.
+    /// Number of interfaces.
     pub(crate) fn interfaces(&self) -> u32 {
         self.device
             .interfaces
             .saturating_sub(self.behaviour.vanished)
     }
 
-    /// Bytes.
+    /// Bytes of an interface's counter.
     pub(crate) fn octets(&self, interface: u32, direction: Direction) -> u64 {
         let rate = rate(self.device.number, interface, direction);
         let time_ns = self.at_ns.saturating_sub(self.behaviour.counting_since_ns);
         counted(rate, time_ns).wrapping_add(self.behaviour.counted_before)
     }
 
-    /// 10.0.0.1 and so on: an address for each interface of the farm.
+    /// The address of an interface: 10.0.0.1 and following ones over the whole farm.
     pub(crate) fn ip_of(&self, interface: u32) -> [u8; 4] {
         let number = self.device.interfaces_before + interface + 1;
         (10 << 24 | number).to_be_bytes()
     }
 
-    /// The interface that has this address.
+    /// The interface with this address.
     pub(crate) fn interface_of_ip(&self, parts: impl Iterator<Item = u32>) -> Option<u32> {
         let (mut number, mut count) = (0u32, 0);
         for part in parts.take(5) {

@@ -1,4 +1,4 @@
-//! What a farm answers when its devices are slow, lossy or liars, as a client sees it.
+//! Answers of slow, lossy and lying devices, from a client's side.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,14 +27,14 @@ fn row(column: u32, index: u32) -> Oid {
         .with(&[column, index])
 }
 
-/// What came, from whom, and how long it took.
+/// A received reply, its source, and its delay.
 struct Came {
     bytes: Vec<u8>,
     from: SocketAddr,
     after: Duration,
 }
 
-/// Sends a request of v2c for three counters to the first device, and takes what comes in `patience`, at most `most`.
+/// Sends a v2c request for three counters to the first device; receives up to `most` replies, each within `patience`.
 fn ask(farm: &Farm, ask: Ask, most: usize, patience: Duration) -> (i32, Vec<Came>) {
     let names = [row(6, 1), row(10, 1), row(6, 2)];
     let mut request = RequestMessage::new(ask, Version::V2c, b"public", names, IdWidth::Bits31);

@@ -1,4 +1,4 @@
-//! What a daemon used from some moment on: CPU, time, and what its device was told to write.
+//! A daemon's costs from some moment on: CPU, time, and writes of its device.
 
 use super::side::Side;
 use crate::fault::Result;
@@ -32,13 +32,13 @@ impl Mark {
         })
     }
 
-    /// Of a daemon that goes on.
+    /// The cost so far of a daemon that goes on.
     pub(crate) fn so_far(&self, side: &Side) -> Result<Cost> {
         let wall_seconds = self.at.elapsed().as_secs_f64();
         self.cost(side, wall_seconds, side.cpu_seconds()?)
     }
 
-    /// Ends the daemon; its way out is counted, too.
+    /// Ends the daemon; its shutdown is part of the cost.
     pub(crate) fn to_the_end(&self, side: &mut Side) -> Result<Cost> {
         let cpu_seconds = side.stop()?;
         self.cost(side, self.at.elapsed().as_secs_f64(), cpu_seconds)

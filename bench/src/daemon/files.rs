@@ -1,5 +1,6 @@
-//! The files of the rows: as collectd makes them by default (one source, 15 archives, step 10), many copies of one, a
-//! hundred a folder; and updates for them, stamped as collectd does.
+//! The files of the rows: in collectd's default form (one source, 15 archives, step 10), many copies of one, a
+//! hundred
+//! in each folder; and updates for them with stamps like collectd's.
 
 use crate::fault::{Cannot, Fault, Result};
 use crate::progress::Progress;
@@ -9,18 +10,18 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Of one file, rounded up.
+/// Size of one file, rounded up.
 const FILE_KB: usize = 152;
 const JOURNAL_BYTES_A_VALUE: u64 = 64;
-/// rrd_format.h: behind `stat_head_t`, a `ds_def_t` and fifteen `rra_def_t`, on a machine of 64 bits.
+/// rrd_format.h: after `stat_head_t`, a `ds_def_t` and fifteen `rra_def_t`, on a 64-bit machine.
 const LAST_STAMP_OFFSET: u64 = 128 + 120 + 15 * 120;
-/// Before the first value.
+/// Begin of the files, before the first value.
 pub(crate) const BIRTH: u64 = 1_700_000_000;
 pub(crate) const STEP: u64 = 10;
-/// Steps and rows of collectd's archives, of each of MIN, AVERAGE, MAX.
+/// Steps and rows of collectd's archives, for each of MIN, AVERAGE, MAX.
 const ARCHIVES: [(u32, u32); 5] = [(1, 1200), (7, 1235), (50, 1210), (223, 1202), (2635, 1201)];
 
-/// What `create` and CREATE take behind the name.
+/// Words of `create` and CREATE after the name.
 pub(crate) fn collectd_default() -> String {
     let mut words = format!("-b {BIRTH} -s {STEP} DS:value:GAUGE:20:U:U");
     for (steps, rows) in ARCHIVES {
@@ -36,12 +37,12 @@ pub(crate) fn name(index: usize) -> String {
     format!("h{:03}/f{:02}.rrd", index / 100, index % 100)
 }
 
-/// What a disk needs for so many of them.
+/// Megabytes of disk for this many files.
 pub(crate) fn mb(count: usize) -> u32 {
     (count * FILE_KB / 1000 * 5 / 4) as u32
 }
 
-/// What the largest journal there is needs for so many values: stock's, a line of text each.
+/// Megabytes of the largest journal for this many values: stock's, with a line of text for each.
 pub(crate) fn journal_mb(values: u64) -> u32 {
     (values * JOURNAL_BYTES_A_VALUE / 1_000_000) as u32
 }
@@ -71,7 +72,7 @@ pub(crate) fn fill(base: &Path, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The stamp of a file's last value, in seconds, as its header has it.
+/// The stamp of a file's last value, in seconds, from its header.
 pub(crate) fn last_stamp(base: &Path, index: usize) -> Result<u64> {
     let path = base.join(name(index));
     let file = File::open(&path).cannot(format_args!("open {}", path.display()))?;
@@ -81,7 +82,7 @@ pub(crate) fn last_stamp(base: &Path, index: usize) -> Result<u64> {
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// The `turn`th value of a file: a tenth of a second off the step, six decimals, as collectd sends it.
+/// The `turn`th value of a file: a tenth of a second off the step, with six decimals, like collectd's.
 pub(crate) fn value(turn: u64, index: usize) -> String {
     let stamp = BIRTH + STEP * (turn + 1);
     let off = (index * 7919 + turn as usize * 104_729) % 100_000;

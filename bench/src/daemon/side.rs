@@ -1,5 +1,6 @@
-//! Stock's daemon and ours, each with files and journal on an ext4 of its own, so that what its device is told to
-//! write is its own.
+//! Stock's daemon and kymo's, each with files and journal on its own ext4, so that all writes of the device are
+//! the
+//! daemon's.
 
 use super::files;
 use super::wire::Wire;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
     Stock,
-    /// An earlier build of ours.
+    /// An earlier build of kymo.
     Before,
     Ours,
 }
@@ -33,7 +34,7 @@ impl Who {
     }
 }
 
-/// Those that are here, and the earlier build, where it was given.
+/// The programs that are here, and the earlier build, if given.
 pub(crate) fn present_with_before(bench: &Bench) -> Vec<Who> {
     let mut here = present(bench);
     if bench.before.is_some() {
@@ -42,7 +43,7 @@ pub(crate) fn present_with_before(bench: &Bench) -> Vec<Who> {
     here
 }
 
-/// Stock's and ours, if they are here.
+/// Stock's daemon and kymo's, if they are here.
 pub(crate) fn present(bench: &Bench) -> Vec<Who> {
     let stock = on_path("rrdcached").and(on_path("rrdtool"));
     let ours = bench.kymo.as_ref();
@@ -53,12 +54,12 @@ pub(crate) fn present(bench: &Bench) -> Vec<Who> {
         .collect()
 }
 
-/// For journals, and what a file system keeps for itself.
+/// For journals, and for the file system's own use.
 const ROOM_MB: u32 = 600;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest that a daemon may take to end: one of the stock's, with all values yet to be written, takes minutes.
+/// Longest time for a daemon's end: stock's needs minutes if it has all values yet to write.
 const END_PATIENCE: Duration = Duration::from_secs(1800);
-/// Longest that a FLUSHALL may take.
+/// Longest time for a FLUSHALL.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_millis(5);
 
@@ -71,7 +72,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A disk with so many files in `db`, and no daemon yet.
+    /// A disk with `count` files in `db`, and no daemon yet.
     pub(crate) fn prepare(bench: &Bench, who: Who, count: usize) -> Result<Side> {
         let side = Side::with_room(bench, who, files::mb(count))?;
         files::fill(&side.base(), count)?;
@@ -79,7 +80,7 @@ impl Side {
         Ok(side)
     }
 
-    /// A disk of [`ROOM_MB`] and so many MB more, without files or daemon.
+    /// A disk of [`ROOM_MB`] and `more_mb`, without files or daemon.
     pub(crate) fn with_room(bench: &Bench, who: Who, more_mb: u32) -> Result<Side> {
         let size_mb = ROOM_MB + more_mb;
         let disk = LoopDisk::mount_sized(bench, who.name(), size_mb)?;
@@ -98,12 +99,12 @@ impl Side {
         self.disk.dir().join("db")
     }
 
-    /// What `-j` says.
+    /// Folder for `-j`.
     pub(crate) fn journal(&self) -> PathBuf {
         self.disk.dir().join("journal")
     }
 
-    /// Starts the daemon, with a journal; files are written when FLUSHALL says so, not before.
+    /// Starts the daemon with a journal; it writes files at FLUSHALL only.
     pub(crate) fn start(&mut self, bench: &Bench, options: &[&str]) -> Result<()> {
         self.start_until(bench, options, "PING", PATIENCE)
     }
@@ -167,14 +168,14 @@ impl Side {
         Ok(daemon.ok_or_else(|| Fault::new("no daemon runs"))?.pid())
     }
 
-    /// CPU seconds so far, of threads that have ended, too.
+    /// CPU seconds so far, including those of ended threads.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let all = procfs::descendants(self.pid()?)?;
         let ticks: u64 = all.iter().map(|process| process.ticks).sum();
         Ok(ticks as f64 / procfs::TICKS_A_SECOND)
     }
 
-    /// Has everything written to the files; waits until it is.
+    /// Sends FLUSHALL and waits until all values are in the files.
     pub(crate) fn flush_all(&self, written_at_least: u64) -> Result<()> {
         let mut wire = self.connect()?;
         wire.ask("FLUSHALL")?;
@@ -196,7 +197,7 @@ impl Side {
         self.statistic("DataSetsWritten")
     }
 
-    /// A number of STATS.
+    /// A number from STATS.
     pub(crate) fn statistic(&self, name: &str) -> Result<u64> {
         let said = self.connect()?.lines("STATS")?;
         let mut pairs = said.lines().filter_map(|line| line.split_once(": "));
@@ -205,7 +206,7 @@ impl Side {
         number.ok_or_else(|| Fault::new(format!("STATS tells no {name}")))
     }
 
-    /// Asks the daemon to end and waits until it has; the CPU seconds of its life.
+    /// Sends SIGTERM and waits for the end; returns the CPU seconds of the daemon's life.
     pub(crate) fn stop(&mut self) -> Result<f64> {
         match self.daemon.take() {
             Some(daemon) => Ok(daemon.terminate(END_PATIENCE)?.as_secs_f64()),
@@ -213,7 +214,7 @@ impl Side {
         }
     }
 
-    /// As `kill -9` does.
+    /// Ends the daemon as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         drop(self.daemon.take());
     }
@@ -221,12 +222,12 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // It has to let go of its disk; if it does not end, the guard sees to it.
+        // The daemon must release its disk; if it does not end, the guard kills it.
         let _ = self.stop();
     }
 }
 
-/// Runs `once` by each side in turns, the first to go changing with the round; what came, side by side.
+/// Runs `once` by each side in turns, with another side first in each round; returns the results by side.
 pub(crate) fn in_turns<T>(
     rounds: usize,
     sides: &mut [Side],
@@ -242,7 +243,7 @@ pub(crate) fn in_turns<T>(
     Ok(found)
 }
 
-/// Does it on one CPU, with all that is started meanwhile.
+/// Runs `work`, and all processes that it starts, on one CPU.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let all = sched_getaffinity(None)
         .map_err(io::Error::from)
@@ -260,7 +261,7 @@ pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     done
 }
 
-/// One side's part of what [`in_turns`] found.
+/// One side's part of the results of [`in_turns`].
 pub(crate) fn of<T>(found: &[(Who, Vec<T>)], who: Who) -> Option<&[T]> {
     let side = found.iter().find(|(each, _)| *each == who);
     side.map(|(_, values)| values.as_slice())

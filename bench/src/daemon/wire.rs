@@ -35,7 +35,7 @@ impl Wire {
         self.stream.write_all(bytes).cannot("write to the daemon")
     }
 
-    /// The first line of a reply; an error of the daemon's is one here.
+    /// The first line of a reply; a daemon's error is an error here.
     pub(crate) fn reply(&mut self) -> Result<&str> {
         self.line.clear();
         let read = self.reader.read_line(&mut self.line);
@@ -48,13 +48,13 @@ impl Wire {
         }
     }
 
-    /// A request with a reply of one line.
+    /// Sends a request with a reply of one line.
     pub(crate) fn ask(&mut self, line: &str) -> Result<()> {
         self.send(format!("{line}\n").as_bytes())?;
         self.reply().map(drop)
     }
 
-    /// A request and the lines that follow its reply's first.
+    /// Sends a request; returns the lines after the first one of its reply.
     pub(crate) fn lines(&mut self, line: &str) -> Result<String> {
         self.send(format!("{line}\n").as_bytes())?;
         self.read_lines()
@@ -70,22 +70,23 @@ impl Wire {
         Ok(text)
     }
 
-    /// A reply's first word.
+    /// A reply's first word: the count of its further lines.
     fn count(&mut self) -> Result<u64> {
         let count = self.reply()?.split(' ').next();
         let count = count.and_then(|word| word.parse().ok());
         count.ok_or_else(|| Fault::because("count the lines of", self.line.trim()))
     }
 
-    /// Rows that a FETCH that was sent is answered with, each read to its end.
+    /// Number of rows in the answer to an earlier FETCH, read to its end.
     pub(crate) fn text_rows(&mut self) -> Result<u64> {
         let text = self.read_lines()?;
         let rows = text.lines().skip_while(|line| !line.starts_with("DSName"));
         Ok(rows.skip(1).count() as u64)
     }
 
-    /// Rows that a FETCHBIN of one source that was sent is answered with, each read to its end. How many lines that is,
-    /// stock does not know: it counts the line feeds among the numbers.
+    /// Number of rows in the answer to an earlier FETCHBIN of one source, read to its end. Stock's count of lines is
+    /// wrong:
+    /// it counts line feeds among the numbers.
     pub(crate) fn binary_rows(&mut self) -> Result<u64> {
         self.reply()?;
         while !self.line.starts_with("DSName") {
@@ -103,7 +104,7 @@ impl Wire {
         Ok(rows)
     }
 
-    /// Sends lines, each when the one before is answered; none may be refused.
+    /// Sends each line after the answer to the one before; an error if one is refused.
     pub(crate) fn one_by_one(&mut self, lines: &[u8]) -> Result<()> {
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
             self.send(line)?;
@@ -112,7 +113,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends lines, few enough for their replies to wait in the socket; none may be refused.
+    /// Sends all lines together, few enough that the socket can hold their replies; an error if one is refused.
     pub(crate) fn at_once(&mut self, lines: &[u8]) -> Result<()> {
         self.send(lines)?;
         for _ in lines.split_inclusive(|&byte| byte == b'\n') {
@@ -121,7 +122,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Sends lines as one BATCH; none may be refused.
+    /// Sends lines as one BATCH; an error if one is refused.
     pub(crate) fn batch(&mut self, lines: &[u8]) -> Result<()> {
         self.send(b"BATCH\n")?;
         self.send(lines)?;
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn rows_are_counted_and_read_to_their_end() {
         let text = "8 Success\nStep: 10\nDSCount: 1\nDSName: value\n1: 2e+00\n2: -nan\n3: 0e+00\n4: 1e+00\n5: 1e+00\n";
-        // Line feeds are among the numbers, and counted.
+        // Line feeds occur among the numbers, and are counted.
         let binary = "28 Success\nStep: 10\nDSCount: 1\nDSName-value: BinaryData 3 8 LITTLE\n";
         let cells = "\n".repeat(24) + "\n";
         for (reply, want) in [(text.to_string(), 5), (format!("{binary}{cells}"), 3)] {

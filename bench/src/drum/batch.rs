@@ -1,4 +1,5 @@
-//! What a value costs by BATCH, stamps on the step, until it is where it stays.
+//! The cost of a value by BATCH, stamps on the step, until it is at its final
+//! place.
 
 use super::intake::{Bars, Form, Intake, compare};
 use super::series::Stamps;

@@ -1,5 +1,6 @@
-//! As `drum-real`, with collectd between: its own rrdcached plugin makes the files and sends the values, which come to
-//! it by its unix socket. Counted from when all files are there.
+//! Like `drum-real`, with collectd between: its own rrdcached plugin makes the files and sends the values, which the
+//! bench
+//! sends to its unix socket. Measured from the moment at which all files exist.
 
 use super::real::{compare, options, paced};
 use super::series::{Crowd, Stamps};
@@ -28,7 +29,7 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Requests to collectd under way at once.
+/// Requests to collectd in flight at once.
 const WINDOW: usize = 50;
 const LIMIT: Duration = Duration::from_secs(600);
 const AGAIN: Duration = Duration::from_millis(20);
@@ -63,9 +64,9 @@ fn once(bench: &Bench, who: Who, count: usize) -> Result<Cost> {
     mark.to_the_end(&mut side)
 }
 
-/// collectd, and what is told to it.
+/// collectd, and the bench's connection to it.
 struct Source {
-    // Ended when dropped, before the daemon it speaks to.
+    // Ended at drop, before the daemon to which it sends.
     _collectd: Running,
     wire: Wire,
     crowd: Crowd,
@@ -96,7 +97,7 @@ impl Source {
         })
     }
 
-    /// A value for each of some series, stamped by collectd.
+    /// Sends a value for each of some series, stamped by collectd.
     fn send(&mut self, some: Range<usize>) -> Result<()> {
         let end = some.end;
         for from in some.step_by(WINDOW) {
@@ -125,7 +126,7 @@ fn text(dir: &Path, side: &Side) -> String {
     )
 }
 
-/// Until the daemon has got so many.
+/// Waits until the daemon has received `count` updates.
 fn await_updates(side: &Side, count: u64) -> Result<()> {
     let until = Instant::now() + LIMIT;
     let mut progress = Progress::of("updates that came through collectd");

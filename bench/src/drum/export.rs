@@ -1,5 +1,5 @@
-//! Files that are not there, all of them written by `kymo rrd export`; beside it `cp -r` of the same files, which reads
-//! and writes as much and has nothing to think about, and a sync: what was exported is on the disk.
+//! `kymo rrd export` writes all files of a store without files; beside it `cp -r` of the same files, which reads and
+//! writes as much without any conversion, and a sync: the exported files are on the disk.
 
 use super::never;
 use super::on_demand::send;
@@ -73,7 +73,7 @@ fn export(bench: &Bench, kymo: &Path, side: &Side) -> Result<Usage> {
     Running::start(bench, &mut command)?.finish(LIMIT)
 }
 
-/// All that is read was just written, so it is cached.
+/// Copies the files with `cp`. They were written a moment ago, so they are cached.
 fn copy(bench: &Bench, side: &Side) -> Result<Usage> {
     let mut command = Command::new("cp");
     command.arg("-r").arg(side.base());

@@ -1,7 +1,7 @@
-//! FETCH with a value pending: each question comes right after one new value for its series, and is answered from what
-//! was just taken in. First values and questions of all series are sent in one go, so that nobody waits for anybody, and
-//! the daemon's work is what takes time; then each question alone, which is timed without its value, beside a PING; as
-//! the kernel places client and daemon, and on one CPU, where nobody has to wake another up.
+//! FETCH with a pending value: each request comes right after one new value for its series, and its answer has that
+//! value. First, values and requests of all series are sent together, so that the daemon's work takes the time, and no
+//! side waits for the other; then each request alone, timed without its value, beside a PING. Both are measured with the
+//! kernel's placement of client and daemon, and on one CPU, where no CPU has to be woken.
 
 use super::intake::{Form, round};
 use super::series::{Crowd, Stamps};
@@ -23,14 +23,14 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// More than the finest archive has.
+/// More than the rows of the finest archive.
 const STEPS_BEFORE: u64 = 1_260;
 
 struct Question {
     name: &'static str,
     verb: &'static str,
     rows: u64,
-    /// So many times as fast as stock.
+    /// Required speed, as a multiple of stock's.
     bar: f64,
 }
 
@@ -55,10 +55,10 @@ const QUESTIONS: [Question; 3] = [
     },
 ];
 
-/// Microseconds of each asking, question by question.
+/// Microseconds of each request, by question.
 #[derive(Clone, Default)]
 struct Times {
-    /// One of those that were sent in one go, on average.
+    /// Mean of the requests that were sent together.
     in_a_row: [Vec<f64>; QUESTIONS.len()],
     alone: [Vec<f64>; QUESTIONS.len()],
     pings: Vec<f64>,
@@ -90,7 +90,7 @@ fn times(bench: &Bench) -> Result<Vec<(Who, Vec<Times>)>> {
         }
         sides.push(side);
     }
-    // In the first round stock writes what it was sent until then.
+    // In the first round stock writes earlier values, so that round is left out.
     let mut found = in_turns(rounds + 1, &mut sides, |side, turn| {
         ask_all(side, &mut crowd, turn as u64)
     })?;
@@ -114,7 +114,7 @@ fn judge(found: &[(Who, Vec<Times>)]) -> Outcome {
     outcome
 }
 
-/// Tells times of both, and what share of stock's ours is.
+/// Adds the times of both sides to the outcome; returns kymo's as a share of stock's.
 fn compare(
     outcome: &mut Outcome,
     found: &[(Who, Vec<Times>)],
@@ -137,7 +137,7 @@ fn compare(
     Some(ours / stock)
 }
 
-/// Every question of every series, each after a value.
+/// Sends every request for every series, each after a value.
 fn ask_all(side: &mut Side, crowd: &mut Crowd, turn: u64) -> Result<Times> {
     let mut wire = side.connect()?;
     let mut times = Times::default();
@@ -163,7 +163,7 @@ fn ask_all(side: &mut Side, crowd: &mut Crowd, turn: u64) -> Result<Times> {
     Ok(times)
 }
 
-/// All series at once; microseconds for a value and a question.
+/// Sends values and requests of all series together; returns microseconds for a pair.
 fn ask_in_a_row(wire: &mut Wire, question: &Question, crowd: &mut Crowd, at: u64) -> Result<f64> {
     let (mut lines, mut questions) = (Vec::new(), Vec::new());
     for series in 0..crowd.len() {
@@ -182,7 +182,7 @@ fn ask_in_a_row(wire: &mut Wire, question: &Question, crowd: &mut Crowd, at: u64
     Ok(all / questions.len() as f64)
 }
 
-/// Microseconds.
+/// Duration of `work` in microseconds.
 fn timed(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let begun = Instant::now();
     work()?;
@@ -192,7 +192,7 @@ fn timed(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
 impl Question {
     fn line(&self, series: usize, last: u64) -> String {
         let (name, verb) = (files::name(series), self.verb);
-        // A row more than the end says is answered.
+        // The answer has one row after the requested end.
         let (start, end) = (last - self.rows * STEP, last - STEP);
         format!("{verb} {name} AVERAGE {start} {end}\n")
     }

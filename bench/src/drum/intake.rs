@@ -1,6 +1,8 @@
-//! Values taken in, step after step of simulated time, as fast as the daemon does it: who takes them, what is sent,
-//! and what it cost until the daemon has ended and all is on its disk. Each daemon has a disk of its own, one after
-//! the other.
+//! Intake of values, step after step of simulated time, as fast as the daemon can: contenders, forms of requests,
+//! and
+//! the cost until the daemon has ended and all values are on its disk. The daemons run one after the other, each on
+//! its
+//! own disk.
 
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
@@ -14,7 +16,7 @@ use crate::progress::Progress;
 use crate::report::Outcome;
 use std::ops::Range;
 
-/// Of one BATCH.
+/// Lines of one BATCH.
 const LINES: usize = 10_000;
 /// Steps between two FLUSHALLs of stock's.
 const VALUES_A_FLUSH: u64 = 30;
@@ -30,11 +32,11 @@ pub(super) struct Intake {
     pub form: Form,
     pub stamps: Stamps,
     pub files: usize,
-    /// Ours; stock's with FLUSHALL takes an eighth, which costs the same a value.
+    /// Steps for kymo; stock with FLUSHALL gets an eighth, at the same cost for each value.
     pub steps: u64,
 }
 
-/// A daemon as it is set up.
+/// A daemon and its settings.
 struct Contender {
     name: &'static str,
     who: Who,
@@ -49,7 +51,7 @@ const CONTENDERS: [Contender; 4] = [
         options: &[],
         flush: true,
     },
-    // What lets stock write least: nothing for six hours, and all of it when it ends.
+    // The settings with which stock writes least: nothing for six hours, and all of it at its end.
     Contender {
         name: "tuned stock",
         who: Who::Stock,
@@ -70,7 +72,7 @@ const CONTENDERS: [Contender; 4] = [
     },
 ];
 
-/// A cost, of so many values.
+/// A cost, and the number of values.
 struct Taken {
     name: &'static str,
     who: Who,
@@ -93,17 +95,17 @@ impl Taken {
     }
 }
 
-/// What is asked of a row.
+/// Required figures of a row.
 pub(super) struct Bars {
-    /// Bytes a value.
+    /// Most bytes a value.
     pub bytes: f64,
-    /// And better.
+    /// Desired bytes a value.
     pub aim: f64,
-    /// CPU and writes, too.
+    /// True if CPU and writes are judged, too.
     pub of_all: bool,
 }
 
-/// What all of them need; `bar` and `aim` are ours, in bytes a value.
+/// Measures all contenders; the bars are for kymo.
 pub(super) fn compare(bench: &Bench, intake: &Intake, bars: Bars) -> Result<Outcome> {
     let mut outcome = Outcome::new(vec![format!("{} files", intake.files)]);
     let here = present_with_before(bench);
@@ -170,7 +172,7 @@ impl Intake {
         })
     }
 
-    /// All of stock's values have to be in its files now, or it would be cheap for nothing.
+    /// Checks that all of stock's values are in its files: otherwise its cost would be too low.
     fn is_written(&self, side: &Side, last: u64) -> Result<()> {
         for index in 0..self.files {
             let found = files::last_stamp(&side.base(), index)?;
@@ -199,7 +201,7 @@ impl Intake {
     }
 }
 
-/// One value for each of some series.
+/// Sends one value for each of some series.
 pub(super) fn round(
     wire: &mut Wire,
     crowd: &mut Crowd,

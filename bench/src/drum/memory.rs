@@ -1,4 +1,4 @@
-//! What one more series takes in memory: the slope of RssAnon between few and many series, 40 values each.
+//! Memory of one more series: the slope of RssAnon between few and many series, 40 values each.
 
 use super::intake::{Form, round};
 use super::never;
@@ -26,7 +26,7 @@ pub(super) const ROW: Row = Row {
 const VALUES: u64 = 40;
 const BAR_BYTES: f64 = 1_500.0;
 const AIM_BYTES: f64 = 1_100.0;
-/// For threads that are still busy with what was sent.
+/// Time for threads that still process sent values.
 const SETTLED: Duration = Duration::from_secs(2);
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -53,7 +53,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Bytes a series.
+/// Bytes of RssAnon a series.
 fn slope(bench: &Bench, who: Who, bare: bool, (few, many): (usize, usize)) -> Result<f64> {
     let side = match bare {
         true => never::side(bench, many, many as u64 * VALUES)?,
@@ -74,7 +74,7 @@ fn slope(bench: &Bench, who: Who, bare: bool, (few, many): (usize, usize)) -> Re
     Ok((bytes[1] - bytes[0]) / (many - few) as f64)
 }
 
-/// New series, each with its values; those that are there get none.
+/// Adds series, each with its values; existing series get none.
 fn grow(side: &Side, crowd: &mut Crowd, count: usize, bare: bool) -> Result<()> {
     let new = crowd.len()..count;
     let mut wire = side.connect()?;

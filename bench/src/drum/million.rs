@@ -1,5 +1,5 @@
-//! A million series without files, an hour of values, a year's gap in the middle of it: what that takes of memory, time
-//! and disk.
+//! A million series without files, an hour of values with a year's gap in its middle: the use of memory, time and
+//! disk.
 
 use super::intake::{Form, round};
 use super::never;
@@ -28,7 +28,7 @@ pub(super) const ROW: Row = Row {
 
 const GAP_SECONDS: u64 = 365 * 86_400;
 const MEMORY_BYTES: f64 = 2.5 * (1u64 << 30) as f64;
-/// What a block of `stat` is.
+/// Unit of the blocks in `stat`.
 const BLOCK_BYTES: u64 = 512;
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -62,7 +62,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The most RssAnon that was seen after a step.
+/// Sends all values; returns the largest RssAnon after a step.
 fn send(side: &Side, series: usize, steps: u64) -> Result<u64> {
     let mut crowd = Crowd::new(series, Stamps::Aligned);
     let mut wire = side.connect()?;
@@ -79,7 +79,7 @@ fn send(side: &Side, series: usize, steps: u64) -> Result<u64> {
     Ok(peak)
 }
 
-/// Segments, and what the journal and they take.
+/// Number of segments, and disk space of the whole store.
 fn on_disk(side: &Side) -> Result<(usize, u64)> {
     let (mut segments, mut blocks) = (0, 0);
     for path in files_below(&side.journal().join("kymo"))? {

@@ -1,4 +1,4 @@
-//! Series of which there are no files: `--files never`, and a CREATE each.
+//! Series without files: `--files never`, and a CREATE for each.
 
 use crate::bench::Bench;
 use crate::daemon::files;
@@ -11,19 +11,19 @@ use std::ops::Range;
 use std::process::Command;
 
 pub(super) const OPTIONS: [&str; 3] = ["--files", "never", "-R"];
-/// Requests under way at once.
+/// Requests in flight at once.
 const WINDOW: usize = 50;
-/// Of its journal, before what is in it has been saved; and a margin.
+/// Most records in the journal before they are saved, with a margin.
 const JOURNAL_RECORDS: u64 = 40_000_000;
-/// On the disk: twice its rows and state of some hours, and a margin.
+/// Disk space: twice the rows and state of some hours, with a margin.
 const STORE_BYTES_A_SERIES: usize = 16_000;
 
-/// Whether kymo is here and knows `--files`.
+/// True if kymo is here and knows `--files`.
 pub(super) fn is_known(bench: &Bench) -> Result<bool> {
     help_has(bench, "rrdcached", "--files")
 }
 
-/// Whether `kymo VERB --help` speaks of something.
+/// True if the output of `kymo VERB --help` has this word.
 pub(super) fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
     let Some(kymo) = &bench.kymo else {
         return Ok(false);
@@ -34,19 +34,20 @@ pub(super) fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
     Ok(String::from_utf8_lossy(&text).contains(word))
 }
 
-/// Of a row that is nothing without it.
+/// Outcome of a row that needs the switch.
 pub(super) fn skipped() -> Outcome {
     Outcome::new(vec!["skipped: this kymo has no `--files never`".into()])
 }
 
-/// Ours, running, with a disk for so many series and values, and no series yet.
+/// A running kymo with disk space for `series` and `values`, and without series.
 pub(super) fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
     let store_mb = (series * STORE_BYTES_A_SERIES / 1_000_000) as u32;
     let room_mb = store_mb + files::journal_mb(values.min(JOURNAL_RECORDS));
     start(bench, room_mb)
 }
 
-/// With a disk for few values of so many series, for their files and a copy of them.
+/// A running kymo with disk space for few values of `series`, their files and a copy
+/// of these.
 pub(super) fn side_for_files(bench: &Bench, series: usize) -> Result<Side> {
     start(bench, 2 * files::mb(series))
 }
@@ -57,7 +58,7 @@ fn start(bench: &Bench, room_mb: u32) -> Result<Side> {
     Ok(side)
 }
 
-/// CREATEs some of the series.
+/// Sends a CREATE for each of some series.
 pub(super) fn create(wire: &mut Wire, some: Range<usize>) -> Result<()> {
     let definition = files::collectd_default();
     let mut progress = Progress::of("kymo, CREATEd");

@@ -1,4 +1,4 @@
-//! Files brought up to date because somebody wants them: FLUSHALL with 30 values pending for each.
+//! Files updated on request: FLUSHALL with 30 pending values for each.
 
 use super::intake::{Form, round};
 use super::series::{Crowd, Stamps};
@@ -25,7 +25,7 @@ const VALUES: u64 = 30;
 const LIMIT: Duration = Duration::from_secs(300);
 const AGAIN: Duration = Duration::from_millis(2);
 
-/// Of one FLUSHALL.
+/// Cost of one FLUSHALL.
 struct Flush {
     cpu_seconds: f64,
     wall_seconds: f64,
@@ -68,7 +68,7 @@ fn judge(found: &[(Who, Vec<Flush>)], outcome: &mut Outcome) {
     }
 }
 
-/// The mean: one alone is counted in hundredths of a second.
+/// The mean, since the time of one flush is counted in hundredths of a second.
 fn cpu_seconds(flushes: &[Flush]) -> f64 {
     let sum: f64 = flushes.iter().map(|flush| flush.cpu_seconds).sum();
     sum / flushes.len() as f64
@@ -91,7 +91,7 @@ fn flush(side: &mut Side, crowd: &mut Crowd, from: u64) -> Result<Flush> {
     })
 }
 
-/// The last stamp of so many values for each series.
+/// Sends [`VALUES`] values for each series; returns the last stamp.
 pub(super) fn send(side: &Side, crowd: &mut Crowd, from: u64) -> Result<u64> {
     let mut wire = side.connect()?;
     let (mut at, count) = (0, crowd.len());
@@ -103,7 +103,7 @@ pub(super) fn send(side: &Side, crowd: &mut Crowd, from: u64) -> Result<u64> {
     Ok(at)
 }
 
-/// Waits until the files are current and nothing is queued.
+/// Waits until the files are current and the queue is empty.
 pub(super) fn await_current(side: &Side, count: usize, last: u64) -> Result<()> {
     let until = Instant::now() + LIMIT;
     let mut current = 0;

@@ -1,5 +1,5 @@
 //! Real time: a value each 10 s for every file, spread over the 10 s, so that the daemon does little often, and the
-//! kernel writes when it likes to. Values are written to files when they are five minutes old, and all of stock's at
+//! kernel writes at its own times. Values are written to files when they are five minutes old, and all of stock's at
 //! its end.
 
 use super::series::{Crowd, Stamps};
@@ -23,7 +23,7 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Parts of a step.
+/// Slices of a step.
 const SLICES: usize = 100;
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -37,7 +37,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     })
 }
 
-/// As packaged; all of stock's values end up in its files, ours in its store.
+/// Options as packaged; all of stock's values end up in its files, kymo's in its store.
 pub(super) fn options(who: Who) -> &'static [&'static str] {
     match who {
         Who::Stock => &["-w", "300", "-F"],
@@ -45,7 +45,7 @@ pub(super) fn options(who: Who) -> &'static [&'static str] {
     }
 }
 
-/// One daemon after the other.
+/// Measures one daemon after the other.
 pub(super) fn compare(
     bench: &Bench,
     percent: f64,

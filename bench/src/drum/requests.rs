@@ -1,5 +1,5 @@
-//! What a value costs as collectd sends it: one request, one reply, at a moment of its own. On one CPU, where it is the
-//! daemons' work that is counted, not the kernel's waking of one CPU by another.
+//! The cost of a value in collectd's form: one request, one reply, each at its own moment. On one CPU, so that the work
+//! of the daemons is counted, not the kernel's waking of one CPU by another.
 
 use super::intake::{Bars, Form, Intake, compare};
 use super::series::Stamps;

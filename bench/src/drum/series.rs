@@ -1,6 +1,7 @@
 //! The values of the drum's rows: four kinds of series in equal parts (idle gauges, random walks with two decimals,
-//! counters, noise with six decimals), stamped on the step or as collectd does: every series at a moment of its own
-//! within the step, and not quite.
+//! counters, noise with six decimals), stamped on the step or as collectd does: every series at its own moment
+//! within
+//! the step, with some jitter.
 
 use crate::daemon::files::{self, STEP};
 use crate::world::Chance;
@@ -11,13 +12,13 @@ use std::ops::Range;
 pub(super) enum Stamps {
     /// Whole seconds, all series at once.
     Aligned,
-    /// Six decimals; each series has an offset, and [`JITTER_US`].
+    /// Six decimals; each series has its own offset, with jitter of up to [`JITTER_US`].
     Unaligned,
 }
 
 const JITTER_US: u64 = 400;
 
-/// All series, each with a value that changes.
+/// All series, each with a changing value.
 pub(super) struct Crowd {
     chance: Chance,
     stamps: Stamps,
@@ -27,7 +28,7 @@ pub(super) struct Crowd {
 struct Series {
     name: Box<str>,
     offset_us: u64,
-    /// Whole, hundredths or millionths, as the kind has it.
+    /// Units, hundredths or millionths, depending on the kind.
     value: u64,
 }
 
@@ -46,7 +47,7 @@ impl Crowd {
         self.series.len()
     }
 
-    /// More of them.
+    /// Adds series until there are `count`.
     pub(super) fn grow(&mut self, count: usize) {
         for index in self.len()..count {
             let offset_us = self.chance.below(STEP * 1_000_000 - JITTER_US);

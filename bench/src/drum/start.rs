@@ -1,4 +1,4 @@
-//! How long a start takes after `kill -9`, with many series and nearly all their values unsaved, nothing cached.
+//! Duration of a start after `kill -9`, with many series and nearly all their values unsaved, nothing cached.
 
 use super::intake::{Form, round};
 use super::never;
@@ -64,7 +64,7 @@ fn fill(side: &Side, series: usize, steps: u64) -> Result<()> {
     Ok(())
 }
 
-/// A value from before the last one is refused only by who knows the last one.
+/// Checks that the daemon knows the last values: only then does it refuse an older one.
 fn remembers(side: &Side) -> Result<()> {
     let mut old = Vec::new();
     Crowd::new(1, Stamps::Aligned).lines(0..1, BIRTH + 1, &mut old);

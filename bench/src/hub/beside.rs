@@ -1,4 +1,4 @@
-//! The recorder while the hub beside it is sent as much as it takes: nothing that comes in may hold up a sample.
+//! The recorder while the hub beside it gets as much as it can receive: no load of the hub may delay a sample.
 
 use super::contender::{Hub, Who};
 use super::fleet::Fleet;
@@ -24,9 +24,9 @@ pub(super) const ROW: Row = Row {
 /// Values a second.
 const RATE: f64 = 1e6;
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// Stamps go on step by step, and stay in the past.
+/// Stamps advance step by step, and stay in the past.
 const BACK_S: u64 = 10 * 86_400;
-/// The recorder's, in seconds.
+/// Interval of the recorder, in seconds.
 const INTERVAL: f64 = 1.0;
 
 fn run(bench: &Bench) -> Result<Outcome> {

@@ -1,5 +1,5 @@
-//! The hubs: collectd as Debian packages it, collectd told to write rarely, `kymo serve`; each with what it stores on an
-//! ext4 of its own, so that what its device is told to write is its own.
+//! The hubs: collectd as Debian packages it, collectd set to write rarely, `kymo serve`. Each stores on its own ext4, so
+//! that all writes of the device are the hub's.
 
 use super::fleet::Fleet;
 use crate::bench::{Bench, on_path};
@@ -18,12 +18,12 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Who takes the values.
+/// The program that stores the values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     /// As packaged: each value is written at once.
     Collectd,
-    /// CacheTimeout 21600: what is younger than six hours waits in memory.
+    /// CacheTimeout 21600: values younger than six hours wait in memory.
     Tuned,
     Kymo,
     /// `[store] files = "7d"`.
@@ -51,29 +51,29 @@ impl Who {
         }
     }
 
-    /// Values a second that it takes without a loss, as far as is known: collectd's queue in the kernel is short.
+    /// Values a second that it receives without a loss, as far as known: collectd's queue in the kernel is short.
     pub(super) fn rate(self) -> f64 {
         if self.is_ours() { 200_000.0 } else { 50_000.0 }
     }
 
-    /// How far a sender may catch up.
+    /// Longest delay that a sender may catch up.
     pub(super) fn behind_max(self) -> Duration {
         Duration::from_millis(if self.is_ours() { 50 } else { 5 })
     }
 }
 
-/// For journals, segments, and what a file system keeps for itself.
+/// For journals, segments, and the file system's own use.
 const ROOM_MB: u32 = 1200;
-/// In the store, of many values of a series: with a wide margin.
+/// Bytes of a value in the store, for many values of a series: with a wide margin.
 const STORE_BYTES_A_VALUE: u64 = 40;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest that a hub may be busy with what was sent, or with its end: collectd writes all that it has then.
+/// Longest time for a hub to process values, or to end: collectd writes all its values then.
 const BUSY_PATIENCE: Duration = Duration::from_secs(1800);
 const AGAIN: Duration = Duration::from_millis(20);
-/// A hub that used less of a CPU in this time is at rest.
+/// A hub is at rest if it used less than [`REST_NS`] of CPU in this time.
 const REST: Duration = Duration::from_secs(1);
 const REST_NS: u64 = 5_000_000;
-/// The same between two steps of a hub that must not get far behind.
+/// A hub has caught up if it used less than [`BREATH_NS`] of CPU in this time; for hubs that must not fall far behind.
 const BREATH: Duration = Duration::from_millis(25);
 const BREATH_NS: u64 = 1_000_000;
 
@@ -82,13 +82,13 @@ pub(super) struct Hub {
     // Ended before its disk is unmounted.
     family: Option<Family>,
     pub port: u16,
-    /// What is not measured: recordings, sockets, configuration.
+    /// Files that are not measured: recordings, sockets, configuration.
     dir: PathBuf,
     pub disk: LoopDisk,
 }
 
 impl Hub {
-    /// Starts one on a disk that has room for these numbers of series and values.
+    /// Starts a hub on a disk with space for these numbers of series and values.
     pub(super) fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
         let values_mb = (values * STORE_BYTES_A_VALUE / 1_000_000) as u32;
         let room_mb = ROOM_MB + files::mb(series) + values_mb;
@@ -183,7 +183,7 @@ impl Hub {
         self.disk.dir().join("rrd")
     }
 
-    /// kymo's.
+    /// kymo's store.
     fn store(&self) -> PathBuf {
         self.disk.dir().join("store")
     }
@@ -192,17 +192,17 @@ impl Hub {
         self.dir.join("data/rrdcached.sock")
     }
 
-    /// Of kymo's recorder.
+    /// The folder of kymo's recorder.
     pub(super) fn recordings(&self) -> PathBuf {
         self.dir.join("data")
     }
 
-    /// Where kymo's keeper is asked what is stored.
+    /// The socket on which kymo's keeper answers requests for stored series.
     pub(super) fn keeper_socket(&self) -> PathBuf {
         self.dir.join("data/keeper.sock")
     }
 
-    /// Ends kymo's keeper as a crash does; another one is there afterwards.
+    /// Kills kymo's keeper and waits for the next one.
     pub(super) fn start_keeper_again(&self) -> Result<()> {
         let old = self.own_pid()?;
         let pid =
@@ -218,18 +218,18 @@ impl Hub {
         Ok(())
     }
 
-    /// Whether kymo's keeper is there.
+    /// True if kymo's keeper answers.
     fn answers(&self) -> bool {
         let asked = self.connect().and_then(|mut wire| wire.ask("PING"));
         asked.is_ok() && self.own_pid().is_ok()
     }
 
-    /// To kymo's keeper.
+    /// Connects to kymo's keeper.
     pub(super) fn connect(&self) -> Result<Wire> {
         Wire::connect(&self.socket())
     }
 
-    /// The process that takes and stores: kymo's keeper, collectd itself.
+    /// The process that receives and stores: kymo's keeper, or collectd itself.
     pub(super) fn own_pid(&self) -> Result<u32> {
         let root = self.family()?.root();
         if !self.who.is_ours() {
@@ -246,7 +246,7 @@ impl Hub {
         self.base().join(path).to_string_lossy().into_owned()
     }
 
-    /// What was used so far; all is on the disk then.
+    /// Use of resources so far, after a sync.
     pub(super) fn spent(&self) -> Result<Spent> {
         self.disk.sync()?;
         let (root, own) = (self.family()?.root(), self.own_pid()?);
@@ -269,7 +269,7 @@ impl Hub {
         })
     }
 
-    /// Has collectd write all that it has, which it does at its end. Its last cost.
+    /// Ends the hub, whereupon collectd writes all its values; returns the cost of the end.
     pub(super) fn end(&mut self) -> Result<Spent> {
         let family = self.family.take();
         let family = family.ok_or_else(|| Fault::new("no hub runs"))?;
@@ -289,15 +289,15 @@ impl Hub {
         })
     }
 
-    /// Waits until it has nothing left to do, for good.
+    /// Waits until the hub has no more work.
     pub(super) fn await_rest(&self) -> Result<()> {
         self.await_quiet(REST, REST_NS)?;
-        // What waited for the disk only looked like rest.
+        // A hub that waited for the disk also looked at rest.
         self.disk.sync()?;
         self.await_quiet(REST, REST_NS)
     }
 
-    /// Waits until it has taken what was sent, as it seems.
+    /// Waits until the hub seems to have received everything.
     pub(super) fn await_breath(&self) -> Result<()> {
         self.await_quiet(BREATH, BREATH_NS)
     }
@@ -308,7 +308,7 @@ impl Hub {
         while Instant::now() < until {
             sleep(length);
             let now = procfs::cpu_ns(pid)?;
-            // Threads that have ended take theirs with them.
+            // The CPU time of ended threads is missing in the sum.
             if now.abs_diff(before) < most_ns && self.queue()?.waiting_bytes == 0 {
                 return Ok(());
             }
@@ -317,7 +317,7 @@ impl Hub {
         Err(Fault::new(format!("{} stays busy", self.who.name())))
     }
 
-    /// Where datagrams wait. While sockets come and go the kernel leaves one out of its list now and then.
+    /// The hub's queue of datagrams. The kernel may omit it from its list while sockets come and go.
     fn queue(&self) -> Result<procfs::UdpQueue> {
         for _ in 0..50 {
             if let Some(queue) = procfs::udp_queue(self.port)? {
@@ -328,12 +328,12 @@ impl Hub {
         Err(Fault::new("the hub has closed its socket"))
     }
 
-    /// Datagrams that the kernel dropped so far, as the hub did not take them in time.
+    /// Datagrams that the kernel dropped so far, since the hub did not receive them in time.
     pub(super) fn dropped(&self) -> Result<u64> {
         Ok(self.queue()?.dropped)
     }
 
-    /// A fault if the kernel dropped anything, or kymo said that it did not take all: what is wrong first is said at once.
+    /// A fault if the kernel dropped a datagram, or kymo logged a loss.
     pub(super) fn lost_nothing(&self) -> Result<()> {
         let (name, dropped) = (self.who.name(), self.dropped()?);
         if dropped > 0 {
@@ -345,7 +345,7 @@ impl Hub {
         line.map_or(Ok(()), |line| Err(Fault::new(line)))
     }
 
-    /// Waits until there is an .rrd file of each series, if files are made before somebody asks.
+    /// Waits until there is an .rrd file of each series, if files are made before a request for them.
     pub(super) fn await_files(&self, count: usize) -> Result<()> {
         if self.who == Who::Kymo {
             return Ok(());
@@ -379,7 +379,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Files are there, and current, when somebody asks for them.
+    /// Has kymo write a series' file.
     pub(super) fn bring_up_to_date(&self, path: &str) -> Result<()> {
         if !self.who.is_ours() {
             return Ok(());
@@ -393,7 +393,7 @@ impl Hub {
         }
     }
 
-    /// Values that are in the journal alone, once kymo has ended.
+    /// Number of values that are in the journal only, once kymo has ended.
     pub(super) fn unsealed(&self, bench: &Bench) -> Result<u64> {
         let kymo = bench.kymo.as_ref();
         let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
@@ -412,7 +412,7 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        // It has to let go of its disk; if it does not end, the guard sees to it.
+        // The hub must release its disk; if it does not end, the guard kills it.
         if self.family.is_some() {
             let _ = self.end();
         }
@@ -423,22 +423,22 @@ fn is_rrd(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "rrd")
 }
 
-/// What was used until some moment, or between two.
+/// Use of resources until some moment, or between two.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spent {
-    /// By who takes and stores.
+    /// CPU of the process that receives and stores.
     pub own_seconds: f64,
-    /// With all that kymo started beside it.
+    /// CPU of all processes that kymo started.
     pub all_seconds: f64,
-    /// Of the device.
+    /// Bytes written to the device.
     pub bytes: f64,
     pub writes: f64,
-    /// By /proc/PID/io of who takes and stores.
+    /// Bytes in /proc/PID/io of the process that receives and stores.
     pub by_proc_bytes: f64,
 }
 
 impl Spent {
-    /// From `before` until this.
+    /// The difference to an earlier `before`.
     pub(super) fn since(&self, before: &Spent) -> Spent {
         Spent {
             own_seconds: self.own_seconds - before.own_seconds,

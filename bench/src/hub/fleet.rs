@@ -1,6 +1,7 @@
 //! The generator: hosts of 70 values each, a value each 10 s, in packets of at most 25 as collectd makes them. Of ten
-//! values five are DERIVE, two COUNTER and three GAUGE; what they add is chance. Each host has a moment of its own
-//! within the 10 s, and is up to 50 ms off it.
+//! values five are DERIVE, two COUNTER and three GAUGE, with random increments. Each host has its own moment within
+//! the
+//! 10 s, and is up to 50 ms off it.
 
 use crate::fault::{Fault, Result};
 use crate::world::Chance;
@@ -10,39 +11,39 @@ use kymo_wire::collectd::{
 use std::collections::BTreeMap;
 
 pub(super) const VALUES_A_HOST: usize = 70;
-/// Values that are read together, by a plugin's instance.
+/// Values that one instance of a plugin reads together.
 const VALUES_A_PLUGIN: usize = 10;
 const VALUES_A_PACKET: usize = 25;
-/// Between two values of a series.
+/// Seconds between two values of a series.
 pub(crate) const STEP_S: u64 = 10;
 const STEP_NS: u64 = STEP_S * 1_000_000_000;
 const JITTER_NS: u64 = 50_000_000;
-/// First and last digits of what is one plugin's, by type.
+/// Types of one plugin's values, with the number of each.
 const TYPES: [(&str, usize); 3] = [("derive", 5), ("counter", 2), ("gauge", 3)];
 
 /// All hosts, in the order of their moments.
 pub(crate) struct Fleet {
     chance: Chance,
     hosts: Vec<Host>,
-    /// When the first step begins, since 1970.
+    /// Begin of the first step, since 1970.
     base_ns: u64,
     steps: u64,
     encoder: Encoder,
-    /// What was sent of those that are to be looked at: arguments of `rrdtool update`.
+    /// Sent values of the series to be compared: arguments of `rrdtool update`.
     kept: BTreeMap<usize, Vec<String>>,
-    /// Of the last value of each series, in whole seconds.
+    /// Stamp of each series' last value, in whole seconds.
     last: Vec<u64>,
 }
 
 struct Host {
     name: String,
-    /// Within a step.
+    /// Moment within a step.
     phase_ns: u64,
     values: [u64; VALUES_A_HOST],
 }
 
 impl Fleet {
-    /// Whole hosts, until there are `series` or more; values begin `back_s` seconds ago.
+    /// Whole hosts with `series` values or more; values begin `back_s` seconds ago.
     pub(crate) fn new(series: usize, back_s: u64) -> Fleet {
         let mut chance = Chance::new(290);
         let count = series.div_ceil(VALUES_A_HOST);
@@ -64,7 +65,7 @@ impl Fleet {
         }
     }
 
-    /// How many series there are.
+    /// Number of series.
     pub(crate) fn len(&self) -> usize {
         self.last.len()
     }
@@ -73,7 +74,7 @@ impl Fleet {
         self.hosts.len()
     }
 
-    /// Keeps a copy of what is sent from now on, of `count` series chosen by chance.
+    /// Keeps a copy of the values sent from now on, for `count` random series.
     pub(super) fn keep(&mut self, count: usize) {
         let count = count.min(self.len());
         while self.kept.len() < count {
@@ -86,22 +87,22 @@ impl Fleet {
         &self.kept
     }
 
-    /// When the last value of a series was, in whole seconds.
+    /// Stamp of a series' last value, in whole seconds.
     pub(super) fn last(&self, series: usize) -> u64 {
         self.last[series]
     }
 
-    /// Within a step, in nanoseconds.
+    /// Moment of a host within a step, in nanoseconds.
     pub(super) fn phase_ns(&self, host: usize) -> u64 {
         self.hosts[host].phase_ns
     }
 
-    /// From now on a step begins with this call, or 10 s after another one.
+    /// Moves the stamps so that the next step begins now.
     pub(super) fn go_on_from_now(&mut self) {
         self.base_ns = now_ns() - self.steps * STEP_NS;
     }
 
-    /// The next value of each series of a host, packet by packet with its count; `step` is the first one from 0 on.
+    /// The next value of each series of a host, packet by packet with its count; `step` counts from 0.
     pub(super) fn next(
         &mut self,
         host: usize,
@@ -187,10 +188,10 @@ impl Fleet {
     }
 }
 
-/// What a value of a host is called.
+/// The name of a host's value.
 pub(super) struct Name {
     plugin_instance: String,
-    /// In types.db.
+    /// Type in types.db.
     pub type_name: &'static str,
     type_instance: String,
 }
@@ -219,7 +220,7 @@ impl Name {
 
 fn now_ns() -> u64 {
     let since = std::time::UNIX_EPOCH.elapsed();
-    // A clock before 1970 would fail all else, too.
+    // A clock before 1970 would break everything else, too.
     since.map_or(0, |since| since.as_nanos() as u64)
 }
 

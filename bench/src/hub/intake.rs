@@ -1,6 +1,6 @@
-//! What a value costs until it is where it stays: step after step of simulated time, each side on a disk of its own. The
-//! clock starts when all series are there, with a value each, and stops when nothing waits: collectd has ended, which
-//! writes all that it has, and kymo has saved all values in blocks, as the steps are a multiple of what makes one.
+//! The cost of a value until it is at its final place: step after step of simulated time, each side on its own disk. The
+//! measurement starts when all series exist with a value each, and stops when no value waits: collectd has ended, which
+//! writes all its values, and kymo has saved all values in blocks, since the steps are a multiple of a block's values.
 
 use super::contender::{Hub, Spent, Who};
 use super::fleet::Fleet;
@@ -23,11 +23,11 @@ pub(super) const ROW: Row = Row {
 
 /// Values of a series that are saved as one block.
 const BLOCK_VALUES: u64 = 64;
-/// Series that are looked at.
+/// Series whose rows are compared.
 const COMPARED: usize = 200;
 const DAY_S: u64 = 86_400;
 
-/// What one side used, and for how many values.
+/// One side's use of resources, and the number of values.
 struct Taken {
     who: Who,
     spent: Spent,
@@ -35,7 +35,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// With all that was started beside who takes and stores.
+    /// Microseconds a value, including all processes that were started beside the hub.
     fn micros(&self) -> f64 {
         self.spent.all_seconds * 1e6 / self.values
     }
@@ -103,7 +103,7 @@ fn once(
     } else {
         for step in 1..steps {
             sender.step(&mut fleet, step)?;
-            // Its queues have no end: nothing is sent while it is behind.
+            // collectd's queues have no limit: the sender waits while it is behind.
             hub.await_breath()?;
         }
     }
@@ -137,7 +137,7 @@ fn once(
     Ok(taken)
 }
 
-/// kymo's keeper alone.
+/// The CPU time of kymo's keeper alone.
 fn own_words(taken: &Taken) -> String {
     let micros = taken.spent.own_seconds * 1e6 / taken.values;
     match taken.who.is_ours() {

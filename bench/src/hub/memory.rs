@@ -1,4 +1,4 @@
-//! The keeper's memory with nothing to keep, and with a hub's series; and the CPU it takes for nothing.
+//! The keeper's memory without series, and with a hub's series; and its CPU while idle.
 
 use super::contender::{Hub, Who};
 use super::fleet::Fleet;
@@ -21,7 +21,7 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Between two saves: half of what makes a block is in memory.
+/// Between two saves, so that half of a block's values is in memory.
 const STEPS: u64 = 96;
 const DAY_S: u64 = 86_400;
 

@@ -1,4 +1,4 @@
-//! New series: what the first value of each costs, until the files that are wanted are there.
+//! New series: the cost of the first value of each, until the wanted files exist.
 
 use super::contender::{Hub, Who};
 use super::fleet::Fleet;

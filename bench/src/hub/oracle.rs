@@ -1,4 +1,4 @@
-//! What rrdtool makes of the values that were sent, by collectd's definition, beside what the hub has.
+//! The hub's rows beside those that rrdtool computes from the sent values, by collectd's definition.
 
 use super::contender::Hub;
 use super::fleet::{Fleet, Name, STEP_S};
@@ -12,10 +12,10 @@ use std::process::Command;
 
 /// Values of one call.
 const VALUES: usize = 1000;
-/// The finest archive reaches back so far.
+/// Seconds that the finest archive reaches back.
 const FINE_S: u64 = 1200 * STEP_S;
 
-/// Compares all that was kept; how many series, and how many rows of each.
+/// Compares all kept series; returns their number. A difference is a fault.
 pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> {
     let dir = bench.new_dir("oracle")?;
     let file = dir.join("series.rrd").to_string_lossy().into_owned();
@@ -31,8 +31,9 @@ pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> 
         }
         let from = |reach: u64| (last.saturating_sub(reach).max(first - STEP_S)).to_string();
         let end = last.to_string();
-        // Files are compared: of a daemon's answer rrdtool reads numbers with a rounding of its own. How far back is asked for decides
-        // which archive answers.
+        // Files are compared, since rrdtool rounds the numbers in a daemon's answer. The length of the range decides which
+        // archive
+        // answers.
         for (cf, reach) in [("AVERAGE", FINE_S), ("MAX", u64::MAX)] {
             let start = from(reach);
             let what = [cf, "-s", &start, "-e", &end];
@@ -53,7 +54,7 @@ fn stamp(sent: Option<&String>) -> Option<u64> {
     sent?.split_once(':')?.0.parse().ok()
 }
 
-/// As collectd makes it, a second before the first value.
+/// Creates the file with collectd's definition, a second before the first value.
 fn create(dir: &Path, file: &str, type_name: &str, first: u64) -> Result<()> {
     let types = TypesDb::embedded();
     let kind = ValueKind::ALL
@@ -85,7 +86,7 @@ fn rrdtool(dir: &Path, words: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The first row that is not the same is a fault.
+/// A fault that names the first row that differs.
 fn differ(name: &str, cf: &str, theirs: &str, ours: &str) -> Result<()> {
     let rows = |text: &str| text.lines().filter(|line| line.contains(": ")).count();
     if theirs == ours && rows(theirs) > 0 {

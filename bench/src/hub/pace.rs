@@ -1,6 +1,6 @@
-//! Sends a fleet's packets at a rate, each host from an address of its own, and never catches up by more than a few
-//! milliseconds: a burst is what a receiver's queue overflows from. To collectd, whose queue is short, nothing is sent
-//! while much waits there.
+//! Sends a fleet's packets at a rate, each host from its own address, and never catches up by more than a few
+//! milliseconds: a burst would overflow a receiver's queue. collectd's queue is short, so the sender pauses while much
+//! waits in it.
 
 use super::contender::Hub;
 use super::fleet::{Fleet, STEP_S};
@@ -11,33 +11,33 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// No shorter sleep: what is due meanwhile goes at once.
+/// Shortest sleep: packets due within it are sent at once.
 const NAP: Duration = Duration::from_millis(1);
-/// A host's packets are let through while no more than that waits: a quarter of Linux's `net.core.rmem_default`.
+/// A host's packets are sent while no more than this waits: a quarter of Linux's `net.core.rmem_default`.
 const WAITING_MAX: u64 = 53_248;
-/// Hosts of one network of 8 bits.
+/// Hosts of one /24 network.
 const HOSTS_A_NET: usize = 250;
 
-/// A socket each host.
+/// A sender with a socket for each host.
 pub(crate) struct Sender {
     sockets: Vec<UdpSocket>,
     rate: f64,
     behind_max: Duration,
-    /// Whose queue is looked at.
+    /// Port whose queue is checked.
     gate: Option<u16>,
-    /// When the next packet is due.
+    /// Due time of the next packet.
     due: Instant,
 }
 
 impl Sender {
-    /// To a hub, as many values a second as it takes without a loss.
+    /// A sender to a hub, at the rate that the hub receives without a loss.
     pub(super) fn to(hub: &Hub, fleet: &Fleet) -> Result<Sender> {
         let sender = Sender::new(fleet, hub.port, hub.who.rate(), hub.who.behind_max())?;
         let gate = (!hub.who.is_ours()).then_some(hub.port);
         Ok(Sender { gate, ..sender })
     }
 
-    /// To a port of loopback, at a rate in values a second.
+    /// A sender to a port of loopback, at a rate in values a second.
     pub(crate) fn new(fleet: &Fleet, port: u16, rate: f64, behind_max: Duration) -> Result<Sender> {
         let connected = |host: usize| -> Result<UdpSocket> {
             let (net, number) = (1 + host / HOSTS_A_NET, 1 + host % HOSTS_A_NET);
@@ -56,7 +56,7 @@ impl Sender {
         })
     }
 
-    /// A value of each series.
+    /// Sends a value of each series.
     pub(super) fn step(&mut self, fleet: &mut Fleet, step: u64) -> Result<()> {
         for host in 0..fleet.hosts() {
             self.host(fleet, host, step)?;
@@ -64,7 +64,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Many of them, with nothing in between.
+    /// Sends many steps without pauses between them.
     pub(super) fn steps(&mut self, fleet: &mut Fleet, steps: std::ops::Range<u64>) -> Result<()> {
         let (first, end) = (steps.start, steps.end);
         let mut progress = Progress::of("steps");
@@ -75,7 +75,7 @@ impl Sender {
         Ok(())
     }
 
-    /// The values of one host.
+    /// Sends the values of one host.
     fn host(&mut self, fleet: &mut Fleet, host: usize, step: u64) -> Result<()> {
         let Sender {
             sockets,
@@ -102,7 +102,7 @@ impl Sender {
         })
     }
 
-    /// Steps in real time, each host at its moment.
+    /// Sends steps in real time, each host at its moment.
     pub(crate) fn in_real_time(&mut self, fleet: &mut Fleet, first: u64, steps: u64) -> Result<()> {
         let begun = Instant::now();
         fleet.go_on_from_now();

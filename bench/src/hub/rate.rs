@@ -1,5 +1,6 @@
-//! The highest rate at which nothing is lost for a while: rates are doubled until something is, then the gap is halved.
-//! What the kernel's queue takes before it overflows is little beside what is sent. Sender and hub share the CPUs.
+//! The highest rate without a loss for a while: the rate is doubled until there is one, then the gap is halved. The
+//! kernel's
+//! queue is small compared with the sent values. Sender and hub share the CPUs.
 
 use super::contender::{Hub, Who};
 use super::fleet::Fleet;
@@ -20,23 +21,23 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Of the first try.
+/// Rate of the first try, in values a second.
 const FIRST: f64 = 250_000.0;
-/// A sender that stays behind its rate by more does not count as sending at it.
+/// A sender that stays behind its rate by more than this part does not count as sending at it.
 const BEHIND_MAX: f64 = 0.03;
 /// How often the gap between a good rate and a bad one is halved.
 const HALVINGS: usize = 2;
-/// Beyond it the sender is what is measured.
+/// With more doublings the sender would be measured.
 const DOUBLINGS: usize = 5;
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// Stamps go on from try to try, and stay in the past.
+/// Stamps advance from try to try, and stay in the past.
 const BACK_S: u64 = 10 * 86_400;
 
-/// What came of a rate.
+/// Result of a rate.
 struct Try {
-    /// Values a second that were sent.
+    /// Sent values a second.
     reached: f64,
-    /// Datagrams.
+    /// Dropped datagrams.
     dropped: u64,
 }
 
@@ -84,12 +85,12 @@ fn run(bench: &Bench) -> Result<Outcome> {
         length.as_secs(),
         significant(best)
     ));
-    // Smaller is better there.
+    // A check expects that smaller is better.
     outcome.check(Some(1e6 / best), 1.0, 0.5);
     Ok(outcome)
 }
 
-/// The highest rate that lost nothing.
+/// The highest rate without a loss.
 fn search(mut once: impl FnMut(f64) -> Result<Try>) -> Result<f64> {
     let (mut good, mut bad) = (0.0, f64::INFINITY);
     let mut rate = FIRST;

@@ -1,4 +1,4 @@
-//! Real time: each host sends its values each 10 s at a moment of its own, so that the hub does little often.
+//! Real time: each host sends its values each 10 s at its own moment, so that the hub does little often.
 
 use super::contender::{Hub, Spent, Who};
 use super::fleet::{Fleet, STEP_S};

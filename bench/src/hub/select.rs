@@ -1,6 +1,6 @@
-//! What a page of graphs asks for: which series are of one type, and their rows of an hour, through the keeper's socket as
-//! the hub asks. Warm is the same again; cold is the first that a keeper is asked, with nothing of its store in the page
-//! cache.
+//! Requests of a page of graphs: all series of one type, and their rows of an hour, through the keeper's socket as the
+//! hub sends them. Warm requests repeat earlier ones; a cold one is the first to a new keeper, without pages of its store
+//! in the page cache.
 
 use super::contender::{Hub, Who};
 use super::fleet::{Fleet, STEP_S};
@@ -30,7 +30,7 @@ const HOUR_S: u64 = 3600;
 /// A little more than the hour.
 const STEPS: u64 = 400;
 const STEPS_QUICK: u64 = 40;
-/// Four of each of 250 hosts.
+/// Four series of each of 250 hosts.
 const WANTED: [&str; 9] = [
     "type=gauge",
     "type_instance=0",
@@ -43,7 +43,7 @@ const WANTED: [&str; 9] = [
     "host!=web28*",
 ];
 
-/// What a pair of questions took, in milliseconds.
+/// Milliseconds of a pair of requests.
 struct Took {
     select: f64,
     range: f64,
@@ -94,14 +94,14 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// That the keeper used so far: also of threads that have ended.
+/// CPU time of the keeper so far, including ended threads.
 fn cpu_ms(hub: &Hub) -> Result<f64> {
     let process = procfs::descendants(hub.own_pid()?)?.into_iter().next();
     let process = process.ok_or_else(|| Fault::new("the keeper has ended"))?;
     Ok(process.ticks as f64 * 1e3 / procfs::TICKS_A_SECOND)
 }
 
-/// Asks as the hub does; a fault if anything is missing.
+/// Sends requests as the hub does; a fault if a series or row is missing.
 fn ask(keeper: &Keeper, fleet: &Fleet, steps: u64) -> Result<Took> {
     let matchers = WANTED
         .iter()

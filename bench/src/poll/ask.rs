@@ -1,5 +1,6 @@
-//! `kymo-bench ask`: the SNMP floor. Asks ifHCInOctets and ifHCOutOctets of all interfaces of a farm, 48 a request, as many
-//! requests in flight as a system call takes, and does nothing with the answers but to read them.
+//! `kymo-bench ask`: the SNMP floor. Requests ifHCInOctets and ifHCOutOctets of all interfaces of a farm, 48 in each
+//! request,
+//! with as many requests in flight as one system call sends, and only reads the answers.
 
 use crate::args::Args;
 use crate::bench::Bench;
@@ -19,10 +20,10 @@ use super::site::Site;
 const VARBINDS: usize = 48;
 /// Requests in flight.
 const BATCH: usize = 64;
-/// Rounds that are measured: one takes less than a clock tells.
+/// Measured rounds: a clock is too coarse for one.
 const ROUNDS: u32 = 200;
 
-/// Runs it as a child; CPU seconds of a round.
+/// Runs the floor as a child; returns CPU seconds of a round.
 pub(super) fn floor(bench: &Bench, site: &Site) -> Result<f64> {
     let settings = site.farm.settings();
     let rounds = bench.pick(ROUNDS, 20);
@@ -36,7 +37,7 @@ pub(super) fn floor(bench: &Bench, site: &Site) -> Result<f64> {
     Ok(usage.cpu.as_secs_f64() / f64::from(rounds))
 }
 
-/// The child.
+/// The child's work.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let needs = |name: &str| Fault::new(format!("ask needs {name}"));
     let first: Ipv4Addr = args.value("--first")?.ok_or_else(|| needs("--first"))?;

@@ -1,4 +1,4 @@
-//! As cron runs it: start, read the configuration, poll, write every file, end.
+//! One run by cron: start, read the configuration, poll, write every file, end.
 
 use super::poller::{Who, once};
 use super::site::{Globals, Site};

@@ -1,4 +1,4 @@
-//! A cycle of a daemon whose values are stored: MRTG writes its files, kymo gives them to its keeper.
+//! A cycle of a daemon that stores values: MRTG writes its files, kymo sends them to its keeper.
 
 use super::poller::{Daemon, Who};
 use super::site::{Globals, Site};

@@ -1,4 +1,4 @@
-//! What a dead device does to the others.
+//! The effect of a dead device on the others.
 
 use super::latency::watch;
 use super::poller::{Daemon, Who};
@@ -30,7 +30,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         site.farm
             .change(device, |behaviour, _| behaviour.latency_us = 5_000);
     }
-    // The first one: MRTG asks in the order of the configuration.
+    // The first device: MRTG polls in the order of the configuration.
     let dead = 0;
     for who in [Who::Mrtg, Who::KymoFiles] {
         if !who.is_here(bench) {

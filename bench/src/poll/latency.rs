@@ -1,4 +1,4 @@
-//! How long a cycle takes where each answer does: 5 ms from request to reply.
+//! Duration of a cycle with slow answers: 5 ms from request to reply.
 
 use super::poller::{Daemon, Who};
 use super::site::{Globals, Site};
@@ -55,7 +55,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What each device saw of each of the next cycles. The interval has to be twice as long as a cycle.
+/// Counts of each device in each of the next cycles. The interval has to be twice as long as a
+/// cycle.
 pub(super) fn watch(
     site: &Site,
     daemon: &Daemon,
@@ -73,7 +74,7 @@ pub(super) fn watch(
     Ok(seen)
 }
 
-/// From the first request to the last reply.
+/// Seconds from the first request to the last reply.
 fn wall(devices: &[Counts]) -> f64 {
     let mut all = Counts::default();
     devices.iter().for_each(|&counts| all += counts);

@@ -1,4 +1,4 @@
-//! Interfaces that a configuration names and a device does not have.
+//! Interfaces in a configuration that a device does not have.
 
 use super::INTERVAL_S;
 use super::poller::{Daemon, Who};
@@ -31,7 +31,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
         if !who.is_here(bench) {
             continue;
         }
-        // kymo tries again after 1, 2, 4 ... 12 cycles; MRTG in each.
+        // kymo tries again after 1, 2, 4 ... 12 cycles; MRTG in each
+        // one.
         let cycles = match who {
             Who::Mrtg => bench.pick(3, 1),
             _ => bench.pick(24, 2),

@@ -1,4 +1,5 @@
-//! Who polls: MRTG as packaged, and kymo in its ways; as a daemon whose cycles are counted by the clock, or once.
+//! The pollers: MRTG as packaged, and kymo in its modes; as a daemon whose cycles are counted by the clock, or
+//! once.
 
 use super::site::{Configuration, Site};
 use crate::bench::{Bench, on_path};
@@ -16,12 +17,12 @@ use std::time::{Duration, Instant};
 /// Longest one-shot run.
 const ONCE_MAX: Duration = Duration::from_secs(900);
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Cycles until requests of kymo have grown.
+/// Cycles until kymo's requests have grown.
 const GROWTH_CYCLES: u64 = 10;
-/// How long the keeper is watched before there is a poller.
+/// Time for which the keeper is watched before a poller starts.
 const ALONE: Duration = Duration::from_secs(30);
 
-/// Who polls.
+/// A poller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     Mrtg,
@@ -29,7 +30,7 @@ pub(super) enum Who {
     KymoFiles,
     /// Values go to the keeper of a `kymo serve`; all devices at once.
     KymoStored,
-    /// The same, spread over the interval.
+    /// Values go to the keeper of a `kymo serve`; requests are spread over the interval.
     KymoSpread,
 }
 
@@ -81,14 +82,14 @@ pub(super) fn once(bench: &Bench, who: Who, configuration: &Configuration) -> Re
     Running::start(bench, &mut who.command(bench, configuration)?)?.finish_watching_memory(ONCE_MAX)
 }
 
-/// Reads a configuration and says what is wrong with it.
+/// Checks a configuration.
 pub(super) fn check(bench: &Bench, who: Who, configuration: &Configuration) -> Result<Usage> {
     let mut command = who.command(bench, configuration)?;
     command.arg("--check");
     Running::start(bench, &mut command)?.finish_watching_memory(ONCE_MAX)
 }
 
-/// A poller that goes on for ever, with who stores for it.
+/// A poller that runs as a daemon, with the keeper that stores for it.
 pub(super) struct Daemon {
     poller: Family,
     hub: Option<Hub>,
@@ -101,19 +102,19 @@ pub(super) struct Daemon {
 pub(super) struct Spent {
     pub poller: f64,
     pub keeper: f64,
-    /// What the keeper uses in the same time when nobody polls.
+    /// CPU of the keeper in the same time without a poller.
     pub keeper_alone: f64,
 }
 
 impl Spent {
-    /// What polling adds.
+    /// CPU that polling adds.
     pub(super) fn added(&self) -> f64 {
         self.poller + (self.keeper - self.keeper_alone).max(0.0)
     }
 }
 
 impl Daemon {
-    /// Starts it; its first cycle begins soon.
+    /// Starts the daemon; its first cycle begins soon.
     pub(super) fn start(bench: &Bench, who: Who, configuration: &Configuration) -> Result<Daemon> {
         let mut command = who.command(bench, configuration)?;
         let mut hub = None;
@@ -135,7 +136,7 @@ impl Daemon {
         })
     }
 
-    /// Waits until it has walked, made its files and begun to poll, and a cycle is half over.
+    /// Waits until the poller has walked, made its files and begun to poll, and a cycle is half over.
     pub(super) fn settle(&self, site: &Site, interval_s: u64) -> Result<()> {
         let until = Instant::now() + PATIENCE;
         while site.farm.counts().requests == 0 {
@@ -149,7 +150,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until its requests are as large as they become: they grow after ten cycles without a fault.
+    /// Waits until the poller's requests have their final size: they grow after ten cycles without a fault.
     pub(super) fn settle_grown(
         &self,
         bench: &Bench,
@@ -166,7 +167,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What was used until now by all processes of the poller, and by the keeper.
+    /// CPU so far of all processes of the poller, and of the keeper.
     pub(super) fn spent(&self) -> Result<Spent> {
         let keeper = match &self.hub {
             Some(hub) => procfs::cpu_ns(hub.keeper()?)?,
@@ -179,7 +180,7 @@ impl Daemon {
         })
     }
 
-    /// CPU of a cycle, as the mean of so many.
+    /// CPU of a cycle, as the mean of `cycles`.
     pub(super) fn cycle(&self, interval_s: u64, cycles: u64) -> Result<Spent> {
         let before = self.spent()?;
         sleep(Duration::from_secs(interval_s * cycles));
@@ -214,7 +215,7 @@ impl Daemon {
     }
 }
 
-/// `kymo serve` with a store, which keeps what a poller sends.
+/// `kymo serve` with a store for a poller's values.
 struct Hub {
     family: Family,
     data: PathBuf,
@@ -259,7 +260,7 @@ impl Hub {
         Ok(hub)
     }
 
-    /// CPU seconds of the keeper in a second, before anybody polls.
+    /// CPU seconds of the keeper in a second, before a poller starts.
     fn alone(&self, bench: &Bench) -> Result<f64> {
         let keeper = self.keeper()?;
         let watched = bench.pick(ALONE, Duration::from_secs(2));

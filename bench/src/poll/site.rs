@@ -1,4 +1,4 @@
-//! A farm of agents, and configurations for it as stock cfgmaker writes them.
+//! A farm of agents, and configurations for it in the form of stock cfgmaker.
 
 use crate::bench::{Bench, on_path};
 use crate::fault::{Cannot, Fault, Result};
@@ -8,23 +8,23 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where devices begin.
+/// Address of the first device.
 const FIRST: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
-/// In the place of the folder of a contender.
+/// Placeholder for a contender's folder.
 const FOLDER: &str = "/FOLDER";
-/// So many devices cfgmaker asks itself, for longer it takes too long; what it wrote for one is written again for the others.
+/// Most devices for cfgmaker itself; beyond that it is too slow, so one device's targets are written again for the others.
 const ASKED_MAX: u32 = 64;
 
 pub(crate) struct Site {
     pub farm: Farm,
-    /// Targets as cfgmaker has them, and what comes before them.
+    /// Targets in cfgmaker's form, and the text before them.
     targets: String,
 }
 
-/// What a configuration says beyond its targets.
+/// Global settings of a configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct Globals {
-    /// Seconds; 300 where it is not said.
+    /// Seconds; 300 is the default and not written.
     pub interval_s: u64,
     pub is_daemon: bool,
 }
@@ -53,13 +53,13 @@ impl Site {
         }
     }
 
-    /// Targets that it has.
+    /// Number of targets.
     pub(crate) fn count(&self) -> usize {
         let lines = self.targets.lines();
         lines.filter(|line| line.starts_with("Target[")).count()
     }
 
-    /// Writes a configuration whose files lie in a folder of their own, with more targets behind cfgmaker's.
+    /// Writes a configuration with its own folder of files, and with more targets after cfgmaker's.
     pub(crate) fn configure(
         &self,
         bench: &Bench,
@@ -79,18 +79,18 @@ impl Site {
         Ok(Configuration { file, folder })
     }
 
-    /// What cfgmaker names the file of an interface, both from 0.
+    /// cfgmaker's name of an interface's file; both numbers from 0.
     pub(super) fn file_name(&self, device: u32, interface: u32) -> String {
         format!("{}_gi0_{}.rrd", self.farm.address(device), interface + 1)
     }
 
-    /// A device as configurations name it.
+    /// A device in the spelling of configurations.
     pub(super) fn agent(&self, device: u32) -> String {
         agent(&self.farm, device)
     }
 }
 
-/// A configuration, and where its files are to be.
+/// A configuration, and the folder of its files.
 pub(crate) struct Configuration {
     pub file: PathBuf,
     pub folder: PathBuf,
@@ -129,7 +129,7 @@ fn written_by_cfgmaker(
         .fold(String::new(), |text, line| text + line + "\n"))
 }
 
-/// What was written for the first device and the last one, which may have one interface less, with other addresses.
+/// cfgmaker's text for the first device and the last one, which may have one interface less, with other addresses.
 fn written_again(bench: &Bench, farm: &Farm) -> Result<String> {
     let last = farm.settings().devices - 1;
     let first = written_by_cfgmaker(bench, farm, 0..1)?;
@@ -149,7 +149,7 @@ fn written_again(bench: &Bench, farm: &Farm) -> Result<String> {
     Ok(text)
 }
 
-/// Names of .rrd files in a folder.
+/// Number of .rrd files in a folder.
 pub(super) fn rrd_files(folder: &Path) -> Result<usize> {
     let names = fs::read_dir(folder).cannot(format_args!("list {}", folder.display()))?;
     let names = names.flatten().map(|entry| entry.file_name());

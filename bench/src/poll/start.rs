@@ -1,4 +1,4 @@
-//! How long a large configuration takes to be read.
+//! Time for reading a large configuration.
 
 use super::poller::{Who, check};
 use super::site::{Globals, Site};

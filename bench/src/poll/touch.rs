@@ -1,4 +1,5 @@
-//! `kymo-bench touch`: the floor of files. Opens each .rrd file of a folder, takes librrd's lock, looks at it, writes three
+//! `kymo-bench touch`: the floor of files. Opens each .rrd file of a folder, takes librrd's lock, reads its size, writes
+//! three
 //! pieces where an update writes (header, a row of each of two archives), and closes it.
 
 use crate::args::Args;
@@ -13,22 +14,22 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Rounds that are measured, without and with a pause between them.
+/// Measured rounds, without and with a pause between them.
 const ROUNDS: (u32, u32) = (20, 6);
-/// What of a header changes: the last update, and the rest of it behind the definitions.
+/// Changing bytes of a header: the last update, and the part after the definitions.
 const HEADER_BYTES: usize = 1_000;
-/// Of two data sources.
+/// A row of two data sources.
 const ROW_BYTES: usize = 16;
 
 /// CPU seconds of a round.
 pub(super) struct Floor {
-    /// One round behind the other.
+    /// Rounds without a pause.
     pub in_a_row: f64,
-    /// A round in each interval, as a daemon has it: what it needs is no longer in the CPU's caches.
+    /// A round in each interval, like a daemon's: its memory is no longer in the CPU's caches.
     pub paced: f64,
 }
 
-/// Runs it as a child on copies of the files of a folder.
+/// Runs the floor as a child, on copies of a folder's files.
 pub(super) fn floor(bench: &Bench, folder: &Path, interval_s: u64) -> Result<Floor> {
     Ok(Floor {
         in_a_row: measured(bench, folder, bench.pick(ROUNDS.0, 5), 0)?,
@@ -56,7 +57,7 @@ fn measured(bench: &Bench, folder: &Path, rounds: u32, pause_s: u64) -> Result<f
     Ok(usage.cpu.as_secs_f64() / f64::from(rounds))
 }
 
-/// The child.
+/// The child's work.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let dir: PathBuf = args
         .value("--dir")?

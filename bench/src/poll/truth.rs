@@ -1,4 +1,4 @@
-//! Whether the rates that are stored are those that the agents count with. Both poll the same agents at once.
+//! The stored rates beside the agents' true ones. Both poll the same agents at the same time.
 
 use super::poller::{Daemon, Who};
 use super::site::{Configuration, Globals, Site};
@@ -54,7 +54,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         ));
         let stamps = 1.0 / interval_s as f64;
         match who {
-            // Its stamps are whole seconds, taken after the reply.
+            // MRTG's stamps are whole seconds, taken after the reply.
             Who::Mrtg if worst > 2.0 * stamps => {
                 return Err(Fault::new("MRTG is further off than its stamps explain"));
             }
@@ -65,7 +65,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The largest relative difference of a known point, and how many points were looked at.
+/// The largest relative error of a known point, and the number of compared points.
 fn worst(site: &Site, configuration: &Configuration, interval_s: u64) -> Result<(f64, usize)> {
     let (mut worst, mut points) = (0.0f64, 0);
     for device in 0..site.farm.settings().devices {

@@ -1,4 +1,5 @@
-//! What counting costs.
+//! The cost of
+//! counting.
 
 use super::writer::{Work, writers};
 use crate::bench::Bench;

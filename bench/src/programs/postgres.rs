@@ -1,5 +1,6 @@
-//! What PostgreSQL's commands cost with the library of `postgres/`: the rows, one file each. Servers are those of the tests, run by
-//! an unprivileged user where the bench is root.
+//! The cost of PostgreSQL's commands with the library of `postgres/`: the rows, one in each file. Servers are those of the tests,
+//! run
+//! by an unprivileged user where the bench is root.
 
 mod clocks;
 mod instructions;
@@ -30,11 +31,12 @@ struct Servers {
 }
 
 impl Servers {
-    /// Without the library, with it, and with one that sends three datagrams a command to a thread of this process, which waits for them.
+    /// Servers without the library, with it, and with one that sends three datagrams a command to a thread of this process, which
+    /// reads them.
     fn start() -> Result<Servers> {
         let socket = UdpSocket::bind("127.0.0.1:0").cannot("open a socket")?;
         let port = socket.local_addr().cannot("find the socket's port")?.port();
-        // It ends with the bench.
+        // The thread ends with the bench.
         std::thread::spawn(move || {
             let mut message = [0; 1024];
             while socket.recv(&mut message).is_ok() {}
@@ -50,7 +52,7 @@ impl Servers {
     }
 }
 
-/// How much more one side takes than the other, in percent: the median of pairs, and the bounds of its interval of 95 %.
+/// The excess of one side's use over the other's, in percent: the median of pairs, and the bounds of its 95 % interval.
 struct Excess {
     percent: f64,
     low: f64,
@@ -59,7 +61,7 @@ struct Excess {
 }
 
 impl Excess {
-    /// Of pairs (base, with). Distribution-free: ranks at 0.98 sqrt(n) from the middle.
+    /// The excess of pairs (base, with). Distribution-free: ranks at 0.98 sqrt(n) from the middle.
     fn of(pairs: &[(f64, f64)]) -> Excess {
         let ratio = |&(base, with): &(f64, f64)| (with / base - 1.0) * 100.0;
         let mut ratios: Vec<f64> = pairs.iter().map(ratio).collect();
@@ -78,7 +80,7 @@ impl Excess {
         }
     }
 
-    /// Whether more pairs would say nothing new.
+    /// True if the interval is so narrow that further pairs are useless.
     fn is_sharp(&self) -> bool {
         self.pairs >= 30 && (self.high - self.low) / 2.0 <= 0.5
     }

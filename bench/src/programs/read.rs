@@ -1,4 +1,4 @@
-//! What it costs to read all counters of many programs.
+//! The cost of reading all counters of many programs.
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
@@ -22,7 +22,7 @@ pub(super) const ROW: Row = Row {
 
 const CELLS: usize = 100;
 
-/// Publishers of this process, gone with their folder.
+/// Publishers of this process, removed with their folder.
 struct Many {
     folder: PathBuf,
     slots: Vec<Slot>,
@@ -67,7 +67,8 @@ fn open(folder: &Path, access: Access) -> Result<Vec<Reader>> {
     Ok(readers)
 }
 
-/// Milliseconds of a scan of all; each has to find what was counted.
+/// Milliseconds of a scan of all; the scan has to find the sum of
+/// all counters.
 fn scan(readers: &mut [Reader], scratch: &mut Scratch) -> Result<f64> {
     let started = Instant::now();
     let mut sum = 0;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// In which language, and how it was built.
+/// A writer's program, and its language.
 #[derive(Clone)]
 pub(super) struct Writer {
     pub name: &'static str,
@@ -25,7 +25,7 @@ enum Language {
     Rust,
 }
 
-/// What is done again and again.
+/// The work that a writer repeats.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     pub name: &'static str,
@@ -87,7 +87,7 @@ impl Writer {
         output_of(&mut command)
     }
 
-    /// Nanoseconds each.
+    /// Nanoseconds of one repetition.
     pub(super) fn nanoseconds(&self, work: Work, count: u64) -> Result<f64> {
         let output = self.run(&[], work, count)?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -95,14 +95,14 @@ impl Writer {
         number.map_err(|_| Fault::new(format!("{}: no number in {text:?}", self.name)))
     }
 
-    /// Instructions each, by two runs under callgrind.
+    /// Instructions of one repetition, by two runs under callgrind.
     pub(super) fn instructions(&self, work: Work) -> Result<f64> {
         let collected =
             |count: u64| callgrind::collected(&self.run(&callgrind::COMMAND, work, count)?);
         Ok((collected(60_000)? - collected(10_000)?) / 50_000.0)
     }
 
-    /// System calls of 50,000, by two runs under strace. Those of a start differ by none.
+    /// System calls of 50,000 repetitions, by two runs under strace. The calls of a start cancel out.
     pub(super) fn system_calls(&self, work: Work) -> Result<f64> {
         let calls = |count: u64| -> Result<f64> {
             let output = self.run(&["strace", "-f", "-c"], work, count)?;
@@ -115,14 +115,14 @@ impl Writer {
     }
 }
 
-/// The program in Rust, and what it publishes.
+/// The Rust program's slot and metrics.
 struct Published {
     slot: Slot,
     counters: [Counter; 6],
     duration: Histogram,
 }
 
-/// `kymo-bench publish --work WORK --count N --bytes N`: what `publish.c` does.
+/// `kymo-bench publish --work WORK --count N --bytes N`: the work of `publish.c`.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let work: String = args.value("--work")?.unwrap_or_default();
     let count = args.value::<u64>("--count")?.unwrap_or(1_000_000) / 5;

@@ -1,5 +1,5 @@
-//! Bytes of the same 30 seconds on both sides, processes included, a compile
-//! running. Both record at once, so that both see the same machine.
+//! Bytes of the same 30 seconds on both sides, processes included, beside a
+//! compilation. Both record at once, so that both see the same machine.
 
 use super::Row;
 use crate::bench::Bench;
@@ -48,7 +48,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Everyone's directory after all have recorded the same time.
+/// Each peer's directory after all have recorded the same time.
 fn together(bench: &Bench, take: Take) -> Result<Vec<(Peer, PathBuf)>> {
     let _load = load::start(bench, Kind::Compile, LIMIT)?;
     let mut running = Vec::new();
@@ -65,7 +65,8 @@ fn together(bench: &Bench, take: Take) -> Result<Vec<(Peer, PathBuf)>> {
     Ok(dirs)
 }
 
-/// Its blocks; what else lies there (tails not freed, locks) is told beside.
+/// Bytes of kymo's blocks; other files (tails not freed, locks) are in a
+/// figure of their own.
 fn kymo_size(outcome: &mut Outcome, dir: &Path) -> Result<f64> {
     let (mut blocks, mut others) = (0, 0);
     for path in files_below(dir)? {

@@ -1,4 +1,4 @@
-//! The commands of collectl's page on performance, which save by recording less: of what, and of which processes.
+//! The commands of collectl's page on performance, which save by recording fewer parts of fewer processes.
 
 use super::{Row, files_below};
 use crate::bench::Bench;
@@ -28,7 +28,7 @@ const BYTES_BAR: f64 = 1.0 / 50.0;
 /// A day, one sample in ten seconds.
 const DAY: u32 = 8640;
 const SCANS: u32 = 100;
-/// Processes that are chosen.
+/// Number of chosen processes.
 const CHOSEN: usize = 3;
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -77,7 +77,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// A recording: CPU seconds with its start, and bytes.
+/// A recording's CPU seconds, with its start, and bytes.
 struct Recorded {
     cpu_s: f64,
     bytes: f64,

@@ -1,7 +1,8 @@
 //! One sample a second, with the caches gone cold in between; CPU between the
-//! 10th and the 110th sample, in ns, so that no start-up is in it.
+//! 10th and the 110th sample, in ns, so that start-up is left out.
 //!
-//! Everyone has a phase of the second of their own, or one would warm the caches
+//! Each peer has its own phase of the second; otherwise one would warm the
+//! caches
 //! for the next. kymo and collectl both tick at the whole second (collectl 1 ms
 //! after it, whatever its start), so they take turns: one pass each, with the
 //! floor and sadc beside them in both.
@@ -27,13 +28,14 @@ pub(super) const ROW: Row = Row {
 
 const FLOOR_PHASE: f64 = 1.0 / 3.0;
 const SADC_PHASE: f64 = 2.0 / 3.0;
-/// Everybody sleeps then, which makes schedstat exact.
+/// A phase in which all peers sleep, which makes schedstat exact.
 const LOOK_PHASE: f64 = 0.85;
-/// Seconds until the slowest has begun: collectl waits for a whole second twice.
+/// Seconds until the slowest peer has begun: collectl waits for a whole second
+/// twice.
 const BEGIN_SECONDS: u64 = 3;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Mean CPU of one sample, in ms, of everyone in one pass.
+/// Mean CPU of one sample, in ms, of each peer in one pass.
 type Means = Vec<(Peer, f64)>;
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -90,7 +92,7 @@ fn tell(outcome: &mut Outcome, means: &Means) {
     }
 }
 
-/// `leader` on the whole second, floor and sadc at their thirds.
+/// One pass: `leader` on the whole second, floor and sadc at their thirds.
 fn pass(bench: &Bench, leader: Peer) -> Result<Means> {
     let (first, last) = bench.pick((10, 110), (1, 3));
     let peers = present(bench, &[leader, Peer::Floor, Peer::Sadc]);
@@ -123,14 +125,14 @@ fn start(bench: &Bench, peer: Peer, zero: u64, last: u32) -> Result<Running> {
         Peer::Floor => {
             command.args(["--phase", &FLOOR_PHASE.to_string()]);
         }
-        // It ticks from its start on.
+        // sadc ticks from its start on.
         Peer::Sadc => sleep_until(zero, SADC_PHASE),
         _ => {}
     }
     Running::start(bench, &mut command)
 }
 
-/// CPU of each in the given second, when all of them sleep.
+/// CPU of each peer in the given second, when all of them sleep.
 fn look(running: &[(Peer, Running)], second: u64) -> Result<Vec<u64>> {
     sleep_until(second, LOOK_PHASE);
     running

@@ -48,7 +48,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// CPU in us of a process in a scan, without the start and the first scan, and the most memory of the longer run.
+/// CPU in us of a process in a scan, without the start and the first scan, and the peak memory of the longer run.
 fn cost(bench: &Bench, peer: Peer, there: usize) -> Result<(f64, f64)> {
     let scans = bench.pick(60, 5);
     let short = recorded(bench, peer, 1)?;

@@ -1,4 +1,4 @@
-//! A day of samples without pause: the author of collectl's own way to measure.
+//! A day of samples without pause: the measurement of collectl's own author.
 
 use super::Row;
 use crate::bench::Bench;
@@ -33,7 +33,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Judges kymo's median CPU against another's, if both were here.
+/// Judges kymo's median CPU against another peer's, if both were here.
 pub(super) fn against(outcome: &mut Outcome, sides: &Sides, other: Peer, bar: f64, aim: f64) {
     if let (Some(kymo), Some(theirs)) = (sides.cpu(Peer::Kymo), sides.cpu(other)) {
         outcome.figure(format!("kymo/{} {}", other.name(), ratio(kymo, theirs)));

@@ -1,5 +1,5 @@
-//! How many processes run or wait for a CPU at a whole second and a while after it: at whole seconds everything else wakes up, too,
-//! so a sample that is taken then sees mostly that.
+//! Number of processes that run or wait for a CPU at a whole second and a while after it: many other programs wake up at whole
+//! seconds, so a sample that is taken then sees mostly those.
 
 use super::Row;
 use crate::bench::Bench;
@@ -45,7 +45,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Who runs or could, but for this program, which runs while it asks.
+/// Number of runnable processes, without this program, which runs while it reads.
 fn others_running() -> Result<u64> {
     let text = fs::read_to_string("/proc/stat").cannot("read /proc/stat")?;
     let line = text

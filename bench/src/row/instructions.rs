@@ -1,4 +1,5 @@
-//! Instructions of a sample outside of the kernel: a gate that does not depend on what else runs. Numbers move as they do on this machine; one in
+//! Instructions of a sample outside of the kernel: a gate that does not depend on other load. Numbers change as they do on this
+//! machine; one in
 //! sixty samples is a key.
 
 use super::Row;
@@ -44,7 +45,7 @@ fn of_a_sample(bench: &Bench, kymo: &Path, letters: &str, samples: u32) -> Resul
             .args(switches)
             .arg(kymo)
             .args(["record", "-s", letters]);
-        // A scan of processes in each sample.
+        // Each sample has a scan of processes.
         command.args(["-i", "0:1", "-c", &count.to_string()]);
         command.arg("-f").arg(bench.new_dir("instructions")?);
         callgrind::collected(&output_of(&mut command)?)

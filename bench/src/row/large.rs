@@ -1,5 +1,6 @@
-//! A generated machine with 256 CPUs and 2,000 interrupts, 5.8 MB of text, below a folder: nothing moves, or what moves in a second
-//! does between two samples. Reading a file is a copy there, where a kernel writes each number: the floor is as low as can be.
+//! A generated machine with 256 CPUs and 2,000 interrupts, 5.8 MB of text, below a folder: numbers stay, or those of a second
+//! change
+//! between two samples. Reading such a file is a copy, while a kernel formats each number: the floor is as low as possible.
 
 use super::Row;
 use crate::bench::Bench;
@@ -28,7 +29,7 @@ const CPUS: usize = 256;
 const INTERRUPTS: usize = 2000;
 const NAMED: [&str; 6] = ["NMI", "LOC", "RES", "CAL", "TLB", "IWI"];
 const MOVING_CELLS: usize = 500;
-/// Texts that follow one another, again and again.
+/// Number of texts, which follow one another in a cycle.
 const STATES: u64 = 4;
 const MOVES_EVERY: Duration = Duration::from_millis(2);
 const LIMIT: Duration = Duration::from_secs(120);
@@ -87,7 +88,7 @@ fn round(bench: &Bench, root: &Path) -> Result<Vec<Usage>> {
     commands.into_iter().map(run).collect()
 }
 
-/// Does `work` while the files are replaced by others, or not.
+/// Runs `work`; if `is_moving`, the files are replaced meanwhile.
 fn moving<T>(root: &Path, is_moving: bool, work: impl FnOnce() -> T) -> Result<T> {
     let done = AtomicBool::new(!is_moving);
     thread::scope(|scope| {
@@ -109,7 +110,7 @@ fn moving<T>(root: &Path, is_moving: bool, work: impl FnOnce() -> T) -> Result<T
     })
 }
 
-/// One state of all files in place of the one before.
+/// Puts one state of all files in the place of the previous one.
 fn put(root: &Path, state: u64) -> Result<()> {
     for name in FILES {
         let place = root.join("proc").join(name);
@@ -117,7 +118,7 @@ fn put(root: &Path, state: u64) -> Result<()> {
         let link = fs::hard_link(kept(root, name, state), &new);
         link.and_then(|()| fs::rename(&new, &place))
             .cannot(format_args!("replace {}", place.display()))?;
-        // A rename to another name of the same file leaves both.
+        // A rename onto a link to the same file removes neither.
         let _gone = fs::remove_file(&new);
     }
     Ok(())
@@ -127,7 +128,7 @@ fn kept(root: &Path, name: &str, state: u64) -> PathBuf {
     root.join(format!("{name}.{state}"))
 }
 
-/// All states of all files; bytes of one of them.
+/// Writes all states of all files; returns the bytes of one state.
 fn generate(root: &Path) -> Result<usize> {
     for folder in ["proc/sys/kernel/random", "proc/1/net"] {
         fs::create_dir_all(root.join(folder)).cannot("make the machine's folders")?;
@@ -147,12 +148,12 @@ fn generate(root: &Path) -> Result<usize> {
     Ok(length)
 }
 
-/// Of interrupts, softirqs and stat; the same numbers for the same state.
+/// Texts of interrupts, softirqs and stat; the same numbers for the same state.
 fn texts(state: u64) -> [String; 3] {
     let mut chance = Chance::new(SEED);
     let mut rows = vec![[0; CPUS]; INTERRUPTS];
     for row in &mut rows {
-        // Most interrupts are of few CPUs.
+        // Most interrupts occur on few CPUs.
         for _ in 0..3 {
             row[chance.below(CPUS as u64) as usize] = chance.below(1 << 31);
         }

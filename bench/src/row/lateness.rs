@@ -1,7 +1,7 @@
-//! How late 3,000 samples at `-i.1` were taken, on an idle machine and under
-//! compile and fsync storm, beside a bare timerfd loop, half an interval away so
-//! that the two do not queue behind each other. The tail of 3,000 needs the 3,000:
-//! five minutes each.
+//! Lateness of 3,000 samples at `-i.1`, on an idle machine and under a storm of
+//! compilations and fsyncs, beside a bare timerfd loop, half an interval away so
+//! that the two do not queue behind each other. The tail of the distribution needs
+//! all 3,000: five minutes each.
 
 use super::Row;
 use crate::bench::Bench;
@@ -29,7 +29,7 @@ pub(super) const ROW: Row = Row {
 const INTERVAL: f64 = 0.1;
 const BARE_PHASE: f64 = INTERVAL / 2.0;
 const SLACK: Duration = Duration::from_secs(60);
-/// The smallest text of all is dumped to learn the stamps.
+/// The smallest text: its dump has the stamps.
 const SOURCE: &str = "proc/loadavg";
 
 fn run(bench: &Bench) -> Result<Outcome> {
@@ -59,7 +59,7 @@ fn measure(
     outcome.figure(bare.tell(&format!("{name}: bare loop")));
     if let Some((running, dir)) = kymo {
         running.finish(limit)?;
-        // The first sample finds nothing in the caches, and the files not open.
+        // The first sample has cold caches and closed files.
         let stamps = kymo_stamps(bench, &dir)?;
         let ours = Lateness::of(stamps.get(1..).unwrap_or_default(), INTERVAL, 0.0);
         outcome.figure(ours.tell("kymo"));
@@ -107,7 +107,7 @@ fn bare_stamps(path: &Path) -> Result<Vec<u64>> {
         .collect()
 }
 
-/// When each sample of a recording was taken, in ns since 1970.
+/// Time of each sample of a recording, in ns since 1970.
 pub(crate) fn kymo_stamps(bench: &Bench, dir: &Path) -> Result<Vec<u64>> {
     let kymo = bench
         .kymo
@@ -126,8 +126,8 @@ pub(crate) fn kymo_stamps(bench: &Bench, dir: &Path) -> Result<Vec<u64>> {
     Ok(stamps)
 }
 
-/// WALL, in ns, of `>>> SOURCE SEQ WALL MONO COST STATE LEN`; it may be written
-/// as ns or as seconds with a fraction.
+/// WALL, in ns, of `>>> SOURCE SEQ WALL MONO COST STATE LEN`; in the text it is
+/// ns, or seconds with a fraction.
 fn wall_of(line: &str) -> Option<u64> {
     let rest = line.strip_prefix(">>> ")?.strip_prefix(SOURCE)?;
     let wall = rest.split_whitespace().nth(1)?;
@@ -141,14 +141,15 @@ fn wall_of(line: &str) -> Option<u64> {
     }
 }
 
-/// How late samples were.
+/// Lateness of samples.
 pub(crate) struct Lateness {
     late_ms: Vec<f64>,
     missed: u64,
 }
 
 impl Lateness {
-    /// Of stamps that ought to be at multiples of the interval, plus `phase`; both in seconds.
+    /// Lateness of stamps that should be at multiples of the interval, plus `phase`; both in
+    /// seconds.
     pub(crate) fn of(stamps: &[u64], interval: f64, phase: f64) -> Lateness {
         let (interval_ns, phase_ns) = (nanos(interval), nanos(phase));
         let tick = |stamp: &u64| (stamp - phase_ns) / interval_ns;
@@ -164,7 +165,7 @@ impl Lateness {
         percentile(&self.late_ms, 0.999)
     }
 
-    /// Ticks skipped, and samples not there at all.
+    /// Number of skipped ticks, or of absent samples if that is larger.
     pub(crate) fn missing(&self, count: u32) -> u64 {
         let absent = u64::from(count).saturating_sub(self.late_ms.len() as u64);
         self.missed.max(absent)

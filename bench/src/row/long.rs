@@ -1,5 +1,5 @@
-//! Tables that can be long, on roots that are made: each at a tenth of its length and at all of it. A row of the long one may cost
-//! what a row of the short one does; what a search of all rows for each row costs shows here.
+//! Tables that can be long, on generated roots: each at a tenth of its length and at all of it. A row of the long one may cost as
+//! much as one of the short table; a search of all rows for each row would show here.
 
 use super::Row;
 use crate::bench::Bench;
@@ -24,10 +24,10 @@ pub(super) const ROW: Row = Row {
 const BAR: f64 = 1.5;
 const MEMORY_BYTES: f64 = 25e6;
 const LIMIT: Duration = Duration::from_secs(120);
-/// The interrupts' CPUs.
+/// CPUs of the table of interrupts.
 const CPUS: usize = 50;
 
-/// A table, its length, and how many of its rows are read in one measurement.
+/// A table, its length, and the number of rows read in one measurement.
 struct Table {
     name: &'static str,
     letter: &'static str,

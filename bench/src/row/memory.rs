@@ -1,5 +1,5 @@
 //! Peak resident memory up to the exit, seals included. Kernel memory (kept
-//! descriptors) is not in it; kymo prints that itself (`record --cost`).
+//! descriptors) is not part of it; kymo itself prints it (`record --cost`).
 
 use super::Row;
 use super::seal::printed;
@@ -27,7 +27,7 @@ const MB: f64 = 1e6;
 const ALL: &str = "bcdfgijmnpstxyEKMWZ";
 
 /// Letters, interval, full and quick count, bar and aim in MB. Without pause, so
-/// that seals come within the run.
+/// that seals occur within the run.
 const TAKES: [(&str, &str, u32, u32, f64, f64); 3] = [
     ("cdnm", "0", 8640, 300, 6.0, 4.0),
     ("cdnmZ", "0:1", 300, 20, 8.0, 5.0),
@@ -69,7 +69,7 @@ fn peak(bench: &Bench, command: &mut Command) -> Result<f64> {
     Ok(running.finish_watching_memory(LIMIT)?.peak_bytes as f64)
 }
 
-/// kymo's own line about it, if it prints one.
+/// Adds kymo's own line about kernel memory, if it prints one.
 fn tell_kernel_memory(bench: &Bench, outcome: &mut Outcome) {
     let Some(program) = &bench.kymo else { return };
     let take = Take {

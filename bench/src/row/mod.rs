@@ -1,4 +1,5 @@
-//! The rows of the recorder's cost table, one file each, in the table's order; and how any table is run.
+//! The rows of the recorder's cost table, one in each file, in the table's order; and the run of any
+//! table.
 
 mod bytes;
 mod chosen;
@@ -60,13 +61,13 @@ const ROWS: [&Row; 19] = [
     &seek::ROW,
 ];
 
-/// A table of the results: its rows, and the part of RESULTS.md it is kept in.
+/// A table of results: its rows, and its part of RESULTS.md.
 pub(crate) struct Table {
     pub part: &'static str,
     pub rows: &'static [&'static Row],
 }
 
-/// What recording costs.
+/// The table of recording's costs.
 pub(crate) const RECORDING: Table = Table {
     part: "What recording costs",
     rows: &ROWS,
@@ -112,7 +113,7 @@ impl Table {
         names.split(',').map(find).collect()
     }
 
-    /// A quick run is kept only where it was asked to be.
+    /// Writes the table to a file. A quick run is written only with `--results`.
     fn keep(&self, bench: &Bench, results: Option<PathBuf>, table: &str, some: bool) -> Result<()> {
         let usual = Path::new("bench");
         let path = match results {

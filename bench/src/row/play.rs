@@ -1,8 +1,8 @@
-//! Playing one hour at 1 s to `-P`: wall, warm, collectl's start taken off.
+//! Playing one hour at 1 s to `-P`: wall time, warm, without collectl's start.
 //!
-//! The hour is 3,600 samples taken 10 ms apart by both at once while a compile
-//! runs; collectl's stamps are then rewritten to be a second apart. kymo's keep
-//! theirs: its rates are odd, its work is the same. kymo also plays collectl's file.
+//! The hour is 3,600 samples that both take at the same time, 10 ms apart, beside a
+//! compilation; collectl's stamps are then rewritten to be a second apart. kymo's
+//! stay: its rates are odd, its work is the same. kymo also plays collectl's file.
 
 use super::Row;
 use crate::bench::Bench;
@@ -30,7 +30,7 @@ pub(super) const ROW: Row = Row {
 const PEERS: [Peer; 2] = [Peer::Kymo, Peer::Collectl];
 const RECORD_LIMIT: Duration = Duration::from_secs(120);
 const PLAY_LIMIT: Duration = Duration::from_secs(60);
-/// What collectl plays to show its start alone.
+/// Intervals that show collectl's start alone.
 const SHORT_INTERVALS: usize = 2;
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ fn restamp(bench: &Bench, dir: &Path, hour: &mut Hour, intervals: usize) -> Resu
     Ok(())
 }
 
-/// Its median seconds, start taken off.
+/// Median seconds of collectl, without its start.
 fn play_collectl(bench: &Bench, hour: &Hour, outcome: &mut Outcome) -> Result<Option<f64>> {
     let (Some(program), Some(long), Some(short)) =
         (&bench.collectl, &hour.collectl, &hour.collectl_short)
@@ -114,7 +114,7 @@ fn play_collectl(bench: &Bench, hour: &Hour, outcome: &mut Outcome) -> Result<Op
     Ok(Some(net))
 }
 
-/// Its median seconds, start included.
+/// Median seconds of kymo, with its start.
 fn play_kymo(
     bench: &Bench,
     program: &Path,
@@ -162,7 +162,8 @@ fn walls(bench: &Bench, command: impl Fn() -> Command) -> Result<Vec<f64>> {
     (0..bench.rounds).map(once).collect()
 }
 
-/// Warms the caches, and shows that there is something to compare.
+/// Counts the rows, which warms the caches and shows that there is something to
+/// compare.
 fn count_rows(bench: &Bench, mut command: Command) -> Result<usize> {
     let mut running = Running::start(bench, command.stdout(Stdio::piped()))?;
     let pipe = running

@@ -48,7 +48,7 @@ pub(super) fn take(count: u32) -> Take<'static> {
     }
 }
 
-/// CPU of one process in one scan, start-up taken off.
+/// CPU of one process in one scan, without start-up.
 fn each_us(sides: &Sides, start_up: &Sides, peer: Peer, reads: f64) -> String {
     match (sides.cpu(peer), start_up.cpu(peer)) {
         (Some(all), Some(start)) => significant((all - start) * 1e6 / reads),

@@ -1,7 +1,8 @@
 //! Sealing one simulated day at 1 Hz, against the CPU of sampling that day.
 //!
-//! `kymo-bench ring` runs kymo's own sampler and writer under simulated stamps and tells the two
-//! apart. A day's sampling is 86,400 times what a sample costs at one a second, with cold caches.
+//! `kymo-bench ring` runs kymo's own sampler and writer under simulated stamps and measures each
+//! alone. A day's sampling is 86,400 times the cost of a sample at one a second, with cold
+//! caches.
 
 use super::Row;
 use crate::bench::Bench;
@@ -48,7 +49,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// A ring of so many simulated days, and what making it printed.
+/// Makes a ring of simulated days; returns the printed costs.
 pub(super) fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Result<String> {
     let mut command = Command::new(&bench.own);
     command
@@ -60,7 +61,7 @@ pub(super) fn simulate(bench: &Bench, days: u32, dir: &Path, cold: bool) -> Resu
     printed(bench, &mut command)
 }
 
-/// Both streams of a command run to its end.
+/// Runs a command to its end; returns both of its streams.
 pub(super) fn printed(bench: &Bench, command: &mut Command) -> Result<String> {
     let path = bench.new_path("stdout");
     command.stdout(File::create(&path).cannot("create a file for output")?);

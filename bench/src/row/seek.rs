@@ -1,4 +1,4 @@
-//! One minute sought in a ring of a day and in one of thirty: bytes read and time.
+//! Search for one minute in a ring of a day and in one of thirty: bytes read and time.
 //! The rings are simulated with kymo's own sampler and writer, unless `--ring1` and `--ring30` name some.
 
 use super::Row;
@@ -23,7 +23,7 @@ pub(super) const ROW: Row = Row {
 
 const LIMIT: Duration = Duration::from_secs(30);
 const READ_BYTES_MAX: f64 = 1_048_576.0;
-/// Two medians of a few ms are the same time within this.
+/// Two medians of a few ms count as equal within this factor.
 const SAME_TIME: f64 = 1.5;
 const MINUTE: u64 = 60;
 const NS_FROM: u64 = 1_000_000_000_000_000;
@@ -49,7 +49,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The ring that was named, or a new one of so many days.
+/// The named ring, or a new one of simulated days.
 fn ring(bench: &Bench, named: &Option<PathBuf>, days: u32) -> Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named.clone());
@@ -59,13 +59,13 @@ fn ring(bench: &Bench, named: &Option<PathBuf>, days: u32) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Median seconds and the bytes of its `read` calls.
+/// Median seconds, and the bytes of its `read` calls.
 fn seek(bench: &Bench, kymo: &Path, ring: &Path) -> Result<(f64, f64)> {
     let from = middle(ring)?;
     let [from, thru] = [from, from + MINUTE].map(local_time);
     let (from, thru) = (from?, thru?);
     let (mut walls, mut read) = (Vec::new(), 0);
-    // The first round warms.
+    // The first round warms the caches.
     for round in 0..=bench.rounds {
         let mut command = Command::new(kymo);
         command.arg("play").arg(ring).args(["-s", "cdnm", "-P"]);
@@ -81,7 +81,7 @@ fn seek(bench: &Bench, kymo: &Path, ring: &Path) -> Result<(f64, f64)> {
     Ok((median(&walls), read as f64))
 }
 
-/// Seconds since the epoch where the middle block begins.
+/// Begin of the middle block, in seconds since the epoch.
 fn middle(ring: &Path) -> Result<u64> {
     let files = files_below(ring)?;
     let begins: Vec<u64> = files.iter().filter_map(|path| begin(path)).collect();
@@ -91,7 +91,7 @@ fn middle(ring: &Path) -> Result<u64> {
         .ok_or_else(|| Fault::new(format!("no block in {}", ring.display())))
 }
 
-/// WALLMIN of `SEQ-WALLMIN-WALLMAX.blk`, in seconds, written in ns or in s.
+/// WALLMIN of `SEQ-WALLMIN-WALLMAX.blk`, in seconds; the name has ns or s.
 fn begin(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?.strip_suffix(".blk")?;
     let wall: u64 = name.split('-').nth(1)?.parse().ok()?;
@@ -102,7 +102,7 @@ fn begin(path: &Path) -> Option<u64> {
     })
 }
 
-/// As `--from` takes it: yyyymmdd:hh:mm:ss of the local zone.
+/// The time in the form for `--from`: yyyymmdd:hh:mm:ss of the local zone.
 fn local_time(seconds: u64) -> Result<String> {
     let mut date = Command::new("date");
     date.args(["-d", &format!("@{seconds}"), "+%Y%m%d:%H:%M:%S"]);

@@ -1,5 +1,6 @@
-//! From the start of the program to its first sample recorded: kymo and the floor
-//! say so on a descriptor, collectl's first stamp is taken from its file.
+//! Time from the start of the program to its first recorded sample: kymo and the
+//! floor
+//! report it on a descriptor, collectl's first stamp is read from its file.
 
 use super::Row;
 use crate::bench::Bench;
@@ -48,11 +49,12 @@ fn times(rounds: usize, mut once: impl FnMut() -> Result<f64>) -> Result<Vec<f64
     (0..rounds).map(|_| once()).collect()
 }
 
-/// Until the first line on its standard output: the first sample acknowledged.
+/// Milliseconds until the first line on standard output, which acknowledges the
+/// first sample.
 fn first_word_ms(bench: &Bench, peer: Peer) -> Result<f64> {
     let take = Take {
         letters: "cdnm",
-        // With an interval the first sample waits for its beat.
+        // With an interval, the first sample would wait for its beat.
         interval: "0",
         count: 10,
     };

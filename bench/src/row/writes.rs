@@ -1,9 +1,10 @@
-//! What reaches the device in a day at 1 Hz with processes each 5 s: half an hour
-//! (with its seals) times 48, on an ext4 nobody else writes to. collectl runs
+//! Bytes that reach the device in a day at 1 Hz with processes each 5 s: half an
+//! hour
+//! (with its seals) times 48, on an ext4 without other writers. collectl runs
 //! beside it on a second one, with the flush of its packaged service.
 //!
-//! Times 48 counts what is made once at the start 48 times; the figure without the
-//! first minute is told beside it, the verdict is on the plain one.
+//! Times 48 counts start-up writes 48 times; a second figure leaves out the first
+//! minute, the verdict is on the plain one.
 
 use super::Row;
 use crate::bench::Bench;
@@ -71,7 +72,8 @@ fn start_all(bench: &Bench, seconds: u32, settle: u32) -> Result<Vec<Side>> {
     }
     std::thread::sleep(Duration::from_secs(settle.into()));
     for side in &mut sides {
-        // No sync here: it would write what the recorder has not asked for.
+        // Without a sync, which would write bytes that the recorder has not
+        // synced.
         side.settled_bytes = side.disk.written_bytes()?;
     }
     Ok(sides)

@@ -1,4 +1,4 @@
-//! Values taken in by BATCH on one connection, with the journal on; writing the files is not in it.
+//! Intake of values by BATCH on one connection, with the journal on; without the writing of files.
 
 use crate::bench::Bench;
 use crate::daemon::side::{Side, Who, in_turns, of, present_with_before};
@@ -25,7 +25,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(judge(&rates(bench, turns, once)?, "values/s", &[more]))
 }
 
-/// What `once` finds for each daemon, in turns, with files that are open already.
+/// The results of `once` for each daemon, in turns, with files that are already open.
 pub(super) fn rates(
     bench: &Bench,
     turns: u64,
@@ -50,7 +50,7 @@ pub(super) fn rates(
 fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
     let mut wire = side.connect()?;
     let before = side.values_written()?;
-    // Built before, so that it is in nobody's time.
+    // Built before the measurement, so that no side's time includes it.
     let batches: Vec<Vec<u8>> = (from..from + turns)
         .collect::<Vec<u64>>()
         .chunks(10)
@@ -73,7 +73,7 @@ fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
     Ok(values as f64 / seconds)
 }
 
-/// Rates beside each other; more is better.
+/// Compares rates; more is better.
 pub(super) fn judge(found: &[(Who, Vec<f64>)], unit: &str, more: &[String]) -> Outcome {
     let mut outcome = Outcome::new(more.to_vec());
     for (who, rates) in found {

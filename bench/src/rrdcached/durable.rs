@@ -1,4 +1,4 @@
-//! `--durable`: 64 connections, each with one request under way; a reply means that the value is on the device. Beside
+//! `--durable`: 64 connections, each with one request in flight; a reply means that the value is on the device. Beside
 //! it, in the same run: the median fdatasync of a 4 KiB append on the same disk, and the rate without `--durable`.
 
 use crate::bench::Bench;
@@ -35,7 +35,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         side.start(bench, &[])?;
         sides.push(side);
     }
-    // Stock has no such thing: its rate is one more comparison without.
+    // Stock has no such option: its rate is part of the comparison without it.
     let plain = in_turns(bench.rounds, &mut sides, |side, round| {
         once(side, round as u64 * turns, turns)
     })?;
@@ -70,7 +70,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Appends to a file that is there already, as a journal does.
+/// Seconds of each sync after an append to an existing file, as a journal does it.
 fn sync_seconds(side: &Side) -> Result<Vec<f64>> {
     let path = side.disk.dir().join("synced");
     let file = File::create(&path).cannot("create a file to sync")?;
@@ -90,7 +90,7 @@ fn sync_seconds(side: &Side) -> Result<Vec<f64>> {
     Ok(found)
 }
 
-/// Each connection has a file of its own and sends its next value when the last is answered.
+/// Each connection has its own file and sends its next value after the reply to the last.
 fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
     let before = side.values_written()?;
     let connect = |_| UnixStream::connect(side.socket()).cannot("connect to the daemon");
@@ -144,7 +144,7 @@ fn send(stream: &mut UnixStream, index: usize, turn: u64) -> Result<()> {
         .cannot("write to the daemon")
 }
 
-/// The replies are short: one read has all of it.
+/// Reads a reply. Replies are short: one read gets all of it.
 fn hear(stream: &mut UnixStream) -> Result<()> {
     let mut bytes = [0u8; 256];
     let len = stream.read(&mut bytes).cannot("read from the daemon")?;

@@ -1,5 +1,5 @@
-//! One request, one reply, on one connection: as collectd sends its values. On two CPUs most of the time is the waking of one
-//! that sleeps, of which a virtual machine makes 10 us or 60 by the minute; so it is measured on one, too.
+//! One request, one reply, on one connection: as collectd sends its values. On two CPUs most of the time is the wake-up of a
+//! sleeping CPU, which in a virtual machine varies from 10 us to 60 by the minute; so the row is measured on one CPU, too.
 
 use super::batch::{FILES, judge, rates};
 use crate::bench::Bench;
@@ -23,7 +23,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     one_at_a_time("requests/s", || rates(bench, turns, once))
 }
 
-/// As the kernel places client and daemon; and on one CPU, where nobody has to wake another up.
+/// Rates with the kernel's placement of client and daemon; and on one CPU, where no CPU has to be woken.
 pub(super) fn one_at_a_time(
     unit: &str,
     rates: impl Fn() -> Result<Vec<(Who, Vec<f64>)>>,

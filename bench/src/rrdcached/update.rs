@@ -59,7 +59,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// One run of the pipe; the file's stamp shows that it did the work.
+/// One run of the pipe; the file's stamp shows that the updates were done.
 fn once(bench: &Bench, side: &Side, from: u64, count: u64) -> Result<Usage> {
     let input = bench.new_path("lines");
     let mut lines = String::new();

@@ -1,5 +1,6 @@
-//! Chromium, driven by `bench/serve/page.mjs` through playwright-core. What it finds comes as lines of
-//! words on its standard output.
+//! Chromium, driven by `bench/serve/page.mjs` through playwright-core. The script prints its results
+//! as lines of
+//! words on standard output.
 
 use crate::bench::{Bench, on_path};
 use crate::family::Family;
@@ -16,7 +17,7 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    /// Runs the script's `verb` with `words`; it has time limits of its own.
+    /// Runs the script's `verb` with `words`; the script has its own time limits.
     pub(super) fn start(bench: &Bench, verb: &str, words: &[String]) -> Result<Browser> {
         let node = on_path("node").ok_or_else(|| Fault::new("node is not here"))?;
         let chromium = on_path("chromium").ok_or_else(|| Fault::new("chromium is not here"))?;
@@ -32,7 +33,7 @@ impl Browser {
         }
         let mut command = Command::new(node);
         command.arg(Path::new(SCRIPT)).arg(verb).args(words);
-        // Profiles of a browser that was killed stay: here, not in /tmp.
+        // A killed browser leaves its profiles: here, not in /tmp.
         command
             .env("TMPDIR", bench.new_dir("browser")?)
             .env("WEB", web)
@@ -51,7 +52,7 @@ impl Browser {
         self.family.root()
     }
 
-    /// The numbers of the next line, which has to begin with `word`.
+    /// The numbers of the next line, which must begin with `word`.
     pub(super) fn expect(&mut self, word: &str) -> Result<Vec<f64>> {
         let mut line = String::new();
         self.lines

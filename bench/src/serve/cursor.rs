@@ -1,4 +1,4 @@
-//! The process table at moments of any age in a full ring, asked for as the page asks.
+//! The process table at moments of any age in a full ring, by the page's requests.
 
 use super::request::{Form, get_ok};
 use super::rings::{forget, ring};
@@ -18,7 +18,8 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Moments this close to the ends are left out: the oldest block may go meanwhile.
+/// Moments this close to the ends are left out: the oldest block may be removed
+/// meanwhile.
 const MARGIN_S: f64 = 3600.0;
 
 fn run(bench: &Bench) -> Result<Outcome> {

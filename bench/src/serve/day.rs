@@ -1,5 +1,5 @@
 //! 24 hours of the CPU graph from a ring at one sample a second: without roll-ups the oldest day, since
-//! they are made newest first; with them the newest, when they are there.
+//! they are made newest first; with them the newest, once they exist.
 
 use super::request::{Form, get_ok};
 use super::rings::ring;
@@ -57,7 +57,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// In ms, the first one left out.
+/// Durations of requests in ms, without the first one.
 fn ask(served: &Served, from: f64, length: f64, rounds: usize) -> Result<Vec<f64>> {
     let thru = from + length;
     let path = format!("/kymo/v1/series?fields={FIELDS}&from={from:.0}&thru={thru:.0}&points=1200");
@@ -66,8 +66,8 @@ fn ask(served: &Served, from: f64, length: f64, rounds: usize) -> Result<Vec<f64
     Ok(times[1..].to_vec())
 }
 
-/// Waits until all blocks since then have theirs; seconds it took. They are made newest first: when an
-/// older one is there, all are.
+/// Waits until all later blocks have roll-ups; returns the seconds. They are made newest first: once an
+/// older one exists, all do.
 fn await_rollups(folder: &Path, from: f64) -> Result<u64> {
     let start = Instant::now();
     while rolled_up(folder, 0.0, from)? == 0 {
@@ -80,7 +80,7 @@ fn await_rollups(folder: &Path, from: f64) -> Result<u64> {
     Ok(start.elapsed().as_secs())
 }
 
-/// Roll-ups of blocks that end between the two.
+/// Number of roll-ups of blocks that end between `from` and `thru`.
 fn rolled_up(folder: &Path, from: f64, thru: f64) -> Result<usize> {
     let rollups = folder.join("rollups");
     if !rollups.is_dir() {

@@ -1,5 +1,5 @@
 //! The page's first view of an hour against a static page: the same uPlot, the same numbers, the same
-//! canvases, drawn by the same options, without anything to ask or to arrange.
+//! canvases, drawn by the same options, without requests and without layout.
 
 use super::browser::Browser;
 use super::rings::ring;

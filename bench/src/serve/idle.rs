@@ -1,4 +1,4 @@
-//! The server with nothing to do but to show the present to one open page, among 200 processes.
+//! The idle server, which only shows the present to one open page, among 200 processes.
 
 use super::browser::Browser;
 use super::served::Served;
@@ -62,7 +62,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// How long it and its peers are watched.
+/// Time for which the server and its peers are watched.
 pub(super) fn length(bench: &Bench) -> Duration {
     let full = u64::from(bench.minutes.unwrap_or(60)) * 60;
     match bench.minutes {
@@ -71,7 +71,7 @@ pub(super) fn length(bench: &Bench) -> Duration {
     }
 }
 
-/// As many sleepers as are lacking.
+/// Starts as many sleepers as are lacking.
 pub(super) fn fill_up(bench: &Bench, length: Duration) -> Result<crate::child::Running> {
     let lacking = PROCESSES.saturating_sub(process_count()?);
     crowd::start(bench, lacking as u32, length + SLACK)
@@ -97,7 +97,7 @@ fn members(served: &Served) -> Result<Vec<Side>> {
     Ok(sides)
 }
 
-/// Of the threads that live; to the nanosecond, but for those that run just now.
+/// CPU time of living threads; to the nanosecond, except for those running at this moment.
 fn scheduled_ns(served: &Served) -> Result<u64> {
     let family = descendants(served.root())?;
     family.iter().map(|process| cpu_ns(process.pid)).sum()

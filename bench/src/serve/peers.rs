@@ -1,8 +1,8 @@
-//! Beside netdata and beside node_exporter with Prometheus, all at the same time, each second, each with
-//! its page open if it has one.
+//! kymo beside netdata and beside node_exporter with Prometheus, all at the same time, each second, each
+//! with its page open if it has one.
 //!
-//! netdata is as Debian configures it, but in a folder of its own, without calls home; Prometheus
-//! scrapes only that node_exporter.
+//! netdata has Debian's configuration, but its own folder, and no calls home; Prometheus scrapes only
+//! that node_exporter.
 
 use super::browser::Browser;
 use super::idle::{fill_up, length};
@@ -33,7 +33,7 @@ const BAR: f64 = 0.5;
 const AIM: f64 = 0.2;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One that runs: its processes, its page, where it keeps its past.
+/// A running peer: its processes, its page, and the folder of its history.
 struct Peer {
     name: &'static str,
     families: Vec<Family>,
@@ -100,7 +100,7 @@ fn written(found: &Found) -> f64 {
     found.device_a_day.unwrap_or(found.written_a_day)
 }
 
-/// By what is written: what is kept for now may be thrown away later, or not be there yet.
+/// Compares written bytes: bytes on the disk may be removed later, or not be there yet.
 fn compare(outcome: &mut Outcome, name: &str, own: &Found, peer: &Found) {
     let mut told = Vec::new();
     for (what, own, peer) in [
@@ -124,7 +124,7 @@ impl Peer {
     }
 }
 
-/// Those that are installed, running, and the names of the others.
+/// The installed peers, started, and the names of the others.
 fn present(bench: &Bench) -> Result<(Vec<Peer>, Vec<&'static str>)> {
     let (mut peers, mut absent) = (Vec::new(), Vec::new());
     match on_path("netdata") {
@@ -148,7 +148,7 @@ fn start_netdata(bench: &Bench, netdata: &Path) -> Result<Peer> {
     }
     let config = folder.join("etc/netdata.conf");
     fs::write(&config, netdata_config(folder, port)).cannot("write netdata's configuration")?;
-    // It gives up being root, as its service does.
+    // netdata gives up root, as its service does.
     let own = Command::new("chown")
         .args(["-R", "netdata"])
         .arg(folder)
@@ -171,7 +171,7 @@ fn start_netdata(bench: &Bench, netdata: &Path) -> Result<Peer> {
     })
 }
 
-/// Debian's netdata.conf, moved to a folder; its plugins are Debian's.
+/// Debian's netdata.conf, moved to a folder; the plugins are Debian's.
 fn netdata_config(folder: &Path, port: u16) -> String {
     let folder = folder.display();
     format!(

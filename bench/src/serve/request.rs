@@ -1,4 +1,4 @@
-//! One HTTP question on a connection of its own, as a browser would ask it, and how long the answer took.
+//! One HTTP request on its own connection, in a browser's form, and the duration of the answer.
 
 use crate::fault::{Cannot, Fault, Result};
 use std::io::{Read, Write};
@@ -10,18 +10,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
-    /// From the question's first byte to the answer's last.
+    /// From the request's first byte to the answer's last.
     pub wall: Duration,
 }
 
-/// Whether the answer may come compressed.
+/// Plain or compressed answers.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Form {
     Plain,
     Gzip,
 }
 
-/// Asks the server at `port` of this machine.
+/// Sends a GET to the server at `port` of this machine.
 pub(super) fn get(port: u16, path: &str, form: Form) -> Result<Answer> {
     let what = format!("ask for {path}");
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).cannot(&what)?;
@@ -43,7 +43,7 @@ pub(super) fn get(port: u16, path: &str, form: Form) -> Result<Answer> {
     Ok(Answer { status, body, wall })
 }
 
-/// As [`get`]; anything but 200 is a fault.
+/// As [`get`]; any status except 200 is a fault.
 pub(super) fn get_ok(port: u16, path: &str, form: Form) -> Result<Answer> {
     let answer = get(port, path, form)?;
     match answer.status {
@@ -65,7 +65,7 @@ fn parse(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     Some((status, bytes[end + 4..].to_vec()))
 }
 
-/// The number behind `"name":` in a JSON text.
+/// The number after `"name":` in a JSON text.
 pub(crate) fn number(json: &[u8], name: &str) -> Option<f64> {
     let text = std::str::from_utf8(json).ok()?;
     let (_, rest) = text.split_once(&format!("\"{name}\":"))?;

@@ -1,5 +1,5 @@
-//! The ring that is served: 1 GiB of a made-up machine, or the one that was named; and its files' pages
-//! taken out of the page cache.
+//! The served ring: 1 GiB of a generated machine, or the named one; and the removal of its files' pages
+//! from the page cache.
 
 use crate::bench::Bench;
 use crate::child::Running;
@@ -15,7 +15,7 @@ const MIB: u32 = 1024;
 const QUICK_DAYS: u32 = 2;
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// Made once a run.
+/// The ring, generated once a run.
 pub(super) fn ring(bench: &Bench) -> Result<PathBuf> {
     if let Some(ring) = bench.ring.as_ref().or(bench.made_ring.get()) {
         return Ok(ring.clone());
@@ -30,8 +30,9 @@ pub(super) fn ring(bench: &Bench) -> Result<PathBuf> {
     Ok(bench.made_ring.get_or_init(|| dir).clone())
 }
 
-/// Takes the pages of all files below `dir` out of the cache: what `drop_caches` does to everybody, done
-/// to these only. Names and sizes stay known. What is not on the disk yet is written before.
+/// Removes the pages of all files below `dir` from the cache, as `drop_caches` does for all files. Names
+/// and
+/// sizes stay cached. Dirty pages are written before.
 pub(super) fn forget(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in dir
@@ -42,7 +43,7 @@ pub(super) fn forget(dir: &Path) -> Result<u64> {
         if path.is_dir() {
             bytes += forget(&path)?;
         } else if let Ok(file) = File::open(&path) {
-            // What has gone meanwhile is in no cache.
+            // A file that is gone meanwhile is in no cache.
             bytes += file.metadata().map_or(0, |stat| stat.len());
             let _ = rustix::fs::fdatasync(&file);
             let _ = fadvise(&file, 0, None, Advice::DontNeed);

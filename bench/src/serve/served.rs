@@ -17,14 +17,14 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// Starts it and waits until it answers.
+    /// Starts the service and waits until it answers.
     pub(super) fn start(bench: &Bench, kymo: &Path, folder: &Path) -> Result<Served> {
         let mut served = Served::launch(bench, kymo, folder, free_port()?)?;
         served.await_answer()?;
         Ok(served)
     }
 
-    /// Starts it, no more.
+    /// Starts the service without waiting.
     pub(super) fn launch(bench: &Bench, kymo: &Path, folder: &Path, port: u16) -> Result<Served> {
         let mut command = Command::new(kymo);
         command.arg("serve").arg("--data").arg(folder);
@@ -34,7 +34,7 @@ impl Served {
         Ok(Served { family, port })
     }
 
-    /// Waits until there is a sample to be told of.
+    /// Waits until the status has a sample.
     pub(super) fn await_answer(&mut self) -> Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -58,7 +58,7 @@ impl Served {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// From when until when it has something, in seconds since 1970.
+    /// First and last time of its samples, in seconds since 1970.
     pub(super) fn extent(&self) -> Result<(f64, f64)> {
         let body = get_ok(self.port, "/kymo/v1/status", Form::Plain)?.body;
         match (number(&body, "from"), number(&body, "thru")) {

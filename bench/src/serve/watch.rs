@@ -1,4 +1,4 @@
-//! Several servers at work at the same time: what each costs over the last two thirds of a while.
+//! Several servers at work at the same time: the cost of each over the last two thirds of a while.
 
 use crate::bench::Bench;
 use crate::disk::LoopDisk;
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 const DAY_S: f64 = 86_400.0;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Who is watched.
+/// A watched server.
 pub(super) struct Side {
     pub name: &'static str,
-    /// Each with all its descendants.
+    /// Root processes, each with all its descendants.
     pub roots: Vec<u32>,
-    /// Where it keeps its past.
+    /// The folder of its history.
     pub place: Option<Rc<Place>>,
 }
 
-/// A folder that nobody else writes to; as root, on a file system of its own, whose device is asked.
+/// A folder with one writer; for root on its own file system, whose device counts the writes.
 pub(super) struct Place {
     pub folder: PathBuf,
     disk: Option<LoopDisk>,
@@ -34,7 +34,7 @@ impl Place {
                 folder: disk.dir().join("own"),
                 disk: Some(disk),
             },
-            // Not root, or no loop devices: the kernel's count has to do.
+            // Not root, or no loop devices: the kernel's count for processes must do.
             Err(_) => Place {
                 folder: bench.new_path(name),
                 disk: None,
@@ -44,7 +44,8 @@ impl Place {
         Ok(Rc::new(place))
     }
 
-    /// Bytes that were written to the device, all that is to be included, and what the folder takes.
+    /// Bytes written to the device, after a sync so that all are included, and the folder's disk
+    /// space.
     fn look(&self) -> Result<(Option<f64>, f64)> {
         let written = match &self.disk {
             Some(disk) => {
@@ -57,16 +58,16 @@ impl Place {
     }
 }
 
-/// What it cost.
+/// Cost of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
-    /// Of one CPU.
+    /// In percent of one CPU.
     pub cpu_percent: f64,
-    /// The most that was seen.
+    /// The largest value seen.
     pub memory_bytes: f64,
     /// By the kernel's count, in whole folios.
     pub written_a_day: f64,
-    /// By the device, where there is one of its own.
+    /// By the device's count, if the server has its own device.
     pub device_a_day: Option<f64>,
     pub grown_a_day: f64,
     pub processes: usize,
@@ -109,7 +110,7 @@ pub(super) fn watch(sides: &[Side], length: Duration) -> Result<Vec<Found>> {
     Ok((0..sides.len()).map(found).collect())
 }
 
-/// What one has used so far, and what its place has seen.
+/// Use of resources so far, and writes and size of its place.
 #[derive(Clone, Copy)]
 struct Look {
     cost: Cost,

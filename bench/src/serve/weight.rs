@@ -1,5 +1,6 @@
-//! What the browser loads for the first view, by its own count: the bodies as they came, compressed; their
-//! heads are told apart. The live stream never ends and is not in it.
+//! Bytes that the browser loads for the first view, by its own count: bodies as received, compressed;
+//! their
+//! headers are a figure of their own. The endless live stream is left out.
 
 use super::browser::Browser;
 use super::served::Served;

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Its processes, by the first word of their command line, and what they are called.
+/// kymo's processes, by the first word of their command line, and their names.
 const PARTS: [(&str, &str); 5] = [
     ("serve", "guardian"),
     ("record", "recorder"),

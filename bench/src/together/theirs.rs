@@ -64,7 +64,7 @@ impl Theirs {
     }
 }
 
-/// With a journal, and values written after half an hour, as its man page advises.
+/// rrdcached with a journal, and values written after half an hour, as its man page advises.
 fn rrdcached(dir: &Path, socket: &Path) -> Result<Command> {
     let journal = dir.join("journal");
     std::fs::create_dir(&journal).cannot("make the journal's folder")?;

@@ -1,4 +1,4 @@
-//! What both sides have to do: a farm of agents, values of collectds, updates of rrdcached's clients, PostgreSQL's commands.
+//! The work of both sides: a farm of agents, values of collectds, updates of rrdcached's clients, PostgreSQL's commands.
 
 use super::Spent;
 use crate::bench::Bench;
@@ -19,21 +19,21 @@ use std::time::{Duration, Instant};
 const DEVICES: u32 = 16;
 const INTERFACES: u32 = 512;
 const POLLED_S: u64 = 60;
-/// Whole hosts of 70.
+/// Series of whole hosts of 70.
 const SERIES: usize = 2030;
 /// Series that clients of rrdcached update.
 const UPDATED: usize = 200;
 const TRANSACTIONS_A_SECOND: &str = "500";
-/// Values a second, far below what either side takes.
+/// Values a second, far below the capacity of either side.
 const RATE: f64 = 20_000.0;
 const BEHIND_MAX: Duration = Duration::from_millis(5);
 
-/// Ours is the first of each pair, theirs the second.
+/// Work for both sides; in each pair kymo's part is first.
 pub(super) struct Work {
     pub configurations: [Configuration; 2],
-    /// Where collectds send to.
+    /// Ports to which collectds send.
     pub ports: [u16; 2],
-    /// Where rrdcached's protocol is spoken.
+    /// Sockets of rrdcached's protocol.
     pub sockets: [PathBuf; 2],
     pub servers: Servers,
     _site: Site,
@@ -60,7 +60,7 @@ impl Work {
         })
     }
 
-    /// Has all of it done for so long.
+    /// Starts all work, for this time.
     pub(super) fn begin<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -86,14 +86,14 @@ impl Work {
     }
 }
 
-/// Who asks for the work to be done.
+/// Clients that send the work.
 pub(super) struct Clients<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, Result<()>>>,
     pgbench: Vec<Running>,
 }
 
 impl Clients<'_> {
-    /// A fault unless all of them did all of it.
+    /// A fault unless all clients did all their work.
     pub(super) fn have_worked(self) -> Result<()> {
         for client in self.pgbench {
             client.finish(Duration::from_secs(60))?;
@@ -137,12 +137,12 @@ fn update(socket: &Path, length: Duration) -> Result<()> {
     Ok(())
 }
 
-/// PostgreSQL as it is, with pg_stat_statements, and with kymo's library.
+/// PostgreSQL unchanged, with pg_stat_statements, and with kymo's library.
 pub(super) struct Servers {
     bare: Cluster,
     statements: Cluster,
     kymo: Cluster,
-    /// Where the last one publishes.
+    /// The folder in which the last one publishes.
     pub published: PathBuf,
 }
 
@@ -150,7 +150,7 @@ impl Servers {
     fn start(bench: &Bench) -> Result<Servers> {
         let name = format!("kymo-bench-{}", std::process::id());
         let published = PathBuf::from("/dev/shm").join(name);
-        // As `kymo serve` makes it for all users.
+        // With the mode that `kymo serve` sets for all users.
         std::fs::create_dir(&published).cannot("make a folder in memory")?;
         bench.guard.directory(&published)?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o3777);

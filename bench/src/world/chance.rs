@@ -1,4 +1,4 @@
-//! Chance of a fixed seed: every ring is the same.
+//! Random numbers with a fixed seed: every ring is the same.
 
 /// xorshift64*.
 pub(crate) struct Chance(u64);
@@ -15,17 +15,17 @@ impl Chance {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
     }
 
-    /// At least 0, below 1.
+    /// A number from 0 to 1, without 1.
     pub(crate) fn part(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 53) as f64
     }
 
-    /// True so often.
+    /// True with this probability.
     pub(crate) fn is(&mut self, part: f64) -> bool {
         self.part() < part
     }
 
-    /// Below `end`; 0 if that is 0.
+    /// A number below `end`; 0 if that is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }

@@ -1,4 +1,4 @@
-//! Processes that do not exist: most of them sleep, some work, a few live only for a while.
+//! Simulated processes: most of them sleep, some work, a few live only for a while.
 
 use kymo_base::template::Grammar;
 use kymo_base::track::Why;
@@ -20,19 +20,20 @@ const KINDS: [u8; 6] = [
 const STAT: usize = 0;
 const IO: usize = 1;
 const STATUS: usize = 2;
-/// From here on: who it is, which is said once.
+/// First of the kinds that identify a process and are read once.
 const IDENTITY: usize = 3;
 
-/// Of the processes, so many work in most scans, and so many now and then; the others sleep.
+/// Share of processes that work in most scans; [`STIRRING`] work now and then, the others
+/// sleep.
 const BUSY: f64 = 0.09;
 const STIRRING: f64 = 0.20;
-/// In each scan so many are replaced.
+/// Probability that a scan replaces a process.
 const BIRTHS: f64 = 0.4;
-/// `status` is read again after so many scans in which it worked.
+/// Working scans of a process until its `status` is read again.
 const STATUS_SCANS: u32 = 2;
 const HZ: u64 = 100;
 
-/// All of them, with their tracks.
+/// All processes, with their tracks.
 pub(super) struct People {
     members: Vec<Member>,
     tracks: [TrackWriter; 6],
@@ -43,7 +44,7 @@ pub(super) struct People {
 struct Member {
     pid: u64,
     name: &'static str,
-    /// How likely it works in a scan.
+    /// Probability of work in a scan.
     works: f64,
     start_ticks: u64,
     utime: u64,
@@ -77,7 +78,7 @@ const NAMES: [&str; 12] = [
 ];
 
 impl People {
-    /// So many, on a machine that has been up for so long.
+    /// `count` processes, on a machine with an uptime of `up_s` seconds.
     pub(super) fn new(count: usize, up_s: u64) -> People {
         let grammars = [
             Grammar::Stat,
@@ -101,7 +102,7 @@ impl People {
         people
     }
 
-    /// A scan at `up_s` seconds after boot: time goes on, everyone is read.
+    /// A scan at `up_s` seconds after boot: time advances, and every process is read.
     pub(super) fn scan(&mut self, key: bool, up_s: u64, put: &mut impl FnMut(u8, &[u8])) {
         self.begin(key);
         if self.chance.is(BIRTHS) && !self.members.is_empty() {
@@ -116,7 +117,7 @@ impl People {
         self.put_all(put);
     }
 
-    /// A key between two scans states everyone anew.
+    /// A key between two scans repeats the state of every process.
     pub(super) fn state(&mut self, put: &mut impl FnMut(u8, &[u8])) {
         self.begin(true);
         for slot in 0..self.members.len() {
@@ -163,7 +164,7 @@ impl People {
         }
     }
 
-    /// Says who is new; of the others only that they were not asked.
+    /// Reads the identity of new processes; the others are noted as not due.
     fn identify(&mut self) {
         for (slot, member) in self.members.iter_mut().enumerate() {
             for (track, text) in self.tracks.iter_mut().zip(&member.texts).skip(IDENTITY) {
@@ -177,7 +178,7 @@ impl People {
     }
 
     fn replace_one(&mut self, up_s: u64) {
-        // The first half are the machine's own, which stay.
+        // Processes of the first half belong to the machine and stay.
         let half = self.members.len() / 2;
         let slot = half + self.chance.below((self.members.len() - half) as u64) as usize;
         let member = self.born(up_s);
@@ -263,7 +264,7 @@ impl Member {
         let vsize = 40_000_000 + rss * 8192;
         let text = &mut self.texts[STAT];
         text.clear();
-        // A Vec takes everything.
+        // Writing to a Vec cannot fail.
         let _ = writeln!(
             text,
             "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194304 {minflt} 0 0 0 {utime} {stime} 0 0 20 0 4 0 \

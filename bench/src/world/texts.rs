@@ -1,5 +1,6 @@
-//! The texts of the machine as a whole: read once, then their numbers move, counters by their mean slope
-//! since boot, gauges around where they were.
+//! The texts of the machine as a whole: read once, then their numbers change: counters by their mean
+//! slope
+//! since boot, gauges around their first value.
 
 use kymo_base::track_writer::TrackWriter;
 use kymo_kernel::source::{self, Scope, kind};
@@ -9,12 +10,12 @@ use std::io::Write as _;
 use super::chance::Chance;
 use crate::fault::{Cannot, Fault, Result};
 
-/// A gauge strays so far from where it was.
+/// Largest relative distance of a gauge from its first value.
 const SWING: f64 = 0.02;
-/// Numbers of /proc/vmstat and /proc/meminfo that move in a second.
+/// Share of numbers in /proc/vmstat and /proc/meminfo that change in a second.
 const GAUGES_MOVING: f64 = 0.4;
 
-/// All of them.
+/// All texts.
 pub(super) struct Texts {
     moving: Vec<Moving>,
     chance: Chance,
@@ -35,20 +36,20 @@ enum Piece {
 struct Number {
     value: f64,
     motion: Motion,
-    /// Digits at least: those behind a point stay as many.
+    /// Least number of digits: those after a point keep their number.
     width: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Motion {
-    /// So much a second.
+    /// Growth a second.
     Counter(f64),
-    /// Around this.
+    /// Changes around this value.
     Gauge(f64),
 }
 
 impl Texts {
-    /// Those that there are on this machine.
+    /// The texts that exist on this machine.
     pub(super) fn of(root: &Root) -> Result<Texts> {
         let uptime = std::fs::read_to_string("/proc/uptime").cannot("read /proc/uptime")?;
         let up_s = uptime.split('.').next().and_then(|s| s.parse().ok());
@@ -74,7 +75,7 @@ impl Texts {
         Ok(Texts { moving, chance })
     }
 
-    /// The next second's sections.
+    /// Writes the next second's sections.
     pub(super) fn sample(&mut self, key: bool, put: &mut impl FnMut(u8, &[u8])) {
         for moving in &mut self.moving {
             moving.go_on(&mut self.chance);
@@ -94,7 +95,7 @@ impl Moving {
                 Piece::Number(number) => {
                     number.go_on(chance);
                     let (value, width) = (number.value as u64, number.width);
-                    // A Vec takes everything.
+                    // Writing to a Vec cannot fail.
                     let _ = write!(self.text, "{value:0width$}");
                 }
             }
@@ -114,7 +115,7 @@ impl Number {
     }
 }
 
-/// Cuts a text at the numbers that move.
+/// Splits a text at its changing numbers.
 fn pieces(kind: u8, text: &[u8], up_s: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut fixed = Vec::new();
@@ -157,7 +158,7 @@ fn pieces(kind: u8, text: &[u8], up_s: f64) -> Vec<Piece> {
     pieces
 }
 
-/// How the number in a column of a line moves; `None`: it does not.
+/// Motion of the number in a column of a line; `None`: constant.
 fn motion(kind: u8, line: &[u8], column: usize, value: f64, up_s: f64) -> Option<Motion> {
     let starts = |word: &str| line.starts_with(word.as_bytes());
     let is_gauge = match kind {

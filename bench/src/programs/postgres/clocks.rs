@@ -1,4 +1,4 @@
-//! How often a command asks a clock.
+//! Number of clock reads for a command.
 
 use super::{client, loaded};
 use crate::bench::Bench;
@@ -21,7 +21,8 @@ pub(in crate::programs) const ROW: Row = Row {
 
 const COMMANDS: usize = 10_000;
 
-/// Calls of the backend that executes the commands.
+/// Clock calls of the backend that executes the
+/// commands.
 fn calls(shim: &Path, settings: &str) -> Result<f64> {
     let place = Place::new();
     let counts = format!("{}/clocks", place.folder());
@@ -45,7 +46,7 @@ fn calls(shim: &Path, settings: &str) -> Result<f64> {
         "-f",
         &script,
     ]))?;
-    // The backend ends after its client.
+    // The backend may end after its client.
     for _ in 0..100 {
         let text = std::fs::read_to_string(&counts).cannot("read the counts")?;
         let most = text
@@ -62,7 +63,7 @@ fn calls(shim: &Path, settings: &str) -> Result<f64> {
 
 fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    // In a folder that the server's user may enter.
+    // A folder that the server's user may enter.
     let folder = Place::new();
     let shim = Path::new(&folder.folder()).join("clock.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/clock.c");

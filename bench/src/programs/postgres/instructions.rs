@@ -1,4 +1,5 @@
-//! Instructions of a command, by callgrind: what is left when two lengths are subtracted.
+//! Instructions of a command, by callgrind: the difference between two lengths of a
+//! script.
 
 use super::loaded;
 use crate::bench::Bench;
@@ -18,7 +19,7 @@ pub(in crate::programs) const ROW: Row = Row {
     run,
 };
 
-/// Instructions of the whole process, for a prelude and so many times the statement.
+/// Instructions of the whole process, for a prelude and `count` times the statement.
 fn collected(place: &Place, prelude: &str, statement: &str, count: usize) -> Result<f64> {
     let script = format!("{prelude}{}", format!("{statement}\n").repeat(count));
     let path = std::path::PathBuf::from(format!("{}/single.sql", place.folder()));

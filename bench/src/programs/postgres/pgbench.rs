@@ -19,7 +19,7 @@ pub(in crate::programs) const ROW: Row = Row {
     run,
 };
 
-/// Ticks of user and system time of processes that ended: fields 16 and 17 of the server's stat.
+/// Ticks of user and system time of ended processes: fields 16 and 17 of the server's stat.
 fn ticks_of_children(cluster: &Cluster) -> Result<f64> {
     let path = format!("/proc/{}/stat", cluster.pid());
     let text = std::fs::read_to_string(&path).cannot(format_args!("read {path}"))?;
@@ -49,7 +49,7 @@ fn ticks(cluster: &Cluster, mode: &str, script: &Path, times: usize) -> Result<f
         "-f",
     ]);
     output_of(pgbench.arg(script).arg("postgres"))?;
-    // Backends end after their clients.
+    // Backends may end after their clients.
     std::thread::sleep(Duration::from_millis(100));
     Ok(ticks_of_children(cluster)? - before)
 }

@@ -1,4 +1,5 @@
-//! The test by which PostgreSQL's statistics were once found too dear: 10,000 `SELECT 1` by psql.
+//! The test by which PostgreSQL's statistics were once found too costly: 10,000 `SELECT 1` by
+//! psql.
 
 use super::{Excess, Servers, client};
 use crate::bench::Bench;
@@ -19,7 +20,7 @@ pub(in crate::programs) const ROW: Row = Row {
     run,
 };
 
-/// Nanoseconds of CPU that the backend takes for the script, by schedstat before and after.
+/// Nanoseconds of CPU of the backend for the script, from schedstat before and after.
 fn backend_ns(cluster: &Cluster, script: &Path) -> Result<f64> {
     let mut psql = client("psql", cluster);
     psql.args(["-X", "-q", "-d", "postgres", "-f"]).arg(script);
@@ -50,7 +51,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let until = Instant::now() + Duration::from_secs(60 * u64::from(minutes));
     let (mut kymo, mut datagrams) = (Vec::new(), Vec::new());
     while kymo.len() < 4 || (Instant::now() < until && !Excess::of(&kymo).is_sharp()) {
-        // The order is swapped in each pair.
+        // Each pair swaps the order.
         let (bare, with) = match kymo.len() % 2 {
             0 => {
                 let bare = backend_ns(&servers.bare, &script)?;
