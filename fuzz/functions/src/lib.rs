@@ -1,4 +1,4 @@
-//! What is fuzzed: each function takes any bytes and must neither panic nor show a wrong
+//! The fuzzed functions: each accepts any bytes and must neither panic nor show a wrong
 //! text. cargo-fuzz and the timed runner call the same functions.
 
 #![forbid(unsafe_code)]
@@ -68,7 +68,7 @@ const GRAMMARS: [Grammar; 6] = [
     Grammar::Word,
 ];
 
-/// Two texts parted by a NUL: the template of the first, and the step to the second, render what was given.
+/// Two texts separated by a NUL: the template of the first, and the step to the second, render both texts.
 pub fn template(input: &[u8]) {
     let cut = input.iter().position(|&b| b == 0).unwrap_or(input.len());
     let (first, second) = (&input[..cut], input.get(cut + 1..).unwrap_or_default());
@@ -94,7 +94,7 @@ pub fn template(input: &[u8]) {
     }
 }
 
-/// Texts parted by NULs go through a track and come back as they were.
+/// Texts separated by NULs go through a track and come back unchanged.
 pub fn track_written(input: &[u8]) {
     let (&mode, texts) = input.split_first().unwrap_or((&0, &[]));
     let mut writer = TrackWriter::new(GRAMMARS[usize::from(mode) % GRAMMARS.len()]);
@@ -171,8 +171,8 @@ pub fn layouts(input: &[u8]) {
     }
 }
 
-/// Any text as a field's id, and as what follows a known one's first words: what is understood is spelled
-/// the same.
+/// Any text as a field's id, and as the rest of an id after known first words: an id that is understood is
+/// spelled the same.
 pub fn field(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     for known in ["", "cpu.", "cpu.user", "disk.read_kb:"] {
@@ -199,7 +199,7 @@ pub fn run(name: &str, input: &[u8]) {
     target(input);
 }
 
-/// Any bytes, in pieces of any length, as packets that say what programs do, and as texts that were recorded of that.
+/// Any bytes, in pieces of any length, as packets about the activity of programs, and as recorded texts of them.
 fn activity(input: &[u8]) {
     use kymo_base::activity::{Assembler, PACKET_MAX, SAMPLE_MAX, Taken, packets};
     let mut assembler = Assembler::default();
@@ -229,7 +229,7 @@ fn activity(input: &[u8]) {
     kymo_wire::fuzz::fuzz_activity(input);
 }
 
-/// What comes out of a text has no literal left.
+/// A statement without literals is the same after a second pass.
 fn statement(input: &[u8]) {
     let once = kymo_base::statement::without_literals(input);
     let again = kymo_base::statement::without_literals(&once);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// `collectl` was once known to cargo-fuzz alone, and ran nothing.
+    /// `collectl` was once known to cargo-fuzz only, and ran nothing.
     #[test]
     fn cargo_fuzz_knows_the_same_targets() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

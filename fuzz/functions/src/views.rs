@@ -1,5 +1,5 @@
-//! Any text as each of the kernel's files, name and fact, shown in every format. What it means
-//! is not looked at: nothing may panic, and no control character may come out.
+//! Any text as each of the kernel's files, name and fact, shown in every format. The meaning is
+//! not checked: nothing may panic, and no control character may come out.
 
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
@@ -15,7 +15,7 @@ const SAMPLES_MAX: usize = 5;
 /// Longest name taken from a text, in bytes.
 const NAME_MAX: usize = 24;
 
-/// Texts parted by NULs, a sample each.
+/// Texts separated by NULs, one for each sample.
 pub(crate) fn views(input: &[u8]) {
     let mut texts: Vec<&[u8]> = input.split(|&b| b == 0).take(SAMPLES_MAX).collect();
     // The first sample is never shown.
@@ -34,7 +34,7 @@ pub(crate) fn views(input: &[u8]) {
     }
 }
 
-/// Options for each format, with what each can show.
+/// Options for each format, with everything that it can show.
 fn every_format() -> Vec<Options> {
     let all = subsystem::all_letters().replace(' ', "");
     let of = |wanted: &dyn Fn(&Subsystem, char) -> bool| {
@@ -42,7 +42,7 @@ fn every_format() -> Vec<Options> {
         all.chars().filter(is_wanted).collect::<String>()
     };
     let brief = of(&|of, letter| letter.is_ascii_lowercase() && !of.text.brief.row.is_empty());
-    // Lines of their own do not go with others on one stream.
+    // Tables with lines of their own cannot share a stream with others.
     let is_long =
         |of: &Subsystem, letter: char| letter.is_ascii_uppercase() && of.plot.shape.is_long();
     let together = of(&|of, letter| !is_long(of, letter));
@@ -87,7 +87,7 @@ fn wide() -> Options {
     options
 }
 
-/// Texts as a source.
+/// Texts as a source of samples.
 struct Texts<'a> {
     texts: &'a [&'a [u8]],
     steps: usize,
@@ -110,7 +110,8 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The text is each file of the machine, of two processes with two threads, and of two of all else there are several of.
+    /// The text is each file of the machine, of two processes with two threads, and of two of every other kind with
+    /// instances.
     fn put(&mut self, text: &[u8]) {
         for source in source::ALL {
             let names: &[&[u8]] = match source.scope {

@@ -1,4 +1,4 @@
-//! `fuzz-for SECONDS [TARGET]`: every target for so long, on the corpus, its mutations and
+//! `fuzz-for SECONDS [TARGET]`: runs every target for this time, on the corpus, its mutations and
 //! random bytes. A panic, or more than [`LIMIT`] for one input, prints the input as hex and fails.
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kymo_fuzz::TARGETS;
 
-/// What one input may take.
+/// Longest time for one input.
 const LIMIT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -51,10 +51,10 @@ fn now() -> u64 {
         .map_or(1, |t| t.as_nanos() as u64 | 1)
 }
 
-/// What the target is given now.
+/// The present input of the target.
 static INPUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-/// A hook, for in a release build a panic is the end.
+/// Installs a hook, since a panic ends a release build.
 fn say_input_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -100,7 +100,7 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What names are made of by those who mean harm, and the greatest number.
+/// Parts of hostile names, and the greatest number.
 const NASTY: [&str; 6] = [
     "\x1b]0;x\x07",
     "\u{9b}31m",
