@@ -1,5 +1,5 @@
-//! Command-line words, taken out one switch at a time; a remaining word is an
-//! error.
+//! Command-line words, taken out one switch
+//! at a time; a remaining word is an error.
 
 use crate::fault::{Cannot, Fault, Result};
 use std::str::FromStr;

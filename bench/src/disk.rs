@@ -60,8 +60,8 @@ impl LoopDisk {
         rustix::fs::syncfs(root).cannot("sync the loop disk")
     }
 
-    /// Drops the cached pages of its files, except for mapped ones, so that the next reads come from
-    /// the disk.
+    /// Drops the cached pages of its files, except for mapped
+    /// ones, so that the next reads come from the disk.
     pub(crate) fn drop_caches(&self) -> Result<()> {
         self.sync()?;
         let own = files_below(&self.dir)?;

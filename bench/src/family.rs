@@ -71,8 +71,8 @@ impl Family {
         self.end_within(Duration::from_secs(20)).map(drop)
     }
 
-    /// Like [`Family::end`], for a slow root; returns its CPU time, and the bytes written towards a
-    /// disk.
+    /// Like [`Family::end`], for a slow root; returns its
+    /// CPU time, and the bytes written towards a disk.
     pub(crate) fn end_within(mut self, limit: Duration) -> Result<(Duration, u64)> {
         self.note_groups()?;
         match self.running.take() {

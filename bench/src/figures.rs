@@ -47,8 +47,8 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.*}", digits.clamp(0.0, 9.0) as usize)
 }
 
-/// A part of a whole in common notation: `1/39`, or `1.15 ×` from a half
-/// on.
+/// A part of a whole in common notation:
+/// `1/39`, or `1.15 ×` from a half on.
 pub(crate) fn ratio(part: f64, whole: f64) -> String {
     match part / whole {
         r if !r.is_finite() => "n/a".into(),

@@ -53,9 +53,8 @@ const FILES: [(char, &str, Reads); 17] = [
     ('y', "/proc/slabinfo", Reads::ToEndAtScans),
 ];
 
-/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do. With `--root DIR` the files are below DIR, and are opened
-/// for each
-/// sample.
+/// `kymo-bench floor`: `-c N` reads N + 1 times, as the recorders do. With
+/// `--root DIR` the files are below DIR, and are opened for each sample.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let letters: String = args.value("-s")?.unwrap_or_else(|| "cdnm".into());
     let interval: String = args.value("-i")?.unwrap_or_else(|| "0".into());

@@ -41,8 +41,8 @@ impl Peer {
         }
     }
 
-    /// Command that records `take` below `dir`; its standard output goes to
-    /// /dev/null.
+    /// Command that records `take` below `dir`;
+    /// its standard output goes to /dev/null.
     pub(crate) fn command(self, bench: &Bench, take: Take, dir: &Path) -> Result<Command> {
         let mut command = match self {
             Peer::Floor => floor(bench, take),

@@ -4,8 +4,8 @@
 use crate::fault::{Cannot, Fault, Result};
 use std::fs;
 
-/// Unit of CPU time in `stat`: USER_HZ, which is 100 in the kernel's interface on every present
-/// machine.
+/// Unit of CPU time in `stat`: USER_HZ, which is 100
+/// in the kernel's interface on every present machine.
 pub(crate) const TICKS_A_SECOND: f64 = 100.0;
 
 /// Nanoseconds on CPU of all living threads. Exact while they sleep: the kernel

@@ -1,5 +1,5 @@
-//! Progress of a long row: one line of a terminal, which is overwritten and then erased. Without a terminal on
-//! stderr, nothing.
+//! Progress of a long row: one line of a terminal, which is
+//! overwritten and then erased. Without a terminal on stderr, nothing.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

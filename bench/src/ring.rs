@@ -33,8 +33,8 @@ const KINDS: [u8; 6] = [
     kind::NET_DEV,
 ];
 
-/// `ring --dir DIR [--days N] [--cold]`: makes the ring and prints the costs of sampling and
-/// sealing.
+/// `ring --dir DIR [--days N] [--cold]`: makes the
+/// ring and prints the costs of sampling and sealing.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let days: u64 = args.value("--days")?.unwrap_or(1);
     let cold = args.flag("--cold");

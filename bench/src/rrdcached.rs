@@ -1,5 +1,5 @@
-//! The cost of keeping round-robin archives, beside stock's rrdtool and rrdcached: the rows, one in each
-//! file.
+//! The cost of keeping round-robin archives, beside stock's
+//! rrdtool and rrdcached: the rows, one in each file.
 
 mod batch;
 mod create;

@@ -68,8 +68,8 @@ fn head<'a>(request: &Message<'a>, status: ErrorStatus, index: i32) -> MessageHe
     }
 }
 
-/// A refusal repeats the varbinds of its request, except for tooBig in v2c, which has
-/// none.
+/// A refusal repeats the varbinds of its request,
+/// except for tooBig in v2c, which has none.
 fn put_refusal(
     request: &Message,
     (status, index): Refusal,

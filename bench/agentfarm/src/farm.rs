@@ -109,8 +109,8 @@ impl Farm {
         shape(&self.settings, device).interfaces
     }
 
-    /// Changes a device's behaviour from the next request on. The closure gets the time in nanoseconds
-    /// since 1970.
+    /// Changes a device's behaviour from the next request on.
+    /// The closure gets the time in nanoseconds since 1970.
     pub fn change(&self, device: u32, change: impl FnOnce(&mut Behaviour, u64)) {
         if let Some((behaviour, _)) = self.shared.devices().get_mut(device as usize) {
             change(behaviour, now_ns());

@@ -7,8 +7,8 @@ use kymo_wire::snmp::{Message, MessageHead, ObjectValue, put_message, put_varbin
 pub enum Lie {
     /// Another id.
     Id,
-    /// Other names: those of distant instances, which the request did
-    /// not have.
+    /// Other names: those of distant instances,
+    /// which the request did not have.
     Names,
     /// Another community.
     Community,

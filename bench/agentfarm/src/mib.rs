@@ -1,5 +1,5 @@
-//! The objects of a device in the order of their names: existence, order and values. Names are compared in their encoded
-//! form.
+//! The objects of a device in the order of their names: existence,
+//! order and values. Names are compared in their encoded form.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Orders that change the behaviour of devices, in words:
-//! `DEVICES:WORD[=VALUE][@SECONDS]`.
+//! Orders that change the behaviour of devices,
+//! in words: `DEVICES:WORD[=VALUE][@SECONDS]`.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -154,8 +154,8 @@ fn deed_of(word: &str, value: &str) -> Result<Deed, String> {
 }
 
 impl Order {
-    /// Changes a device's behaviour from this moment on, nanoseconds since
-    /// 1970.
+    /// Changes a device's behaviour from this
+    /// moment on, nanoseconds since 1970.
     pub fn carry_out(&self, behaviour: &mut Behaviour, now_ns: u64) {
         match &self.deed {
             Deed::Dead(dead) => behaviour.dead = *dead,

@@ -24,8 +24,8 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The interface whose ifIndex is at this place of the order, from 0. `None`: it has vanished, or does not
-    /// exist.
+    /// The interface whose ifIndex is at this place of the order,
+    /// from 0. `None`: it has vanished, or does not exist.
     pub(crate) fn interface_at(&self, place: u32) -> Option<u32> {
         let count = self.device.interfaces;
         if place >= count {

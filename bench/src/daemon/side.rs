@@ -1,6 +1,5 @@
-//! Stock's daemon and kymo's, each with files and journal on its own ext4, so that all writes of the device are
-//! the
-//! daemon's.
+//! Stock's daemon and kymo's, each with files and journal on its
+//! own ext4, so that all writes of the device are the daemon's.
 
 use super::files;
 use super::wire::Wire;

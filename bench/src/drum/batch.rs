@@ -1,5 +1,5 @@
-//! The cost of a value by BATCH, stamps on the step, until it is at its final
-//! place.
+//! The cost of a value by BATCH, stamps on
+//! the step, until it is at its final place.
 
 use super::intake::{Bars, Form, Intake, compare};
 use super::series::Stamps;

@@ -1,8 +1,6 @@
 //! Intake of values, step after step of simulated time, as fast as the daemon can: contenders, forms of requests,
-//! and
-//! the cost until the daemon has ended and all values are on its disk. The daemons run one after the other, each on
-//! its
-//! own disk.
+//! and the cost until the daemon has ended and all values are on its disk. The daemons run one after the other,
+//! each on its own disk.
 
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;

@@ -1,5 +1,4 @@
-//! A million series without files, an hour of values with a year's gap in its middle: the use of memory, time and
-//! disk.
+//! A million series without files, an hour of values with a year's gap in its middle: the use of memory, time and disk.
 
 use super::intake::{Form, round};
 use super::never;

@@ -46,8 +46,8 @@ pub(super) fn side(bench: &Bench, series: usize, values: u64) -> Result<Side> {
     start(bench, room_mb)
 }
 
-/// A running kymo with disk space for few values of `series`, their files and a copy
-/// of these.
+/// A running kymo with disk space for few values
+/// of `series`, their files and a copy of these.
 pub(super) fn side_for_files(bench: &Bench, series: usize) -> Result<Side> {
     start(bench, 2 * files::mb(series))
 }

@@ -1,6 +1,6 @@
-//! Real time: a value each 10 s for every file, spread over the 10 s, so that the daemon does little often, and the
-//! kernel writes at its own times. Values are written to files when they are five minutes old, and all of stock's at
-//! its end.
+//! Real time: a value each 10 s for every file, spread over the 10 s, so that the
+//! daemon does little often, and the kernel writes at its own times. Values are
+//! written to files when they are five minutes old, and all of stock's at its end.
 
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;

@@ -31,9 +31,8 @@ pub(super) fn compare(bench: &Bench, hub: &Hub, fleet: &Fleet) -> Result<usize> 
         }
         let from = |reach: u64| (last.saturating_sub(reach).max(first - STEP_S)).to_string();
         let end = last.to_string();
-        // Files are compared, since rrdtool rounds the numbers in a daemon's answer. The length of the range decides which
-        // archive
-        // answers.
+        // Files are compared, since rrdtool rounds the numbers in a daemon's
+        // answer. The length of the range decides which archive answers.
         for (cf, reach) in [("AVERAGE", FINE_S), ("MAX", u64::MAX)] {
             let start = from(reach);
             let what = [cf, "-s", &start, "-e", &end];

@@ -55,8 +55,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Counts of each device in each of the next cycles. The interval has to be twice as long as a
-/// cycle.
+/// Counts of each device in each of the next cycles.
+/// The interval has to be twice as long as a cycle.
 pub(super) fn watch(
     site: &Site,
     daemon: &Daemon,

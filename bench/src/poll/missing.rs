@@ -31,8 +31,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
         if !who.is_here(bench) {
             continue;
         }
-        // kymo tries again after 1, 2, 4 ... 12 cycles; MRTG in each
-        // one.
+        // kymo tries again after 1, 2, 4 ... 12 cycles;
+        // MRTG tries in each cycle.
         let cycles = match who {
             Who::Mrtg => bench.pick(3, 1),
             _ => bench.pick(24, 2),

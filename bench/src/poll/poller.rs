@@ -1,5 +1,5 @@
-//! The pollers: MRTG as packaged, and kymo in its modes; as a daemon whose cycles are counted by the clock, or
-//! once.
+//! The pollers: MRTG as packaged, and kymo in its modes; as
+//! a daemon whose cycles are counted by the clock, or once.
 
 use super::site::{Configuration, Site};
 use crate::bench::{Bench, on_path};

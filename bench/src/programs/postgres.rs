@@ -31,8 +31,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// Servers without the library, with it, and with one that sends three datagrams a command to a thread of this process, which
-    /// reads them.
+    /// Servers without the library, with it, and with one that sends three
+    /// datagrams a command to a thread of this process, which reads them.
     fn start() -> Result<Servers> {
         let socket = UdpSocket::bind("127.0.0.1:0").cannot("open a socket")?;
         let port = socket.local_addr().cannot("find the socket's port")?.port();

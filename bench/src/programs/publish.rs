@@ -45,8 +45,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
             if text_bytes == 9 {
                 outcome.check(Some(nanoseconds), 25.0, 13.0);
                 outcome.check(Some(calls), 0.0, 0.0);
-                // The bar is a share of a statement's instructions in a server that is written
-                // in C.
+                // The bar is a share of a statement's
+                // instructions in a server that is written in C.
                 let of_c = Some(instructions).filter(|_| writer.name == "C");
                 outcome.check(of_c, 90.0, 60.0);
             }

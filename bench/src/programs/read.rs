@@ -67,8 +67,8 @@ fn open(folder: &Path, access: Access) -> Result<Vec<Reader>> {
     Ok(readers)
 }
 
-/// Milliseconds of a scan of all; the scan has to find the sum of
-/// all counters.
+/// Milliseconds of a scan of all; the scan
+/// has to find the sum of all counters.
 fn scan(readers: &mut [Reader], scratch: &mut Scratch) -> Result<f64> {
     let started = Instant::now();
     let mut sum = 0;

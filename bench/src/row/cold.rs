@@ -30,8 +30,8 @@ const FLOOR_PHASE: f64 = 1.0 / 3.0;
 const SADC_PHASE: f64 = 2.0 / 3.0;
 /// A phase in which all peers sleep, which makes schedstat exact.
 const LOOK_PHASE: f64 = 0.85;
-/// Seconds until the slowest peer has begun: collectl waits for a whole second
-/// twice.
+/// Seconds until the slowest peer has begun:
+/// collectl waits for a whole second twice.
 const BEGIN_SECONDS: u64 = 3;
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -148,8 +148,8 @@ pub(crate) struct Lateness {
 }
 
 impl Lateness {
-    /// Lateness of stamps that should be at multiples of the interval, plus `phase`; both in
-    /// seconds.
+    /// Lateness of stamps that should be at multiples
+    /// of the interval, plus `phase`; both in seconds.
     pub(crate) fn of(stamps: &[u64], interval: f64, phase: f64) -> Lateness {
         let (interval_ns, phase_ns) = (nanos(interval), nanos(phase));
         let tick = |stamp: &u64| (stamp - phase_ns) / interval_ns;

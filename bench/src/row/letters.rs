@@ -1,5 +1,5 @@
-//! All of collectl's summary letters except those without a source in this machine's kernel, without
-//! pause.
+//! All of collectl's summary letters except those without
+//! a source in this machine's kernel, without pause.
 
 use super::Row;
 use super::day::against;

@@ -1,5 +1,5 @@
-//! The rows of the recorder's cost table, one in each file, in the table's order; and the run of any
-//! table.
+//! The rows of the recorder's cost table, one in each
+//! file, in the table's order; and the run of any table.
 
 mod bytes;
 mod chosen;

@@ -162,8 +162,8 @@ fn walls(bench: &Bench, command: impl Fn() -> Command) -> Result<Vec<f64>> {
     (0..bench.rounds).map(once).collect()
 }
 
-/// Counts the rows, which warms the caches and shows that there is something to
-/// compare.
+/// Counts the rows, which warms the caches and
+/// shows that there is something to compare.
 fn count_rows(bench: &Bench, mut command: Command) -> Result<usize> {
     let mut running = Running::start(bench, command.stdout(Stdio::piped()))?;
     let pipe = running

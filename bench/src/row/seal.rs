@@ -1,8 +1,8 @@
 //! Sealing one simulated day at 1 Hz, against the CPU of sampling that day.
 //!
-//! `kymo-bench ring` runs kymo's own sampler and writer under simulated stamps and measures each
-//! alone. A day's sampling is 86,400 times the cost of a sample at one a second, with cold
-//! caches.
+//! `kymo-bench ring` runs kymo's own sampler and writer under simulated
+//! stamps and measures each alone. A day's sampling is 86,400 times the
+//! cost of a sample at one a second, with cold caches.
 
 use super::Row;
 use crate::bench::Bench;

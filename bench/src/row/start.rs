@@ -49,8 +49,8 @@ fn times(rounds: usize, mut once: impl FnMut() -> Result<f64>) -> Result<Vec<f64
     (0..rounds).map(|_| once()).collect()
 }
 
-/// Milliseconds until the first line on standard output, which acknowledges the
-/// first sample.
+/// Milliseconds until the first line on standard
+/// output, which acknowledges the first sample.
 fn first_word_ms(bench: &Bench, peer: Peer) -> Result<f64> {
     let take = Take {
         letters: "cdnm",

@@ -72,8 +72,8 @@ fn start_all(bench: &Bench, seconds: u32, settle: u32) -> Result<Vec<Side>> {
     }
     std::thread::sleep(Duration::from_secs(settle.into()));
     for side in &mut sides {
-        // Without a sync, which would write bytes that the recorder has not
-        // synced.
+        // Without a sync, which would write bytes
+        // that the recorder has not synced.
         side.settled_bytes = side.disk.written_bytes()?;
     }
     Ok(sides)

@@ -18,8 +18,8 @@ pub(super) const ROW: Row = Row {
     run,
 };
 
-/// Moments this close to the ends are left out: the oldest block may be removed
-/// meanwhile.
+/// Moments this close to the ends are left out:
+/// the oldest block may be removed meanwhile.
 const MARGIN_S: f64 = 3600.0;
 
 fn run(bench: &Bench) -> Result<Outcome> {

@@ -1,8 +1,8 @@
 //! kymo beside netdata and beside node_exporter with Prometheus, all at the same time, each second, each
 //! with its page open if it has one.
 //!
-//! netdata has Debian's configuration, but its own folder, and no calls home; Prometheus scrapes only
-//! that node_exporter.
+//! netdata has Debian's configuration, but its own folder, and
+//! no calls home; Prometheus scrapes only that node_exporter.
 
 use super::browser::Browser;
 use super::idle::{fill_up, length};

@@ -44,8 +44,8 @@ impl Place {
         Ok(Rc::new(place))
     }
 
-    /// Bytes written to the device, after a sync so that all are included, and the folder's disk
-    /// space.
+    /// Bytes written to the device, after a sync so that
+    /// all are included, and the folder's disk space.
     fn look(&self) -> Result<(Option<f64>, f64)> {
         let written = match &self.disk {
             Some(disk) => {

@@ -23,8 +23,8 @@ const STATUS: usize = 2;
 /// First of the kinds that identify a process and are read once.
 const IDENTITY: usize = 3;
 
-/// Share of processes that work in most scans; [`STIRRING`] work now and then, the others
-/// sleep.
+/// Share of processes that work in most scans;
+/// [`STIRRING`] work now and then, the others sleep.
 const BUSY: f64 = 0.09;
 const STIRRING: f64 = 0.20;
 /// Probability that a scan replaces a process.

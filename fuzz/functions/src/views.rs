@@ -110,8 +110,8 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The text is each file of the machine, of two processes with two threads, and of two of every other kind with
-    /// instances.
+    /// The text is each file of the machine, of two processes with
+    /// two threads, and of two of every other kind with instances.
     fn put(&mut self, text: &[u8]) {
         for source in source::ALL {
             let names: &[&[u8]] = match source.scope {

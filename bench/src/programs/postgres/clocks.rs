@@ -21,8 +21,8 @@ pub(in crate::programs) const ROW: Row = Row {
 
 const COMMANDS: usize = 10_000;
 
-/// Clock calls of the backend that executes the
-/// commands.
+/// Clock calls of the backend
+/// that executes the commands.
 fn calls(shim: &Path, settings: &str) -> Result<f64> {
     let place = Place::new();
     let counts = format!("{}/clocks", place.folder());

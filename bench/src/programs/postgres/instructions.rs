@@ -1,5 +1,5 @@
-//! Instructions of a command, by callgrind: the difference between two lengths of a
-//! script.
+//! Instructions of a command, by callgrind: the
+//! difference between two lengths of a script.
 
 use super::loaded;
 use crate::bench::Bench;

@@ -1,5 +1,5 @@
-//! The test by which PostgreSQL's statistics were once found too costly: 10,000 `SELECT 1` by
-//! psql.
+//! The test by which PostgreSQL's statistics were
+//! once found too costly: 10,000 `SELECT 1` by psql.
 
 use super::{Excess, Servers, client};
 use crate::bench::Bench;
