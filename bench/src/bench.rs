@@ -1,6 +1,5 @@
 //! Context of one run of the bench: programs, folders, sizes of rows. Holds the
-//! temporary
-//! directory and the guard for the run's life.
+//! temporary directory and the guard for the run's life.
 
 use crate::args::Args;
 use crate::fault::{Cannot, Fault, Result};

@@ -185,8 +185,7 @@ impl Drop for Running {
 const COUNTED_LATE_BYTES: u64 = 1 << 20;
 
 /// `ru_maxrss` lasts to the very end but begins with the bench's own memory (the child before its exec). Only a value
-/// clearly
-/// above that is the child's; otherwise the watched value is used.
+/// clearly above that is the child's; otherwise the watched value is used.
 fn true_peak(watched_bytes: u64, maxrss_bytes: u64) -> u64 {
     let own_bytes = procfs::peak_bytes(std::process::id()).unwrap_or(0);
     if maxrss_bytes > own_bytes + COUNTED_LATE_BYTES {

@@ -36,8 +36,7 @@ pub(crate) fn stamps(raw: &Path) -> Result<Vec<f64>> {
 }
 
 /// Copies `raw` into `dir` under the same name, as collectl requires, with stamps
-/// a
-/// second apart from the first on, up to the end of the `intervals`-th interval.
+/// a second apart from the first on, up to the end of the `intervals`-th interval.
 pub(crate) fn copy_in_seconds(raw: &Path, dir: &Path, intervals: usize) -> Result<PathBuf> {
     let name = raw
         .file_name()

@@ -3,10 +3,12 @@
 //!
 //! `kymo-bench record` runs the rows of the recorder's cost table, `kymo-bench serve`
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
-//! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener for collectd, `kymo-bench programs` those of
-//! programs that publish, `kymo-bench together` all of it at once; the other words (`floor`, `tick`, `load`, `crowd`, `stir`,
-//! `ring`, `world`, `guard`) are the
-//! child processes that these start, each a contender or a part of its surroundings.
+//! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener
+//! for collectd, `kymo-bench poll` those of the poller, `kymo-bench programs` those
+//! of programs that publish, `kymo-bench together` the row of everything at once. The
+//! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`,
+//! `publish`, `ask`, `touch`) are child processes of these rows: contenders, loads
+//! and helpers.
 //! Nothing here asserts a time: a row is measured, compared and reported.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,7 +1,6 @@
 //! The cost of polling: the rows, one in each file, beside MRTG as Debian packages it, on one farm of agents and in one run.
 //! The agents are a thread of the bench, so that their CPU counts for no side; the floors are a bare SNMP loop and a bare
-//! loop
-//! over the files, children of the bench.
+//! loop over the files, children of the bench.
 
 pub(crate) mod ask;
 mod cron;

@@ -1,6 +1,5 @@
 //! The cost of serving: the rows of the server's cost table, one in each file, in the table's order,
-//! and
-//! their shared parts: kymo as a server, a browser, a ring, requests.
+//! and their shared parts: kymo as a server, a browser, a ring, requests.
 
 mod browser;
 mod cursor;

@@ -1,6 +1,5 @@
 //! The same work by several peers in turns, so that the machine's other load
-//! affects all
-//! of them; medians afterwards.
+//! affects all of them; medians afterwards.
 
 use crate::bench::Bench;
 use crate::child::{Running, Usage};
@@ -16,8 +15,7 @@ pub(crate) struct Sides {
 }
 
 /// Runs `take` by each of `peers` that is here, `rounds` times, with another
-/// peer
-/// first in each round.
+/// peer first in each round.
 pub(crate) fn alternate(
     bench: &Bench,
     rounds: usize,

@@ -3,8 +3,7 @@
 //! For rows that need a full ring: a process table of any age, a day's graph.
 //!
 //! The machine's texts are this one's, whose numbers then change by themselves; its processes come, work
-//! and
-//! go at random with a fixed seed. Records go through the recorder's own tracks and writer.
+//! and go at random with a fixed seed. Records go through the recorder's own tracks and writer.
 
 mod chance;
 mod people;

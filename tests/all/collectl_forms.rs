@@ -1,6 +1,5 @@
 //! Common command lines of collectl users, run by collectl and by kymo on the same raw file: the output is the
-//! same,
-//! line by line, except for blanks at the end of lines.
+//! same, line by line, except for blanks at the end of lines.
 
 use std::collections::BTreeMap;
 use std::fs;

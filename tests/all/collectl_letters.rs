@@ -216,8 +216,7 @@ fn compare(raw: &str, forms: &[Form]) -> usize {
 }
 
 /// True if letters for numbers of free pieces differ only as collectl rounds: its logarithm of exactly 10^3, 10^6 and 10^9 is a
-/// little
-/// less than 3, 6 and 9, so that collectl uses the letter before (before the first one comes the last).
+/// little less than 3, 6 and 9, so that collectl uses the letter before (before the first one comes the last).
 fn is_rounded(theirs: &str, ours: &str) -> bool {
     let pairs = theirs.bytes().zip(ours.bytes());
     let is_letter_before = |pair| matches!(pair, (b'z', b's') | (b'u', b'v') | (b'x', b'y'));

@@ -1,6 +1,6 @@
-//! `--export proctree`: a file in collectl's format with a small tree of processes, whose sums are known, and this
-//! machine's
-//! own processes. The expected values were compared with the output of collectl's proctree, which Debian does not have.
+//! `--export proctree`: a file in collectl's format with a small tree of processes,
+//! whose sums are known, and this machine's own processes. The expected values were
+//! compared with the output of collectl's proctree, which Debian does not have.
 
 use std::fmt::Write as _;
 use std::fs;

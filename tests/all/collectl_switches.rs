@@ -1,7 +1,6 @@
 //! docs/collectl.md beside collectl itself: each switch of collectl has a row, and each row is true. If
-//! a row says
-//! same or better, its example is run where it plays a file; if it says no, kymo refuses with one line
-//! and exit code 2.
+//! a row says same or better, its example is run where it plays a file; if it says no, kymo refuses with
+//! one line and exit code 2.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,5 @@
 //! `kymo graph` from its user's side: a recording of this machine becomes a picture, an error is one
-//! clear
-//! line, and no half-written file is ever left.
+//! clear line, and no half-written file is ever left.
 
 use std::fs;
 use std::path::Path;

@@ -75,8 +75,7 @@ fn cpu(user: u64, sys: u64, idle: u64, wait: u64, steal: u64) -> String {
 }
 
 /// Unknown times do not distort the known shares: idle and iowait restart after a suspend, steal runs backwards or jumps
-/// to
-/// an impossible value, idle steps back a little in an idle interval.
+/// to an impossible value, idle steps back a little in an idle interval.
 #[test]
 fn the_known_times_do_not_pass_for_the_whole() {
     let scratch = Scratch::new("odd-cpu");

@@ -1,6 +1,6 @@
-//! Playback from the side of a collectl user: everything recorded is shown or named, also from several
-//! places at
-//! once, and damage, resets and absent parts are reported. collectl is the oracle where it is right.
+//! Playback from the side of a collectl user: everything recorded is shown
+//! or named, also from several places at once, and damage, resets and
+//! absent parts are reported. collectl is the oracle where it is right.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -251,8 +251,7 @@ fn our_own_recordings_say_what_they_hold() {
 }
 
 /// A folder with a recording and a raw file of the same time: both play, in the order of time, and no rate
-/// is computed
-/// from values of both.
+/// is computed from values of both.
 #[test]
 fn recordings_beside_raw_files_play_too() {
     let scratch = Scratch::new("beside");

@@ -1,6 +1,5 @@
 //! The poller's values through an rrdcached, stock's and kymo's, over a unix socket and TCP: the files equal those that the
-//! poller
-//! would have written itself.
+//! poller would have written itself.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! SNMP against the peers: Debian's snmpd, `snmpbulkwalk` on the same tables, MRTG's Perl library, and stock cfgmaker with
-//! the
-//! agents of the farm.
+//! the agents of the farm.
 
 use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};

@@ -1,6 +1,5 @@
 //! The process of `kymo serve` that queries PostgreSQL: waiting sessions and their blockers, with the library in the server and
-//! without;
-//! numbers that become series; servers that go, come back, refuse, or do not answer. No literal ever leaves the process.
+//! without; numbers that become series; servers that go, come back, refuse, or do not answer. No literal ever leaves the process.
 
 use std::fs;
 use std::io::{Read, Write};

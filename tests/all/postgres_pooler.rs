@@ -1,6 +1,5 @@
 //! The configured port belongs to a connection pooler: kymo names the program that answers there, and the port to set. The pooler
-//! is
-//! pgbouncer: with its defaults, with ignored session settings, and with its own database.
+//! is pgbouncer: with its defaults, with ignored session settings, and with its own database.
 
 use std::fs;
 use std::process::Stdio;

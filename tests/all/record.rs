@@ -171,8 +171,7 @@ fn sampled_at_ns(dir: &str) -> Vec<u64> {
 }
 
 /// The first interval ended at the next multiple of the clock: half of all recorders had a first one of
-/// less than
-/// half an interval. A busy machine delays a sample, but not most of them.
+/// less than half an interval. A busy machine delays a sample, but not most of them.
 #[test]
 fn the_first_interval_is_a_whole_one() {
     let rounds = (0..10).any(|round| {

@@ -91,8 +91,7 @@ impl Pair {
     }
 
     /// Runs a command line in both folders and returns the difference. Afterwards both have stock's files. If a second
-    /// ended
-    /// meanwhile, "now" may differ between the two, so that both run again.
+    /// ended meanwhile, "now" may differ between the two, so that both run again.
     fn difference(&self, line: &str) -> Option<String> {
         let before = files(&self.folders()[0]);
         for _ in 1..TRIES {

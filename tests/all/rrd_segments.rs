@@ -1,7 +1,6 @@
 //! A store beside stock's rrdtool, with the same files and the same values, of which rrdtool gets one in each call. Every
 //! row of every archive, the state, and the output of a fetch equal rrdtool's to the last bit, whether parts of the
-//! series
-//! are in memory, saved together, merged, in a file or opened again. Needs rrdtool.
+//! series are in memory, saved together, merged, in a file or opened again. Needs rrdtool.
 //!
 //! `SEED` is the first world's seed; a failure names the seed.
 

@@ -1,8 +1,6 @@
 //! Real clients with kymo's daemon and with stock's: rrdtool, perl's RRDs, MRTG, a pipe session as LibreNMS uses
-//! it,
-//! collectd. Over a unix socket and over TCP; their output and the resulting files must be the same (collectd
-//! measures
-//! the live machine: its files must exist, and be current after FLUSH). Needs Debian's rrdtool, rrdcached,
+//! it, collectd. Over a unix socket and over TCP; their output and the resulting files must be the same (collectd
+//! measures the live machine: its files must exist, and be current after FLUSH). Needs Debian's rrdtool, rrdcached,
 //! librrds-perl, mrtg and collectd-core.
 
 use std::collections::BTreeMap;

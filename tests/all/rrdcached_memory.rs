@@ -1,6 +1,6 @@
-//! No client can make the daemon's memory exceed its bound: all requests that once did are sent at the same time,
-//! under
-//! a limit of the kernel, while an ordinary client goes on. Each of these alone once used between 1.9 and 6.3 GB.
+//! No client can make the daemon's memory exceed its bound: all requests that
+//! once did are sent at the same time, under a limit of the kernel, while an
+//! ordinary client goes on. Each of these alone once used between 1.9 and 6.3 GB.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,5 @@
 //! Names that no client may use: the store's own files under any path, and with `-B` every path outside the base.
-//! Each
-//! command is tried with each of them.
+//! Each command is tried with each of them.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,6 +1,5 @@
 //! Starts of a daemon beside a running or ending one, and with a file in the place of its socket: the running
-//! daemon
-//! stays reachable, and only the daemon's own files are removed.
+//! daemon stays reachable, and only the daemon's own files are removed.
 
 use std::fs;
 use std::io::Write;

@@ -1,9 +1,7 @@
 //! rrdtool's own test scripts, from Debian's source package, with stock rrdtool as the client and kymo's daemon in the
 //! place of src/rrdcached, over a unix socket (as the scripts start it themselves) and over TCP. Each script first
-//! runs
-//! with stock's daemon: if it passes there, it has to pass with kymo's. Scripts that exit with 0 may still have
-//! printed
-//! FAIL, so their output is checked, too. Needs Debian's rrdtool, rrdcached, dc; bash, perl and tar.
+//! runs with stock's daemon: if it passes there, it has to pass with kymo's. Scripts that exit with 0 may still have
+//! printed FAIL, so their output is checked, too. Needs Debian's rrdtool, rrdcached, dc; bash, perl and tar.
 
 use std::fs;
 use std::os::unix::fs::symlink;

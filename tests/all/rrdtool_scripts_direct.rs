@@ -1,6 +1,5 @@
 //! rrdtool's own test scripts in direct style, with `kymo rrd` in the place of src/rrdtool: each script that passes with
-//! stock
-//! passes. Graphs stay stock's: scripts that draw get a `src/rrdtool` that passes drawing on to it.
+//! stock passes. Graphs stay stock's: scripts that draw get a `src/rrdtool` that passes drawing on to it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

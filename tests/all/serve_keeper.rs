@@ -1,6 +1,5 @@
 //! The keeper of `kymo serve`: real clients store by the socket of the data folder, nothing acknowledged is lost when
-//! a
-//! process is killed, and the keeper has no more rights than it needs.
+//! a process is killed, and the keeper has no more rights than it needs.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};

@@ -1,6 +1,5 @@
 //! A keeper stopped by a signal with requests in flight: requests that need no keeper are answered meanwhile, requests
-//! about
-//! stored series end with the keeper's name, and the hub notices by itself when the keeper answers again.
+//! about stored series end with the keeper's name, and the hub notices by itself when the keeper answers again.
 
 use kymo_tests::Scratch;
 use kymo_tests::machine::{StallingDisk, must_skip, skipped};
@@ -70,8 +69,7 @@ fn a_stopped_keeper_takes_away_what_it_keeps_and_nothing_else() {
             }
         }
         // Requests that wait for a connection end as soon as one request had no answer, those for history after 2 s.
-        // Requests in
-        // flight have to wait for their time limit.
+        // Requests in flight have to wait for their time limit.
         assert!(
             waiting.iter().any(|answer| !answer.is_finished()),
             "all questions to the keeper have ended before the others"

@@ -1,6 +1,5 @@
 //! `kymo serve` from the side of a user and of a service manager: its processes and their users, the
-//! death
-//! of a process, and refused command lines.
+//! death of a process, and refused command lines.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -168,8 +168,7 @@ fn no_backoff_reads_on() {
 }
 
 /// The cost of a subsystem without files of its own is known as well: for NFS mounts the text's, for file systems the CPU
-/// time
-/// of the threads that query them. A mount that hangs does not delay the others.
+/// time of the threads that query them. A mount that hangs does not delay the others.
 #[test]
 fn doctor_has_a_price_of_mounts() {
     let scratch = Scratch::new("doctor");

@@ -172,8 +172,7 @@ fn interrupts() -> Reading {
 type Shown = (Value, f64);
 
 /// The least and the most that a CPU can have counted between the samples of two rows. Each sample was read after its stamp and
-/// before its
-/// row was shown, and counters only grow.
+/// before its row was shown, and counters only grow.
 fn bounds(readings: &[Reading], cpu: usize, rows: [&Shown; 2]) -> Option<(f64, f64)> {
     // Stamps are truncated to milliseconds.
     let before = |(row, _): &Shown| {
@@ -212,8 +211,7 @@ fn beside_readings() -> (Vec<Shown>, Vec<Reading>) {
 }
 
 /// In each round, readings before and after an interval of kymo bound its counts. Bounds are wide on a busy machine and then
-/// prove
-/// little, so some have to be narrow.
+/// prove little, so some have to be narrow.
 #[test]
 fn interrupts_are_those_of_the_kernel() {
     let mut narrow = 0;
@@ -246,8 +244,7 @@ fn interrupts_are_those_of_the_kernel() {
 }
 
 /// The free pieces of all sizes are the free pages of all zones, except for pages that CPUs keep for themselves. MemFree may
-/// differ: on
-/// a virtual machine it was 12 GB more, where the zones agreed with the pieces.
+/// differ: on a virtual machine it was 12 GB more, where the zones agreed with the pieces.
 #[test]
 fn free_pieces_are_the_free_memory() {
     holds("buddy", || {

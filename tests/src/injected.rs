@@ -1,6 +1,5 @@
 //! System calls made inside another process by ptrace, to test its confinement from inside. On x86-64 only,
-//! where the
-//! instruction before the one to which a sleeping thread returns is known.
+//! where the instruction before the one to which a sleeping thread returns is known.
 
 use std::fs::File;
 use std::io;

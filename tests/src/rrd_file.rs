@@ -16,8 +16,7 @@ fn count(bytes: &[u8], at: usize) -> usize {
 }
 
 /// The file with each archive rotated so that its oldest row comes first, and with the row pointers at 0. Two files
-/// that
-/// were created alike and got the same updates are then equal.
+/// that were created alike and got the same updates are then equal.
 pub fn turned(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     if bytes.len() < HEAD || !bytes.starts_with(b"RRD\0") {

@@ -64,8 +64,7 @@ pub struct Subject {
     /// Made by a CREATE of the stream, so that its rows begin anywhere.
     pub by_command: bool,
     /// A FORGET was sent. From then on stock compares stamps with the whole second of the file's last update, accepts
-    /// stamps
-    /// that are too old by a fraction, cannot write their values, and drops their neighbours.
+    /// stamps that are too old by a fraction, cannot write their values, and drops their neighbours.
     forgotten: bool,
 }
 
@@ -84,8 +83,7 @@ pub enum Holds {
     /// Everything except values that stock accepts and then cannot write: it drops them and their neighbours.
     All,
     /// As `All`, but stamps to be refused are too old by their whole second. Others stock accepts after all when it
-    /// replays
-    /// its journal, cannot write their values, and drops their neighbours.
+    /// replays its journal, cannot write their values, and drops their neighbours.
     AllThatOutlivesARestart,
     /// Full of unwritable values, and without other commands whose answers depend on dropped values.
     Unwritable,
@@ -421,7 +419,7 @@ fn range(random: &mut Random, file: &Subject) -> String {
     line
 }
 
-/// Most values of a file. kymo saves 64 values in a block and counts them as written, while stock has not written them.
+/// Most values of a file. kymo saves 64 values in a block and counts them as written; stock has not written them.
 const VALUES_MAX: u64 = 60;
 
 /// An UPDATE with mostly good stamps, and with writable values. `whole`: bad stamps have no fraction.

@@ -1,6 +1,5 @@
 //! Counters of the farm's interfaces: bytes grow at a constant rate since 1970, so that the rate between any two moments
-//! is
-//! known beforehand. Rates are small enough that 32 bits wrap at most once in 5 minutes.
+//! is known beforehand. Rates are small enough that 32 bits wrap at most once in 5 minutes.
 
 /// Direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

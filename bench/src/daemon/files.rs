@@ -1,6 +1,5 @@
 //! The files of the rows: in collectd's default form (one source, 15 archives, step 10), many copies of one, a
-//! hundred
-//! in each folder; and updates for them with stamps like collectd's.
+//! hundred in each folder; and updates for them with stamps like collectd's.
 
 use crate::fault::{Cannot, Fault, Result};
 use crate::progress::Progress;

@@ -1,6 +1,5 @@
 //! Like `drum-real`, with collectd between: its own rrdcached plugin makes the files and sends the values, which the
-//! bench
-//! sends to its unix socket. Measured from the moment at which all files exist.
+//! bench sends to its unix socket. Measured from the moment at which all files exist.
 
 use super::real::{compare, options, paced};
 use super::series::{Crowd, Stamps};

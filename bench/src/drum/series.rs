@@ -1,7 +1,6 @@
 //! The values of the drum's rows: four kinds of series in equal parts (idle gauges, random walks with two decimals,
 //! counters, noise with six decimals), stamped on the step or as collectd does: every series at its own moment
-//! within
-//! the step, with some jitter.
+//! within the step, with some jitter.
 
 use crate::daemon::files::{self, STEP};
 use crate::world::Chance;

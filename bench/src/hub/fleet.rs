@@ -1,7 +1,6 @@
 //! The generator: hosts of 70 values each, a value each 10 s, in packets of at most 25 as collectd makes them. Of ten
 //! values five are DERIVE, two COUNTER and three GAUGE, with random increments. Each host has its own moment within
-//! the
-//! 10 s, and is up to 50 ms off it.
+//! the 10 s, and is up to 50 ms off it.
 
 use crate::fault::{Fault, Result};
 use crate::world::Chance;

@@ -1,6 +1,5 @@
 //! The highest rate without a loss for a while: the rate is doubled until there is one, then the gap is halved. The
-//! kernel's
-//! queue is small compared with the sent values. Sender and hub share the CPUs.
+//! kernel's queue is small compared with the sent values. Sender and hub share the CPUs.
 
 use super::contender::{Hub, Who};
 use super::fleet::Fleet;

@@ -1,6 +1,5 @@
 //! `kymo-bench ask`: the SNMP floor. Requests ifHCInOctets and ifHCOutOctets of all interfaces of a farm, 48 in each
-//! request,
-//! with as many requests in flight as one system call sends, and only reads the answers.
+//! request, with as many requests in flight as one system call sends, and only reads the answers.
 
 use crate::args::Args;
 use crate::bench::Bench;

@@ -1,6 +1,5 @@
 //! `kymo-bench touch`: the floor of files. Opens each .rrd file of a folder, takes librrd's lock, reads its size, writes
-//! three
-//! pieces where an update writes (header, a row of each of two archives), and closes it.
+//! three pieces where an update writes (header, a row of each of two archives), and closes it.
 
 use crate::args::Args;
 use crate::bench::Bench;

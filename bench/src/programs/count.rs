@@ -1,5 +1,4 @@
-//! The cost of
-//! counting.
+//! The cost of counting.
 
 use super::writer::{Work, writers};
 use crate::bench::Bench;

@@ -1,6 +1,5 @@
 //! The cost of PostgreSQL's commands with the library of `postgres/`: the rows, one in each file. Servers are those of the tests,
-//! run
-//! by an unprivileged user where the bench is root.
+//! run by an unprivileged user where the bench is root.
 
 mod clocks;
 mod instructions;

@@ -2,10 +2,9 @@
 //! 10th and the 110th sample, in ns, so that start-up is left out.
 //!
 //! Each peer has its own phase of the second; otherwise one would warm the
-//! caches
-//! for the next. kymo and collectl both tick at the whole second (collectl 1 ms
-//! after it, whatever its start), so they take turns: one pass each, with the
-//! floor and sadc beside them in both.
+//! caches for the next. kymo and collectl both tick at the whole second
+//! (collectl 1 ms after it, whatever its start), so they take turns: one pass
+//! each, with the floor and sadc beside them in both.
 
 use super::Row;
 use crate::bench::Bench;

@@ -1,6 +1,5 @@
 //! Instructions of a sample outside of the kernel: a gate that does not depend on other load. Numbers change as they do on this
-//! machine; one in
-//! sixty samples is a key.
+//! machine; one in sixty samples is a key.
 
 use super::Row;
 use crate::bench::Bench;

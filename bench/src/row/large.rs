@@ -1,6 +1,6 @@
-//! A generated machine with 256 CPUs and 2,000 interrupts, 5.8 MB of text, below a folder: numbers stay, or those of a second
-//! change
-//! between two samples. Reading such a file is a copy, while a kernel formats each number: the floor is as low as possible.
+//! A generated machine with 256 CPUs and 2,000 interrupts, 5.8 MB of text, below a
+//! folder: numbers stay, or those of a second change between two samples. Reading such a
+//! file is a copy, while a kernel formats each number: the floor is as low as possible.
 
 use super::Row;
 use crate::bench::Bench;

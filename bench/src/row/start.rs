@@ -1,6 +1,5 @@
 //! Time from the start of the program to its first recorded sample: kymo and the
-//! floor
-//! report it on a descriptor, collectl's first stamp is read from its file.
+//! floor report it on a descriptor, collectl's first stamp is read from its file.
 
 use super::Row;
 use crate::bench::Bench;

@@ -1,6 +1,5 @@
 //! Bytes that reach the device in a day at 1 Hz with processes each 5 s: half an
-//! hour
-//! (with its seals) times 48, on an ext4 without other writers. collectl runs
+//! hour (with its seals) times 48, on an ext4 without other writers. collectl runs
 //! beside it on a second one, with the flush of its packaged service.
 //!
 //! Times 48 counts start-up writes 48 times; a second figure leaves out the first

@@ -1,6 +1,5 @@
 //! The whole way of a value, from the socket into the file: 20,500 files in collectd's form, 30 values each, sent by
-//! BATCH
-//! round by round, then FLUSHALL. CPU of the daemon for each value, and its device's writes.
+//! BATCH round by round, then FLUSHALL. CPU of the daemon for each value, and its device's writes.
 
 use crate::bench::Bench;
 use crate::daemon::cost::{Cost, Mark};

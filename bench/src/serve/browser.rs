@@ -1,6 +1,5 @@
 //! Chromium, driven by `bench/serve/page.mjs` through playwright-core. The script prints its results
-//! as lines of
-//! words on standard output.
+//! as lines of words on standard output.
 
 use crate::bench::{Bench, on_path};
 use crate::family::Family;

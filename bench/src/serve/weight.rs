@@ -1,6 +1,5 @@
 //! Bytes that the browser loads for the first view, by its own count: bodies as received, compressed;
-//! their
-//! headers are a figure of their own. The endless live stream is left out.
+//! their headers are a figure of their own. The endless live stream is left out.
 
 use super::browser::Browser;
 use super::served::Served;

@@ -1,6 +1,5 @@
 //! The texts of the machine as a whole: read once, then their numbers change: counters by their mean
-//! slope
-//! since boot, gauges around their first value.
+//! slope since boot, gauges around their first value.
 
 use kymo_base::track_writer::TrackWriter;
 use kymo_kernel::source::{self, Scope, kind};

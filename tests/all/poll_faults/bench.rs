@@ -1,6 +1,5 @@
 //! A farm, a configuration for it with cycles of two seconds, `kymo poll` on it, and the newest value and stamp of each .rrd
-//! file,
-//! which are compared with the agent's counter at that moment.
+//! file, which are compared with the agent's counter at that moment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -38,8 +38,7 @@ fn counters_that_wrap_are_no_gap() {
 }
 
 /// A device that restarts counts from 0: the difference would look like a wrap. One value is unknown, the later ones are
-/// right. A
-/// wrap of sysUpTime is no restart.
+/// right. A wrap of sysUpTime is no restart.
 #[test]
 fn a_restart_is_an_unknown_value_and_a_wrap_of_sysuptime_is_none() {
     let mut stage = Stage::new(2, 8);

@@ -165,8 +165,7 @@ fn restructured_files_are_rrdtools() {
 }
 
 /// rrdtool continues after a bad `DS:` with random bytes of its memory. When it deletes an archive, later ones get
-/// wrong
-/// rows, and everything derived from those is wrong, too.
+/// wrong rows, and everything derived from those is wrong, too.
 fn is_left_to_chance(words: &[&[u8]]) -> bool {
     let bad_source = |word: &&[u8]| word.starts_with(b"DS:a:");
     let sources = words.iter().filter(|word| word.starts_with(b"DS:")).count();

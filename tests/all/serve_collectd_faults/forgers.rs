@@ -1,6 +1,5 @@
 //! Senders that do more than they may: forged and cut signatures, packets sent twice, senders of other networks, names that
-//! are
-//! cut, wrong clocks.
+//! are cut, wrong clocks.
 
 use std::cell::Cell;
 

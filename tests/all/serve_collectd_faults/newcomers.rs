@@ -90,8 +90,7 @@ fn counted(hub: &Hub, address: &str, count: &str) -> u64 {
 }
 
 /// A local user sent 200,000 invented names: no new host was accepted for as long as the keeper lived, and after a restart
-/// not
-/// even known ones were. `make soak` sends millions of names.
+/// not even known ones were. `make soak` sends millions of names.
 #[test]
 fn names_that_come_once_cost_nothing_and_keep_nobody_out() {
     let names = effort(250_000);

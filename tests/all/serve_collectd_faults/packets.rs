@@ -43,8 +43,7 @@ pub(super) fn gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
 }
 
 /// A packet of the gauge `x` with an interval of [`SLOW_S`]: its sender stays the writer of the series for two intervals
-/// of
-/// silence, however slow the machine is.
+/// of silence, however slow the machine is.
 pub(super) fn slow_gauge(host: &str, time: u64, value: f64) -> Vec<u8> {
     gauges(host, &["x".into()], time, SLOW_S, value)
 }

@@ -1,6 +1,5 @@
 //! A series has one writer: a better known sender takes over, others are refused and counted. Also users that may send
-//! for
-//! some hosts only.
+//! for some hosts only.
 
 use kymo_tests::free_port;
 use kymo_tests::rrd_client::Client;

@@ -65,8 +65,7 @@ impl Content {
     }
 
     /// Fails a sync: chance decides which pending changes are on the disk, and the others never get there. Readers
-    /// still
-    /// see all of them.
+    /// still see all of them.
     pub(crate) fn lose_pending(&mut self, random: &mut dyn FnMut(u64) -> u64) {
         self.durable = self.survivor(random);
         self.pending.clear();
