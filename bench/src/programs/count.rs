@@ -1,4 +1,4 @@
-//! The cost of counting.
+//! Costs of counting.
 
 use super::writer::{Work, writers};
 use crate::bench::Bench;
