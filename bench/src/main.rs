@@ -8,8 +8,7 @@
 //! of programs that publish, `kymo-bench together` the row of everything at once. The
 //! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`,
 //! `publish`, `ask`, `touch`) are child processes of these rows: contenders, loads
-//! and helpers.
-//! Nothing here asserts a time: a row is measured, compared and reported.
+//! and helpers. Nothing here asserts a time: a row is measured, compared and reported.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 // A bench may end when its terminal cannot be written to.

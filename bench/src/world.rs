@@ -1,6 +1,5 @@
 //! A generated machine, recorded: weeks at one sample a second, a scan of its processes each 5 s, in
-//! minutes.
-//! For rows that need a full ring: a process table of any age, a day's graph.
+//! minutes. For rows that need a full ring: a process table of any age, a day's graph.
 //!
 //! The machine's texts are this one's, whose numbers then change by themselves; its processes come, work
 //! and go at random with a fixed seed. Records go through the recorder's own tracks and writer.

@@ -227,8 +227,7 @@ fn is_rounded(theirs: &str, ours: &str) -> bool {
 }
 
 /// Compares names, order and values of `--export lexpr` and of graphite's lines, except for the names in `unlike`, each with its
-/// reason.
-/// Returns the count of values other than 0.
+/// reason. Returns the count of values other than 0.
 fn compare_exports(raw: &str, letters: &[&str], unlike: &[(&str, &str)]) -> usize {
     let mut numbers = 0;
     let known = |name: &str| unlike.iter().all(|(other, _)| !name.ends_with(other));

@@ -484,8 +484,7 @@ fn compare_processes(theirs: &Table, ours: &Table, samples: &[Sampled], wrong: &
 }
 
 /// Columns of all letters: colplot, and scripts that plot columns by number, find in kymo's files the columns of collectl's
-/// files.
-/// Left out are `l`, for which collectl has no code, and `E`, whose columns come from ipmitool. For `J` collectl writes
+/// files. Left out are `l`, for which collectl has no code, and `E`, whose columns come from ipmitool. For `J` collectl writes
 /// the file of CPUs, kymo one of interrupts.
 #[test]
 fn columns_of_all_letters_are_those_of_collectl() {

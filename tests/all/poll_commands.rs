@@ -233,8 +233,7 @@ fn second() -> u64 {
 }
 
 /// Waits for a second later than that of any value. MRTG's stamps are whole seconds, and a stamp no newer than the last one is
-/// refused.
-/// A clock may be set back by a second after a value was stamped.
+/// refused. A clock may be set back by a second after a value was stamped.
 fn next_second(latest: &mut u64) {
     *latest = second().max(*latest);
     wait_until("the clock goes on", || second() > *latest + 2);

@@ -64,8 +64,7 @@ type Command = (&'static str, &'static str, Fails, i64);
 const TOGETHER: &str = "; DROP";
 
 /// pg_stat_statements 1.10 does not count commands that fail, PREPARE, DEALLOCATE, and the queries of CREATE TABLE AS and of
-/// DECLARE.
-/// It counts queries that EXPLAIN does not run.
+/// DECLARE. It counts queries that EXPLAIN does not run.
 const COMMANDS: &[Command] = &[
     ("SELECT #", "select", Never, 0),
     ("SELECT a FROM t WHERE a <= #", "select", Never, 0),

@@ -143,8 +143,7 @@ impl Machine {
     }
 
     /// Sends one value of each file at a time, until the faults are over and the daemon takes values again; then the power
-    /// goes.
-    /// Returns the number of refused values.
+    /// goes. Returns the number of refused values.
     fn go_through(&mut self, faults: Faults) -> u64 {
         let daemon = self.start();
         let full_until = faults.full.map_or(0, |(_, end)| end);

@@ -85,8 +85,7 @@ impl Wire {
     }
 
     /// Number of rows in the answer to an earlier FETCHBIN of one source, read to its end. Stock's count of lines is
-    /// wrong:
-    /// it counts line feeds among the numbers.
+    /// wrong: it counts line feeds among the numbers.
     pub(crate) fn binary_rows(&mut self) -> Result<u64> {
         self.reply()?;
         while !self.line.starts_with("DSName") {

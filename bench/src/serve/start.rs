@@ -1,6 +1,5 @@
 //! Time from the start of a built program on an empty folder until the page shows graphs of the
-//! present.
-//! The browser runs already, and tries the port repeatedly.
+//! present. The browser runs already, and tries the port repeatedly.
 
 use super::browser::Browser;
 use super::request::free_port;
