@@ -47,6 +47,7 @@ fn questions(pid: u32) -> Vec<String> {
         "/kymo/v1/processes?sort=-pid&limit=1000",
         "/kymo/v1/processes?sort=command",
         "/kymo/v1/processes?sort=user",
+        "/kymo/v1/movers",
         "/kymo/v1/text?source=proc/stat",
         "/kymo/v1/series?fields=cpu.user,cpu.user:*,disk.read_kb:*,net.rx_kb:*&from=-60",
         "/kymo/v1/series?fields=process.command",
