@@ -9,21 +9,30 @@ use kymo_store::Store;
 
 use crate::common::LineSockets;
 use crate::common::line_server::LineServer;
+use crate::line_listener::LineListener;
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use intake::GraphiteIntake;
 
+/// The declaration of the listener.
+pub(crate) const DECLARATION: LineListener = LineListener {
+    name: "graphite",
+    title: "Graphite",
+    example: "127.0.0.1:2003",
+    takes: "lines of Graphite's plaintext protocol",
+    settings: &[],
+    start: |_, sockets, log| Box::new(Graphite { sockets, log }),
+};
+
 /// The listener.
-pub struct Graphite {
-    /// Where lines come.
-    pub sockets: LineSockets,
-    /// Messages for the administrator.
-    pub log: Log,
+struct Graphite {
+    sockets: LineSockets,
+    log: Log,
 }
 
 impl Listener for Graphite {
     fn name(&self) -> &'static str {
-        "graphite"
+        DECLARATION.name
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {

@@ -8,10 +8,11 @@ pub mod collectd;
 pub mod common;
 #[cfg(feature = "testing")]
 pub mod fuzz;
-pub mod graphite;
+mod graphite;
 pub mod keeper;
 pub mod kept;
 mod labelled_series;
+pub mod line_listener;
 pub mod listener;
 pub mod log;
 pub mod name_space;
@@ -22,4 +23,4 @@ pub mod reader;
 pub mod rrdcached;
 pub mod sender_group;
 mod shares;
-pub mod statsd;
+mod statsd;

@@ -8,6 +8,8 @@ use kymo_base::labels;
 use kymo_series::names;
 use kymo_store::SeriesName;
 
+use crate::line_listener;
+
 /// The folder of the poller's files.
 const POLLER_FOLDER: &[u8] = b"mrtg";
 
@@ -26,24 +28,25 @@ pub enum Input {
     Postgres,
     /// Values of programs that publish. The keeper collects them itself.
     Programs,
-    /// Lines of statsd.
-    Statsd,
-    /// Lines of Graphite.
-    Graphite,
+    /// Lines of a protocol, whose series have this `job`.
+    Lines(&'static str),
 }
 
 impl Input {
     /// Every input.
-    pub const ALL: [Input; 8] = [
-        Input::Collectd,
-        Input::Rrdcached,
-        Input::Hub,
-        Input::Poller,
-        Input::Postgres,
-        Input::Programs,
-        Input::Statsd,
-        Input::Graphite,
-    ];
+    pub fn all() -> impl Iterator<Item = Input> {
+        const WITHOUT_LINES: [Input; 6] = [
+            Input::Collectd,
+            Input::Rrdcached,
+            Input::Hub,
+            Input::Poller,
+            Input::Postgres,
+            Input::Programs,
+        ];
+        let lines = line_listener::ALL.iter();
+        let lines = lines.map(|listener| Input::Lines(listener.name));
+        WITHOUT_LINES.into_iter().chain(lines)
+    }
 
     /// True if the input may write a series of this name. A file's name lies below the base.
     pub fn may_write(self, name: SeriesName) -> bool {
@@ -51,8 +54,7 @@ impl Input {
             SeriesName::File(name) => self.may_write_file(name),
             SeriesName::Labels(labels) => {
                 let job = labels::value(labels.text(), "job");
-                let owns = |input: &Input| input.jobs().contains(&&*job);
-                match Input::ALL.into_iter().find(owns) {
+                match Input::all().find(|input| input.owns(&job)) {
                     Some(owner) => self == owner,
                     None => self.writes_label_sets(),
                 }
@@ -64,29 +66,26 @@ impl Input {
         match self {
             Input::Poller => true,
             Input::Collectd | Input::Rrdcached => !is_pollers(name),
-            Input::Hub | Input::Postgres | Input::Programs | Input::Statsd | Input::Graphite => {
-                false
-            }
+            Input::Hub | Input::Postgres | Input::Programs | Input::Lines(_) => false,
         }
     }
 
     fn writes_label_sets(self) -> bool {
         match self {
             Input::Hub | Input::Poller | Input::Postgres | Input::Programs => true,
-            Input::Collectd | Input::Rrdcached | Input::Statsd | Input::Graphite => false,
+            Input::Collectd | Input::Rrdcached | Input::Lines(_) => false,
         }
     }
 
-    /// The values of `job` whose label sets are the input's alone.
-    fn jobs(self) -> &'static [&'static [u8]] {
+    /// True if label sets with this `job` are the input's alone.
+    fn owns(self, job: &[u8]) -> bool {
         match self {
-            Input::Collectd | Input::Rrdcached => &[],
-            Input::Hub => &[names::JOB_KYMO, names::JOB_NODE],
-            Input::Poller => &[names::JOB_POLL],
-            Input::Postgres => &[names::JOB_POSTGRES],
-            Input::Programs => &[names::JOB_PROGRAMS],
-            Input::Statsd => &[names::JOB_STATSD],
-            Input::Graphite => &[names::JOB_GRAPHITE],
+            Input::Collectd | Input::Rrdcached => false,
+            Input::Hub => [names::JOB_KYMO, names::JOB_NODE].contains(&job),
+            Input::Poller => job == names::JOB_POLL,
+            Input::Postgres => job == names::JOB_POSTGRES,
+            Input::Programs => job == names::JOB_PROGRAMS,
+            Input::Lines(own) => job == own.as_bytes(),
         }
     }
 }
@@ -106,7 +105,7 @@ mod tests {
     /// Each input with each kind of name.
     #[test]
     fn names_of_one_input_are_closed_to_all_others() {
-        use Input::{Collectd, Graphite, Hub, Poller, Postgres, Programs, Rrdcached, Statsd};
+        use Input::{Collectd, Hub, Lines, Poller, Postgres, Programs, Rrdcached};
         let files: [(&str, &[Input]); 10] = [
             ("mrtg/core/r1.rrd", &[Poller]),
             ("./mrtg/core/r1.rrd", &[Poller]),
@@ -120,7 +119,7 @@ mod tests {
             ("{job=\"poll\"}", &[Collectd, Rrdcached, Poller]),
         ];
         for (name, writers) in files {
-            for input in Input::ALL {
+            for input in Input::all() {
                 let may = input.may_write(SeriesName::File(name.as_bytes()));
                 assert_eq!(may, writers.contains(&input), "{input:?} {name}");
             }
@@ -130,13 +129,13 @@ mod tests {
             ("poll", &[Poller]),
             ("postgres", &[Postgres]),
             ("programs", &[Programs]),
-            ("statsd", &[Statsd]),
-            ("graphite", &[Graphite]),
+            ("statsd", &[Lines("statsd")]),
+            ("graphite", &[Lines("graphite")]),
             ("another", &[Hub, Poller, Postgres, Programs]),
         ];
         for (job, writers) in sets {
             let labels = Labels::new([("host", &b"web"[..]), ("job", job.as_bytes())]).unwrap();
-            for input in Input::ALL {
+            for input in Input::all() {
                 let may = input.may_write(SeriesName::Labels(&labels));
                 assert_eq!(may, writers.contains(&input), "{input:?} {job}");
             }

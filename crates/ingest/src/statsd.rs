@@ -17,23 +17,44 @@ use kymo_store::Store;
 
 use crate::common::LineSockets;
 use crate::common::line_server::LineServer;
+use crate::line_listener::{LineListener, NumberSetting};
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use intake::StatsdIntake;
 
+/// The declaration of the listener.
+pub(crate) const DECLARATION: LineListener = LineListener {
+    name: "statsd",
+    title: "statsd",
+    example: "127.0.0.1:8125",
+    takes: "lines of statsd and DogStatsD",
+    settings: &[NumberSetting {
+        name: "interval",
+        help: "Seconds between two samples of a series, from 1 to 3600.",
+        unit: "seconds",
+        default: 10,
+        range: (1, 3600),
+    }],
+    start: |settings, sockets, log| {
+        Box::new(Statsd {
+            interval_s: settings.value(0),
+            sockets,
+            log,
+        })
+    },
+};
+
 /// The listener.
-pub struct Statsd {
+struct Statsd {
     /// Seconds between two samples of a series.
-    pub interval_s: u32,
-    /// Where lines come.
-    pub sockets: LineSockets,
-    /// Messages for the administrator.
-    pub log: Log,
+    interval_s: u32,
+    sockets: LineSockets,
+    log: Log,
 }
 
 impl Listener for Statsd {
     fn name(&self) -> &'static str {
-        "statsd"
+        DECLARATION.name
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kymo_base::label_set::{LABELS_MAX, LabelLimits, TEXT_MAX};
+use kymo_ingest::line_listener::LineSettings;
 use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
 use kymo_store::{Files, PointsRetention};
@@ -21,10 +22,13 @@ use serde::{Deserialize, Deserializer};
 
 use crate::options;
 use crate::options::intervals::{Intervals, Scans};
+use lines::WithoutLines;
 
+mod lines;
 mod poll;
 mod postgres;
 
+pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
 
@@ -62,8 +66,9 @@ pub(crate) struct Config {
     pub collectd: Collectd,
     /// Writers of series by rrdcached's protocol.
     pub rrdcached: Rrdcached,
-    /// Keys of statsd's lines.
-    pub statsd: Statsd,
+    /// Settings of the listeners for lines, in the order of their declarations.
+    #[serde(skip)]
+    pub lines: Vec<LineSettings>,
     /// What users of collectd's AuthFile may do; one who is not here may do all.
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
@@ -85,10 +90,8 @@ pub(crate) struct Listen {
     pub group: Option<String>,
     /// Where collectd's datagrams come; `None`: loopback, on collectd's port.
     pub collectd: Option<Vec<SocketAddr>>,
-    /// Where lines of Graphite come, by UDP and TCP; `None`: nowhere.
-    pub graphite: Option<Vec<SocketAddr>>,
-    /// Where lines of statsd come, likewise.
-    pub statsd: Option<Vec<SocketAddr>>,
+    /// Addresses of the listeners for lines, by UDP and TCP, in the order of their declarations.
+    pub lines: Vec<LineAddresses>,
 }
 
 /// Where one socket listens.
@@ -106,15 +109,6 @@ pub(crate) enum Place {
 pub(crate) struct Rrdcached {
     /// True: one client alone writes a series.
     pub one_writer: bool,
-}
-
-/// statsd's keys.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Statsd {
-    /// Seconds between two samples of a series.
-    #[serde(deserialize_with = "flush_interval")]
-    pub interval: u32,
 }
 
 /// collectd's keys.
@@ -252,7 +246,7 @@ impl Default for Config {
             store: Store::default(),
             collectd: Collectd::default(),
             rrdcached: Rrdcached::default(),
-            statsd: Statsd::default(),
+            lines: lines::defaults(),
             users: BTreeMap::new(),
             poll: Poll::default(),
             postgres: Postgres::default(),
@@ -268,15 +262,8 @@ impl Default for Listen {
             rrdcached: None,
             group: None,
             collectd: None,
-            graphite: None,
-            statsd: None,
+            lines: lines::defaults(),
         }
-    }
-}
-
-impl Default for Statsd {
-    fn default() -> Statsd {
-        Statsd { interval: 10 }
     }
 }
 
@@ -422,7 +409,8 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Config, String> {
 
 /// Reads the text of the file `name`.
 pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
-    let config: Config = toml::from_str(text).map_err(|error| complaint(&error, text, name))?;
+    let config: ConfigFile = toml::from_str(text).map_err(|error| complaint(&error, text, name))?;
+    let ConfigFile(config) = config;
     check_intervals(&config.record)
         .map_err(|cause| format!("cannot use {name}: interval, process_interval: {cause}"))?;
     if config.tls_cert.is_some() != config.tls_key.is_some() {
@@ -507,15 +495,19 @@ impl<'de> Visitor<'de> for ListenVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Listen, A::Error> {
-        let table = ListenTable::deserialize(MapAccessDeserializer::new(map))?;
         let default = Listen::default();
+        let mut lines = lines::defaults();
+        let map = WithoutLines {
+            map,
+            values: &mut lines,
+        };
+        let table = ListenTable::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Listen {
             page: table.page.unwrap_or(default.page),
             rrdcached: table.rrdcached,
             group: table.group,
             collectd: table.collectd,
-            graphite: table.graphite,
-            statsd: table.statsd,
+            lines,
         })
     }
 }
@@ -531,10 +523,36 @@ struct ListenTable {
     group: Option<String>,
     #[serde(deserialize_with = "addresses")]
     collectd: Option<Vec<SocketAddr>>,
-    #[serde(deserialize_with = "addresses")]
-    graphite: Option<Vec<SocketAddr>>,
-    #[serde(deserialize_with = "addresses")]
-    statsd: Option<Vec<SocketAddr>>,
+}
+
+/// All keys of the file.
+struct ConfigFile(Config);
+
+impl<'de> Deserialize<'de> for ConfigFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ConfigFile, D::Error> {
+        from.deserialize_map(ConfigVisitor)
+    }
+}
+
+/// Reads the tables of the listeners for lines by their declarations, and all other keys into a [`Config`].
+struct ConfigVisitor;
+
+impl<'de> Visitor<'de> for ConfigVisitor {
+    type Value = ConfigFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConfigFile, A::Error> {
+        let mut lines = lines::defaults();
+        let map = WithoutLines {
+            map,
+            values: &mut lines,
+        };
+        let config = Config::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ConfigFile(Config { lines, ..config }))
+    }
 }
 
 fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<SocketAddr>>, D::Error> {
@@ -551,14 +569,6 @@ fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error>
             "{text:?} is not a network such as 10.0.0.0/8"
         ))),
         None => Ok(texts),
-    }
-}
-
-fn flush_interval<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let interval = u32::deserialize(from)?;
-    match (1..=3600).contains(&interval) {
-        true => Ok(interval),
-        false => Err(D::Error::custom("not a number of seconds from 1 to 3600")),
     }
 }
 
@@ -760,7 +770,7 @@ pub(crate) fn text(config: &Config) -> String {
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
     rrdcached_text(&mut file, c.rrdcached);
-    statsd_text(&mut file, c.statsd);
+    lines::settings_text(&mut file, &c.lines);
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
@@ -795,18 +805,7 @@ fn listen_text(file: &mut File, listen: &Listen) {
          Without it: port 25826 of loopback. See [collectd].",
         addresses_text(&listen.collectd).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
     );
-    file.key(
-        "graphite",
-        "Addresses and ports for lines of Graphite's plaintext protocol, by UDP and TCP. Without it: none.\n\
-         Beyond loopback it takes `insecure`.",
-        addresses_text(&listen.graphite).ok_or("[\"127.0.0.1:2003\"]"),
-    );
-    file.key(
-        "statsd",
-        "Addresses and ports for lines of statsd and DogStatsD, by UDP and TCP. Without it: none.\n\
-         Beyond loopback it takes `insecure`.",
-        addresses_text(&listen.statsd).ok_or("[\"127.0.0.1:8125\"]"),
-    );
+    lines::addresses_text(file, &listen.lines);
     file.key(
         "group",
         "Group that may use the unix sockets, besides their owner. The hub should not be in it.",
@@ -911,15 +910,6 @@ fn rrdcached_text(file: &mut File, rrdcached: Rrdcached) {
         "true: one client alone writes a series until it is silent for two steps. false: clients share series, as with\n\
          stock's daemon, so that several pollers may write one file.",
         Ok(rrdcached.one_writer.to_string()),
-    );
-}
-
-fn statsd_text(file: &mut File, statsd: Statsd) {
-    file.0.push_str("\n[statsd]\n");
-    file.key(
-        "interval",
-        "Seconds between two samples of a series, from 1 to 3600.",
-        Ok(statsd.interval.to_string()),
     );
 }
 
@@ -1095,6 +1085,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_ingest::line_listener;
 
     #[test]
     fn the_printed_default_is_the_default() {
@@ -1139,8 +1130,10 @@ mod tests {
                 ]),
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
-                graphite: Some(vec!["[::1]:2003".parse().expect("an address")]),
-                statsd: Some(vec!["127.0.0.2:8125".parse().expect("an address")]),
+                lines: vec![
+                    Some(vec!["[::1]:2003".parse().expect("an address")]),
+                    Some(vec!["127.0.0.2:8125".parse().expect("an address")]),
+                ],
             },
             collectd: Collectd {
                 security: Security::Sign,
@@ -1156,7 +1149,13 @@ mod tests {
                 single: true,
             },
             rrdcached: Rrdcached { one_writer: true },
-            statsd: Statsd { interval: 60 },
+            lines: line_listener::ALL
+                .iter()
+                .map(|listener| {
+                    let values = listener.settings.iter().map(|setting| setting.range.1);
+                    LineSettings::of(listener, values.collect()).expect("settings")
+                })
+                .collect(),
             users: BTreeMap::from([(
                 "we b".into(),
                 User {

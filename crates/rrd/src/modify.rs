@@ -1,5 +1,5 @@
 //! Changes the structure of a file: adds and removes data sources, archives, and rows of archives. The file is
-//! written anew, its rows in the order of their time.
+//! rewritten, its rows in the order of their time.
 //!
 //! Added rows are filled from the old file, coarsely. Regular mistakes of rrdtool are copied. Two are not: if an
 //! archive is deleted, those behind it keep their own rows (rrdtool takes rows from the wrong place); and after a bad

@@ -1,4 +1,4 @@
-// "What changed here": processes that changed most in the minute before the moment of the table, as the server finds them.
+// "What changed here": processes that changed most in the minute before the moment of the table. The server finds them.
 import { spoken } from './card.js';
 import { h, text } from './dom.js';
 import { signed } from './processes.js';

@@ -14,7 +14,7 @@ use crate::time::Local;
 pub(crate) enum Remark<'a> {
     /// Number of missed ticks; rates continue.
     Missed(u32),
-    /// Samples are missing; rates begin anew.
+    /// Samples are missing; rates begin again.
     Gap(&'a str),
     /// An event, in words.
     Event(&'a str),

@@ -402,7 +402,7 @@ fn largest(points: &[Point]) -> f64 {
     points.iter().map(|point| point.max).fold(0.0, f64::max)
 }
 
-/// Removes instances that are always 0, and the smallest ones if there are too many; numbers the colours anew. Returns a note
+/// Removes instances that are always 0, and the smallest ones if there are too many; renumbers the colours. Returns a note
 /// about the removed ones.
 fn leave_out(curves: &mut Vec<Curve>) -> String {
     let idle = |curve: &Curve| largest(curve.points) <= 0.0;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kymo_base::label_set::Labels;
 use kymo_base::name::DisplayName;
 use kymo_series::names;
-use kymo_store::{Point, PointSeries, PointsKind, PointsSchema, SeriesName, Store};
+use kymo_store::{Point, PointSeries, PointsKind, PointsSchema, Store};
 use kymo_sys::clock::Stamp;
 use kymo_wire::graphite::{self, BadPoint, GraphiteLine, Points, Tags};
 
@@ -13,7 +13,6 @@ use crate::common::keyed_hash::KeyedHash;
 use crate::common::line_server::LineIntake;
 use crate::common::series_limit::{HELD_MAX, SeriesLimit};
 use crate::common::troubles::Troubles;
-use crate::name_space::Input;
 
 /// A sample whose time is further ahead is refused: it would make all true ones late until then.
 const AHEAD_MAX_MS: i64 = 300_000;
@@ -255,12 +254,7 @@ fn labels(path: &[u8], tags: &Tags) -> Result<Labels, &'static str> {
         }
     }
     pairs.sort_unstable();
-    let labels = names::graphite(path, &pairs);
-    let labels = labels.map_err(|_| LONG_NAME)?;
-    match Input::Graphite.may_write(SeriesName::Labels(&labels)) {
-        true => Ok(labels),
-        false => Err("a name that Graphite may not write"),
-    }
+    names::graphite(path, &pairs).map_err(|_| LONG_NAME)
 }
 
 fn milliseconds(seconds: f64) -> i64 {

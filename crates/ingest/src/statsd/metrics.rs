@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kymo_store::{SeriesName, Store};
+use kymo_store::Store;
 use kymo_wire::statsd::Tags;
 
 use super::aggregate::{Aggregate, Family};
 use crate::common::keyed_hash::KeyedHash;
 use crate::common::series_limit::{HELD_MAX, SeriesLimit};
-use crate::name_space::Input;
 
 /// Spellings of metrics in memory: tags may come in any order. Others are found more slowly.
 const SPELLINGS_MAX: usize = 2 * HELD_MAX;
@@ -136,9 +135,6 @@ impl Metrics {
         }
         let labels = family.first().labels(name, tags);
         let labels = labels.map_err(|_| "a name whose labels are too long or too many")?;
-        if !Input::Statsd.may_write(SeriesName::Labels(&labels)) {
-            return Err("a name that statsd may not write");
-        }
         let is_known = store.find_points(&labels).is_some();
         match is_known || limit.may_begin(family.series(), now_s) {
             true => Ok(()),

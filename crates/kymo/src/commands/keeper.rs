@@ -15,15 +15,14 @@ use kymo_base::label_set::LabelLimits;
 use kymo_base::name::DisplayName;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
 use kymo_ingest::common::{LineSockets, Reported};
-use kymo_ingest::graphite::Graphite;
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
+use kymo_ingest::line_listener::{self, LineSettings};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
-use kymo_ingest::statsd::Statsd;
 use kymo_store::{PointsRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
@@ -96,12 +95,8 @@ pub(crate) struct KeeperOrder {
     pub reported: i32,
     /// What is done with collectd's datagrams.
     pub collectd: CollectdOrder,
-    /// Where lines of Graphite come.
-    pub graphite: LineOrder,
-    /// Where lines of statsd come.
-    pub statsd: LineOrder,
-    /// See [`Statsd`].
-    pub statsd_interval_s: u32,
+    /// The listeners for lines, in the order of their declarations.
+    pub lines: Vec<LineOrder>,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
     /// Number of the pipe to the recorder, for what these do.
@@ -144,6 +139,8 @@ pub(crate) struct CollectdOrder {
 /// Numbers of the sockets of a protocol of lines.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LineOrder {
+    /// Values of its settings.
+    pub settings: Vec<u32>,
     /// For datagrams, and where they are.
     pub datagrams: Vec<(i32, String)>,
     /// For connections.
@@ -219,16 +216,16 @@ pub(crate) fn run() -> Result<ExitCode> {
     let in_force = (copies.users.clone(), copies.types.clone());
     let reported = Reported::new(Some(handed(order.reported)?));
     let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
-    let (graphite, statsd) = line_sockets(&order, &reported)?;
-    machine::raise_open_files();
-    let settings = settings(&order)?;
-    let state = shut_in(&settings, order.programs.as_deref())?;
-    let claim = keeper::claim(&settings, &mut |line| say(line)).map_err(anyhow::Error::msg)?;
     let log: Log = Arc::new(|severity, line: &str| {
         if severity <= Severity::Notice {
             say(line);
         }
     });
+    let lines = line_listeners(&order, &reported, &log)?;
+    machine::raise_open_files();
+    let settings = settings(&order)?;
+    let state = shut_in(&settings, order.programs.as_deref())?;
+    let claim = keeper::claim(&settings, &mut |line| say(line)).map_err(anyhow::Error::msg)?;
     let mut listeners: Vec<Box<dyn Listener>> = vec![Box::new(Rrdcached {
         settings: rrdcached_settings(&settings, order.one_writer),
         sockets,
@@ -241,12 +238,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         let collectd = collectd(senders.clone(), events.clone(), log.clone());
         listeners.push(Box::new(collectd));
     }
-    listeners.extend(line_listeners(
-        graphite,
-        statsd,
-        order.statsd_interval_s,
-        &log,
-    ));
+    listeners.extend(lines);
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let reader = SharedReader::default();
@@ -274,26 +266,23 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The listeners for lines, where these have sockets.
+/// The listeners for lines that have sockets. The counts of their datagrams come behind those of collectd's.
 fn line_listeners(
-    graphite: Option<LineSockets>,
-    statsd: Option<LineSockets>,
-    interval_s: u32,
+    order: &KeeperOrder,
+    reported: &Reported,
     log: &Log,
-) -> impl Iterator<Item = Box<dyn Listener>> {
-    let graphite = graphite.map(|sockets| {
-        let log = log.clone();
-        Box::new(Graphite { sockets, log }) as Box<dyn Listener>
-    });
-    let statsd = statsd.map(|sockets| {
-        let log = log.clone();
-        Box::new(Statsd {
-            interval_s,
-            sockets,
-            log,
-        }) as Box<dyn Listener>
-    });
-    graphite.into_iter().chain(statsd)
+) -> Result<Vec<Box<dyn Listener>>> {
+    let mut before = order.collectd.sockets.len();
+    let mut listeners = Vec::new();
+    for (listener, order) in line_listener::ALL.iter().zip(&order.lines) {
+        let settings = LineSettings::of(listener, order.settings.clone());
+        let settings = settings.unwrap_or_else(|| listener.defaults());
+        if let Some(sockets) = order.sockets(reported, before)? {
+            listeners.push((listener.start)(&settings, sockets, log.clone()));
+        }
+        before += order.datagrams.len();
+    }
+    Ok(listeners)
 }
 
 /// Copies of files that are out of reach, and their contents.
@@ -434,17 +423,6 @@ fn collectd_listener(
         events,
         log,
     }))
-}
-
-/// Sockets for Graphite and for statsd. The counts of their datagrams come behind those of collectd's.
-fn line_sockets(
-    order: &KeeperOrder,
-    reported: &Reported,
-) -> Result<(Option<LineSockets>, Option<LineSockets>)> {
-    let before = order.collectd.sockets.len();
-    let graphite = order.graphite.sockets(reported, before)?;
-    let before = before + order.graphite.datagrams.len();
-    Ok((graphite, order.statsd.sockets(reported, before)?))
 }
 
 /// The configuration was checked when it was read.

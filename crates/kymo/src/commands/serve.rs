@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use kymo_base::limits;
+use kymo_ingest::line_listener;
 use kymo_query::archive::ROLLUPS_FOLDER;
 use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
@@ -34,8 +35,8 @@ mod secret;
 mod sockets;
 
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
-use sockets::Sockets;
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, QUESTIONS as KEEPER_SOCKET};
+use sockets::{LinePlaces, Sockets};
 
 /// What others may do with files that are made here: the group reads, nobody else.
 const UMASK: u32 = 0o027;
@@ -325,9 +326,12 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .map_or(machine::user(), |one| one.uid),
             reported: sockets.reported.as_raw_fd(),
             collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
-            graphite: sockets.graphite.order(),
-            statsd: sockets.statsd.order(),
-            statsd_interval_s: config.statsd.interval,
+            lines: sockets
+                .lines
+                .iter()
+                .zip(&config.lines)
+                .map(|(places, settings)| places.order(settings))
+                .collect(),
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
@@ -351,8 +355,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             sockets.collectd,
             [sockets.reported]
                 .into_iter()
-                .chain(sockets.graphite.files())
-                .chain(sockets.statsd.files())
+                .chain(sockets.lines.into_iter().flat_map(LinePlaces::files))
                 .chain(published.map(|folder| folder.lock)),
         ),
         auth_file,
@@ -374,8 +377,7 @@ fn is_configured(config: &Config) -> bool {
     config.store != config::Store::default()
         || config.listen.rrdcached.is_some()
         || config.listen.collectd.is_some()
-        || config.listen.graphite.is_some()
-        || config.listen.statsd.is_some()
+        || config.listen.lines.iter().any(Option::is_some)
         || config.collectd != config::Collectd::default()
 }
 
@@ -413,8 +415,8 @@ fn shown(sockets: &Sockets) -> Vec<String> {
             .collect();
         lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
     }
-    lines.extend(sockets.graphite.shown("Graphite"));
-    lines.extend(sockets.statsd.shown("statsd"));
+    let lines_of = line_listener::ALL.iter().zip(&sockets.lines);
+    lines.extend(lines_of.filter_map(|(listener, places)| places.shown(listener.title)));
     lines
 }
 

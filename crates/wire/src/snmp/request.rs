@@ -21,7 +21,7 @@ pub enum Ask {
 }
 
 /// Size of an id. Ids are positive and have the same length in each sending, because they are made for their shortest form:
-/// an agent that encodes an id anew sends back the same bytes.
+/// an agent that re-encodes an id sends back the same bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdWidth {
     /// 31 bits in 4 bytes.

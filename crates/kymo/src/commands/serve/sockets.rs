@@ -9,13 +9,14 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kymo_base::errno::strerror;
+use kymo_ingest::line_listener::LineSettings;
 use kymo_sys::datagrams::{UdpSocket, bind_udp};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::commands::keeper::LineOrder;
-use crate::config::{Config, Place, Security};
+use crate::config::{Config, LineAddresses, Place, Security};
 
 /// The port of collectd's network plugin.
 const COLLECTD_PORT: u16 = 25826;
@@ -40,10 +41,8 @@ pub(super) struct Sockets {
     pub admin: Option<OwnedFd>,
     /// For collectd's datagrams, and where.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
-    /// For lines of Graphite.
-    pub graphite: LinePlaces,
-    /// For lines of statsd.
-    pub statsd: LinePlaces,
+    /// Sockets of the listeners for lines, in the order of their declarations.
+    pub lines: Vec<LinePlaces>,
     /// Losses of the sockets for datagrams that keepers have reported.
     pub reported: OwnedFd,
     /// Names in the file system, to be removed at the end.
@@ -108,8 +107,9 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
     }
-    sockets.graphite = LinePlaces::open(&config.listen.graphite, config)?;
-    sockets.statsd = LinePlaces::open(&config.listen.statsd, config)?;
+    for addresses in &config.listen.lines {
+        sockets.lines.push(LinePlaces::open(addresses, config)?);
+    }
     sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
     sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
     if let Err(error) = sockets.add_admin(&dir.join(ADMIN)) {
@@ -152,7 +152,7 @@ fn cannot(place: &dyn Display, error: &io::Error) -> anyhow::Error {
 
 impl LinePlaces {
     /// Opens both sockets of each address. Lines say nothing of their senders.
-    fn open(addresses: &Option<Vec<SocketAddr>>, config: &Config) -> Result<LinePlaces> {
+    fn open(addresses: &LineAddresses, config: &Config) -> Result<LinePlaces> {
         let mut places = LinePlaces::default();
         for &address in addresses.iter().flatten() {
             if !address.ip().is_loopback() && !config.insecure {
@@ -171,9 +171,10 @@ impl LinePlaces {
     }
 
     /// Numbers for the keeper.
-    pub(super) fn order(&self) -> LineOrder {
+    pub(super) fn order(&self, settings: &LineSettings) -> LineOrder {
         let datagrams = self.datagrams.iter();
         LineOrder {
+            settings: settings.values().to_vec(),
             datagrams: datagrams
                 .map(|(socket, address)| (socket.socket.as_raw_fd(), address.to_string()))
                 .collect(),
@@ -214,8 +215,7 @@ impl Sockets {
             rrdcached: Vec::new(),
             shown: Vec::new(),
             collectd: Vec::new(),
-            graphite: LinePlaces::default(),
-            statsd: LinePlaces::default(),
+            lines: Vec::new(),
             reported: reported.context("cannot make a file in memory")?,
             names: Vec::new(),
             notices: Vec::new(),

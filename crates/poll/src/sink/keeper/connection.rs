@@ -67,7 +67,7 @@ impl Connection {
     }
 
     /// Sends a question and reads this number of answers. If that fails on an old connection, whose keeper may have ended, tries
-    /// once more with a new one. Sets `may_be_heard` if a question went out without an answer.
+    /// again with a new one. Sets `may_be_heard` if a question went out without an answer.
     pub(super) fn ask(
         &mut self,
         question: &Question,
