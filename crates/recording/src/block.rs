@@ -1,7 +1,8 @@
-//! A block: a sealed tail, one file, one compressed stream a kind of source.
+//! A block: a sealed tail in one file, with one compressed stream for each kind of source.
 //!
-//! This file knows the layout and reads it; `seal` writes it. Every length is checked before
-//! anything is allocated. Layout: docs/formats/recording.md, "Block".
+//! This module defines the layout and reads it; `seal` writes it. Every length is checked
+//! before
+//! memory is allocated for it. Layout: docs/formats/recording.md, "Block".
 
 use crate::error::{Error, Result, Tried};
 use crate::record::{SEQ_MAX, u32_at, u64_at};
@@ -13,13 +14,13 @@ use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// The first eight bytes of a block.
 pub const MAGIC: &[u8; 8] = b"KYMOBLCK";
-/// Its last eight bytes.
+/// The last eight bytes of a block.
 pub const END_MAGIC: &[u8; 8] = b"KYMOBEND";
-/// The largest window that a stream may ask for, as a power of two.
+/// Largest zstd window that a reader accepts, as a power of two.
 pub const WINDOW_LOG: u32 = 18;
-/// What the wanted streams of one block may take when decoded.
+/// Limit of the decoded bytes of all wanted streams of one block.
 pub const DECODED_MAX: u64 = 48 << 20;
-/// The number of the stream of heads; the others have the number of their kind.
+/// The id of the heads stream; the id of any other stream is its kind.
 pub const HEADS: u16 = 256;
 
 pub(crate) const HEADER_LEN: usize = 40;
@@ -29,24 +30,24 @@ const STREAM_LEN: usize = 40;
 const STREAMS_MAX: usize = 257;
 const LAST_PIECE: usize = 4096;
 
-/// Where a stream lies.
+/// Index entry of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// A kind, or [`HEADS`].
+    /// A kind of source, or [`HEADS`].
     pub id: u16,
     /// CRC-32C of the packed bytes.
     pub crc: u32,
-    /// From the start of the file.
+    /// Offset from the start of the file.
     pub offset: u64,
-    /// Bytes in the file.
+    /// Length in the file, in bytes.
     pub packed_len: u64,
-    /// Bytes when decoded.
+    /// Length after decoding, in bytes.
     pub raw_len: u64,
-    /// Sections in it; for heads, records.
+    /// Number of sections; in the heads stream, number of records.
     pub sections: u32,
 }
 
-/// What a block's index says.
+/// The decoded index of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// Sequence number of the first record.
@@ -61,17 +62,17 @@ pub struct Index {
     pub first: Stamp,
     /// Stamp of the last record.
     pub last: Stamp,
-    /// All records.
+    /// Number of records.
     pub records: u32,
-    /// Samples among them.
+    /// Number of samples.
     pub samples: u32,
-    /// Keys among these.
+    /// Number of key samples.
     pub keys: u32,
-    /// The streams, in the order of the file.
+    /// The streams, in file order.
     pub streams: Vec<Stream>,
 }
 
-/// The bytes before the first stream.
+/// Encodes the bytes before the first stream.
 pub(crate) fn encode_header(first_seq: u64, epoch: u64, context: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_LEN + context.len());
     bytes.extend_from_slice(MAGIC);
@@ -88,7 +89,7 @@ pub(crate) fn encode_header(first_seq: u64, epoch: u64, context: &str) -> Vec<u8
 }
 
 impl Index {
-    /// Appends index and footer; the index will lie at `offset`.
+    /// Appends index and footer, for an index that is written at file offset `offset`.
     pub(crate) fn encode(&self, offset: u64, out: &mut Vec<u8>) {
         let start = out.len();
         for number in [self.first_seq, self.last_seq] {
@@ -144,7 +145,7 @@ impl Index {
         })
     }
 
-    /// The stream with this number.
+    /// Returns the stream with this id.
     pub fn stream(&self, id: u16) -> Option<&Stream> {
         self.streams.iter().find(|stream| stream.id == id)
     }
@@ -172,7 +173,7 @@ fn decode_stream(bytes: &[u8]) -> Stream {
     }
 }
 
-/// A block's file with its index read and checked.
+/// An open block whose index has been read and checked.
 pub(crate) struct BlockFile {
     pub(crate) file: Box<dyn DiskFile>,
     pub(crate) index: Index,
@@ -194,7 +195,7 @@ impl BlockFile {
     }
 }
 
-/// Reads footer and index; also how many bytes that took.
+/// Reads footer and index; returns the index and the number of bytes read.
 pub(crate) fn read_index(file: &dyn DiskFile, path: &Path) -> Result<(Index, u64)> {
     let size = file.metadata().tried("stat", path)?.size_bytes;
     let length = LAST_PIECE.min(usize::try_from(size).unwrap_or(LAST_PIECE));
@@ -223,7 +224,7 @@ pub(crate) fn read_index(file: &dyn DiskFile, path: &Path) -> Result<(Index, u64
     }
 }
 
-/// Reads the header: an unknown version is an error, a damaged context is only absent.
+/// Reads the header. An unknown version is an error; a damaged context gives `None`.
 fn read_header(file: &dyn DiskFile, path: &Path, first_seq: u64) -> Result<(Option<String>, u64)> {
     let mut fixed = [0; HEADER_LEN];
     let count = file.read_at(&mut fixed, 0).tried("read", path)?;
@@ -244,20 +245,21 @@ fn read_header(file: &dyn DiskFile, path: &Path, first_seq: u64) -> Result<(Opti
     Ok((context, (count + read) as u64))
 }
 
-/// Sequence number of the last record of a block, if its index can be read.
+/// Sequence number of the last record of a block; `None` if its index is unreadable.
 pub(crate) fn last_seq(disk: &dyn Disk, path: &Path) -> Option<u64> {
     let file = disk.open(path, OpenMode::Read).ok()?;
     let (index, _) = read_index(&*file, path).ok()?;
     Some(index.last_seq)
 }
 
-/// Decodes streams piece by piece, one after the other; the file is handed in at each call.
+/// Decodes streams piece by piece, one stream at a time; each call gets the file as an
+/// argument.
 pub(crate) struct Unpacker {
     stream: Stream,
     context: DCtx<'static>,
     packed: Vec<u8>,
     packed_at: usize,
-    /// zstd may hold decoded bytes that did not fit into the last output.
+    /// Set while zstd may hold decoded bytes that did not fit into the last output.
     holding: bool,
     read: u64,
     crc: u32,
@@ -280,7 +282,7 @@ impl Unpacker {
         })
     }
 
-    /// Goes over to a stream.
+    /// Begins to decode `stream`.
     pub(crate) fn start(&mut self, stream: Stream) -> Result<(), &'static str> {
         self.context
             .init()
@@ -292,12 +294,12 @@ impl Unpacker {
         Ok(())
     }
 
-    /// Bytes read from the file for this stream.
+    /// Bytes read from the file for the current stream.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.read
     }
 
-    /// Fills `out` as far as the stream goes; the number of bytes.
+    /// Fills `out` until it is full or the stream ends; returns the number of bytes.
     pub(crate) fn fill(
         &mut self,
         file: &dyn DiskFile,
@@ -345,7 +347,7 @@ impl Unpacker {
         Ok(!self.packed.is_empty())
     }
 
-    /// Checks that nothing is left and that the packed bytes had the right checksum.
+    /// Checks that the stream has ended and that the checksum of its packed bytes matches.
     pub(crate) fn finish(&mut self, file: &dyn DiskFile) -> Result<(), &'static str> {
         let mut more = [0; 1];
         match self.fill(file, &mut more) {
@@ -357,7 +359,8 @@ impl Unpacker {
     }
 }
 
-/// Decodes a whole stream, if it fits into `budget` bytes.
+/// Decodes a whole stream and subtracts its length from `budget`; fails if it is longer than
+/// that.
 pub(crate) fn unpack(
     unpacker: &mut Unpacker,
     file: &dyn DiskFile,
@@ -367,7 +370,8 @@ pub(crate) fn unpack(
     if stream.raw_len > *budget {
         return Err(format!("{} bytes are too many", stream.raw_len));
     }
-    // Packed bytes are never many more than raw ones: zstd stores what it cannot pack.
+    // Limits the packed length: zstd stores incompressible bytes as they are, so it adds
+    // little.
     if stream.packed_len > stream.raw_len + stream.raw_len / 64 + 1024 {
         return Err(format!("{} packed bytes are too many", stream.packed_len));
     }

@@ -1,10 +1,10 @@
-//! collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`, also as `.xz` and `.zst`), turned back into the kernel's texts.
+//! Reads collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`, also as `.xz` and `.zst`) and rebuilds the kernel's texts from
+//! them.
 //!
-//! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the
-//! kernel's lines, most with a prefix. Here each interval's lines are put together again as the texts
-//! they came from, and into the same tracks a recording fills. What kymo does not know is passed
-//! over; a file cut short is played as far as it goes, an interval that is too large is damage, and
-//! the next one is played. Nothing here opens files or has a clock.
+//! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the kernel's lines, most with
+//! a prefix. The reader joins the lines of each interval into the texts that they came from, and puts these into the same
+//! tracks as a recording does. Lines unknown to kymo are skipped. A file that is cut short is played up to its end. An
+//! interval that is too large is reported as damage, and the next one is played. This module opens no files and has no clock.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufReader, Read};
@@ -16,67 +16,67 @@ use kymo_base::scan;
 use kymo_base::track::Tracks;
 use kymo_kernel::source::{self, kind};
 
-/// How packed files begin.
+/// First bytes of compressed files.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const MAGIC_MAX: u64 = 6;
-/// Memory for unpacking: `xz -9` needs 65 MiB.
+/// Memory limit of the xz decoder; `xz -9` needs 65 MiB.
 #[cfg(feature = "xz")]
 const XZ_KIB_MAX: u32 = 128 << 10;
-/// Bytes taken from a file at a time.
+/// Bytes per read of a file.
 const CHUNK: usize = 64 << 10;
 const SECOND_NS: f64 = 1e9;
-/// What a process takes besides its texts (a guess).
+/// Estimated memory of a process besides its texts, in bytes.
 const TASK_BYTES: usize = 1024;
 
 /// Why a file cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is something else.
+    /// The file is no collectl raw file.
     #[error("cannot play {0}: not a collectl raw file")]
     NotCollectl(String),
-    /// Reading it failed.
+    /// Reading the file failed.
     #[error("cannot read {name}: {cause}")]
     Read {
         /// Name of the file.
         name: String,
-        /// What the system said.
+        /// Cause, from the operating system.
         cause: std::io::Error,
     },
 }
 
-/// What comes next.
+/// Result of [`Reader::read`].
 #[derive(Debug, PartialEq)]
 pub enum Item {
-    /// An interval's texts are in the tracks.
+    /// The tracks hold the texts of an interval.
     Sample(Stamp),
-    /// What follows has no past, and why.
+    /// Samples from here on do not continue the ones before, for this reason.
     Gap(String),
-    /// What was recorded here cannot be read, and why.
+    /// A part of the files is unreadable, for this reason.
     Damage(String),
 }
 
-/// When a sample was taken.
+/// Time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stamp {
     /// Nanoseconds since 1970; collectl has no other clock.
     pub real_ns: i64,
-    /// Nanoseconds since boot, as far as the header tells.
+    /// Nanoseconds since boot, by the boot time in the header.
     pub boot_ns: u64,
-    /// Samples missed before it, by the nominal interval.
+    /// Number of samples missing before this one, by the nominal interval.
     pub missed: u32,
 }
 
-/// A file to play: its name, and where its bytes come from.
+/// A file to play.
 pub struct File {
-    /// Its name, without folders.
+    /// File name, without folders.
     pub name: String,
-    /// Its bytes.
+    /// Content of the file.
     pub bytes: Box<dyn Read>,
 }
 
-/// Plays files, one after the other; those of one run side by side (`.raw` and `.rawp`).
+/// Plays files one after the other; files of one run (`.raw` and `.rawp`) are played together.
 pub struct Reader {
     groups: std::vec::IntoIter<Vec<File>>,
     streams: Vec<Stream>,
@@ -87,13 +87,13 @@ pub struct Reader {
     own_zone: Option<String>,
     tasks: Tasks,
     last: Option<i64>,
-    /// What is to be given before the next sample.
+    /// Items to return before the next sample.
     notes: VecDeque<Item>,
-    /// The first file that could not be played: an error when none could.
+    /// Error of the first unplayable file; it is returned if no file is playable.
     refused: Option<Error>,
 }
 
-/// What the header says that is not a fact of the machine.
+/// Fields of the header that are not part of the context.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 struct Header {
     booted_ns: i64,
@@ -101,7 +101,7 @@ struct Header {
 }
 
 impl Reader {
-    /// A reader of `files`, which are put in order by name.
+    /// Returns a reader of `files`, which it sorts by name.
     pub fn new(mut files: Vec<File>) -> Reader {
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let mut groups: Vec<Vec<File>> = Vec::new();
@@ -126,12 +126,12 @@ impl Reader {
         }
     }
 
-    /// Names of users, which raw files lack: pairs of number and name.
+    /// Sets the names of users, which raw files lack, as pairs of number and name.
     pub fn set_users(&mut self, users: Vec<(String, String)>) {
         self.users = users;
     }
 
-    /// The zone of the machine that plays: raw files have an offset alone.
+    /// Sets the time zone of the machine that plays, since raw files have only an offset.
     pub fn set_own_zone(&mut self, zone: Option<String>) {
         self.own_zone = zone;
     }
@@ -141,12 +141,12 @@ impl Reader {
         &self.tracks
     }
 
-    /// Facts of the recorded machine.
+    /// Facts about the recorded machine.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Moves on to the next interval; `None` at the end.
+    /// Moves on to the next interval or note; `None` at the end. The error says why no file is playable.
     pub fn read(&mut self) -> Result<Option<Item>, Error> {
         loop {
             if let Some(note) = self.notes.pop_front() {
@@ -169,7 +169,7 @@ impl Reader {
         }
     }
 
-    /// Opens the files of one run. Where the last one ended another begins, nothing is missing.
+    /// Opens the files of one run. If they begin where the last run ended, no sample is missing.
     fn open(&mut self, files: Vec<File>) {
         let (last_header, last_host) = (self.header, self.context.get("host").map(str::to_string));
         let ends: Vec<i64> = self
@@ -205,7 +205,7 @@ impl Reader {
         }
     }
 
-    /// A file that cannot be played is damage where others can be.
+    /// Reports an unplayable file: as damage if any other file is playable, else as an error.
     fn refuse(&mut self, error: Error) {
         let played = self.last.is_some() || !self.streams.is_empty();
         match &self.refused {
@@ -214,7 +214,7 @@ impl Reader {
         }
     }
 
-    /// The streams that were opened now go on where those before them ended, or begin again.
+    /// Decides whether the newly opened streams continue the previous ones or start anew.
     fn follow(&mut self, last_header: Header, last_host: Option<&str>, ends: &[i64]) {
         if let Some(error) = self.refused.take() {
             self.notes.push_back(Item::Damage(error.to_string()));
@@ -236,14 +236,14 @@ impl Reader {
         }
     }
 
-    /// Forgets what came before, and the memory it took.
+    /// Forgets the previous samples and frees their memory.
     fn restart(&mut self) {
         self.tracks.restart();
         self.tasks = Tasks::default();
         self.last = None;
     }
 
-    /// Takes in all that was sampled at `real_ns`; `None` where that is nothing, as at a file's end.
+    /// Puts all texts of the time `real_ns` into the tracks; `None` if there are none, as at a file's end.
     fn interval(&mut self, real_ns: i64) -> Option<Item> {
         let mut texts = std::mem::take(&mut self.tasks.texts);
         texts.clear();
@@ -258,7 +258,7 @@ impl Reader {
             }
         }
         if let Some(damage) = damage {
-            // What was read of the interval is not whole: better none than half of one.
+            // The interval is incomplete, so all of it is dropped.
             self.restart();
             return Some(Item::Damage(damage));
         }
@@ -288,7 +288,7 @@ impl Reader {
         Some(note)
     }
 
-    /// collectl has the wall clock only: how long an interval was in which that was set back is not known.
+    /// Reports a clock that was set back: collectl has only the wall clock, so the length of that interval is unknown.
     fn set_back(&self, real_ns: i64) -> Option<String> {
         let back_ns = self.last?.checked_sub(real_ns).filter(|&ns| ns > 0)?;
         let secs = back_ns as f64 / SECOND_NS;
@@ -303,23 +303,23 @@ fn begin(file: File) -> Result<(Stream, Context, Header), Error> {
     Ok((stream, context, header))
 }
 
-/// What a file's header says of the machine, and as `letters` of what was recorded.
+/// Reads the header of a file: facts about the machine, and under `letters` the recorded subsystems.
 pub fn header(file: File) -> Result<Context, Error> {
     begin(file).map(|(_, context, _)| context)
 }
 
-/// What a line of a file is.
+/// Type of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineKind {
-    /// A remark, of which the header consists.
+    /// A remark; the header consists of remarks.
     Remark,
-    /// A sample begins, taken then, in nanoseconds since 1970.
+    /// The start of a sample, at this time in nanoseconds since 1970.
     Marker(i64),
-    /// A text of the kernel.
+    /// A line of a text of the kernel.
     Text,
 }
 
-/// A file's lines as they are, for who looks for texts or copies them.
+/// The raw lines of a file, for callers that search or copy them.
 pub struct Lines(Stream);
 
 impl Lines {
@@ -328,7 +328,7 @@ impl Lines {
         Stream::open(file).map(Lines)
     }
 
-    /// The next line, without its end; `None` at the end. What is wrong with the file is an error.
+    /// Returns the next line without its end; `None` at the end. The error says what is wrong with the file.
     pub fn next_line(&mut self) -> Result<Option<(LineKind, &[u8])>, String> {
         let wrong = |name: &str, what: &str| Err(format!("{name} {what}"));
         match self.0.line() {
@@ -350,7 +350,7 @@ impl Lines {
     }
 }
 
-/// The part of a name that the files of one run have in common: all but `.raw.gz` and `.rawp.gz`.
+/// The name without `.raw.gz` or `.rawp.gz`, which all files of one run have in common.
 fn run_of(name: &str) -> &str {
     let name = unpacked_name(name);
     name.strip_suffix(".rawp")
@@ -358,7 +358,7 @@ fn run_of(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Samples that should have been between two that are `ns` apart.
+/// Number of samples missing between two samples that are `ns` apart.
 fn missed(ns: i64, interval_ns: i64) -> u32 {
     if interval_ns <= 0 || ns <= 0 {
         return 0;
@@ -367,20 +367,20 @@ fn missed(ns: i64, interval_ns: i64) -> u32 {
     u32::try_from(steps.saturating_sub(1)).unwrap_or(u32::MAX)
 }
 
-/// Whether a file looks like collectl's by its name.
+/// Returns true if a file's name is one of collectl's raw files.
 pub fn is_collectl_name(name: &str) -> bool {
     let name = unpacked_name(name);
     name.ends_with(".raw") || name.ends_with(".rawp")
 }
 
-/// The name of a file before it was packed.
+/// The name of a file without the suffix of its compression.
 pub fn unpacked_name(name: &str) -> &str {
     let endings = [".gz", ".xz", ".zst"];
     let plain = endings.iter().find_map(|ending| name.strip_suffix(ending));
     plain.unwrap_or(name)
 }
 
-/// The bytes of a file that may be packed, by how it begins.
+/// Decompresses a file by its first bytes.
 fn unpacked(mut bytes: Box<dyn Read>) -> std::io::Result<Box<dyn Read>> {
     let mut magic = Vec::new();
     bytes.by_ref().take(MAGIC_MAX).read_to_end(&mut magic)?;
@@ -414,20 +414,20 @@ struct Stream {
     bytes: Box<dyn Read>,
     buffer: Vec<u8>,
     at: usize,
-    /// A line was seen that is not consumed: the buffer's `at` is behind it.
+    /// Time of a marker that has been read but not consumed; the buffer's `at` is behind that line.
     marker: Option<i64>,
-    /// The marker after which nothing came: where the next file goes on.
+    /// Time of the last marker, if no lines follow it; the next file may continue at that time.
     closed_at: Option<i64>,
     end: Option<Ended>,
-    /// Whether its first line ends as on Windows.
+    /// Set if the first line ends with CR LF; `None` before the first line.
     is_crlf: Option<bool>,
 }
 
-/// How an interval, or a file, ended.
+/// State in which an interval or a file ended.
 #[derive(Clone, Debug)]
 enum Ended {
     Whole,
-    /// What is wrong, behind the file's name.
+    /// The fault, as the end of a sentence that begins with the file's name.
     Damaged(String),
 }
 
@@ -437,13 +437,13 @@ impl Ended {
     }
 }
 
-/// What comes next in a file.
+/// Result of reading a line.
 enum Line {
-    /// Its place in the buffer.
+    /// Start and end of the line in the buffer.
     At(usize, usize),
-    /// It was passed over.
+    /// A line that was too long and has been skipped.
     TooLong,
-    /// There is no more.
+    /// The end of the file.
     End,
 }
 
@@ -466,12 +466,12 @@ impl Stream {
         })
     }
 
-    /// When the next interval was sampled; `None` at the end.
+    /// Time of the next interval; `None` at the end.
     fn due(&self) -> Option<i64> {
         self.marker
     }
 
-    /// The next line. One that is too long is passed over as it comes.
+    /// Reads the next line; skips one that is too long without storing it.
     fn line(&mut self) -> Line {
         let mut searched = self.at;
         let mut too_long = false;
@@ -481,7 +481,7 @@ impl Stream {
                 let (start, end) = (self.at, searched + found);
                 self.at = end + 1;
                 let line = &self.buffer[start..end];
-                // A file that came through Windows; a command line may end so in any file.
+                // The file has CR LF line ends. The first line decides, since a command line may end with CR in any file.
                 let is_crlf = *self.is_crlf.get_or_insert(line.ends_with(b"\r"));
                 let end = end - usize::from(is_crlf && line.ends_with(b"\r"));
                 return match too_long {
@@ -490,7 +490,7 @@ impl Stream {
                 };
             }
             if self.end.is_some() {
-                // A last line without a newline is half a line.
+                // A last line without a newline is incomplete.
                 return Line::End;
             }
             self.buffer.drain(..self.at);
@@ -522,7 +522,7 @@ impl Stream {
         }
     }
 
-    /// Takes in the lines up to the next marker. What is too large is passed over.
+    /// Reads the lines up to the next marker; skips texts that are too large.
     fn interval(&mut self, texts: &mut Texts) -> Ended {
         let began = self.marker.take();
         let (mut lines, mut damage) = (0u64, None);
@@ -552,7 +552,7 @@ impl Stream {
     }
 }
 
-/// What the decoder says of a file that ends too soon is of its own words.
+/// Describes a read error; the decoder's own words for a file that ends too soon are replaced.
 fn cut_short(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::UnexpectedEof => "is cut short".into(),
@@ -560,7 +560,7 @@ fn cut_short(error: &std::io::Error) -> String {
     }
 }
 
-/// `>>> 1795287585.001 <<<` as nanoseconds.
+/// Parses a marker such as `>>> 1795287585.001 <<<` into nanoseconds.
 fn marker(line: &[u8]) -> Option<i64> {
     let text = line.strip_prefix(b">>> ")?.strip_suffix(b" <<<")?;
     let point = text.iter().position(|&b| b == b'.').unwrap_or(text.len());
@@ -603,7 +603,7 @@ fn read_header(stream: &mut Stream) -> Result<(Context, Header), Error> {
     }
 }
 
-/// `# KEY:   VALUE  KEY: VALUE ...`
+/// Parses a header line `# KEY:   VALUE  KEY: VALUE ...`.
 fn header_line(line: &str, context: &mut Context, header: &mut Header) {
     let after = |key: &str| {
         let (_, rest) = line.split_once(key)?;
@@ -656,7 +656,7 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
             .split_whitespace()
             .filter_map(|name| name.rsplit_once(':'))
         {
-            // −1 and ?? are unknown.
+            // The values −1 and ?? mean an unknown speed.
             if speed.parse::<u32>().is_ok() {
                 context.set(&format!("speed.{name}"), speed);
             }
@@ -664,7 +664,7 @@ fn header_line(line: &str, context: &mut Context, header: &mut Header) {
     }
 }
 
-/// The machine's texts that raw files have lines of.
+/// Kinds of texts of the whole machine that raw files have.
 const MACHINE_KINDS: [u8; 17] = [
     kind::STAT,
     kind::LOADAVG,
@@ -685,12 +685,12 @@ const MACHINE_KINDS: [u8; 17] = [
     kind::NFSD,
 ];
 
-/// Fabric devices there can be, and ports of each.
+/// Largest number of fabric devices, and of ports of each.
 const PORTS_MAX: u64 = 64;
-/// Nodes there can be.
+/// Largest number of NUMA nodes.
 const NODES_MAX: u64 = 1024;
 
-/// What a line begins with that is the kernel's but for this word.
+/// Prefixes that collectl puts before a line of the kernel, and the kinds that they stand for.
 const PREFIXES: &[(&[u8], u8)] = &[
     (b"disk", kind::DISKSTATS),
     (b"Net", kind::NET_DEV),
@@ -704,18 +704,18 @@ const PREFIXES: &[(&[u8], u8)] = &[
     (b"fs-fnr", kind::FILE_NR),
 ];
 
-/// The lines of one interval by the text they belong to.
+/// The lines of one interval, joined by text.
 #[derive(Default)]
 struct Texts {
-    /// Those of [`MACHINE_KINDS`].
+    /// Texts of the kinds [`MACHINE_KINDS`], in that order.
     machine: [Vec<u8>; MACHINE_KINDS.len()],
-    /// Those of NUMA nodes and of ports: kind and number.
+    /// Texts of NUMA nodes and of ports, by kind and number.
     nodes: BTreeMap<(u8, u64), Vec<u8>>,
     tasks: Vec<Task>,
     tasks_len: usize,
-    /// What the tasks of this interval take.
+    /// Bytes of the tasks' texts of this interval.
     tasks_bytes: usize,
-    /// The same of all intervals since the tasks' memory was last given back.
+    /// Sum of `tasks_bytes` over all intervals since the tasks' memory was last freed.
     tasks_bytes_kept: usize,
 }
 
@@ -736,14 +736,14 @@ impl Texts {
         self.machine.iter_mut().for_each(Vec::clear);
         self.nodes.values_mut().for_each(Vec::clear);
         self.tasks_len = 0;
-        // Each may be as long as the longest that ever was in its place.
+        // The buffer of each task may have grown to the longest text that it ever held.
         self.tasks_bytes_kept += std::mem::take(&mut self.tasks_bytes);
         if self.tasks_bytes_kept > 2 * limits::TASKS_BYTES_MAX {
             (self.tasks, self.tasks_bytes_kept) = (Vec::new(), 0);
         }
     }
 
-    /// Takes in a line: the first word says what it is of.
+    /// Adds a line to the text that its first word names.
     fn take(&mut self, line: &[u8]) -> Result<(), Ended> {
         let word = line
             .iter()
@@ -764,7 +764,7 @@ impl Texts {
             }
             b"numai" => self.push_node(kind::NODE_MEMINFO, rest, rest),
             b"numas" => {
-                // collectl puts the node before what the kernel said.
+                // collectl puts the node's name before the kernel's line.
                 let said = rest.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
                 self.push_node(kind::NODE_NUMASTAT, rest, said)
             }
@@ -783,7 +783,7 @@ impl Texts {
         }
     }
 
-    /// `ib0-1:rcvd 123`: device, port and counter.
+    /// Adds a line such as `ib0-1:rcvd 123`: device, port and counter.
     fn take_port(&mut self, word: &[u8], number: &[u8]) -> Result<(), Ended> {
         let parts = word.split(|&b| b == b'-' || b == b':').collect::<Vec<_>>();
         let [device, port, counter] = &parts[..] else {
@@ -806,7 +806,7 @@ impl Texts {
         push_line(self.nodes.entry(at).or_default(), &[name, number].concat())
     }
 
-    /// `rest` begins with `Node N`.
+    /// Adds `line` to the text of the node whose number `rest` has, as in `Node N`.
     fn push_node(&mut self, kind: u8, rest: &[u8], line: &[u8]) -> Result<(), Ended> {
         let node = scan::words(rest).nth(1).and_then(scan::number);
         let Some(node) = node.filter(|&node| node < NODES_MAX) else {
@@ -815,7 +815,7 @@ impl Texts {
         push_line(self.nodes.entry((kind, node)).or_default(), line)
     }
 
-    /// The machine's text of a kind.
+    /// The text of a kind of the machine.
     fn of(&self, kind: u8) -> &[u8] {
         let place = MACHINE_KINDS.iter().position(|&known| known == kind);
         place.map_or(&[], |place| &self.machine[place])
@@ -827,7 +827,7 @@ impl Texts {
         text.map_or(Ok(()), |text| push_line(text, line))
     }
 
-    /// `proc:PID stat ...`, `procT:TID VmRSS: ...`
+    /// Adds a line such as `proc:PID stat ...` or `procT:TID VmRSS: ...`.
     fn take_task(&mut self, word: &[u8], rest: &[u8]) -> Result<(), Ended> {
         let is_thread = word.starts_with(b"procT:");
         let id = word
@@ -888,7 +888,7 @@ impl Texts {
     }
 }
 
-/// Whether a process's stat has come to its end: behind the name there is more.
+/// Returns true if a process's stat is complete: enough fields follow the name.
 fn is_whole_stat(stat: &[u8]) -> bool {
     const BEHIND_THE_NAME_MIN: usize = 15;
     let name_end = stat.iter().rposition(|&b| b == b')');
@@ -898,7 +898,7 @@ fn is_whole_stat(stat: &[u8]) -> bool {
     }
 }
 
-/// `tcp-TcpExt:` is of netstat, `tcp-Tcp:` of snmp.
+/// Kind of a line with this prefix: `tcp-TcpExt:` belongs to netstat, `tcp-Tcp:` to snmp.
 fn protocol_kind(word: &[u8]) -> u8 {
     match word.ends_with(b"Ext:") {
         true => kind::NETSTAT,
@@ -906,7 +906,7 @@ fn protocol_kind(word: &[u8]) -> u8 {
     }
 }
 
-/// `pgpgin 123`: a lower-case name and one number.
+/// Returns true for a line such as `pgpgin 123`: a lower-case name and one number.
 fn is_vmstat(word: &[u8], rest: &[u8]) -> bool {
     let name = word
         .iter()
@@ -923,7 +923,7 @@ fn push_line(text: &mut Vec<u8>, line: &[u8]) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Places of processes in the tracks, from scan to scan.
+/// Slots of processes in the tracks, kept between samples.
 #[derive(Default)]
 struct Tasks {
     texts: Texts,
@@ -933,14 +933,14 @@ struct Tasks {
     scan: u64,
 }
 
-/// A process's place, and the scan it was last in.
+/// The slot of a process, and the number of the last scan that found it.
 struct Slot {
     slot: usize,
     is_thread: bool,
     scan: u64,
 }
 
-/// Kinds of a process's texts: stat, status, io, cmdline.
+/// Kinds of the texts of a process: stat, status, io, cmdline.
 const PROCESS_KINDS: [u8; 4] = [
     kind::PID_STAT,
     kind::PID_STATUS,
@@ -950,7 +950,7 @@ const PROCESS_KINDS: [u8; 4] = [
 const THREAD_KINDS: [u8; 3] = [kind::TID_STAT, kind::TID_STATUS, kind::TID_IO];
 
 impl Tasks {
-    /// Puts the texts into the tracks; tells whether there were any.
+    /// Puts the texts into the tracks; returns false if there are none.
     fn fill(&mut self, texts: &Texts, tracks: &mut Tracks) -> bool {
         let mut any = false;
         for (kind, text) in MACHINE_KINDS.into_iter().zip(&texts.machine) {
@@ -1053,8 +1053,8 @@ impl Tasks {
     }
 }
 
-/// The header of /proc/interrupts, which collectl leaves out: the columns belong to the CPUs that have times. Nothing where no
-/// times were recorded, and the columns are taken for those of the CPUs from 0 on.
+/// Builds the header of /proc/interrupts, which collectl leaves out: its columns are the CPUs that /proc/stat has times of. It
+/// is empty if no times were recorded; the columns are then taken for the CPUs from 0 on.
 fn cpus_above(stat: &[u8]) -> Vec<u8> {
     let mut header = Vec::new();
     for line in scan::lines(stat) {
@@ -1080,8 +1080,7 @@ fn put(tracks: &mut Tracks, kind: u8, slot: usize, name: &[u8], text: &[u8]) {
     }
 }
 
-/// Words gather as processes come and go. Where they are too many, all is forgotten before it is put
-/// in place again.
+/// Restarts tracks whose words have become too many: words accumulate as processes come and go.
 fn forget_words(kinds: &[u8], tracks: &mut Tracks) {
     for &kind in kinds {
         let track = tracks.get_mut(kind);
@@ -1091,7 +1090,7 @@ fn forget_words(kinds: &[u8], tracks: &mut Tracks) {
     }
 }
 
-/// Plays any bytes as a raw file; for fuzzing.
+/// Plays `data` as a raw file, for fuzzing.
 #[cfg(feature = "testing")]
 pub fn fuzz_collectl(data: &[u8]) {
     let file = File {
@@ -1224,7 +1223,7 @@ mod tests {
             all(vec![file("a.raw", &missing)]),
             ["10000+0 1", "14100+3 2"]
         );
-        // Processes in a file of their own.
+        // Processes in a separate file.
         let other = format!("{HEADER}>>> 11.001 <<<\nproc:1 stat 1 (a) S\n>>> 12.001 <<<\n");
         assert_eq!(
             all(vec![
@@ -1253,7 +1252,7 @@ mod tests {
         );
     }
 
-    /// Whatever is too large costs its own interval only, and is not kept.
+    /// A text that is too large loses only its own interval and is not kept in memory.
     #[test]
     fn what_is_too_large_is_passed_over() {
         let long = "x".repeat(limits::TEXT_RECORDED_MAX + CHUNK);
@@ -1289,7 +1288,7 @@ mod tests {
         }
     }
 
-    /// Of several files the one that is none costs itself only.
+    /// Of several files, an unplayable one is skipped and the others are played.
     #[test]
     fn another_file_among_them_is_told() {
         let body = |n: u32| format!("{HEADER}>>> {n}.0 <<<\nload {n}\n>>> {}.0 <<<\n", n + 1);
@@ -1316,7 +1315,7 @@ mod tests {
         out.finish().expect("memory")
     }
 
-    /// However a file is cut, what comes out is a beginning of what would have.
+    /// A file that is cut at any byte yields a prefix of the items of the whole file.
     #[test]
     fn cut_anywhere() {
         let body = format!(

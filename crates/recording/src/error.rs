@@ -1,71 +1,71 @@
-//! What can go wrong with a recording, in the words shown to people.
+//! The errors of a recording, in words for users.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something could not be recorded or read.
+/// Error of recording or reading.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("cannot {verb} {}: {cause}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         verb: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Another recorder has the folder.
+    /// Another recorder holds the lock of the folder.
     #[error("cannot record to {}: process {holder} is recording there", path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// What the other recorder wrote there, its process number.
+        /// Content of the lock file: the process number of the other recorder.
         holder: String,
     },
-    /// The byte cap leaves no room for a ring.
+    /// The size limit is too small for a ring of blocks.
     #[error("cannot record within {cap_bytes} bytes: the least is {least_bytes}, eight blocks")]
     CapTooSmall {
-        /// What was asked for.
+        /// The configured limit.
         cap_bytes: u64,
-        /// What is needed.
+        /// The smallest allowed limit.
         least_bytes: u64,
     },
-    /// Room can only be made by breaking the cap.
+    /// No space is left under the size limit.
     #[error("cannot reserve {bytes} bytes: the cap of {cap_bytes} is used up")]
     CapUsedUp {
-        /// What was needed.
+        /// Bytes to reserve.
         bytes: u64,
-        /// The cap.
+        /// The size limit.
         cap_bytes: u64,
     },
-    /// A file is not what it should be.
+    /// The content of a file is invalid.
     #[error("cannot read {}: {cause}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         cause: String,
     },
-    /// There is nothing to read.
+    /// The path holds no recording.
     #[error("cannot find a recording in {}", path.display())]
     NotFound {
-        /// Where it was looked for.
+        /// The path that was searched.
         path: PathBuf,
     },
-    /// A folder holds recordings of more than one host.
+    /// The folder holds recordings of more than one host.
     #[error("cannot choose a recording in {}: it holds {hosts}; name one, as DIR/HOST", path.display())]
     SeveralHosts {
         /// The folder.
         path: PathBuf,
-        /// Their names, separated by commas.
+        /// Names of the hosts, separated by commas.
         hosts: String,
     },
-    /// The bytes handed to the writer are not whole records.
+    /// The bytes given to the writer are not whole records.
     #[error("cannot append a batch: byte {offset} starts no whole record")]
     BadBatch {
-        /// Where in the batch.
+        /// Offset in the batch.
         offset: usize,
     },
 }
@@ -86,7 +86,8 @@ impl Error {
         }
     }
 
-    /// Whether room is what is missing: a full disk, a used-up quota, or the cap itself.
+    /// Returns true if space is missing: a full disk, a used-up quota, or the size limit
+    /// itself.
     pub fn is_full(&self) -> bool {
         match self {
             Error::Io { cause, .. } => kymo_sys::disk::is_full(cause),
@@ -96,10 +97,10 @@ impl Error {
     }
 }
 
-/// What the functions of this crate return.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Adds what was tried, and on what, to an answer of the disk.
+/// Adds the operation and the path to an error of the disk.
 pub(crate) trait Tried<T> {
     fn tried(self, verb: &'static str, path: &Path) -> Result<T>;
 }

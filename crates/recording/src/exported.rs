@@ -1,5 +1,5 @@
-//! A recording in one file, to be sent: blocks one after the other behind a list of them. Layout:
-//! docs/formats/recording.md, "A recording in one file". It is read as a folder of its own blocks.
+//! A recording in one file, for sending: a list of blocks, then the blocks. A reader sees the file as a folder of
+//! these blocks. Layout: docs/formats/recording.md, "A recording in one file".
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use kymo_sys::tree::{Reach, Tree};
 use crate::folder::BlockName;
 use crate::record::{SEQ_MAX, u32_at, u64_at};
 
-/// The first eight bytes.
+/// The first eight bytes of a recording in one file.
 pub const MAGIC: &[u8; 8] = b"KYMOFILE";
 const VERSION: u32 = 0;
 const HEADER_LEN: usize = 24;
 const LIST_AT: u64 = 24;
 const ENTRY_LEN: usize = 32;
-/// More blocks than this are in no file: a year of the usual quarters of an hour.
+/// Limit of the number of blocks in a file: a year of blocks of the usual 15 minutes.
 pub const BLOCKS_MAX: usize = 36_000;
 
-/// Where a block lies.
+/// Name, offset and length of a block in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ListedBlock {
     name: BlockName,
@@ -28,7 +28,7 @@ struct ListedBlock {
     len: u64,
 }
 
-/// Writes the list of `blocks`, and each block behind it, as `copy` gives it.
+/// Writes the list of `blocks`, then each block with `copy`.
 pub fn write(
     blocks: &[(BlockName, u64)],
     out: &mut dyn Write,
@@ -65,7 +65,7 @@ fn header(blocks: &[(BlockName, u64)]) -> Vec<u8> {
     header
 }
 
-/// The blocks of a file of this many bytes; what is wrong with it otherwise.
+/// Reads the list of blocks of a file of `size` bytes; the error says what is wrong with it.
 fn entries(
     read_at: &dyn Fn(&mut [u8], u64) -> io::Result<usize>,
     size: u64,
@@ -109,13 +109,14 @@ fn entries(
     }
     match offset == size {
         true => Ok(entries),
-        // What of it is there is read: blocks that end behind its end are damage.
+        // The blocks that are there can be read; reading a block beyond the end of the file fails.
         false if offset > size => Ok(entries),
         false => Err("there is something behind its last block".into()),
     }
 }
 
-/// The file as a disk of its own: a folder by the file's path, with its blocks in it. `None`: it is no such file.
+/// Opens the file as a disk with one folder, named as the file, that holds its blocks; `None` if it is no such
+/// file.
 pub(crate) fn disk(real: &Arc<dyn Disk>, path: &Path) -> Option<Result<Exported, String>> {
     if real.name_kind(path).ok()? != NameKind::File {
         return None;
@@ -225,7 +226,7 @@ impl Disk for Exported {
     }
 }
 
-/// A block in the file.
+/// The part of the file that is one block.
 struct BlockPart {
     file: Box<dyn DiskFile>,
     offset: u64,
@@ -318,7 +319,8 @@ mod tests {
         assert_eq!(texts, [&b"abc"[..], b"defg"]);
     }
 
-    /// Cut anywhere it is refused, or its last blocks are damage; any other byte in front is seen.
+    /// A file that is cut anywhere is refused or has damaged last blocks; any flipped byte of the list is
+    /// noticed.
     #[test]
     fn what_is_wrong_is_seen() {
         let bytes = file();

@@ -1,30 +1,32 @@
-//! Names: DIR/HOST.lock, DIR/HOST-BOOTID8/, and the blocks and tails in it.
+//! File names of a recording: DIR/HOST.lock, DIR/HOST-BOOTID8/, and the blocks and tails
+//! in that folder.
 //!
-//! The names carry what a seek needs, so that finding a minute is one readdir.
+//! A block's name has its first sequence number and its times, so that a seek needs one
+//! readdir.
 
 use crate::error::{Result, Tried};
 use crate::record::SEQ_MAX;
 use kymo_sys::disk::{Disk, NameKind};
 use std::path::{Path, PathBuf};
 
-/// The end of a block's name.
+/// Suffix of a block's name.
 pub const BLOCK_SUFFIX: &str = ".blk";
-/// The end of the name of a file that is not finished; it is removed at start.
+/// Suffix of an unfinished file's name; the recorder removes such files when it starts.
 pub const UNFINISHED_SUFFIX: &str = ".tmp";
 
-/// What a block's name says.
+/// The parts of a block's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlockName {
-    /// Sequence number of its first record.
+    /// Sequence number of the first record.
     pub first_seq: u64,
-    /// Earliest wall-clock second in it.
+    /// Earliest wall-clock second, since 1970.
     pub wall_min_s: u64,
-    /// Latest wall-clock second in it.
+    /// Latest wall-clock second, since 1970.
     pub wall_max_s: u64,
 }
 
 impl BlockName {
-    /// `SEQ-WALLMIN-WALLMAX.blk`, the sequence number with at least 12 digits.
+    /// Formats as `SEQ-WALLMIN-WALLMAX.blk`, the sequence number with at least 12 digits.
     pub fn format(&self) -> String {
         format!(
             "{:012}-{}-{}{BLOCK_SUFFIX}",
@@ -32,7 +34,7 @@ impl BlockName {
         )
     }
 
-    /// Reads such a name.
+    /// Parses a block's name; `None` for any other name.
     pub fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_suffix(BLOCK_SUFFIX)?.split('-');
         let mut number = || {
@@ -51,7 +53,8 @@ impl BlockName {
     }
 }
 
-/// `host` as a part of a file name: what is no letter, digit, `.`, `_` or `-` becomes `_`.
+/// `host` as a part of a file name: any character but a letter, digit, `.`, `_` or `-`
+/// becomes `_`.
 pub fn safe_host(host: &str) -> String {
     let allowed = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
     let safe: String = host
@@ -65,7 +68,7 @@ pub fn safe_host(host: &str) -> String {
     }
 }
 
-/// The folder of one boot of a host: HOST-BOOTID8.
+/// Path of the folder of one boot of a host: HOST-BOOTID8.
 pub fn boot_folder(dir: &Path, host: &str, boot_id: &str) -> PathBuf {
     let hex = boot_id.bytes().filter(u8::is_ascii_hexdigit).take(8);
     let mut id: String = hex.map(|byte| byte.to_ascii_lowercase() as char).collect();
@@ -75,14 +78,14 @@ pub fn boot_folder(dir: &Path, host: &str, boot_id: &str) -> PathBuf {
     dir.join(format!("{}-{id}", safe_host(host)))
 }
 
-/// The host that a folder's name tells of.
+/// The host in the name of a boot's folder.
 pub fn host_of(folder_name: &str) -> Option<&str> {
     let (host, id) = folder_name.rsplit_once('-')?;
     let is_id = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_id && !host.is_empty()).then_some(host)
 }
 
-/// The folders in `dir` that are named after a host and a boot, sorted.
+/// The boot folders of all hosts in `dir`, sorted.
 pub fn boot_folders(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     disk.list(dir, &mut |name, kind| {
@@ -95,14 +98,14 @@ pub fn boot_folders(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The folders of one host.
+/// The boot folders of one host, sorted.
 pub fn boot_folders_of(disk: &dyn Disk, dir: &Path, host: &str) -> Result<Vec<PathBuf>> {
     let mut folders = boot_folders(disk, dir)?;
     folders.retain(|folder| folder_host(folder) == Some(host));
     Ok(folders)
 }
 
-/// The host of a folder's path.
+/// The host in the path of a boot's folder.
 pub fn folder_host(folder: &Path) -> Option<&str> {
     host_of(folder.file_name()?.to_str()?)
 }

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: any bytes as a block or a tail must neither panic, nor hang, nor take
-//! much memory, whether they are read or sealed.
+//! Entry points for fuzzing: whatever bytes a block or a tail has, reading and sealing it must not
+//! panic, hang or need much memory.
 
 use crate::cursor::Cursor;
 use crate::folder::{BlockName, boot_folder};
@@ -26,7 +26,7 @@ pub fn fuzz_block(data: &[u8]) {
     read_all(&disk_with(&name.format(), data));
 }
 
-/// Reads `data` as a tail, then lets a recorder find and seal it, then reads the block.
+/// Reads `data` as a tail, has a writer recover and seal it, and reads the resulting block.
 pub fn fuzz_tail(data: &[u8]) {
     let disk = disk_with(tail::NAMES[0], data);
     read_all(&disk);

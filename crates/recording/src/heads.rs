@@ -1,7 +1,8 @@
-//! The stream of a block that holds what is known of each record besides its sections' bytes:
+//! The heads stream of a block: all of each record but the bytes of its sections, namely
 //! sequence numbers, stamps, kinds, costs, and the texts of events and contexts.
 //!
-//! Stamps are differences of differences, so a steady recorder costs a few bytes a record.
+//! Stamps are stored as differences of differences, so a steady recorder needs a few bytes a
+//! record.
 //! Layout: docs/formats/recording.md, "Heads stream".
 
 use crate::record::{Head, RecordType};
@@ -16,7 +17,7 @@ const LEAP: u8 = 1 << 4;
 const SAME_KINDS: u8 = 1 << 5;
 const KNOWN: u8 = TYPE_MASK | KEY | MISSED | LEAP | SAME_KINDS;
 
-/// What the next record is a difference to.
+/// The previous record's values, to which the next record is stored as a difference.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     seq: u64,
@@ -46,7 +47,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Appends a sample's head; `kinds` and `costs` have one byte a section.
+    /// Appends the head of a sample; `kinds` and `costs` have one byte for each section.
     pub(crate) fn sample(&mut self, out: &mut Vec<u8>, head: &Head, kinds: &[u8], costs: &[u8]) {
         let same = self.kinds == kinds;
         self.head(out, head, if same { SAME_KINDS } else { 0 });
@@ -59,7 +60,8 @@ impl Encoder {
         out.extend_from_slice(costs);
     }
 
-    /// Appends the head of an event or a context; the `length` bytes of text must follow.
+    /// Appends the head of an event or a context; the caller then appends `length` bytes of
+    /// text.
     pub(crate) fn text(&mut self, out: &mut Vec<u8>, head: &Head, length: usize) {
         self.head(out, head, 0);
         varint::put(out, length as u64);
@@ -93,7 +95,7 @@ impl Encoder {
     }
 }
 
-/// One record's head; the ranges are places in the stream.
+/// The head of one record; the ranges are positions in the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) head: Head,
@@ -102,7 +104,7 @@ pub(crate) struct Entry {
     pub(crate) text: Range<usize>,
 }
 
-/// Decodes a heads stream, one record at a call.
+/// Decodes a heads stream, one record for each call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decoder {
     before: Before,
@@ -111,7 +113,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// The next record; `Some(Err(..))` says that the stream makes no sense from here on.
+    /// Decodes the next record. After `Some(Err(..))` the rest of the stream is unreadable.
     pub(crate) fn next(&mut self, stream: &[u8]) -> Option<Result<Entry, &'static str>> {
         if self.at >= stream.len() {
             return None;

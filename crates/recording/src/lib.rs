@@ -1,8 +1,8 @@
-//! The recording: what the sampler saw, kept in a ring of files that survives kill -9, power cuts,
-//! full disks and flipped bits, and read back while it is being written.
+//! The recording: the sampler's output in a ring of files that survives kill -9, power cuts, full
+//! disks and flipped bits, and that can be read while it is being written.
 //!
-//! Bytes in, the same bytes out: a record is a head and opaque sections, and this crate gives no
-//! kind a meaning. Format: docs/formats/recording.md.
+//! A record is a head and opaque sections; this crate stores their bytes unchanged and gives no kind
+//! a meaning. Format: docs/formats/recording.md.
 //!
 //! - [`record`]: build records: `begin(out, &Head::sample(stamp, key, missed))`, `section(..)`,
 //!   `end()`; `push_event`, `push_context`.

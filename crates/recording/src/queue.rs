@@ -1,12 +1,12 @@
-//! Between sampler and writer: whole records wait here while the disk is busy. The sampler
-//! never waits; when there is no room a whole sample is dropped and counted.
+//! The queue between sampler and writer, in which whole records wait while the disk is busy.
+//! The sampler never waits; a sample that finds no room is dropped and counted.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_base::limits;
 
-/// Records on their way to whoever takes them.
+/// A queue of records between the sampler and its consumer.
 pub struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
@@ -16,20 +16,20 @@ struct State {
     bytes: Vec<u8>,
     capacity: usize,
     closed: bool,
-    /// Whoever takes is to look up, although nothing came.
+    /// Set by [`Queue::wake`]: the consumer returns from [`Queue::take`] without records.
     woken: bool,
     dropped: u64,
     grown: u32,
 }
 
-/// What [`Queue::take`] found.
+/// Result of [`Queue::take`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// Records; they are in the buffer.
+    /// The buffer has records.
     Records,
-    /// Nothing came in time, or before [`Queue::wake`].
+    /// No record came before the timeout or [`Queue::wake`].
     Nothing,
-    /// Nothing will come any more.
+    /// The queue is closed and empty.
     Closed,
 }
 
@@ -55,13 +55,15 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a record of so many bytes would find room, if need be by making some.
+    /// Returns true if a record of `length` bytes has room; an empty queue can grow for any
+    /// record.
     pub fn has_room(&self, length: usize) -> bool {
         let state = self.lock();
         state.bytes.is_empty() || state.bytes.len() + length <= state.capacity
     }
 
-    /// Adds a record. Without room it is dropped and counted: the next sample must be a key.
+    /// Adds a record, or drops and counts it for want of room; after a drop the next sample
+    /// must be a key.
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();
         let needed = state.bytes.len() + record.len();
@@ -85,7 +87,7 @@ impl Queue {
         true
     }
 
-    /// Swaps all that waits into `into`; waits for it at most so long.
+    /// Swaps all waiting records into `into`; waits at most `at_most` for the first one.
     pub fn take(&self, into: &mut Vec<u8>, at_most: Duration) -> Taken {
         into.clear();
         let mut state = self.lock();
@@ -106,19 +108,19 @@ impl Queue {
         }
     }
 
-    /// Ends the present [`Queue::take`], or else the next one, although nothing came.
+    /// Makes the current or else the next [`Queue::take`] return, even without records.
     pub fn wake(&self) {
         self.lock().woken = true;
         self.arrived.notify_all();
     }
 
-    /// Nothing more will be pushed.
+    /// Closes the queue; no more records may be pushed.
     pub fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_all();
     }
 
-    /// Records dropped for want of room, and times the queue was made larger.
+    /// Number of records dropped for want of room, and number of times that the queue grew.
     pub fn counts(&self) -> (u64, u32) {
         let state = self.lock();
         (state.dropped, state.grown)

@@ -1,6 +1,7 @@
-//! What there is to read: the blocks and tails of one host, over all its boots, or one block.
+//! A recording to read: the blocks and tails of one host over all its boots, or one block.
 //!
-//! Nothing is locked and nothing is changed: a recorder may be writing. `cursor` does the reading.
+//! Opening one takes no lock and changes no file, because a recorder may be writing; `cursor` does the
+//! reading.
 
 use crate::error::{Error, Result};
 use crate::exported;
@@ -14,14 +15,14 @@ use std::sync::Arc;
 /// A span of wall time, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRange {
-    /// Nanoseconds since 1970.
+    /// Start, in nanoseconds since 1970.
     pub from_ns: i64,
-    /// Nanoseconds since 1970.
+    /// End, in nanoseconds since 1970.
     pub thru_ns: i64,
 }
 
 impl TimeRange {
-    /// Everything.
+    /// All times.
     pub const ALL: TimeRange = TimeRange {
         from_ns: i64::MIN,
         thru_ns: i64::MAX,
@@ -32,14 +33,14 @@ impl TimeRange {
     }
 }
 
-/// A set of kinds.
+/// A set of kinds of sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds([u64; 4]);
 
 impl Kinds {
     /// Every kind.
     pub const ALL: Kinds = Kinds([u64::MAX; 4]);
-    /// No kind: heads, events and contexts only.
+    /// No kinds, so that a read gives heads, events and contexts only.
     pub const NONE: Kinds = Kinds([0; 4]);
 
     /// Adds a kind.
@@ -47,7 +48,7 @@ impl Kinds {
         self.0[usize::from(kind >> 6)] |= 1 << (kind & 63);
     }
 
-    /// Whether a kind is in it.
+    /// Returns true if the set contains `kind`.
     pub fn contains(&self, kind: u8) -> bool {
         self.0[usize::from(kind >> 6)] & 1 << (kind & 63) != 0
     }
@@ -61,12 +62,12 @@ impl FromIterator<u8> for Kinds {
     }
 }
 
-/// A block that was found, by its name.
+/// A block in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What its name says.
+    /// The parts of the block's name.
     pub name: BlockName,
-    /// Which of [`Recording::folders`] it lies in.
+    /// Index into [`Recording::folders`] of the block's folder.
     pub folder: usize,
 }
 
@@ -85,8 +86,8 @@ enum What {
 }
 
 impl Recording {
-    /// `path` is the folder given to the recorder if it holds one host, DIR/HOST, one boot's
-    /// folder DIR/HOST-BOOTID8, one block, or a recording in one file, which is a folder of its blocks.
+    /// Opens `path`: the recorder's folder if it holds one host, DIR/HOST, the folder DIR/HOST-BOOTID8
+    /// of one boot, one block, or a recording in one file, which is read as a folder of its blocks.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self> {
         let whole = What::Folder(path.into());
         if let Some(recording) = Recording::exported(&disk, path, whole)? {
@@ -101,7 +102,7 @@ impl Recording {
         Ok(Recording { disk, what })
     }
 
-    /// What a recording in one file has, if `file` is one.
+    /// Opens `file` as a recording in one file; `None` if it is none.
     fn exported(disk: &Arc<dyn Disk>, file: &Path, what: What) -> Result<Option<Self>> {
         match exported::disk(disk, file) {
             None => Ok(None),
@@ -116,7 +117,7 @@ impl Recording {
         }
     }
 
-    /// The host's name as the folders have it.
+    /// The host's name as it stands in the names of the folders.
     pub fn host(&self) -> Option<&str> {
         match &self.what {
             What::Block(path) => folder_host(path.parent()?),
@@ -125,7 +126,7 @@ impl Recording {
         }
     }
 
-    /// The folders of the host's boots, or the one that was named.
+    /// The folders of all boots of the host, or the one folder that the path names.
     pub fn folders(&self) -> Result<Vec<PathBuf>> {
         match &self.what {
             What::Block(path) => Ok(path.parent().map(Path::to_path_buf).into_iter().collect()),
@@ -154,7 +155,7 @@ impl Recording {
         Ok(listed)
     }
 
-    /// The paths that tails of `folders` have, whether they exist or not.
+    /// The paths of the tails of `folders`, including tails that do not exist.
     pub(crate) fn tails(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
         if let What::Block(_) = self.what {
             return Vec::new();

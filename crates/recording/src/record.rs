@@ -1,7 +1,7 @@
-//! One record: a fixed head and sections of opaque bytes, as they lie in a tail.
+//! One record as it lies in a tail: a fixed head, then sections of opaque bytes.
 //!
-//! The builder appends to the caller's buffer and knows no checksum: epoch and sequence number are
-//! the writer's, who fills them in (`seal`). Layout: docs/formats/recording.md, "Record".
+//! The builder appends to the caller's buffer and leaves out the checksum, since the writer
+//! assigns epoch and sequence number (`seal`). Layout: docs/formats/recording.md, "Record".
 
 use kymo_sys::clock::Stamp;
 
@@ -9,25 +9,25 @@ use kymo_sys::clock::Stamp;
 pub const HEAD_LEN: usize = 48;
 /// Bytes before a section's payload: kind, cost, length.
 pub const SECTION_HEAD_LEN: usize = 6;
-/// The longest record that is written or believed.
+/// The longest record that is written, and that a reader accepts.
 pub const RECORD_MAX: usize = 32 << 20;
-/// Every record starts and ends at a multiple of this.
+/// Alignment of the start and the end of every record, in bytes.
 pub const ALIGN: usize = 8;
 
-/// The highest sequence number that is believed; one can always be added to it.
+/// The highest sequence number that a reader accepts; adding one to it never overflows.
 pub const SEQ_MAX: u64 = 1 << 62;
 
 const FLAG_KEY: u8 = 1;
 
-/// What a record holds.
+/// Type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordType {
-    /// Sections, one or more a kind of source.
+    /// A sample: one or more sections for each kind of source.
     Sample = 1,
-    /// One line for people: the clock was stepped, a file was lost.
+    /// An event: one line for people, such as a step of the clock or a lost file.
     Event = 2,
-    /// "key=value" lines about the host; replaces the context before it.
+    /// A context: "key=value" lines about the host, which replace the previous context.
     Context = 3,
 }
 
@@ -42,23 +42,23 @@ impl RecordType {
     }
 }
 
-/// What is known of a record besides its sections.
+/// The head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Order of the recording; given by the writer, 0 until then.
+    /// Sequence number, which orders the recording; 0 until the writer assigns it.
     pub seq: u64,
-    /// When the sample was begun.
+    /// Time at which the sample began.
     pub stamp: Stamp,
-    /// What the record holds.
+    /// Type of the record.
     pub record_type: RecordType,
-    /// Whether the sections need no record before this one.
+    /// Set if the sections can be read without any earlier record.
     pub key: bool,
-    /// Ticks that passed without a sample just before this one.
+    /// Number of ticks without a sample directly before this record.
     pub missed: u32,
 }
 
 impl Head {
-    /// The head of a sample.
+    /// Returns the head of a sample, without a sequence number.
     pub fn sample(stamp: Stamp, key: bool, missed: u32) -> Self {
         Head {
             seq: 0,
@@ -83,11 +83,11 @@ impl Head {
 /// One section of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// Which kind of source; this crate gives it no meaning.
+    /// The kind of source; this crate does not interpret it.
     pub kind: u8,
-    /// What reading it cost, on the sampler's logarithmic scale.
+    /// Cost of reading the source, on the sampler's logarithmic scale.
     pub cost: u8,
-    /// What the source said.
+    /// Content of the section.
     pub bytes: &'a [u8],
 }
 
@@ -111,8 +111,8 @@ pub fn begin<'a>(out: &'a mut Vec<u8>, head: &Head) -> Open<'a> {
     }
 }
 
-/// A record being built. Dropping it without `end` leaves a torso that no writer takes:
-/// use [`Open::abandon`] to take it back.
+/// A record being built. Dropping it without `end` leaves an incomplete record in the buffer,
+/// which no writer accepts; [`Open::abandon`] removes it.
 pub struct Open<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
@@ -121,7 +121,7 @@ pub struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// Appends one section whose bytes `fill` appends.
+    /// Appends one section; `fill` appends its bytes.
     pub fn section(&mut self, kind: u8, cost: u8, fill: impl FnOnce(&mut Vec<u8>)) {
         fill(self.begin_section(kind));
         self.end_section(cost);
@@ -134,12 +134,12 @@ impl Open<'_> {
         self.out
     }
 
-    /// The buffer, for the bytes of the section that was begun.
+    /// The buffer, to which the caller appends bytes of the current section.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Ends the section that was begun; `cost` may be known only now.
+    /// Ends the current section; `cost` is an argument here because it may be known only now.
     pub fn end_section(&mut self, cost: u8) {
         let head = self.section_start;
         let length = (self.out.len() - head - SECTION_HEAD_LEN) as u32;
@@ -148,12 +148,12 @@ impl Open<'_> {
         self.sections += 1;
     }
 
-    /// Takes back the section that was begun.
+    /// Removes the current section.
     pub fn abandon_section(&mut self) {
         self.out.truncate(self.section_start);
     }
 
-    /// Completes the record; its length in bytes.
+    /// Completes the record; returns its length in bytes.
     pub fn end(self) -> usize {
         let padded = (self.out.len() - self.start).next_multiple_of(ALIGN);
         self.out.resize(self.start + padded, 0);
@@ -163,7 +163,7 @@ impl Open<'_> {
         padded
     }
 
-    /// Takes the whole record back.
+    /// Removes the whole record.
     pub fn abandon(self) {
         self.out.truncate(self.start);
     }
@@ -185,20 +185,20 @@ fn push_text(out: &mut Vec<u8>, head: &Head, text: &str) {
     open.end();
 }
 
-/// A head as it lies on disk, plausible but with its checksum unchecked.
+/// A head as it lies on disk: its fields are plausible, its checksum is not verified.
 #[derive(Clone, Copy, Debug)]
 pub struct RawHead {
-    /// Of the whole record, in bytes.
+    /// Length of the whole record, in bytes.
     pub length: usize,
-    /// CRC-32C of epoch, length and all after the checksum.
+    /// CRC-32C of the epoch, the length, and all bytes after the checksum.
     pub crc: u32,
-    /// How many sections follow.
+    /// Number of sections that follow.
     pub sections: u16,
-    /// The rest.
+    /// The decoded head.
     pub head: Head,
 }
 
-/// Reads the head that `bytes` starts with, if it can be one.
+/// Decodes the head at the start of `bytes`; `None` if its fields are not plausible.
 pub fn peek(bytes: &[u8]) -> Option<RawHead> {
     let bytes = bytes.get(..HEAD_LEN)?;
     let length = u32_at(bytes, 0) as usize;
@@ -225,38 +225,38 @@ pub fn peek(bytes: &[u8]) -> Option<RawHead> {
     })
 }
 
-/// The length of the record that `bytes` starts with, if it was completed and lies there whole.
+/// Length of the record at the start of `bytes`; `None` if it is incomplete or cut short.
 pub fn whole_len(bytes: &[u8]) -> Option<usize> {
     let raw = peek(bytes)?;
     let body = bytes.get(HEAD_LEN..raw.length)?;
     sections_fit(body, raw.sections).then_some(raw.length)
 }
 
-/// Gives a complete record its sequence number and its checksum.
+/// Writes sequence number and checksum into a complete record.
 pub fn seal(record: &mut [u8], epoch: u64, seq: u64) {
     record[8..16].copy_from_slice(&seq.to_le_bytes());
     let crc = crc32c::crc32c_append(crc_start(epoch, record.len()), &record[8..]);
     record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The checksum over what comes before byte 8 of a record: the epoch and the length.
+/// The checksum of the bytes before byte 8 of a record's input: the epoch and the length.
 pub(crate) fn crc_start(epoch: u64, length: usize) -> u32 {
     let crc = crc32c::crc32c(&epoch.to_le_bytes());
     crc32c::crc32c_append(crc, &(length as u32).to_le_bytes())
 }
 
-/// A record whose checksum and sections are right.
+/// A record whose checksum and sections have been verified.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// What is known of it.
+    /// The decoded head.
     pub head: Head,
-    /// Bytes it takes.
+    /// Length of the record, in bytes.
     pub length: usize,
     body: &'a [u8],
     count: u16,
 }
 
-/// Reads the record that `bytes` starts with; the sentence says why it is none.
+/// Parses and verifies the record at the start of `bytes`; the error says what is wrong with it.
 pub fn parse(bytes: &[u8], epoch: u64) -> Result<Record<'_>, &'static str> {
     let raw = peek(bytes).ok_or("bad head")?;
     let record = bytes.get(..raw.length).ok_or("cut short")?;
@@ -274,8 +274,8 @@ pub fn parse(bytes: &[u8], epoch: u64) -> Result<Record<'_>, &'static str> {
     })
 }
 
-/// Reads a record that has not been given its number and checksum yet, or that the caller
-/// has just made: from the sampler's queue, never from a disk.
+/// Parses a record that has no sequence number and checksum yet, such as one from the sampler's
+/// queue; never for bytes from a disk.
 pub fn parse_unsealed(bytes: &[u8]) -> Result<Record<'_>, &'static str> {
     let raw = peek(bytes).ok_or("bad head")?;
     let record = bytes.get(..raw.length).ok_or("cut short")?;
@@ -312,7 +312,7 @@ fn split_section(body: &[u8]) -> Option<(Section<'_>, &[u8])> {
 }
 
 impl<'a> Record<'a> {
-    /// The sections in their order.
+    /// The sections, in order.
     pub fn sections(&self) -> impl Iterator<Item = Section<'a>> + use<'a> {
         let mut body = self.body;
         (0..self.count).map_while(move |_| {
@@ -322,7 +322,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// The text of an event or a context; what is not UTF-8 is shown as U+FFFD.
+    /// The text of an event or a context; invalid UTF-8 is replaced by U+FFFD.
     pub fn text(&self) -> std::borrow::Cow<'a, str> {
         let first = self.sections().next();
         String::from_utf8_lossy(first.map_or(&[], |section| section.bytes))

@@ -1,7 +1,8 @@
-//! The blocks of one host over all its boots, oldest first, and the bytes they take.
+//! The blocks of one host over all its boots, oldest first, and their allocated bytes.
 //!
-//! Age is the order of sequence numbers, never wall time: a clock that was wrong for an hour must
-//! not decide what is thrown away. Only the next few to go are kept in memory.
+//! The oldest block is the one with the lowest sequence number, whatever its wall times: a clock
+//! that was wrong for an hour must not decide which data is removed. Memory holds only the next
+//! few blocks to remove.
 
 use crate::error::{Error, Result, Tried};
 use crate::folder::{self, BlockName};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const CANDIDATES_MAX: usize = 64;
 
-/// A block and where it lies.
+/// A block's name and folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) folder: PathBuf,
@@ -25,7 +26,7 @@ impl Placed {
     }
 }
 
-/// The ring of blocks.
+/// The blocks of one host as a ring that removes its oldest block.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     dir: PathBuf,
@@ -36,7 +37,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Counts what is there.
+    /// Lists the host's blocks and adds up their bytes.
     pub(crate) fn load(disk: &dyn Disk, dir: &Path, host: &str) -> Result<Self> {
         let mut ring = Ring {
             dir: dir.into(),
@@ -77,7 +78,7 @@ impl Ring {
         }
     }
 
-    /// A block was added.
+    /// Registers a new block.
     pub(crate) fn add(&mut self, placed: Placed, allocated_bytes: u64) {
         self.bytes += allocated_bytes;
         self.newest = Some(placed);
@@ -94,7 +95,7 @@ impl Ring {
             .map(|(_, placed)| placed.clone()))
     }
 
-    /// Removes the oldest block; `false` when there is none.
+    /// Removes the oldest block; returns `false` when there is none.
     pub(crate) fn remove_oldest(&mut self, disk: &dyn Disk, keep_folder: &Path) -> Result<bool> {
         let Some(placed) = self.oldest(disk)? else {
             return Ok(false);
@@ -116,7 +117,7 @@ impl Ring {
     }
 }
 
-/// Removes what a recorder left unfinished in `folder`.
+/// Removes the files that a recorder left unfinished in `folder`.
 pub(crate) fn remove_unfinished(disk: &dyn Disk, folder: &Path) -> Result<()> {
     let mut names = Vec::new();
     disk.list(folder, &mut |name, _| {
