@@ -1,6 +1,6 @@
-//! What a day of recording at one sample a second costs on this machine: CPU for appending and for
-//! sealing, bytes on disk, peak memory. `cargo run --release -p kymo-recording --example seal_cost`
-//! writes below the given folder, or the temporary one.
+//! Measures the cost of a day of recording at one sample a second on this machine: CPU time for
+//! appending and for sealing, bytes on disk, peak memory. `cargo run --release -p kymo-recording
+//! --example seal_cost` writes below the given folder, or the temporary one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -39,7 +39,7 @@ fn main() -> std::io::Result<()> {
         day(13, 300, 1, 1, 900),
         day(13, 400, 1, 1, 900),
         day(13, 300, 1, 1, 45),
-        // What a recorder without pause hands over: ten minutes at once.
+        // Batches of a recorder without pause: ten minutes at once.
         day(6, 180, 10, 60, 900),
     ] {
         let line = one_day(&dir, &day);
@@ -51,11 +51,11 @@ fn main() -> std::io::Result<()> {
 
 struct Day {
     kinds: u8,
-    /// Of a record that is no key.
+    /// Length of a record that is no key, in bytes.
     bytes: usize,
-    /// From sample to sample.
+    /// Time between samples, in seconds.
     step_s: u64,
-    /// Records handed over at once.
+    /// Records in each batch.
     batch: u64,
     seal_after: Duration,
 }
@@ -119,7 +119,7 @@ fn one_day(dir: &std::path::Path, day: &Day) -> String {
     )
 }
 
-/// Texts in keys, small numbers and a little noise between them.
+/// Appends a sample: a key has texts, other samples small numbers with a little noise.
 fn sample(batch: &mut Vec<u8>, clock: &dyn Clock, key: bool, day: &Day, random: &mut u64) {
     let mut open = record::begin(batch, &Head::sample(clock.now(), key, 0));
     let each = (day.bytes - record::HEAD_LEN) / usize::from(day.kinds) - record::SECTION_HEAD_LEN;

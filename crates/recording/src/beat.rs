@@ -1,6 +1,6 @@
-//! The sampler's thread: waits for its beat, takes a sample, hands the record on. It never
-//! waits for a disk. The first sample waits for its beat like any other, so that no interval is
-//! shorter than the others; only without pause it is taken at once.
+//! The sampler's thread: waits for the beat, takes a sample, and pushes the record to the queue. It never waits for a
+//! disk. The first sample waits for its beat too, so that all intervals have the same length; only without pause it is
+//! taken at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,50 +15,49 @@ use kymo_sys::ticker::{Beat, Ticker};
 use crate::queue::Queue;
 use crate::record::{self, Head};
 
-/// The event that comes before the first sample of a recorder, so that readers can mark where one
-/// ended and the next began.
+/// Event before the first sample of a recorder; readers use it to tell two recorders apart.
 pub const STARTS: &str = "recorder starts";
 
-/// Said once by a recorder.
+/// Notice that a recorder writes once.
 const MALFORMED: &str = "what the keeper says of programs is malformed, and left out";
 
-/// When samples are taken, and how many.
+/// Schedule of the samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    /// Time from sample to sample; zero: without pause.
+    /// Time between samples; zero for no pause.
     pub interval: Duration,
-    /// Processes are scanned each so many samples.
+    /// Number of samples between two scans of processes.
     pub scan_each: u32,
-    /// Samples after the baseline.
+    /// Number of samples after the baseline.
     pub count: Option<u64>,
-    /// How long to go on after the baseline.
+    /// Run time after the baseline.
     pub runtime: Option<Duration>,
-    /// Whether the baseline waits for a multiple of the scans' interval, not only of the first.
+    /// Aligns the baseline to the interval of the scans rather than to that of the samples.
     pub scans_aligned: bool,
-    /// Whether the event [`STARTS`] comes first.
+    /// Writes the event [`STARTS`] first.
     pub announced: bool,
 }
 
-/// What others may see of the sampler, and how they stop it.
+/// State that the sampler shares with other threads, and flags by which they control it.
 #[derive(Default)]
 pub struct Control {
-    /// Set: end after the present sample.
+    /// Set by others: end after the current sample.
     pub stop: AtomicBool,
-    /// Set by the sampler when a disk or a NIC came or went: the facts are to be read again.
+    /// Set by the sampler when a disk or a NIC came or went, so that the facts must be read again.
     pub devices_changed: AtomicBool,
-    /// Set: what is recorded is to be on the disk, whatever the sync interval.
+    /// Set by others: sync all recorded records now, whatever the sync interval.
     pub flush_wanted: AtomicBool,
-    /// Set by whoever lost records: the next sample must be a key.
+    /// Set by a thread that lost records: the next sample must be a key.
     pub key_wanted: AtomicBool,
-    /// Start of the sample under way (monotonic), 0 between samples.
+    /// Start of the current sample (monotonic), 0 between samples.
     pub sampling_since_ns: AtomicU64,
     /// Samples taken.
     pub samples: AtomicU64,
-    /// Most files the sampler kept open.
+    /// Largest number of files that the sampler kept open.
     pub kept_files: AtomicU64,
-    /// Processes in the baseline, and those with a file that may not be read.
+    /// Number of processes in the baseline.
     pub processes: AtomicU64,
-    /// See `processes`.
+    /// Number of those processes with a file that the sampler may not read.
     pub forbidden: AtomicU64,
     /// Beats missed.
     pub missed: AtomicU64,
@@ -74,7 +73,7 @@ impl Control {
     }
 }
 
-/// Takes samples until the schedule or `control` says stop, then closes the queue.
+/// Takes samples until the schedule or `control` ends it, then closes the queue.
 pub fn run(
     mut sampler: Sampler,
     schedule: Schedule,
@@ -133,7 +132,7 @@ pub fn run(
     queue.close();
 }
 
-/// Hands a record on. Without pause there is no beat to keep: then it waits for room.
+/// Pushes a record to the queue. Without pause there are no beats to miss, so it waits for room.
 fn push(queue: &Queue, record: &[u8], schedule: Schedule, control: &Control) -> bool {
     while schedule.interval.is_zero() && !queue.has_room(record.len()) {
         if control.stop.load(Ordering::Relaxed) {
@@ -144,31 +143,31 @@ fn push(queue: &Queue, record: &[u8], schedule: Schedule, control: &Control) -> 
     queue.push(record)
 }
 
-/// Where the beat stands.
+/// State of the beat between samples.
 struct BeatState {
     schedule: Schedule,
-    /// Of the baseline.
+    /// Stamp of the baseline.
     start: Stamp,
     last: Stamp,
     taken: u64,
     since_key: u32,
     clock_set: bool,
-    /// The last record found no room.
+    /// The last record found no room in the queue.
     lost: bool,
-    /// Samples missed since the last record that found room.
+    /// Number of samples missed since the last record that found room.
     missed: u32,
-    /// Which multiple of the scans' interval the last sample was in.
+    /// Number of the scan interval in which the last sample fell.
     scan: i64,
-    /// When the facts are gathered a second time (monotonic), after a device came or went.
+    /// Monotonic time at which the facts are read a second time after a device came or went.
     facts_again_ns: Option<u64>,
 }
 
-/// The timer may fire so much before its multiple when the clock is slewed.
+/// How early the timer may fire while the wall clock is slewed.
 const EARLY_NS: i64 = 1_000_000;
-/// A wall clock that moves so much against the monotonic one was set.
+/// Change of the wall clock against the monotonic clock that counts as a step.
 const STEP_NS: i64 = 100_000_000;
-/// How long /proc may be ahead of /sys: the kernel takes an interface out of /proc/net/dev before it takes its folder out
-/// of /sys, where the facts are gathered.
+/// How long /sys may lag behind /proc: the kernel removes an interface from /proc/net/dev before it removes its folder
+/// from /sys, the source of the facts.
 const SYSFS_LAG_NS: u64 = 1_000_000_000;
 
 impl BeatState {
@@ -187,8 +186,8 @@ impl BeatState {
         }
     }
 
-    /// Whether the facts are to be gathered after this sample: when a device came or went, and again when /sys has
-    /// followed.
+    /// Returns true if the facts must be read after this sample: when a device came or went, and a second time after /sys
+    /// has caught up.
     fn facts_are_due(&mut self, now: Stamp, devices_changed: bool) -> bool {
         if devices_changed {
             self.facts_again_ns = Some(now.mono_ns + SYSFS_LAG_NS);
@@ -199,25 +198,25 @@ impl BeatState {
             .is_some()
     }
 
-    /// The baseline is taken now.
+    /// Marks `now` as the time of the baseline.
     fn begin(&mut self, now: Stamp) {
         (self.start, self.last, self.clock_set) = (now, now, false);
     }
 
-    /// Nanoseconds between scans on the beat.
+    /// Nanoseconds between two scans.
     fn scan_interval_ns(&self) -> i64 {
         let interval_ns = self.schedule.interval.as_nanos() as i64;
         interval_ns.saturating_mul(self.schedule.scan_each.max(1).into())
     }
 
-    /// Whether the beat at `now` may be the first.
+    /// Returns true if the baseline may be taken at `now`.
     fn may_begin(&self, now: Stamp) -> bool {
         let since_ns = (now.real_ns.saturating_add(EARLY_NS)).rem_euclid(self.scan_interval_ns());
         !self.schedule.scans_aligned || since_ns < self.schedule.interval.as_nanos() as i64
     }
 
-    /// Whether all is done: counted, or the next sample would come after the end of the time given. One
-    /// that comes right at the end may be a little late.
+    /// Returns true if the count is reached, or if the next sample would fall after the run time. A sample due right at
+    /// the end may be a little late.
     fn is_done(&self) -> bool {
         let interval = self.schedule.interval;
         let next = Duration::from_nanos(self.last.mono_ns - self.start.mono_ns) + interval;
@@ -235,7 +234,7 @@ impl BeatState {
         key
     }
 
-    /// A record found room, or is lost and counts as a missed beat.
+    /// Notes if a record found room; a record without room counts as a missed sample.
     fn pushed(&mut self, pushed: bool) {
         self.taken += 1;
         self.lost = !pushed;
@@ -246,15 +245,15 @@ impl BeatState {
         };
     }
 
-    /// Whether this sample scans processes: the baseline does, then the first of each multiple of the
-    /// scans' interval from there, by the clock: what is missed puts off none that comes later.
+    /// Decides if this sample scans processes. The baseline does, then the first sample of each scan interval from there,
+    /// by the clock, so that a missed sample does not delay later scans.
     fn due(&mut self, now: Stamp) -> Due {
         let each = i64::from(self.schedule.scan_each.max(1));
         let interval_ns = self.schedule.interval.as_nanos() as i64;
         let beats = |at: Stamp| at.real_ns.saturating_add(EARLY_NS).div_euclid(interval_ns);
         let scan = match (interval_ns, each) {
             (0, _) | (_, 1) => self.taken as i64 / each,
-            // Counted in beats: a baseline that came late must not make all scans late.
+            // Counts whole beats, so that a late baseline does not make all scans late.
             _ => beats(now)
                 .saturating_sub(beats(self.start))
                 .div_euclid(each),
@@ -264,14 +263,14 @@ impl BeatState {
         if due { Due::Now } else { Due::Later }
     }
 
-    /// With the first sample, in one batch: neither is recorded without the other.
+    /// Adds the event to the batch of the first sample, so that either both are recorded or neither.
     fn note_start(&self, now: Stamp, out: &mut Vec<u8>) {
         if self.schedule.announced && self.taken == 0 {
             record::push_event(out, now, STARTS);
         }
     }
 
-    /// A step of the wall clock, or time asleep, becomes an event before the sample.
+    /// Adds an event before the sample if the wall clock was stepped or the machine was asleep.
     fn note_clock(&mut self, now: Stamp, out: &mut Vec<u8>) {
         let mono = now.mono_ns as i64 - self.last.mono_ns as i64;
         let asleep = (now.boot_ns as i64 - self.last.boot_ns as i64) - mono;
@@ -289,7 +288,7 @@ impl BeatState {
     }
 }
 
-/// Waits for the beat at which the first interval begins, or until told to stop.
+/// Waits for the beat at which the first interval begins, or for `stop`.
 fn wait_for_baseline(ticker: &Ticker, beat: &mut BeatState, clock: &dyn Clock, control: &Control) {
     while !control.stop.load(Ordering::Relaxed) {
         wait(ticker, beat, control);
@@ -299,24 +298,24 @@ fn wait_for_baseline(ticker: &Ticker, beat: &mut BeatState, clock: &dyn Clock, c
     }
 }
 
-/// Waits for the next tick; the number of ticks missed meanwhile.
+/// Waits for the next tick; returns the number of ticks missed meanwhile.
 fn wait(ticker: &Ticker, beat: &mut BeatState, control: &Control) -> u32 {
     loop {
         let waited = ticker.wait();
         if control.stop.load(Ordering::Relaxed) {
-            // Who stops it rings: that says nothing of beats.
+            // A thread that sets `stop` also wakes the ticker, so this is no beat.
             return 0;
         }
         match waited {
             Ok(Beat::Tick { missed }) => return missed.min(u64::from(u32::MAX)) as u32,
             Ok(Beat::ClockSet) => beat.clock_set = true,
-            // A timer that cannot be read must not become a busy loop.
+            // An unreadable timer must not become a busy loop.
             Err(_) => std::thread::sleep(beat.schedule.interval),
         }
     }
 }
 
-/// A sample that no queue could ever hold is told of without the sections that are too much.
+/// Size above which no queue could hold a sample; its largest sections are then left out.
 const SAMPLE_MAX: usize = limits::QUEUE_MAX - (1 << 20);
 
 fn take(
@@ -361,8 +360,8 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     }
 }
 
-/// `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`. A file that is quick when it
-/// is read again at once is slow for what it does between turns.
+/// Formats e.g. `slow read: proc/stat took 15.2 ms, again 15.1 ms; read at 1 of 2 turns from now on`. If the second read,
+/// directly after the first, is quick, the cost is that of the work which the kernel collected since the last turn.
 fn slow_line(slow: &SlowRead) -> String {
     let ms = |ns: u64| ns as f64 / 1e6;
     let cost_ms = ms(slow.cost_ns);
@@ -411,7 +410,7 @@ mod tests {
         lines
     }
 
-    /// A second passes on all clocks, and so much more on the wall clock and asleep.
+    /// Returns the stamp one second later; the wall clock moves by a further `wall_s` + `asleep_s`.
     fn later(start: Stamp, wall_s: i64, asleep_s: u64) -> Stamp {
         Stamp {
             real_ns: start.real_ns + (1 + wall_s + asleep_s as i64) * SECOND as i64,
@@ -458,10 +457,10 @@ mod tests {
         }
     }
 
-    /// The first interval of processes was what was left of a multiple of their interval.
+    /// Regression test: the first interval of processes was shorter than the others.
     #[test]
     fn scans_are_counted_from_the_baseline() {
-        // The baseline came 300 ms late, one beat a little early, one was missed.
+        // The baseline is 300 ms late, one beat is early, and one is missing.
         let mut beat = BeatState::new(each_second(5, false), at_ms(0));
         beat.begin(at_ms(3_300));
         let times = [

@@ -1,11 +1,11 @@
-//! The way through a recording: records in the order of their sequence numbers, from blocks first
-//! and from tails after them, with every hole said.
+//! Reads a recording: records in the order of their sequence numbers, first from blocks and then
+//! from tails, and a gap for every hole.
 //!
-//! After a hole samples resume at a key, since the ones before it need what is missing. At the end
-//! the cursor can be asked again: a recorder may have gone on.
+//! After a hole, samples resume at a key, since those before it depend on the missing records.
+//! After the end the cursor can be called again, as a recorder may have written more.
 //!
-//! Here is its face; `ahead` finds what to read next, `blocks` and `tails` read it, and the
-//! `chain` of sequence numbers says what may be given.
+//! This file has the public functions. The submodules are: `ahead`, which finds the next file to
+//! read; `blocks` and `tails`, which read it; `chain`, which checks sequence numbers.
 
 mod ahead;
 mod blocks;
@@ -26,46 +26,47 @@ use tails::OpenTail;
 /// A hole in the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The first sequence number that is missing.
+    /// The first missing sequence number.
     pub first_missing_seq: u64,
-    /// The last one, if it is known.
+    /// The last missing sequence number, if it is known.
     pub last_missing_seq: Option<u64>,
-    /// Set when only this kind is missing, in the records of one block.
+    /// Set if only this kind is missing, from the records of one block.
     pub kind: Option<u8>,
-    /// Why, for people.
+    /// Reason, for users.
     pub message: String,
 }
 
 impl Gap {
-    /// Whether something that was on the disk cannot be read.
+    /// Returns true if data that was on the disk is unreadable.
     pub fn is_damage(&self) -> bool {
         self.message != chain::NOT_WRITTEN
     }
 }
 
-/// What the cursor comes to.
+/// An item of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A sample.
     Sample {
-        /// What is known of it.
+        /// Head of the record.
         head: Head,
-        /// Outside the range: it is here because the next ones depend on it or subtract it.
+        /// True for a sample outside the range, which later samples depend on or are subtracted
+        /// from.
         warmup: bool,
         /// The sections of the wanted kinds.
         sections: Vec<Section<'a>>,
     },
     /// An event within the range.
     Event {
-        /// When.
+        /// Head of the record.
         head: Head,
-        /// What happened; one line.
+        /// One line that describes the event.
         text: &'a str,
     },
-    /// The context from here on. At the start of each block and tail, too, where the head is that
-    /// of the first record to come or of the start of the tail.
+    /// The context of the records that follow. Also given at the start of each block and tail,
+    /// with the head of the block's first record or one made from the header of the tail.
     Context {
-        /// When.
+        /// Head of the record.
         head: Head,
         /// "key=value" lines.
         text: &'a str,
@@ -74,7 +75,7 @@ pub enum Item<'a> {
     Gap(Gap),
 }
 
-/// A place in a recording.
+/// A position in a recording.
 pub struct Cursor {
     recording: Recording,
     range: TimeRange,
@@ -82,13 +83,13 @@ pub struct Cursor {
     folders: Vec<PathBuf>,
     queue: VecDeque<Queued>,
     tails: Vec<(PathBuf, TailHeader)>,
-    /// First sequence number of the newest block there is.
+    /// First sequence number of the newest existing block.
     newest_block: Option<u64>,
-    /// First sequence number of the newest block that was entered.
+    /// First sequence number of the newest block that was opened for reading.
     entered_block: Option<u64>,
-    /// The newest tail that was read to its end.
+    /// Order of the newest tail that was read to its end.
     newest_tail: Option<(u64, u64)>,
-    /// A tail begins after the range: what the recorder writes from now on does, too.
+    /// Set when a tail begins after the range; all later records are outside the range then.
     beyond: bool,
     place: Place,
     chain: Chain,
@@ -103,7 +104,7 @@ enum Place {
     Tail(Box<OpenTail>),
 }
 
-/// An item that owns where its bytes are.
+/// An item that owns its bytes or their positions.
 #[derive(Clone, Debug)]
 enum Ready {
     Nothing,
@@ -121,7 +122,7 @@ struct Part {
 }
 
 impl Cursor {
-    /// At the start of `range`; only the streams of `kinds` will be read.
+    /// Returns a cursor at the start of `range`; it reads only the streams of `kinds`.
     pub fn new(recording: &Recording, range: TimeRange, kinds: Kinds) -> Self {
         Cursor {
             recording: recording.clone(),
@@ -145,12 +146,12 @@ impl Cursor {
         }
     }
 
-    /// Bytes read from files so far; listing folders is not counted.
+    /// Bytes read from files so far, without the listing of folders.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// The next item; `None` at the end, for now: a later call looks again.
+    /// Returns the next item. `None` means the end for now; a later call checks again.
     #[expect(clippy::should_implement_trait, reason = "the item borrows the cursor")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         match self.advance()? {
@@ -159,7 +160,7 @@ impl Cursor {
         }
     }
 
-    /// Whether there is more now; the item found is given by the following `next`.
+    /// Returns true if there is another item, which the next call of `next` returns.
     pub fn poll_more(&mut self) -> Result<bool> {
         let found = self.advance()?;
         if found {
@@ -200,7 +201,7 @@ impl Cursor {
         }
     }
 
-    /// Makes the next item current.
+    /// Makes the next item current; returns false at the end.
     fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(ready) = self.ready.pop_front() {
@@ -223,7 +224,7 @@ impl Cursor {
         }
     }
 
-    /// At the end: a hole that nothing follows is said now.
+    /// At the end: makes a hole that no record follows the current item.
     fn finish(&mut self) -> bool {
         let Some(gap) = self.chain.take_open_gap() else {
             return false;

@@ -1,8 +1,8 @@
-//! Sealing: turns what is valid in a tail into a block.
+//! Sealing: writes the valid records of a tail into a block.
 //!
-//! The block gets its name only after it was decoded again, compared with the tail byte by byte,
-//! and synced; until then the tail stays as it is. Memory is bounded whatever the tail's size; it
-//! is kept from seal to seal, as is what zstd sets up.
+//! The block gets its final name only after it was decoded again, compared with the tail byte by
+//! byte, and synced; until then the tail stays unchanged. Memory is bounded whatever the tail's
+//! size; buffers and zstd contexts are reused from seal to seal.
 
 mod lanes;
 mod pack;
@@ -20,21 +20,21 @@ use pack::{Compressor, Packer};
 use std::io;
 use std::path::Path;
 
-/// A tail to be sealed, and what the scan found in it.
+/// A tail to seal, and the result of its scan.
 pub(crate) struct Tail<'a> {
     pub(crate) file: &'a dyn DiskFile,
     pub(crate) header: &'a TailHeader,
     pub(crate) scan: &'a Scan,
 }
 
-/// A block that has its name.
+/// A finished block.
 pub(crate) struct Sealed {
     pub(crate) name: BlockName,
     pub(crate) bytes: u64,
     pub(crate) allocated_bytes: u64,
 }
 
-/// What sealing needs besides the tail.
+/// Buffers and contexts of sealing, reused for each tail.
 pub(crate) struct Sealer {
     compressor: Compressor,
     unpacker: Unpacker,
@@ -43,7 +43,7 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    /// `level` is zstd's.
+    /// Creates a sealer with zstd's compression level `level`.
     pub(crate) fn new(level: i32) -> Result<Self, &'static str> {
         Ok(Sealer {
             compressor: Compressor::new(level)?,
@@ -53,7 +53,8 @@ impl Sealer {
         })
     }
 
-    /// Writes, checks, syncs and names the block of a tail. On an error nothing is left of it.
+    /// Writes, checks, syncs and renames the block of a tail. After an error no file of it is
+    /// left.
     pub(crate) fn seal(
         &mut self,
         disk: &dyn Disk,
@@ -131,7 +132,7 @@ impl Sealer {
     }
 }
 
-/// A fresh file; what an earlier attempt left goes first.
+/// Creates the file; removes the file of an earlier attempt first.
 fn make(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskFile>> {
     match disk.open(path, OpenMode::CreateNew) {
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
@@ -146,7 +147,8 @@ fn name_block(disk: &dyn Disk, folder: &Path, unfinished: &Path, path: &Path) ->
     disk.rename(unfinished, path).tried("rename", unfinished)?;
     let synced = disk.sync_dir(folder).tried("sync", folder);
     if synced.is_err() {
-        // A name that may not be on the disk must not pass for one by which the tail is safe.
+        // The new name may not be on the disk, so remove it: a tail must not count as sealed by
+        // it.
         let _made_again = disk.unlink(path);
     }
     synced

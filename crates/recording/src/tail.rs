@@ -1,44 +1,44 @@
-//! A tail: the file that records are appended to, and the walk over what is valid in it.
+//! A tail: the file that records are appended to, and the walk over its valid records.
 //!
-//! The file was filled with zeros once and is overwritten in place, so what lies behind the last
-//! record is zeros or records of an earlier use; the epoch in each checksum and the rising sequence
-//! number tell them apart. Nothing here writes. Layout: docs/formats/recording.md, "Tail".
+//! The file is filled with zeros once and then overwritten in place, so the last record is followed by
+//! zeros or by records of an earlier use. The epoch in each checksum and the rising sequence numbers tell
+//! these apart. This module does not write files. Layout: docs/formats/recording.md, "Tail".
 
 use crate::record::{self, ALIGN, HEAD_LEN, RawHead, RecordType, u32_at, u64_at};
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::DiskFile;
 use std::io;
 
-/// The longest context.
+/// Largest length of a context, in bytes.
 pub const CONTEXT_MAX: usize = 256 << 10;
 /// The first eight bytes of a tail.
 pub const MAGIC: &[u8; 8] = b"KYMOTAIL";
-/// The format's version; others are refused.
+/// Version of the format; readers refuse others.
 pub const VERSION: u32 = 0;
 /// The names of the two tails of a boot.
 pub const NAMES: [&str; 2] = ["tail-A", "tail-B"];
 
-/// The largest piece that is read at once.
+/// Largest length of one read, in bytes.
 pub(crate) const PIECE: usize = 64 << 10;
 const FIXED_LEN: usize = 64;
-/// Where the fixed part lies a second time, in another sector.
+/// Offset of the copy of the fixed part, which is in another sector.
 const COPY_OFFSET: usize = 2048;
 const PAGE: usize = 4096;
-/// Sequence numbers further ahead than this are damage.
+/// Largest gap between sequence numbers; a larger one is damage.
 const SEQ_LEAP_MAX: u64 = 1 << 32;
 
-/// What a tail starts with.
+/// Header of a tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailHeader {
-    /// Tells this use of the file from all others.
+    /// Number of this use of the file, which no other use has.
     pub epoch: u64,
-    /// No record of this use has a lower one.
+    /// Lower bound of the sequence numbers of this use.
     pub first_seq: u64,
-    /// When this use began.
+    /// Time at which this use began.
     pub stamp: Stamp,
-    /// Host facts, "key=value" lines; absent when damaged.
+    /// "key=value" lines about the host; `None` if they are damaged.
     pub context: Option<String>,
-    /// Where the records start.
+    /// Offset of the first record.
     pub records_offset: u64,
 }
 
@@ -54,7 +54,7 @@ impl TailHeader {
         }
     }
 
-    /// The bytes up to the first record.
+    /// Encodes the bytes before the first record.
     pub fn encode(&self) -> Vec<u8> {
         let context = self.context.as_deref().unwrap_or("");
         let fixed = self.encode_fixed(context);
@@ -82,7 +82,7 @@ impl TailHeader {
         bytes
     }
 
-    /// Reads the header of `file`; the sentence says why it has none.
+    /// Reads the header of `file`; the inner error says why it has none.
     pub fn read(file: &dyn DiskFile) -> io::Result<Result<Self, &'static str>> {
         let mut page = vec![0; PAGE];
         let count = file.read_at(&mut page, 0)?;
@@ -109,7 +109,7 @@ impl TailHeader {
     }
 }
 
-/// Where the records start when the context is this long.
+/// Offset of the first record after a context of this length.
 pub fn records_offset(context_len: usize) -> u64 {
     (PAGE + context_len).next_multiple_of(PAGE) as u64
 }
@@ -132,8 +132,8 @@ fn fixed_at(page: &[u8], at: usize) -> Result<&[u8], &'static str> {
     }
 }
 
-/// A file read through one buffer of [`PIECE`] bytes. What cannot be read is taken for zeros, so
-/// that a bad sector costs the records in it and no more.
+/// A file that is read through one buffer of [`PIECE`] bytes. Unreadable parts read as zeros, so that a bad
+/// sector loses only the records in it.
 pub(crate) struct Window<'a> {
     file: &'a dyn DiskFile,
     buffer: Vec<u8>,
@@ -155,24 +155,24 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Takes over what another window read of the same file.
+    /// Creates a window from the buffer of another window of the same file.
     pub(crate) fn resume(file: &'a dyn DiskFile, end: u64, read: (u64, Vec<u8>)) -> Self {
         let mut window = Window::new(file, end);
         (window.start, window.buffer) = read;
         window
     }
 
-    /// What was read, for [`Window::resume`].
+    /// Returns the buffer for [`Window::resume`].
     pub(crate) fn into_read(self) -> (u64, Vec<u8>) {
         (self.start, self.buffer)
     }
 
-    /// Forgets what was read: the file may have changed.
+    /// Discards the buffer, since the file may have changed.
     pub(crate) fn forget(&mut self) {
         self.buffer.clear();
     }
 
-    /// At most `length` bytes (no more than [`PIECE`]) from `offset`; fewer at the end.
+    /// Returns `length` bytes from `offset`, at most [`PIECE`]; fewer at the end of the file.
     pub(crate) fn get(&mut self, offset: u64, length: usize) -> &[u8] {
         let length = length.min(self.end.saturating_sub(offset) as usize);
         let held = self.start + self.buffer.len() as u64;
@@ -184,7 +184,7 @@ impl<'a> Window<'a> {
         &self.buffer[from..to]
     }
 
-    /// Whether all of a range is there and zeros.
+    /// Returns true if the range is within the file and all zeros.
     fn is_zeros(&mut self, offset: u64, length: usize) -> bool {
         let bytes = self.get(offset, length);
         bytes.len() == length && bytes.iter().all(|&byte| byte == 0)
@@ -211,7 +211,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Calls `each` with the pieces of a range.
+    /// Calls `each` with the bytes of a range, piece by piece.
     pub(crate) fn pieces(&mut self, offset: u64, length: usize, each: &mut dyn FnMut(&[u8])) {
         let (mut at, end) = (offset, offset + length as u64);
         while at < end {
@@ -224,7 +224,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Whether the record at `offset` with this head has the right checksum.
+    /// Returns true if the checksum of the record at `offset`, whose head is `raw`, matches.
     fn check_whole(&mut self, offset: u64, raw: RawHead, epoch: u64) -> bool {
         if raw.length as u64 > self.end.saturating_sub(offset) {
             return false;
@@ -238,18 +238,18 @@ impl<'a> Window<'a> {
     }
 }
 
-/// What the walk came to.
+/// Result of [`Walk::step`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// A valid record at this offset, which the records before it allow to be used.
+    /// A valid record at this offset that depends on no missing record.
     Record(u64, RawHead),
-    /// Damage, or records whose predecessors are damaged.
+    /// A damaged range, or a record that depends on a missing one.
     Damage { from: u64, to: u64 },
-    /// Nothing more, for now.
+    /// No more records for now.
     End,
 }
 
-/// A walk over the records of one use of a tail. It can be continued when the file has grown.
+/// A walk over the records of one use of a tail, which can continue after the file has grown.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     epoch: u64,
@@ -270,8 +270,8 @@ impl Walk {
         }
     }
 
-    /// The next record. A sample that is no key is passed over unless the record before it in
-    /// sequence is known.
+    /// Returns the next record. A sample that is no key counts as damage unless the record directly before
+    /// it in sequence is known.
     pub(crate) fn step(&mut self, window: &mut Window<'_>) -> Step {
         loop {
             match self.accept(window, self.offset) {
@@ -338,16 +338,16 @@ impl Walk {
         Step::Damage { from, to }
     }
 
-    /// Looks for a valid record behind the place where none is. `None` with `searched` set: there
-    /// is none; without: a record has appeared at the place itself meanwhile.
+    /// Searches for a valid record after `self.offset`, where there is none. `None` with `searched` set
+    /// means that there is none; with `searched` unset, that one has appeared at `self.offset` meanwhile.
     fn search(&mut self, window: &mut Window<'_>) -> Option<u64> {
-        // Each candidate costs a checksum: a hostile file must not make that quadratic.
+        // Each candidate needs a checksum; the budget keeps a hostile file from making that quadratic.
         let mut budget = 4 * window.end + PIECE as u64;
         let mut at = self.offset + ALIGN as u64;
         self.searched = true;
         while at + HEAD_LEN as u64 <= window.end {
-            // What is not written yet is zeros, most of a tail, and no record begins with zeros. Looking at
-            // each eighth byte of it was a sixth of what an open page costs.
+            // Most of a tail is zeros that no record has overwritten yet, and no record begins with zeros.
+            // Checking every eighth byte of them took a sixth of the time of serving an open page.
             if at.is_multiple_of(PAGE as u64) && window.is_zeros(at, PAGE) {
                 at += PAGE as u64;
                 continue;
@@ -370,7 +370,7 @@ impl Walk {
         (ahead != 0 && ahead <= SEQ_LEAP_MAX).then_some(raw)
     }
 
-    /// A live file may have got the missing record after it was looked for.
+    /// Checks again for the missing record, which a recorder may have written after the first check.
     fn confirm(&mut self, window: &mut Window<'_>, found: u64) -> Option<u64> {
         window.forget();
         self.searched = self.accept(window, self.offset).is_none();

@@ -1,12 +1,14 @@
-//! The writer: takes whole records, appends them to one of two tails with one write, syncs,
-//! seals full tails into blocks, and keeps the ring within its cap.
+//! The writer: appends whole records to one of two tails with one write a batch, syncs, seals
+//! full tails into blocks, and keeps the ring within its size limit.
 //!
-//! A record is recorded when `append` returned: the kernel has it, and kill -9 cannot lose it.
-//! Trouble with the disk never stops the caller: records are dropped whole and counted, old bytes
-//! stay as they are, and writing resumes by itself at a key. The writer has no thread of its own.
+//! A record counts as recorded when `append` returns: the kernel has its bytes, so kill -9 cannot
+//! lose it. An error of the disk never stops the caller: whole records are dropped and counted,
+//! earlier bytes stay as they are, and writing resumes at a key without the caller's help. The
+//! writer has no thread of its own.
 //!
-//! Here is its face and the way of a record into a tail; below it, a file each: a tail's `slot`,
-//! when to `switch`, how tails become `seals`, the `recovery` of what others left, and `trouble`.
+//! This file has the public functions and the path of a record into a tail. The submodules are:
+//! `slot`, one tail; `switch`, the change to the other tail; `seals`, syncing and sealing;
+//! `recovery` of the tails that earlier recorders left; `trouble`, errors of the disk.
 
 mod recovery;
 mod seals;
@@ -30,30 +32,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How many blocks of the largest ordinary size a cap must have room for.
+/// Number of blocks of the largest ordinary size that the size limit must allow.
 const BLOCKS_MIN: u64 = 8;
-/// Sequence numbers left free behind a newest block that cannot be read.
+/// Sequence numbers left unused after a newest block that is unreadable.
 const SEQ_LEAP: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// What may be set.
+/// Options of a writer.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes that blocks and tails of the host may take together.
+    /// Size limit of all blocks and tails of the host, in bytes.
     pub cap_bytes: u64,
-    /// Blocks whose last sample is older than this go, even if there is room.
+    /// Age of a block's last sample at which the block is removed even if there is space.
     pub keep: Option<Duration>,
-    /// The longest time that a written record waits for its sync; zero: `append` syncs.
+    /// The longest time that a written record waits for its sync; with zero, `append` syncs.
     pub sync_interval: Duration,
-    /// A tail is sealed when it holds this much, or four times the last key record.
+    /// Size at which a tail is sealed, unless four times the last key record is more, in bytes.
     pub seal_bytes: u64,
-    /// A tail is sealed when its first record is this old.
+    /// Age of a tail's first record at which the tail is sealed.
     pub seal_after: Duration,
-    /// What a tail takes when it is made.
+    /// Initial size of a tail, in bytes.
     pub tail_bytes: u64,
-    /// zstd's compression level.
+    /// Compression level of zstd.
     pub level: i32,
-    /// How long to wait after the disk refused something.
+    /// Pause before the next attempt after an error of the disk.
     pub retry_after: Duration,
 }
 
@@ -72,58 +74,58 @@ impl Default for Options {
     }
 }
 
-/// Where to record and what the recording says of itself.
+/// Destination of a recording, and the facts stored with it.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The folder given by the user.
+    /// The recording folder.
     pub dir: PathBuf,
-    /// The host's name; made safe for a file name.
+    /// The host's name; characters unsuitable for a file name are replaced.
     pub host: String,
-    /// The kernel's boot id; its first eight hex digits count.
+    /// The kernel's boot id, of which the first eight hex digits are used.
     pub boot_id: String,
-    /// "key=value" lines for the head of each block and tail.
+    /// "key=value" lines that are stored at the head of each block and tail.
     pub context: String,
 }
 
-/// What the writer did so far.
+/// Counters of a writer since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Records recorded.
+    /// Recorded records.
     pub records: u64,
     /// Writes of records.
     pub appends: u64,
-    /// Bytes of records written.
+    /// Bytes of written records.
     pub record_bytes: u64,
-    /// All bytes written: records, tail headers, zeros, blocks.
+    /// All written bytes: records, tail headers, zeros, blocks.
     pub bytes_written: u64,
     /// Syncs of tails.
     pub syncs: u64,
     /// Tails sealed into blocks.
     pub seals: u64,
-    /// Times that the other tail was taken.
+    /// Switches to the other tail.
     pub switches: u64,
-    /// Tails that grew beyond what they took at first.
+    /// Times that a tail grew beyond its initial size.
     pub tail_growths: u64,
-    /// Tails given up after an error and made again.
+    /// Tails given up after an error and created again.
     pub tail_renewals: u64,
-    /// Blocks removed for the cap or for `keep`.
+    /// Blocks removed for the size limit or for `keep`.
     pub unlinks: u64,
-    /// Writes, syncs and seals that failed.
+    /// Failed writes, syncs and seals.
     pub write_errors: u64,
-    /// Records dropped because they could not be written, or depend on one that could not.
+    /// Records dropped because the write failed, or because they depend on a dropped record.
     pub dropped_records: u64,
     /// Damaged ranges found while sealing.
     pub damages: u64,
 }
 
-/// What became of a batch. A dropped record's sequence number in the batch is 0.
+/// Result of appending a batch. In the batch, dropped records have the sequence number 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
-    /// The sequence numbers given out, dropped records' too.
+    /// The assigned sequence numbers, including those of dropped records.
     pub seqs: Range<u64>,
-    /// Records that are recorded.
+    /// Number of recorded records.
     pub recorded: u32,
-    /// Records that are not.
+    /// Number of dropped records.
     pub dropped: u32,
 }
 
@@ -157,8 +159,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Takes the lock and makes the folders: quick, so that the first sample need not wait.
-    /// Leftovers of earlier recorders are seen to by [`Writer::recover`].
+    /// Takes the lock and creates the folders; this is quick, so that the first sample need not
+    /// wait. [`Writer::recover`] handles the files of earlier recorders.
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -201,39 +203,40 @@ impl Writer {
         })
     }
 
-    /// Set when the next sample should be a key; whoever makes one takes it back.
+    /// A flag that is set while the next sample should be a key; the writer clears it when it
+    /// gets one.
     pub fn key_wanted(&self) -> Arc<AtomicBool> {
         self.key_wanted.clone()
     }
 
-    /// What was done so far.
+    /// The counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Takes the messages for people since the last call.
+    /// Removes and returns the messages for users since the last call.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
 
-    /// The folder of this boot.
+    /// The folder of the current boot.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Bytes that blocks and tails take now.
+    /// Bytes that the blocks, tails and the lock file occupy now.
     pub fn allocated_bytes(&self) -> u64 {
         let tails: u64 = self.slots.iter().map(|slot| slot.allocated_bytes).sum();
         let stat = |path: &PathBuf| self.disk.metadata(path).ok();
         let leftovers = self.leftovers.iter().filter_map(stat);
         let leftovers: u64 = leftovers.map(|stat| stat.allocated_bytes).sum();
-        // The lock file takes a page.
+        // The lock file occupies one page.
         PAGE + self.ring.bytes + tails + leftovers
     }
 
-    /// Appends a batch of whole records, giving each its sequence number and checksum.
-    /// An error means that the batch makes no sense or that recovery failed; trouble with the
-    /// disk is counted in the answer instead.
+    /// Appends a batch of whole records and gives each its sequence number and checksum. Fails if
+    /// the batch is malformed or recovery fails; an error of the disk shows up only as dropped
+    /// records in the result.
     pub fn append(&mut self, batch: &mut [u8]) -> Result<Appended> {
         self.recover()?;
         check_batch(batch)?;
@@ -248,8 +251,8 @@ impl Writer {
         Ok(appended)
     }
 
-    /// Does what is due: syncing, asking for a key by age, trying again after errors.
-    /// Returns the monotonic time at which it wants to be called next.
+    /// Does the work that is due: syncing, requesting a key by age, retries after errors. Returns
+    /// the monotonic time at which the next call is due.
     pub fn tick(&mut self, now: Stamp) -> Option<u64> {
         if let Err(error) = self.recover() {
             self.notice(&error);
@@ -267,20 +270,20 @@ impl Writer {
             .min()
     }
 
-    /// Syncs all that was recorded so far, whatever the sync interval.
+    /// Syncs all recorded records now, whatever the sync interval.
     pub fn sync_now(&mut self, now: Stamp) {
         self.sync(now, 0);
     }
 
-    /// Replaces the context: recorded now, and put at the head of the blocks to come.
+    /// Replaces the context: records it now and stores it at the head of later blocks.
     pub fn set_context(&mut self, lines: &str) -> Result<Appended> {
         let mut batch = Vec::new();
         record::push_context(&mut batch, self.clock.now(), &limited_context(lines));
         self.append(&mut batch)
     }
 
-    /// Syncs, seals what is in the tails and removes them. An error means that a tail stays and
-    /// the next recorder will seal it.
+    /// Syncs, seals the tails and removes them. After an error a tail may stay, which the next
+    /// recorder will seal.
     pub fn close(mut self) -> Result<Counters> {
         self.recover()?;
         let now = self.clock.now();
@@ -306,7 +309,8 @@ impl Writer {
     fn append_records(&mut self, batch: &mut [u8], now: Stamp) -> Appended {
         let first_seq = self.next_seq;
         let mut appended = Appended::default();
-        // Where the records begin that are not written yet, and where this one does.
+        // `run` is the start of the records that are not written yet, `at` the start of the
+        // current one.
         let (mut run, mut at) = (0, 0);
         while let Some(raw) = record::peek(&batch[at..]) {
             let seq = self.next_seq;
@@ -336,8 +340,8 @@ impl Writer {
         appended
     }
 
-    /// Whether a record can go into the current tail, whose bytes not yet written, this record
-    /// among them, are `run_bytes`.
+    /// Returns true if the current tail has room for a record, growing the tail if needed;
+    /// `run_bytes` is the length of the unwritten records including this one.
     fn takes(&mut self, raw: &RawHead, run_bytes: u64) -> bool {
         let Some(index) = self.current else {
             return false;
@@ -355,7 +359,8 @@ impl Writer {
             return;
         };
         record::seal(bytes, slot.epoch(), seq);
-        // The clock's time, not the record's: without pause the clock runs faster.
+        // Uses the time of the clock, not of the record: a recorder without pause hands records
+        // over in batches.
         slot.first_mono_ns.get_or_insert(now.mono_ns);
         if raw.head.key {
             self.need_key = false;
@@ -369,7 +374,7 @@ impl Writer {
         }
     }
 
-    /// One write for all records of a run.
+    /// Writes all records of a run with one write.
     fn flush(&mut self, run: &mut [u8], now: Stamp, appended: &mut Appended) {
         let Some(index) = self.current.filter(|_| !run.is_empty()) else {
             return;
@@ -401,7 +406,8 @@ fn make_folder(disk: &dyn Disk, dir: &Path, folder: &Path) -> Result<()> {
     disk.create_dir_all(folder).tried("make", folder)?;
     disk.sync_dir(dir).tried("sync", dir)?;
     match dir.parent() {
-        // The folder above may not be ours to open; then the entry is as safe as it can be.
+        // The process may lack permission to open the parent folder; its entry then stays
+        // unsynced.
         Some(above) if !above.as_os_str().is_empty() => match disk.sync_dir(above) {
             Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             synced => synced.tried("sync", above),
@@ -421,7 +427,7 @@ fn take_lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskFile>> {
             holder: holder.trim().to_string(),
         });
     }
-    // Who holds it is said for people; a full disk must not keep the recorder from starting.
+    // The process number is only for users, so a full disk must not prevent the start.
     let line = format!("{:<19}\n", std::process::id());
     let _only_for_people = lock.write_at(line.as_bytes(), 0);
     Ok(lock)

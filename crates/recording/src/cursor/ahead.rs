@@ -1,4 +1,4 @@
-//! What is to be read next: blocks by their names, then tails that are in no block.
+//! Finds the next file to read: blocks by their names, then tails that are in no block.
 
 use super::{Cursor, Place};
 use crate::error::Result;
@@ -7,10 +7,10 @@ use crate::tail::TailHeader;
 use kymo_sys::disk::OpenMode;
 use std::path::Path;
 
-/// A block to be read.
+/// A block in the cursor's queue.
 pub(super) struct Queued {
     pub(super) block: Listed,
-    /// Whether the block before it in sequence is read, too.
+    /// Set if the previous block of the recording is read too.
     pub(super) follows: bool,
 }
 
@@ -18,7 +18,7 @@ impl Cursor {
     // ---- what to read next
 
     pub(super) fn enter_next(&mut self) -> Result<bool> {
-        // A tail that was seen at the last look may be another by now; that is found out in reading it.
+        // The listed tails may be outdated by now; `enter_tail` detects that.
         if self.queue.is_empty() && self.next_tail().is_none() {
             if self.beyond {
                 return Ok(false);
@@ -26,7 +26,7 @@ impl Cursor {
             self.look_around()?;
         }
         if self.hole_ahead() {
-            // A name given while the folder was being listed may have been missed.
+            // The listing may have missed a block that was renamed meanwhile.
             self.look_around()?;
         }
         if let Some(queued) = self.queue.pop_front() {
@@ -43,7 +43,7 @@ impl Cursor {
         }
     }
 
-    /// The oldest tail that is in no block and was not read yet.
+    /// Index of the oldest tail that is in no block and has not been read.
     fn next_tail(&self) -> Option<usize> {
         let (sealed, done) = (self.newest_block, self.newest_tail);
         self.tails.iter().position(|(_, header)| {
@@ -61,8 +61,8 @@ impl Cursor {
         matches!((next, self.chain.expected), (Some(next), Some(expected)) if next > expected)
     }
 
-    /// Reads the heads of tails before it lists blocks: what a recorder seals in between is then
-    /// found in a block, never nowhere.
+    /// Lists the tails before the blocks: a tail that the recorder seals in between is then found as a
+    /// block rather than missed.
     pub(super) fn look_around(&mut self) -> Result<()> {
         self.look_at_tails()?;
         let blocks = self.recording.blocks(&self.folders)?;
@@ -74,7 +74,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Which tails there are now; a few small reads, however long the ring.
+    /// Reads the headers of all tails; a few small reads, however long the ring.
     pub(super) fn look_at_tails(&mut self) -> Result<()> {
         self.folders = self.recording.folders()?;
         self.tails.clear();
@@ -95,8 +95,8 @@ impl Cursor {
         Some(header)
     }
 
-    /// Blocks that begin before this number were read, as blocks or as tails. The one made of the
-    /// tail that is being read was not: the tail may be overwritten before its end is seen.
+    /// Blocks whose first sequence number is lower have been read, as blocks or as tails. A block made
+    /// of the tail that is being read has not: the tail may be overwritten before its end is read.
     fn unread_from(&self) -> u64 {
         let block = self
             .entered_block
@@ -111,7 +111,7 @@ impl Cursor {
         block.max(tail).max(current)
     }
 
-    /// Queues the blocks from `from` on that the range asks for.
+    /// Queues the blocks of the range, from index `from` on.
     fn enqueue(&mut self, blocks: &[Listed], from: usize) {
         let range = self.range;
         let started = self.unread_from() > 0;
@@ -136,8 +136,8 @@ impl Cursor {
         }
     }
 
-    /// Whether a sample before the range can only be in the block before the first that
-    /// intersects it.
+    /// Returns true if the last sample before the range can only be in the block before `first`, the
+    /// first block in the range.
     fn needs_predecessor(&self, first: Option<&Listed>) -> bool {
         let start_ns = match first {
             Some(block) => block.name.wall_min_s as i64 * 1_000_000_000,
@@ -155,8 +155,8 @@ fn intersects(range: &TimeRange, block: &Listed) -> bool {
     block.name.wall_max_s >= second(range.from_ns) && block.name.wall_min_s <= second(range.thru_ns)
 }
 
-/// Tails in the order of their use. Two may begin with the same number: the header of the first
-/// was written, and then something failed.
+/// Sort key of tails, in the order of their use. Two tails may have the same first sequence number, if
+/// an error followed the write of the first one's header.
 pub(super) fn tail_order(header: &TailHeader) -> (u64, u64) {
     (header.first_seq, header.epoch)
 }

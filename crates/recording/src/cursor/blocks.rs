@@ -1,4 +1,4 @@
-//! Reading a block: the heads stream and those of the wanted kinds, decoded whole.
+//! Reads a block: decodes the heads stream and the streams of the wanted kinds as a whole.
 
 use super::ahead::Queued;
 use super::{Cursor, Gap, Part, Place, Ready, context_head, lost_context};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 pub(super) struct OpenBlock {
     heads: Vec<u8>,
     decoder: heads::Decoder,
-    /// By kind: decoded bytes and how far they were used.
+    /// By kind: the decoded bytes, and the position up to which they have been used.
     pub(super) streams: Vec<Option<(Vec<u8>, usize)>>,
-    /// Numbers of the records, in the block, that are to be given.
+    /// Numbers, within the block, of the first and last record to return.
     first: u32,
     last: u32,
     number: u32,
@@ -110,8 +110,8 @@ impl Cursor {
         }
     }
 
-    /// The numbers of the first and the last record of a block that are to be given: from the last
-    /// key before the range, so that there is a sample before it, to the last one in it.
+    /// Numbers of the first and the last record to return: from the last key before the range, so
+    /// that a sample precedes the range, to the last record in the range.
     fn wanted_records(&self, heads: &[u8]) -> (u32, u32) {
         let (mut decoder, mut number) = (heads::Decoder::default(), 0);
         let (mut key, mut first, mut last) = (0, None, None);
@@ -169,7 +169,7 @@ impl Cursor {
 }
 
 impl OpenBlock {
-    /// Takes the sections of a record out of their streams.
+    /// Returns the sections of a record and moves past them in their streams.
     fn parts(&mut self, entry: &heads::Entry) -> Result<Vec<Part>, ()> {
         let mut parts = Vec::new();
         let kinds = &self.heads[entry.kinds.clone()];

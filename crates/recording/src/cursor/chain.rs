@@ -1,13 +1,13 @@
-//! What holds the records of a recording together: sequence numbers. Says which record may be
-//! given, and which are missing.
+//! Sequence numbers link the records of a recording. This module decides by them which
+//! records the cursor may return, and which are missing.
 
 use super::Gap;
 use crate::record::{Head, RecordType};
 
-/// Says of a hole that nothing is damaged there.
+/// Message of a hole without damage.
 pub(super) const NOT_WRITTEN: &str = "the records were not written";
 
-/// How far the records were given.
+/// Position of the cursor in the sequence.
 #[derive(Default)]
 pub(super) struct Chain {
     pub(super) seen: Option<u64>,
@@ -17,7 +17,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Records were passed over on purpose: the next one follows nothing.
+    /// Notes that records were skipped on purpose, so that the next record may have any
+    /// number.
     pub(super) fn jump(&mut self) {
         if self.damage.is_none() {
             self.expected = None;
@@ -25,7 +26,7 @@ impl Chain {
         }
     }
 
-    /// The records up to `seq` were passed over on purpose.
+    /// Notes that the records up to `seq` were skipped on purpose.
     pub(super) fn passed(&mut self, seq: u64) {
         self.seen = self.seen.max(Some(seq));
         self.expected = Some(seq.wrapping_add(1));
@@ -37,7 +38,7 @@ impl Chain {
         self.damage.get_or_insert(message);
     }
 
-    /// Whether a record may be given: not twice, and not without what it needs.
+    /// Returns true if a record is new and the records that it depends on are known.
     pub(super) fn admits(&mut self, head: &Head) -> bool {
         if self.seen.is_some_and(|seen| head.seq <= seen) {
             return false;
@@ -54,7 +55,7 @@ impl Chain {
         true
     }
 
-    /// Takes a record in; the hole before it, if there is one.
+    /// Accepts a record; returns the hole before it, if there is one.
     pub(super) fn admit(&mut self, head: &Head) -> Option<Gap> {
         let expected = self.expected.unwrap_or(head.seq);
         let damage = self.damage.take();

@@ -1,4 +1,4 @@
-//! Reading a tail, which a recorder may be writing: what comes to its end is asked again.
+//! Reads a tail. A recorder may be writing it, so its end is checked again later.
 
 use super::ahead::tail_order;
 use super::{Cursor, Part, Place, Ready, context_head, give, lost_context};
@@ -9,7 +9,7 @@ use crate::tail::{Step, TailHeader, Walk, Window};
 use kymo_sys::disk::{DiskFile, OpenMode};
 use std::path::{Path, PathBuf};
 
-/// A tail's header is this much younger than its first sample at most, in nanoseconds.
+/// Largest time from a tail's header to its first sample, in nanoseconds.
 const TAIL_SLACK_NS: i64 = 60_000_000_000;
 
 pub(super) struct OpenTail {
@@ -18,9 +18,9 @@ pub(super) struct OpenTail {
     pub(super) header: TailHeader,
     walk: Walk,
     pub(super) record: Vec<u8>,
-    /// What was read ahead.
+    /// Offset and content of the read buffer, kept between calls.
     read: (u64, Vec<u8>),
-    /// Of the file, when it was last looked at; `None`: it may have grown since.
+    /// Last known size of the file; `None` if it may have grown since.
     size_bytes: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ impl Cursor {
             return Ok(false);
         };
         if !is_same(&*file, &header) {
-            // It was taken again since it was seen: what it held is in a block.
+            // The recorder has reused the tail since it was listed; its former records are in a block.
             self.look_around()?;
             return self.enter_next();
         }
@@ -64,8 +64,8 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Goes to the last key before the range, as in a block: what is before it is needed by nothing, but
-    /// for the last context.
+    /// Moves to the last key before the range, as in a block: of the records before that key, only the
+    /// last context is needed.
     fn pass_over(&mut self, tail: &mut OpenTail) {
         let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
         let (mut walk, mut context, mut found) = (tail.walk.clone(), None, None);
@@ -99,14 +99,14 @@ impl Cursor {
         tail.walk = key;
     }
 
-    /// `false` when the recorder has not written more.
+    /// Reads on in the tail; returns `false` if the recorder has written no more.
     pub(super) fn step_tail(&mut self) -> Result<bool> {
         let Place::Tail(tail) = &mut self.place else {
             return Ok(true);
         };
         let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
         let (mut ended, mut again) = (false, false);
-        // Records are taken until one is to be given, or there are no more.
+        // Reads records until one is to be returned or the tail ends.
         while self.ready.is_empty() && !ended && !again {
             match tail.walk.step(&mut window) {
                 Step::Record(offset, raw) => {
@@ -142,7 +142,8 @@ impl Cursor {
             tail.size_bytes = None;
         }
         if again {
-            // Overwritten under our eyes: no damage, for what it held is in a block by then.
+            // The recorder reused the tail during the read. This is no damage: its former records are in
+            // a block.
             self.place = Place::Between;
             self.look_around()?;
             return Ok(true);
@@ -150,13 +151,13 @@ impl Cursor {
         if ended { self.leave_tail() } else { Ok(true) }
     }
 
-    /// The tail has no more records: is it still the one that is written?
+    /// At the end of a tail: decides if the recorder still writes to it.
     fn leave_tail(&mut self) -> Result<bool> {
         let Place::Tail(tail) = &self.place else {
             return Ok(true);
         };
         let (path, header) = (tail.path.clone(), tail.header.clone());
-        // Usually it is, and then a thousand blocks need not be listed each second.
+        // Usually it does, and a check of the tails alone avoids listing a thousand blocks each second.
         self.look_at_tails()?;
         if self.queue.is_empty() && self.is_newest(&path, &header) {
             return Ok(false);
@@ -166,7 +167,7 @@ impl Cursor {
             return Ok(false);
         }
         let still = self.has_tail(&path, &header);
-        // The recorder went on elsewhere; what it wrote here until then is complete now.
+        // The recorder has switched to another tail, so this tail is complete.
         let Place::Tail(tail) = &mut self.place else {
             return Ok(true);
         };
@@ -175,7 +176,7 @@ impl Cursor {
         if still && !matches!(tail.walk.clone().step(&mut window), Step::End) {
             return Ok(true);
         }
-        // Only if the tail was not overwritten meanwhile has all of it been seen.
+        // All records have been read only if the tail was not reused meanwhile.
         if still && is_same(&*tail.file, &header) {
             self.newest_tail = self.newest_tail.max(Some(tail_order(&header)));
         }
@@ -185,13 +186,13 @@ impl Cursor {
 }
 
 impl Cursor {
-    /// Whether a tail is there still, in the same use.
+    /// Returns true if the tail still exists and is in the same use.
     fn has_tail(&self, path: &Path, header: &TailHeader) -> bool {
         let mut tails = self.tails.iter();
         tails.any(|(at, now)| at == path && now.epoch == header.epoch)
     }
 
-    /// Whether it is, and no later one is.
+    /// Returns true if the tail still exists, in the same use, and is the newest.
     fn is_newest(&self, path: &Path, header: &TailHeader) -> bool {
         let mut tails = self.tails.iter();
         let later = tails.any(|(_, now)| tail_order(now) > tail_order(header));
@@ -199,7 +200,8 @@ impl Cursor {
     }
 }
 
-/// The file with what was read ahead; its size is asked for once until its end is reached.
+/// A window on the file with the kept read buffer; gets the file's size again only after its end was
+/// reached.
 fn window<'a>(
     file: &'a dyn DiskFile,
     size_bytes: &mut Option<u64>,
@@ -210,7 +212,7 @@ fn window<'a>(
     Window::resume(file, size, std::mem::take(read))
 }
 
-/// Whether a tail is still in the use that its head was read in.
+/// Returns true if the file is still in the use that `header` describes.
 fn is_same(file: &dyn DiskFile, header: &TailHeader) -> bool {
     TailHeader::read(file).is_ok_and(|now| now.as_ref() == Ok(header))
 }

@@ -1,6 +1,6 @@
-//! From the records of a tail to the streams of a block: one pass over the tail fills as many
-//! streams as fit into the scratch, side by side; one that is longer alone takes a pass of its
-//! own and comes in pieces.
+//! Converts the records of a tail to the streams of a block. One pass over the tail fills as
+//! many streams side by side as fit into the scratch buffer; a stream longer than the buffer
+//! gets a pass of its own and is given in pieces.
 
 use super::Tail;
 use super::scan::{HeadsPass, Planned, each_section};
@@ -11,13 +11,14 @@ use crate::tail::{Step, Walk, Window};
 use kymo_base::varint;
 use std::path::Path;
 
-/// What is gathered in one pass. An ordinary tail of ten-second samples fits.
+/// Size of the scratch buffer, which holds all streams of an ordinary tail of ten-second
+/// samples.
 const SCRATCH_LEN: usize = 128 << 10;
 const NONE: u16 = u16::MAX;
 
-/// Bytes of one stream.
+/// A piece of one stream.
 pub(super) struct Piece<'a> {
-    /// Of the stream, in the block.
+    /// Number of the stream in the block.
     pub(super) number: usize,
     pub(super) stream: Planned,
     pub(super) bytes: &'a [u8],
@@ -27,12 +28,12 @@ pub(super) struct Piece<'a> {
 
 pub(super) type EachPiece<'a> = dyn FnMut(&Piece<'_>) -> Result<()> + 'a;
 
-/// The scratch and who has which part of it.
+/// The scratch buffer and its division into lanes, one for each stream of a pass.
 #[derive(Default)]
 pub(super) struct Lanes {
     scratch: Vec<u8>,
     lanes: Vec<Lane>,
-    /// By stream: its lane.
+    /// By stream id: index of its lane.
     of: Vec<u16>,
 }
 
@@ -42,12 +43,12 @@ struct Lane {
     start: usize,
     at: usize,
     end: usize,
-    /// What the scan promised and did not come yet.
+    /// Bytes that the scan counted and the pass has not read yet.
     missing: u64,
     begun: bool,
 }
 
-/// Calls `each` with the bytes of all streams in their order; `path` is for errors.
+/// Calls `each` with the bytes of all streams, in order; `path` is for errors.
 pub(super) fn each_piece(
     tail: &Tail<'_>,
     path: &Path,
@@ -64,8 +65,8 @@ pub(super) fn each_piece(
     Ok(())
 }
 
-/// The same again. What one pass gathered is still there: its records had the right checksums
-/// when they were read.
+/// Does the same as [`each_piece`] a second time. If one pass holds all streams, their bytes
+/// are still in the scratch buffer: the checksums of the records matched when they were read.
 pub(super) fn each_piece_again(
     tail: &Tail<'_>,
     path: &Path,
@@ -78,11 +79,11 @@ pub(super) fn each_piece_again(
     }
 }
 
-/// Whether the tail still has what the scan found.
+/// An error if the tail no longer has the bytes that the scan counted.
 type Unchanged = Result<(), ()>;
 
 impl Lanes {
-    /// Gives lanes to the streams from `first` on, as many as fit.
+    /// Assigns lanes to the streams from `first` on, as many as fit.
     fn arrange(&mut self, streams: &[Planned], first: usize) {
         self.lanes.clear();
         self.of.clear();

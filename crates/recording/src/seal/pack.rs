@@ -1,5 +1,5 @@
-//! Packs streams into the block's file, one zstd frame each, through one buffer: an ordinary
-//! block is one write.
+//! Writes streams to the block's file, one zstd frame each, through one buffer; an ordinary
+//! block needs one write.
 
 use super::lanes::Piece;
 use crate::block::{Stream, WINDOW_LOG};
@@ -10,7 +10,7 @@ use std::path::Path;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
-/// What packing keeps from block to block.
+/// Context and buffer of compression, reused from block to block.
 pub(super) struct Compressor {
     context: CCtx<'static>,
     buffer: Vec<u8>,
@@ -34,14 +34,14 @@ impl Compressor {
     }
 }
 
-/// One block being written.
+/// A block that is being written.
 pub(super) struct Packer<'a> {
     context: &'a mut CCtx<'static>,
     buffer: &'a mut Vec<u8>,
     file: &'a dyn DiskFile,
     path: &'a Path,
     flushed: u64,
-    /// Where in `buffer` bytes begin that are not in the stream's checksum yet.
+    /// Position in `buffer` after the bytes that the stream's checksum covers.
     unsummed: usize,
     stream: Stream,
 }
@@ -68,7 +68,7 @@ impl<'a> Packer<'a> {
         self.flushed + self.buffer.len() as u64
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes uncompressed.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         for piece in bytes.chunks(PIECE) {
             if self.buffer.len() + piece.len() > PIECE {
@@ -79,7 +79,7 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Packs a piece; the stream if it was its last.
+    /// Compresses a piece; returns the stream's index entry after its last piece.
     pub(super) fn pack(&mut self, piece: &Piece<'_>) -> Result<Option<Stream>> {
         if piece.first {
             self.begin(piece)?;
@@ -106,7 +106,8 @@ impl<'a> Packer<'a> {
     }
 
     fn begin(&mut self, piece: &Piece<'_>) -> Result<()> {
-        // With room for all of a frame zstd packs at once, without a copy.
+        // If the buffer has room for the whole frame, zstd compresses it at once, without a
+        // copy.
         let bound = zstd_safe::compress_bound(piece.bytes.len());
         let room = self.buffer.capacity() - self.buffer.len();
         if room < bound && bound <= self.buffer.capacity() {

@@ -1,4 +1,5 @@
-//! The first look at a tail: what of it is valid, and how long each stream of its block will be.
+//! The first pass over a tail: finds its valid records and the length of each stream of its
+//! block.
 
 use crate::block::{HEADS, Index};
 use crate::folder::BlockName;
@@ -9,13 +10,13 @@ use kymo_base::varint;
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::DiskFile;
 
-/// What a first pass over a tail finds.
+/// Result of the first pass over a tail.
 pub(crate) struct Scan {
     pub(crate) records: u32,
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
     pub(crate) damages: u64,
-    /// The streams that the block will have, in their order.
+    /// The streams of the block, in order.
     pub(super) streams: Vec<Planned>,
     pub(super) end: u64,
     samples: u32,
@@ -27,12 +28,12 @@ pub(crate) struct Scan {
     context_len: usize,
 }
 
-/// A stream to be made.
+/// Id and length of a future stream.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Planned {
     /// A kind, or [`HEADS`].
     pub(super) id: u16,
-    /// For heads, records.
+    /// Number of sections; in the heads stream, number of records.
     pub(super) sections: u32,
     pub(super) raw_len: u64,
 }
@@ -85,7 +86,7 @@ impl Scan {
         }
     }
 
-    /// An index without streams.
+    /// Returns the block's index, without streams.
     pub(super) fn index(&self) -> Index {
         Index {
             first_seq: self.first_seq,
@@ -101,7 +102,7 @@ impl Scan {
         }
     }
 
-    /// The most that a block of these records can take: zstd stores what it cannot pack.
+    /// Upper bound of the block's length: zstd stores incompressible bytes as they are.
     pub(crate) fn block_bytes_max(&self) -> u64 {
         let bytes: u64 = self.streams.iter().map(|stream| stream.raw_len).sum();
         let parts = self.streams.len() as u64 + 1;
@@ -109,7 +110,7 @@ impl Scan {
     }
 }
 
-/// Looks through a tail, of which the first `end` bytes may hold records.
+/// Scans a tail, whose records all lie in the first `end` bytes.
 pub(crate) fn scan(file: &dyn DiskFile, header: &TailHeader, end: u64) -> Scan {
     let (mut window, mut walk) = (Window::new(file, end), Walk::new(header));
     let (mut scan, mut heads) = (Scan::new(header, end), HeadsPass::default());
@@ -128,7 +129,7 @@ pub(crate) fn scan(file: &dyn DiskFile, header: &TailHeader, end: u64) -> Scan {
             Step::End => break,
         }
     }
-    // Heads first, then the kinds as they rise.
+    // The heads stream first, then the kinds in ascending order.
     for id in std::iter::once(HEADS).chain(0..HEADS) {
         let stream = streams[usize::from(id)];
         if stream.sections > 0 {
@@ -140,7 +141,7 @@ pub(crate) fn scan(file: &dyn DiskFile, header: &TailHeader, end: u64) -> Scan {
 
 pub(super) type EachSection<'a> = dyn FnMut(&mut Window<'_>, u8, u8, u64, usize) + 'a;
 
-/// Calls `each` with the kind, cost, place and length of each section of a sample.
+/// Calls `each` with the kind, cost, offset and length of each section of a sample.
 pub(super) fn each_section(
     window: &mut Window<'_>,
     offset: u64,
@@ -171,7 +172,7 @@ fn each_part(window: &mut Window<'_>, offset: u64, raw: &RawHead, each: &mut Eac
     }
 }
 
-/// Encodes the heads of the records of a tail, one after the other.
+/// Encodes the heads of a tail's records, one after the other.
 #[derive(Default)]
 pub(super) struct HeadsPass {
     encoder: heads::Encoder,
@@ -181,7 +182,8 @@ pub(super) struct HeadsPass {
 }
 
 impl HeadsPass {
-    /// The bytes of a record's head, and the place and length of the text that follows them.
+    /// Returns the encoded head of a record, and the offset and length of the text that must
+    /// follow it.
     pub(super) fn encode(
         &mut self,
         window: &mut Window<'_>,

@@ -1,5 +1,5 @@
-//! What earlier recorders left: blocks to be counted, tails to be sealed, of dead boots too, and
-//! the sequence number to go on with.
+//! Recovery after earlier recorders: counts their blocks, seals their tails, also those of
+//! earlier boots, and finds the next sequence number.
 
 use super::{SEQ_LEAP, Writer};
 use crate::block;
@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Writer {
-    /// Seals what earlier recorders left, of dead boots too, and finds the next sequence number.
-    /// The first `append` or `tick` does it if nobody did.
+    /// Seals the tails of earlier recorders, also of earlier boots, and finds the next sequence
+    /// number. `append` and `tick` call it if it has not run yet.
     pub fn recover(&mut self) -> Result<()> {
         if self.recovered {
             return Ok(());
@@ -63,8 +63,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The header of a tail with records that are in no block yet; sequence numbers and epochs go
-    /// on behind it.
+    /// Returns the header of a tail if it has records that are in no block, and moves the next
+    /// sequence number and the last epoch past the tail's own.
     fn look_at_tail(&mut self, path: &Path) -> Result<Option<TailHeader>> {
         let file = match self.disk.open(path, OpenMode::Read) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -112,7 +112,7 @@ impl Writer {
     }
 }
 
-/// Whether a block of `folder` holds the records from `first_seq` to `last_seq`.
+/// Returns true if a block of `folder` holds the records from `first_seq` to `last_seq`.
 fn is_sealed(disk: &dyn Disk, folder: &Path, first_seq: u64, last_seq: u64) -> Result<bool> {
     let mut same = None;
     folder::blocks(disk, folder, &mut |name| {

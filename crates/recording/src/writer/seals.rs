@@ -1,5 +1,5 @@
-//! Tails become durable: by a sync when that is due, by a block when they are full, and the
-//! blocks stay within the cap and the time to keep.
+//! Makes tails durable: syncs them when due, seals full ones into blocks, and keeps the blocks
+//! within the size limit and the retention time.
 
 use super::slot::SlotState;
 use super::{PAGE, Writer, nanoseconds};
@@ -11,7 +11,7 @@ use kymo_sys::clock::Stamp;
 use kymo_sys::disk::DiskFile;
 use std::path::Path;
 
-/// Blocks that `keep` may remove after one seal: a clock that jumped must not empty the ring.
+/// Blocks that `keep` may remove after each seal: a clock that jumped must not empty the ring.
 const KEEP_REMOVALS_MAX: usize = 4;
 
 impl Writer {
@@ -20,7 +20,7 @@ impl Writer {
         Some(first.min()? + nanoseconds(self.options.sync_interval))
     }
 
-    /// Syncs the tails if a record waits for so long.
+    /// Syncs each tail with a record that has waited for at least `waited_ns`.
     pub(super) fn sync(&mut self, now: Stamp, waited_ns: u64) {
         for index in 0..self.slots.len() {
             let since_ns = self.slots[index].unsynced_since_ns;
@@ -31,7 +31,7 @@ impl Writer {
             if let Err(error) = self.slots[index].sync() {
                 self.failed(&error, now);
                 self.distrust(index);
-                // A fresh file may work at once: what is asked for is a key, not patience.
+                // Another file may work at once, so do not wait before the next attempt.
                 self.retry_at_ns = now.mono_ns;
             }
         }
@@ -41,7 +41,7 @@ impl Writer {
         self.has_unsealed() || !self.leftovers.is_empty() || self.current.is_none()
     }
 
-    /// Seals every tail that is full, and those of dead boots.
+    /// Seals every full tail, and the tails of earlier boots.
     pub(super) fn seal_waiting(&mut self, now: Stamp) {
         if now.mono_ns < self.retry_at_ns {
             return;
@@ -56,8 +56,9 @@ impl Writer {
         }
     }
 
-    /// The slots, the one with the older records first: blocks are made in the order of sequence
-    /// numbers, which is what readers tell a sealed tail by.
+    /// The slots, the one with the older records first. Blocks are made in the order of sequence
+    /// numbers, because readers compare a tail's number with the newest block's to see if it is
+    /// sealed.
     pub(super) fn by_age(&self) -> [usize; 2] {
         let first = |index: usize| self.slots[index].first_seq();
         if first(1) < first(0) { [1, 0] } else { [0, 1] }
@@ -141,7 +142,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes the oldest blocks until `more` bytes fit into the cap.
+    /// Removes the oldest blocks until `more` bytes fit within the size limit.
     pub(super) fn hold_cap(&mut self, more: u64) -> Result<()> {
         while self.allocated_bytes() + more > self.options.cap_bytes {
             if !self.ring.remove_oldest(&*self.disk, &self.folder)? {
@@ -155,8 +156,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes blocks that are older than `keep`. Now is the wall time at `open` and what passed
-    /// since, so that a step of the clock removes nothing.
+    /// Removes blocks older than `keep`. The current time is the wall time at `open` plus the
+    /// time passed since, so that a step of the clock removes no blocks.
     fn apply_keep(&mut self, now: Stamp) {
         let Some(keep) = self.options.keep else {
             return;

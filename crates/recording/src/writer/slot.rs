@@ -1,5 +1,5 @@
-//! One of the two tails: its file, what the file holds, and the few things done with it. Decides
-//! nothing; every answer of the disk goes to the caller.
+//! One of the two tails: its file, the state of its content, and the operations on it. The
+//! caller makes all decisions and gets every error of the disk.
 
 use super::PAGE;
 use crate::error::{Error, Result, Tried};
@@ -19,14 +19,14 @@ pub(super) struct Slot {
     pub(super) path: PathBuf,
     pub(super) file: Option<Box<dyn DiskFile>>,
     pub(super) state: SlotState,
-    /// The file failed a write or a sync: it is never written again.
+    /// Set after a failed write or sync; the file is never written again.
     pub(super) distrusted: bool,
     pub(super) header: Option<TailHeader>,
-    /// Where the records end.
+    /// Offset of the end of the records.
     pub(super) used: u64,
-    /// Where the room for them ends.
+    /// Offset of the end of the room for records.
     pub(super) size: u64,
-    /// What the file takes, or will when the room is used.
+    /// Bytes that the file occupies, or will occupy when its room is used.
     pub(super) allocated_bytes: u64,
     pub(super) first_mono_ns: Option<u64>,
     pub(super) unsynced_since_ns: Option<u64>,
@@ -56,20 +56,20 @@ impl Slot {
         Some(self.header.as_ref()?.first_seq)
     }
 
-    /// Bytes of records.
+    /// Number of bytes of records.
     pub(super) fn held_bytes(&self) -> u64 {
         let start = self.header.as_ref().map_or(0, |h| h.records_offset);
         self.used - start
     }
 
-    /// The file that an earlier recorder of this boot left, or none.
+    /// Reads the size of a file that an earlier recorder of this boot left; 0 if there is none.
     pub(super) fn look(&mut self, disk: &dyn Disk) {
         let held = disk.metadata(&self.path).ok();
         self.size = held.map_or(0, |stat| stat.size_bytes);
         self.allocated_bytes = held.map_or(0, |stat| stat.allocated_bytes);
     }
 
-    /// Takes over a tail that is not sealed.
+    /// Opens an unsealed tail of an earlier recorder.
     pub(super) fn adopt(&mut self, disk: &dyn Disk, header: TailHeader) -> Result<()> {
         let file = disk.open(&self.path, OpenMode::Write);
         self.file = Some(file.tried("open", &self.path)?);
@@ -80,12 +80,13 @@ impl Slot {
         Ok(())
     }
 
-    /// Bytes that a file of this size would take more than what is there.
+    /// Bytes that the file would need in addition to grow to `size`.
     pub(super) fn missing_bytes(&self, size: u64) -> u64 {
         size.saturating_sub(self.size).next_multiple_of(PAGE)
     }
 
-    /// Makes the file, or fills it up with zeros, to this size; the bytes written.
+    /// Creates the file, or extends it with zeros, up to `size`; returns the number of bytes
+    /// written.
     pub(super) fn provide(&mut self, disk: &dyn Disk, folder: &Path, size: u64) -> Result<u64> {
         if self.file.is_none() {
             let file = disk.open(&self.path, OpenMode::Create);
@@ -105,7 +106,8 @@ impl Slot {
         filled.map(|()| size.saturating_sub(from))
     }
 
-    /// The header is on the disk before any record is written: an epoch is never used twice.
+    /// Begins a new use: syncs the header before any record is written, so that no epoch is used
+    /// twice.
     pub(super) fn begin(&mut self, header: TailHeader) -> Result<u64> {
         let bytes = header.encode();
         if let Some(file) = &self.file {
@@ -139,8 +141,8 @@ impl Slot {
         Ok(())
     }
 
-    /// All of it is in a block. A tail that grew gives the bytes back; one that is not trusted
-    /// goes altogether.
+    /// Frees the tail after all of it is in a block. A tail that grew is truncated to
+    /// `tail_bytes`; a distrusted one is removed.
     pub(super) fn free(&mut self, disk: &dyn Disk, tail_bytes: u64) {
         self.state = SlotState::Free;
         self.unsynced_since_ns = None;

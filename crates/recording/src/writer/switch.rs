@@ -1,5 +1,5 @@
-//! When a tail is full or old, and the way to the other one: the writer asks for a key, and the
-//! key goes there.
+//! Switches between the two tails: when the current tail is full or old, the writer requests a
+//! key, and that key begins the other tail.
 
 use super::slot::{Slot, SlotState};
 use super::{BLOCKS_MIN, PAGE, Writer, nanoseconds};
@@ -9,7 +9,7 @@ use crate::tail::{self, TailHeader};
 use kymo_sys::clock::Stamp;
 use std::sync::atomic::Ordering;
 
-/// A tail never holds more than a reader decodes of one block.
+/// Limit of a tail's size, so that a reader can decode its block as a whole.
 const TAIL_BYTES_MAX: u64 = block::DECODED_MAX - (8 << 20);
 const SEAL_BYTES_MAX: u64 = 32 << 20;
 
@@ -20,7 +20,7 @@ impl Writer {
         wanted.min(self.options.cap_bytes / BLOCKS_MIN)
     }
 
-    /// Two tails of this size and the block being made of one fit into the cap.
+    /// Limit of a tail's size, so that two tails and the block of one fit within the size limit.
     pub(super) fn tail_bytes_max(&self) -> u64 {
         (self.options.cap_bytes / 4).min(TAIL_BYTES_MAX)
     }
@@ -41,7 +41,7 @@ impl Writer {
         }
     }
 
-    /// Keys are large: none is asked for while there is nowhere to go with it.
+    /// Returns true if a switch is possible. Keys are large, so none is requested otherwise.
     fn can_switch(&self, now: Stamp) -> bool {
         now.mono_ns >= self.retry_at_ns && !self.has_unsealed()
     }
@@ -56,8 +56,8 @@ impl Writer {
         Some(slot.first_mono_ns? + nanoseconds(self.options.seal_after))
     }
 
-    /// Goes over to the other tail if that is possible; else the current one grows. The old one is
-    /// sealed at once, or synced when it is due: a block needs no sync of its tail.
+    /// Switches to the other tail if possible; otherwise the current one grows. The old tail is
+    /// sealed at once, or synced when due: a block makes the sync of its tail unnecessary.
     pub(super) fn switch(&mut self, now: Stamp, first_seq: u64) {
         let Some(old) = self.current else {
             return;
@@ -72,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// Takes a tail when there is none in use.
+    /// Begins a tail when none is current.
     pub(super) fn begin_tail(&mut self, now: Stamp, first_seq: u64) {
         for index in 0..self.slots.len() {
             let free = self.slots[index].state == SlotState::Free;
@@ -126,7 +126,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Room in the cap for a tail that outgrows its file; the bytes are set aside when written.
+    /// Reserves space within the size limit for a tail that outgrows its file; the disk space is
+    /// allocated by the write.
     pub(super) fn grow(&mut self, index: usize, end: u64) -> bool {
         let more = self.slots[index].missing_bytes(end);
         match self.hold_cap(more) {

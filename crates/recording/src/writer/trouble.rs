@@ -1,5 +1,5 @@
-//! When the disk says no: records are dropped whole and counted, a file that failed is given up,
-//! the next try waits, and people are told, in the recording itself, too.
+//! Errors of the disk: whole records are dropped and counted, a file that failed is given up, the
+//! next attempt waits, and users get a message, also as an event in the recording.
 
 use super::slot::SlotState;
 use super::{Appended, Writer, nanoseconds};
@@ -9,7 +9,7 @@ use kymo_sys::clock::Stamp;
 use kymo_sys::disk::is_full;
 use std::io;
 
-/// Failures in a row make the wait longer, up to this many times `retry_after`.
+/// Limit of the pause, in multiples of `retry_after`; repeated failures make it longer.
 const RETRY_FACTOR_MAX: u64 = 16;
 const NOTICES_MAX: usize = 64;
 
@@ -38,8 +38,8 @@ impl Writer {
         }
     }
 
-    /// After a failed write or sync nobody knows what the disk has: what can still be read is
-    /// sealed into a block, and the file is made again before it is used again.
+    /// After a failed write or sync the content of the disk is unknown: the readable records are
+    /// sealed into a block, and the file is created again before its next use.
     pub(super) fn distrust(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         slot.distrusted = true;
@@ -54,9 +54,9 @@ impl Writer {
         self.counters.tail_renewals += 1;
     }
 
-    /// Puts what went wrong into the recording itself.
+    /// Records the errors as events.
     pub(super) fn append_events(&mut self, now: Stamp) {
-        // While a key is missing the disk may still be full: an event would only be one more loss.
+        // While a key is missing the disk may still be full, and the event would be dropped too.
         if self.events.is_empty() || self.current.is_none() || self.need_key {
             return;
         }
@@ -86,7 +86,7 @@ impl Writer {
     }
 }
 
-/// Takes the numbers back from the records of a run; how many they are.
+/// Clears the sequence numbers of the records of a run; returns the number of records.
 fn forget_seqs(run: &mut [u8]) -> u32 {
     let (mut count, mut at) = (0, 0);
     while let Some(raw) = record::peek(&run[at..]) {

@@ -1,6 +1,6 @@
-//! Power cuts, full disks, broken syncs, flipped bits: what was promised is read back, nothing
-//! wrong ever is, and the recorder goes on by itself. Every fault is counted, so that no test
-//! passes because nothing happened.
+//! Power cuts, full disks, failed syncs, flipped bits: promised records are read back, wrong ones
+//! never are, and the recorder resumes without help. Every fault is counted, so that no test
+//! passes for lack of faults.
 
 use crate::common::{Bench, Read, SECOND, START_NS, dir, read, tiny};
 use kymo_base::random::next_random;
@@ -12,7 +12,7 @@ use kymo_sys::sim_disk::{Fate, Faults, SimDisk};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A copy of what a test knows, over a copy of the disk, without a writer.
+/// A copy of the bench with a copy of its disk and without a writer.
 fn fork(bench: &Bench) -> Bench {
     let mut copy = Bench::new(bench.random, bench.options.clone());
     copy.disk = bench.disk.fork();
@@ -24,7 +24,7 @@ fn fork(bench: &Bench) -> Bench {
     copy
 }
 
-/// After a power cut: what was synced is there at once, without repair, and after a restart.
+/// Checks that after a power cut all synced records are readable, at once and after a restart.
 fn survives(mut bench: Bench, story: &str) {
     if let Ok(found) = read(&bench.disk, &dir(), TimeRange::ALL, Kinds::ALL) {
         bench.judge(&found, &bench.synced, story);
@@ -110,7 +110,7 @@ fn power_cut_at_every_operation() {
     assert!(cuts > 200 && lost > 300, "{cuts} {lost}");
 }
 
-/// Long lives: kills, cuts, full disks and broken syncs one after the other on the same disk.
+/// Many recorders in turn on one disk, with kills, power cuts, full disks and failed syncs.
 #[test]
 fn many_faults_by_chance() {
     let seeds = kymo_sys::effort::effort(40);
@@ -128,7 +128,7 @@ fn many_faults_by_chance() {
                 _ => {
                     let chance = bench.random(u64::MAX);
                     bench.disk.crash_by_chance(chance);
-                    // A sync that failed may have taken what was promised before it.
+                    // A failed sync may have lost records that were acknowledged before it.
                     bench.acked = if wrong {
                         Vec::new()
                     } else {
@@ -155,7 +155,7 @@ fn many_faults_by_chance() {
     assert!(lost > 2 * seeds && faults > seeds, "{lost} {faults}");
 }
 
-/// Whether a write or a sync was broken in it.
+/// Runs one recorder; returns true if a write or a sync failed.
 fn one_life(bench: &mut Bench) -> bool {
     let mut wrong = false;
     for _ in 0..1 + bench.random(4) {
@@ -238,7 +238,7 @@ fn full_disk_at_every_write() {
     assert!(faults > 1000, "{faults}");
 }
 
-/// The writer's own events have numbers, too; those that were dropped are missing in `submitted`.
+/// Dropped events of the writer itself, which have sequence numbers but are not in `submitted`.
 fn dropped_events(bench: &Bench) -> u64 {
     let counters = bench.writer.as_ref().unwrap().counters();
     let samples_dropped = (bench.submitted.len() - bench.acked.len()) as u64;
@@ -294,8 +294,8 @@ fn a_write_that_fails_once() {
     });
 }
 
-/// Once something failed, the file is not used again: all that was acknowledged before the last
-/// good sync is there even if the power is cut.
+/// After a failure the file is not used again: all records acknowledged before the last good sync
+/// survive even a power cut.
 fn broken(faults: &dyn Fn(u64) -> Faults) {
     let (mut happened, mut renewals) = (0, 0);
     for at in 1..100 {
@@ -487,7 +487,7 @@ fn hostile_files_do_no_harm() {
     fuzz::fuzz_block(&[]);
 }
 
-/// The same with checksums that are right again afterwards, as only malice makes them.
+/// As above, but with checksums that match again, as only an attacker makes them.
 #[test]
 fn malicious_files_do_no_harm() {
     let mut bench = small(25);
@@ -534,7 +534,7 @@ fn spoil(bytes: &mut [u8], random: &mut u64) {
     }
 }
 
-/// Many candidates, each as long as the file: the search must not become quadratic.
+/// A tail with many candidates, each as long as the file, must not make the search quadratic.
 #[test]
 fn a_tail_made_to_be_slow_is_not() {
     let bench = small(3);

@@ -1,5 +1,5 @@
-//! On the machine's own disk, in the temporary folder: a reader follows a recorder in another
-//! thread, through switches, seals and removals.
+//! On a real disk, in the temporary folder: a reader follows a recorder of another thread
+//! through switches, seals and removals.
 
 use kymo_recording::cursor::{Cursor, Item};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};

@@ -1,4 +1,4 @@
-//! What was written is read: from tails, from blocks, while it is being written, and by range.
+//! Written records are read back: from tails, from blocks, while they are written, and by range.
 
 use crate::common::{Bench, SECOND, START_NS, dir, drain, read, tiny};
 use kymo_recording::Error;
@@ -40,7 +40,7 @@ fn samples_come_back_from_tails_and_blocks() {
     }
 }
 
-/// Batches of several records that a switch may part, sections of no bytes and of many pieces.
+/// Batches of several records that a switch may split, and sections from no bytes to many pieces.
 #[test]
 fn records_of_every_shape() {
     for seed in 0..12 {
@@ -225,8 +225,8 @@ fn texts_and_contexts() {
     assert_eq!(read.gaps, []);
 }
 
-/// Asking for the present each few seconds read the whole tail: what is before the range's key is passed
-/// over, but for the context.
+/// Regression test: reading the last seconds read the whole tail. Records before the key of the range
+/// are skipped, except for the context.
 #[test]
 fn the_end_of_a_tail_is_read_from_a_key_on() {
     let options = Options {

@@ -1,5 +1,5 @@
-//! A recorder on a simulated disk, and the one judge of all crash tests: the list of what was
-//! submitted and what was acknowledged.
+//! A recorder on a simulated disk, and the check of all crash tests: the list of submitted
+//! and acknowledged records.
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
@@ -27,7 +27,7 @@ pub(crate) fn dir() -> PathBuf {
     PathBuf::from(DIR)
 }
 
-/// A ring so small that everything happens soon.
+/// Options of a very small ring, in which seals and removals happen soon.
 pub(crate) fn tiny() -> Options {
     Options {
         cap_bytes: 1 << 20,
@@ -38,7 +38,7 @@ pub(crate) fn tiny() -> Options {
     }
 }
 
-/// What a record says, with its bytes.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub head: Head,
@@ -53,11 +53,11 @@ pub(crate) struct Bench {
     pub boot_id: String,
     pub random: u64,
     pub writer: Option<Writer>,
-    /// Everything that was handed to a writer and got a sequence number.
+    /// All records that a writer got and numbered.
     pub submitted: BTreeMap<u64, Said>,
-    /// Recorded: kill -9 must not lose them.
+    /// Recorded records, which kill -9 must not lose.
     pub acked: Vec<u64>,
-    /// Synced: a power cut must not lose them.
+    /// Synced records, which a power cut must not lose.
     pub synced: Vec<u64>,
     pub ticks: u64,
     pub key_every: u64,
@@ -122,7 +122,7 @@ impl Bench {
         self.writer.as_mut().unwrap()
     }
 
-    /// One sample, a second after the one before.
+    /// Appends one sample, a second after the previous one.
     pub(crate) fn sample(&mut self) {
         self.clock.advance_ns(SECOND);
         let wanted = self.writer().key_wanted().load(Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Bench {
         }
     }
 
-    /// A tick; what was acknowledged before a successful sync is synced.
+    /// Calls `tick`; after a successful sync all acknowledged records count as synced.
     pub(crate) fn tick(&mut self) {
         let now = self.clock.now();
         let before = self.writer().counters();
@@ -201,7 +201,8 @@ impl Bench {
         read(&self.disk, &dir(), TimeRange::ALL, Kinds::ALL).unwrap()
     }
 
-    /// Nothing wrong was read, nothing twice, all in order; and all of `wanted` was read.
+    /// Checks that no read record is wrong, duplicate or out of order, and that all of
+    /// `wanted` were read.
     pub(crate) fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
         let mut last = 0;
         for said in &read.samples {
@@ -222,7 +223,7 @@ impl Bench {
         self.judge_chains(read, story);
     }
 
-    /// A sample that is no key comes right after the record that it depends on.
+    /// Checks that each sample that is no key directly follows the record that it depends on.
     fn judge_chains(&self, read: &Read, story: &str) {
         let mut known: Option<u64> = None;
         for seq in &read.order {
@@ -256,7 +257,7 @@ pub(crate) struct Read {
     pub events: Vec<(u64, String)>,
     pub contexts: Vec<String>,
     pub gaps: Vec<Gap>,
-    /// Sequence numbers of samples and events as they came.
+    /// Sequence numbers of samples and events, in the order read.
     pub order: Vec<u64>,
     pub bytes_read: u64,
 }
@@ -300,7 +301,7 @@ pub(crate) fn drain(cursor: &mut Cursor, read: &mut Read) -> Result<(), Error> {
             }
             Item::Context { text, .. } => read.contexts.push(text.to_string()),
             Item::Gap(gap) => {
-                // A context that was recorded takes a number and is in no list of ours.
+                // A recorded context has a sequence number but is in none of the lists.
                 read.gaps.push(gap);
             }
         }
