@@ -1,6 +1,6 @@
-//! What programs that publish do: samples that the keeper writes into a pipe become a source like those that are read from
-//! files, an instance for each program and each of its slots that is at work, so that a command that goes on, and one that
-//! comes again, costs a few numbers. The pipe is never waited for, and what comes out of it is believed to be texts, no more.
+//! The activity of publishing programs as a source. The keeper writes samples into a pipe; here they become a track with an
+//! instance for each program and for each of its active slots, so that a command that continues or repeats needs only a few
+//! numbers. The sampler never waits for the pipe, and treats its content as untrusted texts.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -13,24 +13,24 @@ use kymo_sys::packet_pipe::take_packet;
 
 use crate::source::{self, Scope, kind};
 
-/// Packets that are read at a sample: as many as the pipe holds.
+/// Limit of packets read at a sample: as many as the pipe holds.
 const PACKETS_MAX: usize = 1024;
-/// A keeper that says that programs are at work says so again each ten seconds. One that does not has gone, and what they do
-/// is not known any more.
+/// The keeper repeats its sample each ten seconds while programs are active. After a longer silence it is gone, and the
+/// activity of the programs is unknown.
 const SILENCE_NS: u64 = 35_000_000_000;
 
-/// The source.
+/// The source of the programs' activity.
 pub(crate) struct Activity {
     pipe: Arc<OwnedFd>,
     assembler: Assembler,
     track: TrackWriter,
-    /// Names of instances, by slots of the track.
+    /// Names of instances, by slot of the track.
     names: Vec<Option<Vec<u8>>>,
-    /// The other way round.
+    /// Slots of the track, by name of the instance.
     slots: BTreeMap<Vec<u8>, usize>,
-    /// When the last sample came (monotonic).
+    /// Arrival of the last sample (monotonic).
     heard_ns: u64,
-    /// Packets that no collector writes.
+    /// Number of malformed packets, which no keeper writes.
     malformed: u64,
     malformed_said: bool,
 }
@@ -50,7 +50,7 @@ impl Activity {
         }
     }
 
-    /// Takes what came since the last sample; the section, if there is anything to say.
+    /// Reads the samples that arrived since the last call; returns a section if there is news.
     pub(crate) fn sample(&mut self, now_ns: u64, key: bool) -> Option<&[u8]> {
         let has_come = self.listen();
         self.track.begin(key);
@@ -68,14 +68,14 @@ impl Activity {
         self.track.has_frames().then(|| self.track.end())
     }
 
-    /// Said once: whether packets came that no collector writes.
+    /// Returns true once after malformed packets arrived.
     pub(crate) fn take_malformed(&mut self) -> bool {
         let is_news = self.malformed > 0 && !self.malformed_said;
         self.malformed_said |= is_news;
         is_news
     }
 
-    /// Empties the pipe; whether a whole sample came out of it, of which the last one counts.
+    /// Empties the pipe; returns true if it held at least one whole sample. The last one counts.
     fn listen(&mut self) -> bool {
         let mut packet = [0; PACKET_MAX];
         let mut has_come = false;
@@ -92,7 +92,7 @@ impl Activity {
         has_come
     }
 
-    /// Programs whose slots are at work have instances for these.
+    /// Returns true if the known instances include an active slot.
     fn is_at_work(&self) -> bool {
         self.slots.keys().any(|name| name.contains(&b'/'))
     }
@@ -106,7 +106,7 @@ impl Activity {
         self.slots.clear();
     }
 
-    /// The texts of the sample that came take their slots.
+    /// Writes the texts of the new sample into the track's slots.
     fn place(&mut self) {
         let Activity {
             assembler,
@@ -124,7 +124,7 @@ impl Activity {
                 None => new.push(n),
             }
         }
-        // New slots take the places of slots that are gone.
+        // New instances reuse the slots of instances that are gone.
         let mut new = new.into_iter();
         for place in placed.iter_mut().filter(|place| place.is_none()) {
             *place = new.next();
@@ -165,7 +165,7 @@ mod tests {
     const ONE: &str = "00000000000000000000000000000001";
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A keeper, a recorder, and a player of the recording.
+    /// A keeper, a recorder and a player of the recording.
     struct World {
         write: OwnedFd,
         activity: Activity,
@@ -198,7 +198,7 @@ mod tests {
             }
         }
 
-        /// Bytes of the section, and the known texts after it.
+        /// Returns the length of the section, and the known texts after it.
         fn record(&mut self, key: bool) -> (usize, Vec<(String, String)>) {
             self.now_ns += SECOND_NS;
             let section = self.activity.sample(self.now_ns, key);
@@ -253,7 +253,7 @@ mod tests {
         let (bytes, known) = world.record(false);
         assert!((1..=5).contains(&bytes), "{bytes} bytes");
         assert_eq!(known, later);
-        // One ends, others begin; slots are taken again.
+        // One command ends, others begin; slots are reused.
         let other = vec![
             slot(1, "text=COMMIT\ncommands=2\n"),
             slot(2, "text=BEGIN\ncommands=3\n"),

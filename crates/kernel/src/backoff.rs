@@ -1,9 +1,10 @@
-//! Backs off from slow sources, each for itself. A read whose thread waited for a CPU is not slow, however long it took, and
-//! one slow read makes no slow file: a host may have taken the CPU away, or a lock's owner may have waited for one.
+//! Reads slow sources less often, each on its own. A read whose thread waited for a CPU is not slow, however long it took,
+//! and one slow read does not make a file slow: the host may have taken the CPU away, or the owner of a lock may have waited
+//! for one.
 
 use kymo_sys::clock::Clock;
 
-/// A read that takes longer than allowed turn after turn, without the time for which its thread had no CPU.
+/// A read that took longer than allowed turn after turn, without the time in which its thread waited for a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowRead {
     /// Path under the root.
@@ -19,9 +20,9 @@ pub struct SlowRead {
 /// Limits of a read's time.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// A read this slow is an event.
+    /// A read that takes longer is slow, and an event.
     pub slow_ns: u64,
-    /// Time from turn to turn; 0: without pause, and nothing is read less often.
+    /// Time from turn to turn; 0 for no pause, and then no source is read less often.
     pub interval_ns: u64,
     /// The longest time from read to read.
     pub longest_ns: u64,
@@ -29,22 +30,22 @@ pub struct Allowance {
     pub backoff: bool,
 }
 
-/// Slow reads of a sample, told from reads whose thread waited for a CPU. Only after a read that is slow by the clock is the
-/// scheduler asked how long the thread waited.
+/// The slow reads of a sample, without reads whose thread waited for a CPU. The scheduler's account is read only after a
+/// read that is slow by the clock.
 #[derive(Default)]
 pub struct SlowReads {
-    /// Slow reads of this sample.
+    /// The slow reads of this sample.
     pub found: Vec<SlowRead>,
-    /// Time that this thread had waited for a CPU at the last look.
+    /// This thread's total wait for a CPU when it was last read.
     looked_ns: u64,
-    /// Time waited since then that explains no read yet.
+    /// Wait since then that has not been attributed to a read.
     unexplained_ns: u64,
-    /// A read of the sample before was slow by the clock.
+    /// A read of the previous sample was slow by the clock.
     doubted: bool,
 }
 
 impl SlowReads {
-    /// A sample begins. Now and then (`look`), and after a slow read, the waits of the samples before are forgotten.
+    /// Begins a sample. With `look`, or after a slow read, waits of earlier samples are discarded.
     pub fn begin(&mut self, clock: &dyn Clock, look: bool) {
         self.unexplained_ns = 0;
         if std::mem::take(&mut self.doubted) || look {
@@ -52,8 +53,8 @@ impl SlowReads {
         }
     }
 
-    /// What a read took and takes when it is read `again`, without waits for a CPU. The waits of the first
-    /// one are known only together with those since the last look, so it may have taken longer; the second is exact.
+    /// Measures a slow read without its wait for a CPU, and a second read, by `again`, without its own. The wait of the
+    /// first read includes other waits since the last look, so the read may have taken longer; the second time is exact.
     pub fn judge(&mut self, clock: &dyn Clock, cost_ns: u64, again: impl FnOnce()) -> Judged {
         self.doubted = true;
         let waited_ns = clock.waited_ns();
@@ -71,7 +72,7 @@ impl SlowReads {
         }
     }
 
-    /// Notes what `backoff` says is news of a file.
+    /// Adds a slow read whose new stride is `stride`.
     pub fn note(&mut self, path: String, judged: Judged, stride: u32) {
         self.found.push(SlowRead {
             path,
@@ -92,13 +93,13 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The longer of both times: a driver may keep the text, so that its second read is quick.
+    /// The longer of the two times; a driver may cache its text, so that the second read is quick.
     fn longest_ns(self) -> u64 {
         self.cost_ns.max(self.again_ns)
     }
 }
 
-/// Turns in a row at which a read is slow before its file is called slow.
+/// Number of slow turns in a row after which a file counts as slow.
 pub const SLOW_TURNS: u8 = 3;
 
 /// The stride of one source.
@@ -137,8 +138,8 @@ impl Backoff {
         self.wait = self.wait.min(self.stride - 1);
     }
 
-    /// Takes note of a read that took longer than allowed. The file is read half as often once its reads are slow turn after
-    /// turn, by more than 1 % of the interval. Returns the new stride, where the stride or the slow file is news.
+    /// Notes a slow read. Once a file's reads are slow for [`SLOW_TURNS`] turns in a row, by more than 1 % of the interval,
+    /// its stride doubles. Returns the new stride if the stride changed or the file became slow.
     pub fn doubt(&mut self, judged: Judged, allowance: &Allowance) -> Option<u32> {
         let Allowance {
             slow_ns,
@@ -171,7 +172,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A thread's time, and how much of it it waited for a CPU: both in ms.
+    /// A thread's total time and its wait for a CPU, both in ms.
     #[derive(Default)]
     struct Thread(std::sync::Mutex<(u64, u64)>);
 
@@ -196,19 +197,19 @@ mod tests {
         }
     }
 
-    /// What a read took and waited, what that of the second one is, and what is said of both, in ms.
+    /// Time and wait of a read and of its repetition, and the judged times of both, in ms.
     #[test]
     fn waits_for_a_cpu_are_no_slow_reads() {
         for (reads, judged) in [
-            // Slow in the kernel, whether it computes or sleeps there.
+            // Slow in the kernel, either computing or sleeping there.
             (&[(15, 0, 15, 0)][..], &[(15, 15)][..]),
             (&[(15, 0, 0, 0)], &[(15, 0)]),
-            // The thread waited, once or both times.
+            // The thread waited in the first read, or in both.
             (&[(15, 15, 0, 0)], &[(0, 0)]),
             (&[(15, 14, 12, 12)], &[(1, 0)]),
-            // Both: slow, and waited.
+            // Slow reads that waited as well.
             (&[(27, 12, 25, 10)], &[(15, 15)]),
-            // Each wait explains one read.
+            // Each wait explains one read only.
             (&[(12, 12, 0, 0), (15, 0, 15, 0)], &[(0, 0), (15, 15)]),
             (&[(12, 12, 20, 20), (15, 0, 0, 0)], &[(0, 0), (15, 0)]),
         ] {
@@ -227,8 +228,8 @@ mod tests {
         }
     }
 
-    /// Waits of earlier samples may explain away a first reading; never a second one, and no first one of the sample after a
-    /// slow read.
+    /// Waits of earlier samples may shorten the first time of a read, but never the second, nor a first time in the sample
+    /// after a slow read.
     #[test]
     fn a_look_forgets_old_waits() {
         for (look, doubted, first_ms) in [(true, false, 15), (false, true, 15), (false, false, 3)] {
@@ -263,11 +264,11 @@ mod tests {
         backoff: true,
     };
 
-    /// On a busy machine files were called slow that took long once: "took 15.2 ms, again 0.0 ms", by the dozen.
+    /// Regression test: on a busy machine dozens of files counted as slow after one long read, "took 15.2 ms, again 0.0 ms".
     #[test]
     fn a_file_is_slow_that_is_so_turn_after_turn() {
         for (turns, news) in [
-            // The kernel computes, and a driver asks its device and keeps the answer.
+            // The kernel computes; or a driver queries its device and caches the result.
             (&[(15, 15), (15, 15), (15, 15)][..], &[2][..]),
             (&[(15, 0), (15, 0), (15, 0)], &[2]),
             (&[(15, 0), (15, 0), (9, 0), (15, 0), (15, 15)], &[]),

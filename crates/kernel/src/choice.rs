@@ -1,5 +1,5 @@
-//! Chooses the processes to record: a listing is narrowed before the sampler reads files of processes again and again. A process
-//! is judged in its first two scans, as it may be between fork and exec in the first, and then seldom.
+//! Chooses the processes to record, before the sampler reads their files at each scan. A process is judged in its first two
+//! scans, since it may be between fork and exec in the first, and seldom after that.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use kymo_sys::kernel_file::Root;
 
 use crate::tasks::{Listing, TaskSource};
 
-/// The fact of a recording that says which processes alone it has, as `--procfilt` spells it.
+/// Key of the context under which a recording keeps its process filter, as spelled for `--procfilt`.
 pub const PROCESS_FILTER: &str = "process_filter";
-/// The fact of a recording that names the parts of processes that were not read: letters of `--procopts`.
+/// Key of the context that has the unread parts of processes, as letters of `--procopts`.
 pub const PROCESSES_LEFT_OUT: &str = "processes_left_out";
 
-/// Names what of processes a recording leaves out.
+/// Describes the parts of processes that a recording leaves out.
 pub fn not_recorded(context: &Context) -> Option<String> {
     let mut words = Vec::new();
     if let Some(filter) = context.get(PROCESS_FILTER) {
@@ -35,9 +35,9 @@ pub fn not_recorded(context: &Context) -> Option<String> {
 
 /// Time that a verdict holds.
 const VERDICT_NS: u64 = 60_000_000_000;
-/// `PID\n` of the youngest process is the last word.
+/// The last word of this file is the pid of the youngest process, with a newline.
 const YOUNGEST: &str = "proc/loadavg";
-/// A listing costs less than to ask for each of more processes than this; a guess.
+/// Above this number of wanted processes, a listing is cheaper than a check of each; a guess.
 const ASKED_MAX: usize = 64;
 
 /// A process that may be recorded. [`Facts`] decides which fields are filled in.
@@ -57,7 +57,7 @@ pub struct Candidate {
     pub groups: Vec<u8>,
 }
 
-/// Files that a verdict needs.
+/// Facts that a verdict depends on, and so the files to read.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Facts {
     /// `stat`, for the name.
@@ -72,15 +72,15 @@ pub struct Facts {
     pub groups: bool,
 }
 
-/// Says whether a process is wanted.
+/// Returns true if a process is wanted.
 pub type Wants = Arc<dyn Fn(&Candidate) -> bool + Send + Sync>;
 
-/// Rule for processes to record.
+/// Rule by which processes are recorded.
 #[derive(Clone)]
 pub struct Choice {
-    /// Says whether one is; `None`: all are.
+    /// Decides about a process; `None` records all.
     pub wants: Option<Wants>,
-    /// The facts that `wants` looks at.
+    /// The facts that `wants` uses.
     pub facts: Facts,
     /// True: processes born after the first scan are not chosen.
     pub fixed: bool,
@@ -96,12 +96,12 @@ struct Verdict {
     is_wanted: bool,
     judged: u8,
     judged_ns: u64,
-    /// CPU time at the judgement: a process that has not run since has the same name, command line and user.
+    /// CPU time at the verdict: a process that has not run since keeps its name, command line and user.
     cpu_ns: Option<u64>,
     seen: u64,
 }
 
-/// Narrows listings.
+/// Narrows listings to the chosen processes.
 pub(crate) struct Chooser {
     choice: Choice,
     verdicts: HashMap<u32, Verdict>,
@@ -123,7 +123,7 @@ impl Chooser {
         }
     }
 
-    /// Replaces `out` by the processes to be recorded.
+    /// Replaces `out` by the processes to record.
     pub(crate) fn list(
         &mut self,
         root: &Root,
@@ -154,7 +154,7 @@ impl Chooser {
         }
     }
 
-    /// True if no process can have come since the last listing, and no verdict is due.
+    /// Returns true if no process can have started since the last listing, and no verdict is due.
     fn keeps_last(&mut self, root: &Root, age_ns: u64) -> bool {
         if self.choice.fixed && self.listing > 0 {
             return true;
@@ -169,7 +169,7 @@ impl Chooser {
         is_same && is_settled && root.has_own_pids()
     }
 
-    /// Lists those of the wanted that are still there; false where these are too many to ask for each.
+    /// Lists the wanted processes that still exist; false if they are too many to check one by one.
     fn ask_wanted(&mut self, root: &Root, out: &mut Listing) -> bool {
         let wanted = self
             .verdicts
@@ -182,7 +182,7 @@ impl Chooser {
         }
         out.sort_unstable();
         let verdicts = &mut self.verdicts;
-        // A number that comes again is another process, which was never judged.
+        // A process that reuses the number of a dead one has not been judged yet.
         out.retain(|&(pid, _)| is_there(root, pid) || verdicts.remove(&pid).is_none());
         true
     }
@@ -250,7 +250,7 @@ impl Chooser {
 }
 
 impl Facts {
-    /// True if others may change them while the process sleeps.
+    /// Returns true if these facts may change while the process sleeps.
     fn moves_at_rest(self) -> bool {
         self.groups || self.parent
     }
@@ -299,14 +299,14 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// A made-up proc, whose processes have the names that the test wants.
+    /// A made-up proc with processes named by the test.
     struct Proc {
         made: MadeRoot,
         chooser: Chooser,
     }
 
     impl Proc {
-        /// Wants those that are called `a`.
+        /// Wants the processes named `a`.
         fn new(fixed: bool) -> Proc {
             let choice = Choice {
                 wants: Some(Arc::new(|candidate| candidate.comm == b"a")),
@@ -364,7 +364,7 @@ mod tests {
         proc.is_called(7, "a");
         assert_eq!(proc.listed(2), [7], "seen the second time");
         proc.is_called(7, "b");
-        // The name is not looked at for a minute: a verdict costs no read.
+        // The name is not read again for a minute: a verdict needs no read.
         assert_eq!(proc.listed(3), [7]);
         assert_eq!(proc.listed(61), [7]);
         assert_eq!(proc.listed(62), []);

@@ -1,7 +1,7 @@
-//! The metrics of a reading: every sample that the subsystems' tables expose, with the instance that it is of.
+//! The metrics of a reading: every sample that the subsystems' tables expose, with its instance.
 //!
-//! `/metrics`, the recording as a reader of series, and this machine's history walk readings by these functions alone, so that a
-//! metric has one value wherever somebody asks for it.
+//! `/metrics`, the recording as a reader of series, and this machine's history all use these functions, so that a metric has the
+//! same value in each.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -27,13 +27,13 @@ pub struct MetricGroup<'a> {
 
 /// An instance with the values that are exposed.
 pub struct ExposedInstance<'a> {
-    /// The instance; for the whole machine a row without a name.
+    /// The row of the instance; for the whole machine, a row without a name.
     pub row: Cow<'a, Row>,
-    /// The instance's values; counters that stepped back a little stand still.
+    /// The instance's values; a counter that stepped back a little keeps its last value.
     pub values: Cow<'a, [u64]>,
 }
 
-/// The label value that tells the samples of a family apart.
+/// The label value that distinguishes the samples of a family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SamplePart {
     /// The family has one sample.
@@ -45,7 +45,7 @@ pub enum SamplePart {
 }
 
 impl SamplePart {
-    /// The text of the value; empty where the family has one sample.
+    /// The label value as text; empty if the family has one sample.
     pub fn text(self) -> Cow<'static, str> {
         match self {
             SamplePart::Whole => Cow::Borrowed(""),
@@ -55,21 +55,21 @@ impl SamplePart {
     }
 }
 
-/// Counters that the kernel may step back (idle, iowait) stand still until they pass their last value, as in node_exporter:
+/// Holds counters that the kernel may step back (idle, iowait) until they pass their last value, as node_exporter does:
 /// Prometheus would take a step back of a tick for a restart, and count everything since boot again.
 #[derive(Default)]
 pub struct Floor {
-    /// By subsystem and instance.
+    /// The largest values, by subsystem and instance.
     stood: HashMap<&'static str, HashMap<Vec<u8>, Stood>>,
 }
 
 /// An instance's key and its largest values.
 type Stood = (u64, Vec<u64>);
 
-/// A step back of more seconds is a restart: a CPU was offline. node_exporter's rule.
+/// A larger step back, in seconds, is a restart: the CPU was offline. node_exporter's rule.
 const STEP_BACK_MAX: f64 = 3.0;
 
-/// How a counter of each CPU is: as the kernel gives it.
+/// Field of the counters of each CPU, which have the kernel's unit.
 const OF_CPU: Field = Field {
     name: "",
     rule: SPREAD_RULE,
@@ -78,7 +78,7 @@ const OF_CPU: Field = Field {
 };
 
 impl Floor {
-    /// The metrics of a reading. The floor forgets instances that the reading does not have.
+    /// Returns the metrics of a reading. The floor forgets instances that the reading does not have.
     pub fn groups<'a>(
         &mut self,
         subsystem: &'static Subsystem,
@@ -120,7 +120,7 @@ impl Floor {
     }
 }
 
-/// The row's values, none of them below the last one.
+/// The row's values, none of them below its last value.
 fn raise<'a>(
     subsystem: &'static Subsystem,
     row: &'a Row,
@@ -142,14 +142,14 @@ fn raise<'a>(
         .zip(subsystem.fields.iter().zip(last));
     for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
         *value = raised(field, *value, stood, context);
-        // A counter that was not read now stands all the same.
+        // A counter that was not read now keeps its largest value.
         *stands = if *value == MISSING { stood } else { *value };
     }
     now.insert(row.name.clone(), (row.key, stands));
     Cow::Owned(values)
 }
 
-/// A number, or its last one if the number is but a step back from there.
+/// Returns `now`, or the last value if `now` is only a small step back from it.
 fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
     if now == MISSING || stood == MISSING || now >= stood {
         return now;
@@ -161,7 +161,7 @@ fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
 }
 
 impl ExposedInstance<'_> {
-    /// Gives the samples of a family: each with its part. Values that are not known are left out.
+    /// Calls `put` with each known sample of a family and its part.
     pub fn samples(
         &self,
         family: &Family,

@@ -1,5 +1,5 @@
-//! The facts of the machine that its numbers need to be understood, read from /proc, /sys
-//! and /etc under the root when a recording starts and when a device appears.
+//! Facts about the machine that its numbers need, read from /proc, /sys and /etc under the root when a recording starts and when
+//! a device appears.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use kymo_sys::machine;
 
 use crate::subsystem::net;
 
-/// Most users whose names are kept.
+/// Limit of the number of users whose names are kept.
 const USERS_MAX: usize = 4096;
 
-/// Reads all facts. What cannot be read is left out.
+/// Reads all facts; leaves out unreadable ones.
 pub fn gather(root: &Root) -> Context {
     let mut context = Context::default();
     let (kernel, arch) = machine::kernel();
@@ -40,8 +40,7 @@ pub fn gather(root: &Root) -> Context {
     context
 }
 
-/// The folder with the network statistics of the machine, not of kymo's own namespace when
-/// another root is looked at.
+/// The folder with the network statistics of the machine. With another root, that is not kymo's own network namespace.
 pub fn net_path(root: &Root) -> String {
     let own = root.path() == std::path::Path::new("/");
     let of_init = !own && root.file("proc/1/net/dev").is_ok();
@@ -73,7 +72,7 @@ pub fn zone(root: &Root) -> Option<String> {
     zone_as_said(root, std::env::var("TZ").ok().as_deref())
 }
 
-/// The zone that `TZ` says, in every form that date(1) takes. Text that leads nowhere stays as it is, so that a view can name it.
+/// The zone in `TZ`, in every form that date(1) accepts. An invalid value is returned as it is, so that a view can name it.
 fn zone_as_said(root: &Root, said: Option<&str>) -> Option<String> {
     match said.map(|said| said.strip_prefix(':').unwrap_or(said)) {
         None => {
@@ -101,7 +100,7 @@ fn zone_of_file(root: &Root, path: &str) -> String {
     if root.read(relative, &mut bytes).is_err() {
         return path.to_string();
     }
-    // A copy, or a bind mount: /etc/timezone may name the zone.
+    // The file is a copy or a bind mount, so /etc/timezone may name the zone.
     if let Some(zone) = text(root, "etc/timezone") {
         let mut named = Vec::new();
         let path = format!("usr/share/zoneinfo/{zone}");
@@ -112,13 +111,13 @@ fn zone_of_file(root: &Root, path: &str) -> String {
     rule_of(&bytes).unwrap_or_else(|| path.to_string())
 }
 
-/// `Europe/Berlin` of `/usr/share/zoneinfo/Europe/Berlin`, which may lie below `posix/`.
+/// The zone in a path, such as `Europe/Berlin` in `/usr/share/zoneinfo/Europe/Berlin`, also below `posix/`.
 fn named(path: &str) -> Option<String> {
     let (_, zone) = path.split_once("zoneinfo/")?;
     Some(zone.strip_prefix("posix/").unwrap_or(zone).to_string())
 }
 
-/// The file of a zone by its name, from this machine's database.
+/// Reads a zone's file by name from this machine's database.
 pub fn zone_file(name: &str) -> Option<Vec<u8>> {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
     let mut bytes = Vec::new();
@@ -129,7 +128,7 @@ pub fn zone_file(name: &str) -> Option<Vec<u8>> {
     root.read(&path, &mut bytes).ok().map(|()| bytes)
 }
 
-/// The rule at the end of a file of the database, RFC 9636, 3.3: between two newlines.
+/// The rule at the end of a file of the database, between two newlines (RFC 9636, 3.3).
 fn rule_of(file: &[u8]) -> Option<String> {
     let end = file.strip_prefix(b"TZif")?.strip_suffix(b"\n")?;
     let begin = end.iter().rposition(|&b| b == b'\n')?;
@@ -179,7 +178,7 @@ fn users(root: &Root, context: &mut Context) {
 fn names(root: &Root, path: &str) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok(folder) = root.folder(path) {
-        // After an error the listing has the names up to there.
+        // After an error the list has the names read before it.
         let _ = folder.list(|name| names.push(name.to_string_lossy().into_owned()));
     }
     names.retain(|name| name != "." && name != "..");
@@ -187,7 +186,7 @@ fn names(root: &Root, path: &str) -> Vec<String> {
     names
 }
 
-/// True if a disk is memory: major number 1, or compressed (only zram has `mm_stat`).
+/// Returns true if a disk is memory: major number 1, or compressed (only zram has `mm_stat`).
 fn is_ram(root: &Root, folder: &str) -> bool {
     let ramdisk = text(root, &format!("{folder}/dev")).is_some_and(|dev| dev.starts_with("1:"));
     ramdisk || root.file(&format!("{folder}/mm_stat")).is_ok()
@@ -196,18 +195,18 @@ fn is_ram(root: &Root, folder: &str) -> bool {
 /// Devices that lie on others without saying so in sysfs: DRBD and volumes of ZFS.
 const LAYERED: [&str; 2] = ["drbd", "zd"];
 
-/// True if a name is `start` and a number.
+/// Returns true if a name is `start` followed by a number.
 fn is_numbered(name: &str, start: &str) -> bool {
     let number = name.strip_prefix(start).unwrap_or_default();
     !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A folder's name cannot have a `/`: sysfs spells `cciss/c0d0` as `cciss!c0d0`.
+/// Replaces `!` by `/`: a folder's name has no `/`, so sysfs spells `cciss/c0d0` as `cciss!c0d0`.
 fn spelled(name: &str) -> String {
     name.replace('!', "/")
 }
 
-/// Relations of disks, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
+/// Adds the relations of disks, by sysfs: `whole`, `part:DISK`, `on:DISK,DISK`, `loop`, `ram`, `hidden`.
 fn disks(root: &Root, context: &mut Context) {
     for disk in names(root, "sys/block") {
         let folder = format!("sys/block/{disk}");
@@ -235,8 +234,8 @@ fn disks(root: &Root, context: &mut Context) {
     }
 }
 
-/// Devices whose I/O is not counted again in a control group: each with all that it lies on, as numbers of devices.
-/// Disks that lie on no other disk are in the list as well, so that a device that came later is known to be one.
+/// For each device, by number, the devices below it, so that a control group's I/O is counted once. The map also has the disks
+/// without any below, so that a device missing from it is known to be new.
 pub(crate) fn layers(root: &Root) -> BTreeMap<u64, Layer> {
     let disks = names(root, "sys/block");
     let number = |disk: &str| device(text(root, &format!("sys/block/{disk}/dev"))?.as_bytes());
@@ -264,18 +263,18 @@ pub(crate) fn layers(root: &Root) -> BTreeMap<u64, Layer> {
 
 const LOOP_MAJOR: u64 = 7;
 
-/// Layer of a disk.
+/// Position of a disk in the stack of devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Layer {
-    /// A file or memory: its I/O is no disk's, or that of another disk.
+    /// Backed by a file or by memory: its I/O is that of no disk, or of another disk.
     Never,
-    /// Nothing.
+    /// No disk is below it.
     Lowest,
-    /// These.
+    /// The numbers of the disks below it.
     On(Vec<u64>),
 }
 
-/// The disks that a disk lies on; of a partition its disk.
+/// The disks directly below a disk; a partition is replaced by its disk.
 fn slaves(root: &Root, disk: &str, disks: &[String]) -> Vec<String> {
     let below = names(root, &format!("sys/block/{disk}/slaves"));
     let whole = |name: String| {
@@ -293,7 +292,7 @@ fn slaves(root: &Root, disk: &str, disks: &[String]) -> Vec<String> {
     below.into_iter().map(whole).collect()
 }
 
-/// `8:16` as one number.
+/// Parses a device number such as `8:16`; major and minor form one number.
 pub(crate) fn device(text: &[u8]) -> Option<u64> {
     let colon = text.iter().position(|&b| b == b':')?;
     let (major, minor) = (
@@ -303,22 +302,21 @@ pub(crate) fn device(text: &[u8]) -> Option<u64> {
     (major < 1 << 32 && minor < 1 << 32).then_some(major << 32 | minor)
 }
 
-/// How near an interface is to the outside. Of those that are not hardware the nearest ones count where there is no
-/// hardware, as in a container.
+/// Rank of an interface. Where no interface is hardware, as in a container, the interfaces of the best rank count.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     Hardware,
-    /// A name that hardware has.
+    /// An interface whose name is one that hardware has.
     Named,
-    /// Nothing of this machine is below it, and it is no part of another.
+    /// An interface that is part of no other and has none of this machine below it.
     Outer,
-    /// An outermost interface of another kind than Ethernet.
+    /// As `Outer`, but of another type than Ethernet.
     OuterOther,
     /// An interface whose traffic passes through others.
     Inner,
 }
 
-/// Which interfaces are hardware, or are outermost where none is, and their speeds; the kernel's −1 is "unknown" and
+/// Adds the hardware interfaces, or the outermost ones if there are none, and their speeds. The kernel's speed −1 is unknown and
 /// left out.
 fn networks(root: &Root, context: &mut Context) {
     let mut all: Vec<(String, Standing)> = Vec::new();
@@ -350,8 +348,8 @@ fn standing(root: &Root, name: &str, folder: &str) -> Standing {
     let has = |path: &str| !names(root, &format!("{folder}/{path}")).is_empty();
     let number = |path: &str| text(root, &format!("{folder}/{path}"));
     if has("device") {
-        // A port of a switch lies on the interface of its processor, a virtual function below what drives it: the
-        // other one counts the same bytes.
+        // A port of a switch lies on the interface of its processor, and a virtual function belongs to a driving interface; the
+        // other interface counts the same bytes.
         let (own, below) = (number("ifindex"), number("iflink"));
         let lies_on_another = own.is_some() && below.is_some() && own != below;
         return match lies_on_another || has("master/device") {
@@ -413,8 +411,8 @@ mod tests {
         }
     }
 
-    /// Zones that `TZ` and a made /etc say: a link, a copy of a zone with and without its name, a file of another place, and
-    /// text that leads nowhere.
+    /// Zones by `TZ` and by a made-up /etc: a link, copies of a zone with and without its name, a file elsewhere, and invalid
+    /// text.
     #[test]
     fn zones_as_date_finds_them() {
         const BERLIN: &str = "TZif2...\0\nCET-1CEST,M3.5.0,M10.5.0/3\n";

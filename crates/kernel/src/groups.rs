@@ -1,5 +1,5 @@
-//! Control groups: which there are, their files kept open, and what they say as one text a group. Groups come and go: they
-//! are looked for again as often as that is cheap, and one that goes before it is read has no row, and that is all.
+//! Control groups: finds them, keeps their files open, and reads each into one text. Groups come and go: the search repeats
+//! as often as is cheap, and a group that ends before its read has no row.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,19 +16,19 @@ use crate::facts::{self, Layer};
 use crate::hierarchies::{self, Controller, Found, Hierarchy, MountPoint, Seen};
 use crate::tasks::Budget;
 
-/// Part of a file that the recorder keeps: always numbers, so that texts have no names in them, and a limit.
+/// The part of a file that is recorded: only numbers, and a limit, so that texts contain no names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Keep {
-    /// The one number that it is.
+    /// The number that is the whole file.
     Number,
-    /// A number, or nothing where there is no limit: version 2 says `max`, version 1 says [`NO_LIMIT`] or more.
+    /// A number, or none if there is no limit: version 2 then has `max`, version 1 [`NO_LIMIT`] or more.
     Limit,
-    /// Numbers of lines `KEY NUMBER` with these keys.
+    /// The numbers of the lines `KEY NUMBER` with these keys.
     Keys(&'static [&'static str]),
-    /// Of lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER` the sums of these keys over all devices that lie on no other
-    /// one there.
+    /// The sums of these keys in lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER`, over all devices of the file that lie
+    /// on no other of them.
     Sums(&'static [&'static str]),
-    /// Totals of a pressure file.
+    /// The totals of a pressure file.
     Stalls,
 }
 
@@ -37,7 +37,7 @@ enum Keep {
 struct GroupFile {
     of: Controller,
     name: &'static str,
-    /// A better file that is read instead where there is one: the sums of version 1 with the groups below.
+    /// A file that is read instead if it exists: in version 1, the sums that include the groups below.
     rather: Option<&'static str>,
     keep: Keep,
 }
@@ -51,12 +51,12 @@ const fn part(of: Controller, name: &'static str, keep: Keep) -> GroupFile {
     }
 }
 
-/// A limit of version 1 that is none: what fits into pages of memory.
+/// Limit of version 1 from which on there is none; the kernel's own value is rounded to pages.
 const NO_LIMIT: u64 = 1 << 62;
 const IO_KEYS: &[&str] = &["rbytes", "wbytes", "rios", "wios"];
 const BLKIO_KEYS: &[&str] = &["Read", "Write"];
 
-/// All files of a group that are read, in the order of its text.
+/// All files of a group, in the order of its text.
 const PARTS: &[GroupFile] = &[
     part(
         Controller::Unified,
@@ -151,7 +151,7 @@ const PARTS: &[GroupFile] = &[
 
 /// State of a file of a group.
 enum Open {
-    /// Not tried, or not to be kept: opened for each read.
+    /// Not tried yet, or not kept open: opened for each read.
     Closed,
     Kept(KernelFile),
     /// The file is missing; the next attempt is after [`AGAIN_NS`].
@@ -161,9 +161,9 @@ enum Open {
 /// One group.
 struct Group {
     seen: Seen,
-    /// The word that says where in the tree it stands.
+    /// Position in the tree, as a word; see [`level`].
     level: &'static str,
-    /// As many as [`PARTS`].
+    /// One entry for each of [`PARTS`].
     files: Vec<Open>,
     /// Time of the last attempt to open missing files.
     tried_ns: u64,
@@ -174,29 +174,29 @@ struct Group {
 const AGAIN_NS: u64 = 60_000_000_000;
 /// Shortest time between two walks for groups.
 const WALK_NS_MIN: u64 = 1_000_000_000;
-/// The pause after looking for groups is this times as long as that took.
+/// The pause after a walk is this many times as long as the walk.
 const WALK_SHARE: u64 = 500;
 
-/// Reads the groups of a machine.
+/// Reads the control groups of a machine.
 pub struct Groups {
     places: Vec<MountPoint>,
     hierarchies: Vec<Hierarchy>,
     placed_ns: Option<u64>,
     layers: BTreeMap<u64, Layer>,
-    /// A device was seen that is not among them.
+    /// A group named a device that `layers` lacks.
     has_new_device: bool,
-    /// A slot of the track each.
+    /// The groups, by slot of the track.
     groups: Vec<Option<Group>>,
     slots: HashMap<Vec<u8>, usize>,
     walks: u64,
     next_walk_ns: u64,
     track: TrackWriter,
-    /// Stride of the groups.
+    /// Backoff of all groups together.
     pub(crate) backoff: Backoff,
     /// True if the last sample has the groups.
     pub(crate) is_read: bool,
     pub(crate) cost_ns: u64,
-    /// More groups than are read, and whether that was said.
+    /// State of the notice that there are more groups than the sampler reads.
     left_out: LeftOut,
     kept: u64,
     kept_max: u64,
@@ -204,7 +204,7 @@ pub struct Groups {
     raw: Vec<u8>,
 }
 
-/// Tells whether there are more groups than the sampler reads.
+/// Notice about groups above the limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LeftOut {
     None,
@@ -213,7 +213,7 @@ enum LeftOut {
 }
 
 impl Groups {
-    /// Nothing is looked at yet; `kept_max` is how many files it may keep open.
+    /// Creates a reader without any groups yet, which may keep `kept_max` files open.
     pub fn new(kept_max: u64) -> Groups {
         Groups {
             places: Vec::new(),
@@ -237,7 +237,7 @@ impl Groups {
         }
     }
 
-    /// A sample's cost, as one byte, and its section.
+    /// Takes a sample; returns its cost, as one byte, and its section.
     pub fn sample(
         &mut self,
         root: &Root,
@@ -269,14 +269,14 @@ impl Groups {
         (cost::encode(self.cost_ns), self.track.end())
     }
 
-    /// Reads all groups another time, for the price of it alone.
+    /// Reads all groups a second time, only to measure the cost.
     pub fn read_again(&mut self, root: &Root, now_ns: u64, budget: &mut Budget) {
         for slot in 0..self.groups.len() {
             let _ = self.read(root, slot, now_ns, budget);
         }
     }
 
-    /// Said once each time the limit is passed: whether there are more groups than are read.
+    /// Returns true once each time the number of groups exceeds the limit.
     pub fn take_left_out(&mut self) -> bool {
         let is_new = self.left_out == LeftOut::Unsaid;
         if is_new {
@@ -285,7 +285,7 @@ impl Groups {
         is_new
     }
 
-    /// Files kept open.
+    /// Number of files kept open.
     pub fn kept(&self) -> usize {
         usize::try_from(self.kept).unwrap_or(usize::MAX)
     }
@@ -300,12 +300,12 @@ impl Groups {
         self.slots.is_empty()
     }
 
-    /// Bytes of the last text that was read.
+    /// Length of the last text, in bytes.
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Looks for groups if that is due: for hierarchies once a minute, for groups as often as it is cheap.
+    /// Searches for groups if due: for hierarchies once a minute, for groups as often as is cheap.
     pub fn look(&mut self, root: &Root, clock: &dyn Clock, budget: &mut Budget) {
         let now_ns = clock.mono_ns();
         if now_ns < self.next_walk_ns {
@@ -325,11 +325,11 @@ impl Groups {
         let pause_ns = (end_ns - now_ns)
             .saturating_mul(WALK_SHARE)
             .clamp(WALK_NS_MIN, AGAIN_NS);
-        // A beat is a little late or early: half of the shortest pause is slack.
+        // Half of the shortest pause is slack, since a beat may be a little late or early.
         self.next_walk_ns = now_ns + pause_ns - WALK_NS_MIN / 2;
     }
 
-    /// Opens the hierarchies; with other ones than before all groups are other groups.
+    /// Opens the hierarchies; if they have changed, all groups are new.
     fn place(&mut self, root: &Root, budget: &mut Budget) {
         let places = hierarchies::places(root);
         if places == self.places {
@@ -405,7 +405,7 @@ impl Groups {
         self.track.gone(slot);
     }
 
-    /// Replaces the text by that of a group; `None` where there is none in this slot, `false` where it has no file left.
+    /// Replaces the text by the text of the group in `slot`; `None` if there is no group, `false` if it has no files left.
     pub fn read(
         &mut self,
         root: &Root,
@@ -458,12 +458,12 @@ impl Groups {
 }
 
 impl Group {
-    /// True if this is the group of the last walk, in the same hierarchies.
+    /// Returns true if the group is the one seen in the last walk, in the same hierarchies.
     fn is_same(&self, seen: &Seen) -> bool {
         self.seen.inode == seen.inode && self.seen.hierarchies == seen.hierarchies
     }
 
-    /// Looks again for missing files: controllers are turned on at any time.
+    /// Tries missing files again, since controllers can be enabled at any time.
     fn try_again(&mut self, now_ns: u64) {
         self.tried_ns = now_ns;
         for file in &mut self.files {
@@ -474,7 +474,7 @@ impl Group {
     }
 }
 
-/// The groups right below the root count in the sum, or the root where there are no others.
+/// Position of a group in the tree: the groups directly below the root count in the sum, or the root if it has none below.
 fn level(path: &[u8], is_alone: bool) -> &'static str {
     match (path, is_alone) {
         (b"/", true) => "alone",
@@ -484,14 +484,14 @@ fn level(path: &[u8], is_alone: bool) -> &'static str {
     }
 }
 
-/// Room for a file: the kernel gives each of them in one read.
+/// Buffer size for a file, which the kernel returns in one read.
 const RAW_ROOM: usize = 16 << 10;
 
-/// The way to the files of a group in one hierarchy.
+/// Access to the files of a group in one hierarchy.
 struct Way<'a> {
     hierarchy: &'a Hierarchy,
     path: &'a [u8],
-    /// The group's folder, opened at its first use; `None` in it: the folder is gone.
+    /// The group's folder, opened at its first use; the inner `None` means that the folder is gone.
     folder: Option<Option<Folder>>,
 }
 
@@ -507,7 +507,7 @@ impl Way<'_> {
 }
 
 impl Open {
-    /// Replaces `out` by the file's text; whether it has one.
+    /// Replaces `out` by the file's text; returns true if it could be read.
     fn read(&mut self, part: &GroupFile, way: &mut Way, may_keep: bool, out: &mut Vec<u8>) -> bool {
         out.clear();
         let read = match self {
@@ -538,8 +538,8 @@ fn read_file(file: &KernelFile, out: &mut Vec<u8>) -> Result<(), Errno> {
 }
 
 impl GroupFile {
-    /// Appends the kept part of the file as one line: `memory.stat anon 1 file 2`; nothing if the file has no such part.
-    /// Returns true if there was a device that is not among `layers`.
+    /// Appends the kept part of the file as one line, such as `memory.stat anon 1 file 2`, or nothing if the file lacks that
+    /// part. Returns true if the file names a device that `layers` lacks.
     fn put(&self, raw: &[u8], layers: &BTreeMap<u64, Layer>, out: &mut Vec<u8>) -> bool {
         let mut has_new_device = false;
         let start = out.len();
@@ -586,12 +586,12 @@ fn put_keys(raw: &[u8], keys: &[&str], out: &mut Vec<u8>) {
     }
 }
 
-/// Most numbers that a file has sums of.
+/// Limit of the number of sums of a file.
 const SUMS_MAX: usize = 4;
 
-/// `8:0 rbytes=1 wbytes=2 rios=3` or `8:0 Read 1`; a device that has done nothing has no line, so that what is not said is 0,
-/// or its number without an end of line. What a device does that lies on others is said of these as well, and counted there.
-/// Whether there was a device that is not among `layers`.
+/// Appends the sums of lines such as `8:0 rbytes=1 wbytes=2 rios=3` or `8:0 Read 1`. An idle device has no line, or only its
+/// number without an end of line; its numbers are 0. The I/O of a device on top of others is also listed for those, and
+/// counted there. Returns true if the file names a device that `layers` lacks.
 fn put_sums(raw: &[u8], keys: &[&str], layers: &BTreeMap<u64, Layer>, out: &mut Vec<u8>) -> bool {
     let mut sums = [0u64; SUMS_MAX];
     let mut has_new_device = false;
@@ -626,7 +626,7 @@ fn put_sums(raw: &[u8], keys: &[&str], layers: &BTreeMap<u64, Layer>, out: &mut 
     has_new_device
 }
 
-/// True if a line with numbers is of one of the devices.
+/// Returns true if a line with numbers belongs to one of the devices.
 fn is_said_of(raw: &[u8], devices: &[u64]) -> bool {
     scan::lines(raw).any(|line| {
         let mut words = scan::words(line).skip_while(|word| facts::device(word).is_none());
@@ -641,7 +641,7 @@ fn is_said_of(raw: &[u8], devices: &[u64]) -> bool {
     })
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1`
+/// Appends the totals of lines such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=1`.
 fn put_stalls(raw: &[u8], out: &mut Vec<u8>) {
     for line in scan::lines(raw) {
         let mut words = scan::words(line);

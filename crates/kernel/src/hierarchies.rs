@@ -1,6 +1,6 @@
-//! Where control groups are: the hierarchies that the mount table names (version 2, version 1 with a hierarchy for each
-//! controller, or both), and the groups in them. A group is named by its path from where its hierarchy is mounted, and
-//! is one group in all hierarchies. Nothing outside of a mount is ever looked at.
+//! Finds control groups: the hierarchies in the mount table (version 2, version 1 with a hierarchy for each controller, or
+//! both), and the groups in them. The name of a group is its path below the mount point of its hierarchy; groups with the
+//! same path in several hierarchies are one group. The search stays inside the mounts.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -10,10 +10,10 @@ use kymo_sys::kernel_file::{Folder, FolderNode, Root};
 
 use crate::mounts::unescaped;
 
-/// Resources that a hierarchy accounts for.
+/// Controller of a hierarchy, or all of version 2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Controller {
-    /// All that version 2 does.
+    /// All controllers of version 2.
     Unified,
     /// `cpu` of version 1.
     Cpu,
@@ -39,9 +39,9 @@ const VERSION_1: [(&str, Controller); 5] = [
 /// A mounted hierarchy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MountPoint {
-    /// Where it is mounted.
+    /// The mount point.
     pub point: String,
-    /// Resources that the hierarchy accounts for.
+    /// Controllers of the hierarchy.
     pub controllers: Vec<Controller>,
 }
 
@@ -52,7 +52,8 @@ struct Mounted {
     controllers: Vec<Controller>,
 }
 
-/// The hierarchies of /proc/PID/mountinfo, each controller once: where all of its hierarchy is mounted, by the shortest path.
+/// The hierarchies in /proc/PID/mountinfo. Each controller appears once: at the mount of its whole hierarchy with the
+/// shortest path.
 pub fn read_mountinfo(text: &[u8]) -> Vec<MountPoint> {
     let mut mounted: BTreeMap<String, Option<Mounted>> = BTreeMap::new();
     for line in scan::lines(text) {
@@ -84,7 +85,8 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<MountPoint> {
     places
 }
 
-/// `31 23 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct`: where, and what is there if it is a hierarchy.
+/// Parses a line such as `31 23 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct`: the mount point, and the mount
+/// if it is a hierarchy.
 fn read_mount(line: &str) -> Option<(String, Option<Mounted>)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
@@ -108,7 +110,7 @@ fn read_mount(line: &str) -> Option<(String, Option<Mounted>)> {
     Some((String::from_utf8_lossy(&point).into_owned(), mounted))
 }
 
-/// The hierarchies that there are, by the mount table.
+/// The hierarchies in the mount table.
 pub fn places(root: &Root) -> Vec<MountPoint> {
     let mut text = Vec::new();
     let read = root
@@ -120,16 +122,16 @@ pub fn places(root: &Root) -> Vec<MountPoint> {
     }
 }
 
-/// A hierarchy that is looked at.
+/// An open hierarchy.
 pub struct Hierarchy {
-    /// Resources that the hierarchy accounts for.
+    /// Controllers of the hierarchy.
     pub controllers: Vec<Controller>,
-    /// Where it is mounted.
+    /// The folder at the mount point.
     pub top: Folder,
 }
 
 impl Hierarchy {
-    /// Opens the place; `None` where it is not to be opened.
+    /// Opens a hierarchy; `None` if that fails.
     pub fn open(root: &Root, place: &MountPoint) -> Option<Hierarchy> {
         let path = match place.point.trim_start_matches('/') {
             "" => ".",
@@ -142,25 +144,25 @@ impl Hierarchy {
     }
 }
 
-/// A group, as it was seen.
+/// A group as found by a walk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Path of the group: `/` for the root.
     pub path: Vec<u8>,
     /// Inode number in the first hierarchy that has the group.
     pub inode: u64,
-    /// In which hierarchies it is: bit n for the n-th.
+    /// Hierarchies that have the group: bit n for the n-th.
     pub hierarchies: u32,
-    /// How many groups it stands for: itself and all below it.
+    /// Number of groups it stands for: itself and all groups below.
     pub groups: u64,
-    /// Index of the group that it is in; the root is in itself.
+    /// Index of the parent group; the root is its own parent.
     parent: usize,
 }
 
-/// All groups that were found.
+/// All groups found by a walk.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Each group stands behind the one that it is in.
+    /// The groups, each after its parent.
     pub groups: Vec<Seen>,
     /// True: there were more than [`limits::CGROUPS_MAX`] groups.
     pub is_cut: bool,
@@ -179,7 +181,7 @@ pub fn walk(hierarchies: &[Hierarchy], max: usize) -> Found {
         let mut queue: VecDeque<usize> = root.into_iter().collect();
         while let Some(parent) = queue.pop_front() {
             let path = found.groups[parent].path.clone();
-            // A group that goes meanwhile has none in it.
+            // A group that ends meanwhile has no groups below.
             let Ok(folder) = hierarchy.top.below(&path) else {
                 continue;
             };
@@ -200,7 +202,7 @@ pub fn walk(hierarchies: &[Hierarchy], max: usize) -> Found {
 }
 
 impl Found {
-    /// Takes in a group; its index, or `None` where it is one too many.
+    /// Adds a group; returns its index, or `None` if the limit is reached.
     fn note(
         &mut self,
         known: &mut HashMap<Vec<u8>, usize>,
@@ -237,7 +239,7 @@ mod tests {
 
     use crate::tests::MadeRoot;
 
-    /// Each line of mounts, and the places they make.
+    /// Lines of a mount table, and the resulting hierarchies.
     #[test]
     fn hierarchies_of_the_mount_table() {
         let two =

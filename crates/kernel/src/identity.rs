@@ -10,18 +10,18 @@ use kymo_sys::kernel_file::Root;
 use crate::reader::errno_of;
 use crate::source::{self, kind};
 
-/// Most questions waiting; more are asked again later.
+/// Limit of waiting questions; further ones are asked again later.
 const WAITING_MAX: usize = 65_536;
 
 /// The kinds of source that make up an identity.
 pub const KINDS: [u8; 3] = [kind::PID_CMDLINE, kind::PID_CGROUP, kind::PID_EXE];
 
-/// The process of a question or an answer.
+/// The process that a question or an answer is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Slot in the process table.
     pub slot: usize,
-    /// Differs from the generation of an earlier process in that slot.
+    /// Number that distinguishes the process from earlier ones in the same slot.
     pub generation: u64,
     /// The pid.
     pub name: Arc<str>,
@@ -30,7 +30,7 @@ pub struct Subject {
 /// Texts of one process, in the order of [`KINDS`].
 pub type Texts = [Result<Vec<u8>, u16>; KINDS.len()];
 
-/// Questions one way, answers the other.
+/// Queues of questions and answers between the sampler and the lane's thread.
 #[derive(Default)]
 pub struct Lane {
     state: Mutex<State>,
@@ -51,7 +51,7 @@ impl Lane {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Asks for identities. A full lane leaves some subjects in the list, for the next call.
+    /// Queues questions. If the lane is full, some subjects stay in the list for the next call.
     pub fn ask(&self, subjects: &mut Vec<Subject>) {
         if subjects.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl Lane {
         self.asked.notify_one();
     }
 
-    /// Takes the answers, in the order of slots.
+    /// Replaces `out` by the answers, sorted by slot.
     pub fn answers(&self, out: &mut Vec<(Subject, Texts)>) {
         out.clear();
         std::mem::swap(&mut self.lock().answers, out);
@@ -109,7 +109,7 @@ fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
     }
     let mut text = Vec::new();
     let file = root.file(&path).map_err(errno_of)?;
-    // A process may make its command line as long as its memory, so the lane keeps the first part only.
+    // A process can make its command line as long as its memory, so the lane keeps only its first part.
     while text.len() < limits::IDENTITY_MAX {
         text.reserve(4096);
         let offset = text.len() as u64;
@@ -118,7 +118,7 @@ fn read(root: &Root, wanted: u8, name: &str) -> Result<Vec<u8>, u16> {
         }
     }
     text.truncate(limits::IDENTITY_MAX);
-    // Thousands may wait for the sampler to take them.
+    // Thousands of texts may wait for the sampler.
     text.shrink_to_fit();
     Ok(text)
 }

@@ -1,5 +1,6 @@
-//! Finds processes that have not run since their last read, by the scheduler's account. A system call asks for the account and
-//! needs no open file; where pids are those of another pid namespace, the account is a file, which costs a sixth of `stat` and `io`.
+//! Finds processes that have not run since their last read, by the scheduler's account. A system call returns the account and
+//! needs no open file; if the pids are those of another pid namespace, the account is a file, whose read costs a sixth of `stat`
+//! and `io`.
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
@@ -7,24 +8,24 @@ use kymo_sys::kernel_file::Root;
 /// The scheduler's counts for a process: time on a CPU and, from the file alone, time waited for one, and turns.
 pub(crate) type Account = [u64; 3];
 
-/// The account of a task that the scheduler keeps none of.
+/// Account of a task for which the scheduler keeps none.
 const NO_ACCOUNT: Account = [0; 3];
 const OWN_ACCOUNT: &str = "proc/thread-self/schedstat";
 const VMSTAT: &str = "proc/vmstat";
-/// Greatest age of a row. Others seldom change a sleeping process: they take its memory, its parent or its priority.
+/// Greatest age of a row. Other processes seldom change a sleeping one: its memory, its parent or its priority.
 const AGE_NS: u64 = 60_000_000_000;
-/// Each time that a row proves to be the same it may be twice as old the next time, up to this.
+/// Each time that a row proves unchanged, its greatest age doubles, up to this.
 const AGE_NS_MAX: u64 = 480_000_000_000;
-/// Rows are read again at up to this many moments, not all at once.
+/// Number of moments over which the rereads of rows are spread.
 const SPREAD: u64 = 32;
 
-/// Tells whether the kernel keeps accounts: the account of this thread has to grow.
+/// State of the check for accounts: the kernel keeps them if the account of this thread grows.
 #[derive(Default)]
 pub(crate) enum Accounts {
-    /// Not looked at yet.
+    /// Not read yet.
     #[default]
     Unseen,
-    /// This thread's, at the scan before.
+    /// This thread's account at the previous scan.
     Seen(Account),
     /// The accounts grow.
     Kept(AccountSource),
@@ -32,7 +33,7 @@ pub(crate) enum Accounts {
     Missing,
 }
 
-/// Where the account of a process comes from.
+/// Source of the account of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AccountSource {
     /// The clock of its CPU time, which counts all its threads.
@@ -74,7 +75,7 @@ pub(crate) fn file_account(text: &[u8]) -> Option<Account> {
 }
 
 impl Accounts {
-    /// Looks at this thread's account, if it is not decided yet. Where accounts come from, if they are kept.
+    /// Decides if the kernel keeps accounts, by this thread's account; returns their source if it does.
     pub(crate) fn are_kept(&mut self, root: &Root) -> Option<AccountSource> {
         let from = AccountSource::of(root);
         *self = match self {
@@ -89,7 +90,7 @@ impl Accounts {
         self.source()
     }
 
-    /// Where accounts come from, if they are known to be kept.
+    /// Source of accounts, if the kernel is known to keep them.
     pub(crate) fn source(&self) -> Option<AccountSource> {
         match self {
             Accounts::Kept(from) => Some(*from),
@@ -103,7 +104,7 @@ impl Accounts {
     }
 }
 
-/// Pages that the kernel has taken away, from all processes together.
+/// Number of pages that the kernel has reclaimed from all processes.
 #[derive(Default)]
 pub(crate) struct Reclaim {
     pages: Option<u64>,
@@ -111,7 +112,7 @@ pub(crate) struct Reclaim {
 }
 
 impl Reclaim {
-    /// True if the kernel has reclaimed pages since the last question, or may have.
+    /// Returns true if the kernel may have reclaimed pages since the last call.
     pub(crate) fn goes_on(&mut self, root: &Root) -> bool {
         let pages = match root.read(VMSTAT, &mut self.text) {
             Ok(()) => pages_taken(&self.text),
@@ -134,13 +135,13 @@ fn pages_taken(text: &[u8]) -> Option<u64> {
 /// Last account and age of one process's row.
 #[derive(Default)]
 pub(crate) struct Rest {
-    /// The process' account before the last read of its files; all 0: not known.
+    /// The process's account before the last read of its files; all 0 if unknown.
     account: Account,
-    /// When the files were read last.
+    /// Time of the last read of the files.
     read_at_ns: u64,
-    /// The files said the same as the time before, and that the process does not run.
+    /// The last two reads of the files gave the same texts, and the process does not run.
     is_still: bool,
-    /// When `is_still` was false last.
+    /// Last time at which `is_still` was false.
     ran_at_ns: u64,
     /// Greatest age of the row while the kernel reclaims no memory.
     age_max_ns: u64,
@@ -151,19 +152,19 @@ impl Rest {
     /// `reclaims`: the kernel reclaims memory, also of sleeping processes.
     pub(crate) fn is_likely(&self, generation: u64, age_ns: u64, reclaims: bool) -> bool {
         let age_max_ns = if reclaims { AGE_NS } else { self.age_max_ns };
-        // Up to a half earlier, for each task another part.
+        // Reduces the age by up to a half, by a different part for each task.
         let age_max_ns = age_max_ns - age_max_ns / (2 * SPREAD) * (generation % SPREAD);
         self.is_still && age_ns.saturating_sub(self.read_at_ns) < age_max_ns
     }
 
-    /// Takes its account; whether it has not run since its files were read.
+    /// Stores the new account; returns true if the process has not run since its files were read.
     pub(crate) fn goes_on(&mut self, account: Account) -> bool {
         let goes_on = account != NO_ACCOUNT && account == self.account;
         self.account = account;
         goes_on
     }
 
-    /// True if the last read brought the same texts as the one before, of a process that does not run.
+    /// Returns true if the last two reads of the files gave the same texts and the process does not run.
     pub(crate) fn is_still(&self) -> bool {
         self.is_still
     }
@@ -188,7 +189,7 @@ impl Rest {
         now_ns.saturating_sub(self.read_at_ns)
     }
 
-    /// True if the process may have run after that.
+    /// Returns true if the process may have run after `age_ns`.
     pub(crate) fn has_run_since(&self, age_ns: u64) -> bool {
         age_ns <= self.ran_at_ns
     }

@@ -1,8 +1,8 @@
-//! The only place where a text gets meaning: a template is looked at once, and from
-//! then on a field is the n-th value. Live and played back alike.
+//! The only place where texts get meaning, both live and in playback: each template is interpreted once, and from then
+//! on a field is the n-th value.
 //!
-//! An [`Interpreter`] fills the [`Reading`] of one subsystem from the tracks of its
-//! sources. It subtracts nothing: that is `query::delta`.
+//! An [`Interpreter`] fills the [`Reading`] of one subsystem from the tracks of its sources. It computes no
+//! differences: `query::delta` does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use crate::layout::{Cell, From, Label, Layout, RowLayout, Word};
 use crate::source::{self, Scope, Source};
 use crate::subsystem::Subsystem;
 
-/// Turns the tracks of one subsystem's sources into readings.
+/// Converts the tracks of one subsystem's sources to readings.
 pub struct Interpreter {
     subsystem: &'static Subsystem,
     layouts: Layouts,
-    /// Rows by name while rows of several sources are put together.
+    /// Rows by name, while rows of several sources are joined.
     by_name: HashMap<Vec<u8>, usize>,
 }
 
-/// Layouts by template. A template is kept with its layout, so that its address stays its own.
+/// Layouts by template. Each template is kept with its layout, so that its address stays unique.
 struct Layouts {
     subsystem: &'static Subsystem,
     known: HashMap<(u8, usize), (Arc<Template>, Layout)>,
-    /// Bytes of their templates.
+    /// Memory of the templates, in bytes.
     bytes: usize,
     context_stamp: u64,
 }
 
-/// More templates than this are a surprise; the layouts are then made again.
+/// Unusual number of templates, at which all layouts are discarded.
 const LAYOUTS_MAX: usize = 4096;
 
 impl Interpreter {
-    /// An interpreter of one subsystem.
+    /// Returns an interpreter of one subsystem.
     pub fn new(subsystem: &'static Subsystem) -> Interpreter {
         Interpreter {
             subsystem,
@@ -54,9 +54,8 @@ impl Interpreter {
         }
     }
 
-    /// Fills `out` from the present sample. `false`: none of the sources was read in it, and `out`
-    /// is untouched. Counters of sources that were not read are [`MISSING`]; gauges and
-    /// texts are the last ones known.
+    /// Fills `out` from the current sample. Returns `false`, and leaves `out` as it is, if the sample read none of the
+    /// sources. Counters of sources that were not read are [`MISSING`]; gauges and texts keep their last values.
     pub fn read(&mut self, tracks: &Tracks, context: &Context, out: &mut Reading) -> bool {
         let kinds = self.subsystem.understood();
         if !self.is_fresh(tracks) {
@@ -97,9 +96,9 @@ impl Interpreter {
         true
     }
 
-    /// Whether the sample has read anything that makes a reading: any source of the machine, but of what there are
-    /// several of (processes, say) their leading one; the others only say more of the same rows, and may come at other
-    /// times.
+    /// Returns true if the sample has read a source that makes a reading. That is any source of the whole machine; of
+    /// a scope with many instances (such as processes) it is the first source, since the others only add to its rows
+    /// and may be read at other times.
     fn is_fresh(&self, tracks: &Tracks) -> bool {
         let kinds = || {
             self.subsystem
@@ -117,7 +116,7 @@ impl Interpreter {
         })
     }
 
-    /// A source of the whole machine: globals, and a row for each of its lines.
+    /// Interprets a source of the whole machine: globals, and a row for each of its lines.
     fn machine(
         &mut self,
         kind: u8,
@@ -148,7 +147,7 @@ impl Interpreter {
         });
     }
 
-    /// The first source of a scope: a row for each instance.
+    /// Interprets the first source of a scope: a row for each instance.
     fn leading(&mut self, kind: u8, track: &Track, context: &Context, rows: &mut Rows) {
         let subsystem = self.subsystem;
         self.by_name.clear();
@@ -168,13 +167,12 @@ impl Interpreter {
         }
     }
 
-    /// Another source of the same instances: more cells of the same rows.
+    /// Interprets another source of the same instances: further cells of the same rows.
     fn joined(&mut self, kind: u8, track: &Track, context: &Context, rows: &mut Rows) {
         let subsystem = self.subsystem;
         let mut cursor = 0;
         for (_, instance) in track.instances() {
-            // Sources of one scope list their instances in the same order, so the row is
-            // nearly always the next one.
+            // The sources of a scope list their instances in the same order, so the row is nearly always the next one.
             let Some(at) = rows.find(&instance.name, cursor, &mut self.by_name) else {
                 continue;
             };
@@ -188,7 +186,7 @@ impl Interpreter {
     }
 }
 
-/// True if the last sample has new numbers of the source.
+/// Returns true if the last sample has new numbers of the source.
 fn is_read(track: &Track) -> bool {
     track.sampled
         && track
@@ -196,19 +194,19 @@ fn is_read(track: &Track) -> bool {
             .any(|(_, instance)| !is_stale(track, instance))
 }
 
-/// True if the instance's counters are older than the sample.
+/// Returns true if the instance's counters are older than the sample.
 fn is_stale(track: &Track, instance: &Instance) -> bool {
     !track.sampled || matches!(instance.state, State::Unread(Why::NotDue | Why::Slow))
 }
 
-/// Rows being filled in place of those of the last reading, to use their memory again.
+/// Rows that are filled in place of the last reading's rows, to reuse their memory.
 struct Rows<'a> {
     out: &'a mut Vec<Row>,
     len: usize,
 }
 
 impl Rows<'_> {
-    /// Puts each path right behind the one that it is in, with all that is below that.
+    /// Sorts paths so that each directly follows its parent, together with all paths below it.
     fn in_order_of_a_tree(&mut self) {
         let lowest = |&b: &u8| if b == b'/' { 0 } else { b };
         let order = |a: &Row, b: &Row| {
@@ -234,7 +232,7 @@ impl Rows<'_> {
         row
     }
 
-    /// The row of `name`: the one at `cursor` or just behind, else by a table made when first needed.
+    /// Index of the row `name`: the one at `cursor` or shortly after, else from a table that is built at first need.
     fn find(
         &self,
         name: &[u8],
@@ -257,17 +255,17 @@ impl Rows<'_> {
     }
 }
 
-/// Parts of a text that readings need.
+/// A text divided by its template.
 struct Cut<'a> {
     layout: &'a Layout,
     values: &'a [u64],
     words: &'a Words,
-    /// True: the counters are older than the sample.
+    /// Set if the counters are older than the sample.
     stale: bool,
 }
 
 impl Cut<'_> {
-    /// Begins a row: its name, its key and whether it counts.
+    /// Begins a row: sets its name, its key and if it counts in the sum.
     fn begin(&self, row: &mut Row, name: &[u8], layout: &RowLayout) {
         row.name.clear();
         row.name.extend_from_slice(name);
@@ -277,7 +275,7 @@ impl Cut<'_> {
         });
     }
 
-    /// Puts the text's numbers and words into a row.
+    /// Fills a row with the text's numbers and words.
     fn fill(&self, row: &mut Row, layout: &RowLayout, subsystem: &Subsystem) {
         if subsystem.spread {
             let last = layout.cells.iter().map(|cell| cell.field).max();
@@ -317,7 +315,8 @@ impl Cut<'_> {
 }
 
 impl Layouts {
-    /// Facts decide which rows count in a sum: new facts need new layouts.
+    /// Discards the layouts after a change of the facts, which decide which rows count in the sum, or when they have
+    /// become too many.
     fn forget_if_new(&mut self, context: &Context) {
         let full = self.known.len() > LAYOUTS_MAX || self.bytes > limits::LAYOUTS_BYTES;
         if self.context_stamp != context.stamp() || full {
@@ -326,7 +325,7 @@ impl Layouts {
         }
     }
 
-    /// Calls `then` with the instance's text, if it has one.
+    /// Calls `then` with the text of the instance, if there is one.
     fn cut(
         &mut self,
         kind: u8,
@@ -349,7 +348,7 @@ impl Layouts {
         }
     }
 
-    /// A text kept as bytes is cut here, in the same way, for this once.
+    /// Divides a text that is kept as bytes in the same way, without keeping its layout.
     fn cut_bytes(
         &self,
         kind: u8,
@@ -371,7 +370,7 @@ impl Layouts {
         });
     }
 
-    /// The layout of a template, made when it is first seen.
+    /// The layout of a template, built at first use.
     fn of(&mut self, kind: u8, template: &Arc<Template>, context: &Context) -> &Layout {
         let key = (kind, Arc::as_ptr(template) as usize);
         let make = self.subsystem.layout;
@@ -388,7 +387,7 @@ mod tests {
     use super::*;
     use crate::subsystem::process::PROCESS;
 
-    /// The chip and the device of an interrupt are in the template; a process's name is a word.
+    /// An interrupt's chip and device are literals of the template; a process's name is a word.
     #[test]
     fn labels_are_words_or_literals() {
         let mut words = Words::default();

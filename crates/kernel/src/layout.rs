@@ -1,24 +1,24 @@
-//! Where the numbers of a subsystem are in a text: found once for each template, used for every sample.
+//! Positions of a subsystem's numbers in a text: found once for each template, used for every sample.
 
 use kymo_base::reading::MISSING;
 
-/// Where the fields of a subsystem are in the values of one template.
+/// Positions of a subsystem's fields in the values of one template.
 #[derive(Clone, Default, Debug)]
 pub struct Layout {
-    /// Whole-machine numbers.
+    /// Numbers of the whole machine.
     pub globals: Vec<Cell>,
-    /// The rows of the text, in its order.
+    /// The rows, in the order of the text.
     pub rows: Vec<RowLayout>,
 }
 
 /// One row of a text.
 #[derive(Clone, Default, Debug)]
 pub struct RowLayout {
-    /// The instance's name; empty: the name of the source's instance (a pid).
+    /// The instance's name; empty for the name of the source's instance (such as a pid).
     pub name: Vec<u8>,
-    /// A better name than that of the source's instance, where a number names the instance.
+    /// Name that replaces the name of the source's instance if that is only a number.
     pub instance: Option<Vec<u8>>,
-    /// Slots whose values together are the row's key.
+    /// Slots whose values form the row's key.
     pub key: Vec<usize>,
     /// True if the row counts in the sum.
     pub counted: bool,
@@ -28,12 +28,12 @@ pub struct RowLayout {
     pub labels: Vec<Label>,
 }
 
-/// A label and where its text is.
+/// A label and the source of its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// Index in `Subsystem::labels`.
     pub label: usize,
-    /// Where the text comes from.
+    /// Source of the text.
     pub word: Word,
 }
 
@@ -45,45 +45,45 @@ impl Label {
     }
 }
 
-/// Where a text comes from.
+/// Source of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     /// The word whose number is the value of this slot.
     Slot(usize),
-    /// Literal in the template (the chip and the device of an interrupt, say).
+    /// A literal of the template (such as the chip and the device of an interrupt).
     Fixed(Vec<u8>),
 }
 
-/// A field and where its value is.
+/// A field and the source of its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell {
     /// Index in `Subsystem::globals` or `Subsystem::fields`.
     pub field: usize,
-    /// Where the value comes from.
+    /// Source of the value.
     pub from: From,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// The value of this slot.
     Slot(usize),
-    /// The value of this slot, added to what other slots gave for the same field.
+    /// The value of this slot, added to the other slots of the same field.
     Added(usize),
-    /// Two decimals: this slot, a point, the next slot.
+    /// A number with two decimals: this slot, a point, the next slot.
     Hundredths(usize),
-    /// The numbers of two slots, multiplied.
+    /// The product of two slots.
     Product(usize, usize),
-    /// 1 where this slot is not 0.
+    /// 1 if this slot is not 0.
     Any(usize),
-    /// This slot times the second number by the third: another unit.
+    /// This slot times the second number divided by the third, to convert units.
     Scaled(usize, u64, u64),
-    /// Literal in the template (a negative number, as two's complement, say).
+    /// A literal of the template (such as a negative number, as two's complement).
     Fixed(u64),
 }
 
 impl From {
-    /// The number among those of a text.
+    /// The value of the field in a text with these values.
     #[inline]
     pub fn value(self, values: &[u64]) -> u64 {
         let at = |slot: usize| values.get(slot).copied().unwrap_or(MISSING);

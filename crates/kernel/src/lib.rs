@@ -1,5 +1,5 @@
-//! What the kernel says: the table of its sources, how they are read, the subsystems made
-//! of them, and the only place where a text gets meaning ([`interpret`]).
+//! Reading the kernel: the table of its sources, their readers, the subsystems built on
+//! them, and [`interpret`], the only place where texts get meaning.
 
 #![forbid(unsafe_code)]
 

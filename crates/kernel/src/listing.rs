@@ -1,4 +1,4 @@
-//! Lists the instances of sources other than processes, by the names in folders.
+//! Lists the instances of sources other than processes by the names in folders.
 
 use kymo_sys::kernel_file::Root;
 
@@ -25,7 +25,7 @@ pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
     found
 }
 
-/// The device of a folder of /sys/class: the last two folders of the device's path (`platform/coretemp.0`). `None`: the folder
+/// The device of a folder of /sys/class: the last two parts of the device's path (`platform/coretemp.0`). `None` if the folder
 /// has no device.
 pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
     let target = root.link(folder).ok()?;
@@ -33,7 +33,7 @@ pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
     let mut parts: Vec<&str> = target.split('/').collect();
     parts.pop();
     let class = folder.rsplit('/').nth(1)?;
-    // A folder of the class lies between, unless the device has a class of its own.
+    // A folder named as the class lies between, unless the device has a class of its own.
     if parts.last() == Some(&class) {
         parts.pop();
     }
@@ -44,7 +44,7 @@ pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
     }
 }
 
-/// The ports of all devices, whatever their names are.
+/// The ports of all devices, whatever their names.
 fn ports(root: &Root) -> Vec<String> {
     const DEVICES: &str = "sys/class/infiniband";
     let devices = named(root, DEVICES, "");
@@ -58,11 +58,11 @@ fn ports(root: &Root) -> Vec<String> {
     devices.iter().flat_map(of_device).collect()
 }
 
-/// Names of a folder that begin with `prefix`, without it.
+/// The names in a folder that begin with `prefix`, without the prefix.
 pub(crate) fn named(root: &Root, folder: &str, prefix: &str) -> Vec<String> {
     let mut found = Vec::new();
     if let Ok(folder) = root.folder(folder) {
-        // After an error the listing has the names up to there.
+        // After an error the list has the names read before it.
         let _ = folder.list(|name| {
             let name = name.to_string_lossy();
             found.extend(name.strip_prefix(prefix).map(str::to_string));

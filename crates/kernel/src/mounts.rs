@@ -1,7 +1,7 @@
-//! How much room the mounted file systems have. To ask one may take for ever (a server that is gone, a FUSE program that
-//! hangs), so threads of their own ask, and the sampler never waits for them longer than a few milliseconds. A thread
-//! that hangs is left to its mount and another takes its place; where too many hang, the rest is
-//! *not read*. What autofs would mount is never asked.
+//! Space of the mounted file systems. A query may never return (an unreachable server, a FUSE program that hangs), so
+//! separate threads make the queries, and the sampler waits a few milliseconds at most. A thread that hangs is left to
+//! its mount and another replaces it; if too many hang, the other mounts are *not read*. Mounts of autofs are never
+//! queried, since that would mount them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,16 +17,16 @@ use kymo_sys::space::{self, Space};
 
 use crate::reader::errno_of;
 
-/// Threads that may hang, each on its mount.
+/// Limit of threads that hang.
 pub const HANGING_MAX: usize = 8;
-/// A mount that has not answered for so long hangs.
+/// Time without an answer after which a mount hangs.
 const HANGS_AFTER_NS: u64 = 1_000_000_000;
-/// How long a sample waits for answers: those of healthy file systems come within microseconds.
+/// Longest wait of a sample for answers; healthy file systems answer within microseconds.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// Most mounts that are asked.
+/// Limit of the number of mounts that are queried.
 const MOUNTS_MAX: usize = 1024;
 
-/// File systems without room of their own, and those that asking would mount.
+/// Types of file systems without space of their own, and autofs.
 const WITHOUT_ROOM: &[&str] = &[
     "autofs",
     "binfmt_misc",
@@ -55,13 +55,13 @@ const WITHOUT_ROOM: &[&str] = &[
 /// A mounted file system.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mount {
-    /// Where it is mounted, as the kernel spells it: a blank is `\040`.
+    /// Mount point as the kernel spells it, with a blank as `\040`.
     pub point: String,
     /// Type and source: `ext4 /dev/vda1`.
     pub what: String,
 }
 
-/// The mounts of /proc/PID/mountinfo that have room, in their order; of several mounts on one mount point the last one.
+/// The mounts in /proc/PID/mountinfo that have space, in order; of several mounts on one mount point the last one.
 pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
     let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for line in scan::lines(text) {
@@ -89,7 +89,7 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<Mount> {
     mounts.take(MOUNTS_MAX).collect()
 }
 
-/// `\040` is a blank, and so on.
+/// Decodes the kernel's octal escapes, such as `\040` for a blank.
 pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -112,29 +112,29 @@ pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Answer of `statvfs`, or its errno.
+/// Result of `statvfs`, or its errno.
 type Answer = Result<Space, u16>;
 
-/// A question under way.
+/// A query under way.
 #[derive(Clone, Copy)]
 struct Asked {
     since_ns: u64,
-    /// True: the mount hangs, and another thread goes on in place of the one that waits for the answer.
+    /// The mount hangs, and another thread has replaced the one that waits for it.
     hangs: bool,
 }
 
 /// State that threads and sampler share.
 #[derive(Default)]
 struct Shared {
-    /// Mounts to be asked.
+    /// Mounts to query.
     queue: VecDeque<String>,
-    /// Mounts whose answers threads wait for, and the times of the questions.
+    /// Mounts with a query under way.
     asked: BTreeMap<String, Asked>,
-    /// When the sampler came last.
+    /// Time of the last sample.
     now_ns: u64,
     answers: BTreeMap<String, Answer>,
     threads: usize,
-    /// Threads among them that a hanging mount holds.
+    /// Threads among these that a hanging mount blocks.
     hanging: usize,
     ends: bool,
 }
@@ -150,10 +150,10 @@ impl Desk {
     }
 }
 
-/// Asks all mounts of a machine at each scan of processes.
+/// Queries all mounts of a machine at each scan of processes.
 pub struct Mounts {
     track: TrackWriter,
-    /// A slot of the track each.
+    /// The mounts, by slot of the track.
     mounts: Vec<Option<Mount>>,
     desk: Arc<Desk>,
     ask: fn(&Root, &str) -> Answer,
@@ -168,7 +168,7 @@ impl Drop for Mounts {
 }
 
 impl Mounts {
-    /// Nothing is asked yet.
+    /// Creates the table, without queries yet.
     pub fn new() -> Mounts {
         let ask = |root: &Root, point: &str| {
             let point = unescaped(point.as_bytes());
@@ -190,17 +190,17 @@ impl Mounts {
         }
     }
 
-    /// Mounts that are asked.
+    /// Number of mounts that are queried.
     pub fn count(&self) -> usize {
         self.mounts.iter().flatten().count()
     }
 
-    /// Bytes of the text that was made last.
+    /// Length of the last text, in bytes.
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// A sample's section and its cost; `None`: nothing is due, and nothing need be stated.
+    /// Takes a sample; returns its cost and its section.
     pub fn sample(
         &mut self,
         root: &Arc<Root>,
@@ -233,7 +233,7 @@ impl Mounts {
         (cost_ns, self.track.end())
     }
 
-    /// Takes in which mounts there are.
+    /// Reads the mount table and updates the slots.
     fn list(&mut self, root: &Root) {
         let mut text = Vec::new();
         let read = root
@@ -270,14 +270,14 @@ impl Mounts {
         }
     }
 
-    /// Has all mounts asked, and waits a little for the answers.
+    /// Queues a query for each mount, and waits a little for the answers.
     fn ask_all(&mut self, root: &Arc<Root>, now_ns: u64) {
         let mut shared = self.desk.lock();
         shared.now_ns = now_ns;
-        // Answers that came too late for the last scan stand in where this scan is late too.
+        // A late answer of the last scan stays, for use if the mount is late again.
         shared.queue.clear();
         for mount in self.mounts.iter().flatten() {
-            // A mount that has not answered yet gets no second question.
+            // A mount that has not answered yet gets no second query.
             if !shared.asked.contains_key(&mount.point) {
                 shared.queue.push_back(mount.point.clone());
             }
@@ -299,7 +299,7 @@ impl Mounts {
             let is_open = shared.asked.len() + shared.queue.len() > shared.hanging;
             is_open && shared.threads > shared.hanging
         };
-        // Later answers are for the next sample.
+        // Later answers are used by the next sample.
         let _late = self.desk.changed.wait_timeout_while(shared, PATIENCE, open);
     }
 
@@ -321,7 +321,7 @@ impl Default for Mounts {
     }
 }
 
-/// Asks one mount after the other. A thread that was left to its mount ends when that answers at last.
+/// Queries one mount after the other. A thread that was left to its mount ends when the mount answers.
 fn work(desk: &Desk, root: &Root, ask: fn(&Root, &str) -> Answer) {
     let mut shared = desk.lock();
     loop {
@@ -353,7 +353,7 @@ fn work(desk: &Desk, root: &Root, ask: fn(&Root, &str) -> Answer) {
     shared.threads -= 1;
 }
 
-/// `space FRSIZE BLOCKS FREE AVAILABLE FILES FREE_FILES READ_ONLY`, and what it is.
+/// Formats a text: `space FRSIZE BLOCKS FREE AVAILABLE FILES FREE_FILES READ_ONLY`, then the type and source.
 fn put(out: &mut Vec<u8>, space: &Space, what: &str) {
     out.clear();
     out.extend_from_slice(b"space");
@@ -386,7 +386,7 @@ mod tests {
             .into_iter()
             .map(|mount| format!("{} {}", mount.point, mount.what))
             .collect();
-        // /boot is covered by what asking would mount.
+        // The mount of autofs hides the one on /boot.
         assert_eq!(
             mounts,
             [
@@ -407,7 +407,7 @@ mod tests {
         is_read_only: false,
     };
 
-    /// Mounts named `/stuck` hang for half a minute.
+    /// The mounts named `/stuck` hang for half a minute.
     fn answer(_: &Root, point: &str) -> Answer {
         if point.starts_with("/stuck") {
             std::thread::sleep(Duration::from_secs(30));

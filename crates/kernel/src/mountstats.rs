@@ -1,5 +1,5 @@
-//! What NFS mounts do, from /proc/PID/mountstats. Reading it can wait for a lock that mounting holds, so a thread of its own
-//! reads, and the sampler waits for it no longer than a few milliseconds; until it has answered the rows are *not read*.
+//! Activity of NFS mounts, from /proc/PID/mountstats. A read can wait for a lock that mounting holds, so a separate thread
+//! reads, and the sampler waits a few milliseconds at most; without an answer the rows are *not read*.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ use kymo_sys::kernel_file::Root;
 
 use crate::reader::errno_of;
 
-/// How long a sample waits for the text.
+/// Longest wait of a sample for the text.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// Most NFS mounts that are recorded.
+/// Limit of the number of NFS mounts that are recorded.
 const MOUNTS_MAX: usize = 1024;
 
 /// NFS mounts by their mount points, with the kept part of each text.
 pub type Mounts = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// State that thread and sampler share.
+/// State shared by the thread and the sampler.
 #[derive(Default)]
 struct Request {
-    /// True: the sampler wants the text, or the thread reads it.
+    /// Set while the sampler wants the text or the thread reads it.
     is_wanted: bool,
-    /// The text that the thread has read.
+    /// Result of the last read.
     answer: Option<Mounts>,
     ends: bool,
 }
@@ -47,7 +47,7 @@ impl Exchange {
 /// Reads the NFS mounts of a machine at each scan of processes.
 pub(crate) struct Mountstats {
     track: TrackWriter,
-    /// A slot of the track each: the mount point.
+    /// The mount points, by slot of the track.
     slots: Vec<Option<Vec<u8>>>,
     exchange: Arc<Exchange>,
     is_started: bool,
@@ -72,7 +72,7 @@ impl Drop for Mountstats {
 }
 
 impl Mountstats {
-    /// A sample's section and its cost.
+    /// Takes a sample; returns its cost and its section.
     pub(crate) fn sample(
         &mut self,
         root: &Arc<Root>,
@@ -101,7 +101,7 @@ impl Mountstats {
         (clock.mono_ns() - start_ns, self.track.end())
     }
 
-    /// Has the thread read the texts, and waits for them a few milliseconds; `None`: they have not come.
+    /// Has the thread read the texts, and waits for them a few milliseconds; `None` if they are late.
     fn ask(&mut self, root: &Arc<Root>) -> Option<Mounts> {
         if !self.is_started {
             let (exchange, root) = (self.exchange.clone(), root.clone());
@@ -112,7 +112,7 @@ impl Mountstats {
             self.is_started = started.is_ok();
         }
         let mut request = self.exchange.lock();
-        // A text that came too late for the scan before is older than this scan.
+        // A text that arrived too late for the last scan would be outdated, so discard it.
         request.answer = None;
         request.is_wanted = true;
         self.exchange.changed.notify_all();
@@ -156,7 +156,7 @@ impl Mountstats {
     }
 }
 
-/// Reads the text each time it is wanted.
+/// Reads the text whenever the sampler wants it.
 fn work(exchange: &Exchange, root: &Root) {
     let mut request = exchange.lock();
     while !request.ends {
@@ -180,7 +180,7 @@ fn work(exchange: &Exchange, root: &Root) {
 pub fn read(root: &Root) -> Result<Mounts, u16> {
     let text = of_process(root, "mountstats")?;
     let words = |line| scan::words(line).collect::<Vec<_>>();
-    // Few machines have NFS: the second text, as long as the first, is for these.
+    // Few machines have NFS, and only these need the second text, which is as long as the first.
     if !scan::lines(&text).any(|line| begun(&words(line)).is_some()) {
         return Ok(Mounts::new());
     }
@@ -188,7 +188,7 @@ pub fn read(root: &Root) -> Result<Mounts, u16> {
     Ok(mounts(&text, &addresses(&mountinfo)))
 }
 
-/// A file of the process that sees the machine's mounts.
+/// Reads a file of a process that sees the machine's mounts.
 fn of_process(root: &Root, file: &str) -> Result<Vec<u8>, u16> {
     let mut text = Vec::new();
     root.read(&format!("proc/1/{file}"), &mut text)
@@ -197,7 +197,7 @@ fn of_process(root: &Root, file: &str) -> Result<Vec<u8>, u16> {
     Ok(text)
 }
 
-/// The addresses of servers, by mount points: option `addr` of the file system in /proc/PID/mountinfo.
+/// The addresses of the servers, by mount point: option `addr` of the file system in /proc/PID/mountinfo.
 fn addresses(mountinfo: &[u8]) -> Mounts {
     let lines = scan::lines(mountinfo).filter_map(|line| {
         let words: Vec<&[u8]> = scan::words(line).collect();
@@ -213,9 +213,9 @@ fn addresses(mountinfo: &[u8]) -> Mounts {
     lines.collect()
 }
 
-/// The NFS mounts of the text, by their mount points as the kernel spells them, and what is kept of each: `type nfs4
-/// SERVER:PATH`, `addr` and `proto`, `age`, `bytes`, `events` and a line for each operation, its name and its numbers. What
-/// was mounted on a point last counts.
+/// The NFS mounts in the text, by mount point as the kernel spells it, with the kept part of each: `type nfs4 SERVER:PATH`,
+/// `addr` and `proto`, `age`, `bytes`, `events`, and a line for each operation with its name and numbers. Of several mounts
+/// on one mount point the last one counts.
 fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
     let mut found = Mounts::new();
     let mut point = None;
@@ -244,8 +244,8 @@ fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
     found
 }
 
-/// Device, mount point and kind, where the line is one that an NFS mount begins with. Version 1.0 has no errors of an
-/// operation, 1.1 has; others may mean something else.
+/// Device, mount point and type, if the line begins an NFS mount. Versions 1.0 and 1.1 of the statistics are known, of which
+/// only 1.1 has errors of operations.
 fn begun<'a>(words: &[&'a [u8]]) -> Option<[&'a [u8]; 3]> {
     match words {
         [
@@ -264,14 +264,14 @@ fn begun<'a>(words: &[&'a [u8]]) -> Option<[&'a [u8]; 3]> {
     }
 }
 
-/// A mount may have several connections, of one protocol.
+/// Adds the protocol once: a mount may have several connections, all of one protocol.
 fn put_protocol(protocol: &[u8], out: &mut Vec<u8>) {
     if !scan::lines(out).any(|line| line.starts_with(b"proto ")) {
         out.extend([b"proto ", protocol, b"\n"].concat());
     }
 }
 
-/// Appends `NAME NUMBER ...` where there are numbers and nothing else.
+/// Appends `NAME NUMBER ...` if there are only numbers.
 fn put_counts(name: &[u8], numbers: &[&[u8]], out: &mut Vec<u8>) {
     let Some(name) = name.strip_suffix(b":") else {
         return;
@@ -292,7 +292,7 @@ fn put_counts(name: &[u8], numbers: &[&[u8]], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Generated after the kernel's `nfs_show_stats`; the numbers are made up.
+    /// Text modelled on the kernel's `nfs_show_stats`, with made-up numbers.
     const TEXT: &str = "device proc mounted on /proc with fstype proc\n\
         device 10.0.0.1:/export mounted on /a\\040b with fstype nfs4 statvers=1.1\n\
         \topts:\trw,vers=4.2,rsize=1048576\n\
@@ -321,7 +321,7 @@ mod tests {
         let expect = BTreeMap::from([(b"/a\\040b".to_vec(), said.as_bytes().to_vec())]);
         let of = |mountinfo: &str| mounts(TEXT.as_bytes(), &addresses(mountinfo.as_bytes()));
         assert_eq!(of(MOUNTINFO), expect);
-        // A text that is cut anywhere does no harm.
+        // A text cut anywhere is harmless.
         for end in 0..TEXT.len() {
             assert!(mounts(&TEXT.as_bytes()[..end], &Mounts::new()).len() <= 1);
         }

@@ -1,5 +1,5 @@
-//! Reads one kernel file again and again. A reader keeps the file open on the kernel's own file systems, reads it whole or by
-//! records, and opens it again after an error.
+//! Reads one kernel file repeatedly. A reader keeps a file of the kernel's own file systems open, reads it whole or by records,
+//! and opens it again after an error.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use kymo_sys::kernel_file::{KernelFile, Root};
 use crate::listing;
 use crate::source::{self, Reads, Source};
 
-/// ESRCH, ENOENT: the process is gone.
+/// ESRCH and ENOENT: the process has ended.
 pub const GONE: [u16; 2] = [3, 2];
 /// Time between two attempts to open a failing file: a minute.
 const REOPEN_NS: u64 = 60_000_000_000;
@@ -19,25 +19,25 @@ pub struct Reader {
     path: String,
     reads: Reads,
     file: Option<KernelFile>,
-    /// Names and files of a bundle.
+    /// Names and lines of a bundle.
     parts: Vec<(String, BundleLine)>,
-    /// The longest text that a read of nothing has confirmed to be whole.
+    /// Length of the longest text whose end was confirmed by an empty read.
     confirmed: usize,
-    /// Not opened again before this time.
+    /// The file is not opened again before this time.
     closed_until_ns: u64,
     errno: u16,
 }
 
-/// A line of a bundle.
+/// Source of a line of a bundle.
 enum BundleLine {
-    /// The text of a file.
+    /// A file with one value.
     File(KernelFile),
-    /// A text that does not change while the folder is open.
+    /// A text that stays the same while the folder is open.
     Known(String),
 }
 
 impl BundleLine {
-    /// Appends the text; false if the file cannot be read.
+    /// Appends the text; returns false if the file cannot be read.
     fn read(&self, out: &mut Vec<u8>) -> bool {
         match self {
             BundleLine::File(file) => file.pread(out, 0).is_ok(),
@@ -50,12 +50,12 @@ impl BundleLine {
 }
 
 thread_local! {
-    /// Buffer of the read that confirms an end.
+    /// Buffer of the read that confirms the end of a text.
     static BEYOND: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(4096));
 }
 
 impl Reader {
-    /// A reader of `path` under the root; nothing is opened yet.
+    /// Creates a reader of `path` under the root, without opening it.
     pub fn new(source: &Source, path: String) -> Reader {
         Reader {
             path,
@@ -78,8 +78,7 @@ impl Reader {
         self.file.is_some() || !self.parts.is_empty()
     }
 
-    /// Replaces `out` by the text; an errno when there is none. `now_ns` is monotonic and only
-    /// decides when a failed file is tried again.
+    /// Replaces `out` by the text, or returns an errno. `now_ns` is monotonic and only decides when a failed file is tried again.
     pub fn read(&mut self, root: &Root, now_ns: u64, out: &mut Vec<u8>) -> Result<(), u16> {
         out.clear();
         if let Reads::Bundle(names) = self.reads {
@@ -101,12 +100,13 @@ impl Reader {
         result
     }
 
-    /// True if the text is that of one file, not of a bundle.
+    /// Returns true if the text is one file, not a bundle.
     pub fn is_one_file(&self) -> bool {
         !matches!(self.reads, Reads::Bundle(_))
     }
 
-    /// [`Reader::read`] of one file, piece by piece: `take` gets a function that appends the next piece, and no bytes at the end.
+    /// Reads one file as [`Reader::read`] does, but in pieces: `take` gets a function that appends the next piece, or none at the
+    /// end.
     pub fn read_in_pieces(
         &mut self,
         root: &Root,
@@ -129,7 +129,7 @@ impl Reader {
         result
     }
 
-    /// Notes the result of a read for the next one.
+    /// Notes the result of a read.
     fn note(&mut self, root: &Root, now_ns: u64, errno: Option<u16>) {
         match errno {
             Some(errno) => self.fail(errno, now_ns),
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Reads a line of each file of a bundle. If none can be read, the next read looks for all of them again.
+    /// Reads a line of each file of a bundle. If all fail, the next read searches for the files again.
     fn read_bundle(
         &mut self,
         root: &Root,
@@ -166,7 +166,7 @@ impl Reader {
                 true => {
                     let end = value + out[value..].trim_ascii_end().len();
                     out.truncate(end);
-                    // A value is a line.
+                    // A value must not contain newlines.
                     out[value..]
                         .iter_mut()
                         .filter(|b| **b == b'\n')
@@ -203,7 +203,7 @@ impl Reader {
         Ok(())
     }
 
-    /// After the first failure the next read tries again, then one read a minute.
+    /// Notes a failure. After the first one the next read tries again, then one read a minute.
     fn fail(&mut self, errno: u16, now_ns: u64) {
         if self.errno == errno {
             self.closed_until_ns = now_ns.saturating_add(REOPEN_NS);
@@ -213,12 +213,12 @@ impl Reader {
     }
 }
 
-/// Room for a value of a bundle.
+/// Buffer size for a value of a bundle.
 const BUNDLE_VALUE: usize = 256;
-/// Most files of a bundle.
+/// Limit of the number of files of a bundle.
 const BUNDLE_FILES_MAX: usize = 512;
 
-/// The files of a folder that one of the patterns names, in the order of the patterns.
+/// The files of a folder that match one of the patterns, in the order of the patterns.
 fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, BundleLine)> {
     let mut names = Vec::new();
     if patterns.iter().any(|pattern| pattern.contains('*')) {
@@ -247,14 +247,14 @@ fn open_bundle(root: &Root, folder: &str, patterns: &[&str]) -> Vec<(String, Bun
             return Some(("device".to_string(), BundleLine::Known(device)));
         }
         let file = root.file(&format!("{folder}/{name}")).ok()?;
-        // `counters/port_rcv_data` is `port_rcv_data`.
+        // The name in the text has no folders: `counters/port_rcv_data` becomes `port_rcv_data`.
         let name = name.rsplit('/').next().unwrap_or_default().to_string();
         Some((name, BundleLine::File(file)))
     };
     found.into_iter().filter_map(open).collect()
 }
 
-/// Reads a text with one pread. A second pread confirms the end, but only of a text that is longer than any before.
+/// Reads a text with one pread. A second pread confirms the end if the text is longer than any before.
 pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -> Result<(), u16> {
     out.clear();
     if out.capacity() == 0 {
@@ -265,7 +265,7 @@ pub fn read_whole(file: &KernelFile, confirmed: &mut usize, out: &mut Vec<u8>) -
         return Ok(());
     }
     if n == out.capacity() || has_more(file, n)? {
-        // Longer than thought: read again with more room, for its rest would be of a later moment.
+        // The text is longer than expected. Read it again with more space, since its rest would be of a later time.
         out.clear();
         out.reserve(4 * n);
         file.read_on(out, limits::TEXT_MAX).map_err(errno_of)?;
@@ -281,7 +281,7 @@ fn has_more(file: &KernelFile, offset: usize) -> Result<bool, u16> {
     })
 }
 
-/// The number of an error, as the recording keeps it.
+/// The number of an errno, as stored in the recording.
 pub fn errno_of(errno: kymo_sys::kernel_file::Errno) -> u16 {
     errno.raw_os_error().clamp(0, i32::from(u16::MAX)) as u16
 }
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(read(&mut reader, &made, 63), Ok("cpu 2\n".into()));
     }
 
-    /// All pieces of a text, and the number of pieces.
+    /// Reads a text in pieces; returns the text and the number of pieces.
     fn pieces(reader: &mut Reader, made: &MadeRoot) -> Result<(String, usize), u16> {
         let (mut all, mut count) = (Vec::new(), 0);
         reader.read_in_pieces(&made.root, 0, |more| {

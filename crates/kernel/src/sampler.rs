@@ -1,6 +1,6 @@
 //! The sampler decides for each sample which sources are due, reads them, and writes each text into the section of its track.
-//! After warm-up the sampler allocates nothing for a known text, and touches no file system but proc. The recorder has the
-//! threads, the beat and the disk.
+//! After warm-up it allocates no memory for a known text, and uses no file system but proc. Threads, beat and disk belong to
+//! the recorder.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -32,13 +32,13 @@ pub use crate::task_tables::Due;
 /// Sources and processes to record, and their limits.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Kinds of source of the machine as a whole.
+    /// Kinds of sources of the whole machine.
     pub kinds: Vec<u8>,
-    /// Processes, where they are wanted.
+    /// Parts of processes to read; `None` reads no processes.
     pub tasks: Option<TaskPlan>,
-    /// Chosen processes; `None`: all.
+    /// Choice of the processes; `None` reads all.
     pub choice: Option<Choice>,
-    /// A read this slow is an event.
+    /// A read that takes longer is slow, and an event.
     pub slow_ns: u64,
     /// The sampling interval; 0 means without pause.
     pub interval_ns: u64,
@@ -46,27 +46,27 @@ pub struct Plan {
     pub scan_interval_ns: u64,
     /// True: the sampler reads slow sources less often.
     pub backoff: bool,
-    /// The pipe on which the keeper says what programs that publish do; see [`kymo_base::activity`].
+    /// The pipe with the keeper's samples of publishing programs; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
 }
 
 struct MachineSource {
     source: &'static source::Source,
-    /// A slot of the track each: its name and its file; `None`: it is gone.
+    /// Name and file of each instance, by slot of the track; `None` if it is gone.
     instances: Vec<Option<(String, Reader)>>,
     /// Time of the last listing of instances.
     listed_ns: Option<u64>,
     track: TrackWriter,
-    /// The template of the last text: another one means that rows came or went.
+    /// The template of the last text; another template means that rows were added or removed.
     shape: Option<Arc<Template>>,
     cost_ns: u64,
     backoff: Backoff,
     read: bool,
-    /// Cause, if the source was not read.
+    /// Reason if the source was not read.
     unread: Why,
 }
 
-/// Reads the machine, sample after sample.
+/// Takes samples of the machine.
 pub struct Sampler {
     root: Arc<Root>,
     plan: Plan,
@@ -79,20 +79,20 @@ pub struct Sampler {
     budget: Budget,
     samples: u64,
     slow: SlowReads,
-    /// Buffers for the text of the last read. All sources share them, because memory is cold at one sample a second.
+    /// Buffers for the text of the last read, shared by all sources since at one sample a second their memory is cold anyway.
     buffers: Buffers,
 }
 
-/// A whole minute, and for cpu ten seconds: the longest strides of slow sources.
+/// Longest time between two reads of a slow source: a minute, or ten seconds for the CPU.
 const STRIDE_NS_MAX: u64 = 60_000_000_000;
 const STRIDE_NS_MAX_CPU: u64 = 10_000_000_000;
 /// Time between two listings of a source's instances.
 const LISTED_EVERY_NS: u64 = 60_000_000_000;
-/// At an interval of 0 each sample counts as this long in all that goes by age.
+/// Duration that a sample counts as, for all ages, at an interval of 0.
 pub const PAUSELESS_SAMPLE_NS: u64 = 10_000_000_000;
 
 impl Sampler {
-    /// A sampler of `plan`; `files` is how many files it may keep open.
+    /// Creates a sampler of `plan` that may keep `files` files open.
     pub fn new(root: Arc<Root>, plan: Plan, files: u64) -> Sampler {
         let net = facts::net_path(&root);
         let machine = plan.kinds.iter().filter_map(|&wanted| source::of(wanted));
@@ -113,7 +113,7 @@ impl Sampler {
                 .kinds
                 .contains(&kind::MOUNTSTATS)
                 .then(Mountstats::default),
-            // Processes have the other half.
+            // The other half is for the files of processes.
             groups: plan
                 .kinds
                 .contains(&kind::CGROUP)
@@ -131,7 +131,7 @@ impl Sampler {
         self.tasks.as_ref().map(TaskTables::lane)
     }
 
-    /// Takes a sample: reads the sources that are due, and calls `emit` with each kind, its cost as one byte, and its section.
+    /// Takes a sample: reads the due sources, and calls `emit` with each kind, its cost as one byte, and its section.
     pub fn sample(
         &mut self,
         clock: &dyn Clock,
@@ -177,24 +177,24 @@ impl Sampler {
         }
     }
 
-    /// True once after the pipe of [`Plan::activity`] brought bytes that no keeper writes.
+    /// Returns true once after the pipe of [`Plan::activity`] brought malformed bytes.
     pub fn take_malformed_activity(&mut self) -> bool {
         let activity = self.activity.as_mut();
         activity.is_some_and(Activity::take_malformed)
     }
 
-    /// True once each time when there have become more control groups than the sampler reads.
+    /// Returns true once each time the number of control groups exceeds the limit.
     pub fn take_groups_left_out(&mut self) -> bool {
         let groups = self.groups.as_mut();
         groups.is_some_and(Groups::take_left_out)
     }
 
-    /// Files found slow in the last sample.
+    /// Removes and returns the files found slow in the last sample.
     pub fn take_slow(&mut self) -> std::vec::Drain<'_, SlowRead> {
         self.slow.found.drain(..)
     }
 
-    /// True if a disk or a NIC came or went since the last call.
+    /// Returns true if a disk or a NIC came or went since the last call.
     pub fn devices_changed(&mut self) -> bool {
         let mut changed = false;
         let listing = |source: &&mut MachineSource| {
@@ -208,14 +208,14 @@ impl Sampler {
             };
             if !same {
                 source.shape = shape.cloned();
-                // The first text is no change: the facts were gathered just before.
+                // The first text is no change, since the facts were read shortly before.
                 changed |= self.samples > 1;
             }
         }
         changed
     }
 
-    /// Processes with a file that we may not read.
+    /// Number of processes with a file that the sampler may not read.
     pub fn forbidden(&self) -> usize {
         self.tasks.as_ref().map_or(0, TaskTables::forbidden)
     }
@@ -233,7 +233,7 @@ impl Sampler {
         )
     }
 
-    /// Reads slow control groups less often, as any other slow source.
+    /// Reads slow control groups less often, like any other slow source.
     fn note_slow_groups(&mut self, clock: &dyn Clock) {
         let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_read) else {
             return;
@@ -257,7 +257,7 @@ impl Sampler {
                 source.backoff.quick();
                 continue;
             }
-            // The text of the second reading is thrown away; only its price counts.
+            // The text of the second read is discarded; only its time counts.
             let now_ns = clock.mono_ns();
             let again = || {
                 for (_, reader) in source.instances.iter_mut().flatten() {
@@ -350,7 +350,7 @@ impl MachineSource {
         self.instances.iter().flatten().map(|(_, reader)| reader)
     }
 
-    /// The path of the file, or the pattern of the paths of all files.
+    /// The path of the file, or the pattern of the paths if there are several.
     fn path(&self) -> String {
         match (self.source.scope, self.readers().next()) {
             (Scope::Machine, Some(reader)) => reader.path().to_string(),
@@ -395,7 +395,7 @@ impl MachineSource {
         }
     }
 
-    /// Lists the instances, at most once a minute.
+    /// Updates the list of instances, at most once a minute.
     fn list(&mut self, root: &Root, now_ns: u64) {
         let is_due = |last: u64| now_ns.saturating_sub(last) >= LISTED_EVERY_NS;
         if !self.listed_ns.is_none_or(is_due) {
@@ -477,7 +477,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
     const ENOENT: u16 = 2;
 
-    /// A clock on which each look at it takes `look_ns`.
+    /// A clock on which each read of the time takes `look_ns`.
     #[derive(Default)]
     struct Watch {
         now_ns: AtomicU64,
@@ -519,7 +519,7 @@ mod tests {
             }
         }
 
-        /// A sample, `seconds` after the last one.
+        /// Takes a sample `seconds` after the last one.
         fn sample(&mut self, seconds: u64, key: bool, tasks: Due) {
             let now_ns = seconds * SECOND_NS;
             self.clock.now_ns.fetch_add(now_ns, Ordering::Relaxed);
@@ -531,7 +531,7 @@ mod tests {
                 });
         }
 
-        /// Instances of a kind: name, state and text.
+        /// Name, state and text of each instance of a kind.
         fn known(&self, kind: u8) -> Vec<(String, State, String)> {
             let track = &self.tracks[&kind];
             let one = |(_, instance): (usize, &kymo_base::track::Instance)| {
@@ -675,7 +675,7 @@ mod tests {
         }
         let strides: Vec<u32> = world.sampler.take_slow().map(|slow| slow.stride).collect();
         assert_eq!(strides, [8, 8, 10, 16, 32, 60]);
-        // Quick again, each read comes twice as soon.
+        // After quick reads, each source is read twice as often.
         look(&world, 0);
         for _ in 0..200 {
             world.sample(1, false, Due::Now);

@@ -1,5 +1,5 @@
-//! The table of the kernel's files: where each is, how it is read and how it is cut.
-//! `subsystem/` gives the numbers their meaning.
+//! The table of the kernel's files: path, way of reading and grammar of each. `subsystem/` defines the meaning of their
+//! numbers.
 
 use kymo_base::template::Grammar;
 
@@ -67,9 +67,9 @@ pub mod kind {
     pub const CPUFREQ: u8 = 30;
     /// The counters of /sys/class/infiniband/DEVICE/ports/N
     pub const INFINIBAND: u8 = 31;
-    /// What statvfs says of each mounted file system
+    /// Result of statvfs of each mounted file system
     pub const FILESYSTEM: u8 = 50;
-    /// What /proc/PID/mountstats says of an NFS mount
+    /// The part of /proc/PID/mountstats of an NFS mount
     pub const MOUNTSTATS: u8 = 52;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
@@ -95,32 +95,33 @@ pub mod kind {
     pub const TID_IO: u8 = 41;
     /// /proc/PID/task/TID/status
     pub const TID_STATUS: u8 = 42;
-    /// No file: what programs that publish do, as the keeper says it.
+    /// Activity of publishing programs, which the keeper sends; not a file
     pub const ACTIVITY: u8 = 64;
 }
 
-/// Number of reads for a text.
+/// Way of reading a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
-    /// One pread gives all of it.
+    /// One pread returns the whole text.
     Whole,
-    /// The kernel hands out whole records, about a page a read; read on until nothing comes.
+    /// Each read returns whole records, about a page; read until nothing is left.
     Records,
-    /// The path is a folder of small files, each of one value: a line `NAME VALUE` for each that is there and can be
-    /// read. `*` stands for a number.
+    /// The path is a folder of files with one value each; the text has a line `NAME VALUE` for each readable file. `*`
+    /// stands for a number.
     Bundle(&'static [&'static str]),
 }
 
-/// Pace of reads of a source.
+/// How often a source is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
     /// At each sample.
     EachSample,
-    /// When processes are scanned: it is dear, and moves slowly.
+    /// At each scan of processes, for sources that are costly and change slowly.
     EachScan,
 }
 
-/// Instances of a source. A new scope needs the names of its instances in [`is_instance`], and a reader in the sampler.
+/// Kind of instances of a source. A new scope needs the names of its instances in [`is_instance`], and a reader in the
+/// sampler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// A single instance, the machine.
@@ -145,8 +146,8 @@ pub enum Scope {
     Process,
     /// An instance for each thread; its name is `PID/task/TID`.
     Thread,
-    /// What the keeper says of programs that publish: one instance for all of them, `now`, one for each, its epoch in 32
-    /// hexadecimal digits, and one for each of its slots that is at work, `EPOCH/SLOT`.
+    /// Publishing programs: an instance `now` for all of them, one for each, named by its epoch in 32 hexadecimal
+    /// digits, and one for each of its active slots, `EPOCH/SLOT`.
     Program,
 }
 
@@ -167,7 +168,7 @@ impl Scope {
         Scope::Program,
     ];
 
-    /// True if the instances are processes or threads, which have an interval of their own.
+    /// Returns true if the instances are processes or threads, which have an interval of their own.
     pub fn is_of_tasks(self) -> bool {
         matches!(self, Scope::Process | Scope::Thread)
     }
@@ -180,18 +181,18 @@ pub struct Source {
     pub kind: u8,
     /// Path under the root; `{}` stands for the instance's name.
     pub path: &'static str,
-    /// Number of reads for a text.
+    /// Way of reading a text.
     pub reads: Reads,
-    /// Grammar that cuts the text into template and values.
+    /// Grammar that divides the text into template and values.
     pub grammar: Grammar,
-    /// Instances of the source.
+    /// Kind of instances.
     pub scope: Scope,
-    /// Pace of its reads.
+    /// How often the source is read.
     pub pace: Pace,
 }
 
 impl Source {
-    /// The path under the root of one instance; `proc/net` becomes `net_path` (`proc/1/net`, say).
+    /// The path of one instance under the root; `net_path` (such as `proc/1/net`) replaces `proc/net`.
     pub fn path_of(&self, instance: &str) -> String {
         self.path.replace("{}", instance)
     }
@@ -220,7 +221,7 @@ const fn several(scope: Scope, kind: u8, path: &'static str, grammar: Grammar) -
     }
 }
 
-/// Read when processes are scanned: a chip on a slow bus may take milliseconds.
+/// A source of sensors. It is read at scans of processes, as a chip on a slow bus may need milliseconds.
 const fn sensors(
     scope: Scope,
     kind: u8,
@@ -233,7 +234,7 @@ const fn sensors(
     }
 }
 
-/// In a bundle not a file, but the device that the folder belongs to: KIND/NAME.
+/// Name in a bundle that is no file but the device of the folder: KIND/NAME.
 pub const DEVICE: &str = "device/";
 
 /// Measurements of a chip, by the names of the kernel's hwmon interface.
@@ -257,7 +258,7 @@ const HWMON: &[&str] = &[
     "humidity*_input",
 ];
 
-/// Counters of a port: traffic and errors. The counters of data count words of four bytes.
+/// Counters of a port: traffic and errors. The data counters have a unit of four bytes.
 const INFINIBAND: &[&str] = &[
     "link_layer",
     "state",
@@ -302,7 +303,7 @@ const fn thread(kind: u8, path: &'static str, grammar: Grammar) -> Source {
     }
 }
 
-/// Every kind of source there is.
+/// All kinds of sources.
 pub const ALL: &[Source] = &[
     Source {
         pace: Pace::EachScan,
@@ -495,7 +496,7 @@ pub const ALL: &[Source] = &[
     },
 ];
 
-/// The instance of [`Scope::Program`] that speaks of all.
+/// The instance of [`Scope::Program`] for all programs together.
 pub const ALL_PROGRAMS: &str = "now";
 
 /// The source of a kind.
@@ -503,13 +504,13 @@ pub fn of(kind: u8) -> Option<&'static Source> {
     ALL.iter().find(|source| source.kind == kind)
 }
 
-/// Kinds by the paths of their sources, for a line that people read: `proc/stat, proc/{}/io`.
+/// The paths of the sources of `kinds`, for users: `proc/stat, proc/{}/io`.
 pub fn names(kinds: &[u8]) -> String {
     let path = |&kind: &u8| of(kind).map_or("an unknown source", |source| source.path);
     kinds.iter().map(path).collect::<Vec<_>>().join(", ")
 }
 
-/// True if `name` can be the name of an instance of this scope.
+/// Returns true if `name` is a valid name of an instance of this scope.
 pub fn is_instance(scope: Scope, name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match scope {
@@ -539,13 +540,12 @@ pub fn is_instance(scope: Scope, name: &str) -> bool {
     }
 }
 
-/// True if this is a name of a file, without folders.
+/// Returns true if this is a file name, without folders.
 fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains('/')
 }
 
-/// The source and the instance that a path under the root names: `proc/1/stat` is instance `1` of
-/// `proc/{}/stat`.
+/// The source and the instance of a path under the root: `proc/1/stat` is instance `1` of `proc/{}/stat`.
 pub fn find(path: &str) -> Option<(&'static Source, &str)> {
     ALL.iter().find_map(|source| {
         let instance = match source.path.split_once("{}") {

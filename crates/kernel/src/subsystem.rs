@@ -1,5 +1,5 @@
-//! The subsystems: one file each, one line in [`ALL`] each. A subsystem's table is where its
-//! fields and columns are declared; recording, every output format, help and docs are made of it.
+//! The subsystems: one file each, one line in [`ALL`] each. A subsystem's table declares its fields and columns, from which
+//! recording, output formats, help and docs are made.
 
 use kymo_base::column::Column;
 use kymo_base::context::Context;
@@ -34,43 +34,43 @@ pub mod slab;
 pub mod sockets;
 pub mod tcp;
 
-/// What the lower-case letter of a subsystem shows.
+/// Content of a subsystem's summary, which the lower-case letter selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Summary {
     /// The whole-machine numbers.
     Globals,
-    /// The sum over the rows that count.
+    /// The sum over the rows that count in it.
     Rows,
-    /// Nothing: there is only detail.
+    /// No summary; the subsystem has only detail.
     None,
 }
 
-/// Where instances that have done nothing since boot are shown.
+/// Outputs that show instances that have done nothing since boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unused {
-    /// Everywhere.
+    /// All outputs.
     Shown,
-    /// On a terminal they are left out, so that one sees the others.
+    /// All but terminals, where they would hide the active instances.
     NotOnTerminals,
-    /// In plot files as well, as collectl leaves out loop devices.
+    /// Neither terminals nor plot files, as collectl leaves out loop devices.
     Hidden,
 }
 
-/// One subsystem.
+/// The table of one subsystem.
 pub struct Subsystem {
-    /// collectl's letter, lower case; upper case asks for detail.
+    /// collectl's letter, lower case for the summary; upper case selects the detail.
     pub letter: char,
-    /// Its name in CSV, JSON and docs.
+    /// Name in CSV, JSON and docs.
     pub name: &'static str,
-    /// One line on what it shows.
+    /// One line that describes it.
     pub help: &'static str,
-    /// Kinds of source it reads.
+    /// Kinds of its sources.
     pub sources: &'static [u8],
-    /// What another subsystem's sources say of its instances.
+    /// Values that the sources of another subsystem add to its instances.
     pub beside: Option<Beside>,
-    /// Whether counters of each CPU stand behind an instance's fields: those of CPU n at `fields.len() + n`.
+    /// True if the counters of each CPU follow an instance's fields: those of CPU n at `fields.len() + n`.
     pub spread: bool,
-    /// Whole-machine numbers.
+    /// Numbers of the whole machine.
     pub globals: &'static [Field],
     /// Numbers of each instance.
     pub fields: &'static [Field],
@@ -78,83 +78,83 @@ pub struct Subsystem {
     pub labels: &'static [&'static str],
     /// Finds the fields in a template of one of its sources.
     pub layout: fn(kind: u8, template: &Template, context: &Context) -> Layout,
-    /// What the lower-case letter sums up.
+    /// Content of the summary.
     pub summary: Summary,
-    /// What of the sum over the rows is no sum.
+    /// Rules for values of the sum that are not sums.
     pub sum: Option<Sum>,
-    /// What its instances can count at the most, where that is known.
+    /// Limit of the rates of an instance, if it is known.
     pub ceiling: Option<Ceiling>,
-    /// Decides by their numbers which instances count in the sum, where names and relations do not tell.
+    /// Decides by their numbers which instances count in the sum, if names and relations are not enough.
     pub count: Option<fn(&mut [Row])>,
-    /// Whether a service records it unless its configuration says otherwise: it costs little.
+    /// True if a service records it by default, because it costs little.
     pub in_service: bool,
-    /// What the lower-case letter shows.
+    /// Columns of the summary.
     pub columns: &'static [Column],
-    /// What the upper-case letter shows, a row an instance.
+    /// Columns of the detail, which has a row for each instance.
     pub detail: &'static [Column],
-    /// The field that says when an instance was born, in clock ticks since boot: its counters
-    /// were 0 then, so that a newborn has a difference in its first sample.
+    /// The field with the birth time of an instance, in clock ticks since boot. Its counters were 0 then, so that a new
+    /// instance has a difference in its first sample.
     pub born: Option<usize>,
-    /// Where instances that have done nothing since boot are shown.
+    /// Outputs that show instances that have done nothing since boot.
     pub unused: Unused,
-    /// How columns stand on a terminal.
+    /// Layout of the columns on a terminal.
     pub text: Text,
-    /// How columns stand in collectl's plot format.
+    /// Layout of the columns in collectl's plot format.
     pub plot: Plot,
-    /// What Prometheus gets.
+    /// Metrics for Prometheus.
     pub exposed: Exposed,
 }
 
-/// What of the sum over the rows is no sum.
+/// Rules for values of the sum that are not sums.
 pub struct Sum {
-    /// Indices of counters of which a sum says nothing, such as the time in which somebody waited: there it is the greatest.
+    /// Indices of counters whose sum has no meaning, such as waiting time; the sum has their maximum instead.
     pub peaks: &'static [usize],
-    /// Whether an instance with these values is one of those that peaks are looked for in.
+    /// Returns true if an instance with these values takes part in the maximum.
     pub among: fn(&[f64]) -> bool,
-    /// The instance whose numbers stand in for those that no row that counts has.
+    /// The instance whose numbers are used if no row that counts has them.
     pub otherwise: &'static [u8],
 }
 
-/// What an instance can count at the most.
+/// Limit of the rates of an instance.
 pub struct Ceiling {
-    /// Indices of the counters that it is of.
+    /// Indices of the limited counters.
     pub fields: &'static [usize],
-    /// A rate a second that each instance can have: below it nothing is looked up.
+    /// A rate a second that each instance can reach; lower rates are not checked.
     pub least: f64,
-    /// The greatest rate a second that is believed of an instance.
+    /// The highest plausible rate a second of an instance.
     pub most: fn(name: &[u8], context: &Context) -> Most,
-    /// What is said of a rate above it.
+    /// The message about a rate above the limit.
     pub remark: fn(name: &[u8], rate: f64, context: &Context) -> String,
 }
 
-/// A greatest rate.
+/// A highest rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Most {
-    /// By what the instance is.
+    /// The instance's own limit.
     Known(f64),
-    /// By what such instances usually are: what stays above it is believed.
+    /// The usual limit of such instances; a rate that stays above it is accepted.
     Guessed(f64),
 }
 
-/// What is shown of a subsystem's instances where another one is chosen too.
+/// Values of a subsystem's instances that are shown if another subsystem is selected too.
 pub struct Beside {
-    /// The other's letter.
+    /// The letter of the other subsystem.
     pub letter: char,
-    /// Kinds of source that are read for the other's sake.
+    /// Kinds of sources that are read for these values.
     pub sources: &'static [u8],
-    /// What stands behind the last head of the detail.
+    /// Text after the last head of the detail.
     pub head: &'static str,
-    /// What stands behind its row.
+    /// Text after its row.
     pub row: &'static str,
 }
 
-/// Most CPUs that have counters of their own.
+/// Limit of the number of CPUs with counters of their own.
 pub const SPREAD_MAX: usize = 8192;
-/// How a counter of each CPU moves.
+/// Rule of the counters of each CPU.
 pub const SPREAD_RULE: Rule = Rule::Counter32;
 
 impl Subsystem {
-    /// All kinds that it understands: its own, and those read for another's sake.
+    /// All kinds of sources whose values it uses: its own, and those of [`Subsystem::beside`].
     pub fn understood(&self) -> impl Iterator<Item = u8> + Clone + use<> {
         let beside = self
             .beside
@@ -163,24 +163,24 @@ impl Subsystem {
         self.sources.iter().chain(beside).copied()
     }
 
-    /// Whether its instances are processes or threads: they are scanned at an interval of their own.
+    /// Returns true if its instances are processes or threads, which are scanned at an interval of their own.
     pub fn is_of_processes(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
         sources.any(|source| source.scope.is_of_tasks())
     }
 
-    /// Whether all that it reads is read at the interval of process scans.
+    /// Returns true if all its sources are read at the interval of process scans.
     pub fn is_scanned(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
         sources.all(|source| source.pace == Pace::EachScan)
     }
 
-    /// Whether the names of its instances tell of people, and so does all that is said of one.
+    /// Returns true if the names of its instances, and so all their values, are about persons.
     pub fn is_private(&self) -> bool {
         !self.detail.is_empty() && self.detail.iter().all(|column| column.private)
     }
 
-    /// Its letters: for the summary, if it has one, and for the detail.
+    /// The letters of the summary, if it has one, and of the detail.
     pub fn letters(&self) -> impl Iterator<Item = char> {
         let summary = (self.summary != Summary::None).then_some(self.letter);
         let detail = (!self.detail.is_empty()).then_some(self.letter.to_ascii_uppercase());
@@ -188,37 +188,44 @@ impl Subsystem {
     }
 }
 
-/// How columns stand on a terminal: which, and how wide.
+/// Layout of columns on a terminal: which columns, and their widths.
 ///
-/// `rows` are lines with places `{COLUMN:WIDTHFORM}`; forms: `d` a whole number, cut off; `.2` two
-/// decimals; `c` a count shortened with K, M, G (thousands); `k` KiB shortened (by 1024), `b` bytes
-/// shown as KiB so, `u` as `c` but by 1024; `t` seconds as time; `s` a text. A number after the form is
-/// the width it shortens to. A negative width aligns left. `{spread:...}` is the counter of each CPU, one after the other,
-/// each with a blank behind it where the form ends in `_`; in heads `{cpus:7}` are the CPUs' names so wide, `{cpus:brief}`
-/// and `{cpus:-}` those of collectl's brief line and the dashes around its title. `{page}` is the size of a page in KiB.
-/// `{name:...}` is the instance's name, `{branch:...}` the last part of a path, behind blanks for those before it, and
-/// `{number:...}` the instance's number.
+/// `rows` are lines with places `{COLUMN:WIDTHFORM}`. The forms are:
+/// - `d`: a whole number, truncated;
+/// - `.2`: two decimals;
+/// - `c`: a count shortened with K, M, G (thousands);
+/// - `u`: as `c`, but by 1024;
+/// - `k`: KiB, shortened by 1024;
+/// - `b`: bytes, shown as KiB;
+/// - `t`: seconds as time;
+/// - `s`: a text.
+///
+/// A number after the form is the width to which it shortens. A negative width aligns left. `{spread:...}` is the counter of
+/// each CPU, one after the other, followed by a blank each if the form ends in `_`. In heads, `{cpus:7}` are the names of
+/// the CPUs in this width; `{cpus:brief}` and `{cpus:-}` are the names in collectl's brief line and the dashes around its
+/// title. `{page}` is the size of a page in KiB. `{name:...}` is the instance's name, `{branch:...}` the last part of a
+/// path, indented by the number of parts before it, and `{number:...}` the instance's number.
 pub struct Text {
-    /// For one line an interval: a banner, the names, the row.
+    /// One line for each interval: a banner, the names, the row.
     pub brief: Lines,
-    /// The summary on its own.
+    /// The summary alone.
     pub verbose: Lines,
     /// The instances.
     pub detail: Lines,
 }
 
-/// Lines of a terminal format. Empty: not shown in it.
+/// Lines of a terminal format; empty if it does not show the subsystem.
 pub struct Lines {
-    /// What it is, without `# `; `{rate}` is `/sec` or `/int`.
+    /// The title, without `# `; `{rate}` is `/sec` or `/int`.
     pub title: &'static str,
-    /// Lines over the columns; the last one names them.
+    /// Lines above the columns; the last one has their names.
     pub heads: &'static [&'static str],
     /// A row.
     pub row: &'static str,
 }
 
 impl Lines {
-    /// Nothing.
+    /// No lines.
     pub const NONE: Lines = Lines {
         title: "",
         heads: &[],
@@ -226,42 +233,42 @@ impl Lines {
     };
 }
 
-/// How columns stand in collectl's plot format.
+/// Layout of columns in collectl's plot format.
 pub struct Plot {
-    /// What stands in brackets before each name.
+    /// The text in brackets before each name.
     pub tag: &'static str,
-    /// Place among the summaries of one line, which is not that of brief.
+    /// Position of the summary in a line, which differs from the brief format.
     pub order: u8,
     /// Suffix of the file of details.
     pub file: &'static str,
-    /// The summary's names, in order, and the columns they show.
+    /// Names of the summary and their columns, in order.
     pub summary: &'static [Place],
-    /// The same for each instance.
+    /// Names of each instance and their columns, in order.
     pub detail: &'static [Place],
-    /// Whether a line holds all instances, or one.
+    /// Arrangement of the instances in lines.
     pub shape: Shape,
 }
 
-/// A name in a plot header, the column it shows and with how many decimals.
+/// A name in a plot header, its column and its form.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// collectl's name. `{rate}` in it is `/sec` or `/int`; with `{name}` it is whole, its tag included, and that is
-    /// the instance's name behind its first `_`.
+    /// collectl's name. `{rate}` is `/sec` or `/int`. A head with `{name}` is complete, including its tag, and `{name}` is
+    /// the part of the instance's name after the first `_`.
     pub head: &'static str,
-    /// Column of the subsystem; empty: always 0.
+    /// Column of the subsystem; empty for the constant 0.
     pub column: &'static str,
-    /// How it is written.
+    /// Form of the value.
     pub form: Form,
 }
 
-/// How a plot value is written.
+/// Form of a plot value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// With the decimals asked for.
+    /// With the requested number of decimals.
     Asked,
     /// With two decimals.
     Two,
-    /// Cut off to a whole number.
+    /// Truncated to a whole number.
     Whole,
     /// Seconds as hours, minutes and seconds.
     Clock,
@@ -269,25 +276,25 @@ pub enum Form {
     Text,
 }
 
-/// What a line of a plot file of details holds.
+/// Arrangement of instances in a plot file of details.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// All instances, one after the other.
+    /// All instances in one line.
     Wide,
-    /// The same, by name, each with the columns that it has.
+    /// All instances in one line, by name, each with the columns that the function accepts.
     Own(fn(&[u8], &Place) -> bool),
-    /// One instance.
+    /// One line for each instance.
     Long,
 }
 
 impl Shape {
-    /// Whether each instance has a line.
+    /// Returns true if each instance has its own line.
     pub fn is_long(self) -> bool {
         matches!(self, Shape::Long)
     }
 }
 
-/// Every subsystem there is, in the order of collectl's brief columns.
+/// All subsystems, in the order of collectl's brief columns.
 pub const ALL: &[&Subsystem] = &[
     &cpu::CPU,
     &interrupts::INTERRUPTS,
@@ -311,7 +318,7 @@ pub const ALL: &[&Subsystem] = &[
     &process::PROCESS,
 ];
 
-/// What collectl has letters for, in the order of its manual.
+/// collectl's letters with their names, in the order of its manual.
 const COLLECTL: &[(char, &str)] = &[
     ('l', "Lustre"),
     ('L', "Lustre"),
@@ -319,18 +326,18 @@ const COLLECTL: &[(char, &str)] = &[
     ('Y', "slabs"),
 ];
 
-/// What one of collectl's letters stands for, if there is no subsystem for it.
+/// The name of a collectl letter without a subsystem here.
 pub fn only_collectls(letter: char) -> Option<&'static str> {
     let (_, name) = COLLECTL.iter().find(|(known, _)| *known == letter)?;
     (!is_letter(letter)).then_some(name)
 }
 
-/// Whether there is something to record and to show by this letter.
+/// Returns true if a subsystem has this letter.
 pub fn is_letter(letter: char) -> bool {
     of(letter).is_some()
 }
 
-/// All letters there are: `c C m d D`.
+/// All letters, as `c C m d D`.
 pub fn all_letters() -> String {
     let mut spelled = String::new();
     for letter in ALL.iter().flat_map(|subsystem| subsystem.letters()) {
@@ -340,7 +347,7 @@ pub fn all_letters() -> String {
     spelled
 }
 
-/// Each subsystem's letter and name, for help: `c cpu, m memory, Z process`.
+/// Letter and name of each subsystem, for help: `c cpu, m memory, Z process`.
 pub fn letters_and_names() -> String {
     let named = |subsystem: &&Subsystem| {
         let letter = subsystem.letters().next()?;
@@ -356,30 +363,30 @@ pub fn service_letters() -> String {
     usual.filter_map(|one| one.letters().next()).collect()
 }
 
-/// Whether one of the letters asks for it.
+/// Returns true if one of the letters selects the subsystem.
 pub fn is_asked(subsystem: &Subsystem, letters: &str) -> bool {
     subsystem.letters().any(|letter| letters.contains(letter))
 }
 
-/// Whether one of the letters asks for processes.
+/// Returns true if one of the letters selects processes.
 pub fn asks_for_processes(letters: &str) -> bool {
     letters
         .chars()
         .any(|letter| of(letter).is_some_and(Subsystem::is_of_processes))
 }
 
-/// The subsystem that shows something by this letter: `m` and `M` are of two.
+/// The subsystem that has this letter; `m` and `M` belong to different ones.
 pub fn of(letter: char) -> Option<&'static Subsystem> {
     let mut all = ALL.iter().copied();
     all.find(|subsystem| subsystem.letters().any(|known| known == letter))
 }
 
-/// A place that shows a column with the decimals asked for.
+/// A plot value with the requested number of decimals.
 pub(crate) const fn plot(head: &'static str, column: &'static str) -> Place {
     place(head, column, Form::Asked)
 }
 
-/// A place written in a given form.
+/// A plot value in a given form.
 pub(crate) const fn place(head: &'static str, column: &'static str, form: Form) -> Place {
     Place { head, column, form }
 }
@@ -394,7 +401,7 @@ pub(crate) const fn field(name: &'static str, rule: Rule, unit: Unit, help: &'st
     }
 }
 
-/// The index of the field of this name: the compiler finds it, or refuses a name that no field has.
+/// The index of the field with this name. As a constant, an unknown name is a compile error.
 pub(crate) const fn at(fields: &[Field], name: &str) -> usize {
     let mut index = 0;
     while !is_same(fields[index].name.as_bytes(), name.as_bytes()) {
@@ -411,7 +418,7 @@ const fn is_same(a: &[u8], b: &[u8]) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// A column that is a number.
+/// A column with a number.
 pub(crate) const fn number(
     name: &'static str,
     unit: Unit,
@@ -427,7 +434,7 @@ pub(crate) const fn number(
     }
 }
 
-/// A column that is a text.
+/// A column with a text.
 pub(crate) const fn text(
     name: &'static str,
     help: &'static str,
@@ -442,17 +449,17 @@ pub(crate) const fn text(
     }
 }
 
-/// What a column of a gauge shows: the value of field `N`.
+/// Value of a gauge's column: field `N`.
 pub(crate) fn now<const N: usize>(cells: &kymo_base::column::Cells) -> f64 {
     cells.now[N]
 }
 
-/// What a column of a counter shows: field `N` a second.
+/// Value of a counter's column: field `N` a second.
 pub(crate) fn rate<const N: usize>(cells: &kymo_base::column::Cells) -> f64 {
     cells.rate(N)
 }
 
-/// The sum of what is counted on each CPU, a second; `first` is the field of CPU 0.
+/// The sum of the counters of all CPUs, a second; `first` is the field of CPU 0.
 pub(crate) fn spread_rates(cells: &kymo_base::column::Cells, first: usize) -> f64 {
     let counts = cells.delta.get(first..).unwrap_or_default();
     let known = counts.iter().copied().filter(|delta| !delta.is_nan());
@@ -460,7 +467,7 @@ pub(crate) fn spread_rates(cells: &kymo_base::column::Cells, first: usize) -> f6
     sum.unwrap_or(f64::NAN) / cells.secs
 }
 
-/// The sum of fields a second. Those the kernel does not have are no part of it.
+/// The sum of the rates of fields, without those that the kernel lacks.
 pub(crate) fn known_rates(cells: &kymo_base::column::Cells, fields: &[usize]) -> f64 {
     let known = fields.iter().filter(|&&field| !cells.now[field].is_nan());
     let sum = known
@@ -469,7 +476,7 @@ pub(crate) fn known_rates(cells: &kymo_base::column::Cells, fields: &[usize]) ->
     sum.unwrap_or(f64::NAN)
 }
 
-/// `whole - part`; NaN where the part is more than the whole, as containers' and network file systems may say.
+/// `whole - part`; NaN if the part exceeds the whole, as in containers and network file systems.
 pub(crate) fn rest(whole: f64, part: f64) -> f64 {
     match part <= whole {
         true => whole - part,
@@ -477,12 +484,12 @@ pub(crate) fn rest(whole: f64, part: f64) -> f64 {
     }
 }
 
-/// `a / b`, 0 where `b` is 0.
+/// `a / b`, or 0 if `b` is 0.
 pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }
 
-/// Cells of consecutive fields from `first` on, of the pieces that are numbers.
+/// Cells of consecutive fields from `first` on, for the pieces that are numbers.
 pub(crate) fn numbers(pieces: &[Piece], first: usize, count: usize) -> Vec<Cell> {
     let cells = pieces.iter().take(count).enumerate();
     cells
@@ -495,7 +502,7 @@ pub(crate) fn numbers(pieces: &[Piece], first: usize, count: usize) -> Vec<Cell>
         .collect()
 }
 
-/// Where the number of a piece is.
+/// Source of the number in a piece.
 pub(crate) fn value(piece: &Piece) -> Option<From> {
     match piece {
         Piece::Slot(slot) => Some(From::Slot(*slot)),
@@ -512,7 +519,7 @@ mod column_values;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    //! A subsystem's reading of texts, for the tables of its tests.
+    //! Reads texts for the tables of a subsystem's tests.
 
     use kymo_base::context::Context;
     use kymo_base::reading::Reading;
@@ -522,7 +529,7 @@ pub(crate) mod testing {
     use crate::interpret::Interpreter;
     use crate::source;
 
-    /// What `subsystem` reads in texts of the given kinds.
+    /// The reading of `subsystem` for texts of the given kinds.
     pub(crate) fn read(
         subsystem: &'static Subsystem,
         texts: &[(u8, &str)],
@@ -561,7 +568,7 @@ mod tests {
             .collect()
     }
 
-    /// Every place names a column, every name is used once, and every letter is its own.
+    /// Every place names a column, every name is used once, and every letter is unique.
     #[test]
     fn tables_agree() {
         for subsystem in ALL {
@@ -628,7 +635,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a text is, reading it does no harm.
+        /// Reading arbitrary texts is harmless.
         #[test]
         fn any_text_is_survived(
             bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The tables of processes and threads of one sampler: the listing of each scan, narrowed where processes are chosen, and the
+//! The tables of processes and threads of one sampler: the listing of each scan, narrowed to the chosen processes, and the
 //! sections of both tables.
 
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::identity::Lane;
 use crate::source::Scope;
 use crate::tasks::{Listing, Scan, TaskPlan, TaskSource, Tasks};
 
-/// Answer to the question whether processes are due in a sample.
+/// When the next scan of processes is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// Processes are due.
+    /// In this sample.
     Now,
-    /// Processes are due in a later sample.
+    /// In a later sample.
     Later,
 }
 
-/// Both tables, and the source that they share.
+/// Both tables and their common source.
 pub(crate) struct TaskTables<S: TaskSource> {
     source: S,
     processes: Tasks<S>,
@@ -32,7 +32,7 @@ pub(crate) struct TaskTables<S: TaskSource> {
 }
 
 impl<S: TaskSource> TaskTables<S> {
-    /// Empty tables. `choice`: the processes to record; `None`: all.
+    /// Creates empty tables. `choice` selects the processes to record; `None` selects all.
     pub(crate) fn new(source: S, plan: TaskPlan, choice: Option<Choice>) -> TaskTables<S> {
         let threads = plan.threads.then(|| Tasks::new(Scope::Thread, plan));
         TaskTables {
@@ -51,7 +51,7 @@ impl<S: TaskSource> TaskTables<S> {
         self.lane.clone()
     }
 
-    /// Reads what is due, and calls `emit` with each kind, its cost as one byte, and its section.
+    /// Reads the due tasks, and calls `emit` with each kind, its cost as one byte, and its section.
     pub(crate) fn sample(
         &mut self,
         scan: &mut Scan,
@@ -113,7 +113,7 @@ impl<S: TaskSource> TaskTables<S> {
         }
     }
 
-    /// Processes with a text that we may not read.
+    /// Number of processes with a text that the sampler may not read.
     pub(crate) fn forbidden(&self) -> usize {
         self.processes.forbidden()
     }

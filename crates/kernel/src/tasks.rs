@@ -1,5 +1,5 @@
-//! Processes, or threads: a table of those that are there, when each is due to be read, and the tracks of their texts. A source
-//! ([`source`]) lists them and gives the texts; [`proc`] is the one of `/proc`.
+//! A table of processes or of threads: the existing tasks, the time at which each is due, and the tracks of their texts. A source
+//! ([`source`]) lists the tasks and returns the texts; [`proc`] is the source for `/proc`.
 
 mod proc;
 mod source;
@@ -29,7 +29,7 @@ use source::{Accounting, Handle, Part, Resting, TaskId, Use};
 /// Policy for reads of `status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StatusPolicy {
-    /// At first sight, then when size or threads changed, at most each 10 s a process.
+    /// At first sight, then after a change of size or threads, but at most once in 10 s for each task.
     #[default]
     Changed,
     /// At each scan.
@@ -53,15 +53,16 @@ pub struct TaskPlan {
 
 const STATUS_AGE_NS: u64 = 10_000_000_000;
 const IDENTITY_AGE_NS: u64 = 60_000_000_000;
-/// Age of the identity of a task that has not run since: it cannot have changed its title, but others may have changed its cgroup.
+/// Age of the identity of a task that has not run since: it cannot have changed its title, but another process may have changed
+/// its cgroup.
 const IDENTITY_AGE_AT_REST_NS: u64 = 600_000_000_000;
-/// Time of the reads of stat, io and status, in ns.
+/// Time spent on reads of stat, io and status, in ns.
 pub type Costs = [u64; 3];
-/// Room that is kept for questions of who a process is, and answers.
+/// Capacity kept for questions and answers about identities.
 const ANSWERS_ROOM: usize = 256;
-/// Texts of as many tasks take 4 MB.
+/// Limit of tasks whose texts are all kept; this many texts need 4 MB.
 const TEXTS_MAX: usize = 1000;
-/// Slow reads that one scan reports.
+/// Limit of slow reads that one scan reports.
 const SLOW_TOLD_MAX: usize = 16;
 
 struct Task<H> {
@@ -75,7 +76,7 @@ struct Task<H> {
     identity_at_ns: u64,
     size: [u64; 3],
     exec: [u64; 5],
-    /// The task's size changed since the last read of `status`.
+    /// The task's size has changed since the last read of `status`.
     grown: bool,
     backoff: Backoff,
 }
@@ -89,19 +90,19 @@ pub(crate) struct Tasks<S: TaskSource> {
     free: BinaryHeap<Reverse<usize>>,
     scan: u64,
     generation: u64,
-    /// Among more tasks than these the ones at rest have no texts.
+    /// Above this number of tasks, tasks at rest keep no texts.
     texts_max: usize,
     stat: TrackWriter,
     io: TrackWriter,
     status: TrackWriter,
-    /// cmdline, cgroup, exe.
+    /// Tracks of cmdline, cgroup and exe.
     identity: [TrackWriter; 3],
     places: PlacesCache,
     resting: Resting,
     texts: [Vec<u8>; 2],
     questions: Vec<Subject>,
     answers: Vec<(Subject, Texts)>,
-    /// Pids whose number another process has taken since [`Tasks::take_reborn`].
+    /// Pids that another process has taken over since the last [`Tasks::take_reborn`].
     reborn: Vec<u32>,
 }
 
@@ -142,8 +143,8 @@ impl<S: TaskSource> Tasks<S> {
         }
     }
 
-    /// Keeps no texts of a task at rest, where tasks are many: a comparison with packed values takes twenty times the
-    /// instructions of one with a text.
+    /// With many tasks, discards the texts of a task at rest. With few, the texts stay: comparing packed values needs twenty
+    /// times the instructions of comparing texts.
     fn rest(&mut self, slot: usize) {
         if self.slots.len() > self.texts_max {
             self.stat.pack(slot);
@@ -166,7 +167,7 @@ impl<S: TaskSource> Tasks<S> {
         }
     }
 
-    /// Takes the tasks of a listing: ended tasks leave, new tasks get a slot.
+    /// Updates the table by a listing: removes ended tasks, gives new ones a slot.
     pub(crate) fn update(&mut self, listing: &Listing, budget: &mut Budget) {
         self.scan += 1;
         for &id in listing.iter().take(limits::INSTANCES_MAX) {
@@ -213,7 +214,7 @@ impl<S: TaskSource> Tasks<S> {
         slot
     }
 
-    /// Puts a new task in a slot, in all tracks.
+    /// Puts a new task into a slot of all tracks.
     fn place(&mut self, slot: usize, pid: u32, name: Arc<str>) {
         for track in [&mut self.stat, &mut self.io, &mut self.status]
             .into_iter()
@@ -255,7 +256,7 @@ impl<S: TaskSource> Tasks<S> {
         self.free.push(Reverse(slot));
     }
 
-    /// Reads every task; what that cost, and which reads were slow.
+    /// Reads every task; returns the costs, and adds slow reads to `slow`.
     pub(crate) fn read(&mut self, source: &mut S, scan: &mut Scan, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
         let told = slow.found.len();
@@ -283,7 +284,7 @@ impl<S: TaskSource> Tasks<S> {
         costs
     }
 
-    /// A slow task is read again, to see whether it is, and then less often.
+    /// Reads a slow task a second time, to check if it is slow, and then less often.
     fn note_cost(
         &mut self,
         slot: usize,
@@ -302,7 +303,7 @@ impl<S: TaskSource> Tasks<S> {
         if cost_ns <= scan.allowance.slow_ns {
             return task.backoff.quick();
         }
-        // A process that ended meanwhile is quick to say so.
+        // A process that ended meanwhile answers quickly.
         let again = || {
             let _ = source.read_once(part, &task.id, scan.root, &mut self.texts[0]);
         };
@@ -312,7 +313,7 @@ impl<S: TaskSource> Tasks<S> {
         }
     }
 
-    /// Repeats the last texts of a task that has not run since; `None`: the task has run, or may have.
+    /// Repeats the last texts of a task that has not run since; `None` if the task may have run.
     fn read_at_rest(&mut self, slot: usize, source: &mut S, scan: &mut Scan) -> Option<Costs> {
         let task = self.tasks[slot].as_deref_mut()?;
         let reclaims = self.resting.reclaims;
@@ -344,7 +345,7 @@ impl<S: TaskSource> Tasks<S> {
             return Costs::default();
         };
         let [stat_text, io_text] = &mut self.texts;
-        // Most processes sleep from the first sight on.
+        // Most processes sleep from first sight on.
         let runs = task.sightings >= 2 && !task.rest.is_still();
         let again = match runs || self.resting.accounts == Accounting::Missing {
             true => Use::EachScan,
@@ -354,7 +355,7 @@ impl<S: TaskSource> Tasks<S> {
         let (id, handle) = (&task.id, &mut task.handle);
         let mut stat = source.read(Part::Stat, id, handle, again, scan, stat_text);
         if stat.is_err_and(|errno| GONE.contains(&errno)) && handle.is_held() {
-            // The kept file's process is dead, but its number is listed: another has it now.
+            // The kept file's process is dead, but its number is in the listing, so another process has it now.
             let (pid, name) = (id.pid, id.name.clone());
             scan.budget.left += handle.kept();
             self.reborn.push(pid);
@@ -392,7 +393,7 @@ impl<S: TaskSource> Tasks<S> {
         [stat_ns - start_ns, io_ns - stat_ns, status_ns]
     }
 
-    /// Asks who the task is: at first and second sight, after an exec, and now and then.
+    /// Asks for the identity of a task: at first and second sight, after an exec, and from time to time.
     fn ask_identity(&mut self, slot: usize, marks: Option<Marks>, age_ns: u64) {
         let Some(task) = &mut self.tasks[slot] else {
             return;
@@ -415,7 +416,7 @@ impl<S: TaskSource> Tasks<S> {
         if self.scope != Scope::Process || !(task.sightings <= 2 || other || aged) {
             return;
         }
-        // A first date within the age spreads the later ones.
+        // Different first times within the age spread the later ones.
         let spread = if task.sightings <= 2 {
             task.generation % 60 * (IDENTITY_AGE_NS / 60)
         } else {
@@ -429,7 +430,7 @@ impl<S: TaskSource> Tasks<S> {
         });
     }
 
-    /// Reads `status` if it is due; what that cost.
+    /// Reads `status` if it is due; returns the cost.
     fn read_status(
         &mut self,
         slot: usize,
@@ -472,7 +473,7 @@ impl<S: TaskSource> Tasks<S> {
         }
     }
 
-    /// Every task counts as not read in this sample (between scans); that costs nothing.
+    /// Marks every task as not read in this sample, between scans; this costs nothing.
     pub(crate) fn idle(&mut self) -> Costs {
         for slot in 0..self.tasks.len() {
             if self.tasks[slot].is_some() {
@@ -482,12 +483,12 @@ impl<S: TaskSource> Tasks<S> {
         Costs::default()
     }
 
-    /// Exchanges questions and answers with the slow lane; true when the identity tracks have news.
+    /// Exchanges questions and answers with the slow lane; returns true if the identity tracks have news.
     pub(crate) fn identify(&mut self, lane: &Lane, key: bool) -> bool {
         lane.ask(&mut self.questions);
         lane.answers(&mut self.answers);
         if self.answers.is_empty() && !key {
-            // The dead must be told of, news or not.
+            // Ended tasks must be recorded even without other news.
             return self.identity.iter().any(TrackWriter::has_frames);
         }
         let mut answers = self.answers.drain(..).peekable();
@@ -498,7 +499,7 @@ impl<S: TaskSource> Tasks<S> {
             let mut latest = None;
             while let Some((subject, texts)) = answers.next_if(|(subject, _)| subject.slot <= slot)
             {
-                // An answer about an earlier process of this slot is dropped.
+                // Drop an answer about an earlier process of this slot.
                 latest = (subject.slot == slot && subject.generation == task.generation)
                     .then_some(texts);
             }
@@ -542,12 +543,12 @@ impl<S: TaskSource> Tasks<S> {
         ]
     }
 
-    /// Takes the pids whose number another process has taken.
+    /// Removes and returns the pids that another process has taken over.
     pub(crate) fn take_reborn(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.reborn)
     }
 
-    /// Tasks with a file that we may not read.
+    /// Number of tasks with a file that the sampler may not read.
     pub(crate) fn forbidden(&self) -> usize {
         let files = self.tasks.iter().flatten();
         files
@@ -559,7 +560,7 @@ impl<S: TaskSource> Tasks<S> {
             .count()
     }
 
-    /// Files kept open.
+    /// Number of files kept open.
     pub(crate) fn kept(&self) -> usize {
         let handles = self.tasks.iter().flatten().map(|task| &task.handle);
         let kept: u64 = handles.map(Handle::kept).sum();
@@ -568,7 +569,7 @@ impl<S: TaskSource> Tasks<S> {
 }
 
 impl<H: Handle> Task<H> {
-    /// Forgets the dead process: by the start time, another process has the number now.
+    /// Forgets the ended process: the start time shows that another process has its number now.
     fn begin_anew(&mut self) {
         self.status_at_ns = None;
         self.sightings = 1;
@@ -576,7 +577,7 @@ impl<H: Handle> Task<H> {
     }
 }
 
-/// Puts a read text into its track; true if the text differs from the last one.
+/// Records a read text; returns true if it differs from the last one.
 fn record(track: &mut TrackWriter, slot: usize, result: Result<(), u16>, text: &[u8]) -> bool {
     match result {
         Ok(()) => track.read(slot, text),
@@ -587,7 +588,7 @@ fn record(track: &mut TrackWriter, slot: usize, result: Result<(), u16>, text: &
     }
 }
 
-/// A command line without its arguments.
+/// The first word of a command line.
 fn first_word(cmdline: &[u8]) -> &[u8] {
     cmdline
         .split(|&b| b == 0 || b == b' ')
@@ -595,8 +596,8 @@ fn first_word(cmdline: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Where the marks of change are in the values of stat: state, size (threads, vsize, rss) and
-/// exec (start time, comm, startstack, arg_start, arg_end).
+/// Positions of the marks of change in the values of stat: state, size (threads, vsize, rss) and exec (start time, comm,
+/// startstack, arg_start, arg_end).
 #[derive(Clone, Copy)]
 struct Places {
     state: Option<usize>,
@@ -636,7 +637,8 @@ impl PlacesCache {
         })
     }
 
-    /// True if the task neither runs nor wants to. A task with threads counts only where its account counts all of them.
+    /// Returns true if the task neither runs nor is ready to. A task with threads qualifies only if its account covers all of
+    /// them.
     fn is_waiting(&mut self, track: &TrackWriter, slot: usize, counts_threads: bool) -> bool {
         let Some(places) = self.of(track, slot) else {
             return false;
@@ -649,7 +651,7 @@ impl PlacesCache {
 }
 
 impl Places {
-    /// Fields by their numbers in proc(5): after `pid ( comm )`, field n is piece n + 1.
+    /// Finds fields by their numbers in proc(5): after `pid ( comm )`, field n is piece n + 1.
     fn of(template: &Template) -> Places {
         let lines = template.lines();
         let piece = |n: usize| match lines.first().and_then(|line| line.get(n)) {

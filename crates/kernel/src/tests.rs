@@ -1,19 +1,19 @@
-//! What tests of several modules need: a made-up `/proc` and `/sys` for one test.
+//! A made-up `/proc` and `/sys`, for the tests of several modules.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kymo_sys::kernel_file::Root;
 
-/// A folder with a made-up `proc`, removed at the end.
+/// A temporary folder with a made-up `proc`.
 pub(crate) struct MadeRoot {
     folder: PathBuf,
-    /// The folder, opened.
+    /// The open folder.
     pub(crate) root: Root,
 }
 
 impl MadeRoot {
-    /// A root without files.
+    /// Creates a root without files.
     pub(crate) fn new() -> MadeRoot {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Tasks of `/proc`. The files of those that run are kept open: a kept file belongs to one process for ever, and answers ESRCH
-//! after its death, never with another's numbers. Most processes sleep, and none of their files is open.
+//! Tasks of `/proc`. The files of running tasks are kept open: a kept file belongs to one process for ever, and returns ESRCH
+//! after its death, never another process's numbers. Most processes sleep and have no open file.
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::{Folder, KernelFile, Root};
@@ -9,10 +9,10 @@ use crate::idle::{self, Account, AccountSource, Accounts, Reclaim};
 use crate::reader::{errno_of, read_whole};
 use crate::source::Scope;
 
-/// EACCES and EPERM: the file is not for us, and will not be at the next scan either.
+/// EACCES and EPERM: the sampler may not read the file, now or at later scans.
 const FORBIDDEN: [u16; 2] = [13, 1];
 
-/// The folder `proc`, and what is known of its accounts.
+/// The folder `proc`, and the state of its accounts.
 pub(crate) struct ProcTasks {
     folder: Option<Folder>,
     accounts: Accounts,
@@ -36,7 +36,7 @@ struct File {
 }
 
 impl ProcTasks {
-    /// Tasks of the `proc` below a root.
+    /// Creates the source for the `proc` below a root.
     pub(crate) fn new(root: &Root) -> ProcTasks {
         ProcTasks {
             folder: root.folder("proc").ok(),
@@ -52,7 +52,7 @@ impl TaskSource for ProcTasks {
 
     fn processes(&mut self, mut each: impl FnMut(u32)) {
         if let Some(folder) = &self.folder {
-            // After an error the listing has the names up to there; the next scan finds the others.
+            // After an error the list has the names read before it; the next scan finds the others.
             let _ = folder.list(|name| {
                 let pid = scan::number(name.to_bytes()).and_then(|pid| u32::try_from(pid).ok());
                 pid.into_iter().for_each(&mut each);
@@ -60,12 +60,12 @@ impl TaskSource for ProcTasks {
         }
     }
 
-    /// In the kernel's order.
+    /// Lists threads in the kernel's order.
     fn threads(&mut self, root: &Root, pids: &Listing, out: &mut Listing) {
         out.clear();
         for &(pid, _) in pids {
             if let Ok(folder) = root.folder(&format!("proc/{pid}/task")) {
-                // A process that ends meanwhile has no threads left to list.
+                // A process that ends meanwhile has no threads to list.
                 let _ = folder.list(|name| {
                     let tid = scan::number(name.to_bytes()).and_then(|tid| u32::try_from(tid).ok());
                     out.extend(tid.map(|tid| (pid, tid)));
@@ -75,7 +75,7 @@ impl TaskSource for ProcTasks {
     }
 
     fn resting(&mut self, scope: Scope, root: &Root) -> Resting {
-        // A thread's row is of its process, too: it changes while the thread is idle.
+        // A thread's row has values of its process, which change while the thread is idle.
         let accounts = match scope {
             Scope::Process => match self.accounts.are_kept(root) {
                 Some(_) => Accounting::Kept,
@@ -166,7 +166,7 @@ impl Handle for ProcFiles {
 }
 
 impl File {
-    /// Replaces `out` by the file's text; opens it when it is not kept, and keeps it if it may.
+    /// Replaces `out` by the file's text; opens a file that is not kept, and keeps it if allowed.
     fn read(
         &mut self,
         task: &str,
@@ -206,7 +206,7 @@ impl File {
         Ok(())
     }
 
-    /// Closes it; how many files that were.
+    /// Closes the kept file; returns the number of files closed.
     fn close(&mut self) -> u64 {
         u64::from(self.kept.take().is_some())
     }

@@ -1,5 +1,5 @@
-//! Where tasks come from. A table asks its source for the tasks there are and for the texts of each, and knows no file itself.
-//! A source that reads all tasks at once does so when it is asked for the processes, and hands out texts from then on.
+//! The source of tasks. A table gets from it the list of tasks and the texts of each, and knows no files itself. A source may
+//! read all tasks at once when the table asks for the processes, and then return the texts from memory.
 
 use kymo_sys::clock::Clock;
 use kymo_sys::kernel_file::Root;
@@ -9,32 +9,32 @@ use crate::backoff::Allowance;
 use crate::idle::Account;
 use crate::source::Scope;
 
-/// The files kept open by all tables, and how many more may be.
+/// Budget of files that all tables together may keep open.
 pub struct Budget {
-    /// Files that may still be opened and kept.
+    /// Number of further files that may be kept open.
     pub left: u64,
 }
 
 /// Arguments of a scan.
 pub(crate) struct Scan<'a> {
-    /// Where the files are.
+    /// The folder below which the files are.
     pub(crate) root: &'a Root,
-    /// For the price of each read.
+    /// Clock for the cost of each read.
     pub(crate) clock: &'a dyn Clock,
-    /// The time by which ages are counted (at `-i0` it runs faster).
+    /// Time for ages (which runs faster at `-i0`).
     pub(crate) age_ns: u64,
     /// Limits of a read's time.
     pub(crate) allowance: Allowance,
-    /// For files that stay open.
+    /// Budget of files kept open.
     pub(crate) budget: &'a mut Budget,
 }
 
-/// Tasks of this scan: pid and, for threads, tid.
+/// Tasks of a scan, as pid and tid; the tid is 0 for processes.
 pub(crate) type Listing = Vec<(u32, u32)>;
 
-/// The number of a task, and the name of its instance in a recording.
+/// The pid of a task, and the name of its instance in a recording.
 pub(crate) struct TaskId {
-    /// Of its process.
+    /// Pid of the task's process.
     pub(crate) pid: u32,
     /// `PID` or `PID/task/TID`.
     pub(crate) name: Arc<str>,
@@ -55,7 +55,7 @@ impl Part {
     /// The parts of a row, in the order of their costs.
     pub(crate) const ALL: [Part; 3] = [Part::Stat, Part::Io, Part::Status];
 
-    /// The file's name.
+    /// Name of the file in /proc/PID.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Part::Stat => "stat",
@@ -65,54 +65,54 @@ impl Part {
     }
 }
 
-/// How likely it is that the source is asked for the same text at the next scan.
+/// Expected use of a text by later scans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
-    /// The task sleeps, or is new.
+    /// The task sleeps or is new, so the next scan will probably not read it.
     Once,
-    /// The task runs.
+    /// The task runs, so each scan reads it.
     EachScan,
 }
 
-/// Accounts of CPU time by which a source says that a task has not run.
+/// Accounts of CPU time, by which a source knows that a task has not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Accounting {
-    /// There is none: a task may always have run.
+    /// There are no accounts: any task may have run.
     Missing,
-    /// Two scans have to pass before that is known.
+    /// Unknown before the second scan.
     Unknown,
-    /// Each task has one.
+    /// Each task has an account.
     Kept,
 }
 
-/// What a table may conclude from accounts in one scan.
+/// Conclusions that accounts allow in one scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resting {
-    /// Whether tasks have accounts.
+    /// State of the accounts.
     pub(crate) accounts: Accounting,
-    /// An account counts all threads of a process.
+    /// True if an account covers all threads of a process.
     pub(crate) counts_threads: bool,
-    /// The kernel takes memory away from processes, also from those that sleep.
+    /// True if the kernel reclaims memory from processes, including sleeping ones.
     pub(crate) reclaims: bool,
 }
 
-/// What a source keeps for one task.
+/// State that a source keeps for one task.
 pub(crate) trait Handle: Default {
-    /// True if the handle belongs to one task for ever: when its `stat` is gone, another task has the number.
+    /// Returns true if the handle belongs to one task for ever: after its `stat` is gone, another task has the number.
     fn is_held(&self) -> bool;
-    /// EACCES or EPERM if the text is not for us, 0 otherwise.
+    /// EACCES or EPERM if the sampler may not read the text, else 0.
     fn forbidden(&self, part: Part) -> u16;
-    /// Forgets what was forbidden: another process has the number.
+    /// Forgets which texts were forbidden, since another process has the number.
     fn retry(&mut self);
-    /// Files kept open.
+    /// Number of files kept open.
     fn kept(&self) -> u64;
-    /// Closes the files of a task that sleeps; their number.
+    /// Closes the files of a sleeping task; returns their number.
     fn rest(&mut self) -> u64;
 }
 
-/// Lists tasks, and gives the texts of each. Errors are errnos; a task that has ended answers ESRCH or ENOENT.
+/// Lists tasks, and returns the texts of each. Errors are errnos; a task that has ended gives ESRCH or ENOENT.
 pub(crate) trait TaskSource {
-    /// For one task of a table.
+    /// State for one task of a table.
     type Handle: Handle;
 
     /// Calls `each` with the pid of each process.
@@ -124,7 +124,7 @@ pub(crate) trait TaskSource {
     /// Begins a scan of one scope.
     fn resting(&mut self, scope: Scope, root: &Root) -> Resting;
 
-    /// The account of a task; `None`: the task may have run.
+    /// The account of a task; `None` if the task may have run.
     fn account(
         &mut self,
         id: &TaskId,
@@ -143,7 +143,7 @@ pub(crate) trait TaskSource {
         out: &mut Vec<u8>,
     ) -> Result<(), u16>;
 
-    /// Replaces `out` by a text of a task, and keeps nothing for the next time.
+    /// Replaces `out` by a text of a task, and keeps no file open.
     fn read_once(
         &mut self,
         part: Part,

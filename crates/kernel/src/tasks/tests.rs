@@ -31,7 +31,7 @@ fn marks_are_found_by_their_numbers_in_proc_5() {
     );
 }
 
-/// A made-up proc with one process, whose files say what the test wants.
+/// A made-up proc with one process, whose files have the test's content.
 struct Proc {
     made: MadeRoot,
     source: ProcTasks,
@@ -61,7 +61,7 @@ impl Proc {
         self.made.write(&format!("proc/{file}"), text);
     }
 
-    /// The ticks that are recorded of stat, a second after the scan before.
+    /// Scans a second after the last scan; returns the recorded ticks of stat.
     fn scan(&mut self, state: &str, threads: u32, ticks: u32, account: &str) -> Option<u64> {
         self.scans += 1;
         self.say("thread-self/schedstat", &format!("{} 1 1\n", self.scans));
@@ -93,7 +93,7 @@ impl Proc {
     }
 }
 
-/// Children that sleep until the test is over, each with a live row in a table of the real `/proc`.
+/// Children that sleep until the end of the test, each with a row in a table of the real `/proc`.
 struct Sleepers {
     children: Vec<std::process::Child>,
     root: Root,
@@ -131,14 +131,14 @@ impl Sleepers {
         }
     }
 
-    /// How many files are open after a scan, and the bytes of the three sections.
+    /// Number of open files after a scan, and the total length of the three sections.
     fn scan(&mut self) -> (usize, usize) {
         self.scans += 1;
         let mut budget = Budget { left: 1000 };
         let mut scan = Scan {
             root: &self.root,
             clock: &kymo_sys::clock::RealClock,
-            // So slow that no row grows old.
+            // Time passes so slowly that no row grows old.
             age_ns: self.scans,
             allowance: Allowance {
                 slow_ns: u64::MAX,
@@ -158,14 +158,14 @@ impl Sleepers {
         (self.tasks.kept(), bytes)
     }
 
-    /// True if packed values stand for all texts.
+    /// Returns true if all texts are kept as packed values.
     fn are_packed(&self) -> bool {
         let tracks = [&self.tasks.stat, &self.tasks.io, &self.tasks.status];
         let mut slots = 0..self.children.len();
         slots.all(|slot| tracks.iter().all(|track| track.is_packed(slot)))
     }
 
-    /// Whether no row was read in the last scan, but for the first two.
+    /// Returns true if the last scan read no row; false for the first three scans.
     fn all_rest(&self) -> bool {
         let tasks = self.tasks.tasks.iter().flatten();
         let mut ages = tasks.map(|task| task.rest.age_ns(self.scans));
@@ -173,8 +173,8 @@ impl Sleepers {
     }
 }
 
-/// 5,000 sleeping processes once held 4,096 open files, 5 kB of the kernel's memory each, and those beyond were opened,
-/// read and closed at each scan. Their texts took 5 kB a process.
+/// Regression test: 5,000 sleeping processes held 4,096 open files, 5 kB of the kernel's memory each; the files of the
+/// others were opened, read and closed at each scan. Their texts needed 5 kB for each process.
 #[test]
 fn a_sleeping_process_has_no_open_file_and_no_text_and_is_not_read() {
     let mut sleepers = Sleepers::new(8);
@@ -185,7 +185,7 @@ fn a_sleeping_process_has_no_open_file_and_no_text_and_is_not_read() {
     let settled = (0..1000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let scans = [sleepers.scan(), sleepers.scan()];
-        // One run for stat and io each: nothing moved.
+        // Stat and io have one run each, since all processes are unchanged.
         scans.iter().all(|&(open, bytes)| open == 0 && bytes <= 8)
             && sleepers.all_rest()
             && sleepers.are_packed()
@@ -199,13 +199,13 @@ fn a_process_that_has_not_run_is_not_read_and_one_that_has_is() {
     for _ in 0..4 {
         assert_eq!(proc.scan("S", 1, 5, "9 1 1\n"), Some(5));
     }
-    // The kernel would not say this: it shows that stat was not read.
+    // A real kernel would not give these ticks; they show that stat was not read.
     assert_eq!(proc.scan("S", 1, 6, "9 1 1\n"), Some(5));
     assert_eq!(proc.scan("S", 1, 6, "9 1 2\n"), Some(6));
     for scan in 0..4 {
         assert_eq!(proc.scan("S", 1, 6, "9 1 2\n"), Some(6), "{scan}");
     }
-    // A row is read again within a minute, come what may.
+    // A row is read again within a minute in any case.
     let stale = (0..70).take_while(|_| proc.scan("S", 1, 7, "9 1 2\n") == Some(6));
     let stale = stale.count();
     assert!((25..60).contains(&stale), "{stale} s");
