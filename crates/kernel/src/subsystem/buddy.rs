@@ -1,4 +1,4 @@
-//! `b` and `B`: free memory by the size of its pieces, from /proc/buddyinfo: whether large pieces are left.
+//! `b` and `B`: free memory by the size of its pieces, from /proc/buddyinfo, which shows if large pieces are left.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -13,7 +13,7 @@ use super::{
 use crate::layout::{Label, Layout, RowLayout, Word};
 use crate::source::kind;
 
-/// Sizes that kernels have: 11 where pages are of 4 KiB, up to 14 where they are of 64.
+/// Number of sizes: 11 in kernels with pages of 4 KiB, up to 14 with pages of 64 KiB.
 const ORDERS: usize = 14;
 /// Labels of a row.
 const NODE: usize = 0;
@@ -33,10 +33,11 @@ orders! {
     11 "pages2048" "2048"; 12 "pages4096" "4096"; 13 "pages8192" "8192";
 }
 
-/// collectl's code of a number: itself, from `a` on tens, from `j` on hundreds, from `s` on thousands, ten thousands ...
+/// collectl's digits of a number: itself, from `a` on tens, from `j` on hundreds, from `s` on thousands, ten thousands
+/// ...
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The least number that the character at this place stands for.
+/// The lowest number of the digit at this place.
 fn least(place: i32) -> f64 {
     match place {
         0..10 => f64::from(place),
@@ -152,7 +153,7 @@ const PLOT_DETAIL: &[Place] = &{
     ]
 };
 
-/// As node_exporter's collector `buddyinfo`: a size is the power of two.
+/// Names as in node_exporter's collector `buddyinfo`; a size is the exponent of a power of two.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[
         exposed::MetricLabel::text::<NODE>("node"),
@@ -233,7 +234,7 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     }
 }
 
-/// `Node 0, zone      DMA      0      1 ...`
+/// Parses a line such as `Node 0, zone   DMA   0   1 ...`.
 fn row(line: &[Piece]) -> Option<RowLayout> {
     let [
         Piece::Text(b"Node"),

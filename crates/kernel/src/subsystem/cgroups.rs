@@ -1,5 +1,5 @@
 //! `g` and `G`: control groups, version 2, version 1 or both: CPU, memory, I/O, pressure and processes of each group as a
-//! tree. A number is that of a group with all below it. What a controller does not say is missing, not 0.
+//! tree. A group's numbers include all groups below. Numbers that a controller lacks are missing, not 0.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -61,12 +61,12 @@ const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// A sum over devices, which go and take along what they counted.
+/// A counter summed over devices; it decreases when a device is removed.
 const fn summed(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::CounterMayStepBack, unit, help)
 }
 
-/// Version 2's names; version 1 says most of it in other words and units.
+/// Fields by their names in version 2; version 1 has most of them under other names and in other units.
 const FIELDS: &[Field] = &[
     gauge("groups", Unit::Count, "The group and all below it"),
     time("usage_usec", "CPU time"),
@@ -116,21 +116,22 @@ const FIELDS: &[Field] = &[
     gauge("pids_max", Unit::Count, "Processes and threads it may have"),
 ];
 
-/// A value of a text: its file, its key, the field, and how often one of the field's units goes into it.
+/// A value in a text: its file, its key, the field, and the unit of the value.
 type Known = (&'static str, &'static str, usize, Given);
 
-/// In which unit a value is.
+/// Unit of a value.
 #[derive(Clone, Copy)]
 enum Given {
-    /// The field's.
+    /// The unit of the field.
     Same,
-    /// Nanoseconds for microseconds.
+    /// Nanoseconds, for a field in microseconds.
     Nanoseconds,
-    /// Clock ticks for microseconds.
+    /// Clock ticks, for a field in microseconds.
     Ticks,
 }
 
-/// Where the fields are. What stands first in a text counts: where both versions say it, that is version 2.
+/// The values of a text and their fields. If both versions have a value, the first in the text counts, which is that of
+/// version 2.
 const KNOWN: &[Known] = &[
     ("cpu.stat", "usage_usec", USAGE, Given::Same),
     ("cpu.stat", "user_usec", USER, Given::Same),
@@ -196,7 +197,7 @@ const KNOWN: &[Known] = &[
     ("pids.max", "", PIDS_MAX, Given::Same),
 ];
 
-/// Microseconds of the interval, as a share of it.
+/// Microseconds as a share of the interval.
 fn share<const N: usize>(cells: &Cells) -> f64 {
     cells.delta[N] / cells.elapsed / 10_000.0
 }
@@ -209,7 +210,7 @@ fn kb_rate<const N: usize>(cells: &Cells) -> f64 {
     cells.rate(N) / 1024.0
 }
 
-/// The greatest of the known shares of time in which some task waited.
+/// The largest known share of time in which some task waited.
 fn pressed(cells: &Cells) -> f64 {
     [CPU_SOME, MEMORY_SOME, IO_SOME]
         .map(|field| cells.delta[field] / cells.elapsed / 10_000.0)
@@ -233,7 +234,7 @@ const fn events(name: &'static str, help: &'static str, value: fn(&Cells) -> f64
     number(name, Unit::PerSecond, help, value)
 }
 
-/// What a group and the sum have in common.
+/// Columns that a group and the sum have in common.
 const SAID: [Column; 30] = [
     number(
         "groups",
@@ -313,7 +314,7 @@ const SAID: [Column; 30] = [
     ),
 ];
 
-/// With pressure it is the greatest of the groups that have none below them, and which that is.
+/// Columns of the sum: in addition, the largest pressure of the groups that have none below, and the name of that group.
 const COLUMNS: &[Column] = &{
     let mut columns = [SAID[0]; SAID.len() + 2];
     let mut at = 0;
@@ -360,7 +361,7 @@ const DETAIL: &[Column] = &{
         "Processes and threads it may have",
         super::now::<PIDS_MAX>,
     );
-    // The path of a group has users and what they run.
+    // The path of a group shows users and their programs.
     let mut at = 0;
     while at < columns.len() {
         columns[at] = columns[at].private();
@@ -401,7 +402,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Pids", "pids"),
 ];
 
-/// cAdvisor's names and its label, the group's path.
+/// cAdvisor's names, and its label with the group's path.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[exposed::MetricLabel::name("id")],
     shows: |_| true,
@@ -465,7 +466,7 @@ pub static CGROUPS: Subsystem = Subsystem {
             IO_SOME,
             IO_FULL,
         ],
-        // Where tasks wait, all groups above wait too.
+        // If tasks of a group wait, its parents wait too, so only groups without any below count.
         among: |now| now[GROUPS] == 1.0,
         otherwise: b"/",
     }),
@@ -510,8 +511,8 @@ pub static CGROUPS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// `group top 3 1234`: where in the tree it stands, how many groups it stands for, its inode number; then a line for each
-/// file: `memory.stat anon 1 file 2`, `memory.current 3`.
+/// Interprets a text: `group top 3 1234`, with the position in the tree, the number of groups it includes and the inode
+/// number; then a line for each file, such as `memory.stat anon 1 file 2` or `memory.current 3`.
 fn layout(_: u8, template: &Template, context: &Context) -> Layout {
     let mut row = RowLayout::default();
     for line in template.lines() {
@@ -549,7 +550,7 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
     }
 }
 
-/// Notes where a field is, unless it is somewhere already.
+/// Adds the position of a field, unless it already has one.
 fn put(row: &mut RowLayout, file: &[u8], key: &[u8], slot: usize, context: &Context) {
     let known = KNOWN
         .iter()
@@ -635,7 +636,7 @@ mod tests {
                     ("wios", 7),
                 ],
             ),
-            // Of both versions, version 2 counts.
+            // If both versions are mounted, version 2 counts.
             (
                 "group top 1 7\ncpu.stat usage_usec 5\ncpuacct.usage 9000\n",
                 &[("groups", 1), ("usage_usec", 5)],

@@ -1,5 +1,5 @@
-//! The value of each column of each subsystem, from numbers that differ for each field: `column_values.txt` has them. Where a formula
-//! was meant to change, the test says which lines the file has to have instead.
+//! Test of the value of each column of each subsystem, from numbers that differ for each field; `column_values.txt` has the
+//! expected values. After an intended change of a formula, the test prints the new lines for the file.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use kymo_base::context::Context;
 
 use super::{ALL, Subsystem};
 
-/// Fields of an instance, with the counters of many CPUs behind them.
+/// Number of fields of an instance, including the counters of many CPUs.
 const FIELDS: usize = 320;
-/// Of these each third is unknown in the second row.
+/// Every third of these is unknown in the second row.
 const UNKNOWN: usize = 3;
 
-/// Values of a row, and what was added to each.
+/// Values of a row and their differences.
 struct Row {
     now: Vec<f64>,
     delta: Vec<f64>,
 }
 
 impl Row {
-    /// All values are known, and no two are the same.
+    /// All values are known and different.
     fn busy() -> Row {
         let numbers = (0..FIELDS).map(|at| at as f64);
         Row {
@@ -41,14 +41,14 @@ impl Row {
         row
     }
 
-    /// The other way round: each value is below those of the fields before, as a part is below its whole.
+    /// The reverse order: each value is below those of the previous fields, as a part is below its whole.
     fn falling() -> Row {
         let mut row = Row::busy();
         row.now.reverse();
         row
     }
 
-    /// Nothing is there, and nothing was done.
+    /// All values and differences are 0.
     fn idle() -> Row {
         Row {
             now: vec![0.0; FIELDS],

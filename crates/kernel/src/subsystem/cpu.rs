@@ -1,5 +1,5 @@
-//! `c` and `C`: what the CPUs did, from /proc/stat and /proc/loadavg.
-//! Shares are of the sum of the first eight times; guest time is part of user and nice.
+//! `c` and `C`: CPU time and load, from /proc/stat and /proc/loadavg. Shares refer to the sum of the first eight times;
+//! guest time is part of user and nice.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -14,7 +14,7 @@ use super::{
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
-// Indices of the times, alike in globals and in rows; the first eight make the whole.
+// Indices of the times, the same in globals and in rows; the first eight add up to the whole.
 const USER: usize = at(GLOBALS, "user");
 const NICE: usize = at(GLOBALS, "nice");
 const SYS: usize = at(GLOBALS, "system");
@@ -61,7 +61,7 @@ const TIME_FIELDS: [Field; TIMES] = [
     time("softirq", Rule::Counter64, "Serving softirqs"),
     time(
         "steal",
-        // Some Xen kernels count it down.
+        // Some Xen kernels decrease it.
         Rule::CounterMayStepBack,
         "Taken by the hypervisor",
     ),
@@ -86,7 +86,7 @@ const GLOBALS: &[Field] = &{
         h,
         i,
         j,
-        // A sum of 32-bit counters, each of which goes round by itself.
+        // A sum of 32-bit counters, each of which wraps on its own.
         global(
             "intr",
             Rule::CounterMayStepBack,
@@ -152,13 +152,13 @@ const INTERRUPTS: usize = at(FIELDS, "interrupts");
 const FIELDS: &[Field] = &{
     let [a, b, c, d, e, f, g, h, i, j] = TIME_FIELDS;
     let served = "Interrupts it served, of all kinds; read where interrupts (j) are";
-    // Devices go, and what was counted of them.
+    // When a device is removed, its counts leave the sum.
     let interrupts = global("interrupts", Rule::CounterMayStepBack, Unit::Count, served);
     [a, b, c, d, e, f, g, h, i, j, interrupts]
 };
 
-/// Sum over times. Those an old kernel lacks are no part of it; what is there and whose difference is not known,
-/// as after a reset, makes it unknown.
+/// Sum over times. Times that an old kernel lacks are left out; a time without a known difference, as after a reset, makes
+/// the sum unknown.
 fn sum(cells: &Cells, times: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     let there = times.iter().filter(|&&time| !cells.now[time].is_nan());
     let sum = there
@@ -167,13 +167,13 @@ fn sum(cells: &Cells, times: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     sum.unwrap_or(f64::NAN)
 }
 
-/// The times that together are all there is.
+/// The times that together are the whole.
 const WHOLE: [usize; 8] = [USER, NICE, SYS, IDLE, WAIT, IRQ, SOFT, STEAL];
 
-/// CPUs that the times are of; NaN where it is not known.
+/// Number of CPUs that the times cover; NaN if it is unknown.
 fn cpus(cells: &Cells) -> f64 {
     match cells.now.get(CPUS) {
-        // A row is one CPU.
+        // Only a row lacks this field; it is one CPU.
         None => 1.0,
         Some(cpus) if !cpus.is_nan() => *cpus,
         Some(_) => {
@@ -183,25 +183,25 @@ fn cpus(cells: &Cells) -> f64 {
     }
 }
 
-/// No kernel has fewer ticks a second than this.
+/// Lowest number of ticks a second of any kernel.
 const TICKS_A_SECOND_MIN: f64 = 100.0;
 
-/// Time of a CPU that the kernel may add late, in seconds.
+/// Time of a CPU that the kernel may count late, in seconds.
 const LATE_SECONDS: f64 = 0.25;
 
-/// What shares are of.
+/// The whole that shares refer to.
 struct Basis {
     whole: f64,
-    /// More than this is no time.
+    /// A time above this is invalid.
     most: f64,
 }
 
 impl Basis {
-    /// The sum of the times, as collectl has it. Where one of them is not known, or jumped, or stands still though it
-    /// should not, the others would pass for the whole: there it is the time that passed.
+    /// The sum of the times, as in collectl. If one of them is unknown, has jumped, or stands still without reason, the
+    /// others would look like the whole; the basis is the elapsed time then.
     fn of(cells: &Cells) -> Basis {
         let sum_of_all = sum(cells, &WHOLE, |time| cells.delta[time]);
-        // Ticks come late: twice the time that passed, and a second, can be.
+        // Ticks are counted late, so the sum may reach twice the elapsed time plus a second.
         let can_be = (2.0 * cells.elapsed + 1.0) * cpus(cells);
         if cells.delta[IDLE] > 0.0 && sum_of_all <= can_be * TICKS_A_SECOND_MIN {
             return Basis {
@@ -221,7 +221,7 @@ impl Basis {
         let is_whole = sum_of_all <= most && (cells.delta[IDLE] > 0.0 || known >= passed / 2.0);
         let whole = match is_whole || passed.is_nan() {
             true => sum_of_all,
-            // More than all CPUs had: the times jumped together, as a container's do when it gets another set of CPUs.
+            // More than all CPUs had: all times have jumped, as a container's do when its set of CPUs changes.
             false if known > passed + LATE_SECONDS * cpus(cells) * hz => f64::NAN,
             false => known.max(passed),
         };
@@ -238,7 +238,7 @@ impl Basis {
         }
     }
 
-    /// Share of several times; where one of them is not known, all but the share of the others.
+    /// Share of several times; if one of them is unknown, 100 % less the share of the others.
     fn share_of(&self, cells: &Cells, times: &[usize]) -> f64 {
         let known = sum(cells, times, |time| self.share(cells, time));
         if !known.is_nan() {
@@ -254,7 +254,7 @@ fn share(cells: &Cells, time: usize) -> f64 {
     Basis::of(cells).share(cells, time)
 }
 
-/// Share of all that is neither idle nor waiting.
+/// Share of all times but idle and iowait.
 fn busy(cells: &Cells) -> f64 {
     Basis::of(cells).share_of(cells, &[USER, NICE, SYS, IRQ, SOFT, STEAL])
 }
@@ -263,7 +263,7 @@ fn in_kernel(cells: &Cells) -> f64 {
     Basis::of(cells).share_of(cells, &[SYS, IRQ, SOFT, STEAL])
 }
 
-/// Runnable tasks without the one that reads.
+/// Runnable tasks without the reading one.
 fn others(count: f64) -> f64 {
     if count.is_nan() {
         count
@@ -420,7 +420,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Intrpt", "intr"),
 ];
 
-/// As in node_exporter, a guest's time is in user and nice as well.
+/// As in node_exporter, guest time is included in user and nice.
 const EXPOSED: Exposed = Exposed {
     machine: &[
         exposed::counter("node_intr_total", INTR),
@@ -563,7 +563,7 @@ fn stat(template: &Template) -> Layout {
     layout
 }
 
-/// Of each CPU the sum of what is counted in its column.
+/// The sum of each CPU's column.
 fn interrupts(template: &Template) -> Layout {
     let table = interrupts::layout(kind::INTERRUPTS, template);
     let mut rows: Vec<RowLayout> = Vec::new();
@@ -589,7 +589,7 @@ fn interrupts(template: &Template) -> Layout {
     }
 }
 
-/// `0.55 0.25 0.10 1/106 15822`
+/// Parses a text such as `0.55 0.25 0.10 1/106 15822`.
 fn loadavg(template: &Template) -> Layout {
     let lines = template.lines();
     let Some(line) = lines.first() else {
@@ -638,7 +638,7 @@ mod tests {
     fn kernels_old_and_new() {
         const M: u64 = MISSING;
         for (text, globals, rows) in [
-            // 2.6.9: no steal; one CPU line less than its number says.
+            // 2.6.9: no steal; fewer CPU lines than CPUs.
             (
                 "cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\nintr 9 8 7\nctxt 10\n",
                 [1, 2, 3, 4, 5, 6, 7, M, M, M, 9, 10, M, M, M],
@@ -656,7 +656,7 @@ mod tests {
                 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 9, 10, 11, 2, 0],
                 2,
             ),
-            // A kernel to come, with one more time.
+            // A future kernel with one more time.
             (
                 "cpu  1 2 3 4 5 6 7 8 9 10 11\nnew 5\n",
                 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, M, M, M, M, M],
@@ -680,7 +680,7 @@ mod tests {
         assert_eq!(reading.globals[LOAD1..CPUS], [5, 1020, 300, 2, 345]);
     }
 
-    /// One line a case: what the times added, and user, idle, total, kernel.
+    /// In each line: the differences of the times, and the expected user, idle, total and kernel.
     #[test]
     fn shares_of_what_is_known() {
         const NAN: f64 = f64::NAN;
@@ -691,14 +691,14 @@ mod tests {
                 [10.0, 0.0, 5.0, 80.0, 5.0, 0.0, 0.0, 0.0],
                 [10.0, 80.0, 15.0, 5.0],
             ),
-            // A kernel without steal, and one where nothing was read.
+            // A kernel without steal, and a sample that read nothing.
             (
                 7,
                 [10.0, 0.0, 5.0, 80.0, 5.0, 0.0, 0.0, NAN],
                 [10.0, 80.0, 15.0, 5.0],
             ),
             (0, [NAN; 8], [NAN; 4]),
-            // A reset: what did not step back is no whole.
+            // A reset: the times that did not decrease are not the whole.
             (8, [NAN, 0.0, NAN, NAN, NAN, 0.0, 0.0, 0.0], [NAN; 4]),
             // No time has passed.
             (8, [0.0; 8], [0.0; 4]),
@@ -727,8 +727,9 @@ mod tests {
         }
     }
 
-    /// Of two CPUs over 8 s, 1,600 ticks: what the times added, and user, idle, steal, total, kernel. The known ones never
-    /// pass for the whole: a suspended machine begins idle anew, steal falls for ever or jumps, idle jumps.
+    /// Two CPUs over 8 s, 1,600 ticks: the differences of the times, and the expected user, idle, steal, total and kernel.
+    /// The known times must never look like the whole: idle restarts after a suspend, steal decreases or jumps, idle
+    /// jumps.
     #[test]
     fn shares_where_a_time_is_not_known() {
         const NAN: f64 = f64::NAN;
@@ -752,19 +753,19 @@ mod tests {
                 [80.0, 0.0, 160.0, FAR, 0.0, 0.0, 0.0, 0.0],
                 [5.0, NAN, 0.0, 15.0, 10.0],
             ),
-            // A step back that is small enough for 0.
+            // A decrease small enough to count as 0.
             (
                 [8.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0],
                 [0.5, 0.0, 0.0, 1.0, 0.5],
             ),
-            // All jump together.
+            // All times jump.
             ([1300.0, 0.0, 1300.0, 9000.0, 0.0, 0.0, 0.0, 0.0], [NAN; 5]),
-            // A little more than there was, beside an idle that jumped.
+            // Slightly more than the elapsed time, together with an idle that jumped.
             (
                 [1600.0, 0.0, 40.0, FAR, 0.0, 0.0, 0.0, 0.0],
                 [1600.0 / 16.4, NAN, 0.0, 100.0, 40.0 / 16.4],
             ),
-            // Busy it may be.
+            // A busy machine, without idle time.
             (
                 [1500.0, 0.0, 60.0, 0.0, 0.0, 0.0, 0.0, 0.0],
                 [1500.0 / 15.6, 0.0, 0.0, 100.0, 60.0 / 15.6],

@@ -1,8 +1,8 @@
 //! `d` and `D`: block devices, from /proc/diskstats, discards and flushes included.
 //!
-//! What counts in the sum is decided by relations, and by names where none are known: only whole disks at the
-//! bottom. Partitions, md, dm, loop devices and hidden nvme paths show the same bytes again. Where the head of
-//! nvme paths counts nothing, as before kernel 6.5, its paths do.
+//! The sum counts only whole disks at the bottom, by their relations, or by names if these are unknown. Partitions, md, dm, loop
+//! devices and hidden nvme paths repeat the same bytes. If the head of nvme paths counts nothing, as before kernel 6.5, its paths
+//! count.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -40,7 +40,7 @@ const fn counter(name: &'static str, rule: Rule, unit: Unit, help: &'static str)
     field(name, rule, unit, help)
 }
 
-/// The order of Documentation/admin-guide/iostats.rst. Milliseconds are 32 bits wide in the kernel.
+/// Fields in the order of Documentation/admin-guide/iostats.rst. Milliseconds are 32 bits wide in the kernel.
 const FIELDS: &[Field] = &[
     counter("reads", Rule::Counter64, Unit::Count, "Reads completed"),
     counter(
@@ -120,12 +120,12 @@ fn kilobytes(cells: &Cells, sectors: usize) -> f64 {
     cells.rate(sectors) / 2.0
 }
 
-/// Milliseconds one of `count` took on average; 0 when there was none.
+/// Average milliseconds of a request of `count`; 0 if there was none.
 fn wait(cells: &Cells, ms: usize, count: usize) -> f64 {
     ratio(cells.delta[ms], cells.delta[count])
 }
 
-/// Kilobytes of one of `count` on average; 0 when there was none.
+/// Average kilobytes of a request of `count`; 0 if there was none.
 fn size(cells: &Cells, sectors: usize, count: usize) -> f64 {
     ratio(cells.delta[sectors] / 2.0, cells.delta[count])
 }
@@ -336,8 +336,8 @@ const EXPOSED: Exposed = Exposed {
     }],
 };
 
-/// node_exporter's rule, which goes by names: no `ram0`, `loop0`, `fd0`, and no partitions of `sda` and
-/// `nvme0n1`. Others (`mmcblk0p1`, `dm-0`, `md0`, `sdaa1`) are there.
+/// node_exporter's rule, which goes by names: it excludes `ram0`, `loop0`, `fd0`, and partitions such as those of `sda` and
+/// `nvme0n1`, and includes others (`mmcblk0p1`, `dm-0`, `md0`, `sdaa1`).
 fn is_exposed(name: &[u8]) -> bool {
     let stem = without_digits(name);
     if stem.len() == name.len() {
@@ -420,7 +420,7 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
     }
 }
 
-/// `254 0 vda 85649 23616 ...`; before 4.18 11 numbers, then 15, since 5.5 17.
+/// Parses a line such as `254 0 vda 85649 23616 ...`; it has 11 numbers before 4.18, then 15, since 5.5 17.
 fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
     let [
         Piece::Slot(major),
@@ -449,7 +449,7 @@ fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
     })
 }
 
-/// Whether a device counts in the sum: by its relation, or where none is known by its name.
+/// Returns true if a device counts in the sum, by its relation, or by its name if that is unknown.
 fn counts(name: &[u8], context: &Context) -> bool {
     match relation(name, context) {
         Some(relation) => relation == "whole",
@@ -457,13 +457,13 @@ fn counts(name: &[u8], context: &Context) -> bool {
     }
 }
 
-/// Names of devices that are made of memory, of files or of other devices, and of drives for media that come and go.
+/// Name prefixes of devices in memory, on files or on other devices, and of drives for removable media.
 const NO_DISKS: [&[u8]; 11] = [
     b"dm-", b"md", b"loop", b"ram", b"zram", b"bcache", b"drbd", b"zd", b"psv", b"sr", b"fd",
 ];
 
-/// Counts devices that are no partitions, such as `mmcblk0`, `nbd0`, or `xvda1` without `xvda`: for recordings that lack relations
-/// and have no name that collectl counts.
+/// Counts devices that are no partitions, such as `mmcblk0`, `nbd0`, or `xvda1` without `xvda`: for recordings without relations
+/// in which collectl's rule counts no device.
 fn count_outermost(rows: &mut [RowLayout], context: &Context) {
     let names: Vec<Vec<u8>> = rows.iter().map(|row| row.name.clone()).collect();
     for row in rows {
@@ -474,15 +474,15 @@ fn count_outermost(rows: &mut [RowLayout], context: &Context) {
     }
 }
 
-/// What a device lies on, as `base::context` has it.
+/// The relation of a device, as in `base::context`.
 fn relation<'a>(name: &[u8], context: &'a Context) -> Option<&'a str> {
     let name = std::str::from_utf8(name).ok()?;
-    // Older recordings have names as sysfs spells them.
+    // Older recordings spell names as sysfs does.
     let as_in_sysfs = || context.get(&format!("disk.{}", name.replace('/', "!")));
     context.get(&format!("disk.{name}")).or_else(as_in_sysfs)
 }
 
-/// The rows that somebody has named: each counts, but for those that show again what another one of them does.
+/// Counts the rows that a user has named, except those that repeat the bytes of another named row.
 pub fn count_named(rows: &mut [Row], context: &Context) {
     let names: Vec<Vec<u8>> = rows.iter().map(|row| row.name.clone()).collect();
     let any_counts = rows.iter().any(|row| row.counted);
@@ -495,10 +495,10 @@ pub fn count_named(rows: &mut [Row], context: &Context) {
     }
 }
 
-/// As deep as devices lie on one another (a guess): sysfs has no rings, a recording may.
+/// Limit of the depth of relations (a guess): sysfs has no cycles, but a recording may.
 const RELATIONS_DEEP: usize = 8;
 
-/// Whether one of `names` is what a device lies on, or what that lies on.
+/// Returns true if a device lies on one of `names`, directly or through others.
 fn lies_on(name: &[u8], names: &[Vec<u8>], context: &Context, deep: usize) -> bool {
     let Some((_, below)) = relation(name, context).and_then(|known| known.split_once(':')) else {
         return false;
@@ -509,7 +509,7 @@ fn lies_on(name: &[u8], names: &[Vec<u8>], context: &Context, deep: usize) -> bo
     })
 }
 
-/// Whether a name is that of a partition of a disk: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+/// Returns true if `name` is a partition of `disk`: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
 fn is_part_of(name: &[u8], disk: &[u8]) -> bool {
     let Some(rest) = name.strip_prefix(disk) else {
         return false;
@@ -522,7 +522,7 @@ fn is_part_of(name: &[u8], disk: &[u8]) -> bool {
     !number.is_empty() && number.iter().all(u8::is_ascii_digit)
 }
 
-/// A path of an nvme counts where its head is not there or has counted nothing.
+/// Counts a path of an nvme if its head is missing or has counted nothing.
 fn count_paths(rows: &mut [Row]) {
     for at in 0..rows.len() {
         let Some(head) = head_of_path(&rows[at].name) else {
@@ -538,7 +538,7 @@ fn count_paths(rows: &mut [Row]) {
     }
 }
 
-/// `nvme3n1` of `nvme3c33n1`.
+/// The head of an nvme path: `nvme3n1` for `nvme3c33n1`.
 fn head_of_path(name: &[u8]) -> Option<Vec<u8>> {
     let rest = name.strip_prefix(b"nvme")?;
     let path = rest.iter().position(|&b| b == b'c')?;
@@ -549,18 +549,18 @@ fn head_of_path(name: &[u8]) -> Option<Vec<u8>> {
     is_path.then(|| [b"nvme", &rest[..path], &rest[space..]].concat())
 }
 
-/// collectl's rule: not dm- nor psv, and no digit at the end but that of a whole nvme, or of a disk in a folder.
+/// collectl's rule: neither dm- nor psv, and no digit at the end except of a whole nvme or of a disk in a folder.
 fn counts_by_name(name: &[u8]) -> bool {
     if name.starts_with(b"dm-") || name.starts_with(b"psv") {
         return false;
     }
     let stem = without_digits(name);
-    // `cciss/c0d0`, `etherd/e0.0`; partitions have a p.
+    // Disks such as `cciss/c0d0` and `etherd/e0.0`; their partitions have a p.
     let is_in_folder = name.contains(&b'/') && matches!(stem.last(), Some(b'd' | b'.'));
     stem.len() == name.len() || is_nvme(stem) || is_in_folder
 }
 
-/// `nvme0n` of `nvme0n1`.
+/// Returns true for the stem of a whole nvme: `nvme0n` of `nvme0n1`.
 fn is_nvme(stem: &[u8]) -> bool {
     let number = stem
         .strip_prefix(b"nvme")
@@ -656,7 +656,7 @@ mod tests {
         }
     }
 
-    /// Of disks by name, and whether they have counted: which of them count.
+    /// Disks by name and number of reads, and those of them that count.
     #[test]
     fn paths_count_where_their_head_does_not() {
         for (disks, expect) in [
@@ -684,7 +684,7 @@ mod tests {
         }
     }
 
-    /// Disks of a played file without relations: which of them count.
+    /// Disks of a played file without relations, and those of them that count.
     #[test]
     fn the_outermost_count_where_collectl_knows_no_name() {
         for (disks, expect) in [
@@ -709,7 +709,7 @@ mod tests {
         }
     }
 
-    /// Who is named counts, each byte once; with relations and without.
+    /// Each named disk counts, but no bytes twice, with and without relations.
     #[test]
     fn who_is_named_counts() {
         let mut related = Context::default();
@@ -747,7 +747,7 @@ mod tests {
         }
     }
 
-    /// `^(ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$` is not exposed.
+    /// Names that match `^(ram|loop|fd|(h|s|v|xv)d[a-z]|nvme\d+n\d+p)\d+$` are not exposed.
     #[test]
     fn what_is_exposed() {
         for name in [

@@ -1,40 +1,40 @@
-//! What of a subsystem is exposed to Prometheus: under which name, of which type, in which unit.
+//! The metrics of a subsystem for Prometheus: names, types and units.
 //!
-//! Names, labels, types and units are those of node_exporter 1.5, and so are the numbers, bit for bit:
-//! whoever has dashboards and alerts for it keeps them. The text is written by `view::prometheus`.
+//! Names, labels, types and units are those of node_exporter 1.5, and so are the numbers, bit for bit, so that existing
+//! dashboards and alerts keep working. `view::prometheus` writes the text.
 
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Unit};
 use kymo_base::reading::{MISSING, Row};
 
-/// What a subsystem exposes.
+/// The metrics of a subsystem.
 pub struct Exposed {
-    /// Of the whole machine; their fields are those of `Subsystem::globals`.
+    /// Metrics of the whole machine; their fields are those of `Subsystem::globals`.
     pub machine: &'static [Family],
-    /// Of each instance.
+    /// Metrics of instances.
     pub each: &'static [Each],
 }
 
 impl Exposed {
-    /// Nothing.
+    /// No metrics.
     pub const NONE: Exposed = Exposed::machine(&[]);
 
-    /// Numbers of the whole machine only.
+    /// Metrics of the whole machine only.
     pub(crate) const fn machine(machine: &'static [Family]) -> Exposed {
         Exposed { machine, each: &[] }
     }
 
-    /// Numbers of instances only.
+    /// Metrics of instances only.
     pub(crate) const fn each(each: &'static [Each]) -> Exposed {
         Exposed { machine: &[], each }
     }
 }
 
-/// What is exposed of instances that have the same labels.
+/// Metrics of the instances that have the same labels.
 pub struct Each {
-    /// What tells one from the other, together.
+    /// Labels that together identify an instance.
     pub labels: &'static [MetricLabel],
-    /// Whether an instance is one of them.
+    /// Returns true if an instance has these metrics.
     pub shows: fn(&Row) -> bool,
     /// The metrics; their fields are those of `Subsystem::fields`.
     pub families: &'static [Family],
@@ -42,14 +42,14 @@ pub struct Each {
 
 /// A label of an instance.
 pub struct MetricLabel {
-    /// Its name.
+    /// Name of the label.
     pub name: &'static str,
-    /// Appends its value.
+    /// Appends the value.
     pub put: fn(&Row, &mut Vec<u8>),
 }
 
 impl MetricLabel {
-    /// A label that holds the instance's name.
+    /// A label with the instance's name.
     pub(crate) const fn name(name: &'static str) -> MetricLabel {
         MetricLabel {
             name,
@@ -57,7 +57,7 @@ impl MetricLabel {
         }
     }
 
-    /// A label that holds the instance's text number `N`.
+    /// A label with the instance's text number `N`.
     pub(crate) const fn text<const N: usize>(name: &'static str) -> MetricLabel {
         MetricLabel {
             name,
@@ -66,65 +66,65 @@ impl MetricLabel {
     }
 }
 
-/// A text of a row; empty where it has none.
+/// A text of a row; empty if the row lacks it.
 pub(crate) fn text_of(row: &Row, label: usize) -> &[u8] {
     row.labels.get(label).map_or(&[], |text| text)
 }
 
-/// A metric: a name with one help and one type, and a sample or more.
+/// A metric: one name, help and type, and one or more samples.
 pub struct Family {
-    /// node_exporter's name.
+    /// Name, as in node_exporter.
     pub name: &'static str,
-    /// How Prometheus takes it.
+    /// Type for Prometheus.
     pub kind: Kind,
-    /// What it means; empty: what its field means.
+    /// Help; empty for the help of the field.
     pub help: &'static str,
-    /// Index of the field, or of the first.
+    /// Index of the field, or of the first field.
     pub field: usize,
-    /// Whether it has a sample for each of several fields.
+    /// Fields of the metric and the labels of their samples.
     pub parts: Parts,
-    /// In which unit it is given.
+    /// Unit of the samples.
     pub scale: Scale,
 }
 
-/// The fields of a metric, and what tells their samples apart.
+/// The fields of a metric, and the label that distinguishes their samples.
 pub enum Parts {
     /// One field.
     One,
-    /// Consecutive fields, with a label that takes one value after the other.
+    /// Consecutive fields, with one value of the label for each.
     Named {
-        /// The label's name.
+        /// Name of the label.
         label: &'static str,
-        /// Its values, in the order of the fields.
+        /// Values of the label, in the order of the fields.
         values: &'static [&'static str],
     },
-    /// The same of fields that stand as far apart.
+    /// As `Named`, for fields at a constant distance.
     Apart {
-        /// The label's name.
+        /// Name of the label.
         label: &'static str,
-        /// Its values, in the order of the fields.
+        /// Values of the label, in the order of the fields.
         values: &'static [&'static str],
-        /// From one field to the next.
+        /// Distance between two fields.
         by: usize,
     },
-    /// Consecutive fields that are called differently in each kind of instance.
+    /// Consecutive fields whose label values depend on the instance.
     ByInstance {
-        /// The label's name.
+        /// Name of the label.
         label: &'static str,
-        /// How many there are.
+        /// Number of fields.
         count: usize,
-        /// Its value for a field; none where the instance has no such thing.
+        /// Value of the label for a field; `None` if the instance lacks it.
         value: fn(&Row, usize) -> Option<&'static str>,
     },
-    /// The counters of each CPU, of a subsystem that has them behind its fields; the label holds the CPU's number.
+    /// The counters of each CPU, which follow a subsystem's fields; the label is the number of the CPU.
     Cpus {
-        /// The label's name.
+        /// Name of the label.
         label: &'static str,
     },
 }
 
 impl Parts {
-    /// The name of the label that tells the samples apart; empty where there is one.
+    /// The name of the label that distinguishes the samples; empty for a single sample.
     pub fn label(&self) -> &'static str {
         match self {
             Parts::One => "",
@@ -136,19 +136,19 @@ impl Parts {
     }
 }
 
-/// A metric's type.
+/// Type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It only grows, until it begins again.
+    /// A value that only grows, except at a restart.
     Counter,
-    /// It goes both ways.
+    /// A value that may grow and fall.
     Gauge,
-    /// node_exporter does not say.
+    /// The type that node_exporter gives as untyped.
     Untyped,
 }
 
 impl Kind {
-    /// The word of the text format.
+    /// The type's word in the text format.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
@@ -158,27 +158,26 @@ impl Kind {
     }
 }
 
-/// In which unit a number is given.
+/// Unit of an exposed number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scale {
-    /// In Prometheus' base unit: seconds, bytes.
+    /// Prometheus' base unit: seconds, bytes.
     Base,
-    /// As the kernel gives it.
+    /// The kernel's unit.
     Raw,
-    /// Multiplied.
+    /// The number multiplied by this.
     Times(f64),
-    /// Divided: that is not the same in the last bit.
+    /// The number divided by this, which may differ from a multiplication in the last bit.
     Over(f64),
-    /// Multiplied by the number of another field of the same instance.
+    /// The number multiplied by another field of the same instance.
     TimesField(usize),
-    /// It is not given: a 1 says that there is such an instance, and its labels what it is.
+    /// Always 1: the labels of the sample describe the instance.
     One,
 }
 
 impl Scale {
-    /// A recorded number as it is exposed. It is computed as node_exporter does (`* 0.001`, not `/ 1000`),
-    /// so that the last bit is the same.
-    /// `values` are all numbers of the instance.
+    /// Converts a recorded number to the exposed one. The computation is node_exporter's (`* 0.001`, not `/ 1000`), so
+    /// that the last bit is the same. `values` are all numbers of the instance.
     pub fn of(self, field: &Field, raw: u64, values: &[u64], context: &Context) -> f64 {
         let number = field.value(raw);
         match (self, field.unit) {
@@ -202,7 +201,7 @@ impl Scale {
 }
 
 impl Family {
-    /// Indices of its fields, where their number is not that of the CPUs.
+    /// Indices of the fields; none for counters of each CPU.
     pub fn fields(&self) -> impl Iterator<Item = usize> + use<> {
         let (count, by) = match self.parts {
             Parts::One => (1, 1),
@@ -214,7 +213,7 @@ impl Family {
         (self.field..).step_by(by).take(count)
     }
 
-    /// What it means; `fields` are the subsystem's.
+    /// The help text; `fields` are the subsystem's.
     pub fn meaning(&self, fields: &'static [Field]) -> &'static str {
         match fields.get(self.field) {
             Some(field) if self.help.is_empty() => field.help,
@@ -222,46 +221,46 @@ impl Family {
         }
     }
 
-    /// The same as the kernel gives it.
+    /// Returns the metric in the kernel's unit.
     pub(crate) const fn raw(self) -> Family {
         self.scaled(Scale::Raw)
     }
 
-    /// The same in another unit.
+    /// Returns the metric in another unit.
     pub(crate) const fn scaled(mut self, scale: Scale) -> Family {
         self.scale = scale;
         self
     }
 
-    /// The same with a help of its own.
+    /// Returns the metric with its own help.
     pub(crate) const fn meant(mut self, help: &'static str) -> Family {
         self.help = help;
         self
     }
 
-    /// The same with a sample for each of several fields from its own on.
+    /// Returns the metric with a sample for each of several fields.
     pub(crate) const fn of_each(mut self, parts: Parts) -> Family {
         self.parts = parts;
         self
     }
 }
 
-/// A counter of one field.
+/// A counter with one field.
 pub(crate) const fn counter(name: &'static str, field: usize) -> Family {
     family(name, Kind::Counter, field)
 }
 
-/// A gauge of one field.
+/// A gauge with one field.
 pub(crate) const fn gauge(name: &'static str, field: usize) -> Family {
     family(name, Kind::Gauge, field)
 }
 
-/// A number of one field as the kernel gives it, of which node_exporter says no more.
+/// A metric with one field in the kernel's unit, which node_exporter gives as untyped.
 pub(crate) const fn untyped(name: &'static str, field: usize) -> Family {
     family(name, Kind::Untyped, field).raw()
 }
 
-/// A counter of consecutive fields, told apart by a label.
+/// A counter with consecutive fields, distinguished by a label.
 pub(crate) const fn counters(
     name: &'static str,
     help: &'static str,
@@ -279,7 +278,7 @@ pub(crate) const fn counters(
     }
 }
 
-/// A metric that is always 1, and says by its labels what an instance is.
+/// A metric that is always 1 and describes an instance by its labels.
 pub(crate) const fn known(name: &'static str, help: &'static str) -> Family {
     family(name, Kind::Gauge, 0).scaled(Scale::One).meant(help)
 }
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!(kinds.map(Kind::word), ["counter", "gauge", "untyped"]);
     }
 
-    /// Every family has fields, a type that suits them, a name of its own, and a field is in one family only of each unit.
+    /// Every family has fields, a suitable type and a unique name, and no two families of a unit share a field.
     #[test]
     fn tables_agree() {
         let mut names = Vec::new();
@@ -328,7 +327,7 @@ mod tests {
         assert_eq!(names.len(), count, "a name twice");
     }
 
-    /// Names and labels of all tables are series that PromQL can ask for, and none is who sends them.
+    /// Names and labels of all tables are valid in PromQL, and no label is one that names the machine.
     #[test]
     fn tables_name_series() {
         for subsystem in ALL {
@@ -396,7 +395,7 @@ mod tests {
             (Unit::Ticks, 677_212, 6772.12),
             (Unit::Sectors, 3, 1536.0),
             (Unit::Kilobytes, 3, 3072.0),
-            // As node_exporter 1.5 gives it.
+            // Value given by node_exporter 1.5.
             (Unit::Milliseconds, 120_713, 120.713_000_000_000_01),
             (Unit::Microseconds, 1_215_938_110, 1215.93811),
             (Unit::Hundredths, 55, 0.55),
@@ -410,7 +409,7 @@ mod tests {
         let gauge = field(Rule::Gauge, Unit::Count);
         assert_eq!(Scale::Base.of(&gauge, -2i64 as u64, &[], &context), -2.0);
         let of = |scale: Scale| scale.of(&gauge, 12_040, &[MISSING, 4096], &context);
-        // As node_exporter 1.5 gives 12040 mV.
+        // Value given by node_exporter 1.5 for 12040 mV.
         assert_eq!(of(Scale::Times(0.001)), 12.040_000_000_000_001);
         assert_eq!(of(Scale::Over(1000.0)), 12.04);
         assert_eq!(of(Scale::TimesField(1)), 12_040.0 * 4096.0);

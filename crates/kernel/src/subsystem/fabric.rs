@@ -1,5 +1,5 @@
-//! `x` and `X`: ports of InfiniBand, RoCE and Omni-Path devices, whatever their names are, from the counters in /sys. They
-//! are only read, never reset.
+//! `x` and `X`: ports of InfiniBand, RoCE and Omni-Path devices of any name, from the counters in /sys, which are read but
+//! never reset.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -25,7 +25,7 @@ const fn counter(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Counter64, Unit::Count, help)
 }
 
-/// The kernel's names.
+/// Fields by the kernel's names.
 const FIELDS: &[Field] = &[
     counter("port_rcv_data", "Words of 4 bytes received"),
     counter("port_xmit_data", "Words of 4 bytes sent"),
@@ -125,7 +125,7 @@ const TRAFFIC: [Column; 11] = [
     ),
 ];
 
-/// `mlx5_0` of `mlx5_0/ports/1`, with the port where it is not the first.
+/// Appends `mlx5_0` for `mlx5_0/ports/1`, and the port too if it is not the first.
 fn put_port(cells: &Cells, out: &mut Vec<u8>) {
     let name = String::from_utf8_lossy(cells.name);
     match name.split_once("/ports/") {
@@ -269,7 +269,7 @@ const EXPOSED: Exposed = Exposed::each(&[Each {
     ],
 }]);
 
-/// `mlx5_0` and `1` of `mlx5_0/ports/1`.
+/// Device and port of a row: `mlx5_0` and `1` for `mlx5_0/ports/1`.
 fn device_and_port(row: &Row) -> (&[u8], &[u8]) {
     const BETWEEN: &[u8] = b"/ports/";
     let name = &row.name[..];
@@ -329,7 +329,7 @@ pub static FABRIC: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// `port_rcv_data 123`, a line a file
+/// Interprets a text with lines such as `port_rcv_data 123`, one for each file.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut row = RowLayout {
         counted: true,

@@ -1,4 +1,5 @@
-//! `W`: how full the mounted file systems are: bytes and files. One that hangs is *not read*, and holds up nothing.
+//! `W`: used space of the mounted file systems, in bytes and files. One that hangs is *not read*, and delays no
+//! other.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -29,7 +30,7 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
 }
 
-/// The words of statvfs(3).
+/// Fields by the names in statvfs(3).
 const FIELDS: &[Field] = &[
     gauge("frsize", Unit::Bytes, "Bytes of a block"),
     gauge("blocks", Unit::Count, "Blocks there are"),
@@ -52,7 +53,7 @@ fn kb(cells: &Cells, blocks: f64) -> f64 {
     blocks * cells.now[UNIT] / 1024.0
 }
 
-/// As df says it: of what is used and what all may use.
+/// Used space as a share of the used space and the space that all users may have, as in df.
 fn used_percent(cells: &Cells) -> f64 {
     let used = rest(cells.now[BLOCKS], cells.now[FREE]);
     ratio(100.0 * used, used + cells.now[AVAILABLE])
@@ -127,7 +128,7 @@ const fn bytes(name: &'static str, help: &'static str, blocks: usize) -> Family 
         .meant(help)
 }
 
-/// Of every file system that is recorded: node_exporter leaves out more, by its switches.
+/// Metrics of every recorded file system; node_exporter leaves out more, by its switches.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[
         exposed::MetricLabel::text::<SOURCE>("device"),
@@ -195,7 +196,7 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// `space 4096 100 50 40 10 5 0` and `type ext4 /dev/vda1`
+/// Interprets a text such as `space 4096 100 50 40 10 5 0` and `type ext4 /dev/vda1`.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut row = RowLayout {
         counted: true,

@@ -1,4 +1,4 @@
-//! `i`: directory entries, open files and inodes that the kernel holds, from /proc/sys/fs. All are gauges.
+//! `i`: directory entries, open files and inodes of the kernel, from /proc/sys/fs. All are gauges.
 
 use kymo_base::column::Column;
 use kymo_base::context::Context;
@@ -23,7 +23,7 @@ const fn gauge(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::Count, help)
 }
 
-/// The numbers of the three files, in their order.
+/// The numbers of the three files, in order.
 const GLOBALS: &[Field] = &[
     gauge("nr_dentry", "Directory entries cached"),
     gauge("nr_unused", "Of these, not in use"),
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use kymo_base::reading::MISSING;
 
-    /// A kernel without limit says 2^63 - 1.
+    /// A kernel without a limit gives 2^63 - 1.
     #[test]
     fn three_files() {
         let reading = read(

@@ -1,5 +1,5 @@
-//! `j` and `J`: interrupts and softirqs by CPU, from /proc/interrupts and /proc/softirqs. A row an interrupt; its counts,
-//! one a CPU, stand behind the fields (`Subsystem::spread`).
+//! `j` and `J`: interrupts and softirqs by CPU, from /proc/interrupts and /proc/softirqs. A row is an interrupt; its
+//! counts, one for each CPU, follow the fields (`Subsystem::spread`).
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ const KIND: usize = 0;
 const DEVICES: usize = 1;
 const REST: usize = 2;
 
-/// All numbers are spread over the CPUs.
+/// No fields, since all numbers are counters of each CPU.
 const FIELDS: &[Field] = &[];
 
 const TOTAL: Column = number(
@@ -34,7 +34,7 @@ const TOTAL: Column = number(
 
 const COLUMNS: &[Column] = &[TOTAL];
 
-/// Numbers with three digits, as they are sorted.
+/// Numbers with three digits, so that they sort.
 fn irq(cells: &Cells, out: &mut Vec<u8>) {
     if cells.name.iter().all(u8::is_ascii_digit) {
         out.resize(out.len() + 3usize.saturating_sub(cells.name.len()), b'0');
@@ -42,7 +42,7 @@ fn irq(cells: &Cells, out: &mut Vec<u8>) {
     out.extend_from_slice(cells.name);
 }
 
-/// As collectl describes it: `IO-APIC   5-edgeACPI:Ged`, `Localtimer`.
+/// collectl's description of an interrupt: `IO-APIC   5-edgeACPI:Ged`, `Localtimer`.
 fn what(cells: &Cells, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&cells.labels[KIND]);
@@ -76,7 +76,7 @@ const PLOT_DETAIL: &[Place] = &[place("Intrpt{rate}", "total", super::Form::Aske
 
 const BY_CPU: Parts = Parts::Cpus { label: "cpu" };
 
-/// As node_exporter's collectors `interrupts` and `softirqs` (that one came with 1.6).
+/// Names as in node_exporter's collectors `interrupts` and `softirqs` (the latter since 1.6).
 const EXPOSED: Exposed = Exposed::each(&[
     Each {
         labels: &[
@@ -104,7 +104,7 @@ const EXPOSED: Exposed = Exposed::each(&[
     },
 ]);
 
-/// Of an interrupt with a number its controller and its devices; of others all of their description.
+/// Controller and devices of an interrupt with a number; for others, the whole description and no devices.
 fn info_and_devices(row: &Row) -> (Cow<'_, [u8]>, &[u8]) {
     let text = |label: usize| text_of(row, label);
     match (row.name.iter().all(u8::is_ascii_digit), text(REST)) {
@@ -163,7 +163,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// The numbers of the CPUs of the columns; a text without header (collectl's) has all from 0 on.
+/// The numbers of the CPUs of the columns; `None` for a text without header (collectl's), whose CPUs count from 0.
 fn cpus(lines: &[Vec<Piece>]) -> Option<Vec<usize>> {
     let number = |piece: &Piece| match *piece {
         Piece::Text(text) => std::str::from_utf8(text.strip_prefix(b"CPU")?)
@@ -176,7 +176,7 @@ fn cpus(lines: &[Vec<Piece>]) -> Option<Vec<usize>> {
     cpus.filter(|cpus| cpus.iter().all(|&cpu| cpu < SPREAD_MAX))
 }
 
-/// The rows of one of the two texts.
+/// Interprets one of the two texts.
 pub(super) fn layout(kind: u8, template: &Template) -> Layout {
     let lines = template.lines();
     let cpus = cpus(&lines);
@@ -191,7 +191,7 @@ pub(super) fn layout(kind: u8, template: &Template) -> Layout {
     }
 }
 
-/// Numbers first, by their value.
+/// Sort key: numbers first, by their value.
 fn sort_key(name: &[u8]) -> (bool, usize, &[u8]) {
     match name.iter().all(u8::is_ascii_digit) {
         true => (false, name.len(), name),
@@ -199,13 +199,14 @@ fn sort_key(name: &[u8]) -> (bool, usize, &[u8]) {
     }
 }
 
-/// `24:   1   0  IO-APIC   5-edge      ACPI:Ged`, `LOC: 69117 68365   Local timer interrupts`, `NET_RX:  5  6`
+/// Parses a line such as `24:   1   0  IO-APIC   5-edge   ACPI:Ged`, `LOC: 69117 68365   Local timer interrupts` or
+/// `NET_RX:  5  6`.
 fn row(kind: u8, line: &[Piece], cpus: Option<&[usize]>) -> Option<RowLayout> {
     let [Piece::Text(name), rest @ ..] = line else {
         return None;
     };
     let name = name.strip_suffix(b":")?;
-    // Those two are counted for the machine as a whole.
+    // These two are counts of the whole machine.
     if matches!(name, b"ERR" | b"MIS") {
         return None;
     }
@@ -227,7 +228,7 @@ fn row(kind: u8, line: &[Piece], cpus: Option<&[usize]>) -> Option<RowLayout> {
     })
 }
 
-/// The first word, and the others joined, without and with blanks.
+/// Labels: the first word, and the other words joined without and with blanks.
 fn labels(kind: u8, described: &[Piece]) -> Vec<Label> {
     let fixed = |label, text: Vec<u8>| Label {
         label,
@@ -302,7 +303,7 @@ mod tests {
                 expect("NET_RX", 12, 13, false, "softirq", ""),
             ]
         );
-        // collectl leaves the header out.
+        // collectl leaves out the header.
         let bare = "24:   1   0  IO-APIC   5-edge   ACPI:Ged\n";
         let reading = read(
             &INTERRUPTS,

@@ -92,7 +92,8 @@ const fn event(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// The names are the kernel's. Those of vmstat begin with a small letter, those of meminfo do not: a field may stand anywhere.
+/// Fields by the kernel's names. Names from vmstat begin with a lower-case letter, names from meminfo do not, so the order of
+/// the fields is free.
 const GLOBALS: &[Field] = &[
     kb("MemTotal", "Memory the kernel manages"),
     kb("MemFree", "Not used at all"),
@@ -181,7 +182,7 @@ const GLOBALS: &[Field] = &[
     pages("HugePages_Surp", "Huge pages beyond those set aside"),
 ];
 
-/// Free swap; unknown above the total. lxcfs says 2^64 less something where there is no swap.
+/// Free swap; unknown if it exceeds the total. Without swap, lxcfs gives a number slightly below 2^64.
 fn swap_free(cells: &Cells) -> f64 {
     let (free, total) = (cells.now[SWAP_FREE], cells.now[SWAP_TOTAL]);
     match (0.0..=total).contains(&free) {
@@ -320,7 +321,7 @@ const PLOT: &[Place] = &[
     plot("SUnreclaim", "unreclaimable"),
 ];
 
-/// Of vmstat what node_exporter's filter lets through: paging, swapping, faults, kills.
+/// Metrics from vmstat are those that node_exporter's filter passes: paging, swapping, faults, kills.
 const EXPOSED: Exposed = Exposed::machine(&[
     exposed::gauge("node_memory_MemTotal_bytes", TOTAL),
     exposed::gauge("node_memory_MemFree_bytes", FREE),
@@ -470,7 +471,7 @@ mod tests {
     use super::*;
     use kymo_base::reading::MISSING;
 
-    /// A field is read wherever it stands in the table, from the file that its name is of.
+    /// A field is read at any position of the table, from the file to which its name belongs.
     #[test]
     fn each_field_is_read_from_its_file() {
         let (mut meminfo, mut vmstat) = (String::new(), String::new());
@@ -484,7 +485,7 @@ mod tests {
         let reading = read(&MEMORY, &texts, &Context::default());
         let expected: Vec<u64> = (1..).take(GLOBALS.len()).collect();
         assert_eq!(reading.globals, expected);
-        // Neither file is asked for the other one's.
+        // No field is read from the wrong file.
         let swapped = [(kind::MEMINFO, &*vmstat), (kind::VMSTAT, &*meminfo)];
         let reading = read(&MEMORY, &swapped, &Context::default());
         assert!(reading.globals.iter().all(|&number| number == MISSING));

@@ -1,6 +1,5 @@
-//! `n` and `N`: network interfaces, from /proc/net/dev. In the sum are those that are
-//! hardware; what bridges, bonds and tunnels carry passes through these. Where no interface is hardware, as in a
-//! container, the outermost ones are.
+//! `n` and `N`: network interfaces, from /proc/net/dev. The sum counts the hardware interfaces, since the traffic of bridges,
+//! bonds and tunnels passes through these. If no interface is hardware, as in a container, the outermost ones count.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -247,7 +246,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("TxErrs", "tx_trouble"),
 ];
 
-/// Every interface, `lo` as well: node_exporter shows it, but Debian's leaves it out unless told otherwise.
+/// Metrics of every interface, including `lo`, which node_exporter shows and Debian's build leaves out by default.
 const EXPOSED: Exposed = Exposed {
     machine: &[],
     each: &[Each {
@@ -274,25 +273,25 @@ const EXPOSED: Exposed = Exposed {
     }],
 };
 
-/// Bytes a second of a megabit a second.
+/// Bytes a second in a megabit a second.
 const MEGABIT: f64 = 125_000.0;
-/// The fact that has the speed of links whose speed is not known, in megabits a second: collectl's DefNetSpeed. 0: any rate is
-/// believed of them.
+/// Key of the context with the assumed speed of links of unknown speed, in megabits a second: collectl's DefNetSpeed. With 0,
+/// any rate of such links is accepted.
 pub const USUAL_SPEED_FACT: &str = "def_net_speed";
-/// Such a speed where that fact is not.
+/// Assumed speed without that key.
 const USUAL_SPEED: f64 = 10_000.0;
-/// The speed of what has no link, in megabits a second: memory (a guess).
+/// Assumed speed of interfaces without a link, in megabits a second: that of memory (a guess).
 const NO_LINK_SPEED: f64 = 1_000_000.0;
 
-/// collectl's rule: twice what the link's speed lets through is no rate.
+/// collectl's rule: a rate above twice the link's speed is invalid.
 const CEILING: Ceiling = Ceiling {
     fields: &[RX_BYTES, TX_BYTES],
-    // No link is slower than 10 Mbit/s.
+    // The slowest links have 10 Mbit/s.
     least: 2.0 * 10.0 * MEGABIT,
     most: |name, context| match (stated_speed(name, context), is_link(name, context)) {
         (Some(speed), true) if speed > 0.0 => Most::Known(2.0 * speed * MEGABIT),
         (_, true) => Most::Guessed(2.0 * usual_speed(context) * MEGABIT),
-        // Tunnels and bridges state speeds that they do not have.
+        // Tunnels and bridges state wrong speeds.
         (_, false) => Most::Guessed(2.0 * NO_LINK_SPEED * MEGABIT),
     },
     remark: |name, rate, context| {
@@ -308,7 +307,7 @@ const CEILING: Ceiling = Ceiling {
     },
 };
 
-/// Megabits a second.
+/// Assumed speed, in megabits a second.
 fn usual_speed(context: &Context) -> f64 {
     match context.number(USUAL_SPEED_FACT) {
         Some(0) => f64::INFINITY,
@@ -317,14 +316,14 @@ fn usual_speed(context: &Context) -> f64 {
     }
 }
 
-/// Megabits a second.
+/// Speed that an interface states, in megabits a second.
 fn stated_speed(name: &[u8], context: &Context) -> Option<f64> {
     let name = std::str::from_utf8(name).ok()?;
     let speed = context.number(&format!("speed.{name}"))?;
     Some(speed as f64)
 }
 
-/// Whether an interface has a link with a speed.
+/// Returns true if an interface has a link with a speed.
 fn is_link(name: &[u8], context: &Context) -> bool {
     match fact(name, context) {
         Some(fact) => fact == "physical",
@@ -401,7 +400,7 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
     }
 }
 
-/// `eth0: 112163438 7585 ...`, the name's colon perhaps against the first number.
+/// Parses a line such as `eth0: 112163438 7585 ...`, in which a blank may be missing after the colon.
 fn row(line: &[Piece], by: By, context: &Context) -> Option<RowLayout> {
     let [Piece::Text(name), rest @ ..] = line else {
         return None;
@@ -424,11 +423,11 @@ fn fact<'a>(name: &[u8], context: &'a Context) -> Option<&'a str> {
 /// Facts of interfaces that count in the sum.
 const COUNTED: [&str; 2] = ["physical", "outer"];
 
-/// By what is decided whether an interface counts.
+/// Rule by which an interface counts in the sum.
 #[derive(Clone, Copy)]
 enum By {
     Fact,
-    /// No fact tells of any that does.
+    /// Its name, since no fact marks an interface that counts.
     Name,
 }
 
@@ -439,24 +438,24 @@ fn counts(name: &[u8], by: By, context: &Context) -> bool {
     }
 }
 
-/// collectl's rule: names that hardware has, and no alias nor VLAN.
+/// collectl's rule: a name of hardware, and neither an alias nor a VLAN.
 pub(crate) fn counts_by_name(name: &[u8]) -> bool {
     let starts = [&b"eth"[..], b"hed", b"ib", b"em", b"en", b"wl"];
     let slot = matches!(name, [b'p', n, b'p', ..] if n.is_ascii_digit());
     !name.contains(&b'.') && (slot || starts.iter().any(|start| name.starts_with(start)))
 }
 
-/// Names of interfaces that carry nothing of their own: `lo`, those that the kernel makes with a module, and dummies.
+/// Names of interfaces without traffic of their own: `lo`, those that the kernel creates with a module, and dummies.
 const IDLE: [&[u8]; 9] = [
     b"lo", b"sit", b"tunl", b"gre", b"erspan", b"ip6", b"ip_vti", b"dummy", b"ifb",
 ];
 
-/// Counts the interface of a machine that has only one, whatever its name is (`venet0`, `wwan0`): for recordings that lack facts
-/// and have no name that collectl counts.
+/// Counts the only interface of a machine, whatever its name (`venet0`, `wwan0`): for recordings without facts in which
+/// collectl's rule counts no interface.
 fn count_only_one(rows: &mut [RowLayout], context: &Context) {
     let is_own = |row: &RowLayout| {
         let is_idle = IDLE.iter().any(|idle| row.name.starts_with(idle));
-        // A VLAN has the bytes of its interface.
+        // The bytes of a VLAN are also those of its interface.
         let is_vlan = row.name.contains(&b'.');
         fact(&row.name, context).is_none() && !is_idle && !is_vlan
     };
@@ -471,7 +470,7 @@ mod tests {
     use super::super::testing::read;
     use super::*;
 
-    /// Interfaces of a played file without facts: which of them count.
+    /// Interfaces of a played file without facts, and those of them that count.
     #[test]
     fn the_only_interface_counts_whatever_its_name_is() {
         for (names, expect) in [

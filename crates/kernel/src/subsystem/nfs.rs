@@ -1,5 +1,5 @@
-//! `f` and `F`: NFS, what this machine asks as a client and answers as a server, from /proc/net/rpc/nfs and nfsd:
-//! versions 2, 3 and 4 with 4.1 and 4.2.
+//! `f` and `F`: NFS requests of this machine as a client and as a server, from /proc/net/rpc/nfs and nfsd: versions 2, 3
+//! and 4 with 4.1 and 4.2.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ const fn gauge(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::Count, help)
 }
 
-/// Those of the server begin with `s_`, those of the client with `c_`.
+/// Names begin with `s_` for the server and with `c_` for the client.
 const GLOBALS: &[Field] = &[
     counter("s_reads", "READs served, of all versions"),
     counter("s_writes", "WRITEs served, of all versions"),
@@ -68,11 +68,11 @@ const GLOBALS: &[Field] = &[
     counter("c_auth_refreshes", "Credentials asked for again"),
 ];
 
-/// Fields of each operation, and columns of those before the `+`.
+/// Fields of each operation, and columns of the operations before the `+`.
 macro_rules! operations {
     ($($name:literal $help:literal;)* + $($more:literal)*) => {
         const FIELDS: &[Field] = &[$(counter($name, $help)),* $(, counter($more, "One of `other`"))*];
-        /// How many of them have a column.
+        /// Number of operations with a column.
         const SHOWN: usize = [$($name),*].len();
         const DETAIL: &[Column] = &[
             text("version", "Version, `c` of the client or `s` of the server", |c, out| {
@@ -128,7 +128,7 @@ operations! {
     "root" "wrcache" "openconfirm" "opennoattr" "opendowngrade" "renew" "setclientid" "setclientidconfirm" "lockt" "lookuproot" "statfs" "servercaps" "getacl" "setacl" "fslocations" "releaselockowner" "secinfo" "fsidpresent" "exchangeid" "createsession" "destroysession" "getleasetime" "reclaimcomplete" "getdeviceinfo" "layoutreturn" "secinfononame" "teststateid" "freestateid" "getdevicelist" "bindconntosession" "destroyclientid" "layoutstats" "offloadcancel" "lookupp" "layouterror" "copynotify" "listxattrs" "removexattr" "delegpurge" "getfh" "nverify" "openattr" "putfh" "putpubfh" "putrootfh" "restorefh" "savefh" "verify" "backchannelctl" "getdirdelegation" "setssv" "wantdelegation" "ioadvise" "offloadstatus" "writesame"
 }
 
-/// `Clt3` of `3cd`.
+/// Type of a version: `Clt3` for `3cd`.
 fn put_type(cells: &Cells, out: &mut Vec<u8>) {
     if let [version, side, ..] = cells.name {
         out.extend_from_slice(if *side == b'c' { b"Clt" } else { b"Svr" });
@@ -144,7 +144,7 @@ const fn f(name: &str) -> usize {
     at(GLOBALS, name)
 }
 
-/// Server and client; a machine may be one of them.
+/// Server and client together; a machine may be only one of them.
 fn both(cells: &Cells, server: usize, client: usize) -> f64 {
     super::known_rates(cells, &[server, client])
 }
@@ -277,7 +277,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Readdirplus", "readdirplus"),
 ];
 
-/// What node_exporter says of the client and the server as wholes.
+/// node_exporter's metrics of the client and the server as a whole.
 const EXPOSED: Exposed = Exposed {
     machine: &[
         exposed::counter("node_nfs_rpcs_total", f("c_calls")),
@@ -324,7 +324,7 @@ const METHODS: Parts = Parts::ByInstance {
     value: |row, at| method(&row.name, FIELDS.get(at)?.name),
 };
 
-/// What node_exporter calls an operation of this version and side.
+/// node_exporter's name of an operation for this version and side.
 fn method(name: &[u8], field: &str) -> Option<&'static str> {
     let names = match name {
         [b'2', ..] => V2,
@@ -339,7 +339,7 @@ fn method(name: &[u8], field: &str) -> Option<&'static str> {
         .map(|(name, _)| name)
 }
 
-/// A word of the lists below.
+/// Name and field of a word of the lists below.
 fn method_and_field(word: &'static str) -> (&'static str, Cow<'static, str>) {
     match word.split_once('=') {
         Some((method, field)) => (method, field.into()),
@@ -401,14 +401,14 @@ pub static NFS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-// What is counted in each line, in its order, as node_exporter calls it; behind a `=` the field, where that is not the same
-// word in lower case. What has no field is one of `other`.
+// The operations of each line, in order, by node_exporter's names. A `=` is followed by the field, unless that is the name
+// in lower case. Operations without a field count as `other`.
 const V2: &str = "Null GetAttr SetAttr Root Lookup ReadLink Read WrCache Write Create Remove Rename Link SymLink MkDir RmDir ReadDir FsStat";
 const V3: &str = "Null GetAttr SetAttr Lookup Access ReadLink Read Write Create MkDir SymLink MkNod Remove RmDir Rename Link ReadDir ReadDirPlus FsStat FsInfo PathConf Commit";
 const V4_CLIENT: &str = "Null Read Write Commit Open OpenConfirm OpenNoattr OpenDowngrade Close Setattr FsInfo Renew SetClientID SetClientIDConfirm Lock Lockt Locku=unlock Access Getattr Lookup LookupRoot Remove Rename Link Symlink Create Pathconf StatFs ReadLink ReadDir ServerCaps DelegReturn GetACL SetACL FsLocations ReleaseLockowner Secinfo FsidPresent ExchangeID CreateSession DestroySession Sequence GetLeaseTime ReclaimComplete LayoutGet GetDeviceInfo LayoutCommit LayoutReturn SecinfoNoName TestStateID FreeStateID GetDeviceList BindConnToSession DestroyClientID Seek Allocate DeAllocate LayoutStats Clone Copy OffloadCancel Lookupp LayoutError CopyNotify GetXattr SetXattr ListXattrs RemoveXattr ReadPlus=read_plus";
 const V4_SERVER: &str = "op0 op1 op2 Access Close Commit Create DelegPurge DelegReturn GetAttr GetFH Link Lock Lockt Locku=unlock Lookup LookupRoot=lookupp Nverify Open OpenAttr OpenConfirm OpenDgrd=opendowngrade PutFH PutPubFH PutRootFH Read ReadDir ReadLink Remove Rename Renew RestoreFH SaveFH SecInfo SetAttr SetClientID SetClientIDConfirm Verify Write RelLockOwner=releaselockowner BackchannelCtl BindConnToSession ExchangeID CreateSession DestroySession FreeStateID GetDirDelegation GetDeviceInfo GetDeviceList LayoutCommit LayoutGet LayoutReturn SecinfoNoName Sequence SetSSV TestStateID WantDelegation DestroyClientID ReclaimComplete Allocate Copy CopyNotify DeAllocate IOAdvise LayoutError LayoutStats OffloadCancel OffloadStatus ReadPlus=read_plus Seek WriteSame Clone GetXattr SetXattr ListXattrs RemoveXattr";
 
-/// Operations that collectl calls meta.
+/// Operations that collectl groups as meta.
 const META: &[&str] = &[
     "lookup",
     "access",
@@ -442,7 +442,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
                 continue;
             }
         };
-        // The first number is how many there are.
+        // The first number is the number of operations.
         put_operations(
             operations,
             slots.get(1..).unwrap_or_default(),
@@ -453,10 +453,10 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     layout
 }
 
-/// Numbers of a line, and the fields they are.
+/// Numbers of a line, and their fields.
 type Places = &'static [(usize, &'static str)];
 
-/// Where the numbers of the lines that are not of operations go: whether it is the server's line, and its first word.
+/// Fields of the lines that are not about operations: true for the server, the first word, and the numbers.
 const LINES: &[(bool, &[u8], Places)] = &[
     (
         true,
@@ -562,7 +562,7 @@ mod tests {
     use super::*;
     use kymo_base::reading::MISSING;
 
-    /// Each operation has a field, but for the first three of a server, which are none.
+    /// Each operation has a field, except the first three of a server, which are unused.
     #[test]
     fn each_operation_has_a_field() {
         for names in [V2, V3, V4_CLIENT, V4_SERVER] {

@@ -1,5 +1,5 @@
-//! `V`: what each NFS mount asks its server: operations, bytes, and how long they take, from /proc/self/mountstats, with
-//! the meanings of nfsiostat(8) and mountstats(8). The rows are mounts, those of `F` are versions.
+//! `V`: operations, bytes and times of each NFS mount, from /proc/self/mountstats, with the meanings of nfsiostat(8) and
+//! mountstats(8). A row is a mount; in `F` it is a version.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -24,7 +24,7 @@ const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// The numbers of an operation, in the kernel's order.
+/// Fields of the numbers of an operation, in the kernel's order.
 macro_rules! of_operations {
     ($what:literal: $($name:literal)*) => {{
         const UNITS: [Unit; NUMBERS] = [
@@ -60,10 +60,10 @@ macro_rules! of_operations {
     }};
 }
 
-/// Numbers of an operation.
+/// Number of numbers of an operation.
 const NUMBERS: usize = 9;
 
-/// Blocks of such numbers: of all operations, and what these are made of.
+/// Fields of all operations together, of READ, of WRITE, and of the others.
 const OPERATIONS: [[Field; NUMBERS]; 4] = [
     of_operations!("All operations": "ops" "sent" "timeouts" "bytes_sent" "bytes_received" "queue" "rtt" "exe" "errors"),
     of_operations!("READ": "read_ops" "read_sent" "read_timeouts" "read_bytes_sent" "read_bytes_received" "read_queue" "read_rtt" "read_exe" "read_errors"),
@@ -71,7 +71,7 @@ const OPERATIONS: [[Field; NUMBERS]; 4] = [
     of_operations!("Others": "other_ops" "other_sent" "other_timeouts" "other_bytes_sent" "other_bytes_received" "other_queue" "other_rtt" "other_exe" "other_errors"),
 ];
 
-/// Numbers of the mount, in the kernel's order.
+/// Fields of the mount, in the kernel's order.
 const OF_MOUNT: [Field; 9] = [
     counter("age", Unit::Seconds, "Since it was mounted"),
     counter("normal_read", Unit::Bytes, "Read by programs"),
@@ -116,9 +116,9 @@ const WRITE: usize = at(FIELDS, "write_ops");
 const OTHERS: usize = at(FIELDS, "other_ops");
 const AGE: usize = at(FIELDS, "age");
 const NORMAL_READ: usize = at(FIELDS, "normal_read");
-/// Numbers of bytes and pages.
+/// Number of fields with bytes and pages.
 const BYTES: usize = FIELDS.len() - NORMAL_READ;
-// Of an operation, from the first of its fields on.
+// Positions among the fields of an operation.
 const SENT: usize = 1;
 const TIMEOUTS: usize = 2;
 const BYTES_SENT: usize = 3;
@@ -132,12 +132,12 @@ fn rate<const FIRST: usize, const PART: usize>(cells: &Cells) -> f64 {
     cells.rate(FIRST + PART)
 }
 
-/// Milliseconds that an operation took in the mean.
+/// Average milliseconds of an operation.
 fn mean<const FIRST: usize, const PART: usize>(cells: &Cells) -> f64 {
     ratio(cells.delta[FIRST + PART], cells.delta[FIRST])
 }
 
-/// Sent and received.
+/// Kilobytes a second, sent and received.
 fn kb<const FIRST: usize>(cells: &Cells) -> f64 {
     (cells.rate(FIRST + BYTES_SENT) + cells.rate(FIRST + BYTES_RECEIVED)) / 1024.0
 }
@@ -249,8 +249,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("WriteRttMs", "write_rtt_ms"),
 ];
 
-/// What node_exporter gives of each operation, of the two that carry what is in files and of all others together: there are
-/// some sixty.
+/// A metric of operations, for READ, WRITE and all others together; node_exporter has it for each of some sixty operations.
 const fn of_each(name: &'static str, part: usize, help: &'static str) -> Family {
     exposed::counter(name, READ + part)
         .meant(help)
@@ -261,8 +260,8 @@ const fn of_each(name: &'static str, part: usize, help: &'static str) -> Family 
         })
 }
 
-/// node_exporter's names, and its labels, which do not have the mount point: of an export that is mounted twice from one
-/// address, and whose numbers the kernel then usually has once, the first counts.
+/// node_exporter's names and labels, which lack the mount point. If an export is mounted twice from one address, for which
+/// the kernel usually keeps only one set of numbers, the first mount counts.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[
         MetricLabel::text::<SERVER>("export"),
@@ -384,7 +383,8 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// `type nfs4 SERVER:PATH`, `addr 10.0.0.1`, `proto tcp`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7 8 9`.
+/// Interprets a text: `type nfs4 SERVER:PATH`, `addr 10.0.0.1`, `proto tcp`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7
+/// 8 9`.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut row = RowLayout {
         counted: true,
@@ -426,7 +426,7 @@ fn label(label: usize, text: Vec<u8>) -> Label {
     Label { label, word }
 }
 
-/// The words that are no numbers.
+/// The words that are not numbers, joined by blanks.
 fn words(pieces: &[Piece]) -> Vec<u8> {
     let words = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(text) => Some(*text),
@@ -435,7 +435,7 @@ fn words(pieces: &[Piece]) -> Vec<u8> {
     words.collect::<Vec<_>>().join(&b' ')
 }
 
-/// Numbers of consecutive fields.
+/// Adds the numbers of consecutive fields.
 fn put(row: &mut RowLayout, first: usize, said: &[Piece]) {
     for (field, piece) in (first..).zip(said) {
         row.cells
@@ -443,7 +443,7 @@ fn put(row: &mut RowLayout, first: usize, said: &[Piece]) {
     }
 }
 
-/// The same, added to what other lines have.
+/// Adds numbers to those that other lines have for the same fields.
 fn add(row: &mut RowLayout, first: usize, said: &[Piece]) {
     for (field, piece) in (first..).zip(said) {
         if let Piece::Slot(slot) = piece {

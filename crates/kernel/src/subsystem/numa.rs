@@ -25,7 +25,7 @@ const fn pages(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Counter64, Unit::Pages, help)
 }
 
-/// The kernel's words.
+/// Fields by the kernel's names.
 const FIELDS: &[Field] = &[
     kb("MemTotal", "Memory of the node"),
     kb("MemUsed", "Of it, used"),
@@ -75,7 +75,7 @@ const fn f(name: &str) -> usize {
     at(FIELDS, name)
 }
 
-/// What was taken where it was meant to be; all of nothing.
+/// Share of pages taken on the intended node; 100 % if there were none.
 fn hit_percent(cells: &Cells) -> f64 {
     let all = cells.delta[HIT] + cells.delta[MISS] + cells.delta[FOREIGN];
     match all == 0.0 {
@@ -162,7 +162,7 @@ const PLOT_DETAIL: &[Place] = &[
     place("Hits", "hit_percent", Form::Two),
 ];
 
-/// As node_exporter's collector `meminfo_numa`: bytes and pages.
+/// Metrics of node_exporter's collector `meminfo_numa`: bytes and pages.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[exposed::MetricLabel::name("node")],
     shows: |_| true,
@@ -235,7 +235,8 @@ pub static NUMA: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// `Node 0 MemTotal:       24684096 kB` and `numa_hit 621703700`
+/// Interprets a text of lines such as `Node 0 MemTotal:    24684096 kB` and
+/// `numa_hit 621703700`.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut cells = Vec::new();
     for line in template.lines() {

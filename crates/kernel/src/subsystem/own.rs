@@ -1,4 +1,5 @@
-//! `K`: what kymo itself takes: the process that samples, by its own /proc/self.
+//! `K`: the cost of kymo itself: the process that samples, by its own
+//! /proc/self.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -25,7 +26,7 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
 }
 
-/// A choice of a process's fields, under the same names.
+/// Some fields of a process, under the same names.
 const GLOBALS: &[Field] = &[
     counter("utime", Unit::Ticks, "CPU time in user mode"),
     counter("stime", Unit::Ticks, "CPU time in the kernel"),
@@ -125,7 +126,7 @@ const fn f(name: &str) -> usize {
     at(GLOBALS, name)
 }
 
-/// Of the process that samples.
+/// Metrics of the process that samples.
 const EXPOSED: Exposed = Exposed::machine(&[
     exposed::counters(
         "kymo_recorder_cpu_seconds_total",
@@ -199,7 +200,7 @@ pub static OWN: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// As any process's files are understood.
+/// Interprets the files as those of any process.
 fn layout(kind: u8, template: &Template, context: &Context) -> Layout {
     let of_process = match kind {
         kind::SELF_STAT => kind::PID_STAT,

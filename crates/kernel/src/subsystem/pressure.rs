@@ -51,7 +51,7 @@ const FIELDS: &[Field] = &[
     average("full_avg300", "All tasks waited, over 300 s"),
 ];
 
-/// Microseconds stalled in the interval, as a share of it.
+/// Microseconds of waiting as a share of the interval.
 fn share(cells: &Cells, total: usize) -> f64 {
     cells.delta[total] / cells.elapsed / 10_000.0
 }
@@ -128,7 +128,7 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Full300%", "full_avg300"),
 ];
 
-/// Some is waiting, full is stalled; node_exporter has interrupts since 1.9.
+/// "Waiting" is some, "stalled" is full; node_exporter has interrupts since 1.9.
 const EXPOSED: Exposed = Exposed::machine(&[
     exposed::counter("node_pressure_cpu_waiting_seconds_total", 0),
     exposed::counter("node_pressure_memory_waiting_seconds_total", 2),

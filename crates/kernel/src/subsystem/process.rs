@@ -1,5 +1,5 @@
-//! `Z`: processes and threads, from /proc/PID/{stat,io,status,cmdline,cgroup}; a row is put
-//! together from them by the name of the instance (`PID`, or `PID/task/TID`).
+//! `Z`: processes and threads, from /proc/PID/{stat,io,status,cmdline,cgroup}; their values are joined into rows by
+//! the name of the instance (`PID`, or `PID/task/TID`).
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -124,23 +124,23 @@ const FIELDS: &[Field] = &[
 
 const LABELS: &[&str] = &["comm", "state", "cmdline", "cgroup"];
 
-/// The process or thread id: the last number of the name.
+/// The process or thread id: the last number in the name.
 pub fn id_of(name: &[u8]) -> u64 {
     let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
     scan::number(&name[name.len() - digits..]).unwrap_or(0)
 }
 
-/// The process id: the first number of the name.
+/// The process id: the first number in the name.
 pub fn pid_of(name: &[u8]) -> u64 {
     scan::number(&name[..scan::digit_run(name)]).unwrap_or(0)
 }
 
-/// Whether the name is that of a thread.
+/// Returns true if the name is that of a thread.
 pub fn is_thread(name: &[u8]) -> bool {
     name.contains(&b'/')
 }
 
-/// Takes out of a row what private columns show: the name that the kernel has stays.
+/// Removes the values of private columns from a row; the kernel's name for the process stays.
 pub fn forget_private(row: &mut Row) {
     for label in [CMDLINE, CGROUP] {
         if let Some(text) = row.labels.get_mut(label) {
@@ -152,7 +152,7 @@ pub fn forget_private(row: &mut Row) {
     }
 }
 
-/// The pid of the parent; of a thread, the process it belongs to.
+/// The pid of the parent; for a thread, its process.
 fn parent(cells: &Cells) -> f64 {
     if is_thread(cells.name) {
         pid_of(cells.name) as f64
@@ -161,13 +161,13 @@ fn parent(cells: &Cells) -> f64 {
     }
 }
 
-/// The same, where it is known.
+/// The pid of the parent, if it is known.
 pub fn parent_of(cells: &Cells) -> Option<f64> {
     Some(parent(cells)).filter(|parent| !parent.is_nan())
 }
 
-/// Memory in RAM. status is exact, but may be older than stat, which is approximate: the kernel adds
-/// up in batches of 64 pages a CPU and kind. So status is believed as far as stat allows.
+/// Memory in RAM. `status` is exact but may be older than `stat`, which is approximate since the kernel adds up in
+/// batches of 64 pages for each CPU and kind. So `status` is used if `stat` confirms it within that error.
 fn rss(cells: &Cells) -> f64 {
     let page_kb = cells.context.page_size() / 1024.0;
     let (exact, rough) = (cells.now[VM_RSS], cells.now[RSS] * page_kb);
@@ -179,7 +179,7 @@ fn rss(cells: &Cells) -> f64 {
     }
 }
 
-/// Fields that processes have together: time, faults, I/O, memory.
+/// Fields that can be summed over processes: time, faults, I/O, memory.
 pub const SUMMED: &[usize] = &[
     MINFLT,
     MAJFLT,
@@ -211,7 +211,8 @@ pub const SUMMED: &[usize] = &[
 /// Fields of I/O in bytes.
 pub const BYTES_OF_IO: &[usize] = &[RCHAR, WCHAR, READ_BYTES, WRITE_BYTES, CANCELLED];
 
-/// Has `now`, a copy of the values, say memory in RAM in one field, so that those of several processes can be added.
+/// Puts the memory in RAM into a single field of `now`, a copy of the values, so that several processes can be
+/// added.
 pub fn settle_memory(cells: &Cells, now: &mut [f64]) {
     now[VM_RSS] = rss(cells);
     now[RSS] = f64::NAN;
@@ -221,7 +222,7 @@ fn ticks(cells: &Cells) -> f64 {
     cells.delta[UTIME] + cells.delta[STIME]
 }
 
-/// A size of status; a kernel thread has none.
+/// A size in `status`, which kernel threads lack.
 fn vm(cells: &Cells, field: usize) -> f64 {
     cells.now[field]
 }
@@ -249,7 +250,7 @@ fn user(cells: &Cells, out: &mut Vec<u8>) {
     }
 }
 
-/// The command line with blanks between its words; the kernel's name where there is none.
+/// The command line with blanks between its words, or the kernel's name if it is empty.
 fn command(cells: &Cells, out: &mut Vec<u8>) {
     let words = cells.labels[CMDLINE].trim_ascii_end();
     let words = &words[..words.len() - words.iter().rev().take_while(|&&b| b == 0).count()];
@@ -259,7 +260,7 @@ fn command(cells: &Cells, out: &mut Vec<u8>) {
     }
 }
 
-/// The first word of the command line.
+/// The first word of the command line, or the kernel's name if it is empty.
 fn program(cells: &Cells, out: &mut Vec<u8>) {
     let words = &cells.labels[CMDLINE];
     let end = words
@@ -272,8 +273,8 @@ fn program(cells: &Cells, out: &mut Vec<u8>) {
     }
 }
 
-/// The path in lines of `N:controllers:path`: that of the unified hierarchy, else systemd's own, else the longest:
-/// where one controller was set up by hand, the others are at the root.
+/// The path in lines of `N:controllers:path`: that of the unified hierarchy, else that of systemd's own, else the
+/// longest, since controllers that were not set up by hand are at the root.
 fn cgroup_path(text: &[u8]) -> &[u8] {
     let lines = || scan::lines(text).filter_map(cgroup_line);
     let of = |wanted: &[u8]| lines().find(|(hierarchy, _)| *hierarchy == wanted);
@@ -284,14 +285,14 @@ fn cgroup_path(text: &[u8]) -> &[u8] {
         .map_or(&[], |(_, path)| path)
 }
 
-/// Controllers and path of a line; a path may hold colons.
+/// Controllers and path of a line; the path may contain colons.
 fn cgroup_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = line.splitn(3, |&b| b == b':');
     let _number = parts.next()?;
     Some((parts.next()?, parts.next()?))
 }
 
-/// Kilobytes a second of a field of bytes.
+/// Kilobytes a second of a field in bytes.
 fn kb(cells: &Cells, field: usize) -> f64 {
     cells.rate(field) / 1024.0
 }
@@ -513,7 +514,7 @@ pub static PROCESS: Subsystem = Subsystem {
     exposed: Exposed::NONE,
 };
 
-/// Where the fields of a process are in one of its files.
+/// Positions of a process's fields in one of its files.
 pub(super) fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     let row = match kind {
         kind::PID_STAT | kind::TID_STAT => stat(template),
@@ -535,7 +536,7 @@ pub(super) fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     }
 }
 
-/// `1234 (comm) S 1 ...`: field n of proc(5) is the (n - 4)th number after the state.
+/// Interprets `1234 (comm) S 1 ...`: field n of proc(5) is the (n - 4)th number after the state.
 fn stat(template: &Template) -> Option<RowLayout> {
     const NUMBERS: [(usize, usize); 13] = [
         (4, PPID),
@@ -619,7 +620,7 @@ fn status(template: &Template) -> Option<RowLayout> {
     keyed(template, &keys.collect::<Vec<_>>())
 }
 
-/// A text that is one word.
+/// A row whose text is one word.
 fn word(template: &Template, label: usize) -> Option<RowLayout> {
     (!template.is_empty()).then(|| RowLayout {
         labels: vec![Label::of_slot(label, 0)],

@@ -1,5 +1,5 @@
-//! `E`: temperatures, fans, voltages, power and clocks, from what the kernel's hwmon, thermal, powercap and cpufreq say
-//! in /sys. Nothing is run and no device is needed.
+//! `E`: temperatures, fans, voltages, power and clocks, from the kernel's hwmon, thermal, powercap and cpufreq in /sys. No
+//! program is run, and no device file is needed.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -25,7 +25,7 @@ const fn level(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::None, help)
 }
 
-/// A sensor has one of them; of power and frequency it may have several.
+/// Fields of a sensor, which has one of them, or several of power and frequency.
 const FIELDS: &[Field] = &[
     level("temp", "Temperature in 0.001 °C"),
     level("fan", "Fan speed in revolutions a minute"),
@@ -72,7 +72,7 @@ const DETAIL: &[Column] = &[
         "device",
         "The chip's device, behind the chip's name if the device's does not begin with that; else the number behind the chip's name",
         |c, out| match &c.labels[DEVICE][..] {
-            // Two zones have one type, and all CPUs one driver.
+            // Several zones can have the same type, and all CPUs have the same driver.
             b"" => put_device(&c.labels[CHIP], folder_and_sensor(c.name).0, out),
             device => put_device(&c.labels[CHIP], device, out),
         },
@@ -115,7 +115,7 @@ const DETAIL: &[Column] = &[
     }),
 ];
 
-/// The driver's word, else the sensor's name.
+/// The driver's label, else the sensor's name.
 fn put_label(cells: &Cells, out: &mut Vec<u8>) {
     match &cells.labels[LABEL][..] {
         b"" => out.extend_from_slice(&cells.labels[SENSOR]),
@@ -123,8 +123,8 @@ fn put_label(cells: &Cells, out: &mut Vec<u8>) {
     }
 }
 
-/// `coretemp.0`, `k10temp@0000:00:18.3`: the driver's name tells what a device is, the device's which of several. The
-/// number of a hwmon folder is another one at each boot.
+/// Appends a name such as `coretemp.0` or `k10temp@0000:00:18.3`: the driver's name shows the kind of device, the device's
+/// name which one of several it is. The number of a hwmon folder changes with each boot.
 fn put_device(chip: &[u8], device: &[u8], out: &mut Vec<u8>) {
     let device = device.rsplit(|&b| b == b'/').next().unwrap_or_default();
     if !device.starts_with(chip) || device.is_empty() {
@@ -136,7 +136,7 @@ fn put_device(chip: &[u8], device: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(device);
 }
 
-/// Text as a part of a name: without blanks and `/`.
+/// Text as a part of a name: blanks and `/` become `_`.
 fn part_of_name(text: &[u8]) -> Vec<u8> {
     let plain = |&b: &u8| match b {
         b' ' | b'/' => b'_',
@@ -176,7 +176,7 @@ const ZONE_LABELS: &[exposed::MetricLabel] = &[
     },
 ];
 
-/// A metric of a sensor's number, in its base unit.
+/// A metric of a sensor in its base unit.
 const fn level_of(name: &'static str, help: &'static str, field: &str, scale: Scale) -> Family {
     exposed::gauge(name, at(FIELDS, field))
         .scaled(scale)
@@ -189,7 +189,7 @@ const fn joules(name: &'static str) -> Family {
         .meant("Energy used")
 }
 
-/// The zones that Intel's and AMD's processors have.
+/// Metrics of the energy zones of Intel's and AMD's processors.
 macro_rules! zones {
     ($($zone:literal)*) => {
         const ZONES: &[&[u8]] = &[$($zone.as_bytes()),*];
@@ -296,7 +296,7 @@ const THERMAL: Each = Each {
     )],
 };
 
-/// Of the first CPU of those that have one clock; node_exporter repeats it for the others.
+/// Metrics of the first CPU of those with a common clock; node_exporter repeats them for the others.
 const CPUFREQ: Each = Each {
     labels: &[exposed::MetricLabel {
         name: "cpu",
@@ -325,8 +325,8 @@ const CPUFREQ: Each = Each {
     ],
 };
 
-/// What node_exporter names after the zone; a zone of another name goes by a label, as it does with
-/// `--collector.rapl.enable-zone-label`.
+/// Energy of zones with other names, under one name with a label, as node_exporter does with
+/// `--collector.rapl.enable-zone-label`; its other names contain the zone.
 const OTHER_ZONES: Each = Each {
     labels: &{
         let [index, path] = ZONE_LABELS else {
@@ -351,7 +351,7 @@ const OTHER_ZONES: Each = Each {
     families: &[joules("node_rapl_joules_total")],
 };
 
-/// `0` and `temp1` of `0/temp1`.
+/// Folder and sensor of a name: `0` and `temp1` for `0/temp1`.
 fn folder_and_sensor(name: &[u8]) -> (&[u8], &[u8]) {
     match name.iter().rposition(|&b| b == b'/') {
         Some(at) => (&name[..at], &name[at + 1..]),
@@ -359,7 +359,7 @@ fn folder_and_sensor(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The sensors of a chip are numbered; there is but one of the others.
+/// Returns true if the sensor belongs to a chip: only those have numbers.
 fn is_of_chip(row: &Row) -> bool {
     text_of(row, SENSOR).last().is_some_and(u8::is_ascii_digit)
 }
@@ -368,8 +368,8 @@ fn is_zone(row: &Row) -> bool {
     folder_and_sensor(&row.name).1 == b"energy"
 }
 
-/// As node_exporter names a chip: after its device, which stays the same when chips are found in another order; where
-/// there is none, after its driver, and else after its folder.
+/// node_exporter's name of a chip: its device, which stays the same if the order of chips changes; else its driver; else
+/// its folder.
 fn put_chip(row: &Row, out: &mut Vec<u8>) {
     let mut device = text_of(row, DEVICE).splitn(2, |&b| b == b'/');
     match (device.next(), device.next(), text_of(row, CHIP)) {
@@ -386,7 +386,8 @@ fn put_chip(row: &Row, out: &mut Vec<u8>) {
     }
 }
 
-/// Lower case; all but letters, digits, `_` and `:` becomes `_`, and at the ends it goes.
+/// Appends the name in lower case, with any character but letters, digits, `_` and `:` as `_`, and without `_` at the
+/// ends.
 fn put_clean(name: &[u8], out: &mut Vec<u8>) {
     let clean = name.iter().map(|b| match b.to_ascii_lowercase() {
         b if b.is_ascii_alphanumeric() || b == b':' => b,
@@ -397,12 +398,12 @@ fn put_clean(name: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text.trim_matches('_').as_bytes());
 }
 
-/// `package` of `package-1`.
+/// The zone's name without its number: `package` for `package-1`.
 fn zone_name(row: &Row) -> &[u8] {
     zone_name_and_index(row).0
 }
 
-/// A zone's number is in its name, or that of the package it is part of.
+/// Appends the zone's number, which is in its name or in that of its package.
 fn put_index(row: &Row, out: &mut Vec<u8>) {
     let mut of_folder = folder_and_sensor(&row.name).0.split(|&b| b == b':');
     let index = match (
@@ -473,7 +474,7 @@ pub static SENSORS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// A sensor under way: its name, its label and its number.
+/// A sensor that is being read: its name, its label and its numbers.
 #[derive(Default)]
 struct Sensor {
     name: Vec<u8>,
@@ -532,7 +533,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     }
 }
 
-/// The rows of a chip, named by its device and the sensors' labels as far as these are known and tell the sensors apart.
+/// The rows of a chip, named by its device and by the sensors' labels if these are known and unique.
 fn rows(chip: &[u8], device: &[u8], sensors: Vec<Sensor>) -> Vec<RowLayout> {
     let mut instance = None;
     if !device.is_empty() {
@@ -567,7 +568,7 @@ fn rows(chip: &[u8], device: &[u8], sensors: Vec<Sensor>) -> Vec<RowLayout> {
     sensors.into_iter().map(row).collect()
 }
 
-/// Of a file's name: the sensor, what it measures, and `input` or `label`: `temp1`, `temp`, `input` of `temp1_input`.
+/// Parts of a file's name: the sensor, the quantity, and `input` or `label`: `temp1`, `temp`, `input` for `temp1_input`.
 fn parts(kind: u8, file: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     match (kind, file) {
         (kind::THERMAL, b"temp") => Some((b"thermal", b"temp", b"input")),
@@ -601,8 +602,8 @@ mod tests {
     use kymo_base::reading::Reading;
     use kymo_base::track::Tracks;
 
-    /// Two sockets, each with a core 0, and a chip whose device does not tell the driver; the numbers of their folders are
-    /// others after a boot. Labels that a chip has twice name nothing.
+    /// Two sockets, each with a core 0, and a chip whose device does not name the driver; the numbers of their folders
+    /// change with a boot. A label that a chip has twice is not used in names.
     #[test]
     fn names_stay_the_same_over_boots() {
         let chips = [

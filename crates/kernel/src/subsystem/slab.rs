@@ -1,5 +1,5 @@
-//! `y` and `Y`: the kernel's object caches, from /proc/slabinfo, which only root may read. To read it takes the lock
-//! that caches are made and removed under, so it is read at the interval of process scans, as collectl does.
+//! `y` and `Y`: the kernel's object caches, from /proc/slabinfo, which only root may read. A read takes the lock for
+//! creating and removing caches, so it happens at the interval of process scans, as in collectl.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -31,7 +31,7 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
 }
 
-/// The kernel's words, and what is made of them row by row, so that it can be summed up.
+/// Fields by the kernel's names, and values computed for each row, so that they can be summed.
 const FIELDS: &[Field] = &[
     gauge("active_objs", Unit::Count, "Objects in use"),
     gauge("num_objs", Unit::Count, "Objects there is room for"),
@@ -105,7 +105,7 @@ const COLUMNS: &[Column] = &{
     ]
 };
 
-/// 0 where the interval before is not known.
+/// Change of the size in bytes; 0 if the previous size is unknown.
 fn change(cells: &Cells) -> f64 {
     let pages = cells.delta[PAGES];
     if pages.is_nan() && !cells.now[PAGES].is_nan() {
@@ -144,7 +144,7 @@ const DETAIL: &[Column] = &{
     ]
 };
 
-/// What `--top` shows of a cache: its columns, and two more.
+/// Columns of a cache for `--top`, two of which no other output has.
 pub const TOP_COLUMNS: &[Column] = &{
     let [a, b, c, d, e, f, g, h] = IN_USE;
     let [.., change, percent] = DETAIL else {
@@ -203,7 +203,7 @@ const PLOT_DETAIL: &[Place] = &[
     whole("SlabPct", "change_percent"),
 ];
 
-/// As node_exporter's collector `slabinfo`.
+/// Names as in node_exporter's collector `slabinfo`.
 const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[exposed::MetricLabel::name("slab")],
     shows: |_| true,
@@ -278,7 +278,8 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     }
 }
 
-/// `NAME active_objs num_objs objsize objperslab pagesperslab : tunables ... : slabdata active_slabs num_slabs ...`
+/// Parses a line `NAME active_objs num_objs objsize objperslab pagesperslab : tunables ... : slabdata active_slabs
+/// num_slabs ...`.
 fn row(line: &[Piece]) -> Option<RowLayout> {
     let [Piece::Text(name), objects @ ..] = line else {
         return None;
@@ -313,7 +314,7 @@ fn row(line: &[Piece]) -> Option<RowLayout> {
     })
 }
 
-/// The first pieces, all of which must be numbers.
+/// The slots of the first `N` pieces; `None` if one of them is not a number in a slot.
 fn slots<const N: usize>(pieces: &[Piece]) -> Option<[usize; N]> {
     let mut slots = [0; N];
     for (slot, piece) in slots.iter_mut().zip(pieces.get(..N)?) {

@@ -1,4 +1,4 @@
-//! `s` and `S`: sockets there are, of IPv4 and IPv6, from /proc/net/sockstat and sockstat6. All are gauges.
+//! `s` and `S`: number of sockets, of IPv4 and IPv6, from /proc/net/sockstat and sockstat6. All are gauges.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -24,7 +24,7 @@ const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
 }
 
-/// Named LINE_WORD: `TCP_tw` is what follows the word `tw` in the line `TCP:`.
+/// Fields named LINE_WORD: `TCP_tw` is the number after the word `tw` in the line `TCP:`.
 const GLOBALS: &[Field] = &[
     gauge(
         "sockets_used",
@@ -62,7 +62,7 @@ const GLOBALS: &[Field] = &[
     gauge("FRAG6_memory", Unit::Bytes, "Memory of IPv6 fragments"),
 ];
 
-/// Of each line.
+/// Fields of each line.
 const FIELDS: &[Field] = &[
     gauge("inuse", Unit::Count, "Sockets in use"),
     gauge("orphan", Unit::Count, "Sockets no program holds"),
@@ -173,7 +173,7 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-/// TCP and UDP give pages, fragments bytes.
+/// Memory in kilobytes; the kernel gives pages for TCP and UDP, bytes for fragments.
 fn memory_kb(cells: &Cells) -> f64 {
     let bytes = match cells.now[MEM].is_nan() {
         true => cells.now[MEMORY],
@@ -225,7 +225,7 @@ const PLOT_DETAIL: &[Place] = &[
     whole("MemKB", "memory_kb"),
 ];
 
-/// What `node_exporter` gives in pages it gives in bytes as well.
+/// As in node_exporter, memory in pages is also given in bytes.
 const EXPOSED: Exposed = Exposed::machine(&[
     exposed::gauge("node_sockstat_sockets_used", at(GLOBALS, "sockets_used")),
     exposed::gauge("node_sockstat_TCP_inuse", at(GLOBALS, "TCP_inuse")),
@@ -316,7 +316,7 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     layout
 }
 
-/// `TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 1`, without its name.
+/// Interprets a line such as `TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 1`, without its name.
 fn read_line(name: &[u8], rest: &[Piece], layout: &mut Layout) {
     let mut cells = Vec::new();
     for pair in rest.chunks_exact(2) {

@@ -1,5 +1,5 @@
-//! `t` and `T`: what the kernel's IP, TCP, UDP and ICMP did, version 4 from /proc/net/snmp and netstat, version 6 from
-//! snmp6. Each number is found by its name, for the columns differ from kernel to kernel.
+//! `t` and `T`: the kernel's counters of IP, TCP, UDP and ICMP: version 4 from /proc/net/snmp and netstat, version 6
+//! from snmp6. Each number is found by name, since the columns differ between kernels.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -14,7 +14,7 @@ use super::{
 use crate::layout::{Cell, Layout, RowLayout};
 use crate::source::kind;
 
-// Fields of a row: a counter has the one, a gauge the other.
+// Fields of a row: a counter has `COUNT`, a gauge `LEVEL`.
 const COUNT: usize = at(FIELDS, "count");
 const LEVEL: usize = at(FIELDS, "level");
 
@@ -30,7 +30,7 @@ const fn gauge(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::Count, help)
 }
 
-/// The column of a field: counters a second, gauges as they are.
+/// The column of a field: the rate of a counter, the value of a gauge.
 const fn shown<const N: usize>(name: &'static str) -> Column {
     let Field {
         rule, unit, help, ..
@@ -42,7 +42,7 @@ const fn shown<const N: usize>(name: &'static str) -> Column {
     }
 }
 
-/// Fields, named PROTOCOL_NAME, and the column of each; behind them what is made of several fields.
+/// Fields, named PROTOCOL_NAME, each with its column; then columns made from several fields.
 macro_rules! table {
     ($($moves:ident $field:literal $column:literal $help:literal;)* $(+ $more:expr;)*) => {
         const GLOBALS: &[Field] = &[$($moves($field, $help)),*];
@@ -200,7 +200,7 @@ const IP6_ERRORS: &[usize] = &[
     f("Ip6_FragFails"),
 ];
 
-/// What the kernel calls a counter and is none.
+/// Gauges among the kernel's counters.
 const GAUGES: &[&str] = &[
     "Ip_Forwarding",
     "Ip_DefaultTTL",
@@ -251,7 +251,7 @@ const fn untyped(name: &'static str) -> Family {
     exposed::untyped(name, at(GLOBALS, field))
 }
 
-/// What node_exporter exposes without switches.
+/// Metrics that node_exporter exposes by default.
 const EXPOSED: Exposed = Exposed::machine(&[
     untyped("node_netstat_Icmp6_InErrors"),
     untyped("node_netstat_Icmp6_InMsgs"),
@@ -365,7 +365,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
             for pair in lines.windows(2) {
                 names_and_numbers(&pair[0], &pair[1], &mut found);
             }
-            // collectl's order of protocols; a stable sort keeps that of the kernel within each.
+            // Sorts by collectl's order of protocols; within each the stable sort keeps the kernel's order.
             found.sort_by_key(|(name, _)| rank(name));
         }
     }
@@ -376,7 +376,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     layout
 }
 
-/// A line of names and the line of numbers behind it: `Ip: Forwarding DefaultTTL` and `Ip: 1 64`.
+/// Pairs a line of names with the line of numbers after it: `Ip: Forwarding DefaultTTL` and `Ip: 1 64`.
 fn names_and_numbers<'a>(
     names: &[Piece],
     numbers: &'a [Piece<'a>],
@@ -404,7 +404,7 @@ fn named(protocol: &[u8], name: &[u8]) -> Vec<u8> {
     [protocol, b"_", name].concat()
 }
 
-/// Where a protocol stands among the counters.
+/// Position of a protocol in the order of the counters.
 fn rank(name: &[u8]) -> usize {
     const ORDER: &[&str] = &["Ip_", "Tcp_", "Udp_", "Icmp_", "IpExt_", "TcpExt_"];
     let place = ORDER
@@ -434,7 +434,7 @@ mod tests {
     use super::*;
     use kymo_base::reading::MISSING;
 
-    /// Columns stand elsewhere in other kernels, and some have more.
+    /// The order of columns differs between kernels, and some have more of them.
     #[test]
     fn columns_go_by_their_names() {
         let snmp = "Ip: Forwarding New InReceives DefaultTTL\nIp: 2 7 100 64\nIcmpMsg: InType3\nIcmpMsg: 9\nTcp: MaxConn CurrEstab InSegs\nTcp: -1 25 300\nTcp: orphan\n";
