@@ -1,4 +1,5 @@
-//! The write-ahead log (the journal): what is acknowledged before anything else. docs/formats/journal.md.
+//! The write-ahead log (the journal), which has each value before it is acknowledged.
+//! docs/formats/journal.md.
 
 pub(crate) mod crc_ranges;
 pub(crate) mod frame;

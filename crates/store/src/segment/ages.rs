@@ -1,5 +1,5 @@
-//! Whose rows a block has, where its head does not tell when they are dead: some series in it are behind the others of
-//! their chunk. Rows die with the newest row of their own series, so that is asked series by series.
+//! The series with rows in a block whose head does not have their age, because some series lag behind the others of
+//! their chunk. Rows are dead once their own series has enough newer ones, so each series is checked on its own.
 
 use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
@@ -10,10 +10,10 @@ use std::cell::Cell;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// Compressed bytes of blocks that are read at most for one look at all segments; what is left has its turn later.
+/// Largest number of compressed bytes read in one check of all segments; other blocks are read in a later check.
 const READ_AT_ONCE: u64 = 64 << 20;
 
-/// How much may still be read.
+/// Bytes that may still be read in this check.
 pub(crate) struct Budget(Cell<u64>);
 
 impl Default for Budget {
@@ -23,8 +23,9 @@ impl Default for Budget {
 }
 
 impl Placed {
-    /// Bytes of rows that are dead although the head does not say so. `stamps` tells up to where each slot's series is
-    /// saved, `position` up to where all of them are. Of the first archive rows before `first_row` are dead.
+    /// Bytes of dead rows, for a block whose head does not have their age. `stamps` returns the stamp up to which the
+    /// series of each slot is saved, `position` is the position up to which all are. Rows of the first archive before
+    /// `first_row` are dead.
     pub(crate) fn dead_by_series(
         &self,
         schema: &Schema,
@@ -38,7 +39,7 @@ impl Placed {
                 return 0;
             };
             budget.0.set(left);
-            // What cannot be read counts as alive.
+            // Unreadable blocks count as alive.
             if let Ok(read) = Ages::read(self, schema) {
                 let _somebody_else_was_faster = ages.set(read);
             }
@@ -90,7 +91,7 @@ impl Ages {
         Ok(ages)
     }
 
-    /// Never more than a merge would drop: what was merged is not to be merged again.
+    /// Counts no more bytes than a merge would drop, so that a merged segment is not merged again.
     fn dead(
         &self,
         placed: &Placed,

@@ -1,5 +1,5 @@
-//! Appending blocks. Until they are on the disk they are kept in memory, too: those of a segment that failed are read
-//! from there, and written into the next one before anything else is.
+//! Appends blocks. Blocks stay in memory until they are synced: those of a failed segment are read from memory, and written
+//! to the next segment before any other block.
 
 use crate::segment::block::Head;
 use crate::segment::builder::Builder;
@@ -12,12 +12,12 @@ use kymo_sys::disk::is_full;
 use std::io;
 use std::sync::Arc;
 
-/// So many bytes of blocks wait for a sync in memory.
+/// Largest number of unsynced bytes in memory.
 const UNSYNCED_MAX: usize = 8 << 20;
 
 impl SegmentSet {
-    /// Appends a block. It counts from now on; it is on the disk after [`SegmentSet::sync`]. After an error nothing of it is
-    /// there, and it may be appended again.
+    /// Appends a block. It counts from now on, and is on the disk after [`SegmentSet::sync`]. After an error no part of it
+    /// is there, and it may be appended again.
     pub(crate) fn append(&self, builder: &mut Builder) -> io::Result<()> {
         let mut writer = self.writer();
         let writer = &mut *writer;
@@ -39,19 +39,18 @@ impl SegmentSet {
         Ok(())
     }
 
-    /// Ends a segment that is on the disk with a block that says so.
+    /// Ends a synced segment with a mark.
     fn finish(&self, writer: &mut SegmentWriter) {
         let Some(open) = writer.open.take() else {
             return;
         };
         let mut bytes = Vec::new();
         Head::mark(open.segment.generation, open.offset, &mut bytes);
-        // It is of use and not needed.
+        // The mark is useful but not needed.
         let _what_it_says_is_known = open.segment.file.write_at(&bytes, open.offset);
     }
 
-    /// Appends a block that says what is on the disk, and syncs it: what is damaged before it was no write that a crash
-    /// has cut short.
+    /// Appends a mark and syncs it. Damage before a mark is then known to be no write cut short by a crash.
     fn mark(&self, writer: &mut SegmentWriter) -> io::Result<()> {
         let Some(open) = &mut writer.open else {
             return Ok(());
@@ -79,7 +78,7 @@ impl SegmentSet {
         synced
     }
 
-    /// Writes a block, made for the open segment, and keeps its bytes until they are synced.
+    /// Writes a block to the open segment and keeps its bytes until they are synced.
     fn place(
         &self,
         writer: &mut SegmentWriter,
@@ -89,7 +88,7 @@ impl SegmentSet {
         let open = open.ok_or_else(|| io::Error::other("there is no segment"))?;
         let (head, bytes) = make(open.segment.generation, open.synced)?;
         if let Err(error) = open.segment.file.write_at(&bytes, open.offset) {
-            // What did get there is in the way of nobody.
+            // On a full disk the partial block is cut off; after any other error the segment is given up.
             if !is_full(&error) || open.segment.file.set_len(open.offset).is_err() {
                 self.give_up(writer);
             }
@@ -108,7 +107,7 @@ impl SegmentSet {
         Ok((placed, head))
     }
 
-    /// Makes sure that there is a segment to append to.
+    /// Begins a segment if none is open.
     fn begin(&self, writer: &mut SegmentWriter) -> io::Result<()> {
         if writer.open.is_some() {
             return Ok(());
@@ -130,7 +129,7 @@ impl SegmentSet {
         Ok(())
     }
 
-    /// When this returns all blocks are on the disk, and the segment says so: what they make superfluous may go.
+    /// Syncs all blocks and a mark, so that the files that they replace may be removed.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let mut writer = self.writer();
         self.sync_with(&mut writer)?;
@@ -161,8 +160,8 @@ impl SegmentSet {
         synced
     }
 
-    /// Blocks of segments that failed go to the open one, in their order and before any other: of a segment that a crash
-    /// leaves unfinished the blocks up to some place count, so that none may lie before what it builds on.
+    /// Writes the blocks of failed segments to the open one, in order and before any other block. After a crash the blocks
+    /// of an unfinished segment count up to some offset, so none may precede a block that it builds on.
     fn again(&self, writer: &mut SegmentWriter) -> io::Result<()> {
         let current = writer.number();
         if writer.kept.iter().all(|kept| Some(kept.segment) == current) {
@@ -192,8 +191,8 @@ impl SegmentSet {
         Ok(())
     }
 
-    /// A segment that failed is never written again, and what it has that is not on the disk is read from memory: the
-    /// kernel may show it for a while, or not.
+    /// Gives up a segment: it is never written again, and its unsynced blocks are read from memory, since the kernel may
+    /// lose its copy of them at any time.
     fn give_up(&self, writer: &mut SegmentWriter) {
         let Some(open) = writer.open.take() else {
             return;
@@ -205,7 +204,7 @@ impl SegmentSet {
         }
     }
 
-    /// Names that were given since the folder was last synced may be lost, the open segment's among them.
+    /// Gives up the open segment if its name may be lost: names given since the last sync of the folder may be.
     pub(crate) fn names_lost(&self, writer: &mut SegmentWriter) {
         if writer.open.as_ref().is_some_and(|open| !open.named) {
             self.give_up(writer);
@@ -214,14 +213,14 @@ impl SegmentSet {
 }
 
 impl Index {
-    /// A block is somewhere else now.
+    /// Changes the place of a block.
     fn moved(&mut self, kept: &Unsynced, placed: Placed) {
         if let Some(block) = self.find(kept) {
             *block = placed;
         }
     }
 
-    /// A block is read from memory from now on.
+    /// Has a block read from memory from now on.
     pub(crate) fn hold(&mut self, kept: &Unsynced) {
         if let Some(block) = self.find(kept) {
             block.memory = Some(kept.bytes.clone());

@@ -1,34 +1,34 @@
-//! A block: one saving of a chunk. A head that says where everything is, then frames, each compressed and checked alone.
-//! Layout: docs/formats/store.md, "Blocks".
+//! A block, which is one saved part of a chunk: a head with the positions of all parts, then frames, each compressed and
+//! checked on its own. Layout: docs/formats/store.md, "Blocks".
 
 use crate::layout::{CHUNK, STATE_MAX, STRIPE};
 use crate::segment::codec;
 use kymo_base::varint::{put, take};
 
-/// What a block begins with.
+/// The first bytes of a block.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOBLCK";
-/// Bytes of a head before its directory.
+/// Length of a head before its directory.
 pub(crate) const HEAD_LEN: usize = 56;
-/// Blocks begin at multiples of this.
+/// Alignment of blocks.
 pub(crate) const ALIGN: usize = 8;
-/// Longest head that is believed.
+/// The longest head that is accepted.
 pub(crate) const DIRECTORY_MAX: usize = 64 << 20;
-/// Longest frame of anything else, unpacked.
+/// The longest frame after decompression, except frames of states.
 pub(crate) const FRAME_MAX: usize = 32 << 20;
-/// In a directory a frame's codec stands above the bits of its unpacked length.
+/// Position of the codec in a directory, above the bits of the frame's uncompressed length.
 const CODEC_SHIFT: u32 = 29;
 const _: () = assert!(FRAME_MAX < 1 << CODEC_SHIFT && STATE_MAX < 1 << CODEC_SHIFT);
-/// Most archives that are believed.
+/// The largest number of archives that is accepted.
 const ARCHIVES_MAX: u64 = kymo_rrd::header::COUNT_MAX;
 
-/// Where a frame is in its block.
+/// Position of a frame in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FramePlace {
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Bytes when it is unpacked.
+    /// Length after decompression.
     pub(crate) raw: u32,
-    /// How it is compressed, see [`codec`].
+    /// Compression, see [`codec`].
     pub(crate) codec: u8,
     pub(crate) crc: u32,
 }
@@ -38,40 +38,41 @@ pub(crate) struct FramePlace {
 pub(crate) struct StripePart {
     pub(crate) state: Option<FramePlace>,
     pub(crate) points: Option<FramePlace>,
-    /// One for each archive; archives with the same rows have the same frame.
+    /// Frame of each archive; archives with the same rows share a frame.
     pub(crate) rows: Vec<Option<FramePlace>>,
 }
 
-/// What a block's head says.
+/// The decoded head of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) chunk: u32,
-    /// Which use of the segment file it belongs to.
+    /// Generation of the segment that the block belongs to.
     pub(crate) generation: u64,
-    /// Records of the journal before this position are in it, or in an earlier block.
+    /// The journal's records before this position are in this block or an earlier one.
     pub(crate) position: u64,
     pub(crate) len: u32,
-    /// Up to where the segment was known to be on the disk when the block was written.
+    /// Offset up to which the segment was known to be on the disk when the block was written.
     pub(crate) synced: u64,
-    /// Of all frames: where they are, and their checksum.
+    /// Offset, length and checksum of all frames together.
     pub(super) frames: (u64, u32, u32),
     pub(crate) names: Option<FramePlace>,
-    /// The newest stamp of its series, seconds since 1970.
+    /// The newest stamp of its series, in seconds since 1970.
     pub(crate) stamp: u64,
-    /// For each archive, the number of the newest row; 0: none; [`AGELESS`]: age does not tell when they are of no use.
+    /// For each archive, the number of its newest row, 0 if there is none, or [`AGELESS`] if the number does not show
+    /// when its rows are dead.
     pub(crate) newest: Vec<u64>,
     pub(crate) parts: Vec<(u8, StripePart)>,
-    /// Of series of points: no sample is older than this second; `None`: not known.
+    /// For series of points, a second from which all samples are; `None` if unknown.
     pub(crate) oldest: Option<u64>,
 }
 
-/// Rows that are kept though most of their age are dead: their series is behind the others.
+/// Marks an archive of a block whose rows cannot be judged by age, because a series lags behind the others.
 pub(crate) const AGELESS: u64 = u64::MAX;
 
-/// States of some series of a stripe: which of them, and their words.
+/// States of series of a stripe, by member, in words.
 pub(crate) type States = Vec<(u8, Vec<u64>)>;
 
-/// What a head begins with.
+/// Fields of a head.
 pub(super) struct HeadFields {
     pub(super) chunk: u32,
     pub(super) position: u64,
@@ -79,7 +80,7 @@ pub(super) struct HeadFields {
     pub(super) synced: u64,
 }
 
-/// Makes a block; the length of its head, and its frames' checksum.
+/// Builds a block; returns the length of its head and the checksum of its frames.
 pub(super) fn put_head(
     out: &mut Vec<u8>,
     about: &HeadFields,
@@ -108,14 +109,14 @@ pub(super) fn put_head(
     (head_len, crc)
 }
 
-/// Puts the checksum into a head.
+/// Writes the checksum into a head.
 fn seal(block: &mut [u8], head_len: usize) {
     let crc = crc32c::crc32c(&block[12..head_len]);
     block[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Frames lie in the order in which the directory names them, so that it needs no offsets; those of archives that share
-/// one name the archive that has it.
+/// Appends a directory. Frames lie in the order of the directory, so it needs no offsets; archives that share a frame
+/// refer to the archive that owns it.
 pub(super) fn put_directory(
     out: &mut Vec<u8>,
     names: Option<&FramePlace>,
@@ -130,7 +131,7 @@ pub(super) fn put_directory(
         out.push(*stripe);
         put_frame(out, part.state.as_ref());
         put_frame(out, part.points.as_ref());
-        // Frames of their own: their offsets, which rise, and their archives.
+        // Offset and archive of each owned frame, in ascending order.
         let mut own: Vec<(u64, u64)> = Vec::new();
         for (archive, frame) in (0..).zip(&part.rows) {
             let same = frame.and_then(|frame| {
@@ -148,7 +149,7 @@ pub(super) fn put_directory(
     }
 }
 
-/// A length, twice; 0: there is none.
+/// Appends the lengths of a frame; 0 for none.
 fn put_frame(out: &mut Vec<u8>, frame: Option<&FramePlace>) {
     let Some(frame) = frame else {
         return put(out, 0);
@@ -161,7 +162,7 @@ fn put_frame(out: &mut Vec<u8>, frame: Option<&FramePlace>) {
     out.extend_from_slice(&frame.crc.to_le_bytes());
 }
 
-/// Bytes of a head, if this is the beginning of one.
+/// Length of the head at the start of `bytes`, if they begin with one.
 pub(crate) fn head_len(bytes: &[u8]) -> Option<usize> {
     if bytes.get(..8)? != MAGIC {
         return None;
@@ -171,7 +172,7 @@ pub(crate) fn head_len(bytes: &[u8]) -> Option<usize> {
 }
 
 impl Head {
-    /// A block with nothing in it, for a segment that is on the disk up to `synced`.
+    /// Builds a mark: a block without content, for a segment that is on the disk up to `synced`.
     pub(crate) fn mark(generation: u64, synced: u64, out: &mut Vec<u8>) {
         let mut directory = Vec::new();
         put(&mut directory, 0);
@@ -185,12 +186,12 @@ impl Head {
         put_head(out, &about, &directory, &[]);
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the block is a mark.
     pub(crate) fn is_mark(&self) -> bool {
         self.parts.is_empty() && self.names.is_none()
     }
 
-    /// Reads a head; `bytes` has all of it. `None`: damaged, or none.
+    /// Parses a head, all of which is in `bytes`; `None` if it is damaged or no head.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Head> {
         let head_len = head_len(bytes)?;
         let bytes = bytes.get(..head_len)?;
@@ -245,7 +246,7 @@ impl Head {
         })
     }
 
-    /// Whether all of the block is there.
+    /// Returns true if all frames of the block are there and undamaged.
     pub(crate) fn is_whole(&self, block: &[u8]) -> bool {
         let (offset, len, crc) = self.frames;
         let frames = block
@@ -254,13 +255,13 @@ impl Head {
         frames.is_some_and(|frames| crc32c::crc32c(frames) == crc)
     }
 
-    /// Bytes of frames of rows, archive by archive; those that share one count it once.
+    /// Bytes of the frames of rows, for each archive; a shared frame counts once.
     pub(crate) fn row_bytes(&self) -> Vec<u64> {
         let mut bytes = vec![0; self.newest.len()];
         for (_, part) in &self.parts {
             let mut last = 0;
             for (bytes, frame) in bytes.iter_mut().zip(part.rows.iter()) {
-                // Frames of their own lie behind each other.
+                // An owned frame follows the previous owned one.
                 if let Some(frame) = frame.filter(|frame| frame.offset > last) {
                     *bytes += u64::from(frame.len);
                     last = frame.offset;
@@ -328,7 +329,7 @@ fn take_rest(input: &mut &[u8], offset: &mut u64, len: u64) -> Option<FramePlace
     Some(frame)
 }
 
-/// A frame's bytes, unpacked; `None`: they are damaged, or more than `max`.
+/// Decompresses a frame; `None` if it is damaged or longer than `max`.
 pub(crate) fn unpack(frame: &FramePlace, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
     if bytes.len() != frame.len as usize || crc32c::crc32c(bytes) != frame.crc {
         return None;
@@ -339,7 +340,8 @@ pub(crate) fn unpack(frame: &FramePlace, bytes: &[u8], max: usize) -> Option<Vec
     codec::unpack(frame.codec, bytes, frame.raw as usize)
 }
 
-/// States, word after word: a word's values in all series lie together, and where all are zero there are none.
+/// Encodes states word by word: the values of a word in all series are together, and words that are zero in all series
+/// are left out.
 pub(super) fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
     put(out, states.len() as u64);
     out.extend(states.iter().map(|(member, _)| member));
@@ -359,7 +361,7 @@ pub(super) fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
     }
 }
 
-/// What [`put_state`] was given.
+/// Decodes states encoded by [`put_state`].
 pub(crate) fn take_state(mut input: &[u8], words: usize) -> Option<States> {
     let count = usize::try_from(take(&mut input)?)
         .ok()
@@ -402,7 +404,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
 }
 
-/// A block for another segment: all that changes is the generation, and up to where the segment is on the disk.
+/// Copies a block for another segment: only the generation and the synced offset change.
 pub(crate) fn renewed(block: &[u8], generation: u64, synced: u64) -> Vec<u8> {
     let mut bytes = block.to_vec();
     let Some(len) = head_len(&bytes).filter(|&len| len <= bytes.len()) else {

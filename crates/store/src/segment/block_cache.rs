@@ -1,5 +1,5 @@
-//! What a thread read last, for what it reads next: series are asked for one after the other, and those of a chunk have
-//! the heads of its blocks in common, those of a stripe their states and rows, too.
+//! Cache of the frames that a thread read last. Series are read one after the other; those of a chunk share the heads
+//! of its blocks, those of a stripe also their states and rows.
 
 use crate::segment::block::{Head, States};
 use std::cell::RefCell;
@@ -8,19 +8,19 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Heads that are kept.
+/// Number of heads in the cache.
 const HEADS: usize = 64;
-/// Frames of all heads, and words of states, that are kept: more would be much memory.
+/// Limits of the frames listed by all heads and of the words of states in the cache, which bound its memory.
 const FRAMES_MAX: usize = 1 << 15;
 const WORDS_MAX: usize = 1 << 16;
-/// Frames of rows that are kept, and their bytes: an hour of a stripe is a few of them.
+/// Limits of the frames of rows and of their bytes; an hour of a stripe is a few of these frames.
 const ROW_FRAMES: usize = 32;
 const ROW_BYTES_MAX: usize = 1 << 19;
 
-/// Where a block is: which opened segment, and its offset.
+/// Position of a block: number of the opened segment, and offset in it.
 pub(crate) type At = (u64, u64);
 
-/// Where a frame is: its block, and its offset in it.
+/// Position of a frame: its block, and its offset in the block.
 type FrameAt = (At, u64);
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ thread_local! {
     static NEAR: RefCell<Near> = RefCell::default();
 }
 
-/// The head of a block; `read` reads it.
+/// The head of a block from the cache, or by `read`.
 pub(crate) fn head(
     at: At,
     read: impl FnOnce() -> io::Result<Option<Head>>,
@@ -65,7 +65,7 @@ pub(crate) fn head(
     Ok(head)
 }
 
-/// The states of a stripe, of which those of the block at `at` are the newest; `read` reads them.
+/// The states of a stripe, the newest of which are in the block at `at`, from the cache or by `read`.
 pub(crate) fn states(
     at: At,
     stripe: u8,
@@ -86,7 +86,7 @@ pub(crate) fn states(
     Ok(states)
 }
 
-/// The unpacked frame of rows at an offset of a block; `read` reads it.
+/// The decompressed frame of rows at an offset of a block, from the cache or by `read`.
 pub(crate) fn rows(
     at: At,
     offset: u64,

@@ -1,4 +1,4 @@
-//! A block on its way to a segment: what it is made of comes in order, and is compressed as it comes.
+//! Builds a block: its parts are added in order and compressed at once.
 
 use crate::consolidation::rows::Column;
 use crate::layout::STATE_MAX;
@@ -10,13 +10,13 @@ use crate::segment::codec::Packer;
 use kymo_base::varint::put;
 use std::io;
 
-/// Longest block.
+/// Largest length of a block.
 const BLOCK_MAX: usize = 1 << 30;
 const LEVEL: i32 = 3;
-/// Points have little left that repeats.
+/// Compression level of points, which have little repetition left.
 const POINTS_LEVEL: i32 = -1;
 
-/// What is on its way into a block: its names, and stripe after stripe its states, points and rows.
+/// A block being built: its names, and for each stripe its states, points and rows.
 pub(crate) struct Builder {
     chunk: u32,
     position: u64,
@@ -25,12 +25,12 @@ pub(crate) struct Builder {
     frames: Vec<u8>,
     names: Option<FramePlace>,
     pub(crate) stamp: u64,
-    /// The oldest second of samples; `None`: not known. [`u64::MAX`]: there are none so far.
+    /// The oldest second of samples; `None` if unknown, [`u64::MAX`] if there are no samples so far.
     oldest: Option<u64>,
     newest: Vec<u64>,
     parts: Vec<(u8, StripePart)>,
     raw: Vec<u8>,
-    /// The raw bytes of the columns of the last part, to find those that are the same: checksum, frame, bytes.
+    /// Uncompressed columns of the last part, by which equal ones are found: checksum, frame, bytes.
     columns: Vec<(u32, FramePlace, Vec<u8>)>,
 }
 
@@ -52,7 +52,7 @@ impl Builder {
         })
     }
 
-    /// Another block; memory is kept.
+    /// Begins another block and reuses the memory.
     pub(crate) fn begin(&mut self, chunk: u32, position: u64, archives: usize) {
         self.chunk = chunk;
         self.position = position;
@@ -65,7 +65,7 @@ impl Builder {
         self.parts.clear();
     }
 
-    /// Begins the frames of a stripe; they come in order.
+    /// Begins the frames of a stripe; stripes must be added in order.
     pub(crate) fn part(&mut self, stripe: u8) {
         let part = StripePart {
             rows: vec![None; self.newest.len()],
@@ -75,7 +75,7 @@ impl Builder {
         self.columns.clear();
     }
 
-    /// The names of a chunk's series: they lie before all else, whenever they come.
+    /// Adds the names of a chunk's series, which are the first frame whenever they are added.
     pub(crate) fn names(&mut self, bytes: &[u8]) -> io::Result<()> {
         let frame = pack(&mut self.packer, &mut self.frames, bytes, FRAME_MAX)?;
         self.frames.rotate_right(frame.len as usize);
@@ -92,13 +92,13 @@ impl Builder {
         }
     }
 
-    /// There are samples from this second on; `None`: not known from when on.
+    /// Notes the second of the oldest sample of a part; `None` if it is unknown.
     pub(crate) fn set_oldest(&mut self, second: Option<u64>) {
         let both = self.oldest.zip(second);
         self.oldest = both.map(|(one, other)| one.min(other));
     }
 
-    /// States of the stripe: for each member that has one its words.
+    /// Adds states of the stripe: the words of each member that has a state.
     pub(crate) fn state(&mut self, states: &[(u8, Vec<u64>)]) -> io::Result<()> {
         let mut raw = std::mem::take(&mut self.raw);
         raw.clear();
@@ -108,12 +108,12 @@ impl Builder {
         done
     }
 
-    /// Points of the stripe.
+    /// Adds points of the stripe.
     pub(crate) fn points(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.frame(1, bytes)
     }
 
-    /// A frame of the stripe: 0: its states, 1: its points, 2 and more: rows of its archives.
+    /// Adds a frame of the stripe: 0 for its states, 1 for its points, from 2 on for rows of its archives.
     pub(crate) fn frame(&mut self, place: usize, raw: &[u8]) -> io::Result<()> {
         assert!(self.is_before(place), "BUG: frames come in order");
         let (packer, max) = match place {
@@ -137,12 +137,12 @@ impl Builder {
         }
     }
 
-    /// The newest row of an archive is at least this one.
+    /// Raises the number of an archive's newest row to at least `newest`.
     pub(crate) fn set_newest(&mut self, archive: usize, newest: u64) {
         self.newest[archive] = self.newest[archive].max(newest);
     }
 
-    /// Ends a part that may have got nothing.
+    /// Removes the last part if it is empty.
     pub(crate) fn drop_empty_part(&mut self) {
         let empty = |(_, part): &(u8, StripePart)| {
             part.state.is_none() && part.points.is_none() && part.rows.iter().all(Option::is_none)
@@ -154,12 +154,12 @@ impl Builder {
         self.position = position;
     }
 
-    /// Nothing is in it: no part, and no names.
+    /// Returns true if there are neither parts nor names.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.names.is_none()
     }
 
-    /// Rows of an archive of the stripe. `newest`: as in [`Head::newest`].
+    /// Adds rows of an archive of the stripe. `newest` is as in [`Head::newest`].
     pub(crate) fn rows(&mut self, archive: usize, column: &Column, newest: u64) -> io::Result<()> {
         if column.is_empty() {
             return Ok(());
@@ -183,8 +183,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether the last part has no frame from `place` on: its state, its points, its archives. A directory has no
-    /// offsets, so that frames must lie in its order.
+    /// Returns true if the last part has no frame from `place` on, in the order state, points, archives. A directory has
+    /// no offsets, so frames must be added in its order.
     fn is_before(&self, place: usize) -> bool {
         let Some((_, part)) = self.parts.last() else {
             return false;
@@ -193,8 +193,8 @@ impl Builder {
         frames.skip(place).all(Option::is_none)
     }
 
-    /// The block's bytes and head, for a segment that is on the disk up to `synced`. All stays as it is, so that the same
-    /// block can be made for another segment.
+    /// Builds the block for a segment that is on the disk up to `synced`, and returns its head. The builder stays
+    /// unchanged, so that the same block can be built for another segment.
     pub(crate) fn finish(&self, generation: u64, synced: u64, out: &mut Vec<u8>) -> Head {
         let mut directory = Vec::new();
         put(&mut directory, self.stamp);
@@ -237,7 +237,7 @@ impl Builder {
     }
 }
 
-/// Appends a frame.
+/// Compresses and appends a frame.
 fn pack(
     packer: &mut Packer,
     frames: &mut Vec<u8>,

@@ -1,5 +1,5 @@
-//! The names frame of a block: who is in the chunk, and what is known of their files.
-//! Layout: docs/formats/store.md, "Names".
+//! The names frame of a block: the series of the chunk and the state of their files. Layout:
+//! docs/formats/store.md, "Names".
 
 use crate::memtable::buffer::Pending;
 use crate::wal::live::Live;
@@ -13,42 +13,43 @@ const HELD: u8 = 8;
 const CREATE_UNSYNCED: u8 = 16;
 const LIVE: u8 = 32;
 
-/// Longest path or front that is believed.
+/// The longest path or definition that is accepted.
 const TEXT_MAX: usize = 64 << 20;
 
-/// What a catalog says of a series.
+/// The entry of a series in a catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) slot: u8,
     pub(crate) id: u32,
     pub(crate) path: Vec<u8>,
     pub(crate) forgotten: bool,
-    /// We made its file, and that may not be on the disk.
+    /// The store created its file, which may not be on the disk.
     pub(crate) create_unsynced: bool,
-    /// The stamp of its state, and up to which values count as written.
+    /// The stamp of its state, and the stamp up to which readers may see values.
     pub(crate) applied: f64,
     pub(crate) published: f64,
     pub(crate) base: Option<i64>,
-    /// How its file was left, the stamp of what is in it, and of what is in it on the disk for certain.
+    /// Identity of its file after the last write, the stamp up to which the file has values, and the
+    /// stamp up to which these are on the disk.
     pub(crate) left: Option<(Identity, f64, f64)>,
-    /// Checksums of its header as it was left.
+    /// Checksums of its header after the last write.
     pub(crate) live: Option<Live>,
-    /// Values that were not to be applied: it was suspended.
+    /// Values that were not applied because the series was suspended.
     pub(crate) held: Pending,
 }
 
-/// What a catalog says of all.
+/// The head of a catalog, which applies to all series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CatalogHead {
-    /// Definitions, as a header begins.
+    /// Definitions, as at the start of a file's header.
     pub(crate) front: Vec<u8>,
-    /// Slots that were given to series, some of which may be gone.
+    /// Number of slots that have been given to series, including removed ones.
     pub(crate) slots: u16,
-    /// The number that a new series would have got.
+    /// The number of the next new series.
     pub(crate) next_id: u32,
 }
 
-/// Appends a catalog.
+/// Encodes and appends a catalog.
 pub(crate) fn put_catalog(out: &mut Vec<u8>, about: &CatalogHead, lines: &[Line]) {
     put_bytes(out, &about.front);
     put(out, u64::from(about.slots));
@@ -91,7 +92,7 @@ pub(crate) fn put_catalog(out: &mut Vec<u8>, about: &CatalogHead, lines: &[Line]
     }
 }
 
-/// What [`put_catalog`] was given.
+/// Decodes a catalog encoded by [`put_catalog`].
 pub(crate) fn take_catalog(mut input: &[u8]) -> Option<(CatalogHead, Vec<Line>)> {
     let about = CatalogHead {
         front: take_bytes(&mut input, TEXT_MAX)?.to_vec(),

@@ -1,12 +1,12 @@
-//! Compression of frames, both ways: the only place that knows zstd. A frame says which codec it has, so that a store with
-//! frames of a later one and of this one can be read.
+//! Compression and decompression of frames; no other module uses zstd. Each frame names its codec, so that a store can
+//! have frames of this and of later codecs.
 
 use std::cell::RefCell;
 
 /// The only codec so far.
 pub(crate) const ZSTD: u8 = 0;
 
-/// Compresses frame after frame with the same memory.
+/// Compresses frames, reusing the same memory.
 pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
 impl Packer {
@@ -14,7 +14,7 @@ impl Packer {
         zstd::bulk::Compressor::new(level).map(Packer)
     }
 
-    /// Appends the compressed bytes; how many they are.
+    /// Compresses and appends; returns the compressed length.
     pub(crate) fn append(&mut self, raw: &[u8], out: &mut Vec<u8>) -> std::io::Result<usize> {
         let offset = out.len();
         out.resize(offset + zstd::zstd_safe::compress_bound(raw.len()), 0);
@@ -28,7 +28,7 @@ thread_local! {
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Unpacks what takes `len` bytes then; `None`: it is damaged, or of a codec that is not known.
+/// Decompresses to exactly `len` bytes; `None` if the bytes are damaged or the codec is unknown.
 pub(crate) fn unpack(codec: u8, bytes: &[u8], len: usize) -> Option<Vec<u8>> {
     if codec != ZSTD {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn unpack(codec: u8, bytes: &[u8], len: usize) -> Option<Vec<u8>> {
         return None;
     }
     let raw = UNPACKER.with_borrow_mut(|kept| {
-        // To begin one takes longer than most frames do.
+        // Creating a context takes longer than decompressing most frames, so it is kept.
         let unpacker = match kept.take() {
             Some(unpacker) => unpacker,
             None => zstd::bulk::Decompressor::new().ok()?,

@@ -1,6 +1,6 @@
-//! Segments: files of blocks. A segment's name says which of the segments that were begun are in it, and how often they
-//! were merged: `segment-7-7-0`, and `segment-3-9-1` when seven of them became one. So names in a folder are all there is
-//! to know of the order, and of what a merge has made superfluous. Layout: docs/formats/store.md, "Segments".
+//! Segments: files of blocks. A segment's name has the numbers of the first and the last original segment in it, and the
+//! number of merges: `segment-7-7-0`, and `segment-3-9-1` after seven of them were merged. So the names in a folder define
+//! the order, and the segments that a merge has made superfluous. Layout: docs/formats/store.md, "Segments".
 
 use crate::segment::block;
 use crate::segment::block::{ALIGN, Head, MAGIC};
@@ -10,26 +10,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a segment begins with.
+/// The first bytes of a segment.
 const SEGMENT_MAGIC: &[u8; 8] = b"KYMOSEGM";
-/// The format's version, and the oldest that is read: in version 2 names are absolute, in version 3 there are no samples.
+/// Version of the format, and the oldest readable one: version 2 has absolute names, version 3 has no samples.
 pub(crate) const VERSION: u32 = 4;
 const OLDEST: u32 = 2;
 const HEAD_LEN: usize = 64;
-/// Where the head is written, once in each of two sectors.
+/// Offsets of the two copies of the head, each in its own sector.
 const HEADS: [usize; 2] = [0, 2048];
-/// Where blocks begin.
+/// Offset of the first block.
 pub(crate) const BLOCKS_OFFSET: u64 = 4096;
 const PREFIX: &str = "segment-";
-/// What is not finished.
+/// Name of an unfinished segment.
 pub(crate) const UNFINISHED: &str = "merging";
-/// Heads of blocks are mostly shorter.
+/// Length of the first read of a block's head, which most heads fit in.
 const HEAD_GUESS: usize = 4096;
 const PIECE: usize = 64 << 10;
-/// Bytes before the blocks.
+/// Number of bytes before the blocks.
 const HEADS_LEN: usize = BLOCKS_OFFSET as usize;
 
-/// The segments that were begun and are in one, and how often they were merged. In the order of their blocks.
+/// First and last original segment in this one, and the number of merges. The order is that of their blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Numbers {
     pub(crate) first: u64,
@@ -37,12 +37,12 @@ pub(crate) struct Numbers {
     pub(crate) merges: u64,
 }
 
-/// A segment that can be read.
+/// An open segment.
 pub(crate) struct Segment {
     pub(crate) numbers: Numbers,
     pub(crate) generation: u64,
     pub(crate) file: Box<dyn DiskFile>,
-    /// No other that was ever opened has it.
+    /// Unique number of this opening.
     pub(crate) opened: u64,
 }
 
@@ -51,20 +51,20 @@ fn next_opened() -> u64 {
     OPENED.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What a name in the folder stands for.
+/// Result of opening a segment.
 pub(crate) enum OpenedSegment {
     Segment(Segment),
-    /// Another version of the format.
+    /// The segment has another version of the format.
     Version(u32),
-    /// It has no head that is believed, or cannot be read.
+    /// The segment has no valid head, or is unreadable, for this reason.
     Headless(String),
 }
 
-/// A block and where it is.
+/// Offset and head of a block.
 pub(crate) type FoundBlock = (u64, Head);
 
 impl Segment {
-    /// Begins one. Its name is not on the disk before the folder is synced.
+    /// Creates a segment. Its name is on the disk only after a sync of the folder.
     pub(crate) fn begin(
         disk: &dyn Disk,
         path: &Path,
@@ -92,7 +92,7 @@ impl Segment {
         })
     }
 
-    /// Opens one. An error is one of the file system, and tells nothing about the segment.
+    /// Opens a segment. An error is one of the file system and does not mean that the segment is damaged.
     pub(crate) fn open(
         disk: &dyn Disk,
         path: &Path,
@@ -142,7 +142,7 @@ impl Segment {
         Ok(Head::parse(&bytes).filter(|head| head.generation == self.generation))
     }
 
-    /// A frame of the block at `offset`, unpacked; `None`: it is damaged, or longer than `max`.
+    /// Reads and decompresses a frame of the block at `offset`; `None` if it is damaged or longer than `max`.
     pub(crate) fn frame(
         &self,
         offset: u64,
@@ -154,7 +154,7 @@ impl Segment {
         Ok(block::unpack(frame, &bytes[..count], max))
     }
 
-    /// The bytes of the block at `offset`, as many as there are.
+    /// Reads the block at `offset`, or as much of it as exists.
     pub(crate) fn block(&self, offset: u64, head: &Head) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; head.len as usize];
         let count = self.file.read_at(&mut bytes, offset)?;
@@ -162,7 +162,7 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// All blocks, and where something else lies between them: there the next one is looked for.
+    /// All blocks, and the offsets at which other bytes lie between them; the search then finds the next block.
     pub(crate) fn blocks(&self) -> io::Result<(Vec<FoundBlock>, Vec<u64>)> {
         let size_bytes = self.file.metadata()?.size_bytes;
         let (mut found, mut damaged, mut at) = (Vec::new(), Vec::new(), BLOCKS_OFFSET);
@@ -185,7 +185,7 @@ impl Segment {
         Ok((found, damaged))
     }
 
-    /// The next place from `from` on where a block may begin.
+    /// The next offset from `from` on at which a block may begin.
     fn search(&self, from: u64, size_bytes: u64) -> io::Result<Option<u64>> {
         let mut at = from;
         let mut piece = vec![0; PIECE];
@@ -212,8 +212,8 @@ impl Segment {
     }
 }
 
-/// Whether a segment was begun when the power went, and nothing of it was ever synced: where its heads belong is nothing, and
-/// no block in it says that it was on the disk. What it has is in the journal as well.
+/// Returns true if a power cut left only zeros instead of a head, and no block says that the segment was synced. The journal
+/// still has the content of such a segment.
 pub(crate) fn is_blank(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     let file = disk.open(path, OpenMode::Read)?;
     let mut page = vec![0; HEADS_LEN];
@@ -236,7 +236,8 @@ pub(crate) fn is_blank(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Over all but itself. This stays in later versions, so that a damaged head is not taken for one of them.
+/// Checksum of all other bytes of the head. Later versions must keep it, so that a damaged head does not pass for a later
+/// version.
 fn head_crc(head: &[u8; HEAD_LEN]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&head[..12]), &head[16..])
 }
@@ -246,7 +247,7 @@ fn is_head(head: &[u8; HEAD_LEN]) -> bool {
 }
 
 impl Numbers {
-    /// Those of a segment that is begun.
+    /// Numbers of a new segment.
     pub(crate) fn of(number: u64) -> Numbers {
         Numbers {
             first: number,
@@ -255,12 +256,12 @@ impl Numbers {
         }
     }
 
-    /// All of it was on the disk before it got its name.
+    /// Returns true for a merged segment, all of which was on the disk before it got its name.
     pub(crate) fn is_merged(self) -> bool {
         self.merges > 0
     }
 
-    /// A name as [`path_of`] writes it, and no other.
+    /// Parses a name exactly as [`path_of`] formats it.
     fn parse(name: &str) -> Option<Numbers> {
         let mut numbers = name.strip_prefix(PREFIX)?.split('-');
         let mut next = || numbers.next()?.parse().ok();
@@ -274,7 +275,7 @@ impl Numbers {
     }
 }
 
-/// A segment's name.
+/// Path of a segment.
 pub(crate) fn path_of(folder: &Path, numbers: Numbers) -> PathBuf {
     let Numbers {
         first,
@@ -284,7 +285,7 @@ pub(crate) fn path_of(folder: &Path, numbers: Numbers) -> PathBuf {
     folder.join(format!("{PREFIX}{first:09}-{last:09}-{merges}"))
 }
 
-/// The segments in a folder, in order; those that are in another one, and what was not finished, are removed.
+/// The segments in a folder, in order. Removes the segments that are contained in others, and an unfinished one.
 pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Numbers>> {
     let (mut all, mut unfinished) = (Vec::new(), false);
     disk.list(folder, &mut |name, kind| {
@@ -293,7 +294,7 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Numbers>> {
             all.extend(Numbers::parse(name));
         }
     })?;
-    // The longer ones first where two begin alike, and what was merged last.
+    // Of those with the same first number, the longest comes first, then the most often merged.
     all.sort_unstable_by_key(|numbers| (numbers.first, Reverse((numbers.last, numbers.merges))));
     let (mut kept, mut superfluous) = (Vec::<Numbers>::new(), Vec::new());
     for numbers in all {
@@ -303,7 +304,7 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Numbers>> {
         }
     }
     if !superfluous.is_empty() {
-        // The name of what holds them now may not be on the disk.
+        // The name of the segment that contains them may not be on the disk yet.
         disk.sync_dir(folder)?;
     }
     for numbers in superfluous {

@@ -1,5 +1,5 @@
-//! Opening: which blocks count. All of a segment that was merged; of the others those that later blocks say were on the
-//! disk, and behind them whole blocks up to the first that is not.
+//! Opens the segments and decides which blocks count: all blocks of a merged segment; in another segment the blocks that
+//! later ones report as synced, and after them all intact blocks up to the first damaged one.
 
 use crate::segment::file;
 use crate::segment::file::{BLOCKS_OFFSET, Numbers, OpenedSegment, Segment};
@@ -13,17 +13,17 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What is made of a folder.
+/// The blocks recovered from a folder.
 #[derive(Default)]
 struct Recovered {
     index: Index,
-    /// Blocks that are there and may not be on the disk: they are written again.
+    /// Blocks that may not be on the disk and are written again.
     kept: Vec<Unsynced>,
     found: OpenFindings,
 }
 
 impl SegmentSet {
-    /// Opens all segments of a folder. What is found may not be on the disk before [`SegmentSet::sync`].
+    /// Opens all segments of a folder. The blocks may not be on the disk before [`SegmentSet::sync`].
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
@@ -48,7 +48,7 @@ impl SegmentSet {
         }
         let index = &mut recovered.index;
         index.sort();
-        // Copies of what lies in a later segment are not needed.
+        // Blocks that a later segment has too are not needed.
         recovered.kept.retain(|kept| index.has(kept));
         let last = names.iter().map(|numbers| numbers.last).max().unwrap_or(0);
         let writer = SegmentWriter {
@@ -70,8 +70,8 @@ impl SegmentSet {
     }
 }
 
-/// Opens a segment. A store that runs beside may write the head, and then blocks, while this reads: a second look finds the
-/// head.
+/// Opens a segment, with a second attempt: another running store may write the head, and then blocks, between the reads of
+/// the first one.
 fn open_begun(disk: &dyn Disk, path: &Path, numbers: Numbers) -> io::Result<OpenedSegment> {
     let opened = Segment::open(disk, path, numbers)?;
     let is_headless = matches!(opened, OpenedSegment::Headless(_));
@@ -81,7 +81,7 @@ fn open_begun(disk: &dyn Disk, path: &Path, numbers: Numbers) -> io::Result<Open
     }
 }
 
-/// Chunks one of which had a block at `offset`: a merge writes them in their order.
+/// The range of chunks that a block at `offset` may have had: a merge writes blocks in the order of the chunks.
 fn chunks_at(segment: &Segment, blocks: &[file::FoundBlock], offset: u64) -> RangeInclusive<u32> {
     if !segment.numbers.is_merged() {
         return 0..=u32::MAX;
@@ -93,7 +93,7 @@ fn chunks_at(segment: &Segment, blocks: &[file::FoundBlock], offset: u64) -> Ran
     from..=to
 }
 
-/// A segment without a head is out of the way; nothing of it is lost.
+/// Removes or renames a segment without a head; it has no data that is not elsewhere.
 fn set_aside(disk: &dyn Disk, path: &Path, why: &str, found: &mut OpenFindings) -> io::Result<()> {
     if disk.metadata(path)?.size_bytes <= BLOCKS_OFFSET {
         return disk.unlink(path);
@@ -139,7 +139,7 @@ impl Recovered {
         Ok(())
     }
 
-    /// Blocks that are whole, up to the first that is not. The rest is in the journal, or in a later segment.
+    /// The intact blocks up to the first damaged one. The rest is in the journal or in a later segment.
     fn whole(
         &mut self,
         segment: &Segment,

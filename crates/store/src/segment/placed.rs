@@ -1,4 +1,4 @@
-//! A block that is somewhere: what of its head is kept in memory, and its frames, read when they are asked for.
+//! A block in a segment: the part of its head that is kept in memory, and its frames, which are read at need.
 
 use crate::consolidation::schema::Schema;
 use crate::layout::CHUNK;
@@ -9,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The number of a segment, and an offset in it.
+/// Number of a segment, and an offset in it.
 pub(crate) type Place = (u64, u64);
 
 /// A block of a chunk.
@@ -18,45 +18,46 @@ pub(crate) struct Placed {
     pub(crate) segment: Arc<Segment>,
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// Records of the journal before it are saved.
+    /// The journal's records before this position are saved.
     pub(crate) position: u64,
-    /// Which stripes have something in it, and which a state.
+    /// Bit masks of the stripes with any content and of those with a state.
     pub(crate) stripes: u16,
     pub(crate) states: u16,
-    /// As in the block's head.
+    /// Newest row of each archive, as in the block's head.
     pub(crate) newest: Arc<[u64]>,
-    /// Bytes of rows, archive by archive, and those of other frames.
+    /// Bytes of rows for each archive, then bytes of the other frames.
     pub(crate) row_bytes: Arc<[u32]>,
     pub(crate) point_bytes: u32,
     pub(crate) state_bytes: u32,
     pub(crate) name_bytes: u32,
-    /// As in the block's head.
+    /// Newest stamp, as in the block's head.
     pub(crate) stamp: u64,
-    /// As in the block's head.
+    /// Second of the oldest sample, as in the block's head.
     pub(crate) oldest: Option<u64>,
-    /// Over its frames.
+    /// Checksum of its frames.
     pub(crate) crc: u32,
-    /// The block, if its segment failed before it was on the disk.
+    /// The block's bytes, if its segment failed before they were synced.
     pub(crate) memory: Option<Arc<[u8]>>,
-    /// Whose rows it has, where its head does not tell when they are dead; read when that is asked.
+    /// The series of the block, if its head does not show when their rows are dead; read at first need.
     pub(crate) ages: Option<Arc<OnceLock<Ages>>>,
 }
 
-/// The series of a block.
+/// The series of a block and the stamps of their rows.
 #[derive(Debug)]
 pub(crate) struct Ages {
-    /// Slots, and a stamp that none of their rows is behind.
+    /// Slots, with a stamp after which none of their rows is.
     pub(crate) upto: Vec<(u8, u64)>,
-    /// For each archive the slots that have rows, one bit each.
+    /// For each archive, the slots that have rows, one bit each.
     pub(crate) slots: Vec<[u64; CHUNK / 64]>,
-    /// The last answer.
+    /// Result of the last computation.
     pub(crate) found: Mutex<DeadRows>,
 }
 
-/// Bytes of a block that were dead when that was last looked at.
+/// Dead bytes of a block at the last check.
 #[derive(Debug)]
 pub(crate) struct DeadRows {
-    /// The newest position of the chunk then, and the first row of the first archive that there was room for.
+    /// The newest position of the chunk at that check, and the first row of the first archive for which there
+    /// was space.
     pub(crate) position: u64,
     pub(crate) first_row: u64,
     pub(crate) bytes: u64,
@@ -73,7 +74,7 @@ impl Default for DeadRows {
 }
 
 impl Placed {
-    /// Whether both are one block.
+    /// Returns true if both are the same block.
     pub(crate) fn is(&self, other: &Placed) -> bool {
         Arc::ptr_eq(&self.segment, &other.segment) && self.offset == other.offset
     }
@@ -114,12 +115,12 @@ impl Placed {
         (self.segment.opened, self.offset)
     }
 
-    /// A frame of at most [`block::FRAME_MAX`] bytes; `None`: it is damaged.
+    /// Reads a frame of at most [`block::FRAME_MAX`] bytes; `None` if it is damaged.
     pub(crate) fn frame(&self, frame: &block::FramePlace) -> io::Result<Option<Vec<u8>>> {
         self.frame_of(frame, block::FRAME_MAX)
     }
 
-    /// The same of rows, for who reads one series after the other.
+    /// Reads a frame of rows through the cache, for callers that read one series after the other.
     pub(crate) fn rows(&self, frame: &block::FramePlace) -> io::Result<Option<Rc<[u8]>>> {
         match &self.memory {
             Some(_) => Ok(self.frame(frame)?.map(Rc::from)),
@@ -143,7 +144,7 @@ impl Placed {
         Ok(bytes.and_then(|bytes| block::unpack(frame, bytes, max)))
     }
 
-    /// True if there may be samples between these two moments, milliseconds since 1970.
+    /// Returns true if the block may have samples between two times, in milliseconds since 1970.
     pub(crate) fn may_have_samples(&self, (from_ms, thru_ms): (i64, i64)) -> bool {
         let ms = |second: u64| i64::try_from(second.saturating_mul(1000)).unwrap_or(i64::MAX);
         let is_before = ms(self.stamp.saturating_add(1)) <= from_ms;
@@ -155,19 +156,19 @@ impl Placed {
         self.states & 1 << stripe != 0
     }
 
-    /// Its states of a stripe; `None`: they cannot be read.
+    /// The states of a stripe; `None` if they are unreadable.
     pub(crate) fn states(&self, schema: &Schema, stripe: u8) -> io::Result<Option<block::States>> {
         let head = self.head()?;
         let part = head.as_ref().and_then(|head| head.part(stripe));
         let Some(frame) = part.and_then(|part| part.state) else {
             return Ok(None);
         };
-        // Compressed zeros are not to take more memory than states would.
+        // Limits the length, since few compressed zeros could otherwise need more memory than any states.
         let raw = self.frame_of(&frame, schema.state_bytes_max())?;
         Ok(raw.and_then(|raw| block::take_state(&raw, schema.words)))
     }
 
-    /// Where it lies: blocks that were appended later lie behind it.
+    /// Position of the block; blocks that were appended later have a higher one.
     pub(crate) fn place(&self) -> Place {
         (self.segment.numbers.first, self.offset)
     }
@@ -178,10 +179,10 @@ impl Placed {
         self.len.saturating_sub(rows + self.point_bytes)
     }
 
-    /// Whether it says the same, wherever it lies.
+    /// Returns true if both have the same content, at whatever position.
     pub(crate) fn is_copy_of(&self, other: &Placed) -> bool {
         let same = |placed: &Placed| (placed.position, placed.len, placed.crc, placed.stamp);
-        // Series with the same rows have the same frames.
+        // Different series can have the same rows, so the frames alone do not distinguish them.
         let same_series = (self.stripes, self.states) == (other.stripes, other.states);
         same(self) == same(other) && same_series && self.newest == other.newest
     }

@@ -5,15 +5,15 @@ use crate::segment::value_column::{Span, put_codes};
 use crate::wal::point::{Decimal, Point};
 use kymo_base::varint::{put_count, put_signed, take, take_signed};
 
-/// Samples of one entry at most: longer runs are several.
+/// Largest number of samples of an entry; longer runs are split.
 pub(crate) const SAMPLES_MAX: usize = 4096;
-/// Bits of an entry's first byte: its stamps are those of the entry before it, its values are doubles.
+/// Bits of an entry's first byte: the stamps are those of the previous entry; the values are doubles.
 const SAME_STAMPS: u8 = 1;
 const DOUBLES: u8 = 2;
-/// Where a quarter of the values are no decimals all are doubles.
+/// If more than one value in this many is no decimal, all values are stored as doubles.
 const EXCEPTIONS: usize = 4;
 
-/// Encodes entries one after the other, and keeps its memory.
+/// Encodes entries one after the other, reusing its memory.
 #[derive(Default)]
 pub(crate) struct PointEncoder {
     stamps: Vec<i64>,
@@ -25,12 +25,12 @@ pub(crate) struct PointEncoder {
 }
 
 impl PointEncoder {
-    /// A frame begins: no entry is before the next one.
+    /// Begins a frame, in which the next entry has no previous one.
     pub(crate) fn begin(&mut self) {
         self.last_stamps.clear();
     }
 
-    /// Appends an entry without its head; samples are sorted, and at most [`SAMPLES_MAX`].
+    /// Appends an entry without its head. The samples are sorted, and at most [`SAMPLES_MAX`].
     pub(crate) fn put(&mut self, out: &mut Vec<u8>, points: &[Point]) {
         self.stamps.clear();
         self.stamps.extend(points.iter().map(|point| point.t_ms));
@@ -47,7 +47,8 @@ impl PointEncoder {
         }
     }
 
-    /// Values as whole numbers over one power of ten, and those that are none; `false`: too many are none.
+    /// Encodes values as decimals with a common number of digits, and exceptions; returns `false` if there
+    /// are too many exceptions.
     fn put_decimals(&mut self, out: &mut Vec<u8>, points: &[Point]) -> bool {
         let mut digits = 0;
         for point in points {
@@ -66,7 +67,7 @@ impl PointEncoder {
         if self.exceptions.len() * EXCEPTIONS > points.len() {
             return false;
         }
-        // Exceptions before the first number stand for that.
+        // Exceptions before the first number are filled with that number.
         let first = self.exceptions.iter().enumerate();
         let first = first.take_while(|(place, (at, _))| place == at).count();
         if first < self.numbers.len() {
@@ -85,7 +86,8 @@ impl PointEncoder {
         true
     }
 
-    /// Bits of each value that differ from the one before, byte by byte: high bytes are mostly zeros.
+    /// Encodes values as the bits that differ from the previous value, byte by byte, since the high bytes
+    /// are mostly zeros.
     fn put_doubles(&mut self, out: &mut Vec<u8>, points: &[Point]) {
         self.planes.clear();
         self.planes.resize(points.len() * 8, 0);
@@ -101,14 +103,15 @@ impl PointEncoder {
     }
 }
 
-/// Samples of a frame that are read: few bytes must not keep a reader busy for minutes.
+/// Largest number of samples that are read from a frame, so that few bytes cannot keep a reader busy for
+/// minutes.
 const FRAME_SAMPLES_MAX: usize = 1 << 24;
 
-/// Reads entries of a frame, one after the other.
+/// Decodes the entries of a frame, one after the other.
 pub(crate) struct PointDecoder {
     stamps: Vec<i64>,
     numbers: Vec<i64>,
-    /// Samples that may still be read.
+    /// Number of samples that may still be read.
     left: usize,
 }
 
@@ -123,7 +126,7 @@ impl Default for PointDecoder {
 }
 
 impl PointDecoder {
-    /// Appends the samples of an entry; `None`: it is damaged.
+    /// Appends the samples of an entry; `None` if it is damaged.
     pub(crate) fn read(
         &mut self,
         mut entry: &[u8],
@@ -146,7 +149,7 @@ impl PointDecoder {
         Some(())
     }
 
-    /// Passes over an entry: the next one may have its stamps.
+    /// Skips an entry, but decodes its stamps, which the next entry may share.
     pub(crate) fn skip(&mut self, mut entry: &[u8], count: usize) -> Option<()> {
         self.read_stamps(&mut entry, count).map(drop)
     }
@@ -208,7 +211,8 @@ fn take_decimals(input: &mut &[u8], numbers: &mut Vec<i64>, out: &mut [Point]) -
     Some(())
 }
 
-/// Appends whole numbers: as they are, as steps, or as changes of steps, whichever spans least.
+/// Encodes whole numbers as they are, as differences, or as second differences, whichever has the smallest
+/// range.
 fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
     let step = |two: &[i64]| two[1].wrapping_sub(two[0]);
     let change = |three: &[i64]| {
@@ -280,7 +284,7 @@ fn take_integers(input: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Option<
     Some(())
 }
 
-/// Codes that are read.
+/// Codes of a column being read.
 struct Codes<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -324,7 +328,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// Bits that the widest code of a span takes.
+/// Bits needed for the widest code of a span.
 fn bits(span: Span) -> u32 {
     u64::BITS - span.width.leading_zeros()
 }
@@ -360,7 +364,7 @@ mod tests {
         (0..120).map(at).collect()
     }
 
-    /// Bytes of a sample, whose stamps the entry before it has.
+    /// Bytes per sample, if the entry before has the same stamps.
     #[test]
     fn usual_series_take_few_bytes() {
         for (most, points) in [

@@ -1,5 +1,5 @@
-//! Points: values as they were sent, an entry a series, column by column.
-//! Layout: docs/formats/store.md, "Points".
+//! Points: values as they were sent, column by column, one entry for each series. Layout:
+//! docs/formats/store.md, "Points".
 
 use crate::layout::STRIPE;
 use crate::memtable::buffer::{Pending, Texts, Values};
@@ -7,14 +7,14 @@ use crate::segment::value_column::{ReadColumn, ValueColumn, of_text};
 use crate::wal::value::Field;
 use kymo_base::varint::{put, put_bytes, take, take_bytes};
 
-/// Values of an entry; a series that has more has several entries.
+/// Largest number of values of an entry; a series with more has several entries.
 const VALUES_MAX: usize = 1024;
-/// Numbers of an entry, so that few bytes are never much memory.
+/// Largest number of fields of an entry, so that few bytes never expand to much memory.
 const NUMBERS_MAX: usize = 1 << 16;
-/// Added to a member.
+/// Offset of the member in an entry's first byte.
 const COLUMNS: u8 = 16;
 
-/// What makes entries of values; memory is kept.
+/// Encodes values into entries, reusing its memory.
 #[derive(Default)]
 pub(crate) struct PointsWriter {
     columns: Vec<ValueColumn>,
@@ -22,7 +22,7 @@ pub(crate) struct PointsWriter {
 }
 
 impl PointsWriter {
-    /// Appends the points of a series: a member of its stripe.
+    /// Appends the points of a series, which is a member of its stripe.
     pub(crate) fn put(&mut self, out: &mut Vec<u8>, member: u8, values: &Pending) {
         let mut values = values.values();
         while values.left > 0 {
@@ -42,7 +42,8 @@ impl PointsWriter {
         }
     }
 
-    /// Takes the next values apart; how many. 0: they have not all as many fields, or too many.
+    /// Splits the next values into columns; returns how many. 0 means that their numbers of fields
+    /// differ or are too high.
     fn fill(&mut self, values: &mut Values<'_>) -> usize {
         let (mut fields, mut first) = (0, values.clone());
         first.fields(&mut |field| each_field(field, &mut |_| fields += 1));
@@ -73,7 +74,7 @@ impl PointsWriter {
     }
 }
 
-/// Values that have no columns.
+/// Appends values without columns.
 fn put_texts(out: &mut Vec<u8>, values: &mut Values<'_>, count: usize) {
     put(out, 0);
     let mut text = Vec::new();
@@ -84,7 +85,7 @@ fn put_texts(out: &mut Vec<u8>, values: &mut Values<'_>, count: usize) {
     }
 }
 
-/// Takes a text that is several fields apart.
+/// Splits a text into the fields that it contains.
 fn each_field<'a>(field: Field<'a>, each: &mut impl FnMut(Field<'a>)) {
     match field {
         Field::Number(..) => each(field),
@@ -94,14 +95,14 @@ fn each_field<'a>(field: Field<'a>, each: &mut impl FnMut(Field<'a>)) {
     }
 }
 
-/// Appends an entry as it is.
+/// Appends an encoded entry.
 pub(crate) fn put_entry(out: &mut Vec<u8>, member: u8, count: u64, entry: &[u8]) {
     out.push(COLUMNS | member);
     put(out, count);
     put_bytes(out, entry);
 }
 
-/// The entries of a frame, up to the first that is none: member, number of values, and what they are.
+/// The entries of a frame, up to the first invalid one: member, number of values, and their bytes.
 pub(crate) fn each_entry(mut raw: &[u8]) -> impl Iterator<Item = (u8, u64, &[u8])> {
     std::iter::from_fn(move || take_entry(&mut raw))
 }
@@ -115,7 +116,7 @@ fn take_entry<'a>(raw: &mut &'a [u8]) -> Option<(u8, u64, &'a [u8])> {
     (usize::from(member) < STRIPE).then_some((member, count, entry))
 }
 
-/// Whether a frame is understood to its last byte.
+/// Returns true if the whole frame can be decoded.
 pub(crate) fn are_points(mut raw: &[u8]) -> bool {
     while !raw.is_empty() {
         let entry = take_entry(&mut raw);
@@ -129,12 +130,12 @@ pub(crate) fn are_points(mut raw: &[u8]) -> bool {
     true
 }
 
-/// The values of an entry.
+/// The decoded values of an entry.
 pub(crate) fn texts(count: u64, entry: &[u8]) -> Option<Texts> {
     Some(ReadPoints::parse(count, entry)?.texts())
 }
 
-/// An entry that is read.
+/// A decoded entry.
 enum ReadPoints<'a> {
     Texts(Vec<&'a [u8]>),
     Columns(u64, Vec<ReadColumn<'a>>),
@@ -196,7 +197,7 @@ mod tests {
         PointsWriter::default().put(out, member, &pending);
     }
 
-    /// The bytes of an entry, if all comes back.
+    /// Checks that all values come back; returns the length of the entry.
     fn round_trip(values: &[&[u8]]) -> usize {
         let mut raw = Vec::new();
         put_points(&mut raw, 3, values);
@@ -225,7 +226,7 @@ mod tests {
         let counter = |at: usize| 5_000_000 + 1000 * at + at * at % 30;
         let counted = series(64, |at| format!("{}:{}", stamp(at), counter(at)));
         assert!(counted < idle + 64 * 6 / 8 + 8, "{counted}");
-        // Hundredths, whatever they are printed with.
+        // Hundredths, in any format.
         let walk = |at: usize| format!("{}:{}.{:02}0000", stamp(at), 100, at * 7 % 60);
         assert!(series(64, walk) < idle + 64 * 6 / 8 + 5);
         let jitter = |at: usize| format!("{}.{:06}:1", stamp(at), 123_456 + at * 31 % 400);
@@ -279,7 +280,7 @@ mod tests {
             let whole = [0, one, raw.len()].contains(&len);
             assert_eq!(are_points(&raw[..len]), whole, "{len}");
         }
-        // As it was before there were columns.
+        // The format from before there were columns.
         raw[0] -= COLUMNS;
         assert!(!are_points(&raw));
         assert_eq!(each_entry(&raw).count(), 0);

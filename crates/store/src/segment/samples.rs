@@ -1,17 +1,16 @@
-//! Samples in a block: entries of a frame, each with samples of one series.
-//! Layout: docs/formats/store.md, "Samples".
+//! Samples in a block: a frame has entries, each with samples of one series. Layout: docs/formats/store.md, "Samples".
 
 use crate::layout::STRIPE;
 use crate::segment::point_column::{PointDecoder, PointEncoder, SAMPLES_MAX};
 use crate::wal::point::Point;
 use kymo_base::varint::{put_bytes, put_count, take, take_bytes};
 
-/// Samples of one member in a frame that are read.
+/// Largest number of samples of one member that are read from a frame.
 const MEMBER_SAMPLES_MAX: usize = 1 << 22;
-/// Added to a member.
+/// Offset of the member in an entry's first byte.
 const SAMPLES: u8 = 32;
 
-/// Makes entries; memory is kept.
+/// Encodes entries, reusing its memory.
 #[derive(Default)]
 pub(crate) struct SamplesWriter {
     encoder: PointEncoder,
@@ -20,13 +19,13 @@ pub(crate) struct SamplesWriter {
 }
 
 impl SamplesWriter {
-    /// A frame begins.
+    /// Begins a frame.
     pub(crate) fn begin(&mut self) {
         self.encoder.begin();
     }
 
-    /// Appends the samples of a member of the stripe, sorted by time. `before`: the sample that was saved before them, which
-    /// they begin with, so that what a counter grew by is known of each entry alone.
+    /// Appends the samples of a member of the stripe, sorted by time. Each entry begins with the sample before it, at first
+    /// with `before`, the last saved one, so that the growth of a counter is known from each entry alone.
     pub(crate) fn put(
         &mut self,
         out: &mut Vec<u8>,
@@ -58,20 +57,20 @@ impl SamplesWriter {
 /// Samples of one member.
 pub(crate) struct SamplesEntry<'a> {
     pub(crate) member: u8,
-    /// How many samples there are, the one before among them.
+    /// Number of samples, including the one before.
     pub(crate) count: usize,
-    /// The first sample is in an earlier entry.
+    /// The first sample is also in an earlier entry.
     pub(crate) has_before: bool,
     bytes: &'a [u8],
 }
 
 impl SamplesEntry<'_> {
-    /// Appends its samples, the one before among them; `None`: the entry is damaged.
+    /// Appends the samples, including the one before; `None` if the entry is damaged.
     pub(crate) fn read(&self, decoder: &mut PointDecoder, out: &mut Vec<Point>) -> Option<()> {
         decoder.read(self.bytes, self.count, out)
     }
 
-    /// Passes over the entry.
+    /// Skips the entry.
     pub(crate) fn skip(&self, decoder: &mut PointDecoder) -> Option<()> {
         decoder.skip(self.bytes, self.count)
     }
@@ -83,7 +82,7 @@ fn put_entry(out: &mut Vec<u8>, entry: &SamplesEntry<'_>) {
     put_bytes(out, entry.bytes);
 }
 
-/// The entries of a frame, up to the first that is none.
+/// The entries of a frame, up to the first invalid one.
 pub(crate) fn each_entry(mut raw: &[u8]) -> impl Iterator<Item = SamplesEntry<'_>> {
     std::iter::from_fn(move || take_entry(&mut raw))
 }
@@ -103,7 +102,7 @@ fn take_entry<'a>(raw: &mut &'a [u8]) -> Option<SamplesEntry<'a>> {
     (usize::from(member) < STRIPE).then_some(entry)
 }
 
-/// The second of the oldest sample of a frame; `None`: it is before 1970, or the frame is damaged.
+/// The second of the oldest sample of a frame; `None` if it is before 1970 or the frame is damaged.
 pub(crate) fn oldest_second(raw: &[u8]) -> Option<u64> {
     let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
     let mut oldest = i64::MAX;
@@ -116,7 +115,7 @@ pub(crate) fn oldest_second(raw: &[u8]) -> Option<u64> {
     u64::try_from(oldest.div_euclid(1000)).ok()
 }
 
-/// True if a frame is understood to its last byte.
+/// Returns true if the whole frame can be decoded.
 pub(crate) fn are_samples(mut raw: &[u8]) -> bool {
     let (mut decoder, mut out) = (PointDecoder::default(), Vec::new());
     while !raw.is_empty() {
@@ -132,7 +131,7 @@ pub(crate) fn are_samples(mut raw: &[u8]) -> bool {
     true
 }
 
-/// Appends the samples that a frame has of one member, without those of other entries; `None`: the frame is damaged.
+/// Appends the samples of one member, without those that are also in other entries; `None` if the frame is damaged.
 pub(crate) fn read_member(raw: &[u8], member: u8, out: &mut Vec<Point>) -> Option<()> {
     let mut decoder = PointDecoder::default();
     for entry in each_entry(raw) {

@@ -1,5 +1,5 @@
-//! The segments: chunks of series are saved one at a time, as blocks that are appended to segments, and nothing is ever
-//! written in place. A chunk's blocks, oldest first, are all there is to know of its series up to a position of the journal.
+//! The segments of a store. Chunks of series are saved one at a time, as blocks that are appended to segments; no block is
+//! changed in place. The blocks of a chunk, oldest first, are the state of its series up to a position of the journal.
 //!
 //! Layout: docs/formats/store.md.
 
@@ -17,57 +17,57 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A segment that is longer is followed by another.
+/// Length from which on a segment is followed by another.
 pub(crate) const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// All blocks of all chunks, in segments.
 pub(crate) struct SegmentSet {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) folder: PathBuf,
-    /// A segment that is longer is followed by another.
+    /// Length from which on a segment is followed by another.
     pub(crate) segment_bytes: u64,
     pub(crate) index: Mutex<Index>,
     pub(crate) writer: Mutex<SegmentWriter>,
-    /// Blocks of chunks that are being flushed, as they were before.
+    /// Blocks of the chunks that are being flushed, as of the start of the flush.
     pub(crate) pinned: Mutex<HashMap<u32, Arc<Vec<Placed>>>>,
 }
 
 #[derive(Clone, Default)]
 pub(crate) struct Index {
-    /// Points before this stamp are dead: there is no room for them.
+    /// Points before this stamp are dead for lack of space.
     pub(crate) points_from: u64,
-    /// Rows of the finest tier of series of points that end before this second are dead: there is no room for them.
+    /// Rows of the finest tier of series of points that end before this second are dead for lack of space.
     pub(crate) fine_from: u64,
-    /// There are more bytes than there may be.
+    /// The store is larger than its limit.
     pub(crate) is_full: bool,
     pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) chunks: BTreeMap<u32, Arc<Vec<Placed>>>,
 }
 
-/// A place where a block was; which one is not known.
+/// A place with a damaged block, which may be of any of these chunks.
 pub(crate) struct Gap {
     pub(crate) place: Place,
-    /// It was of one of these chunks.
+    /// The chunks that it may belong to.
     pub(crate) chunks: RangeInclusive<u32>,
 }
 
-/// What was found when the segments were opened.
+/// Findings of opening the segments.
 #[derive(Default)]
 pub(crate) struct OpenFindings {
     pub(crate) notices: Vec<String>,
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// What a chunk may lack.
+/// Data that a chunk may lack after damage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lacks {
-    /// Blocks behind its newest.
+    /// Blocks after its newest one.
     pub(crate) newer: bool,
-    /// Of these stripes a state that is newer than the newest there is.
+    /// Stripes that may lack a state newer than the newest one found.
     pub(crate) states: u16,
 }
 
-/// Numbers that tests ask for.
+/// Totals for tests.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -93,20 +93,21 @@ impl SegmentSet {
         self.index().chunks.get(&chunk).cloned().unwrap_or_default()
     }
 
-    /// The same for readers: a block counts when its flush has ended. As [`SegmentSet::pin`], under the store's lock.
+    /// The blocks of a chunk for readers: a block is visible after its flush has ended. To be called under the store's lock,
+    /// as [`SegmentSet::pin`].
     pub(crate) fn visible_blocks(&self, chunk: u32) -> Arc<Vec<Placed>> {
         let pinned = self.pinned().get(&chunk).cloned();
         pinned.unwrap_or_else(|| self.blocks(chunk))
     }
 
-    /// A flush of a chunk begins: readers see the blocks that it has now, until [`SegmentSet::unpin`].
+    /// Begins a flush of a chunk: readers see its present blocks until [`SegmentSet::unpin`].
     pub(crate) fn pin(&self, chunk: u32) -> Arc<Vec<Placed>> {
         let blocks = self.blocks(chunk);
         self.pinned().insert(chunk, blocks.clone());
         blocks
     }
 
-    /// The flush has ended.
+    /// Ends a flush of a chunk.
     pub(crate) fn unpin(&self, chunk: u32) {
         self.pinned().remove(&chunk);
     }
@@ -115,14 +116,14 @@ impl SegmentSet {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Up to which position of the journal a chunk's records are saved.
+    /// Position of the journal up to which a chunk's records are saved.
     pub(crate) fn position(&self, chunk: u32) -> u64 {
         let blocks = self.blocks(chunk);
         let positions = blocks.iter().map(|placed| placed.position);
         positions.max().unwrap_or(0)
     }
 
-    /// What gaps may have had of a chunk.
+    /// Data of a chunk that the damaged blocks may have had.
     pub(crate) fn lacks(&self, chunk: u32, gaps: &[Gap]) -> Lacks {
         let (blocks, mut lacks) = (self.blocks(chunk), Lacks::default());
         for gap in gaps.iter().filter(|gap| gap.chunks.contains(&chunk)) {
@@ -140,12 +141,12 @@ impl SegmentSet {
         lacks
     }
 
-    /// Chunks that have blocks.
+    /// Numbers of the chunks that have blocks.
     pub(crate) fn chunks(&self) -> Vec<u32> {
         self.index().chunks.keys().copied().collect()
     }
 
-    /// Numbers that tests ask for.
+    /// Totals for tests.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> Totals {
         let bytes_written = self.writer().bytes_written;
@@ -170,7 +171,7 @@ impl SegmentSet {
 }
 
 impl Index {
-    /// The newest position of a chunk.
+    /// Highest position of the blocks of a chunk.
     pub(crate) fn position(blocks: &[Placed]) -> u64 {
         let positions = blocks.iter().map(|placed| placed.position);
         positions.max().unwrap_or(0)
@@ -181,7 +182,7 @@ impl Index {
         Arc::make_mut(blocks).push(placed);
     }
 
-    /// Puts blocks in the order of their positions: what was written again lies behind newer ones. Of copies the last
+    /// Sorts blocks by position, since a block that was written again lies after newer ones. Of several copies only the last
     /// stays.
     pub(crate) fn sort(&mut self) {
         for blocks in self.chunks.values_mut() {
@@ -194,7 +195,7 @@ impl Index {
     }
 }
 
-/// [`states`] for who reads one series after the other.
+/// [`states`] through the cache, for callers that read one series after the other.
 pub(crate) fn states_again(
     blocks: &[Placed],
     schema: &Schema,
@@ -207,12 +208,12 @@ pub(crate) fn states_again(
     }
 }
 
-/// States of a stripe as the newest block that can be read has them.
+/// States of a stripe from the newest readable block.
 pub(crate) fn states(blocks: &[Placed], schema: &Schema, stripe: u8) -> io::Result<block::States> {
     states_and_damage(blocks, schema, stripe).map(|(states, _)| states)
 }
 
-/// The same, and whether a newer block has states that cannot be read. What came since is lost then: they begin a hole.
+/// States of a stripe, and true if a newer block has unreadable states. The values since then are lost, and a hole begins.
 pub(crate) fn states_and_damage(
     blocks: &[Placed],
     schema: &Schema,
@@ -236,7 +237,7 @@ pub(crate) fn states_and_damage(
     Ok((Vec::new(), damaged))
 }
 
-/// Puts what blocks have of the rows `from..` of a series' archive into `out`; how many frames could not be read.
+/// Fills `out` with the rows `from..` of a series' archive; returns the number of unreadable frames.
 pub(crate) fn fill(
     blocks: &[Placed],
     schema: &Schema,

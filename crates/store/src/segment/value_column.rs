@@ -1,11 +1,10 @@
-//! One field of all values of an entry. Decimals are numbers on a straight line and what they are off it, in as many bits as
-//! the largest of these needs. Whatever else was sent stays text.
-//! Layout: docs/formats/store.md, "Points".
+//! One field of all values of an entry. Decimals are stored as their distances from a straight line, in as many bits as the
+//! largest distance needs; other fields stay text. Layout: docs/formats/store.md, "Points".
 
 use crate::wal::value::Field;
 use kymo_base::varint::{put, put_bytes, take, take_bytes, unzigzag, zigzag};
 
-/// A number has no more digits than this.
+/// Largest number of digits of a number.
 const DIGITS_MAX: usize = 18;
 const POWERS: [u64; DIGITS_MAX + 1] = {
     let mut powers = [1; DIGITS_MAX + 1];
@@ -16,32 +15,32 @@ const POWERS: [u64; DIGITS_MAX + 1] = {
     }
     powers
 };
-/// What a column's first byte says beside the digits after the point.
+/// Parts of a column's first byte: the digits after the point, and three flags.
 const DIGITS: u8 = 31;
 const STRIPPED: u8 = 32;
 const STEPS: u8 = 64;
 const TEXTS: u8 = 128;
 
-/// A column that is made.
+/// A column being encoded.
 #[derive(Default)]
 pub(super) struct ValueColumn {
-    /// Where there is a text: what was before it.
+    /// The numbers; in place of a text, the number before it.
     numbers: Vec<i64>,
     digits: Vec<u8>,
-    /// Texts, one behind the other; which they are, and where they end.
+    /// The texts, joined; index of the value and end of each.
     texts: Vec<u8>,
     ends: Vec<(usize, usize)>,
     codes: Vec<u64>,
 }
 
-/// A column that is read.
+/// A column being decoded.
 pub(super) struct ReadColumn<'a> {
     digits: usize,
     stripped: bool,
     steps: bool,
-    /// Where there is a text.
+    /// The texts, each with the index of its value.
     texts: Vec<(u64, &'a [u8])>,
-    /// The slope, or the first number where there are steps.
+    /// The slope; with steps, the first number.
     first: u64,
     low: u64,
     unit: u64,
@@ -90,7 +89,7 @@ impl ValueColumn {
         }
     }
 
-    /// Texts before the first number stand for that.
+    /// Texts before the first number are filled with that number.
     fn begin_with_a_number(&mut self) {
         let texts = self.ends.iter().enumerate();
         let texts = texts.take_while(|(place, (at, _))| place == at).count();
@@ -101,7 +100,8 @@ impl ValueColumn {
         }
     }
 
-    /// Gives all numbers as many digits after the point. Those that have too many then, or could have had fewer, are texts.
+    /// Gives all numbers this many digits after the point; a number that then has too many digits, or trailing zeros of its
+    /// own, becomes a text.
     fn widen(&mut self, digits: u8) {
         let (texts, ends) = (
             std::mem::take(&mut self.texts),
@@ -142,7 +142,8 @@ impl ValueColumn {
         }
     }
 
-    /// Numbers as they are, less a line if they are stamps, or the steps between them: what spans less. Whether these.
+    /// Encodes the numbers, less a line if they are stamps, or the steps between them, whichever has the smaller range.
+    /// Returns true for steps.
     fn put_numbers(&mut self, out: &mut Vec<u8>, are_stamps: bool) -> bool {
         let numbers = &self.numbers[..];
         let slope = if are_stamps { slope_of(numbers) } else { 0 };
@@ -168,7 +169,7 @@ impl ValueColumn {
     }
 }
 
-/// A number with more digits after the point; `None`: it has too many then, or could have had fewer.
+/// A number with this many digits after the point; `None` if it then has too many digits, or has trailing zeros of its own.
 fn widened((number, has): (i64, u8), digits: u8) -> Option<i64> {
     if has > 0 && number % 10 == 0 {
         return None;
@@ -178,7 +179,7 @@ fn widened((number, has): (i64, u8), digits: u8) -> Option<i64> {
     (wide.unsigned_abs() < POWERS[DIGITS_MAX]).then_some(wide)
 }
 
-/// Stamps of one sender are so far apart on average; a thousandth of it and less is chance.
+/// The average distance of stamps, rounded, as differences below a thousandth of it are chance.
 fn slope_of(stamps: &[i64]) -> i64 {
     let (Some(&first), Some(&last)) = (stamps.first(), stamps.last()) else {
         return 0;
@@ -193,7 +194,7 @@ fn slope_of(stamps: &[i64]) -> i64 {
     (mean + half).div_euclid(coarse as i64) * coarse as i64
 }
 
-/// The lowest of some numbers, and how far the highest is from it.
+/// The lowest of some numbers, and the distance to the highest.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) low: i64,
@@ -215,7 +216,7 @@ impl Span {
     }
 }
 
-/// What divides all codes, and what is left of them, of which the largest is `most`.
+/// Appends the greatest common divisor of the codes, and the quotients; `most` is the largest code.
 pub(super) fn put_codes(out: &mut Vec<u8>, codes: &mut [u64], most: u64) {
     let mut unit = most;
     for &code in &*codes {
@@ -247,7 +248,7 @@ pub(super) fn put_codes(out: &mut Vec<u8>, codes: &mut [u64], most: u64) {
     out.extend_from_slice(&bits.to_le_bytes()[..left]);
 }
 
-/// The greatest number that divides both.
+/// The greatest common divisor.
 fn divisor(mut one: u64, mut other: u64) -> u64 {
     while other != 0 {
         (one, other) = (other, one % other);
@@ -288,7 +289,7 @@ impl<'a> ReadColumn<'a> {
         known.then_some(column)
     }
 
-    /// What appends one field after the other.
+    /// Returns a function that appends one field after the other.
     pub(super) fn fields(&self) -> impl FnMut(&mut Vec<u8>) {
         let (mut at, mut number) = (0u64, self.first);
         let mut texts = self.texts.iter().peekable();
@@ -309,7 +310,7 @@ impl<'a> ReadColumn<'a> {
     fn code(&self, at: u64) -> u64 {
         let bit = at * u64::from(self.width);
         let (from, shift) = ((bit / 8) as usize, bit % 8);
-        // Up to 64 bits that begin within a byte.
+        // A code has up to 64 bits and may begin inside a byte.
         let bytes = self.bits.get(from..).unwrap_or_default();
         let bits = bytes.iter().take(9).rev();
         let bits = bits.fold(0u128, |bits, &byte| bits << 8 | u128::from(byte)) >> shift;
@@ -318,14 +319,14 @@ impl<'a> ReadColumn<'a> {
     }
 }
 
-/// The number that a text is, if printing that gives the same text.
+/// A text as a number, if printing that gives the same text.
 pub(super) fn of_text(text: &[u8]) -> Field<'_> {
     decimal(text).map_or(Field::Text(text), |(number, digits)| {
         Field::Number(number, digits)
     })
 }
 
-/// The digits of a decimal as a number, and how many of them follow the point.
+/// The digits of a decimal as one number, and the number of digits after the point.
 fn decimal(text: &[u8]) -> Option<(i64, u8)> {
     let (negative, text) = match text.split_first()? {
         (b'-', rest) => (true, rest),

@@ -1,10 +1,10 @@
-//! Where the next block goes, and the blocks that may not be on the disk.
+//! The open segment, and the blocks that are not synced yet.
 
 use crate::segment::file::Segment;
 use crate::segment::placed::Placed;
 use std::sync::Arc;
 
-/// What appends.
+/// State of appending.
 pub(crate) struct SegmentWriter {
     pub(crate) open: Option<OpenSegment>,
     pub(crate) next_number: u64,
@@ -14,15 +14,15 @@ pub(crate) struct SegmentWriter {
     pub(crate) bytes_written: u64,
 }
 
-/// The segment that is written.
+/// The segment that is being written.
 pub(crate) struct OpenSegment {
     pub(crate) segment: Arc<Segment>,
     pub(crate) offset: u64,
-    /// Blocks before it are on the disk.
+    /// Offset up to which the segment is on the disk.
     pub(crate) synced: u64,
-    /// Its name is on the disk.
+    /// The segment's name is on the disk.
     pub(crate) named: bool,
-    /// A mark that is on the disk ends here.
+    /// Offset of the end of the last synced mark.
     pub(crate) marked: u64,
 }
 
@@ -50,7 +50,7 @@ impl SegmentWriter {
 }
 
 impl Unsynced {
-    /// Whether it is this block.
+    /// Returns true if it is this block.
     pub(crate) fn is(&self, placed: &Placed) -> bool {
         (placed.segment.numbers.first, placed.offset) == (self.segment, self.offset)
     }

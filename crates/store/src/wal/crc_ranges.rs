@@ -1,12 +1,12 @@
-//! CRC-32C of any part of some bytes, at a cost that hardly depends on how long the part is.
+//! CRC-32C of any part of a byte slice, at a cost that hardly depends on the length of the part.
 
 use std::ops::Range;
 
-/// Bytes from one place whose checksum is kept to the next.
+/// Distance between two stored checksums, in bytes.
 const STEP: usize = 256;
 
-/// Checksums of what is before many places. What a checksum becomes by `n` bytes more is linear in it: the `k`-th matrix
-/// is that of 2^`k` zeros.
+/// The checksums of the bytes before every [`STEP`]th position. Appending `n` zero bytes is a linear map of the
+/// checksum; the `k`-th matrix is the map for 2^`k` zeros.
 pub(crate) struct Ranges<'a> {
     bytes: &'a [u8],
     before: Vec<u32>,
@@ -31,7 +31,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// As [`crc32c::crc32c_append`] of a part.
+    /// Does the same as [`crc32c::crc32c_append`] of a part.
     pub(crate) fn append(&self, crc: u32, part: Range<usize>) -> u32 {
         let len = part.len();
         let shifted = (0..self.zeros.len())

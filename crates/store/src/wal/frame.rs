@@ -1,7 +1,8 @@
-//! Frames: what one write puts into a journal file, and the walk over what is valid in one. Nothing here writes.
+//! Frames, the units in which the journal is written, and the walk over the valid frames of a file. This module does not
+//! write files.
 //!
-//! A file was filled with zeros, or used before, so behind the last frame lie zeros or frames of an earlier use;
-//! the generation in each checksum tells them apart. Layout: docs/formats/journal.md, "Files" and "Frames".
+//! A file is filled with zeros or used before, so its last frame is followed by zeros or by frames of an earlier use; the
+//! generation in each checksum tells these apart. Layout: docs/formats/journal.md, "Files" and "Frames".
 
 use crate::wal::crc_ranges::Ranges;
 use crate::wal::record::ONE;
@@ -10,35 +11,35 @@ use std::ops::Range;
 
 /// The first eight bytes of a journal file.
 pub(crate) const MAGIC: &[u8; 8] = b"KYMOJRNL";
-/// The format's version, and the oldest that is read: in version 3 names are absolute, in version 4 there are no samples.
+/// Version of the format, and the oldest readable one: version 3 has absolute names, version 4 has no samples.
 pub(crate) const VERSION: u32 = 5;
 const OLDEST: u32 = 3;
-/// Where frames start.
+/// Offset of the first frame.
 pub(crate) const FRAMES_OFFSET: u64 = 4096;
-/// Bytes of a file's head.
+/// Length of a file's head.
 pub(crate) const HEAD_LEN: usize = 56;
-/// Where the head lies a second time.
+/// Offset of the copy of the head.
 const COPY_OFFSET: usize = 2048;
-/// The longest a frame's head can be: a length, a checksum, a mark, how far the disk is.
+/// Largest length of a frame's head: a length, a checksum, a mark, the distance to the synced position.
 pub(crate) const FRAME_HEAD_MAX: usize = 10 + 4 + 1 + 10;
-/// In a mark: the frame does not tell how far the disk is, and its first entry is [`ONE`] without this kind.
+/// Flag in a mark: the frame lacks the synced position, and its first entry is a [`ONE`] without the kind.
 const SHORT: u8 = 0x80;
 const CARRIES_OVER: u32 = 1;
 
-/// What a journal file starts with.
+/// Head of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHead {
-    /// Order of the files, also in their names.
+    /// Number of the file in their order, which is also in its name.
     pub(crate) sequence: u64,
-    /// Tells this use of the file from all others.
+    /// Number of this use of the file, which no other use has.
     pub(crate) generation: u64,
-    /// The position of its first frame.
+    /// Position of the first frame.
     pub(crate) base: u64,
-    /// When it was begun, for people.
+    /// Time at which the file was begun, for users.
     pub(crate) real_ns: i64,
-    /// It begins with all that memory held: what is missing before it is in it.
+    /// The file begins with all that memory held, so it does not depend on earlier files.
     pub(crate) carries_over: bool,
-    /// In each of its frames the first stamp is told as if this one, seconds since 1970, were before it.
+    /// Base of the first stamp of each frame, in seconds since 1970.
     pub(crate) stamp_s: u32,
 }
 
@@ -60,7 +61,7 @@ impl FileHead {
         bytes
     }
 
-    /// What a file starts with: the head, and again in another sector.
+    /// The first bytes of a file: the head, and its copy in another sector.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut bytes = self.encode();
         bytes.resize(COPY_OFFSET, 0);
@@ -68,8 +69,8 @@ impl FileHead {
         bytes
     }
 
-    /// Reads the head of the file of this sequence, or that of another use of it if that is all there is.
-    /// `Ok(None)`: there is none, or a torn one. `Err`: one of that other version.
+    /// Reads the head of the file with this sequence; if there is only the head of another use, that one. `Ok(None)` means
+    /// that there is none or a torn one, `Err` that it has this unreadable version.
     pub(crate) fn parse(bytes: &[u8], sequence: u64) -> Result<Option<FileHead>, u32> {
         let heads = [0, COPY_OFFSET].map(|at| FileHead::parse_at(bytes, at));
         let is_it = |head: &&Result<Option<FileHead>, u32>| matches!(head, Ok(Some(head)) if head.sequence == sequence);
@@ -100,13 +101,12 @@ impl FileHead {
             carries_over: u32_at(bytes, 48) & CARRIES_OVER != 0,
             stamp_s: u32_at(bytes, 52),
         };
-        // A position can always be added to.
+        // Adding a length to a position must not overflow.
         let sane = head.base < 1 << 62 && head.sequence < 1 << 62;
         Ok(sane.then_some(head))
     }
 
-    /// What a frame at this position has behind its checksum: seven bits that the bytes there seldom are by chance, whatever
-    /// repeats in them.
+    /// The mark of a frame at this position: seven bits that other bytes seldom have by chance, even if they repeat.
     fn mark(&self, position: u64) -> u8 {
         let mixed = self
             .generation
@@ -115,8 +115,8 @@ impl FileHead {
     }
 }
 
-/// Completes a frame, which tells how far the disk is or does not: `buffer` holds [`FRAME_HEAD_MAX`] bytes of room and
-/// the entries; where the frame begins in it.
+/// Completes a frame, with or without the synced position. `buffer` has [`FRAME_HEAD_MAX`] free bytes, then the entries.
+/// Returns the index at which the frame begins.
 pub(crate) fn seal(
     buffer: &mut [u8],
     head: &FileHead,
@@ -156,19 +156,19 @@ fn checksum_before(generation: u64, position: u64, len: &[u8]) -> u32 {
 /// A valid frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Where it begins, counted over all files.
+    /// Position of its first byte, counted over all files.
     pub(crate) position: u64,
-    /// Where it ends.
+    /// Position after its last byte.
     pub(crate) end: u64,
-    /// Everything before this was on the disk when the frame was written.
+    /// Position up to which the journal was on the disk when the frame was written.
     pub(crate) synced: u64,
-    /// Where its entries are in the file's bytes.
+    /// Range of its entries in the file.
     pub(crate) entries: Range<usize>,
-    /// The first of them is [`ONE`] without this kind.
+    /// The first entry is a [`ONE`] without the kind.
     pub(crate) short: bool,
 }
 
-/// All valid frames of a file, in order. Where two of them do not touch, something is damaged between them.
+/// All valid frames of a file, in order. If two of them are not adjacent, the bytes between are damaged.
 pub(crate) fn walk(bytes: &[u8], head: &FileHead) -> Vec<Frame> {
     let mut frames: Vec<Frame> = Vec::new();
     let mut at = FRAMES_OFFSET as usize;
@@ -201,7 +201,7 @@ pub(crate) fn frame_of(bytes: &[u8], head: &FileHead, position: u64) -> Option<F
     (crc == parts.crc).then(|| parts.frame(0))
 }
 
-/// Looks for a frame behind a place where none is.
+/// Searches for a frame after `from`, where there is none.
 fn search<'a>(
     bytes: &'a [u8],
     head: &FileHead,
@@ -210,7 +210,7 @@ fn search<'a>(
 ) -> Option<Frame> {
     let mut at = from + 1;
     loop {
-        // What was not written yet is zeros, most of a file; no frame begins with one.
+        // Unwritten parts are zeros, which are most of a file, and no frame begins with a zero.
         at += bytes.get(at..)?.iter().position(|&byte| byte != 0)?;
         if let Some(parts) = parts(&bytes[at..], head, position_of(head, at)) {
             // There may be many, and each as long as the file.
@@ -227,16 +227,16 @@ fn search<'a>(
     }
 }
 
-/// What there may be a frame of.
+/// A candidate for a frame, before its checksum is verified.
 struct Parts<'a> {
     position: u64,
-    /// The bytes of its length.
+    /// The bytes of the length field.
     len: &'a [u8],
     crc: u32,
-    /// All behind the checksum.
+    /// Range of the bytes after the checksum.
     body: Range<usize>,
     short: bool,
-    /// How far the disk is, if it tells.
+    /// Distance back to the synced position, if the frame has it.
     behind: Option<u64>,
     entries_len: usize,
 }
@@ -284,8 +284,8 @@ impl Parts<'_> {
     }
 }
 
-/// Whether a frame is followed by another one, or by what was never written. Where an earlier use of the file has left
-/// megabytes, one checksum may be right by chance.
+/// Returns true if a frame is followed by another one or by unwritten bytes. Among megabytes of an earlier use, one checksum
+/// may match by chance.
 fn is_followed(bytes: &[u8], head: &FileHead, end: usize) -> bool {
     bytes.get(end).is_none_or(|&byte| byte == 0) || frame_at(bytes, head, end).is_some()
 }
@@ -346,7 +346,7 @@ mod tests {
             assert!(walk(&bytes[..len], &HEAD).len() < 3, "cut at {len}");
         }
         for at in 0..HEAD_LEN {
-            // Of the version a bit that makes none that is read.
+            // A bit that turns the version into an unreadable one.
             let bit = 16;
             let mut flipped = bytes.clone();
             flipped[at] ^= bit;
@@ -356,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Of a long frame that is damaged nothing may be taken for a frame so often that those behind it are not found.
+    /// Parts of a long damaged frame must not pass for frames, since the frames after them would be missed.
     #[test]
     fn what_is_behind_a_long_damaged_frame_is_found() {
         for sequence in [1, 7, 0x81, 0x90] {

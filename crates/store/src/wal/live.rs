@@ -1,19 +1,20 @@
-//! LIVE: what is known of the changing part of a file as it was left, so that changes of others are found.
+//! LIVE: checksums of the changing part of an RRD file as the store left it, by which changes of other programs
+//! are found.
 
 use kymo_rrd::Header;
 use kymo_rrd::cf::Cf;
 
-/// Checksums over the changing part of a header as it was left.
+/// Checksums of the changing part of a header as the store left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
-    /// Of what updates alone change: the last update, values and rows in the making, where the newest rows are.
+    /// Checksum of the fields that only updates change: last update, values and rows in progress, row pointers.
     pub(crate) updated: u32,
-    /// Of what tune changes, too: last readings, what Holt-Winters archives have learnt.
+    /// Checksum of the fields that tune changes too: last readings, learned values of Holt-Winters archives.
     pub(crate) tuned: u32,
 }
 
 impl Live {
-    /// Of the file that this series is.
+    /// Computes the checksums of a header and its seasonal archives.
     pub(crate) fn of(header: &Header, seasons: &[Vec<f64>]) -> Live {
         let (mut updated, mut tuned) = (0, 0);
         put(&mut updated, header.last_up as u64);
@@ -47,7 +48,7 @@ fn put(crc: &mut u32, word: u64) {
     *crc = crc32c::crc32c_append(*crc, &word.to_le_bytes());
 }
 
-/// The words of a row in the making that an archive has learnt something in.
+/// The words of a row in progress with values that the archive has learned.
 fn learnt(rra: &kymo_rrd::header::RraDef) -> std::ops::Range<usize> {
     match Cf::of(rra.cf()) {
         Some(Cf::HwPredict | Cf::MhwPredict | Cf::Seasonal | Cf::DevSeasonal) => 2..8,

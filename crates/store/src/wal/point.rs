@@ -1,5 +1,5 @@
-//! Samples as the journal and memory keep them: a moment in milliseconds and a double, each as the difference from the one
-//! before. Layout: docs/formats/journal.md, "Points".
+//! Samples as they are kept in the journal and in memory: a time in milliseconds and a double, each as the difference to
+//! the previous one. Layout: docs/formats/journal.md, "Points".
 
 use kymo_base::varint::{put, take, unzigzag, zigzag};
 
@@ -8,12 +8,12 @@ use kymo_base::varint::{put, take, unzigzag, zigzag};
 pub struct Point {
     /// Milliseconds since 1970.
     pub t_ms: i64,
-    /// The value, bit for bit: a stale marker is a NaN.
+    /// The value, bit for bit, since a stale marker is a NaN.
     pub v: f64,
 }
 
 impl Point {
-    /// Its moment, in seconds.
+    /// The time in seconds.
     pub(crate) fn seconds(self) -> f64 {
         self.t_ms as f64 / 1000.0
     }
@@ -26,7 +26,7 @@ pub(crate) fn milliseconds_of(seconds: f64) -> i64 {
 
 /// Digits behind the point that a decimal may have.
 pub(crate) const DIGITS_MAX: u8 = 15;
-/// Decimals are whole numbers below this, over a power of ten.
+/// A decimal is a whole number below this, divided by a power of ten.
 const NUMBER_MAX: f64 = 9_007_199_254_740_992.0;
 const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -61,13 +61,13 @@ impl Decimal {
         with(hint).or_else(|| (0..=DIGITS_MAX).find_map(with))
     }
 
-    /// The double.
+    /// The nearest double.
     pub(crate) fn value(self) -> f64 {
         self.number as f64 / POWERS[usize::from(self.digits.min(DIGITS_MAX))]
     }
 }
 
-/// Appends a value as a step from `last`, which is the decimal before it.
+/// Appends a value as a step from the previous decimal `last`.
 pub(crate) fn put_double(out: &mut Vec<u8>, last: &mut Option<Decimal>, value: f64) {
     let hint = last.map_or(0, |last| last.digits);
     let Some(decimal) = Decimal::of(value, hint) else {
@@ -88,15 +88,15 @@ pub(crate) fn put_double(out: &mut Vec<u8>, last: &mut Option<Decimal>, value: f
     *last = Some(decimal);
 }
 
-/// A value that was read.
+/// A decoded value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Double {
     Known(f64),
-    /// A step from a number that is lost.
+    /// A step from a decimal that is unknown.
     Lost,
 }
 
-/// Takes a value off the front.
+/// Decodes a value and removes it from the front.
 pub(crate) fn take_double(input: &mut &[u8], last: &mut Option<Decimal>) -> Option<Double> {
     let code = take(input)?;
     let rest = code >> 2;
@@ -126,7 +126,7 @@ pub(crate) fn take_double(input: &mut &[u8], last: &mut Option<Decimal>) -> Opti
     Some(Double::Known(decimal.value()))
 }
 
-/// Samples of one series in the order in which they came.
+/// Samples of one series in the order of arrival.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PointBuffer {
     bytes: Vec<u8>,
@@ -142,7 +142,7 @@ struct PointContext {
     decimal: Option<Decimal>,
 }
 
-/// The length of a buffer, to which it can be cut.
+/// A length to which a buffer can be cut back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PointMark {
     len: usize,
@@ -163,7 +163,7 @@ impl PointBuffer {
         let context = &mut self.context;
         let step_ms = point.t_ms.wrapping_sub(context.t_ms);
         if self.bytes.capacity() - self.bytes.len() < 20 {
-            // By a quarter: twice as much would be half empty for most, and there are very many.
+            // Grows by a quarter: doubling would leave most of the many buffers half empty.
             self.bytes.reserve_exact(20 + self.bytes.len() / 4);
         }
         put(
@@ -189,7 +189,7 @@ impl PointBuffer {
         self.context = mark.context;
     }
 
-    /// The samples.
+    /// The decoded samples.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Point> + '_ {
         let (mut input, mut context) = (&self.bytes[..], PointContext::default());
         std::iter::from_fn(move || {
@@ -207,7 +207,7 @@ impl PointBuffer {
         })
     }
 
-    /// Puts older samples before these.
+    /// Inserts older samples before the present ones.
     pub(crate) fn prepend(&mut self, older: &PointBuffer) {
         let newer = std::mem::replace(self, older.clone());
         newer.iter().for_each(|point| self.push(point));

@@ -1,19 +1,19 @@
-//! Records of samples: those of many series at one moment, or of one series at many.
-//! Layout: docs/formats/journal.md, "Points".
+//! Records of samples: samples of many series at one time, or of one series at many times. Layout: docs/formats/journal.md,
+//! "Points".
 
 use crate::wal::point::{Decimal, Point, put_double, take_double};
 use crate::wal::value::Stamps;
 use kymo_base::varint::{put, put_count, take};
 
-/// Samples of one moment: each with how far its series is behind the one before.
+/// Kind of a record with samples of one time; each has the step from the previous series' number.
 const MOMENT: u8 = 16;
-/// Samples of one series.
+/// Kind of a record with samples of one series.
 const RUN: u8 = 17;
 
-/// The decimal before a value in the same journal file.
+/// The previous decimal of a series in the same journal file.
 pub(crate) type Before = Option<Decimal>;
 
-/// Appends samples of one moment.
+/// Appends samples of one time.
 pub(crate) struct Moment<'a> {
     out: &'a mut Vec<u8>,
     stamps: &'a mut Stamps,
@@ -56,8 +56,8 @@ pub(crate) fn put_run(
     }
 }
 
-/// Takes a record of samples off the front: `each` gets the series and the moment of each, and takes its value. `false`: another
-/// record comes. `None`: it is damaged.
+/// Removes a record of samples from the front. `each` gets series and time of each sample and decodes its value. Returns `false`
+/// for another kind of record, `None` for a damaged one.
 pub(crate) fn take_points(
     input: &mut &[u8],
     stamps: &mut Stamps,
@@ -93,7 +93,7 @@ pub(crate) fn take_points(
     }
 }
 
-/// [`take_points`] for who needs to know whether they are samples alone.
+/// Removes a record of samples without decoding the values, as [`take_points`] does.
 pub(crate) fn skip_points(input: &mut &[u8], stamps: &mut Stamps) -> Option<bool> {
     take_points(input, stamps, |_, _, input| {
         take_double(input, &mut None).map(drop)

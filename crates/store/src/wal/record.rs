@@ -1,5 +1,5 @@
-//! What a journal says, entry by entry: appended to a buffer, read from a slice. Knows no file and no checksum.
-//! Layout: docs/formats/journal.md, "Entries".
+//! Entries of a journal: appended to a buffer, read from a slice, without files and checksums. Layout:
+//! docs/formats/journal.md, "Entries".
 
 use crate::layout::CHUNKS_MAX;
 use crate::wal::live::Live;
@@ -25,17 +25,17 @@ const RENAMED: u8 = 12;
 pub(crate) const ONE: u8 = 13;
 const NEWEST: u8 = 14;
 pub(crate) const SAVED: u8 = 15;
-/// One value of the series that is so many numbers behind the one before: the lowest seven bits.
+/// Flag of an entry with one value; the lower seven bits are the step from the previous series' number.
 const NEXT: u8 = 0x80;
-/// A count of values is one byte.
+/// Largest count of values, which is one byte.
 const VALUES_MAX: usize = 127;
 
-/// Longest path or text that is believed.
+/// The longest path or text that is accepted.
 const TEXT_MAX: usize = 64 << 20;
-/// Longest header or archive that is believed.
+/// The longest header or archive that is accepted.
 const PACKED_MAX: usize = 128 << 20;
 
-/// Which file it was when it was looked at.
+/// Identity of a file when it was last checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
@@ -45,31 +45,30 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Device and inode: the same for as long as it is one file, whatever its name and what is in it, and its file system
-    /// stays mounted.
+    /// Device and inode, which stay the same while the file system is mounted, even if the file is renamed or changed.
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
-    /// Whether this may be the same file in another life of the machine: the kernel gives devices other numbers at each mount.
+    /// Returns true if this may be the same file after a reboot: the kernel gives devices other numbers at each mount.
     pub(crate) fn may_be(&self, other: &Identity) -> bool {
         self.inode == other.inode
     }
 }
 
-/// How a series begins.
+/// Initial state of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Birth {
-    /// Where it is saved.
+    /// The chunk in which it is saved.
     pub(crate) chunk: u32,
     pub(crate) slot: u8,
-    /// Its file has rows from before, up to this stamp; else nothing was known of it before.
+    /// Stamp up to which its file has earlier rows; `None` if it has none.
     pub(crate) base: Option<i64>,
-    /// Its state, as its schema packs it.
+    /// The state, as the schema packs it.
     pub(crate) state: Vec<u64>,
 }
 
-/// A series' state without its zeros, of which it has many: for as long as no block has it.
+/// The state of a series without its many zeros, kept until a block has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Packed(Arc<[u8]>);
 
@@ -91,46 +90,46 @@ impl Packed {
 /// One entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record<'a> {
-    /// In this journal file, series of this chunk have these definitions.
+    /// Definitions of the series of this chunk in this journal file.
     Schema { chunk: u32, front: Cow<'a, [u8]> },
-    /// There is a series of this number, for ever.
+    /// A new series and its number, which is never reused.
     Series {
         id: u32,
         path: &'a [u8],
         birth: Birth,
     },
-    /// Values were accepted; call [`take_value`] for each.
+    /// Accepted values; call [`take_value`] for each.
     Values { id: u32, count: u64 },
-    /// Values up to this stamp count as written.
+    /// Readers may see values up to this stamp.
     Published { id: u32, upto: f64 },
-    /// Values with later stamps were refused: the series' newest has this one.
+    /// Stamp of the newest value of the series, after later ones were refused.
     Newest { id: u32, stamp: f64 },
-    /// The series' file is about to be brought up to this stamp.
+    /// A write of the series' file up to this stamp begins.
     Start { id: u32, upto: f64 },
-    /// Its file has everything up to this stamp, and this is how it was left.
+    /// The file has all values up to this stamp, and had this identity after the write.
     End {
         id: u32,
         upto: f64,
         identity: Identity,
     },
-    /// Checksums of the header that the END before tells of.
+    /// Checksums of the header after the write of the preceding END.
     Live { id: u32, live: Live },
-    /// Its file has this path from now on.
+    /// The series' file has this path from now on.
     Renamed { id: u32, path: &'a [u8] },
-    /// The write that was announced did not begin.
+    /// The announced write did not begin.
     NotStarted { id: u32 },
-    /// Its pending values were dropped.
+    /// The pending values of the series were dropped.
     Forget { id: u32 },
-    /// There is no such series any more.
+    /// The series was removed.
     Gone { id: u32 },
-    /// Files written before this position are on the disk.
+    /// All file writes before this position are on the disk.
     Checkpoint { position: u64 },
-    /// Blocks of this chunk are on the disk up to this position; 0: it has none any more.
+    /// Blocks of this chunk are on the disk up to this position; 0 if it has no blocks any more.
     Saved { chunk: u32, position: u64 },
 }
 
 impl Record<'_> {
-    /// Appends the entry (not [`Record::Values`]: see [`put_values_head`]).
+    /// Appends the entry (for [`Record::Values`] see [`put_values_head`]).
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Record::Schema { chunk, front } => {
@@ -191,7 +190,7 @@ impl Record<'_> {
         }
     }
 
-    /// Takes an entry off the front. After [`Record::Values`] its values follow.
+    /// Decodes an entry and removes it from the front. The values of a [`Record::Values`] follow it.
     pub(crate) fn take<'a>(input: &mut &'a [u8]) -> Option<Record<'a>> {
         let (&kind, rest) = input.split_first()?;
         *input = rest;
@@ -280,8 +279,8 @@ fn take_series<'a>(id: u32, input: &mut &'a [u8]) -> Option<Record<'a>> {
     })
 }
 
-/// Bytes by words of eight; a bit of a mask says which of eight words are there, the others are zeros.
-/// More than half of a header's words are.
+/// Packs words of eight bytes without the zero words: a mask byte says which of eight words follow. More than half of a
+/// header's words are zero.
 fn put_packed(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     for eight in bytes.chunks(64) {
@@ -298,7 +297,7 @@ fn put_packed(out: &mut Vec<u8>, bytes: &[u8]) {
 
 fn take_packed(input: &mut &[u8]) -> Option<Vec<u8>> {
     let len = usize::try_from(take(input)?).ok()?;
-    // A mask byte stands for 64 bytes at most: little is allocated for what is not there.
+    // A mask byte stands for 64 bytes at most, so the input limits the allocation.
     if len > PACKED_MAX || len.div_ceil(64) > input.len() {
         return None;
     }
@@ -325,24 +324,24 @@ fn take_array<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
     Some(*front)
 }
 
-/// Begins a [`Record::Values`]; `count` values must follow.
+/// Begins a [`Record::Values`]; the caller appends `count` values.
 pub(crate) fn put_values_head(out: &mut Vec<u8>, id: u32, count: u64) {
     put_head(out, VALUES, id);
     put(out, count);
 }
 
-/// The values of one series while they are appended. A single one needs no more than a byte before it, mostly: clients
-/// send the same series in the same order.
+/// The values of one series being appended. A single value usually needs only one byte before it, since clients send the same
+/// series in the same order.
 pub(crate) struct ValuesHead {
     id: u32,
     at: usize,
-    /// Where the first value is.
+    /// Offset of the first value.
     first_at: usize,
     count: usize,
 }
 
 impl ValuesHead {
-    /// Begins with the first value's head.
+    /// Begins with the head of a single value.
     pub(crate) fn begin(out: &mut Vec<u8>, stamps: &mut Stamps, id: u32) -> ValuesHead {
         let (at, step) = (out.len(), id.wrapping_sub(stamps.id));
         stamps.id = id;
@@ -358,7 +357,7 @@ impl ValuesHead {
         }
     }
 
-    /// Another value follows; `false`: it needs a head of its own.
+    /// Makes room for another value; returns `false` if that needs a head of its own.
     pub(crate) fn another(&mut self, out: &mut Vec<u8>) -> bool {
         if self.count == VALUES_MAX {
             return false;
@@ -371,13 +370,13 @@ impl ValuesHead {
             out.extend_from_slice(&first);
         }
         self.count += 1;
-        // The head ends with the count.
+        // The count is the last byte of the head.
         out[self.first_at - 1] = self.count as u8;
         true
     }
 }
 
-/// Takes the head of a single value that follows another series'; its series.
+/// Removes the head of a single value from the front, if it follows another series'; returns its series.
 pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     let (&kind, rest) = input.split_first().filter(|(kind, _)| **kind & NEXT != 0)?;
     *input = rest;
@@ -385,7 +384,7 @@ pub(crate) fn take_next(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     Some(stamps.id)
 }
 
-/// Takes the head of a [`ONE`] whose kind was left out; its series.
+/// Removes the head of a [`ONE`] without the kind from the front; returns its series.
 pub(crate) fn take_short(input: &mut &[u8], stamps: &mut Stamps) -> Option<u32> {
     stamps.id = u32::try_from(take(input)?).ok()?;
     Some(stamps.id)

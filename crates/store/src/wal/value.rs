@@ -1,22 +1,22 @@
-//! Values as the journal and memory keep them: numbers where printing those gives the text that was sent.
-//! Layout: docs/formats/journal.md, "Values".
+//! Values as they are kept in the journal and in memory: as numbers if printing these gives the original text, else
+//! as text. Layout: docs/formats/journal.md, "Values".
 
 use kymo_base::varint::{put, take, unzigzag, zigzag};
 use kymo_rrd::number::decimal;
 use kymo_rrd::number::{Parsed, strtodbl};
 
-/// Numbers of so many digits are kept as numbers; two more bits fit beside the zigzag of them.
+/// Largest number of digits of a field kept as a number; its zigzag code leaves two bits free.
 const DIGITS_MAX: usize = 18;
-/// Of those with another number of digits after the point than six: three more bits, and a place for `U`.
+/// Largest number of digits with other than six of them after the point; three bits and a code for `U` are needed.
 const DIGITS_MAX_OTHERS: usize = 17;
-/// Digits after the point that are told beside a number.
+/// Largest number of digits after the point that is stored with a number.
 const FRACTION_MAX: usize = 7;
-/// Digits after the point of most that have some.
+/// The most frequent number of digits after the point.
 const MICRO_DIGITS: u8 = 6;
-/// Bytes of a value before its fields, or its text.
+/// Largest length of a value before its fields or its text.
 const HEAD_MAX: usize = 11;
 
-/// The stamps before this one, and whose values were the last: they are written as differences.
+/// The previous stamps and the previous series, to which the next ones are stored as differences.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamps {
     seconds: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Stamps {
 }
 
 impl Stamps {
-    /// As if the stamp before were so many seconds since 1970.
+    /// Returns the initial state with a previous stamp of this many seconds since 1970.
     pub(crate) fn at(seconds: u32) -> Stamps {
         Stamps {
             seconds: u64::from(seconds),
@@ -34,7 +34,7 @@ impl Stamps {
         }
     }
 
-    /// The stamp of samples that is so far from the last second before it, in milliseconds; it is the next one's.
+    /// Decodes the step of a sample's stamp; returns the stamp in milliseconds.
     pub(crate) fn milli(&mut self, step: u64) -> i64 {
         let before = self.seconds.wrapping_mul(1000);
         let t_ms = unzigzag(step, before).cast_signed();
@@ -42,7 +42,7 @@ impl Stamps {
         t_ms
     }
 
-    /// How far samples of this stamp are from the last second before them.
+    /// Encodes a sample's stamp, in milliseconds, as a step from the previous second.
     pub(crate) fn milli_step(&mut self, t_ms: i64) -> u64 {
         let before = self.seconds.wrapping_mul(1000);
         self.seconds = (t_ms / 1000).max(0).cast_unsigned();
@@ -59,7 +59,7 @@ impl Stamps {
         self.micros
     }
 
-    /// Seconds since 1970 of the newest that came since they were [at](Self::at) so many.
+    /// The newest stamp since [`Stamps::at`], in seconds since 1970; `None` if there was none.
     pub(crate) fn newest_s(&self, at: u32) -> Option<u32> {
         let came = [self.seconds, self.micros / 1_000_000];
         let came = came.into_iter().filter(|&seconds| seconds != at.into());
@@ -67,28 +67,28 @@ impl Stamps {
     }
 }
 
-/// What a value's text is, read once for all who keep it: the journal and memory, with stamps before it of their own.
+/// A parsed value, to be appended to both the journal and memory, each with its own previous stamps.
 #[derive(Default)]
 pub(crate) struct Value {
-    /// `None`: printing numbers would not give the same text.
+    /// The stamp; `None` if printing numbers would not give the original text.
     stamp: Option<Number>,
-    /// Fields behind the stamp; 0 without one.
+    /// Number of fields after the stamp; 0 without one.
     fields: u8,
-    /// What they are; without a stamp the text.
+    /// The encoded fields; without a stamp the text.
     rest: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
 enum Number {
     Integer(u64),
-    /// With so many digits after the point.
+    /// A decimal with this many digits after the point.
     Decimal(i64, u8),
-    /// `U`.
+    /// The field `U`.
     Unknown,
 }
 
 impl Value {
-    /// Takes in another text; memory is kept.
+    /// Parses another text and reuses the memory.
     pub(crate) fn read(&mut self, text: &[u8]) {
         self.rest.clear();
         self.stamp = self.read_numbers(text);
@@ -98,12 +98,12 @@ impl Value {
         }
     }
 
-    /// The stamp; the fields behind it go to `rest`.
+    /// Parses the stamp, and encodes the fields after it into `rest`.
     fn read_numbers(&mut self, text: &[u8]) -> Option<Number> {
         let colon = text.iter().position(|&byte| byte == b':')?;
         let (stamp, mut left) = text.split_at(colon);
         let stamp = number_of(stamp)?;
-        // Of others the differences would not fit.
+        // The differences of other stamps would not fit.
         if !matches!(
             stamp,
             Number::Integer(_) | Number::Decimal(0.., MICRO_DIGITS)
@@ -121,7 +121,7 @@ impl Value {
         Some(stamp)
     }
 
-    /// Its stamp, if it is had without the text.
+    /// The stamp in seconds; `None` for a value kept as text.
     pub(crate) fn seconds(&self) -> Option<f64> {
         match self.stamp? {
             Number::Integer(seconds) => decimal(seconds, 0),
@@ -130,12 +130,12 @@ impl Value {
         }
     }
 
-    /// It takes no more bytes.
+    /// Upper bound of the encoded length.
     pub(crate) fn len_max(&self) -> usize {
         self.rest.len() + HEAD_MAX
     }
 
-    /// Appends it: as numbers if printing them gives the same text, else the text.
+    /// Appends the encoded value.
     pub(crate) fn put(&self, out: &mut Vec<u8>, stamps: &mut Stamps) {
         let (step, is_micros) = match self.stamp {
             Some(Number::Integer(seconds)) => {
@@ -166,7 +166,7 @@ impl Value {
 }
 
 impl Value {
-    /// Takes a value off the front as it is.
+    /// Removes an encoded value from the front without decoding its fields.
     pub(crate) fn take(&mut self, input: &mut &[u8], stamps: &mut Stamps) -> Option<()> {
         let head = take_head(input)?;
         self.rest.clear();
@@ -197,7 +197,7 @@ impl Value {
         Some(())
     }
 
-    /// Its stamp, and what is between that and the first field.
+    /// The stamp as text, with the colon after it; for a value kept as text, the whole text.
     pub(crate) fn stamp_text<'a>(&'a self, text: &'a mut Vec<u8>) -> &'a [u8] {
         text.clear();
         match self.stamp {
@@ -212,7 +212,7 @@ impl Value {
     }
 }
 
-/// Appends a value.
+/// Encodes and appends a value.
 pub(crate) fn put_value(out: &mut Vec<u8>, stamps: &mut Stamps, text: &[u8]) {
     let mut value = Value::default();
     value.read(text);
@@ -237,7 +237,7 @@ fn put_field(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// The number a text stands for, if the text is how that number is printed.
+/// Parses a number, if printing it gives the same text.
 fn number_of(text: &[u8]) -> Option<Number> {
     if text == b"U" {
         return Some(Number::Unknown);
@@ -279,16 +279,16 @@ fn number_of(text: &[u8]) -> Option<Number> {
     (whole + fraction <= most).then_some(Number::Decimal(value, fraction as u8))
 }
 
-/// A field of a value, its stamp among them.
+/// A field of a value; the first one is the stamp.
 #[derive(Clone, Copy)]
 pub(crate) enum Field<'a> {
-    /// What is printed with so many digits after the point.
+    /// A decimal with this many digits after the point.
     Number(i64, u8),
-    /// A text, or several fields with a colon between them.
+    /// A text, which may be several fields with colons between them.
     Text(&'a [u8]),
 }
 
-/// Takes a value off the front, field after field; printing them with a colon between them gives the text.
+/// Removes a value from the front, field by field; the printed fields, joined by colons, are the original text.
 pub(crate) fn take_fields<'a>(
     input: &mut &'a [u8],
     stamps: &mut Stamps,
@@ -315,15 +315,15 @@ pub(crate) fn take_fields<'a>(
     Some(())
 }
 
-/// What a value begins with.
+/// The decoded head of a value.
 enum ValueHead {
-    /// How far its stamp is from the one before, and how many fields follow.
+    /// Step from the previous stamp, and number of the fields that follow.
     Stamp {
         step: u64,
         is_micros: bool,
         count: u8,
     },
-    /// The length of the text that it is.
+    /// Length of the value's text.
     Text(u64),
 }
 
@@ -367,7 +367,7 @@ fn take_slice<'a>(input: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     Some(front)
 }
 
-/// Takes a value off the front and appends its text to `text`.
+/// Removes a value from the front and appends its text to `text`.
 pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<u8>) -> Option<()> {
     let mut first = true;
     take_fields(input, stamps, &mut |field| {
@@ -381,7 +381,7 @@ pub(crate) fn take_value(input: &mut &[u8], stamps: &mut Stamps, text: &mut Vec<
     })
 }
 
-/// Takes a value off the front without its text; its stamp, if it is had without that.
+/// Removes a value from the front without building its text; returns its stamp unless the value is kept as text.
 pub(crate) fn skip_value(input: &mut &[u8], stamps: &mut Stamps) -> Option<Option<f64>> {
     let (mut first, mut stamp) = (true, None);
     take_fields(input, stamps, &mut |field| {
@@ -409,7 +409,7 @@ pub(crate) fn put_number(text: &mut Vec<u8>, value: i64, digits: u8) {
         }
         bytes[at] = b'0' + (left % 10) as u8;
         left /= 10;
-        // With a point there is a digit before it.
+        // At least one digit precedes a point.
         let behind = digits + 1 + usize::from(digits > 0);
         if left == 0 && bytes.len() - at >= behind {
             break;
@@ -418,10 +418,10 @@ pub(crate) fn put_number(text: &mut Vec<u8>, value: i64, digits: u8) {
     text.extend_from_slice(&bytes[at..]);
 }
 
-/// Integers up to so many digits are doubles without rounding.
+/// Number of digits up to which every integer is exact as a double.
 const EXACT_DIGITS: usize = 15;
 
-/// The number before the first `:`, read as rrdtool reads numbers.
+/// The number before the first `:`, parsed as rrdtool does.
 pub(crate) fn stamp_of(text: &[u8]) -> Option<f64> {
     let mut seconds = 0u64;
     for (i, &byte) in text.iter().enumerate().take(EXACT_DIGITS + 1) {

@@ -1,4 +1,4 @@
-//! The journal's writer: entries are gathered, a commit writes them with one system call, or none where the file is mapped.
+//! The journal's writer: it collects entries, and a commit writes them with one system call, or with none if the file is mapped.
 //!
 //! JournalFiles are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
 //! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
@@ -21,51 +21,51 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Old files for the next uses: with one alone, two that become free at once would mean a new one.
+/// Names of old files kept for reuse: with only one, two files that become free at once would cost a new file.
 const SPARES: [&str; 2] = ["spare", "spare-2"];
-/// Frames in a row that need not tell how far the disk is, at most.
+/// Largest number of frames in a row without the synced position.
 const UNTOLD_MAX: u32 = 15;
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
-/// Mappings begin at multiples of any page's size.
+/// Alignment of mappings, a multiple of any page size.
 const PAGE: u64 = 64 << 10;
 
-/// The file that is written.
+/// The journal file that is being written.
 struct OpenFile {
     file: Arc<dyn DiskFile>,
     head: FileHead,
     offset: u64,
-    /// Frames since one has told how far the disk is.
+    /// Number of frames since the last one with the synced position.
     untold: u32,
-    /// Where the last frame with entries has ended.
+    /// Position after the last frame with entries.
     said: u64,
-    /// What lies before it was written once.
+    /// Offset up to which the file has been written before.
     filled: u64,
 }
 
 impl OpenFile {
-    /// Makes frames cheap from here on.
+    /// Maps the part ahead, so that frames need no system calls.
     fn map(&self) {
         self.file.map(self.offset / PAGE * PAGE..self.filled);
     }
 }
 
-/// Where entries go.
+/// The journal.
 pub(crate) struct Journal {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
-    /// Names of series below it are written without it.
+    /// Folder below which names of series are stored without it.
     pub(crate) base: Arc<[u8]>,
     file_bytes: u64,
     open: Option<OpenFile>,
-    /// Its files have all that memory holds, as far as no block has it: the next one need not begin with that.
+    /// The files have all that memory holds and no block has, so that the next file need not begin with it.
     is_whole: bool,
     /// JournalFiles that were followed by others before they were synced.
     unsynced: Vec<Arc<dyn DiskFile>>,
     /// The names in the folder may not be on the disk.
     names_unsynced: bool,
-    /// Sequences of the files that are there, the open one too.
+    /// Sequence numbers of the existing files, including the open one.
     sequences: Vec<u64>,
     /// JournalFiles that tails can read.
     pub(crate) files: JournalFiles,
@@ -73,17 +73,17 @@ pub(crate) struct Journal {
     spares: [bool; SPARES.len()],
     buffer: Vec<u8>,
     stamps: Stamps,
-    /// Seconds since 1970 of the newest value of the newest frame that has some; 0: there was none.
+    /// Newest stamp of the last frame with values, in seconds since 1970; 0 if there is none.
     newest_s: u32,
-    /// Where the next frame begins, counted over all files.
+    /// Position of the next frame, counted over all files.
     pub(crate) position: u64,
-    /// What lies before it is on the disk.
+    /// Position up to which the journal is on the disk.
     pub(crate) synced: u64,
-    /// Of that, what a frame of the open file has told last.
+    /// The last synced position that a frame of the open file has.
     told: u64,
     pub(crate) bytes_written: u64,
     pub(crate) rotations: u64,
-    /// Rings when something was written that is to be synced.
+    /// Rings after a write that needs a sync.
     pub(crate) written: Bell,
     /// There was no room for something.
     lacks_room: bool,
@@ -92,7 +92,7 @@ pub(crate) struct Journal {
     pub(crate) given_up: u64,
 }
 
-/// What a sync has to do, and how far the journal is synced when it is done.
+/// The work of a sync, and the position up to which the journal is then synced.
 pub(crate) struct SyncWork {
     files: Vec<Arc<dyn DiskFile>>,
     folder: Option<PathBuf>,
@@ -112,7 +112,8 @@ impl SyncWork {
 }
 
 impl Journal {
-    /// A journal in `folder` with names below `base`, that goes on behind `sequences` at `position`; it has no file yet.
+    /// Creates a journal in `folder`, with names below `base`, that continues after `sequences` at `position`; it has no open
+    /// file yet.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         (folder, base): (&Path, &Path),
@@ -149,19 +150,19 @@ impl Journal {
         }
     }
 
-    /// Where it goes on, before it has a file. `is_whole`: its files have all that memory holds.
+    /// Sets the position at which it continues. `is_whole` means that its files have all that memory holds.
     pub(crate) fn go_on_at(&mut self, position: u64, is_whole: bool) {
         self.position = position;
         self.synced = position;
         self.is_whole = is_whole;
     }
 
-    /// The sequence of the open file.
+    /// Sequence number of the open file.
     pub(crate) fn sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// The sequence of the oldest file.
+    /// Sequence number of the oldest file.
     pub(crate) fn oldest(&self) -> u64 {
         self.sequences
             .first()
@@ -178,14 +179,14 @@ impl Journal {
         self.open.is_some()
     }
 
-    /// Whether the next entries should go to another file.
+    /// Returns true if the next entries should go to a new file.
     pub(crate) fn is_used_up(&self) -> bool {
         let reserve = (self.file_bytes / 8).min(1 << 20);
         let open = self.open.as_ref();
         open.is_some_and(|open| open.offset + reserve > self.file_bytes)
     }
 
-    /// Zeros ahead of the next frame. Without room for them there may still be some for frames.
+    /// Writes zeros ahead of the next frame. If the disk is full, there may still be space for frames.
     pub(crate) fn fill_ahead(&mut self) {
         let file_bytes = self.file_bytes;
         let Some(open) = &mut self.open else {
@@ -256,12 +257,12 @@ impl Journal {
         Ok(carries_over)
     }
 
-    /// Where entries are appended.
+    /// The buffer for entries.
     pub(crate) fn records(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Where values are appended, and the stamps before them.
+    /// The buffer for values, and the previous stamps.
     pub(crate) fn values(&mut self) -> (&mut Vec<u8>, &mut Stamps) {
         (&mut self.buffer, &mut self.stamps)
     }
@@ -281,7 +282,7 @@ impl Journal {
         }
     }
 
-    /// Forgets what was gathered.
+    /// Discards the collected entries.
     pub(crate) fn abandon(&mut self) {
         self.buffer.truncate(FRAME_HEAD_MAX);
         self.buffer.shrink_to(8 << 20);
@@ -293,12 +294,12 @@ impl Journal {
         self.stamps = Stamps::at(open.map_or(0, |open| open.head.stamp_s));
     }
 
-    /// Whether something was gathered.
+    /// Returns true if there are collected entries.
     pub(crate) fn has_records(&self) -> bool {
         self.buffer.len() > FRAME_HEAD_MAX
     }
 
-    /// Writes what was gathered as one frame. On an error nothing of it will ever be read.
+    /// Writes the collected entries as one frame. After an error no reader will ever see them.
     pub(crate) fn commit(&mut self) -> io::Result<u64> {
         let written = self.write();
         if written.is_ok() {
@@ -314,7 +315,7 @@ impl Journal {
             return Ok(());
         }
         let untold = self.open.as_ref().map_or(0, |open| open.untold);
-        // Where it has changed, and now and then in case the frame that told it is damaged.
+        // Includes the synced position if it has changed, and from time to time in case the frame with it is damaged.
         let tells = self.told != self.synced || untold >= UNTOLD_MAX;
         self.write_frame(tells, &[])?;
         if let Some(open) = &mut self.open {
@@ -324,7 +325,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes what was gathered, even if it is nothing, and what is not to be taken for a part of it.
+    /// Writes a frame with the collected entries, even if there are none, followed by the bytes `behind`, which are no part of
+    /// it.
     fn write_frame(&mut self, tells: bool, behind: &[u8]) -> io::Result<()> {
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;
@@ -374,19 +376,19 @@ impl Journal {
         self.names_unsynced || self.synced < said
     }
 
-    /// Says that all is on the disk, if no frame does: what is damaged there one day is known to be damage then.
+    /// Writes a frame with the synced position if no frame has it, so that later damage before it is recognized as damage.
     pub(crate) fn tell(&mut self) {
         let said = self.open.as_ref().map(|open| open.said);
         let told = self.told != u64::MAX && said.is_some_and(|said| self.told >= said);
         if said.is_none() || told || self.is_behind() || self.has_records() {
             return;
         }
-        // A frame behind damage is one if nothing that was left from an earlier use of the file follows it.
+        // After damage, a frame is accepted only if it is followed by another one or by a zero.
         let _no_room = self.write_frame(true, &[0]);
         self.abandon();
     }
 
-    /// The open file, and those before it that are not synced, are never written or trusted again.
+    /// Gives up the open file and the earlier unsynced ones; they are never written or trusted again.
     pub(crate) fn give_up(&mut self) {
         self.open = None;
         self.is_whole = false;
@@ -394,7 +396,7 @@ impl Journal {
         self.given_up += 1;
     }
 
-    /// What to sync now; `None` when all is.
+    /// The work to do for a sync; `None` if all is synced.
     pub(crate) fn sync_work(&self) -> Option<SyncWork> {
         if self.synced == self.position && !self.names_unsynced {
             return None;
@@ -410,7 +412,7 @@ impl Journal {
         })
     }
 
-    /// The work was done.
+    /// Notes that the work was done.
     pub(crate) fn sync_done(&mut self, work: &SyncWork) {
         self.synced = self.synced.max(work.upto);
         self.durable.ring();
@@ -447,7 +449,7 @@ impl Journal {
         }
         match old.is_empty() {
             true => Ok(()),
-            // Or a file might come back after a power cut, with a name and a use that do not match.
+            // Without the sync, a power cut could bring a file back whose name and content do not match.
             false => self.disk.sync_dir(&self.folder),
         }
     }
@@ -483,7 +485,7 @@ impl Journal {
     }
 }
 
-/// Journal files in a folder, by sequence; spares of an earlier life are removed.
+/// Sequence numbers of the journal files in a folder; removes spare files of earlier processes.
 pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>, Error> {
     let (mut sequences, mut spares) = (Vec::new(), Vec::<&str>::new());
     let listed = disk.list(folder, &mut |name, kind| {
@@ -519,7 +521,7 @@ mod tests {
     use crate::wal::value::Value;
     use kymo_sys::sim_disk::SimDisk;
 
-    /// Of values from long ago the first stamp of a frame is as short as of those of now.
+    /// For values of long ago the first stamp of a frame is as short as for current ones.
     #[test]
     fn a_file_is_begun_near_the_newest_values() {
         let (disk, folder) = (SimDisk::new(1), Path::new("/j"));
