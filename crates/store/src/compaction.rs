@@ -1,4 +1,4 @@
-//! Compaction: blocks are written together, without what is dead.
+//! Compaction: merges blocks and leaves out their dead content.
 
 pub(crate) mod dead;
 pub(crate) mod merge;

@@ -1,4 +1,5 @@
-//! How values become rows: the schema of a series, and rrdtool's arithmetic applied to it.
+//! Consolidation of values into rows: the schema of a series, and rrdtool's arithmetic on
+//! it.
 
 pub(crate) mod apply;
 pub(crate) mod archive;

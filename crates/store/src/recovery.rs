@@ -1,4 +1,4 @@
-//! What a start makes of a store: its segments, its journal, and what is damaged.
+//! Recovery of a store at its start: segments, journal, and damage in both.
 
 pub(crate) mod files;
 pub(crate) mod lost;

@@ -1,5 +1,5 @@
-//! What of blocks is dead. Rows are when their series has gone once around the archive since; states when two newer ones
-//! are there; points when they are old; all of a chunk when its series are gone.
+//! Finds dead content of blocks. Rows are dead when newer ones of their series fill the archive; states when two newer
+//! ones exist; points when they are old; a whole chunk when its series are removed.
 
 use crate::consolidation::schema::Schema;
 use crate::layout::STRIPE;
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-/// What a merge has to know of series: which of them are alive, and up to where.
+/// Information about series that a merge needs.
 pub(crate) trait Liveness {
-    /// The schema of a chunk; `None`: all its series are gone.
+    /// The schema of a chunk; `None` if all its series are removed.
     fn schema(&self, chunk: u32) -> Option<Arc<Schema>>;
-    /// Whether a series is still there.
+    /// Returns true if the series in a slot exists.
     fn is_alive(&self, chunk: u32, slot: u8) -> bool;
-    /// When this returns the disk knows of those that are gone, and that these chunks have no blocks any more.
+    /// Syncs the removal of series and the note that these chunks have no blocks any more.
     fn settle(&self, emptied: &[u32]) -> io::Result<()>;
-    /// Up to which second the series of each slot is saved at least; `None`: it is gone.
+    /// For each slot, the second up to which its series is saved at least; `None` if it is removed.
     fn stamps(&self, chunk: u32) -> Vec<Option<i64>>;
 }
 
-/// Bytes of blocks, and how many of them are dead.
+/// Total and dead bytes of blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlockWeight {
     pub(crate) bytes: u64,
@@ -32,7 +32,7 @@ pub(crate) struct BlockWeight {
 }
 
 impl SegmentSet {
-    /// Bytes of all blocks, and how many of them are dead.
+    /// Total and dead bytes of all blocks.
     pub(crate) fn weight(&self, liveness: &dyn Liveness) -> BlockWeight {
         let index = self.index().clone();
         let weights = weigh(&index, liveness);
@@ -45,7 +45,7 @@ impl SegmentSet {
 }
 
 impl Index {
-    /// The first row of an archive that there is room for.
+    /// The first row of an archive for which there is space.
     pub(crate) fn first_row(&self, schema: &Schema, archive: usize) -> u64 {
         match archive == 0 && schema.has_tiers() {
             true => self.fine_from.div_ceil(schema.archives[0].step),
@@ -53,13 +53,13 @@ impl Index {
         }
     }
 
-    /// Whether the points of a block of a chunk with this newest stamp are dead.
+    /// Returns true if the points of a block are dead, in a chunk with this newest stamp.
     pub(crate) fn has_old_points(&self, placed: &Placed, stamp: u64, schema: &Schema) -> bool {
         placed.stamp.saturating_add(schema.points_kept_s) < stamp || placed.stamp < self.points_from
     }
 }
 
-/// Bytes of segments, and how many of them are dead as far as age tells.
+/// Total and dead bytes of each segment, as far as ages are known.
 pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers, BlockWeight> {
     let mut weights: BTreeMap<Numbers, BlockWeight> = BTreeMap::new();
     let budget = Budget::default();
@@ -102,7 +102,7 @@ pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers,
                 live += u64::from(if names < 2 { placed.name_bytes } else { 0 });
                 names += 1;
             }
-            // A head is dead when nothing needs it.
+            // A head is dead if the whole block is.
             let head = placed.other_bytes() - placed.state_bytes - placed.name_bytes;
             live += u64::from(if live > 0 { head } else { 0 });
             weight.dead += u64::from(placed.len).saturating_sub(live);
@@ -111,7 +111,7 @@ pub(super) fn weigh(index: &Index, liveness: &dyn Liveness) -> BTreeMap<Numbers,
     weights
 }
 
-/// The newest row of each archive, as far as blocks tell.
+/// The newest row of each archive, as far as the blocks' heads have it.
 pub(super) fn newest_rows(blocks: &[Placed]) -> Vec<u64> {
     let mut newest = Vec::new();
     for placed in blocks {

@@ -1,4 +1,4 @@
-//! Merging: a run of neighbouring segments of which half is dead, or too many of them, become one.
+//! Merging: replaces a run of adjacent segments by one, if half of their bytes are dead or there are too many segments.
 
 use crate::compaction::dead::{Liveness, weigh};
 use crate::compaction::rewrite::{NewSegment, Rewrite};
@@ -11,12 +11,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More segments than this are merged whatever is dead in them.
+/// Number of segments above which some are merged, whatever is dead in them.
 const SEGMENTS_MAX: usize = 64;
-/// Where room is short a segment is merged when one of so many of its bytes is dead.
+/// If the store is at its size limit, a segment is merged when one in this many of its bytes is dead.
 const TIMES_FULL: u64 = 8;
 
-/// What a merge did.
+/// Result of a merge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
     pub(crate) segments: u64,
@@ -24,20 +24,20 @@ pub(crate) struct Merged {
     pub(crate) bytes_after: u64,
 }
 
-/// What is on the disk, and segments in which something is not, or that are written.
+/// The index of synced blocks, and the numbers of the segments that are open or have unsynced blocks.
 struct Settled {
     index: Index,
     busy: Vec<u64>,
 }
 
 impl SegmentSet {
-    /// Merges one run of segments if there is one that is worth it.
+    /// Merges one run of segments, if a merge is worth its cost.
     pub(crate) fn merge(&self, liveness: &dyn Liveness) -> io::Result<Option<Merged>> {
         if choose(&self.settled(), self.segment_bytes, liveness).is_none() {
             return Ok(None);
         }
-        // A block that was found and is not on the disk for certain may lie in several segments, some of which seem to be
-        // of no use: before any goes, all is on the disk.
+        // A recovered block may be unsynced and have copies in several segments, some of which look superfluous. So all
+        // blocks are synced before any segment is removed.
         self.sync()?;
         let settled = self.settled();
         let Some(run) = choose(&settled, self.segment_bytes, liveness) else {
@@ -50,7 +50,7 @@ impl SegmentSet {
         merged.map(Some)
     }
 
-    /// Merges all segments up to the first that is busy, whether that is worth it or not.
+    /// Merges all segments up to the first busy one, at any cost.
     #[cfg(feature = "testing")]
     pub(crate) fn merge_all(&self, liveness: &dyn Liveness) -> io::Result<Merged> {
         self.sync()?;
@@ -61,7 +61,7 @@ impl SegmentSet {
         self.merge_run(&run, &index, liveness)
     }
 
-    /// Up to which position the blocks of each chunk are on the disk.
+    /// The position up to which the blocks of each chunk are on the disk.
     pub(crate) fn saved(&self) -> Vec<(u32, u64)> {
         let chunks = self.settled().index.chunks;
         let positions = chunks.iter().map(|(&chunk, blocks)| {
@@ -71,7 +71,8 @@ impl SegmentSet {
         positions.filter(|&(_, position)| position > 0).collect()
     }
 
-    /// What a newer block supersedes may go only when the newer one is on the disk: others do not count here.
+    /// The state of the disk: unsynced blocks are left out, since an older block may only be removed after the newer one
+    /// is on the disk.
     fn settled(&self) -> Settled {
         let writer = self.writer();
         let mut index = self.index().clone();
@@ -86,7 +87,8 @@ impl SegmentSet {
         Settled { index, busy }
     }
 
-    /// Makes one of a run: neighbours without a gap, for the new name stands for all between the first and the last.
+    /// Merges a run of adjacent segments without gaps, since the new name stands for all numbers from the first to the
+    /// last.
     fn merge_run(
         &self,
         run: &[Arc<Segment>],
@@ -119,8 +121,8 @@ impl SegmentSet {
                 emptied.push(chunk);
                 continue;
             };
-            // What was written again may lie behind newer blocks: those of other segments that are newer than some
-            // of the run and older than others stay between them.
+            // A block that was written again may lie after newer ones. Blocks of other segments that are newer than some
+            // blocks of the run and older than others keep their place between them.
             for neighbours in blocks.chunk_by(|one, next| is_in(run, one) == is_in(run, next)) {
                 if neighbours.first().is_some_and(|placed| is_in(run, placed)) {
                     let place = (chunk, index);
@@ -135,7 +137,7 @@ impl SegmentSet {
         Ok(merged)
     }
 
-    /// The new segment takes the place of a run, on the disk and in memory.
+    /// Replaces a run by the new segment, on the disk and in memory.
     fn replace(&self, run: &[Arc<Segment>], new: NewSegment) -> io::Result<()> {
         let path = self.folder.join(UNFINISHED);
         let target = path_of(&self.folder, new.segment.numbers);
@@ -143,7 +145,7 @@ impl SegmentSet {
         if let Some(segment) = &segment {
             segment.file.sync_data()?;
         }
-        // Nobody else syncs names meanwhile: who does may lose those of others.
+        // Holds the writer's lock, since a failed sync of the folder by another thread could lose this name.
         let mut writer = self.writer();
         match &segment {
             Some(_) => self.publish(&mut writer, &path, &target)?,
@@ -153,13 +155,13 @@ impl SegmentSet {
         writer.bytes_written += new.offset - BLOCKS_OFFSET;
         drop(writer);
         for old in run {
-            // What is left is removed by the next start: its numbers are in the new one.
+            // The next start removes segments that remain, as their numbers are contained in the new one.
             let _later = self.disk.unlink(&path_of(&self.folder, old.numbers));
         }
         Ok(())
     }
 
-    /// Gives the new segment its name. If that may not be on the disk it is none.
+    /// Renames the new segment to its final name. If the sync of the name fails, the segment is removed.
     fn publish(&self, writer: &mut SegmentWriter, path: &Path, target: &Path) -> io::Result<()> {
         self.disk.rename(path, target)?;
         let synced = self.disk.sync_dir(&self.folder);
@@ -176,7 +178,7 @@ fn is_in(run: &[Arc<Segment>], placed: &Placed) -> bool {
     run.any(|segment| Arc::ptr_eq(segment, &placed.segment))
 }
 
-/// The run that is worth most, if there is one.
+/// The run whose merge frees most, if any is worth it.
 fn choose(
     settled: &Settled,
     segment_bytes: u64,
@@ -214,7 +216,7 @@ fn choose(
     if segments.len() <= SEGMENTS_MAX {
         return None;
     }
-    // The neighbours that are cheapest to merge, a few at once.
+    // Too many segments: takes the eight adjacent ones that are cheapest to merge.
     let few = segments
         .windows(8)
         .filter(|few| few.iter().all(|segment| closed(segment)));
@@ -224,7 +226,7 @@ fn choose(
 }
 
 impl Index {
-    /// A run of segments has been replaced, and so have its blocks.
+    /// Replaces a run of segments and their blocks in the index.
     fn swap(
         &mut self,
         run: &[Arc<Segment>],

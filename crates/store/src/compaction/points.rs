@@ -1,4 +1,4 @@
-//! Series of points in a merge: samples that are too old become rows of tiers, others stay as they are.
+//! Series of points in a merge: old samples become rows of tiers, others are copied.
 
 use crate::compaction::rewrite::Rewrite;
 use crate::consolidation::rows::{Column, ReadRows};
@@ -14,16 +14,16 @@ use crate::wal::point::Point;
 use std::io;
 use std::ops::Range;
 
-/// A block's frames of a stripe.
+/// The frames of a block for one stripe.
 struct BlockFrames {
     samples: Vec<u8>,
     fate: Fate,
-    /// Rows, tier by tier.
+    /// Rows of each tier.
     rows: Vec<Option<Vec<u8>>>,
 }
 
 impl Rewrite<'_> {
-    /// Samples and rows of a stripe of some of the blocks.
+    /// Adds samples and rows of a stripe from some of the blocks.
     pub(super) fn points_and_tiers(
         &self,
         few: &Range<usize>,
@@ -86,7 +86,8 @@ impl Rewrite<'_> {
         })
     }
 
-    /// Adds blocks whose samples lie between those that leave, because some are late, and the newest samples before.
+    /// Adds the blocks that overlap in time with the leaving samples, since some samples are late, and the newest earlier
+    /// samples.
     fn add_neighbours(
         &self,
         few: &Range<usize>,
@@ -107,7 +108,7 @@ impl Rewrite<'_> {
         let behind = others.partition_point(|placed| placed.position <= end);
         let first = others.iter().position(overlaps);
         let first = first.map_or(behind, |first| first.min(behind));
-        // The block behind the last one begins with the newest sample before it.
+        // The block after the last one begins with the newest sample before it.
         let last = others.iter().rposition(overlaps).map_or(0, |last| last + 2);
         for placed in others.iter().take(last).skip(first) {
             sources.extend(staying(placed, stripe)?);
@@ -122,7 +123,7 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Blocks with samples that are not among these, and whose samples did not leave before.
+    /// Blocks with samples that are not among `few` and whose samples have not become rows before.
     fn others(&self, few: &Range<usize>) -> Vec<&Placed> {
         let others = self.blocks.iter().filter(|placed| {
             let at = self.mine.iter().position(|(mine, _)| mine.is(placed));
@@ -132,7 +133,7 @@ impl Rewrite<'_> {
         others.collect()
     }
 
-    /// Rows of a tier of a member from number `from` on: those that the first sources, `mine`, have, and those of samples that leave.
+    /// Rows of a member and tier from number `from` on: those in the first sources, `mine`, and those made of leaving samples.
     fn tiers(
         &self,
         (sources, mine): (&[BlockFrames], usize),
@@ -162,7 +163,7 @@ impl Rewrite<'_> {
         tiers
     }
 
-    /// Number of the first row of an archive that is alive.
+    /// Number of the oldest live row of an archive.
     fn rows_from(&self, archive: usize, stamp: Option<i64>) -> u64 {
         let own = stamp.map(|stamp| self.schema.newest(archive, stamp));
         let row_cnt = self.schema.archives[archive].row_cnt;
@@ -173,7 +174,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// The newest row whose death means that a series' rows up to `last` are dead.
+    /// Number of the row, in terms of the chunk's newest row, after whose death a series' rows up to `last` are dead.
     fn age(&self, archive: usize, last: u64, stamp: Option<i64>) -> u64 {
         let own = stamp.map(|stamp| self.schema.newest(archive, stamp));
         let lag = own.map(|own| self.newest[archive].saturating_sub(own));
@@ -183,7 +184,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Appends the samples of a frame but for those of series that are gone. Entries may need the one before them.
+    /// Appends the samples of a frame without those of removed series. An entry may depend on the one before.
     fn keep(&self, raw: &[u8], stripe: u8, out: &mut Vec<u8>) {
         if each_entry(raw).all(|entry| self.is_alive(stripe, entry.member)) {
             out.extend_from_slice(raw);
@@ -206,7 +207,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// The samples of a member; none where no source has any that leave.
+/// The samples of a member; empty if none of any source leave.
 fn timeline(sources: &[BlockFrames], member: u8) -> Timeline {
     let (mut points, mut timeline) = (Vec::new(), Timeline::default());
     if sources.iter().all(|source| source.fate == Fate::Stays) {

@@ -1,4 +1,4 @@
-//! What is alive in blocks of a chunk, written again as few blocks.
+//! Writes the live content of a chunk's blocks into a few new blocks.
 
 use crate::compaction::dead::{Liveness, newest_rows};
 use crate::compaction::row_runs::Strip;
@@ -16,11 +16,12 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A block of which a frame is longer when it is unpacked, or all frames together as they are, is followed by another.
+/// Limits of a new block: uncompressed bytes of a frame, and bytes of the merged blocks together. Beyond them, another
+/// block begins.
 const COLUMN_BYTES: u64 = if cfg!(test) { 1500 } else { 8 << 20 };
 const BLOCK_BYTES: u64 = 256 << 20;
 
-/// A segment that is made.
+/// The segment that a merge writes.
 pub(super) struct NewSegment {
     pub(super) segment: Arc<Segment>,
     pub(super) offset: u64,
@@ -29,14 +30,14 @@ pub(super) struct NewSegment {
     pub(super) placed: BTreeMap<u32, Vec<Placed>>,
 }
 
-/// Blocks of one chunk in a run, without others between them.
+/// Adjacent blocks of one chunk in a run.
 pub(super) struct Rewrite<'a> {
-    /// All blocks of the chunk, and these with their heads.
+    /// All blocks of the chunk, and the ones to rewrite with their heads.
     pub(super) blocks: &'a [Placed],
     pub(super) mine: Vec<(&'a Placed, Arc<Head>)>,
-    /// The newest row of each archive.
+    /// Number of the newest row of each archive.
     pub(super) newest: Vec<u64>,
-    /// Older points are dead, and older rows of the first archive.
+    /// Stamp before which points are dead, and the first live row of the first archive.
     points_from: u64,
     pub(super) first_row: u64,
     pub(super) schema: &'a Schema,
@@ -44,24 +45,24 @@ pub(super) struct Rewrite<'a> {
     liveness: &'a dyn Liveness,
 }
 
-/// Which of two states, or names, are wanted: the newest, or that before it, so that the newest may be damaged.
+/// Which of the two kept states, or names: the newest, or the one before, which is needed if the newest is damaged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
     Newest,
     Before,
 }
 
-/// What blocks would be if they were one.
+/// Size of several blocks as one.
 #[derive(Default)]
 struct Size {
     bytes: u64,
-    /// Points and rows of each stripe, unpacked.
+    /// Uncompressed bytes of points and rows, by stripe and column.
     columns: BTreeMap<(u8, usize), u64>,
     most: u64,
 }
 
 impl NewSegment {
-    /// One with no blocks.
+    /// Begins without blocks.
     pub(super) fn begin(segment: Segment) -> io::Result<NewSegment> {
         Ok(NewSegment {
             segment: Arc::new(segment),
@@ -72,7 +73,7 @@ impl NewSegment {
         })
     }
 
-    /// Appends what is in the builder.
+    /// Appends the block in the builder.
     fn append(&mut self) -> io::Result<()> {
         let generation = self.segment.generation;
         let head = self
@@ -87,7 +88,7 @@ impl NewSegment {
 }
 
 impl<'a> Rewrite<'a> {
-    /// `neighbours`: what of a chunk's blocks is written again.
+    /// Prepares to rewrite `neighbours`, which are some of a chunk's `blocks`.
     pub(super) fn of(
         neighbours: &'a [Placed],
         blocks: &'a [Placed],
@@ -113,8 +114,8 @@ impl<'a> Rewrite<'a> {
         })
     }
 
-    /// Writes the blocks that take the place of those in the run: states that are the newest but one, then rows and
-    /// points in as many blocks as they need, with the newest states in the last.
+    /// Writes the new blocks: first the states before the newest ones, then rows and points in as many blocks as
+    /// needed, with the newest states in the last.
     pub(super) fn write(&self, new: &mut NewSegment) -> io::Result<()> {
         if self.before(&mut new.builder)? {
             new.append()?;
@@ -128,7 +129,7 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Blocks whose rows and points fit into one.
+    /// Groups of blocks whose rows and points fit into one.
     fn few(&self) -> Vec<Range<usize>> {
         let (mut all, mut start, mut size) = (Vec::new(), 0, Size::default());
         for (at, (placed, head)) in self.mine.iter().enumerate() {
@@ -194,7 +195,8 @@ impl<'a> Rewrite<'a> {
         Ok(!builder.is_empty())
     }
 
-    /// Which of these blocks has what is to be kept. The newest two of all the chunk's blocks that have it are needed.
+    /// The block whose states or names of this age are to be kept. Only the newest two of all the chunk's blocks that
+    /// have them are needed.
     fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Arc<Head>)> {
         let with = self.blocks.iter().rev().filter(|placed| has(placed));
         let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));
@@ -220,7 +222,7 @@ impl<'a> Rewrite<'a> {
             return Ok(None);
         };
         let mut found = match age {
-            // If it is damaged, the one before with a hole: nothing will tell of that any more.
+            // If this state is damaged, takes an older one with a hole, since the damage will not be visible any more.
             Age::Newest => states(self.blocks, self.schema, stripe)?,
             Age::Before => states(std::slice::from_ref(*placed), self.schema, stripe)?,
         };
@@ -228,7 +230,7 @@ impl<'a> Rewrite<'a> {
         Ok((!found.is_empty()).then_some((*placed, found)))
     }
 
-    /// True if the points of a block are dead.
+    /// Returns true if the points of a block are dead.
     pub(super) fn has_old_points(&self, placed: &Placed) -> bool {
         let stamps = self.blocks.iter().map(|placed| placed.stamp);
         let newest = stamps.max().unwrap_or(0);
@@ -264,8 +266,8 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// Who of a stripe is there, and up to where blocks have them; `None`: their rows were imported, and no block has
-    /// their state yet.
+    /// The live members of a stripe, with the stamp up to which blocks have them; `None` for imported rows whose
+    /// series has no state in any block yet.
     pub(super) fn members(&self, stripe: u8) -> io::Result<Vec<(u8, Option<i64>)>> {
         let states = states(self.blocks, self.schema, stripe)?;
         let alive = (0..STRIPE as u8).filter(|&member| self.is_alive(stripe, member));
@@ -276,7 +278,7 @@ impl<'a> Rewrite<'a> {
         Ok(members.collect())
     }
 
-    /// What lives of some columns, and its age: the newest row whose death means that all are dead.
+    /// The live rows of some columns, and their age: the number of the row after whose death all of them are dead.
     fn column(
         &self,
         archive: usize,
@@ -291,7 +293,7 @@ impl<'a> Rewrite<'a> {
             let strip = Strip::of(columns, member, from, self.schema.width);
             let Some(last) = strip.last() else { continue };
             let lag = own.map(|own| self.newest[archive].saturating_sub(own));
-            // A series may be a row behind the others, as long as it follows them.
+            // A series may lag one row behind the others, if it keeps up with them.
             age = age.max(match lag {
                 Some(lag @ 0..=1) => last.saturating_add(lag),
                 _ => AGELESS,

@@ -1,4 +1,4 @@
-//! The rows of one series in several columns, put together.
+//! Joins the rows of one series from several columns.
 
 use crate::consolidation::row_sink::Part;
 use crate::consolidation::rows::{Column, ReadRows};
@@ -9,7 +9,7 @@ pub(crate) struct Strip {
     pieces: Vec<Piece>,
 }
 
-/// Rows that lie behind one another: number of the first, how many, and their cells.
+/// Consecutive rows: number of the first, count, and cells.
 #[derive(Clone)]
 struct Piece {
     first: u64,
@@ -22,7 +22,7 @@ impl Piece {
         self.first + self.part.rows()
     }
 
-    /// What it has of the rows `from..to`.
+    /// The part of the piece within the rows `from..to`.
     fn cut(&self, from: u64, to: u64, row_bytes: usize) -> Option<Piece> {
         let (first, end) = (self.first.max(from), self.end().min(to));
         let count = end.checked_sub(first).filter(|&count| count > 0)?;
@@ -40,7 +40,7 @@ impl Piece {
 }
 
 impl Strip {
-    /// The rows `from..` of a series; of rows that are there more than once those of the later column.
+    /// The rows `from..` of a series; of duplicate rows, those of the later column.
     pub(crate) fn of(columns: &[ReadRows<'_>], member: u8, from: u64, width: usize) -> Strip {
         let mut strip = Strip {
             row_bytes: 8 * width,
@@ -58,7 +58,8 @@ impl Strip {
         strip
     }
 
-    /// A later column may have older rows: blocks that were written again lie behind newer ones.
+    /// Adds a piece and removes overlapped rows. A later column may have older rows, since blocks that
+    /// were written again lie after newer ones.
     fn push(&mut self, piece: Piece) {
         let (first, end) = (piece.first, piece.end());
         let at = self.pieces.partition_point(|before| before.end() <= first);
@@ -103,7 +104,7 @@ mod tests {
     use kymo_base::random::next_random;
     use std::collections::BTreeMap;
 
-    /// Columns in any order beside the rows one by one.
+    /// Compares columns in random order with a map of single rows.
     #[test]
     fn the_later_column_counts_row_by_row() {
         let mut random = 3;

@@ -1,34 +1,34 @@
-//! The most bytes that blocks may take. Points and samples go first, the oldest before others; then the finest rows of series of
-//! points, which have coarser ones. Archives are never dropped.
+//! The size limit of all blocks. Points and samples are dropped first, the oldest ones before others; then the finest rows of
+//! series of points, which also have coarser ones. Archives are never dropped.
 
 use crate::compaction::dead::Liveness;
 use crate::segment::block::AGELESS;
 use crate::segment::set::{Index, SegmentSet};
 
-/// One of so many bytes is free when some had to go, so that not every value costs a merge.
+/// When data is dropped, one in this many bytes is freed, so that not every new value causes a merge.
 const FREE: u64 = 8;
 
-/// What has to go for want of room.
+/// Data to drop for lack of space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortage {
-    /// Samples of series of points before this second; 0: none.
+    /// Samples of series of points before this second are dropped; 0 for none.
     pub(crate) samples_from: u64,
-    /// Their finest rows before this second; 0: none.
+    /// Finest rows of series of points before this second are dropped; 0 for none.
     pub(crate) fine_from: u64,
-    /// Bytes that blocks take without all that, where these are too many.
+    /// Remaining bytes, if they still exceed the limit.
     pub(crate) left: Option<u64>,
 }
 
-/// What a block has that may go.
+/// Data of a block that may be dropped.
 struct Goer {
-    /// Nothing of it is newer, in seconds.
+    /// Second of its newest value.
     stamp: u64,
     bytes: u64,
     of_points: bool,
 }
 
 impl SegmentSet {
-    /// Says what merges may drop so that blocks take at most `most` bytes.
+    /// Decides which data merges drop, so that blocks need at most `most` bytes.
     pub(crate) fn keep_below(&self, most: u64, liveness: &dyn Liveness) -> Shortage {
         let weight = self.weight(liveness);
         self.index().is_full = weight.bytes > most;
@@ -55,19 +55,19 @@ impl SegmentSet {
         let mut index = self.index();
         index.points_from = index.points_from.max(points_from);
         index.fine_from = index.fine_from.max(shortage.fine_from);
-        // Where archives alone are too many, merging early would free nothing.
+        // If archives alone exceed the limit, early merges would free nothing.
         index.is_full &= live - freed <= most;
         shortage.left = Some(live - freed).filter(|left| *left > most);
         shortage
     }
 
-    /// Points of blocks before this stamp may have been dropped.
+    /// Stamp before which points of blocks may have been dropped.
     pub(crate) fn points_from(&self) -> u64 {
         self.index().points_from
     }
 }
 
-/// The oldest go, until the excess is free: how many bytes are, and the second before which all goes.
+/// Drops the oldest data until `excess` bytes are freed; returns the freed bytes, and the second before which all is dropped.
 fn cut(goers: &mut [Goer], excess: u64) -> (u64, u64) {
     goers.sort_unstable_by_key(|it| it.stamp);
     let (mut freed, mut from) = (0, 0);
@@ -82,7 +82,7 @@ fn cut(goers: &mut [Goer], excess: u64) -> (u64, u64) {
 }
 
 impl Index {
-    /// Points and samples that are alive.
+    /// Live points and samples, block by block.
     fn live_points(&self, liveness: &dyn Liveness) -> Vec<Goer> {
         let mut points = Vec::new();
         for (&chunk, blocks) in &self.chunks {
@@ -101,7 +101,7 @@ impl Index {
         points
     }
 
-    /// Rows of the finest tiers that are alive.
+    /// Live rows of the finest tiers, block by block.
     fn live_fine_rows(&self, liveness: &dyn Liveness) -> Vec<Goer> {
         let mut rows = Vec::new();
         for (&chunk, blocks) in &self.chunks {

@@ -1,5 +1,5 @@
-//! Liveness of several schemas on a set of segments beside the same series as whole files in memory: whatever is saved, merged, lost
-//! or opened again, a view has the file's bytes.
+//! Compares segments with the same series as whole files in memory: after any saves, merges, crashes and restarts, reading a
+//! series gives the bytes of its file. The tests implement [`Liveness`] for several schemas.
 
 mod bit_flips;
 mod bytes_per_value;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 const NOW: Now = Now { sec: 0, usec: 0 };
 
-/// One series: where it is, the file it should be, and its values that are in no block.
+/// One series: its place, its expected file, and its values that are in no block.
 #[derive(Clone)]
 pub(crate) struct Member {
     pub(crate) chunk: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Member {
     born: Rrd,
     blank: Vec<u64>,
     pub(crate) pending: Vec<Vec<u8>>,
-    /// All values and their positions, as a journal has them.
+    /// All values and their positions, as in a journal.
     values: Vec<(u64, Vec<u8>)>,
     stamp: i64,
 }
@@ -54,7 +54,7 @@ pub(crate) struct World {
     pub(crate) members: Vec<Member>,
     pub(crate) position: u64,
     random: u64,
-    /// The position of each chunk's newest block when all was last synced.
+    /// Position of the newest block of each chunk at the last sync.
     pub(crate) synced: Vec<u64>,
     pub(crate) notices: Vec<String>,
 }
@@ -100,7 +100,7 @@ impl World {
         World::of(disk, seed, slots, samples::DEFINITIONS)
     }
 
-    /// A chunk of each of these definitions, with series in these slots.
+    /// Creates a chunk for each of these definitions, with series in these slots.
     pub(crate) fn of(
         disk: &SimDisk,
         seed: u64,
@@ -148,7 +148,7 @@ impl World {
         })
     }
 
-    /// The same series on another disk.
+    /// Opens the same series on another disk.
     pub(crate) fn on(&self, disk: &SimDisk) -> io::Result<World> {
         let (segments, notices) = open(disk, &self.clock)?;
         let mut world = World {
@@ -166,7 +166,7 @@ impl World {
         Ok(world)
     }
 
-    /// The segments as it is after the process has ended.
+    /// Reopens the segments, as after the end of the process.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         let (segments, notices) = open(&self.disk, &self.clock)?;
         (self.segments, self.notices) = (segments, notices);
@@ -174,7 +174,7 @@ impl World {
         Ok(())
     }
 
-    /// What blocks do not have is pending.
+    /// Makes the values that no block has pending again.
     fn replay(&mut self) {
         for at in 0..self.members.len() {
             let position = self.newest(self.members[at].chunk);
@@ -184,14 +184,14 @@ impl World {
         }
     }
 
-    /// The position of a chunk's newest block.
+    /// Position of a chunk's newest block.
     pub(crate) fn newest(&self, chunk: u32) -> u64 {
         let blocks = self.segments.blocks(chunk);
         blocks.last().map_or(0, |placed| placed.position)
     }
 
-    /// After a crash: nothing that was synced is missing, and all series are what their values up to their chunks'
-    /// positions make of them, with and without the values since.
+    /// Checks the state after a crash: no synced data is missing, and each series has the result of its values up to its chunk's
+    /// position, with and without the later values.
     pub(crate) fn judge(&mut self, story: &str) {
         let damage = |notice: &&String| !notice.contains("(the power failed when it was begun?)");
         assert_eq!(self.notices.iter().find(damage), None, "{story}");
@@ -237,7 +237,7 @@ impl World {
         next_random(&mut self.random) % below
     }
 
-    /// A value for one of the series, also after a long time.
+    /// Adds a value to one of the series, sometimes after a long time.
     pub(crate) fn value(&mut self, at: usize) {
         let gap = match self.random(40) {
             0 => 31_536_000,
@@ -249,7 +249,7 @@ impl World {
         self.put(at, gap, number);
     }
 
-    /// A value for one of the series, so many seconds after its last.
+    /// Adds a value to one of the series, `gap` seconds after its last one.
     pub(crate) fn put(&mut self, at: usize, gap: u64, number: u64) {
         let usec = self.random(3) * 333_333;
         let member = &mut self.members[at];
@@ -342,14 +342,14 @@ impl World {
         }
     }
 
-    /// The series as a file.
+    /// The series as the bytes of a file.
     fn image(&self, member: &Member) -> Vec<u8> {
         let (rrd, damaged) = self.view(member);
         assert_eq!(damaged, 0);
         rrd.to_bytes()
     }
 
-    /// The series as it is read, and how many frames could not be.
+    /// The series as a reader sees it, and the number of unreadable frames.
     pub(crate) fn view(&self, member: &Member) -> (Rrd, u64) {
         let schema = self.schemas[member.chunk as usize].clone();
         let mut applier = Applier::default();
@@ -393,12 +393,12 @@ impl World {
 }
 
 impl Member {
-    /// Where its values are.
+    /// Positions of its values.
     pub(crate) fn positions(&self) -> Vec<u64> {
         self.values.iter().map(|(at, _)| *at).collect()
     }
 
-    /// The file as it was before the value at this position.
+    /// The file before the value at this position.
     pub(crate) fn at(&self, position: u64) -> Rrd {
         let mut file = self.born.clone();
         for (_, text) in self.values.iter().filter(|(at, _)| *at < position) {
@@ -408,7 +408,7 @@ impl Member {
     }
 }
 
-/// The same value for a whole file.
+/// Applies a value to a whole file.
 fn apply(file: &mut Rrd, text: &[u8]) {
     let how = Update {
         file_name: b"",
@@ -436,7 +436,7 @@ fn a_view_is_the_file_whatever_is_saved_merged_and_opened_again() {
         for step in 0..1500 {
             // One series of each chunk is nearly idle.
             let at = world.random(world.members.len() as u64) as usize;
-            // And one that has a stripe of series for itself.
+            // One idle series is alone in its stripe.
             let idle = [15, 77].contains(&world.members[at].slot);
             if !idle || world.random(30) == 0 {
                 world.value(at);

@@ -1,4 +1,4 @@
-//! Updates of one series, from its state to its next, the new rows caught on the way.
+//! Updates one series from one state to the next and captures its new rows.
 
 use crate::consolidation::row_sink::Captured;
 use crate::consolidation::schema::{Schema, SeriesState};
@@ -6,19 +6,19 @@ use crate::hole;
 use kymo_rrd::update::{Now, Scratch, Update, begin_hole, update_all};
 use kymo_rrd::{Error, Header};
 
-/// Memory for one series after the other.
+/// Memory that is reused from series to series.
 #[derive(Default)]
 pub(crate) struct Applier {
     scratch: Scratch,
     pub(crate) captured: Captured,
     series: Option<SeriesState>,
-    /// Values that were refused: which, and why.
+    /// Index and error of each refused value.
     pub(crate) refused: Vec<(usize, Error)>,
 }
 
 impl Applier {
-    /// Applies values to a state. Afterwards [`Applier::header`], [`Applier::captured`] and [`Applier::pack`] tell what
-    /// became of it. An error is one of the definition or the state, and nothing has happened.
+    /// Applies values to a state; [`Applier::header`], [`Applier::captured`] and [`Applier::pack`] then return the
+    /// result. An error concerns the definition or the state, and leaves no result.
     pub(crate) fn apply(
         &mut self,
         schema: &Schema,
@@ -38,7 +38,7 @@ impl Applier {
         done
     }
 
-    /// Applies values to a series; [`Applier::captured`] tells what rows they made.
+    /// Applies values to a series; [`Applier::captured`] has the new rows.
     pub(crate) fn go_on(
         &mut self,
         schema: &Schema,
@@ -70,7 +70,7 @@ impl Applier {
         done
     }
 
-    /// Applies values among which is no hole, the first of which is number `from`.
+    /// Applies values without holes, of which the first has the index `from`.
     fn some(
         &mut self,
         series: &mut SeriesState,

@@ -1,13 +1,14 @@
 //! The definition of an archive, or of a tier.
 
-/// One archive as far as rows go.
+/// The shape of one archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Archive {
     pub(crate) row_cnt: u64,
-    /// Seconds a row.
+    /// Seconds of a row.
     pub(crate) step: u64,
-    /// Its first cell.
+    /// Index of its first cell.
     pub(crate) base: u64,
-    /// Its rows are state: updates change them in place.
+    /// True if its rows are state, which updates change in
+    /// place.
     pub(crate) seasonal: bool,
 }

@@ -1,4 +1,4 @@
-//! The definition of series of points: samples as they were received, and tiers of rows that are written when the samples leave.
+//! The definition of series of points: samples as received, and tiers of rows that are written when samples expire.
 
 use crate::consolidation::archive::Archive;
 use crate::settings::PointsRetention;
@@ -7,33 +7,33 @@ use kymo_base::varint::{put, put_count, take};
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
 
-/// How a schema of points begins: no file of rrdtool's does.
+/// First bytes of a schema of points, with which no file of rrdtool begins.
 pub(crate) const MAGIC: &[u8] = b"KYMOPNTS";
-/// Words of a series' state: the stamp of its last saved sample, and its value.
+/// Words of a series' state: stamp and value of its last saved sample.
 pub(crate) const WORDS: usize = 2;
 /// Cells of a row.
 pub(crate) const ROW_CELLS: usize = 6;
-/// A series that has no saved sample.
+/// Stamp of a series without saved samples.
 const NEVER: i64 = i64::MIN;
-/// Tiers at most, rows of one, and seconds of its rows.
+/// Limits of the number of tiers, of the rows of one, and of the seconds of a row.
 const TIERS_MAX: usize = 8;
 const ROWS_MAX: u32 = 1 << 20;
-/// Seconds of the rows that a store makes by itself.
+/// Seconds of a row in the store's own tiers.
 const STEPS_S: [u32; 2] = [300, 3600];
 const STEP_MAX_S: u32 = 7 * 86_400;
-/// Samples are kept for ten years at most.
+/// Longest retention of samples: ten years.
 const KEPT_MAX_S: u32 = 10 * 366 * 86_400;
 
-/// How the values of a series move.
+/// Type of a series' values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointsKind {
-    /// Its source does not say.
+    /// Unknown type.
     Untyped,
-    /// Moves both ways.
+    /// A value that may rise and fall.
     Gauge,
-    /// Grows, and begins again at 0.
+    /// A value that grows and restarts at 0.
     Counter,
-    /// A part of a histogram: a counter.
+    /// A part of a histogram, which is a counter.
     Histogram,
 }
 
@@ -45,7 +45,7 @@ impl PointsKind {
         PointsKind::Histogram,
     ];
 
-    /// True if it counts.
+    /// Returns true for counters.
     pub fn counts(self) -> bool {
         match self {
             PointsKind::Counter | PointsKind::Histogram => true,
@@ -54,38 +54,38 @@ impl PointsKind {
     }
 }
 
-/// Rows of one length.
+/// A tier: rows of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TierDefinition {
     /// Seconds of a row.
     pub step_s: u32,
-    /// How many rows are kept.
+    /// Number of rows that are kept.
     pub rows: u32,
 }
 
-/// Definition that series of points share.
+/// Definition that several series of points share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointsSchema {
-    /// How their values move.
+    /// Type of the values.
     pub kind: PointsKind,
-    /// Seconds between samples; 0: not known.
+    /// Interval between samples, in seconds; 0 if unknown.
     pub interval_s: u32,
-    /// Seconds without a sample after which a series is gone; 0: not known.
+    /// Time without a sample after which a series is gone, in seconds; 0 if unknown.
     pub heartbeat_s: u32,
-    /// How long samples are kept, in seconds.
+    /// Retention of samples, in seconds.
     pub kept_s: u32,
-    /// Tiers that old samples become, the finest first.
+    /// Tiers for the rows made of expired samples, the finest first.
     pub tiers: Vec<TierDefinition>,
 }
 
-/// Seconds of a row, and for how long such rows stay, the finest first.
+/// Seconds of a row and retention of each tier, the finest first.
 fn tiers(retention: PointsRetention) -> [(u32, u32); 2] {
     let [fine, coarse] = STEPS_S;
     [(fine, retention.rows_5m_s), (coarse, retention.rows_1h_s)]
 }
 
 impl PointsSchema {
-    /// Samples and rows that are kept as [`PointsRetention::default`] says.
+    /// Returns a schema with the retention of [`PointsRetention::default`].
     pub fn new(kind: PointsKind, interval_s: u32, heartbeat_s: u32) -> PointsSchema {
         let retention = PointsRetention::default();
         let tiers = tiers(retention).map(|(step_s, kept_s)| TierDefinition {
@@ -101,7 +101,7 @@ impl PointsSchema {
         }
     }
 
-    /// The same series, kept for as long as a store says. Tiers of other steps stay as they are.
+    /// Returns the schema with a store's retention. Tiers with other steps stay unchanged.
     pub(crate) fn kept(mut self, retention: PointsRetention) -> PointsSchema {
         self.kept_s = retention.samples_s;
         for tier in &mut self.tiers {
@@ -113,7 +113,7 @@ impl PointsSchema {
         self
     }
 
-    /// True if a store takes it.
+    /// Returns true if the values are within the store's limits.
     pub(crate) fn is_valid(&self) -> bool {
         let tiers = self.tiers.iter();
         self.kept_s <= KEPT_MAX_S
@@ -158,7 +158,7 @@ impl PointsSchema {
                 rows: number()?,
             });
         }
-        // Two texts are never one schema.
+        // The text must be the canonical one, so that no two texts are the same schema.
         (schema.is_valid() && schema.front() == front).then_some(schema)
     }
 
@@ -178,7 +178,7 @@ impl PointsSchema {
         archives.collect()
     }
 
-    /// A header with one source, for who asks for its step and its columns.
+    /// A header with one source, for callers that need its step and its columns.
     pub(crate) fn template(&self) -> Option<Header> {
         let kind = if self.kind.counts() {
             "DERIVE"
@@ -201,7 +201,7 @@ impl PointsSchema {
     }
 }
 
-/// A state of a series, after its last saved sample.
+/// State of a series after its last saved sample.
 pub(crate) fn state_of(last: Option<Point>) -> Vec<u64> {
     let last = last.unwrap_or(Point {
         t_ms: NEVER,
@@ -210,7 +210,7 @@ pub(crate) fn state_of(last: Option<Point>) -> Vec<u64> {
     vec![last.t_ms.cast_unsigned(), last.v.to_bits()]
 }
 
-/// The last saved sample of a state; `None`: there is none.
+/// The last saved sample of a state; `None` if there is none.
 pub(crate) fn last(words: &[u64]) -> Option<Point> {
     let &[t_ms, bits] = words else { return None };
     let t_ms = t_ms.cast_signed();

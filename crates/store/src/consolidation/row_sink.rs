@@ -1,14 +1,14 @@
-//! What an update writes, caught: rows one behind the other, runs of equal ones kept short.
+//! Captures the rows that an update writes; runs of equal rows are stored once.
 
 use crate::consolidation::schema::Schema;
 use kymo_rrd::{Error, Rows, Tip};
 
-/// Rows that follow each other.
+/// Consecutive rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// So many rows, each with its cells.
+    /// This number of rows, each with its cells.
     Rows(u64),
-    /// So many rows that are the same, whose cells are there once.
+    /// This number of equal rows, with the cells of one.
     Run(u64),
 }
 
@@ -19,7 +19,7 @@ impl Part {
         }
     }
 
-    /// Rows whose cells are there.
+    /// Number of rows whose cells are stored.
     pub(crate) fn stored(self) -> u64 {
         match self {
             Part::Rows(count) => count,
@@ -41,7 +41,7 @@ impl NewRows {
         self.cells.clear();
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub(crate) fn len(&self) -> u64 {
         self.parts.iter().map(|part| part.rows()).sum()
     }
@@ -67,13 +67,14 @@ impl NewRows {
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     pub(crate) archives: Vec<NewRows>,
-    /// First cell, cells: those that are state.
+    /// First cell and cells of each seasonal archive, which is state.
     seasons: Vec<(u64, Vec<f64>)>,
     seasonal: Vec<Option<usize>>,
 }
 
 impl Captured {
-    /// Ready for a series of this schema; takes its seasons until [`Captured::end`].
+    /// Prepares for a series of this schema; holds its seasonal cells until
+    /// [`Captured::end`].
     pub(crate) fn begin(&mut self, schema: &Schema, seasons: Vec<Vec<f64>>) {
         self.archives
             .resize_with(schema.archives.len(), NewRows::default);
@@ -90,7 +91,7 @@ impl Captured {
             .extend(bases.map(|archive| archive.base).zip(seasons));
     }
 
-    /// The seasons as they are now.
+    /// Returns the seasonal cells with their changes.
     pub(crate) fn end(&mut self) -> Vec<Vec<f64>> {
         self.seasons.drain(..).map(|(_, cells)| cells).collect()
     }
@@ -139,7 +140,7 @@ impl Rows for Captured {
         }
         let rows = self.archives.get_mut(tip.archive).ok_or_else(outside)?;
         if count >= tip.row_cnt {
-            // All that came before is gone, and where time stood still nobody counts.
+            // The new rows fill the whole archive, so all earlier ones are overwritten.
             rows.clear();
         }
         rows.push(first);

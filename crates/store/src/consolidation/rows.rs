@@ -1,15 +1,15 @@
-//! The rows of one archive of a stripe: which rows of which series there are, then their cells.
-//! Layout: docs/formats/store.md, "Rows". Cells lie series after series: row after row they take as much or up to 3 % more
-//! (`sizes.rs`, 2026-11-22).
+//! The rows of one archive of a stripe: a head with the series and their row numbers, then the cells. Layout:
+//! docs/formats/store.md, "Rows". Cells lie series after series; laid out row after row they need the same or up to 3 %
+//! more (`sizes.rs`, 2026-11-22).
 
 use crate::consolidation::row_sink::{NewRows, Part};
 use crate::layout::STRIPE;
 use kymo_base::varint::{put, take, unzigzag, zigzag};
 
-/// A series' rows in a column.
+/// The rows of a series in a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RowsEntry {
-    /// Which of the stripe.
+    /// The series' member number in the stripe.
     pub(crate) member: u8,
     /// Number of its first row.
     pub(crate) first: u64,
@@ -17,25 +17,25 @@ pub(crate) struct RowsEntry {
 }
 
 impl RowsEntry {
-    /// Rows whose cells are there. No column that was read has more than it has bytes.
+    /// Number of rows whose cells are stored, which the length of a decoded column limits.
     fn stored(&self) -> u64 {
         self.parts.iter().map(|part| part.stored()).sum()
     }
 }
 
-/// A column that is made.
+/// A column being encoded.
 #[derive(Debug, Default)]
 pub(crate) struct Column {
     head: Vec<u8>,
     cells: Vec<u8>,
     entries: u64,
     last_first: u64,
-    /// The newest row of all.
+    /// The newest row of all series.
     pub(crate) newest: u64,
 }
 
 impl Column {
-    /// Nothing is in it; memory is kept.
+    /// Empties the column and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.head.clear();
         self.cells.clear();
@@ -46,7 +46,7 @@ impl Column {
         self.entries == 0
     }
 
-    /// Adds rows of a series, whose newest is number `newest`.
+    /// Adds rows of a series, the newest of which has the number `newest`.
     pub(crate) fn push(&mut self, member: u8, newest: u64, rows: &NewRows) {
         let count = rows.len();
         if count == 0 {
@@ -58,7 +58,7 @@ impl Column {
             .extend(rows.cells.iter().flat_map(|cell| cell.to_le_bytes()));
     }
 
-    /// Adds rows whose cells are bytes already.
+    /// Adds rows whose cells are encoded already.
     pub(crate) fn push_raw(&mut self, member: u8, first: u64, parts: &[Part], cells: &[u8]) {
         let count: u64 = parts.iter().map(|part| part.rows()).sum();
         self.entry(member, first, parts, (first + count).saturating_sub(1));
@@ -83,7 +83,7 @@ impl Column {
         self.newest = self.newest.max(newest);
     }
 
-    /// The column's bytes.
+    /// Appends the encoded column.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put(out, self.entries);
         out.extend_from_slice(&self.head);
@@ -91,7 +91,7 @@ impl Column {
     }
 }
 
-/// A column that is read.
+/// A decoded column.
 #[derive(Debug)]
 pub(crate) struct ReadRows<'a> {
     pub(crate) entries: Vec<RowsEntry>,
@@ -99,7 +99,7 @@ pub(crate) struct ReadRows<'a> {
     width: usize,
 }
 
-/// Takes the next entry of a column's head, but for its parts: its member, its first row, how many parts follow.
+/// Removes the next entry of a column's head up to its parts; returns member, first row and number of parts.
 fn take_entry(head: &mut &[u8], last_first: &mut u64) -> Option<(u8, u64, u64)> {
     let (&member, rest) = head.split_first()?;
     *head = rest;
@@ -118,7 +118,7 @@ fn take_part(head: &mut &[u8]) -> Option<Part> {
     })
 }
 
-/// Walks through a column's head: `each` gets member, number of the first row, and the part. What follows the head.
+/// Decodes a column's head. `each` gets member, number of the first row, and part. Returns the bytes after the head.
 fn walk(mut head: &[u8], mut each: impl FnMut(u8, u64, Part) -> Option<()>) -> Option<&[u8]> {
     let count = take(&mut head)?;
     let mut last_first = 0;
@@ -133,7 +133,7 @@ fn walk(mut head: &[u8], mut each: impl FnMut(u8, u64, Part) -> Option<()>) -> O
     Some(head)
 }
 
-/// Puts what a column has of a series' rows `from..` into `out`; `None`: it is damaged, and `out` is as it was.
+/// Fills `out` with a column's rows `from..` of a series; `None`, with `out` unchanged, if the column is damaged.
 pub(crate) fn fill_member(
     column: &[u8],
     width: usize,
@@ -161,7 +161,7 @@ pub(crate) fn fill_member(
     .map(drop)
 }
 
-/// Puts what a part has of the rows `from..` into `out`.
+/// Fills `out` with a part's rows from `from` on.
 fn fill_part(part: Part, first: u64, bytes: &[u8], width: usize, from: u64, out: &mut [f64]) {
     let row_bytes = 8 * width;
     let to = from + (out.len() / width.max(1)) as u64;
@@ -179,7 +179,7 @@ fn fill_part(part: Part, first: u64, bytes: &[u8], width: usize, from: u64, out:
 }
 
 impl<'a> ReadRows<'a> {
-    /// Takes a column apart; rows have `width` cells.
+    /// Decodes a column whose rows have `width` cells.
     pub(crate) fn parse(mut bytes: &'a [u8], width: usize) -> Option<ReadRows<'a>> {
         let count = take(&mut bytes)?;
         let (mut entries, mut last_first, mut stored) = (Vec::new(), 0, 0u64);
@@ -207,7 +207,7 @@ impl<'a> ReadRows<'a> {
         })
     }
 
-    /// Calls `each` with every part of a series' rows: number of its first row, the part, its cells' bytes.
+    /// Calls `each` with the parts of a series' rows: number of the first row, part, and bytes of the cells.
     pub(crate) fn parts(&self, member: u8, each: &mut dyn FnMut(u64, Part, &[u8])) {
         let row_bytes = 8 * self.width;
         let mut at = 0;
@@ -227,7 +227,7 @@ impl<'a> ReadRows<'a> {
     }
 }
 
-/// The same for rows that are in memory, the newest being number `newest`.
+/// Fills `out` as [`fill_member`] does, from rows in memory, the newest of which has the number `newest`.
 pub(crate) fn fill_from(rows: &NewRows, newest: u64, width: usize, from: u64, out: &mut [f64]) {
     let to = from + (out.len() / width.max(1)) as u64;
     let mut first = (newest + 1).saturating_sub(rows.len());

@@ -1,8 +1,8 @@
-//! What the series of a chunk have in common, their definitions, and a series' state as words.
+//! The definitions that the series of a chunk share, and the state of a series as words.
 //!
-//! A header is a front, which is the same for all series of a schema, and a live part of nothing but 64-bit words.
-//! Archives that updates change in place (SEASONAL, DEVSEASONAL) are state, too: their cells follow as words. So is where
-//! they are smoothed: that comes from a file's name, and all else files may have in common.
+//! A header is a front, which is the same for all series of a schema, and a live part, which consists of 64-bit words. The cells
+//! of archives that updates change in place (SEASONAL, DEVSEASONAL) are also state and follow as words. So is the row at which
+//! these are smoothed, because it depends on the file's name and would otherwise be the only difference between files.
 
 use crate::consolidation::archive::Archive;
 use crate::consolidation::points_schema::{self, PointsSchema};
@@ -12,44 +12,43 @@ use kymo_rrd::Header;
 use kymo_rrd::header::RraDef;
 use kymo_rrd::update::begin_hole;
 
-/// A word of `stat_head_t` that rrdtool does not use: how long points are kept, in seconds, and a mark above them which says that
-/// it is that.
+/// A word of `stat_head_t` that rrdtool does not use; it has the retention of points in seconds, with a mark in its upper half.
 const POINTS_AT: usize = 9;
 const POINTS_MARK: u64 = 0x6b79_6d6f << 32;
-/// Most that is believed: ten years.
+/// Longest retention that is accepted: ten years.
 const POINTS_KEPT_MAX_S: u64 = 10 * 366 * 86_400;
 
-/// Bytes of `stat_head_t` and of a definition.
+/// Length of `stat_head_t` and of a definition, in bytes.
 const HEAD: usize = 128;
 const DEFINITION: usize = 120;
-/// The parameter of seasonal archives that says where they are smoothed, and where it is in a definition.
+/// Parameter of seasonal archives with the row at which they are smoothed, and its offset in a definition.
 const SMOOTH_AT: usize = 4;
 const SMOOTH_OFFSET: usize = 40 + 8 * SMOOTH_AT;
 
-/// A definition.
+/// The definition of the series of a chunk.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Schema {
-    /// The header's bytes before `live_head_t`, but for where seasonal archives are smoothed.
+    /// The header's bytes before `live_head_t`, with 0 for the rows at which seasonal archives are smoothed.
     pub(crate) front: Vec<u8>,
-    /// The header of it with nothing but zeros in its live part.
+    /// The header with zeros in its live part.
     pub(crate) template: Header,
     pub(crate) archives: Vec<Archive>,
-    /// Cells of a row.
+    /// Number of cells of a row.
     pub(crate) width: usize,
-    /// Words of a series' state.
+    /// Number of words of a series' state.
     pub(crate) words: usize,
-    /// How long values are kept as they were sent, in seconds.
+    /// Retention of values as they were sent, in seconds.
     pub(crate) points_kept_s: u64,
-    /// Of series of points: what they are. Their archives are tiers, and the template only says their step.
+    /// Definition of series of points; their archives are tiers, and the template only has their step.
     pub(crate) points: Option<PointsSchema>,
     live_words: usize,
 }
 
-/// What a series is between two updates: its header, and the cells of its seasonal archives.
+/// A series between two updates: its header, and the cells of its seasonal archives.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SeriesState {
     pub(crate) header: Header,
-    /// One for each seasonal archive, in their order.
+    /// The cells of each seasonal archive, in order.
     pub(crate) seasons: Vec<Vec<f64>>,
 }
 
@@ -59,7 +58,7 @@ impl Schema {
         Schema::parse(&front(header))
     }
 
-    /// Reads a front; `None`: it is none.
+    /// Parses a front; `None` if it is invalid.
     pub(crate) fn parse(front: &[u8]) -> Option<Schema> {
         match front.starts_with(points_schema::MAGIC) {
             true => Schema::of_points(PointsSchema::parse(front)?),
@@ -81,7 +80,7 @@ impl Schema {
         })
     }
 
-    /// The same schema, of which series of points are kept for as long as a store says, whatever their definitions say.
+    /// Returns the schema with a store's retention for series of points, in place of that in their definitions.
     pub(crate) fn kept(self, retention: PointsRetention) -> Schema {
         let Some(points) = self.points else {
             return self;
@@ -95,7 +94,7 @@ impl Schema {
         }
     }
 
-    /// True if rows of the finest length are not the only ones of series of points.
+    /// Returns true for series of points with more than one tier.
     pub(crate) fn has_tiers(&self) -> bool {
         self.points.is_some() && self.archives.len() > 1
     }
@@ -134,7 +133,7 @@ impl Schema {
                 seasonal,
             });
         }
-        // A stripe's states are one frame.
+        // The states of a stripe must fit into one frame.
         if state_bytes(words) > crate::layout::STATE_MAX {
             return None;
         }
@@ -180,7 +179,7 @@ impl Schema {
         }
     }
 
-    /// What [`Schema::pack`] was given; `None`: the words are no series of this schema.
+    /// Decodes a state packed by [`Schema::pack`]; `None` if the words do not fit the schema.
     pub(crate) fn unpack(&self, words: &[u64]) -> Option<SeriesState> {
         let mut series = SeriesState {
             header: self.template.clone(),
@@ -190,7 +189,7 @@ impl Schema {
         Some(series)
     }
 
-    /// The same, into a series that may have been used for another one of this schema.
+    /// Decodes a state into a series that may have been used for another one of this schema.
     pub(crate) fn unpack_into(&self, words: &[u64], series: &mut SeriesState) -> Option<()> {
         if words.len() != self.words {
             return None;
@@ -239,7 +238,7 @@ impl Schema {
         Some(())
     }
 
-    /// Values that came after this state are lost.
+    /// Begins a hole after this state, since later values are lost.
     pub(crate) fn begin_hole(&self, words: &mut Vec<u64>) {
         let Some(mut series) = self.unpack(words) else {
             return;
@@ -249,22 +248,22 @@ impl Schema {
         self.pack(&series, words);
     }
 
-    /// Most bytes that states of a stripe take in a frame.
+    /// Upper bound of the bytes of a stripe's states in a frame.
     pub(crate) fn state_bytes_max(&self) -> usize {
         state_bytes(self.words)
     }
 
-    /// A header with these definitions and nothing else.
+    /// A header with these definitions, whose live part is zero.
     pub(crate) fn definitions(&self) -> &Header {
         &self.template
     }
 
-    /// Bytes of a file before the rows.
+    /// Length of a file's header, in bytes.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.template.size_bytes()
     }
 
-    /// Whether memory of this series can be used for one of this schema.
+    /// Returns true if the memory of this series can be reused for one of this schema.
     pub(crate) fn fits(&self, series: &SeriesState) -> bool {
         let (ours, theirs) = (&self.template, &series.header);
         let same = |(ours, theirs): (&RraDef, &RraDef)| {
@@ -280,7 +279,7 @@ impl Schema {
             && ours.rra.iter().zip(&theirs.rra).all(same)
     }
 
-    /// The stamp of a state, without unpacking it.
+    /// The stamp of a state in seconds, without decoding all of it.
     pub(crate) fn stamp(&self, words: &[u64]) -> i64 {
         let stamp = words.first().map_or(0, |&word| word.cast_signed());
         match self.points {
@@ -289,7 +288,7 @@ impl Schema {
         }
     }
 
-    /// The same with its microseconds.
+    /// The stamp of a state with its microseconds.
     pub(crate) fn stamp_of(&self, words: &[u64]) -> f64 {
         if self.points.is_some() {
             return points_schema::last(words).map_or(f64::NEG_INFINITY, |last| last.seconds());
@@ -301,7 +300,7 @@ impl Schema {
         self.stamp(words) as f64 + usec as f64 / 1e6
     }
 
-    /// The archive and the row that a cell begins; `None`: it begins none.
+    /// The archive and the row that begins at a cell; `None` if the cell begins no row.
     pub(crate) fn place(&self, cell: u64) -> Option<(usize, u64)> {
         let archive = self
             .archives
@@ -313,26 +312,25 @@ impl Schema {
             .then(|| (archive, offset / width))
     }
 
-    /// Which of a series' seasons an archive is; `None`: its rows are no state.
+    /// Index of an archive among the seasonal ones; `None` if it is not seasonal.
     pub(crate) fn season(&self, archive: usize) -> Option<usize> {
         let before = &self.archives[..archive];
         let count = before.iter().filter(|archive| archive.seasonal).count();
         self.archives[archive].seasonal.then_some(count)
     }
 
-    /// The number of the newest row of an archive when the series was last updated at `last_up`: rows are counted from
-    /// the epoch.
+    /// Number of the newest row of an archive after the last update at `last_up`; rows are counted from 1970.
     pub(crate) fn newest(&self, archive: usize, last_up: i64) -> u64 {
         last_up.max(0) as u64 / self.archives[archive].step
     }
 }
 
-/// Says in a header how long the values of such series are kept as they were sent, in seconds.
+/// Stores the retention of values as they were sent in a header, in seconds.
 pub fn keep_points(header: &mut Header, seconds: u32) {
     header.head_par[POINTS_AT] = POINTS_MARK | u64::from(seconds);
 }
 
-/// What [`keep_points`] said.
+/// The retention stored by [`keep_points`], or the default.
 fn points_kept_s(header: &Header) -> u64 {
     let said = header.head_par[POINTS_AT] ^ POINTS_MARK;
     match said {
@@ -341,7 +339,7 @@ fn points_kept_s(header: &Header) -> u64 {
     }
 }
 
-/// What [`Schema::front`] is of a header.
+/// The front of a header; see [`Schema::front`].
 pub(crate) fn front(header: &Header) -> Vec<u8> {
     let mut front = Vec::new();
     header.encode(&mut front);

@@ -1,5 +1,5 @@
-//! Rows of series of points: what the samples of an interval were together. They are written when the samples leave, and may
-//! be parts of a row: those of one number are put together.
+//! Rows of series of points: summaries of the samples of an interval. They are written when the samples expire, and may be
+//! parts of a row; parts with the same number are joined.
 
 use crate::consolidation::points_schema::ROW_CELLS;
 use crate::consolidation::row_sink::Part;
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 /// A row, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tier {
-    /// The least value.
+    /// Smallest value.
     pub min: f64,
-    /// The largest.
+    /// Largest value.
     pub max: f64,
     /// Sum of all values.
     pub sum: f64,
-    /// How many there are.
+    /// Number of values.
     pub count: f64,
-    /// The last one.
+    /// Last value.
     pub last: f64,
-    /// By how much a counter grew.
+    /// Growth of a counter.
     pub increase: f64,
 }
 
 impl Tier {
-    /// No value.
+    /// A row without values.
     pub(crate) const NONE: Tier = Tier {
         min: f64::NAN,
         max: f64::NAN,
@@ -62,7 +62,7 @@ impl Tier {
         self.sum / self.count
     }
 
-    /// Adds a later part.
+    /// Joins a later part to this one.
     fn join(&mut self, later: Tier) {
         self.min = self.min.min(later.min);
         self.max = self.max.max(later.max);
@@ -75,23 +75,23 @@ impl Tier {
     }
 }
 
-/// Rows of one series by their numbers: a row of number n ends at n steps since 1970, which belong to it.
+/// Rows of one series by number: row n has the samples up to and including n steps since 1970.
 #[derive(Debug, Default)]
 pub(crate) struct Tiers {
     pub(crate) rows: BTreeMap<u64, Tier>,
 }
 
 impl Tiers {
-    /// Adds a part of a row, which is later than those before it.
+    /// Adds a part of a row, which must be later than the parts before.
     pub(crate) fn add(&mut self, number: u64, part: Tier) {
         self.rows.entry(number).or_insert(Tier::NONE).join(part);
     }
 
-    /// Adds the rows of a member from number `from` on that a column has.
+    /// Adds the rows of a member in a column, from number `from` on.
     pub(crate) fn add_rows(&mut self, column: &ReadRows<'_>, member: u8, from: u64) {
         column.parts(member, &mut |first, part, bytes| {
             let (rows, _) = bytes.as_chunks::<{ 8 * ROW_CELLS }>();
-            // A run of equal rows is none of ours.
+            // Tiers are never written as runs.
             let rows = rows.iter().take(match part {
                 Part::Rows(_) => rows.len(),
                 Part::Run(_) => 0,
@@ -107,7 +107,7 @@ impl Tiers {
         });
     }
 
-    /// Appends them as rows of a member; the newest number, 0 if there is none.
+    /// Appends the rows as those of a member; returns the newest number, or 0 if there are none.
     pub(crate) fn put(&self, member: u8, column: &mut Column) -> u64 {
         let mut rows = self.rows.iter().peekable();
         let mut newest = 0;

@@ -1,45 +1,46 @@
-//! Samples of one series in the order of their time, out of several blocks, and the rows that those make which leave.
+//! Samples of one series from several blocks, sorted by time, and the rows made of those that leave.
 //!
-//! A counter's growth is the difference to the sample before, whatever block that lies in: a late sample is in a later one. A
-//! sample that stays grows again when it leaves, from what is left then, so that rows made now get the difference.
+//! The growth of a counter at a sample is the difference to the sample before it, which may be in another block, since a late
+//! sample is in a later block. A sample that stays is counted again when it leaves, by the samples left then, so that rows
+//! made now have only the difference.
 
 use crate::consolidation::tiers::Tier;
 use crate::wal::point::Point;
 
-/// The stale marker says that a series ended, and is no value.
+/// The stale marker, which ends a series and is not a value.
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 
-/// Older blocks that are read at most for the sample before a late one.
+/// Limit of older blocks that are read to find the sample before a late one.
 pub(crate) const BLOCKS_BACK: usize = 8;
 
-/// Future of the samples of an entry.
+/// Decision if the samples of an entry become rows now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// They become rows.
+    /// They become rows now.
     Leaves,
     /// They become rows later.
     Stays,
 }
 
-/// A sample, or only the value of one that an entry begins with.
+/// A sample, or the value of the previous sample with which an entry begins.
 struct OrderedSample {
     point: Point,
     source: usize,
-    /// The sample is counted, now or later.
+    /// It is counted, now or later; false for the value of a previous sample.
     is_sample: bool,
     leaves: bool,
-    /// Samples that stay know it as the one before them.
+    /// Samples that stay have it as the sample before them.
     stays_known: bool,
 }
 
-/// Samples of one series, whose blocks are numbered by *source*.
+/// Samples of one series; the blocks they come from are numbered as sources.
 #[derive(Default)]
 pub(crate) struct Timeline {
     marks: Vec<OrderedSample>,
 }
 
 impl Timeline {
-    /// Adds samples of a source. `has_before`: the first one only says where a counter was.
+    /// Adds samples of a source. With `has_before` the first one only gives the previous value of a counter.
     pub(crate) fn add(&mut self, source: usize, fate: Fate, points: &[Point], has_before: bool) {
         let marks = points.iter().enumerate();
         self.marks.extend(marks.map(|(at, &point)| {
@@ -54,7 +55,7 @@ impl Timeline {
         }));
     }
 
-    /// Puts samples in order; of those of one moment the one that was added first counts.
+    /// Sorts the samples; of samples with the same time, the first one added counts.
     pub(crate) fn sort(&mut self) {
         self.marks.retain(|mark| mark.point.v.to_bits() != STALE);
         let order = |mark: &OrderedSample| (mark.point.t_ms, !mark.is_sample);
@@ -70,7 +71,7 @@ impl Timeline {
         });
     }
 
-    /// Calls `each` with parts of rows of a length, in the order of time: their sources and numbers.
+    /// Calls `each` with source, number and part of each row of this length, in the order of time.
     pub(crate) fn rows(&self, step_s: u64, each: &mut dyn FnMut(usize, u64, Tier)) {
         let step_ms = i64::try_from(step_s.max(1).saturating_mul(1000)).unwrap_or(i64::MAX);
         let number = |point: Point| point.t_ms.saturating_add(step_ms - 1).div_euclid(step_ms);
@@ -115,14 +116,14 @@ impl Timeline {
         }
     }
 
-    /// True if nothing leaves, or if the newest sample that stays before it is here.
+    /// Returns true if no sample leaves, or if the newest staying sample before the first leaving one is known.
     pub(crate) fn knows_what_stays_before(&self) -> bool {
         let first = self.marks.iter().position(|mark| mark.leaves);
         let before = &self.marks[..first.unwrap_or(0)];
         first.is_none() || before.iter().any(|mark| mark.stays_known)
     }
 
-    /// True if the sample before the first one behind this moment is here, or there is none behind it.
+    /// Returns true if the sample before the first one after `t_ms` is known, or if there are none after it.
     pub(crate) fn knows_what_is_before(&self, t_ms: i64) -> bool {
         let first = self.marks.first();
         first.is_none_or(|mark| !mark.is_sample || mark.point.t_ms <= t_ms)
@@ -135,7 +136,7 @@ impl Timeline {
         before.last().map(|mark| mark.point)
     }
 
-    /// Samples that leave lie between these two moments, in milliseconds.
+    /// Time of the first and the last leaving sample, in milliseconds.
     pub(crate) fn span_ms(&self) -> Option<(i64, i64)> {
         let mut leaving = self.marks.iter().filter(|mark| mark.leaves);
         let first = leaving.next()?;
@@ -144,7 +145,7 @@ impl Timeline {
     }
 }
 
-/// By how much a counter grew: where a value is less than the one before it began again at 0.
+/// Growth of a counter; a value below the previous one is a restart at 0.
 fn growth(before: Option<f64>, v: f64) -> f64 {
     let grown = match before {
         None => 0.0,
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!((rows[2].0, rows[2].1[3]), (3, 0.0));
     }
 
-    /// However samples are cut into parts that know the sample before them, their rows are the same.
+    /// Rows are the same however the samples are split, if each part has the sample before it.
     #[test]
     fn parts_of_rows_are_put_together() {
         let value = |t: i64| (t * 37 % 101 + if t % 50 < 25 { 1000 } else { 0 }) as f64;
@@ -214,12 +215,12 @@ mod tests {
         }
     }
 
-    /// A late sample that hid a reset added nothing to the growth, and those behind it added theirs twice.
+    /// Regression test: a late sample that hid a restart was not counted, and the samples after it were counted twice.
     #[test]
     fn growth_is_known_whatever_comes_late_and_leaves_first() {
         let mut random = 7;
         for round in 0..2000 {
-            // Samples of a counter that begins again now and then, in blocks; some come in a later block than they should.
+            // Samples in blocks of a counter that sometimes restarts; some samples are in a later block.
             let (mut value, mut blocks) = (0.0, vec![Vec::new(); 4]);
             let mut all = Vec::new();
             for at in 0..24_i64 {

@@ -1,4 +1,5 @@
-//! The .rrd files at a start: those that were renamed while no daemon ran, and those that a crash may have cut short.
+//! The .rrd files at a start: finds files that were renamed while no daemon ran, and rewrites files that a crash may
+//! have torn.
 
 use crate::engine::Inner;
 use crate::memtable::state::State;
@@ -12,18 +13,18 @@ use kymo_sys::tree::Tree;
 use std::collections::HashMap;
 use std::io;
 
-/// Files that are redone together.
+/// Number of files that are rewritten in one round.
 const ROUND: usize = 512;
 
 impl Inner {
-    /// What is known of files when everything is read, and the journal's first words of this life. Those that are to be
-    /// written again, in path order.
+    /// Determines the state of the files after all is read, and begins the first journal file of this process. Returns
+    /// the series whose files must be written again, in path order.
     pub(super) fn settle_files(&self, replayed: &mut Replayed) -> Vec<u32> {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
-        // A series may have been found before the one whose place it has taken.
+        // A series may have been indexed before the one that it replaced.
         state.series.index_again();
-        // The journal does not say how old its records are.
+        // The journal does not have the age of its records.
         state.chunks.begin_at(now_ns);
         let mut renamed = std::mem::take(&mut state.to_rename);
         renamed.extend(self.rename_torn(&mut state));
@@ -32,7 +33,7 @@ impl Inner {
         let begun = state.prepare(&*self.clock);
         let put = begun.and_then(|()| state.put_renamed(&renamed, self.clock.mono_ns()));
         if let Err(error) = put {
-            // The next one has to say which they are.
+            // The next journal file must then have these names.
             state.journal.give_up();
             replayed.notices.push(format!(
                 "cannot begin a journal file: {error}; nothing is accepted until it can"
@@ -41,7 +42,7 @@ impl Inner {
         redo
     }
 
-    /// Files that have other names than the journal says.
+    /// Finds files that were renamed since the journal was written.
     fn rename_torn(&self, state: &mut State) -> Vec<u32> {
         let (mut renamed, mut names) = (Vec::new(), Names::default());
         let ids: Vec<u32> = state.series.iter().map(|(id, _)| id).collect();
@@ -98,7 +99,7 @@ impl Inner {
         redo.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Writes files again.
+    /// Writes these files again.
     pub(super) fn redo_files(&self, ids: &[u32], replayed: &mut Replayed) {
         let mut worker = Worker::default();
         for round in ids.chunks(ROUND) {
@@ -117,21 +118,20 @@ impl Inner {
                 ));
             }
         }
-        // Not again after each start.
+        // Counts towards the next checkpoint, after which a start does not rewrite these files again.
         self.lock().tasks.made = replayed.redone;
     }
 }
 
-/// Names of files in a folder, by inode: the device may have another number than before the crash.
+/// Paths of the files in a folder by inode; the device may have another number than before the crash.
 type Inodes = HashMap<u64, Vec<u8>>;
 
-/// Those of folders that were looked at.
+/// Inodes of the folders that have been listed.
 #[derive(Default)]
 struct Names(HashMap<Vec<u8>, Inodes>);
 
 impl Names {
-    /// The name, in its folder, of a file that is to be written again and was renamed meanwhile: it is not to be
-    /// made again.
+    /// The path of a torn file that was renamed meanwhile, in the same folder, so that it is not created a second time.
     fn of(&mut self, state: &State, tree: &dyn Tree, id: u32) -> Option<Vec<u8>> {
         let series = state.series.get(id)?;
         let left = series.file.left().filter(|_| series.file.must_redo())?;
@@ -159,7 +159,7 @@ impl Names {
     }
 }
 
-/// Whether a file that may be torn can be written again.
+/// Returns true if a file that may be torn can be written again.
 fn may_redo(tree: &dyn Tree, path: &[u8], blank: bool) -> bool {
     match tree.stat(names::path(path)) {
         Ok(_) => true,

@@ -1,5 +1,5 @@
-//! What a start does not find though it was on the disk: blocks that the journal tells of, and those whose place is
-//! damaged. The journal that had their values is gone, so that these are lost: all that is known is who may miss some.
+//! Synced data that a start does not find: blocks that the journal mentions, and blocks in damaged places. The journal
+//! with their values is gone, so only the series that may lack values are known.
 
 use crate::layout::STRIPE;
 use crate::memtable::chunks::Chunks;
@@ -10,10 +10,10 @@ use crate::wal::frame::Frame;
 use crate::wal::record::{Record, SAVED};
 use std::collections::BTreeMap;
 
-/// Up to which position the blocks of chunks were on the disk.
+/// By chunk, the position up to which its blocks were on the disk.
 pub(crate) type Said = BTreeMap<u32, u64>;
 
-/// What the journal's newest words on each chunk are.
+/// The positions of SAVED entries, the newest for each chunk.
 pub(crate) fn said(sources: &[JournalSource], walked: &[Vec<Frame>]) -> Said {
     let mut said = Said::new();
     for (source, frames) in sources.iter().zip(walked) {
@@ -25,7 +25,7 @@ pub(crate) fn said(sources: &[JournalSource], walked: &[Vec<Frame>]) -> Said {
     said
 }
 
-/// What one frame says: it says that before all else.
+/// Adds the SAVED entries of a frame, which are its first ones.
 pub(crate) fn take_said(mut entries: &[u8], frame: &Frame, said: &mut Said) {
     while !frame.short
         && entries.first() == Some(&SAVED)
@@ -35,7 +35,7 @@ pub(crate) fn take_said(mut entries: &[u8], frame: &Frame, said: &mut Said) {
     }
 }
 
-/// What a start has found so far.
+/// Input of the search for lost data.
 pub(crate) struct Start<'a> {
     pub(crate) segments: &'a SegmentSet,
     pub(crate) gaps: &'a [Gap],
@@ -45,7 +45,7 @@ pub(crate) struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Begins holes in the series that may miss values, before the journal's are applied.
+    /// Begins holes in the series that may lack values, before the journal's values are applied.
     pub(crate) fn lose(&self, state: &mut State, saved: &[u64], notices: &mut Vec<String>) {
         let mut missing = Vec::new();
         let last = saved.len() as u32;
@@ -55,7 +55,7 @@ impl Start<'_> {
             let lacks = self.segments.lacks(chunk, self.gaps);
             let is_missing = match self.said.get(&chunk) {
                 Some(&said) => position < said,
-                // Nobody told this store's earlier builds to say it.
+                // Earlier builds did not write SAVED.
                 None => self.said.is_empty() && lacks.newer && position > 0,
             };
             if is_missing {
@@ -63,7 +63,7 @@ impl Start<'_> {
                 state.has_lost = true;
                 state.chunks.close(chunk);
             }
-            // What came since may all be in the journal.
+            // Otherwise the journal may have all values since then.
             let states = match is_missing && position < self.base {
                 true => u16::MAX,
                 false => lacks.states,

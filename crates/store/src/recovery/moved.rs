@@ -1,5 +1,5 @@
-//! A base that is elsewhere than when the store was used last. Names on the disk are relative to it, so that series follow; those of
-//! stores from before version 4 of the journal are absolute, and follow where it is certain which folder the base was.
+//! A base that has moved since the last use of the store. Names on the disk are relative to the base, so the series move with it.
+//! Stores from before version 4 of the journal have absolute names; their series move if the old base is certain.
 
 use crate::memtable::state::State;
 use crate::names;
@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// In the store's folder: where that is, and the base.
+/// Name of the file in the store's folder that has the store's and the base's path.
 pub const PLACE_NAME: &str = "place";
-/// Its format.
+/// Format of that file.
 pub const PLACE_FILE: Kind = Kind {
     magic: *b"KYMOPLCE",
     version: 1,
@@ -28,12 +28,12 @@ pub const PLACE_FILE: Kind = Kind {
 /// A store's folder and its base.
 type Place = (PathBuf, PathBuf);
 
-/// Whether a record of the file makes sense.
+/// Returns true if a record of the file is valid.
 pub fn is_place(_version: u32, body: &[u8]) -> bool {
     take(body).is_some()
 }
 
-/// The base that the store in this folder had last; `None`: it has been moved since, or that is not known.
+/// The last base of the store in this folder; `None` if the store has been moved since, or the base is unknown.
 pub fn base_of(disk: &dyn Disk, folder: &Path) -> Option<PathBuf> {
     let found = kept_file::read(disk, &folder.join(PLACE_NAME), &PLACE_FILE).ok()?;
     let Found::Read(contents) = found else {
@@ -43,7 +43,7 @@ pub fn base_of(disk: &dyn Disk, folder: &Path) -> Option<PathBuf> {
     (was == folder).then_some(base)
 }
 
-/// Writes down where the store is; a line for the log if its base was elsewhere.
+/// Writes the file; returns a message if the base was elsewhere.
 pub(crate) fn remember(disk: &Arc<dyn Disk>, settings: &Settings) -> Option<String> {
     let path = settings.folder.join(PLACE_NAME);
     let (mut kept, contents) = KeptFile::open(disk.clone(), path, PLACE_FILE).ok()?;
@@ -54,7 +54,7 @@ pub(crate) fn remember(disk: &Arc<dyn Disk>, settings: &Settings) -> Option<Stri
     }
     let generation = kept.generation() + 1;
     let mut fill = |records: &mut Records| records.put(|out| put(out, &now));
-    // It is for messages alone: a full disk does not matter.
+    // The daemon needs the file only for this message, so a full disk does not matter.
     let _full = kept.replace(generation, &mut fill, Sync::Later);
     let (_, base) = before.filter(|(_, base)| *base != now.1)?;
     Some(format!(
@@ -83,8 +83,8 @@ fn take(body: &[u8]) -> Option<Place> {
         .then(|| (names::path(folder).into(), names::path(base).into()))
 }
 
-/// Series that lie outside of the base, where no client reaches them, are taken for those that lay below it when it was elsewhere: a
-/// folder of the same name that all of them are below.
+/// Moves series outside of the base, which no client can reach, below it: if all of them are below one folder of the same name as
+/// the base, that folder was the old base.
 pub(crate) fn follow(state: &mut State, settings: &Settings, notices: &mut Vec<String>) {
     let base = state.journal.base.clone();
     let is_below = |path: &[u8]| {
@@ -132,7 +132,7 @@ pub(crate) fn follow(state: &mut State, settings: &Settings, notices: &mut Vec<S
     }
 }
 
-/// The one folder above all of these paths that has the base's own name.
+/// The only folder above all of these paths with the base's name.
 fn old_base<'a>(paths: impl Iterator<Item = &'a [u8]>, base: &[u8]) -> Option<Vec<u8>> {
     let folders = paths.map(|path| names::path(names::folder_of(path)));
     let common = folders.reduce(|one, other| {

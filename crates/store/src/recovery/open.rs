@@ -1,4 +1,4 @@
-//! The start: what blocks and the journals of an earlier life say, and what they make of a store.
+//! The start of a store: reads blocks and the journals of earlier processes, and builds the state from them.
 
 use crate::engine::{Inner, Store};
 use crate::error::{Error, Tried};
@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Store {
-    /// Opens the store: takes its lock, replays journals, redoes what a crash may have torn.
+    /// Opens the store: takes its lock, replays journals, rewrites files that a crash may have torn.
     pub fn open(
         settings: Settings,
         disk: Arc<dyn Disk>,
@@ -39,7 +39,7 @@ impl Store {
         Store::open_claimed(settings, claim, disk, clock)
     }
 
-    /// The same with locks that were taken before.
+    /// Opens the store with locks that the caller has taken.
     pub fn open_claimed(
         settings: Settings,
         claim: Claim,
@@ -50,9 +50,9 @@ impl Store {
     }
 }
 
-/// A journal file longer than this is none of ours.
+/// Longest journal file that is read; kymo writes no longer ones.
 pub(crate) const SOURCE_MAX: u64 = 4 << 30;
-/// So many times the journal files that there should be are not left for later.
+/// If there are more than this many times the usual number of journal files, all chunks are saved at once.
 const FILES_MAX: usize = 4;
 
 pub(crate) fn open(
@@ -70,7 +70,7 @@ pub(crate) fn open(
     tails::give_back(&*disk, &folder).tried("rename the journal files in", &folder)?;
     let mut sequences = writer::list(&*disk, &folder)?;
     if sequences.is_empty() {
-        // A synced journal in a folder without a durable name is no journal.
+        // A synced journal is useless if the name of its folder is not on the disk.
         for above in folder.ancestors().skip(1) {
             let _of_others = disk.sync_dir(above);
         }
@@ -93,7 +93,7 @@ pub(crate) fn open(
     let heads: Vec<FileHead> = sources.iter().map(|source| source.head).collect();
     drop(sources);
     let (position, furthest) = (taken.position, taken.furthest);
-    // Where something is missing or damaged the next journal file begins with all there is.
+    // After damage or loss, the next journal file begins with all that memory holds.
     let is_whole = replayed.notices.is_empty() && furthest <= position;
     replayed.notices.extend(taken.ignored);
     moved::follow(&mut state, &settings, &mut replayed.notices);
@@ -108,18 +108,18 @@ pub(crate) fn open(
 }
 
 impl Inner {
-    /// All is read: another life begins.
+    /// Begins the work of this process after all is read.
     fn begin(&self, replayed: &mut Replayed) -> Result<(), Error> {
         let redo = self.settle_files(replayed);
         let many = self.lock().journal.files_len() > FILES_MAX * self.settings.journal_files;
         self.redo_files(&redo, replayed);
         if self.lock().has_lost {
-            // That there are holes is to be on the disk before merges remove what tells of them.
+            // Syncs the holes before merges remove the evidence for them.
             let synced = self.sync_to(u64::MAX);
             synced.tried("sync the journal in", &self.settings.folder)?;
         }
         if many {
-            // Start after start that ends too soon must not fill the disk.
+            // Repeated starts that end too early must not fill the disk.
             self.save_all();
             self.checkpoint();
         }
@@ -127,17 +127,17 @@ impl Inner {
     }
 }
 
-/// What became of blocks and the journal.
+/// Result of reading blocks and the journal.
 pub(crate) struct Taken {
-    /// Where the journal ends.
+    /// End position of the journal.
     position: u64,
-    /// The highest position of a block.
+    /// Highest position of any block.
     furthest: u64,
-    /// What an administrator should know, and no damage.
+    /// Message for the administrator that is no damage.
     pub(crate) ignored: Option<String>,
 }
 
-/// All that blocks and the journal say.
+/// Builds the state from the blocks and the journal.
 pub(crate) fn take(
     state: &mut State,
     sources: &[JournalSource],
@@ -165,7 +165,7 @@ pub(crate) fn take(
     }
 }
 
-/// Series as the newest blocks of their chunks have them; up to which position that is, chunk by chunk.
+/// Loads the series from the newest blocks of their chunks; returns the position up to which each chunk is saved.
 fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<String>) -> Vec<u64> {
     let mut saved = Vec::new();
     let chunks = segments.chunks().into_iter();
@@ -188,7 +188,8 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
             ));
         }
         let Some((about, lines)) = catalog else {
-            // Rows that were taken in, and no names yet; or whose they are nobody knows. They are not those of others.
+            // Rows were imported and names are not written yet, or the names are damaged. Other series must not get
+            // these slots.
             state.has_lost |= damaged;
             state.chunks.close(chunk);
             continue;
@@ -199,7 +200,7 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
             state.chunks.close(chunk);
             continue;
         };
-        // Slots of series that are gone are not given to others: their rows may still be there.
+        // Slots of removed series are not reused, since their rows may still exist.
         if let Some(last) = about.slots.min(CHUNK as u16).checked_sub(1) {
             state.chunks.put(chunk, last as u8, &schema, None);
         }
@@ -212,13 +213,13 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
                 let id = line.id;
                 take_line(state, chunk, line);
                 if damaged {
-                    // It may have held values.
+                    // The damaged names may have held values.
                     state.lose(id);
                 }
             }
         }
         if damaged {
-            // Others may have been here.
+            // The damaged names may have had further series.
             state.has_lost = true;
             state.chunks.close(chunk);
         }
@@ -243,7 +244,7 @@ fn take_line(state: &mut State, chunk: u32, line: Line) {
     state.count(chunk, 0, after);
 }
 
-/// The journal files that can be read. They are synced: what follows relies on them.
+/// Reads the journal files and syncs them, since later steps rely on them.
 pub(crate) fn read_sources(
     disk: &dyn Disk,
     folder: &Path,
@@ -259,7 +260,7 @@ pub(crate) fn read_sources(
             Ok((Ok(Some(head)), bytes)) if head.sequence == sequence => {
                 sources.push(JournalSource { head, bytes });
             }
-            // Taken for its next use when the power went: its head was not written.
+            // A file that was about to be reused at a power cut and has no new head yet.
             Ok((Ok(Some(_)), _)) => set_aside(disk, &path, &[], notices),
             Ok((_, bytes)) => set_aside(disk, &path, &bytes, notices),
             Err(error) => notices.push(format!("cannot read {}: {error}", path.display())),
@@ -270,13 +271,13 @@ pub(crate) fn read_sources(
             .is_ok()
     });
     if !sources.is_empty() {
-        // The process may have been killed before the names were.
+        // The process may have been killed before it synced the names.
         disk.sync_dir(folder).tried("sync", folder)?;
     }
     Ok(sources)
 }
 
-/// A file without a head: begun when the power went, and then empty; or damaged.
+/// Removes a file without a head if it is empty, as after a power cut at its creation; else renames it.
 fn set_aside(disk: &dyn Disk, original: &Path, bytes: &[u8], notices: &mut Vec<String>) {
     let frames = bytes.get(FRAMES_OFFSET as usize..).unwrap_or_default();
     let done = match frames.iter().all(|&byte| byte == 0) {

@@ -1,9 +1,8 @@
-//! What the journal files of an earlier life say, applied to what the blocks said: bytes in, series out.
+//! Replays the journal files of earlier processes on the state from the blocks.
 //!
-//! What was never synced may be there in part. Frames count up to the first gap, for what lies behind a gap may
-//! need what is missing in it; unless a later frame says that the gap had been on the disk (then it is damage),
-//! or a later file begins with all that memory held. Behind damage there is a hole in each series that may have lost
-//! something.
+//! Unsynced writes may be there in part. Frames count up to the first gap, because later frames may depend on the missing
+//! ones. There are two exceptions: a later frame proves that the gap had been on the disk, so that it is damage; or a later
+//! file begins with all that memory held. After damage, each series that may have lost values gets a hole.
 
 use crate::hole;
 use crate::layout::CHUNKS_MAX;
@@ -27,47 +26,47 @@ pub(crate) struct JournalSource {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What became of it.
+/// Result of the replay.
 #[derive(Debug, Default)]
 pub(crate) struct Story {
-    /// Where the journal goes on.
+    /// Position at which the journal continues.
     pub(crate) position: u64,
     pub(crate) notices: Vec<String>,
-    /// What was written behind a place that was never synced, and does not count.
+    /// Message about frames after a gap that was never synced; they do not count.
     pub(crate) ignored: Option<String>,
 }
 
-/// Applies entries.
+/// Applies entries to the state.
 struct Teller<'a> {
     state: &'a mut State,
-    /// Up to which position a chunk's records are in blocks.
+    /// Position up to which a chunk's records are in blocks.
     saved: &'a dyn Fn(u32) -> u64,
-    /// Definitions of chunks, as the journal file says.
+    /// Definitions of chunks in the current journal file.
     fronts: HashMap<u32, Vec<u8>>,
-    /// Where a series' newest START is.
+    /// Position of the newest START of a series.
     starts: HashMap<u32, u64>,
     notices: Vec<String>,
     sequence: u64,
-    /// Damaged places so far, and where the last one ends.
+    /// Number of damaged places so far, and end of the last one.
     gaps: u32,
     gap_end: u64,
-    /// How many of them were there when a series was last looked at.
+    /// By series, the number of damaged places at its last check.
     looked: Vec<u32>,
-    /// A number of a series that is higher than any there was.
+    /// A number above those of all series so far.
     next_id: u32,
-    /// Memory for the value that is read.
+    /// Buffer for the current value.
     value: Value,
     text: Vec<u8>,
-    /// The decimals of series of points in this journal file, as far as all of it was read.
+    /// The last decimals of series of points in this journal file, as far as it was read without damage.
     decimals: HashMap<u32, Before>,
-    /// Samples whose values are steps from ones that are lost.
+    /// Number of samples whose values are steps from lost ones.
     lost_samples: u64,
 }
 
-/// The frames of journal files, which must be sorted by sequence.
+/// The valid frames of journal files, which must be sorted by sequence number.
 pub(crate) fn walk(sources: &[JournalSource]) -> Vec<Vec<Frame>> {
     let walked = sources.iter().enumerate().map(|(at, source)| {
-        // What a later file takes the place of was refused when that one was begun.
+        // Frames at or after the base of a later file were refused when that file was begun.
         let later = sources[at + 1..].iter().map(|later| later.head.base).min();
         let mut frames = frame::walk(&source.bytes, &source.head);
         frames.retain(|frame| later.is_none_or(|base| frame.end <= base));
@@ -76,14 +75,14 @@ pub(crate) fn walk(sources: &[JournalSource]) -> Vec<Vec<Frame>> {
     walked.collect()
 }
 
-/// The lowest position of journal files.
+/// The lowest position of the journal files.
 pub(crate) fn base(sources: &[JournalSource]) -> u64 {
     let bases = sources.iter().map(|source| source.head.base);
     bases.min().unwrap_or(0)
 }
 
-/// Reads journal files that were walked. `saved`: up to which position a chunk is in blocks; all before `proven` was on the
-/// disk, for a block came after it.
+/// Replays journal files. `saved` returns the position up to which a chunk is in blocks. All before `proven` was on the
+/// disk, because a block was written after it.
 pub(crate) fn replay(
     sources: &[JournalSource],
     walked: &[Vec<Frame>],
@@ -123,7 +122,7 @@ pub(crate) fn replay(
                 at == first && source.head.carries_over && frame.position == source.head.base;
             if frame.position > position && !again {
                 if proofs[at] <= position {
-                    // The gap was never synced; a later file may begin again.
+                    // The gap was never synced; the journal may continue with a later file.
                     let count = number - at;
                     story.ignored = Some(format!(
                         "journal file {}: bytes {position} to {} of the journal were never known to be on the disk, and are not there (did the power fail?): {count} frames behind them do not count",
@@ -155,8 +154,8 @@ pub(crate) fn replay(
     story
 }
 
-/// For each frame, how far the journal was synced for certain: blocks, the frame itself and later frames say so. A file that
-/// carries everything over is no evidence for the files before it: one of them may have been given up.
+/// For each frame, the position up to which the journal was certainly synced, by blocks, the frame itself and later frames.
+/// A file that carries everything over proves nothing about earlier files, since one of them may have been given up.
 pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) -> Vec<u64> {
     let (mut proofs, mut synced) = (Vec::new(), proven);
     for (head, frames) in heads.iter().zip(walked).rev() {
@@ -166,7 +165,7 @@ pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) ->
         }
         let first = frames.first().map(|frame| frame.position);
         if head.carries_over && first == Some(head.base) {
-            // A block that came later tells of this file.
+            // A later block proves only this file.
             synced = if proven <= head.base { proven } else { 0 };
         }
     }
@@ -175,7 +174,7 @@ pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) ->
 }
 
 impl Teller<'_> {
-    /// Applies the entries of one frame; `None` when one is not understood.
+    /// Applies the entries of one frame; `None` if one of them is invalid.
     fn tell(&mut self, bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
         let (mut input, position) = (&bytes[frame.entries.clone()], frame.position);
         if frame.short {
@@ -209,7 +208,7 @@ impl Teller<'_> {
         Some(())
     }
 
-    /// What was said before this position, and is in no block, is lost.
+    /// Notes that records before this position that are in no block are lost.
     fn lose(&mut self, end: u64) {
         self.gaps += 1;
         self.gap_end = end;
@@ -217,7 +216,7 @@ impl Teller<'_> {
         self.state.has_lost = true;
     }
 
-    /// Begins a hole in a series that may have lost values since it was last looked at.
+    /// Begins a hole in a series if it may have lost values since its last check.
     fn look(&mut self, id: u32) {
         if self.gaps == 0 {
             return;
@@ -235,7 +234,7 @@ impl Teller<'_> {
         }
     }
 
-    /// All is read.
+    /// Ends the replay.
     fn end(&mut self) {
         let ids: Vec<u32> = match self.gaps {
             0 => Vec::new(),
@@ -249,11 +248,11 @@ impl Teller<'_> {
             );
             self.notices.push(line);
         }
-        // Of series whose beginning is lost others must not have the numbers.
+        // New series must not get the numbers of series whose beginning is lost.
         self.state.series.go_on_at(self.next_id);
     }
 
-    /// Whether a record of a series that is there is in a block already.
+    /// Returns true if a record of a series is in a block already, or the series is unknown.
     fn is_saved(&self, id: u32, position: u64) -> bool {
         let series = self.state.series.get(id);
         series.is_none_or(|series| position < (self.saved)(series.chunk))
@@ -347,7 +346,7 @@ impl Teller<'_> {
             let Some(series) = series.as_deref_mut() else {
                 continue;
             };
-            // A value that was carried over is there already.
+            // A carried-over value is known already.
             let stamp = value.seconds().or_else(|| stamp_of(value.stamp_text(text)));
             if let Some(stamp) = stamp.filter(|stamp| *stamp > series.values.last) {
                 series.values.last = stamp;
@@ -357,7 +356,7 @@ impl Teller<'_> {
                 hole::after(value.stamp_text(text)).filter(|_| stamp.is_none())
                 && after >= series.values.last
             {
-                // The same for what was lost.
+                // A carried-over hole is known already too.
                 let before = series.values.pending.len();
                 series.values.pending.push_hole(series.values.last);
                 taken += series.values.pending.len() - before;
@@ -371,7 +370,7 @@ impl Teller<'_> {
         Some(())
     }
 
-    /// A sample.
+    /// Applies a sample.
     fn point(&mut self, id: u32, t_ms: i64, position: u64, input: &mut &[u8]) -> Option<()> {
         let double = take_double(input, self.decimals.entry(id).or_default())?;
         self.next_id = self.next_id.max(id.saturating_add(1));
@@ -386,7 +385,7 @@ impl Teller<'_> {
         let tail = series.values.points.as_mut()?;
         let before = tail.pending.len();
         let point = Point { t_ms, v };
-        // What was carried over is there already.
+        // A carried-over sample is known already.
         if tail.admits(point) == Ok(true) {
             tail.push(point);
         }
@@ -460,7 +459,7 @@ impl Teller<'_> {
         self.state.forget_series(id);
     }
 
-    /// What was written before `position` is on the disk.
+    /// Notes that the file writes announced before `position` are on the disk.
     fn checkpoint(&mut self, position: u64) {
         let all = &mut self.state.series;
         self.starts.retain(|id, at| {

@@ -1,8 +1,8 @@
-//! Journals of a stock rrdcached (`rrd.journal.*` in -j), replayed once.
+//! Replays the journals of a stock rrdcached (`rrd.journal.*` in -j) once.
 //!
-//! They are text: `update <file> <value>...`, `wrote <path>`, `forget <path>`, a request a line with its escapes.
-//! "wrote" is not believed: it may be on the disk when the rows are not, and it stands there also when a
-//! lock made the write fail. Values that a file has are refused by their stamps.
+//! They are text: `update <file> <value>...`, `wrote <path>`, `forget <path>`, one request with its escapes a
+//! line. "wrote" is ignored, since it may be on the disk without the rows, and is also written when a lock made
+//! the write fail. Values that a file has already are refused by their stamps.
 
 use crate::engine::Store;
 use crate::error::{FileError, Refusal};
@@ -12,15 +12,15 @@ use std::io;
 use std::path::Path;
 
 const PREFIX: &str = "rrd.journal";
-/// What is left of a journal of which not everything could be taken.
+/// Prefix of the new name of a journal with refused lines.
 const DONE: &str = "replayed-";
-/// A longer line is none that rrdcached wrote (it has 4,096 bytes for one).
+/// Longest line that is read; rrdcached's own limit is 4,096 bytes.
 const LINE_MAX: usize = 1 << 20;
 const PIECE: usize = 1 << 20;
-/// Lines of one batch.
+/// Number of lines of one batch.
 const TURN: usize = 4096;
 
-/// Takes the values of all journals that may be trusted.
+/// Replays the journals that can be trusted.
 pub(crate) fn replay(store: &Store, replayed: &mut Replayed) {
     let Some(folder) = store.inner.settings.stock_journals.clone() else {
         return;
@@ -52,7 +52,7 @@ pub(crate) fn replay(store: &Store, replayed: &mut Replayed) {
     }
 }
 
-/// What became of a journal's lines.
+/// Counts of a journal's lines.
 #[derive(Default)]
 struct Lines {
     values: u64,
@@ -90,7 +90,7 @@ fn replay_file(
     Ok(lines)
 }
 
-/// Calls `each` with every whole line; a torn last one is left out.
+/// Calls `each` with every complete line; leaves out a torn last one.
 fn each_line(file: &dyn DiskFile, each: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let (mut held, mut offset) = (Vec::new(), 0);
     let mut piece = vec![0; PIECE];
@@ -115,7 +115,7 @@ fn each_line(file: &dyn DiskFile, each: &mut dyn FnMut(&[u8]) -> io::Result<()>)
     }
 }
 
-/// Applies lines, with one write of our journal unless files must be touched.
+/// Applies lines with one write of the journal, unless files must be opened.
 fn apply(store: &Store, waiting: Vec<(u64, Vec<u8>)>, lines: &mut Lines) -> io::Result<()> {
     let mut batch = store.write_batch();
     for (number, line) in waiting {
@@ -130,7 +130,7 @@ fn apply(store: &Store, waiting: Vec<(u64, Vec<u8>)>, lines: &mut Lines) -> io::
             }
             continue;
         };
-        // One by one: a value that the file has must not refuse those behind it.
+        // Each value is its own update, so that the refusal of an old value does not affect the later ones.
         for &value in &rest[1..] {
             let mut taken = batch.update(name, [value]);
             if taken == Err(Refusal::Untouched) {
@@ -165,7 +165,7 @@ fn describe(name: &[u8], error: &FileError) -> String {
     format!("{name}: {error:?}")
 }
 
-/// Splits a request at blanks; `\` takes the next byte as it is.
+/// Splits a request at blanks; `\` escapes the next byte.
 fn fields_of(line: &[u8]) -> Vec<Vec<u8>> {
     let mut fields = vec![Vec::new()];
     let mut bytes = line.iter();
@@ -187,7 +187,7 @@ fn fields_of(line: &[u8]) -> Vec<Vec<u8>> {
     fields
 }
 
-/// When our own journal has it on the disk, the old one goes; one with refused lines gets another name.
+/// After our own journal is synced, removes the old one, or renames one with refused lines.
 fn finish(
     store: &Store,
     disk: &dyn Disk,

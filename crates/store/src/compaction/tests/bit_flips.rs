@@ -1,5 +1,5 @@
-//! One byte that is another one, and files that end too early: no wrong number. A series is what it was at some block, and
-//! each cell is what it was then, or unknown.
+//! A changed byte or a truncated file never gives a wrong number: a series is in its state as of some block, and each cell
+//! has the value of that time or is unknown.
 
 use crate::compaction::tests::{Member, World};
 use kymo_rrd::Rrd;
@@ -8,7 +8,7 @@ use kymo_sys::disk::Disk;
 use kymo_sys::sim_disk::SimDisk;
 use std::path::{Path, PathBuf};
 
-/// A set of segments with merged segments, others that were ended, and one that was not.
+/// A world with merged, finished and unfinished segments.
 fn world() -> World {
     let mut world = World::new(3, &[0, 17]);
     let mut merges = 0;
@@ -38,7 +38,7 @@ fn segments(disk: &SimDisk) -> Vec<(PathBuf, u64)> {
     files
 }
 
-/// What a series was after each of its values.
+/// States of a series after each of its values.
 struct Past(Vec<Rrd>);
 
 impl Past {
@@ -48,7 +48,7 @@ impl Past {
         Past(positions.iter().map(|&at| member.at(at)).collect())
     }
 
-    /// Whether it was like this once, as far as it is known; and whether all of it is known.
+    /// Returns `None` if the series never was in this state, as far as it is known; else true if all of it is known.
     fn judge(&self, now: &Rrd) -> Option<bool> {
         let same = self.0.iter().rev().find(|then| {
             let mut lost = then.header.clone();
@@ -64,7 +64,7 @@ impl Past {
     }
 }
 
-/// How many series are all there.
+/// Number of series that are complete.
 fn judge(world: &World, past: &[Past], story: &str) -> usize {
     let mut whole = 0;
     for (member, past) in world.members.iter().zip(past) {
@@ -79,7 +79,7 @@ fn judge(world: &World, past: &[Past], story: &str) -> usize {
     whole
 }
 
-/// Opens a disk with one file changed, and judges it, at times after a merge of all, too.
+/// Opens a disk with one changed file and judges it, in some cases also after a merge of all segments.
 fn changed(world: &World, past: &[Past], path: &Path, bytes: Vec<u8>, story: &str) -> usize {
     let disk = world.disk.fork();
     let len = bytes.len();
@@ -96,7 +96,7 @@ fn changed(world: &World, past: &[Past], path: &Path, bytes: Vec<u8>, story: &st
     whole
 }
 
-/// Bytes of heads, all of them, and every few of the rest.
+/// Offsets of bytes to change: all of the heads, and some of the rest.
 fn offsets(bytes: &[u8]) -> Vec<usize> {
     let mut offsets: Vec<usize> = (0..32).chain(2048..2060).collect();
     let mut head = 0;
@@ -127,7 +127,7 @@ fn one_byte_is_another() {
             flips += 1;
             harmless += usize::from(whole == world.members.len());
             noticed += world.members.len() - whole;
-            // A segment's head is there twice.
+            // A segment's head is stored twice.
             assert!(at >= 4096 || whole == world.members.len(), "{story}");
         }
     }

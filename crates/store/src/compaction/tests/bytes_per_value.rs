@@ -1,5 +1,5 @@
-//! What a value of collectd's default file costs in blocks, in bytes. Prints numbers: `cargo test -p kymo-store --lib
-//! compaction::tests::bytes_per_value -- --ignored --nocapture`.
+//! Measures the bytes that a value of collectd's default file needs in blocks. Prints numbers: `cargo test -p kymo-store
+//! --lib compaction::tests::bytes_per_value -- --ignored --nocapture`.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::rows::{Column, ReadRows};
@@ -42,7 +42,7 @@ fn definitions(kind: usize) -> Vec<String> {
     all
 }
 
-/// An idle gauge, a random walk with two decimals, a counter, noise.
+/// A value of an idle gauge, a random walk with two decimals, a counter, or noise.
 fn text(kind: usize, walk: &mut f64, random: &mut u64) -> String {
     let chance = (next_random(random) >> 11) as f64 / (1u64 << 53) as f64;
     match kind {
@@ -63,7 +63,7 @@ fn packed(raw: &[u8]) -> usize {
     zstd::bulk::compress(raw, 3).unwrap().len()
 }
 
-/// The same column with its cells row after row: the first of all entries, then the second of all.
+/// A column with its cells row after row: the first rows of all entries, then the second rows, and so on.
 fn across(raw: &[u8]) -> Vec<u8> {
     let column = ReadRows::parse(raw, 1).unwrap();
     let stored = |parts: &[crate::consolidation::row_sink::Part]| {
@@ -84,7 +84,7 @@ fn across(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Series of one kind side by side or mixed, their stamps on the step or each with an offset of its own.
+/// Series of one kind or of mixed kinds, with aligned stamps or stamps with an offset for each series.
 struct Chunk {
     aligned: bool,
     mixed: bool,
@@ -108,7 +108,7 @@ impl Chunk {
             applier: Applier::default(),
             entries: points::PointsWriter::default(),
         };
-        // The row pointers are the same in all of a schema, as CREATE makes them.
+        // The row pointers are the same for all series of a schema, as CREATE makes them.
         let rrd = |kind: usize, random: u64| {
             let texts = definitions(kind);
             let texts: Vec<&str> = texts.iter().map(|text| &text[..]).collect();
@@ -145,7 +145,7 @@ impl Chunk {
         values.collect()
     }
 
-    /// Puts a stripe of series with new values into a block, and weighs their rows the other way round.
+    /// Adds a stripe of series with new values to a block; returns the size of their rows in the other layout.
     fn stripe(&mut self, builder: &mut Builder, (block, stripe): (usize, usize)) -> usize {
         let mut columns: Vec<Column> = (0..ARCHIVES).map(|_| Column::default()).collect();
         let (mut new, mut points) = (Vec::new(), Vec::new());
@@ -204,8 +204,8 @@ fn measure(aligned: bool, mixed: bool) -> Bytes {
     bytes
 }
 
-/// Names of a chunk of files that lie a hundred in a folder, as one saving has them: files as they were taken over, made by
-/// CREATE, and none.
+/// Size of the names of a chunk whose files lie in folders of a hundred: adopted files (`files` is 0), files made by CREATE
+/// (1), or none (2).
 fn names(files: usize) -> usize {
     let mut random = 3;
     let lines: Vec<Line> = (0..CHUNK as u32)

@@ -1,6 +1,6 @@
-//! Power cuts, full disks, broken writes and syncs: for each chunk the newest block is at least the one that was last
-//! synced, and every series is what its values up to there make of it. Every fault is counted, so that no test passes
-//! because nothing happened.
+//! Power cuts, full disks, failed writes and syncs: the newest block of each chunk is at least the one last synced,
+//! and every series has the result of its values up to there. Every fault is counted, so that no test passes for lack
+//! of faults.
 
 use crate::compaction::tests::World;
 use crate::segment::file::{Numbers, path_of};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const SLOTS: &[u8] = &[0, 3, 200];
 
-/// One step of a script that has everything: values, blocks, syncs, merges with and without a sync before, new starts.
+/// One step of a script of values, blocks, syncs, merges with and without a sync before, and restarts.
 fn step(world: &mut World, number: u64) -> io::Result<()> {
     for _ in 0..world.random(12) {
         let at = world.random(world.members.len() as u64) as usize;
@@ -66,7 +66,7 @@ fn power_cut_at_every_operation() {
     );
 }
 
-/// Another life, and its end.
+/// Continues with a new process and crashes it again.
 fn goes_on(mut world: World, story: &str) {
     for number in 0..23 {
         step(&mut world, number).unwrap_or_else(|error| panic!("{story}: {error}"));
@@ -105,7 +105,7 @@ fn power_cut_with_every_fate_of_a_few_operations() {
     assert!(cuts > 150, "{cuts}");
 }
 
-/// What a start does to a folder that a killed process left may be lost in part, as all else.
+/// A power cut may also lose parts of the changes that a restart makes to the folder of a killed process.
 #[test]
 fn killed_at_every_operation_and_cut_after_the_next_start() {
     let mut cuts = 0;
@@ -136,7 +136,7 @@ fn killed_at_every_operation_and_cut_after_the_next_start() {
     assert!(cuts > 400, "{cuts}");
 }
 
-/// A merge that cannot make names durable loses that of the segment that was just begun, too.
+/// If a merge cannot sync its names, the name of the newly begun segment is lost too.
 #[test]
 fn names_that_a_merge_loses() {
     let mut lost = 0;
@@ -159,7 +159,7 @@ fn names_that_a_merge_loses() {
             lost += 1;
             fork.sync().unwrap();
             fork.check(&story);
-            // What the next start removes must not be needed.
+            // Files that the next start removes must not be needed.
             let disk = fork.disk.fork();
             disk.kill();
             let next = fork.on(&disk).unwrap();
@@ -173,7 +173,7 @@ fn names_that_a_merge_loses() {
     assert!(lost > 10, "{lost}");
 }
 
-/// Life after life on one disk, each ended by a kill or a power cut.
+/// Many processes in turn on one disk, each ended by a kill or a power cut.
 #[test]
 fn many_lives() {
     let seeds = kymo_sys::effort::effort(10);
@@ -197,7 +197,7 @@ fn many_lives() {
     assert!(lost > 5 * seeds, "{lost}");
 }
 
-/// A full disk: what could not be saved stays pending, and all goes on when there is room.
+/// A full disk: unsaved values stay pending, and saving resumes when there is space.
 #[test]
 fn full_at_every_write() {
     let (mut refused, mut faults) = (0, 0);
@@ -222,7 +222,7 @@ fn full_at_every_write() {
     assert!(refused > 100 && faults > 200, "{refused} {faults}");
 }
 
-/// So little room that a merge may find none; then a merge makes some.
+/// With little space a merge may fail for lack of it; another merge then frees some.
 #[test]
 fn full_of_bytes() {
     let mut refused = 0;
@@ -243,8 +243,8 @@ fn full_of_bytes() {
     assert!(refused > 100, "{refused}");
 }
 
-/// A segment that failed is never written again; until its blocks are in another one they are in memory, whatever the
-/// kernel still shows.
+/// A failed segment is never written again. Its blocks are read from memory until they are in another segment,
+/// whatever the kernel still returns for the file.
 #[test]
 fn broken_once() {
     let (mut given_up, mut refused) = (0, 0);
@@ -292,7 +292,7 @@ fn broken_once() {
     assert!(given_up > 30 && refused > 15, "{given_up} {refused}");
 }
 
-/// The pages of segments that failed are no longer in memory: what is read is what is on the disk.
+/// Drops the cached pages of failed segments, so that reads return the content of the disk.
 fn forget_pages(world: &World) {
     let dead = world.disk.fork();
     dead.crash(&mut |_| Fate::Drop);
@@ -304,7 +304,7 @@ fn forget_pages(world: &World) {
     }
 }
 
-/// Segments with blocks that are in memory only.
+/// Numbers of the segments with blocks that are only in memory.
 fn failed(world: &World) -> Vec<u64> {
     let writer = world.segments.writer();
     let open = writer.open.as_ref().map(|open| open.segment.numbers.first);
@@ -319,7 +319,7 @@ fn judge_fork(world: &World, story: &str, crash: &mut dyn FnMut(&SimDisk)) {
     after.judge(story);
 }
 
-/// Killed; cut with the worst fates; cut after a last sync.
+/// Judges the world after a kill, after a power cut that loses most, and after a sync and a power cut.
 fn judge_both(mut world: World, story: &str) {
     judge_fork(&world, &format!("{story}, killed"), &mut |disk| disk.kill());
     let worst = &mut |disk: &SimDisk| disk.crash(&mut |_| Fate::Drop);

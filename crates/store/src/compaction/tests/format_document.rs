@@ -1,4 +1,5 @@
-//! What docs/formats/store.md says is enough: a script of a few lines, which knows nothing else, reads the same rows and points.
+//! Test that docs/formats/store.md is sufficient: a script of a few lines, which uses nothing else, reads the same rows and
+//! points.
 
 use crate::compaction::tests::World;
 use crate::consolidation::rows;
@@ -12,14 +13,14 @@ use std::process::{Command, Stdio};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recover_block.py");
 
-/// Whether the tool is there and says its version.
+/// Returns true if the tool exists and prints its version.
 fn is_there(tool: &str) -> bool {
     let mut command = Command::new(tool);
     let command = command.arg("--version").stdout(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A block's rows and points as the script prints them.
+/// Rows and points of a block in the script's format.
 fn rows(world: &World, chunk: u32, placed: &Placed, out: &mut BTreeSet<String>) {
     let schema = &world.schemas[chunk as usize];
     let head = placed.head().unwrap().unwrap();
@@ -117,7 +118,7 @@ fn a_script_reads_the_same_rows_and_points() {
     assert!(segments.len() > 2 && lines > 500, "{segments:?} {lines}");
 }
 
-/// What the script prints, a row's cells on one line.
+/// Output of the script, with the cells of a row on one line.
 fn by_script(segment: &[u8]) -> Vec<String> {
     let path = std::env::temp_dir().join(format!("kymo-segment-{}", std::process::id()));
     std::fs::write(&path, segment).unwrap();

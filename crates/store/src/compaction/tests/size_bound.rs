@@ -1,4 +1,4 @@
-//! What the segments' blocks take is bounded by what lives in them, however long values come.
+//! The size of all segments is bounded by their live content, however long values arrive.
 
 use crate::compaction::tests::World;
 use crate::segment::file::BLOCKS_OFFSET;
@@ -20,15 +20,15 @@ fn disk_bytes(disk: &SimDisk) -> u64 {
     segments.map(|(_, bytes)| bytes - BLOCKS_OFFSET).sum()
 }
 
-/// Bytes that are left when everything is merged at once.
+/// Bytes that remain after a merge of all segments.
 fn least_bytes(world: &World) -> u64 {
     let world = world.on(&world.disk.fork()).unwrap();
     world.segments.merge_all(&world).unwrap();
     disk_bytes(&world.disk)
 }
 
-/// Values for ten times what the archives hold: `gap` says how long after the last one a series' value comes in a round,
-/// if one does.
+/// Adds ten times the values that the archives hold. `gap` returns the time since the last value for a series and a
+/// round, or `None` for no value.
 fn run(story: &str, slots: &[u8], gap: impl Fn(u64, u64) -> Option<u64>) {
     let disk = SimDisk::new(7);
     let mut world = World::of(&disk, 7, slots, DEFINITIONS).unwrap();
@@ -54,7 +54,7 @@ fn run(story: &str, slots: &[u8], gap: impl Fn(u64, u64) -> Option<u64>) {
         }
         let weight = world.segments.weight(&world);
         let live = weight.bytes - weight.dead;
-        // The segment that is written is not merged, and its last block may be behind its end.
+        // The open segment is not merged, and its last block may extend beyond the usual size.
         let open = world.segments.segment_bytes + 4000;
         let taken = disk_bytes(&disk);
         assert!(
