@@ -1,4 +1,4 @@
-//! .rrd files: views that are brought up to date, and files of others that are taken over.
+//! .rrd files: views that the store updates, and files of other programs that it adopts.
 
 pub(crate) mod adopt;
 pub(crate) mod create;

@@ -1,4 +1,4 @@
-//! How series begin: with a file that is taken over, one that others changed, one that was made or tuned.
+//! Begins series: with an adopted file, a file that another program changed, or a file that was created or tuned.
 
 use crate::consolidation::schema;
 use crate::engine::Inner;
@@ -19,49 +19,50 @@ use kymo_rrd::{Header, Rrd};
 use kymo_sys::disk::DiskFile;
 use std::sync::{Arc, MutexGuard};
 
-/// Why a series begins.
+/// Reason for a new series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// CREATE made its file, maybe in the place of another.
+    /// CREATE made its file, possibly in place of another file.
     Created,
-    /// Definitions of the one before were changed.
+    /// The definitions of the previous series were changed.
     Tuned,
-    /// A listener has values for it, and nothing has its name.
+    /// A listener has values for it, and no series or file has its name.
     Defined,
-    /// A listener has values for it that its definitions do not fit: it has others, and the rows of the one before.
+    /// A listener has values that do not fit the definitions; the new series has other definitions and the rows of the
+    /// previous one.
     Redefined,
     /// An administrator removed values of it.
     Erased,
-    /// There is a file, and it counts as it is.
+    /// A file was found, and is adopted as it is.
     Found,
 }
 
-/// How a series begins.
+/// Initial state of a new series.
 #[derive(Clone, Copy)]
 pub(crate) struct Beginning {
-    /// Its file has rows up to this stamp.
+    /// Stamp up to which its file has rows.
     pub(crate) base: Option<i64>,
-    /// Which file it is.
+    /// Identity of its file.
     pub(crate) seen: Option<Identity>,
     pub(crate) cause: Cause,
-    /// Values up to this stamp are in its file.
+    /// Stamp up to which its file has values.
     pub(crate) has: f64,
-    /// Its chunk and slot, where blocks have its rows already.
+    /// Chunk and slot, if blocks already have its rows.
     pub(crate) place: Option<(u32, u8)>,
 }
 
-/// A series that begins with rows.
+/// A new series that begins with rows.
 pub(crate) struct Whole {
-    /// Who had the path before is gone, but for values that are newer.
+    /// Path; the series that had it is removed, except for newer values.
     pub(crate) path: Arc<[u8]>,
     pub(crate) rrd: Rrd,
     pub(crate) beginning: Beginning,
-    /// Values as they were sent.
+    /// Points: values as they were sent.
     pub(crate) points: Pending,
 }
 
 impl Beginning {
-    /// Without a file, and without rows.
+    /// A beginning without a file and without rows.
     pub(crate) fn of(cause: Cause) -> Beginning {
         Beginning {
             base: None,
@@ -73,41 +74,41 @@ impl Beginning {
     }
 }
 
-/// A series that the journal knows of.
+/// A new series that is in the journal's buffer.
 pub(crate) struct Newcomer {
     id: u32,
-    /// Whose path it has from now on.
+    /// The series that it replaces, which has the same path.
     old: Option<u32>,
     birth: Birth,
-    /// The stamp of its state, and its seconds as a header has them.
+    /// The stamp of its state, and the whole seconds of it as in a header.
     stamp: f64,
     last_up: i64,
-    /// Its file.
+    /// State of its file.
     left: Option<Left>,
-    /// Values that were sent for the old one.
+    /// Values of the replaced series.
     carried: Pending,
-    /// Up to where values count as written.
+    /// Stamp up to which readers may see values.
     published: f64,
     forgotten: bool,
-    /// For the log.
+    /// A message for the log.
     notice: Option<String>,
 }
 
-/// Values of a series that is to be replaced.
+/// Values of a series that is being replaced.
 #[derive(Default)]
 struct Carried {
-    /// Those that are newer than the file which takes its place.
+    /// Values newer than the file that replaces it.
     values: Pending,
-    /// How many are in no file.
+    /// Number of values that are in no file.
     dropped: u64,
 }
 
-/// What a new series takes over from the one that had its name.
+/// State that a new series inherits from the replaced one.
 struct Inherited {
     forgotten: bool,
     published: f64,
     values: Pending,
-    /// For the log.
+    /// A message for the log.
     notice: Option<String>,
 }
 
@@ -121,7 +122,7 @@ fn inherit(
     let cause = beginning.cause;
     let replaced = old.and_then(|old| state.series.get(old));
     let (forgotten, published) = match (cause, replaced) {
-        // A file that CREATE made is known from its first value on.
+        // A file made by CREATE is unknown until its first value.
         (Cause::Created, replaced) => (replaced.is_none_or(|series| series.forgotten), stamp),
         (Cause::Tuned | Cause::Redefined, Some(series)) => {
             (series.forgotten, stamp.max(series.values.published))
@@ -129,14 +130,14 @@ fn inherit(
         (Cause::Erased, Some(series)) => (series.forgotten, stamp),
         _ => (false, stamp),
     };
-    // After FORGET the file that is found counts as it is, and a new one begins: the old series' values are not for it.
+    // After FORGET a found file is adopted as it is, and a new series begins without the old one's values.
     let is_another = matches!(cause, Cause::Found | Cause::Defined);
     let replaced = replaced.filter(|series| !(series.forgotten && is_another));
     let carried = replaced
         .map(|series| carried(state, series, (header, stamp), sent, (cause, beginning.has)));
     let mut carried = carried.unwrap_or_default();
     if state.has_lost && old.is_none() && cause == Cause::Found {
-        // It may have had a series, and values.
+        // Damage may have lost an earlier series of this file and its values.
         carried.values.push_hole(stamp);
     }
     let notice = replaced
@@ -150,7 +151,7 @@ fn inherit(
     }
 }
 
-/// Gives a new series a place, and gathers what the journal is to know of it.
+/// Gives a new series a place, and prepares its journal entries.
 pub(crate) fn put_newcomer(
     state: &mut State,
     (id, path): (u32, &[u8]),
@@ -216,15 +217,15 @@ impl Newcomer {
         self.id
     }
 
-    /// The journal has not heard of it after all.
+    /// Gives the place back, after the journal entries were not written.
     pub(crate) fn withdraw(self, state: &mut State) {
         state.chunks.unplace(self.birth.chunk, self.birth.slot);
     }
 }
 
 impl Inner {
-    /// Takes a file over: a series with its definitions and its state; its rows stay where they are. The series that had
-    /// its name before is gone, but for its values that are newer.
+    /// Adopts a file: creates a series with its definitions and state, whose rows stay in the file. It replaces the
+    /// series of the same name, except for newer values.
     pub(crate) fn adopt(
         &self,
         path: &[u8],
@@ -242,7 +243,7 @@ impl Inner {
         self.adopt_as(path, header, seasons, beginning)
     }
 
-    /// A series begins, first in the journal.
+    /// Begins a series, first in the journal.
     pub(crate) fn adopt_as(
         &self,
         path: &[u8],
@@ -266,7 +267,7 @@ impl Inner {
         Ok(id)
     }
 
-    /// The lock, and what blocks have of the values that the file of a series lacks, or that which takes its place.
+    /// Takes the lock, and reads from blocks the values that the file, or its replacement, lacks.
     fn lock_with_sent(
         &self,
         path: &[u8],
@@ -279,10 +280,10 @@ impl Inner {
             let state = self.lock();
             let old = state.series.by_path(path);
             let series = old.and_then(|old| state.series.get(old));
-            // What counts as written was written to the file that is no more.
+            // Values that readers may see were written to the replaced file, so they are not carried over.
             let series = series.filter(|_| cause != Cause::Created);
             let has = |series: &Series| match cause {
-                // All of it, whatever a file has.
+                // All values, whatever the file has.
                 Cause::Redefined | Cause::Erased => stamp,
                 _ => stamp.min(series.file.upto()),
             };
@@ -294,7 +295,7 @@ impl Inner {
             if seen == now {
                 return Ok((state, found));
             }
-            // Blocks are read without the lock; one may come meanwhile.
+            // Blocks are read without the lock, so the loop checks if new ones were added meanwhile.
             let (chunk, slot) = (series.chunk, series.slot);
             let after = has(series);
             let schema = state.chunks.get(chunk).map(|chunk| chunk.schema.clone());
@@ -307,7 +308,7 @@ impl Inner {
         }
     }
 
-    /// The journal knows of a series, and now memory does.
+    /// Adds a series to memory after its journal entries are written.
     pub(crate) fn begin_series(
         &self,
         state: &mut State,
@@ -349,7 +350,7 @@ impl Inner {
         series.file.put_off(due_ns);
         series.values.published_ns = now_ns;
         if busy {
-            // By whoever replaced the file of the one before.
+            // The thread that replaced the file still holds it.
             series.file.reserve();
         }
         series.suspended = suspended && is_same;
@@ -366,7 +367,7 @@ impl Inner {
     }
 }
 
-/// Values of a series that are newer than the file which takes its place.
+/// The values of a series that are newer than the file that replaces it.
 fn carried(
     state: &State,
     old: &Series,
@@ -377,12 +378,12 @@ fn carried(
     let mut carried = Carried::default();
     let mut last = match cause {
         Cause::Created => stamp.max(old.values.published),
-        // The file's stamp may be a rounding less than the value's.
+        // The stamp in a file may be smaller than the value's by rounding.
         Cause::Tuned => stamp.max(old.file.upto()).max(has),
         Cause::Redefined | Cause::Erased => stamp.max(has),
         _ => stamp,
     };
-    // Since the last value that the file has.
+    // A hole since the last value that the file has.
     let mut hole = None;
     let mut carry = |texts: &Texts, fits: bool| {
         for text in texts.iter() {
@@ -414,17 +415,17 @@ fn carried(
     carried
 }
 
-/// How many numbers a value has.
+/// Number of fields of a value, without computed sources.
 fn readings(header: &Header) -> usize {
     let computed = |dst: &[u8]| dst == b"COMPUTE";
     let given = header.ds.iter().filter(|ds| !computed(ds.dst()));
     given.count()
 }
 
-/// What an administrator should know of a file that took the place of another: values that were in no file.
+/// The message for the administrator about values that were in no file when another file replaced it.
 fn notice(old: &Series, stamp: f64, sent: &Sent, carried: &Carried) -> Option<String> {
     let (newer, dropped) = (carried.values.len(), carried.dropped);
-    // Blocks may have had more.
+    // Blocks may have had more values.
     let lost = old.values.applied > stamp && (sent.from > stamp || sent.damaged > 0);
     if newer == 0 && dropped == 0 && !lost {
         return None;

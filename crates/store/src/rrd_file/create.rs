@@ -1,4 +1,4 @@
-//! Files that clients make, or make again: CREATE and TUNE.
+//! Creates and recreates files for clients: CREATE and TUNE.
 
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
@@ -18,13 +18,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What writes a file.
+/// Writes the content of a file.
 type Write<'a> = Box<dyn FnMut(&mut dyn io::Write) -> io::Result<()> + 'a>;
-/// A file that was made: its header, and its cells unless all are unknown.
+/// The header of a created file, and its cells unless all are unknown.
 type Made<'a> = (&'a Header, Option<&'a [f64]>);
 
 impl Store {
-    /// CREATE's first step: the folder is there, or may be made (`-R`).
+    /// First step of CREATE: checks that the folder exists, or creates it if allowed (`-R`).
     pub fn make_folder(&self, name: &[u8], may: bool) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -40,14 +40,14 @@ impl Store {
         made.map_err(|error| FileError::MakeFolder(folder.to_vec(), error))
     }
 
-    /// CREATE's last step: puts the file in place with one rename. `overwrite` as without `-O`.
+    /// Last step of CREATE: puts the file in place with one rename. `overwrite` is the effect of a missing `-O`.
     pub fn install(&self, name: &[u8], rrd: &Rrd, overwrite: bool) -> Result<(), FileError> {
         let known = |cell: &f64| cell.to_bits() != UNKNOWN.to_bits();
         let cells = rrd.cells.iter().any(known).then_some(&rrd.cells[..]);
         self.install_cells(name, &rrd.header, cells, overwrite)
     }
 
-    /// The same of a file in which nothing is known yet.
+    /// Does the same for a file whose cells are all unknown.
     pub fn install_blank(
         &self,
         name: &[u8],
@@ -94,7 +94,7 @@ impl Store {
             },
         };
         let place = inner.tree.place(names::path(&spelled)).map_err(placed)?;
-        // A power cut must not take the rows of the file before and leave none of the new one.
+        // Syncs unless no data can be lost: a power cut must not leave neither the old file's rows nor the new file.
         let stat = inner.tree.stat(&place);
         let replaces = overwrite && stat.is_ok_and(|stat| stat.size_bytes > 0);
         let safe = match cells.is_none() && !replaces {
@@ -108,7 +108,7 @@ impl Store {
         inner.take_over(&place, (header, cells), about, &seen, reserved)
     }
 
-    /// TUNE: `edit` makes another file of the file, under its lock; pending values stay pending.
+    /// TUNE: replaces the file by the result of `edit`, under the file's lock; pending values stay pending.
     pub fn rewrite(
         &self,
         name: &[u8],
@@ -117,7 +117,7 @@ impl Store {
         self.rewrite_at_most(name, MEMORY_CELLS_MAX, edit)
     }
 
-    /// The same of a file of at most so many cells: all of it is in memory.
+    /// Does the same for a file of at most `cells_max` cells, all of which are in memory.
     pub fn rewrite_at_most(
         &self,
         name: &[u8],
@@ -137,7 +137,7 @@ impl Store {
         };
         let known = match known {
             Some(id) => {
-                // Others may have changed it, and what counts as written must be in it.
+                // Another program may have changed the file, and it must have all values that readers may see.
                 let id = inner.verified_soon(id)?;
                 if is_behind(id) {
                     inner.flush_id(id)?;
@@ -165,7 +165,7 @@ impl Store {
         let mut bytes = vec![0; header.file_size_bytes() as usize];
         let count = file.read_at(&mut bytes, 0).map_err(FileError::Io)?;
         let rrd = Rrd::parse(&bytes[..count]).map_err(|error| FileError::Rrd(error.text))?;
-        // Files may be large, and one copy is enough.
+        // Files may be large, so keep only one copy in memory.
         drop(bytes);
         let rrd = edit(rrd).map_err(|error| FileError::Rrd(error.text))?;
         if known.is_some() {
@@ -173,7 +173,7 @@ impl Store {
         }
         let bytes = rrd.to_bytes();
         let seen = match stat.links > 1 && bytes.len() as u64 == stat.size_bytes {
-            // Another name of it must go on to be the same file.
+            // The file has further names, which must stay names of the same file, so write in place.
             true => inner.write_over(reserved.as_ref().map(|series| series.id), &*file, &bytes)?,
             false => inner
                 .tree
@@ -191,8 +191,8 @@ impl Store {
 }
 
 impl Inner {
-    /// A file of ours took the place of another, or of none. `blank`: all its cells are unknown, and it is not on the
-    /// disk yet.
+    /// Begins a series for a file that the store has put in place. `blank` means that all its cells are unknown and
+    /// that it is not synced.
     fn take_over(
         &self,
         resolved: &Path,
@@ -205,7 +205,7 @@ impl Inner {
         let base = (!blank).then_some(header.last_up);
         let seasons = seasons_in(header, cells);
         let path = match &reserved {
-            // By whatever name it was reserved.
+            // The reserved series keeps its name.
             Some(reserved) => self
                 .lock()
                 .series
@@ -227,7 +227,7 @@ impl Inner {
         Ok(())
     }
 
-    /// CREATE where there are no files.
+    /// CREATE in a store without files.
     fn install_without(
         &self,
         spelled: &[u8],
@@ -247,13 +247,13 @@ impl Inner {
             };
             return self.import(&path, rrd, Cause::Created).map(drop);
         }
-        // Rows that are not known are nowhere.
+        // Unknown rows are not stored.
         let beginning = Beginning::of(Cause::Created);
         self.adopt_as(&path, header, seasons_in(header, None), beginning)
             .map(drop)
     }
 
-    /// TUNE where there are no files.
+    /// TUNE in a store without files.
     fn rewrite_without(
         &self,
         id: Result<u32, FileError>,
@@ -277,7 +277,7 @@ impl Inner {
     }
 }
 
-/// The archives that updates change in place.
+/// The cells of the archives that updates change in place.
 pub(crate) fn seasons_of(rrd: &Rrd) -> Vec<Vec<f64>> {
     seasons_in(&rrd.header, Some(&rrd.cells))
 }

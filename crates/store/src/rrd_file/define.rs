@@ -1,4 +1,4 @@
-//! Series that a listener has values for, many at once: one write of the journal tells of all of them.
+//! Defines many series of a listener at once, with one write of the journal.
 
 use crate::consolidation::schema::SeriesState;
 use crate::engine::{Inner, Store};
@@ -21,48 +21,48 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// What a series is to be.
+/// Definition of a series.
 #[derive(Clone, Debug)]
 pub struct Definition<'a> {
-    /// Of a file, as a client would say it.
+    /// Name of the series; for a file, as a client would spell it.
     pub name: SeriesName<'a>,
-    /// Of a file in which nothing is known yet.
+    /// Header of a file whose cells are all unknown.
     pub header: Header,
 }
 
-/// A series that is to begin.
+/// A series that is about to begin.
 struct New<'a> {
-    /// In the order of the definitions.
+    /// Index of its definition.
     at: usize,
     name: SeriesName<'a>,
     path: Vec<u8>,
     series: SeriesState,
-    /// Its file, where it has one from the beginning.
+    /// Identity of its file, if it has one from the beginning.
     seen: Option<Identity>,
-    /// The series that had its name, whose file was removed.
+    /// The series of the same name whose file was removed.
     gone: Option<u32>,
 }
 
-/// Where a series is to begin.
+/// Place of a series that is about to begin.
 struct Site {
     path: Vec<u8>,
-    /// The file that was made for it.
+    /// Identity of the file that was created for it.
     seen: Option<Identity>,
     gone: Option<u32>,
 }
 
-/// What one call knows already.
+/// Results of checks that one call remembers.
 #[derive(Default)]
 struct Looks {
-    /// Folders that were looked at, and whether they are there.
+    /// By folder, true if it exists.
     folders: HashMap<Vec<u8>, bool>,
-    /// Paths of those that are to begin.
+    /// Paths of the series that are about to begin.
     new: HashSet<Vec<u8>>,
 }
 
 impl Store {
-    /// Makes series known, as [`Store::touch`] does, and those that are nowhere begin; for each whether it began. They have a file
-    /// at once where files are kept up to date.
+    /// Makes series known, as [`Store::touch`] does, and begins those that do not exist. Returns true for each series that began.
+    /// In a store that keeps files up to date, a new series has a file at once.
     pub fn define(&self, definitions: Vec<Definition<'_>>) -> Vec<Result<bool, FileError>> {
         let mut outcomes: Vec<Result<bool, FileError>> = Vec::new();
         let (mut new, mut looks) = (Vec::new(), Looks::default());
@@ -94,7 +94,7 @@ impl Store {
         outcomes
     }
 
-    /// Where a series is to begin; `None`: it is known, or was found.
+    /// Place for a new series; `None` if the series is known or its file was found.
     fn look_for(
         &self,
         definition: &Definition<'_>,
@@ -148,7 +148,7 @@ impl Store {
         Ok(Some(place))
     }
 
-    /// A file in which nothing is known, and its path; `None`: there is one already.
+    /// Creates a file with unknown cells; returns its path and metadata, or `None` if there is a file already.
     fn make_blank(
         &self,
         name: &[u8],
@@ -176,7 +176,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Where a series without a file is to begin; `None`: it is known.
+    /// Place for a new series without a file; `None` if it is known.
     fn look_for_labels(&self, labels: &Labels, looks: &mut Looks) -> Option<Site> {
         let path = labels.text().to_vec();
         let is_known = self.lock().series.by_path(&path).is_some();
@@ -187,7 +187,7 @@ impl Inner {
         })
     }
 
-    /// Whether there may be a file: of many series whose folder is missing, the first alone costs a look.
+    /// Returns true if there may be a file; a missing folder is checked only for the first of its series.
     fn may_have_file(&self, path: &[u8], looks: &mut Looks) -> Result<bool, FileError> {
         let folder = names::folder_of(path);
         if self.is_without_files() {
@@ -218,7 +218,7 @@ impl Inner {
         }
     }
 
-    /// As many as one write of the journal takes.
+    /// Begins as many series as one write of the journal takes; returns their number and results.
     fn begin_some(
         &self,
         state: &mut State,
@@ -267,7 +267,7 @@ impl Inner {
     }
 }
 
-/// A series on its way; `None`: somebody else was quicker.
+/// A series that is being begun; `None` if another thread began it first.
 type Began = (Result<Option<Newcomer>, FileError>, Beginning);
 
 fn put_new(
@@ -278,7 +278,7 @@ fn put_new(
 ) -> Result<Option<Newcomer>, FileError> {
     if let Some(id) = state.series.by_path(&new.path) {
         let series = state.series.get(id).filter(|_| new.gone == Some(id));
-        // The one that is gone makes room, unless somebody is just looking for its file.
+        // Replaces the series whose file was removed, unless another thread is checking for its file.
         if series.is_none_or(|series| series.file.is_busy()) {
             return Ok(None);
         }

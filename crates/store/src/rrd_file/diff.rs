@@ -1,7 +1,7 @@
-//! What others did to a file since we left it: nothing, what `rrdtool tune` does, or anything else.
+//! Finds the changes that other programs made to a file since the store left it: none, those of `rrdtool tune`, or others.
 //!
-//! The base of the comparison is the header as we left it: its definitions are the series', and of the rest two checksums
-//! are kept, one over what only updates change, one over what tune changes, too.
+//! The comparison needs the header as it was left. The definitions are those of the series; of the rest the store keeps
+//! two checksums, one of what only updates change, one of what tune changes too.
 
 use crate::consolidation::schema::{Schema, SeriesState};
 use crate::wal::live::Live;
@@ -9,37 +9,37 @@ use kymo_rrd::cf::Cf;
 use kymo_rrd::tune::Tune;
 use kymo_rrd::{Error, Header, Rows, UNKNOWN};
 
-/// What tune writes in the place of a reading whose source has another type now.
+/// Text that tune writes over the last reading of a source whose type it changes.
 pub(crate) const NO_READING: &[u8] = b"UNKN\0";
-/// Of a FAILURES archive: words of its definition that say how long its window is.
+/// Words of a FAILURES archive's definition that have the length of its window.
 const WINDOW: [usize; 2] = [4, 5];
 
-/// What was changed in a file whose rows are what we left.
+/// Changes made to a file whose rows are as the store left them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Edits {
-    /// Sources whose last reading counts no longer.
+    /// Sources whose last reading was reset.
     readings: Vec<usize>,
-    /// Sources of which Holt-Winters archives are to forget what they learnt.
+    /// Sources for which Holt-Winters archives were reset.
     resets: Vec<usize>,
-    /// The window of the FAILURES archive.
+    /// True if the window of the FAILURES archive was changed.
     window: bool,
-    /// Definitions.
+    /// True if definitions were changed.
     definitions: bool,
 }
 
-/// How a file is, beside how we left it.
+/// Difference between a file and the state in which the store left it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// As it was.
+    /// No difference.
     Same,
-    /// Tuned.
+    /// Changes made by tune.
     Tuned(Edits),
-    /// Updated, restored, replaced.
+    /// Other changes: the file was updated, restored or replaced.
     Other,
 }
 
-/// Compares a file with how we left it. `torn`: a write of ours was cut short, so that only its definitions tell anything:
-/// the rest may be newer than what we left, or older.
+/// Compares a file with the state in which the store left it. `torn` means that a write of the store was cut short, so
+/// that only the definitions can be compared: the rest may be newer or older.
 pub(crate) fn look(
     schema: &Schema,
     left: Option<Live>,
@@ -82,7 +82,7 @@ pub(crate) fn look(
     }
 }
 
-/// Whether the changing parts and the rows of both have the same places and meanings.
+/// Returns true if the changing parts and the rows of both have the same layout.
 fn is_alike(ours: &Header, theirs: &Header) -> bool {
     let has_usec = |header: &Header| header.version >= 3;
     let rows = |header: &Header| -> Vec<_> {
@@ -96,7 +96,7 @@ fn is_alike(ours: &Header, theirs: &Header) -> bool {
         && rows(ours) == rows(theirs)
 }
 
-/// Whether the Holt-Winters archives know nothing of a source.
+/// Returns true if the Holt-Winters archives have learned nothing about a source.
 fn has_learnt_nothing(series: &SeriesState, ds: usize) -> bool {
     let (header, unknown) = (&series.header, UNKNOWN.to_bits());
     let width = header.ds.len();
@@ -123,7 +123,7 @@ fn has_learnt_nothing(series: &SeriesState, ds: usize) -> bool {
 }
 
 impl Edits {
-    /// Makes the changes in a series that is further than the file they were made in.
+    /// Applies the changes to a series, which may have newer values than the file.
     pub(crate) fn apply(&self, series: &mut SeriesState, theirs: &Header) -> Result<(), Error> {
         let SeriesState { header, seasons } = series;
         header.version = theirs.version;
@@ -160,9 +160,9 @@ impl Edits {
     }
 }
 
-/// The archives that are state, written where they would lie in a file.
+/// The cells of seasonal archives, addressed as in a file.
 struct Seasons<'a> {
-    /// First cell of each.
+    /// First cell of each archive.
     first: Vec<u64>,
     cells: &'a mut [Vec<f64>],
 }

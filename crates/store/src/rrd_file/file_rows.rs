@@ -1,4 +1,4 @@
-//! Rows of .rrd files: those of a series that lie in its file alone, and those that are written there, in place.
+//! Reads the rows of a series that only its file has, and writes rows to files in place.
 
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
@@ -13,7 +13,7 @@ use kymo_rrd::Header;
 use kymo_sys::disk::DiskFile;
 use kymo_sys::tree::Access;
 
-/// Memory for what is written into one file after the other.
+/// Buffers of writing, reused from file to file.
 #[derive(Default)]
 pub(crate) struct RowWriter {
     cells: Vec<f64>,
@@ -21,14 +21,14 @@ pub(crate) struct RowWriter {
 }
 
 impl Inner {
-    /// The file that has a series' older rows.
+    /// The file with a series' older rows.
     pub(crate) fn base_of(&self, snapshot: &Snapshot) -> Result<Option<Base>, FileError> {
         let Some(last_up) = snapshot.base else {
             return Ok(None);
         };
         let file = self.tree.open(names::path(&snapshot.path), Access::Read);
         let file = match file.map_err(open_error) {
-            // Rows that it alone had are unknown now.
+            // Rows that only this file had are unknown now.
             Err(FileError::NoSuchFile) if self.settings.files == Files::Asked => return Ok(None),
             file => file?,
         };
@@ -44,9 +44,10 @@ impl Inner {
 }
 
 impl RowWriter {
-    /// The rows since `from`, the seasons, and the header's changing part.
+    /// Writes the rows since `from`, the seasonal cells, and the header's changing part.
     ///
-    /// Rows that are damaged in the segments stay what `kept`, the header of the file so far, says they are.
+    /// Rows that are damaged in the segments keep the file's content, which `kept`, its present header,
+    /// describes.
     pub(crate) fn write(
         &mut self,
         view: &mut View,
@@ -115,7 +116,7 @@ impl RowWriter {
     }
 }
 
-/// What a file has of the rows `number..` of an archive; the others stay.
+/// Reads those of the rows `number..` of an archive that the file has; leaves the other cells unchanged.
 fn read_kept(
     schema: &Schema,
     (archive, number): (usize, u64),

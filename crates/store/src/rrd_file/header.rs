@@ -1,4 +1,4 @@
-//! The front of an .rrd file, read with one system call, and rrdtool's words for what is wrong with it.
+//! Reads the header of an .rrd file with one system call, and reports faults in rrdtool's words.
 
 use crate::consolidation::schema::Schema;
 use crate::error::FileError;
@@ -15,10 +15,10 @@ use kymo_sys::disk::{DiskFile, Metadata, RecordLock};
 use kymo_sys::tree::{Access, Tree};
 use std::io;
 
-/// Most headers are shorter: collectd's have 3,496 bytes.
+/// Length of the first read; most headers are shorter, collectd's have 3,496 bytes.
 const FRONT: usize = 8192;
 
-/// Which file it is.
+/// The identity of a file.
 pub(crate) fn identity(stat: &Metadata) -> Identity {
     Identity {
         device: stat.device,
@@ -28,7 +28,7 @@ pub(crate) fn identity(stat: &Metadata) -> Identity {
     }
 }
 
-/// Reads the header into `raw` and takes it apart. `shown` is the name in error texts.
+/// Reads the header into `raw` and parses it. `shown` is the file's name in error texts.
 pub(crate) fn read_header(
     file: &dyn DiskFile,
     size_bytes: u64,
@@ -39,7 +39,7 @@ pub(crate) fn read_header(
     let count = file.read_at(raw, 0).map_err(FileError::Io)?;
     raw.truncate(count);
     if raw.is_empty() {
-        // Stock maps files, and cannot map nothing.
+        // The stock rrdcached maps files, which fails for an empty one.
         let shown = DisplayName(shown);
         let text = format!("mmaping file '{shown}': Invalid argument");
         return Err(FileError::Rrd(text));
@@ -63,7 +63,7 @@ pub(crate) fn read_header(
     Ok(header)
 }
 
-/// Bytes up to the rows, as the counts at the front say; `None`: no header, or none that is read.
+/// Length of the header by the counts at its front; `None` if they are invalid or too large.
 fn header_len(raw: &[u8]) -> Option<u64> {
     let word = |at: usize| {
         let bytes = raw.get(at..at + 8)?;
@@ -75,7 +75,8 @@ fn header_len(raw: &[u8]) -> Option<u64> {
         .then(|| 128 + 120 * (ds + rra) + 16 + 112 * ds + 80 * ds * rra + 8 * rra)
 }
 
-/// Refuses what a new series may not have: its state is in memory, and goes through the journal.
+/// Refuses headers that are too large for a new series, whose state is kept in memory and in the
+/// journal.
 pub(crate) fn require_modest(header: &Header) -> Result<(), FileError> {
     let (ds, rra) = (header.ds.len() as u64, header.rra.len() as u64);
     let live = 16 + 112 * ds + 80 * ds * rra + 8 * rra;
@@ -90,10 +91,10 @@ pub(crate) fn require_modest(header: &Header) -> Result<(), FileError> {
     }
 }
 
-/// The archives that updates change in place, as they are now.
+/// Reads the cells of the archives that updates change in place.
 pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Vec<f64>>, FileError> {
     let mut all = Vec::new();
-    // They become state: of how much is believed there is a limit, and nothing is allocated for more.
+    // The cells become state, whose size is limited, so check the limit before allocating.
     if header.rra.iter().any(RraDef::is_seasonal) && Schema::of(header).is_none() {
         return Err(FileError::Rrd("has a damaged header".into()));
     }
@@ -110,7 +111,7 @@ pub(crate) fn seasons(file: &dyn DiskFile, header: &Header) -> Result<Vec<Vec<f6
     Ok(all)
 }
 
-/// Opens and locks a file; `None`: somebody else has a lock on it.
+/// Opens and locks a file; `None` if another process holds a lock on it.
 pub(crate) fn open_locked(
     tree: &dyn Tree,
     path: &[u8],
@@ -125,7 +126,7 @@ pub(crate) fn open_locked(
     Ok(locked.then_some(file))
 }
 
-/// What a refused open or stat means.
+/// Maps the error of an open or stat.
 pub(crate) fn open_error(error: io::Error) -> FileError {
     match error.raw_os_error() {
         Some(2) => FileError::NoSuchFile,

@@ -1,4 +1,4 @@
-//! LIST: the .rrd files of a folder, as rrd_list_r tells them.
+//! LIST: the .rrd files in a folder, as rrd_list_r lists them.
 
 use crate::engine::{Inner, Store};
 use crate::memtable::series::Series;
@@ -9,7 +9,7 @@ use kymo_sys::tree::Tree;
 use std::io;
 
 impl Store {
-    /// LIST: what rrd_list_r says of a path (already joined to the base).
+    /// LIST: the result of rrd_list_r for a path that is already joined to the base.
     pub fn list(&self, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
         if !self.admits(path) {
             return Err(io::Error::from_raw_os_error(13));
@@ -19,7 +19,7 @@ impl Store {
             return Ok(without);
         }
         match list(&*self.inner.tree, path, recursive) {
-            // There is no folder yet.
+            // The folder does not exist yet.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !without.is_empty() => {
                 Ok(without)
             }
@@ -33,12 +33,12 @@ impl Store {
         }
     }
 
-    /// Whether a path is that of a series without a file, or of a folder that has such.
+    /// Returns true if a path is that of a series without a file, or of a folder with such series.
     pub fn leads_to_no_file(&self, path: &[u8]) -> bool {
         !self.inner.below_without_files(path, true).is_empty()
     }
 
-    /// True if a name has a file in which nothing is: one is left of a series, or stands for one without a file.
+    /// Returns true if a name has an empty file: a placeholder of a series without a file, or a leftover.
     pub fn has_placeholder(&self, name: &[u8]) -> bool {
         let spelled = names::spelled(&self.inner.settings, name);
         self.inner.has_placeholder(&spelled)
@@ -55,7 +55,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Names of series that have no file and need none.
+    /// Names of series that have and need no file.
     fn below_without_files(&self, path: &[u8], recursive: bool) -> Vec<Vec<u8>> {
         let path = names::normal(path);
         let state = self.lock();
@@ -72,10 +72,11 @@ impl Inner {
     }
 }
 
-/// Folders inside each other that are looked into.
+/// Limit of the depth of folders.
 const DEPTH_MAX: usize = 64;
 
-/// The names below `path`, relative to it; or those that match its `*` and `?`; or its own last name.
+/// Lists the names below `path`, relative to it; for a path with `*` or `?` the last names that match, for a
+/// file its last name.
 pub(crate) fn list(tree: &dyn Tree, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
     if path.windows(2).any(|two| two == b"..") {
         return Err(io::Error::from_raw_os_error(13));
@@ -126,7 +127,7 @@ fn below(
         }
     })?;
     for inside in folders.iter().filter(|_| depth < DEPTH_MAX) {
-        // A folder that can't be read is left out.
+        // An unreadable folder is left out.
         let _unreadable = below(tree, root, inside, recursive, depth + 1, found);
     }
     Ok(())
@@ -134,7 +135,7 @@ fn below(
 
 /// The last names of the paths that match a pattern.
 fn matching(tree: &dyn Tree, pattern: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    // From the last folder that is named in full: those above it may be out of reach.
+    // Starts at the last folder without wildcards, since those above may be unreadable.
     let wild = pattern.iter().position(|byte| b"*?".contains(byte));
     let named = &pattern[..wild.unwrap_or(pattern.len())];
     let begin = named.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
@@ -166,7 +167,7 @@ fn matching(tree: &dyn Tree, pattern: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     Ok(paths.iter().map(|path| last_name(path).to_vec()).collect())
 }
 
-/// `*` is any text, `?` any byte; neither is a leading dot.
+/// Matches with `*` for any text and `?` for any byte; neither matches a leading dot.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     if name.first() == Some(&b'.') && pattern.first() != Some(&b'.') {
         return false;

@@ -1,4 +1,4 @@
-//! Waiting for a file: until no thread of ours writes it, and until nobody else holds its lock.
+//! Waits for a file until no thread writes it and no other process locks it.
 
 use crate::engine::Inner;
 use crate::error::FileError;
@@ -6,7 +6,7 @@ use crate::rrd_file::header::open_locked;
 use kymo_sys::disk::{DiskFile, RecordLock};
 use std::time::Duration;
 
-/// Between two looks at a lock that somebody else holds.
+/// Pause between two attempts to take a lock that another process holds.
 pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A file that is reserved for one thread until this is dropped.
@@ -30,7 +30,7 @@ impl Inner {
         self.clock.mono_ns() + self.settings.lock_wait.as_nanos() as u64
     }
 
-    /// Opens and locks a file, waiting as long as a FLUSH does.
+    /// Opens and locks a file; waits for the lock as long as FLUSH does.
     pub(crate) fn locked(
         &self,
         path: &[u8],
@@ -48,7 +48,8 @@ impl Inner {
         }
     }
 
-    /// Waits until nobody writes a file and keeps others from it; `None`: it is no longer known.
+    /// Reserves a file, after waiting for the thread that writes it; `None` if the series is not
+    /// known any more.
     pub(crate) fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
         let deadline = self.lock_deadline();
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! What is asked of a file by its name: that it is known, that it is current, what is in it.
+//! Requests for a file by its name: making it known, flushing, reading.
 
 use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
@@ -22,27 +22,27 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Whether a file must be brought up to date before it is read.
+/// Choice if a read publishes pending values first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// Pending values are written first (FETCH, DUMP).
+    /// Publishes pending values first (FETCH, DUMP).
     Flushed,
-    /// The file as it is (INFO, FIRST, LAST).
+    /// Reads what is published (INFO, FIRST, LAST).
     AsIs,
 }
 
-/// What FLUSH found.
+/// Result of FLUSH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// `Successfully flushed %s.`: the file is current (or suspended).
+    /// `Successfully flushed %s.`: the file is current (or its series is suspended).
     Done,
-    /// `Nothing to flush: %s.`: it exists, and nothing is known of it.
+    /// `Nothing to flush: %s.`: the file exists, and no series is known for it.
     Nothing,
 }
 
-/// A file that is there.
+/// An existing file.
 struct Found {
-    /// Without links.
+    /// Path without links.
     path: PathBuf,
     stat: Metadata,
     file: Box<dyn DiskFile>,
@@ -50,7 +50,7 @@ struct Found {
 }
 
 impl Store {
-    /// Makes a file known: stat, access, header. After this a batch's `update` takes its values.
+    /// Makes a file known: checks stat, access and header. Then a batch's `update` accepts its values.
     pub fn touch(&self, name: &[u8]) -> Result<(), FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -62,7 +62,7 @@ impl Store {
         }
         let found = match inner.found(&spelled) {
             Err(FileError::NoSuchFile) => {
-                // The series may be known, and its file was never asked for, or was removed.
+                // The series may be known, with a file that was never requested or was removed.
                 inner.miss_view(name, &spelled);
                 let id = inner.without_file(name, &spelled);
                 let id = id.ok_or(FileError::NoSuchFile)?;
@@ -96,12 +96,12 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a name may be asked for; the reply to others is that they are not permitted.
+    /// Returns true if a name is allowed; requests for other names are answered as not permitted.
     pub fn admits(&self, name: &[u8]) -> bool {
         !matches!(self.inner.checked(name), Err(FileError::Outside))
     }
 
-    /// What has a name, links followed.
+    /// Type of the file with a name, after following links.
     pub fn kind(&self, name: &[u8]) -> Result<NameKind, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -109,7 +109,7 @@ impl Store {
         Ok(stat.kind)
     }
 
-    /// FLUSH: the file on disk is current when this returns.
+    /// FLUSH: when this returns, the file on the disk is current.
     pub fn flush(&self, name: &[u8]) -> Result<Flushed, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -117,10 +117,10 @@ impl Store {
             let known = inner.lock().series.is_known(id);
             let flushed = inner.flush_id(id);
             if matches!(flushed, Err(FileError::NoSuchFile)) && known {
-                // Nobody waits for them any more; they are kept in case the file comes back.
+                // No client waits for these values any more; they are kept in case the file returns.
                 inner.publish(id).map_err(FileError::Journal)?;
             }
-            // Of a forgotten one nobody waits for more than the file.
+            // The client of a forgotten series needs nothing but the file.
             return match known {
                 true => flushed.map(|()| Flushed::Done),
                 false => flushed.map(|()| Flushed::Nothing),
@@ -135,7 +135,7 @@ impl Store {
         }
     }
 
-    /// Opens a file for FETCH, INFO, FIRST, LAST.
+    /// Opens a file for FETCH, INFO, FIRST and LAST.
     pub fn read(&self, name: &[u8], fresh: Fresh) -> Result<Opened, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -155,19 +155,19 @@ impl Store {
         })
     }
 
-    /// A file, flushed, for DUMP and as a template of CREATE.
+    /// Opens a file after a flush, for DUMP and as a template of CREATE.
     pub fn open_flushed(&self, name: &[u8]) -> Result<Opened, FileError> {
-        // Whoever looks at the file afterwards finds the same; what is wrong with it is said by the reading.
+        // A program that reads the file afterwards must find the same. An error of the flush shows up in the read.
         let _current = self.flush(name);
         self.read(name, Fresh::Flushed)
     }
 
-    /// All of a file, flushed.
+    /// Loads a whole file after a flush.
     pub fn load(&self, name: &[u8]) -> Result<Rrd, FileError> {
         self.load_at_most(name, MEMORY_CELLS_MAX)
     }
 
-    /// The same, of at most so many cells: a source of CREATE.
+    /// Loads a file of at most `cells_max` cells, as a source of CREATE.
     pub fn load_at_most(&self, name: &[u8], cells_max: u64) -> Result<Rrd, FileError> {
         let opened = self.open_flushed(name)?;
         let count = opened.header.cell_count();
@@ -186,7 +186,7 @@ impl Store {
 }
 
 impl Inner {
-    /// The file of a name; one in which nothing is counts as if it were not there.
+    /// The file with a name; a file without content counts as missing.
     fn found(&self, spelled: &[u8]) -> Result<Found, FileError> {
         let path = self
             .tree
@@ -209,8 +209,8 @@ impl Inner {
         })
     }
 
-    /// A name as a path that may be asked for. What leads outside, or to the store's own files, is refused here for
-    /// every request, whether or not anything is there.
+    /// Converts a name to a path. Names outside of the base and of the store's own files are refused here for every
+    /// request, whether or not they exist.
     pub(crate) fn checked(&self, name: &[u8]) -> Result<Vec<u8>, FileError> {
         if !names::allowed(&self.settings, name) {
             return Err(FileError::Outside);
@@ -220,12 +220,12 @@ impl Inner {
             return Err(FileError::Name(number));
         }
         if self.lock().series.find(name, || spelled.clone()).is_some() {
-            // It was looked at when it became known; what its links say now does not count.
+            // The path was checked when the series became known; later changes of its links do not count.
             return Ok(spelled);
         }
         let path = names::path(&spelled);
         let is_outside = |error: io::Error| error.raw_os_error() == Some(fence::OUTSIDE);
-        // Of links that lead to nothing only the second says that this is outside.
+        // For dangling links only the second call reports a path outside of the base.
         let outside = self.tree.resolve(path).is_err_and(is_outside)
             || self.tree.stat(path).is_err_and(is_outside);
         match outside {
@@ -234,7 +234,7 @@ impl Inner {
         }
     }
 
-    /// The series a name stands for, also by a name it was not touched by; forgotten ones, too.
+    /// The series of a name, including names under which it was not touched, and forgotten series.
     pub(crate) fn any(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let found = self.lock().series.find(name, || spelled.to_vec());
         if found.is_some() || self.is_without_files() {
@@ -251,7 +251,7 @@ impl Inner {
         }
     }
 
-    /// The file that is known by another of its names, or by the one that it had before.
+    /// The series of a file that is known by another of its names, or by its previous name.
     fn other_name(&self, stat: &Metadata, path: &[u8]) -> Option<u32> {
         let (device, inode) = (stat.device, stat.inode);
         let (id, known) = {
@@ -263,7 +263,7 @@ impl Inner {
             return Some(id);
         }
         match self.tree.stat(names::path(&known)) {
-            // The number may be another file's by now.
+            // The inode may be another file's by now.
             Ok(now) => ((now.device, now.inode) == (device, inode)).then_some(id),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let taken = self.lock().series.by_path(path).is_some();
@@ -300,7 +300,7 @@ impl Inner {
                 }
                 series.path.clone()
             };
-            // A probe: the journal need not hear of each look at a lock.
+            // Tests the lock first, so that not each failed attempt is written to the journal.
             let probe = open_locked(&*self.tree, &path, RecordLock::Exclusive);
             let error = match probe {
                 Ok(None) => Some(FileError::Locked),
@@ -328,7 +328,7 @@ impl Inner {
         }
     }
 
-    /// [`Inner::verified`], waiting for a lock as long as a FLUSH does.
+    /// [`Inner::verified`], but waits for a lock as long as FLUSH does.
     pub(crate) fn verified_soon(&self, id: u32) -> Result<u32, FileError> {
         let deadline = self.lock_deadline();
         loop {
@@ -341,8 +341,8 @@ impl Inner {
         }
     }
 
-    /// All values of a series count as written from now on. Where the journal does not take that, a start will not know
-    /// it, as with those that are as old as `-w` says: nothing else depends on it.
+    /// Makes all values of a series visible to readers. If the journal cannot take this, it is lost at the next start,
+    /// as it is for values published by their age (`-w`); nothing else depends on it.
     fn publish(&self, id: u32) -> io::Result<()> {
         self.show_with(&mut self.lock(), id)
     }
@@ -362,7 +362,7 @@ impl Inner {
         state.journal.commit().map(drop)
     }
 
-    /// [`Inner::verified`] for who reads: neither somebody else's lock nor a full disk keeps from that.
+    /// [`Inner::verified`] for readers, which ignores locks of other processes and a full disk.
     pub(crate) fn verified_for_reading(&self, id: u32) -> Result<u32, FileError> {
         match self.verified(id) {
             Err(FileError::Locked | FileError::Journal(_)) => Ok(id),
@@ -370,7 +370,7 @@ impl Inner {
         }
     }
 
-    /// A series as it is now, or as far as it counts as written.
+    /// Opens a series with all values, or with the published ones.
     pub(crate) fn read_id(&self, id: u32, fresh: Fresh) -> Result<Opened, FileError> {
         let id = self.verified_for_reading(id)?;
         if fresh == Fresh::Flushed {
@@ -391,7 +391,7 @@ impl Inner {
         })
     }
 
-    /// A file that was touched and whose series is known: it counts again, and maybe it is another file.
+    /// Remembers the series of a file that was touched, and takes in changes of the file.
     fn returned(&self, id: u32, seen: Identity) -> Result<u32, FileError> {
         let other = {
             let state = self.lock();
@@ -400,7 +400,7 @@ impl Inner {
         };
         let id = match other {
             true => match self.take_in(&mut Worker::default(), id) {
-                // The next look will find it.
+                // The next check will find the changes.
                 Err(FileError::Locked) => id,
                 taken => taken?,
             },
@@ -410,7 +410,7 @@ impl Inner {
         Ok(id)
     }
 
-    /// A file of this name is missing; where one is made when somebody asks, its series goes on.
+    /// Notes that the file of this name is missing, in a store that creates files on request; its series continues.
     fn miss_view(&self, name: &[u8], spelled: &[u8]) {
         let id = self.lock().series.find(name, || spelled.to_vec());
         if let Some(id) = id.filter(|_| self.settings.files == Files::Asked) {
@@ -418,7 +418,7 @@ impl Inner {
         }
     }
 
-    /// A series counts again for clients.
+    /// Makes a forgotten series known again.
     fn remember(&self, id: u32) {
         let mut state = self.lock();
         let Some(series) = state.series.get_mut(id) else {
@@ -426,7 +426,7 @@ impl Inner {
         };
         if series.forgotten {
             series.forgotten = false;
-            // As one who reads the file's header would know it.
+            // Truncated, as for a client that reads the file's header.
             series.values.last = series.values.newest().trunc();
             series.values.published_ns = self.clock.mono_ns();
         }
@@ -444,7 +444,7 @@ fn stat_error(error: io::Error) -> FileError {
     }
 }
 
-/// What rrd_open says of a file that it can't open.
+/// The message of rrd_open for a file that it cannot open.
 pub(crate) fn opening(spelled: &[u8], error: FileError) -> FileError {
     let cause = match &error {
         FileError::NoSuchFile => "No such file or directory".to_string(),

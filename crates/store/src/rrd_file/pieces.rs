@@ -1,10 +1,11 @@
-//! Whole .rrd files written piece by piece: their size is up to who asks for them, memory is not.
+//! Writes whole .rrd files piece by piece: clients choose the size of a file, and memory must not
+//! depend on it.
 
 use kymo_base::limits::PIECE_BYTES;
 use kymo_rrd::{Error, Header, Rows, UNKNOWN};
 use std::io::{self, Write};
 
-/// Writes a file of these rows. One that is no longer than a piece is written at once.
+/// Writes a file with these rows; a file no longer than a piece is written with one call.
 pub(crate) fn write_file(
     header: &Header,
     rows: &mut dyn Rows,
@@ -32,7 +33,7 @@ pub(crate) fn write_file(
     out.write_all(&bytes)
 }
 
-/// Writes a file in which nothing is known yet.
+/// Writes a file whose cells are all unknown.
 pub(crate) fn write_blank(header: &Header, out: &mut dyn Write) -> io::Result<()> {
     let mut bytes = begin(header);
     let mut left = header.cell_count() as usize;
@@ -50,7 +51,7 @@ pub(crate) fn write_blank(header: &Header, out: &mut dyn Write) -> io::Result<()
     }
 }
 
-/// The header, and room for a piece of the rows.
+/// The encoded header, with room for a piece of the rows.
 fn begin(header: &Header) -> Vec<u8> {
     let rows = 8 * header.cell_count() as usize;
     let mut bytes = Vec::with_capacity(header.size_bytes() as usize + rows.min(PIECE_BYTES));
@@ -58,7 +59,7 @@ fn begin(header: &Header) -> Vec<u8> {
     bytes
 }
 
-/// Cells that are only read.
+/// Read-only cells.
 pub(crate) struct Cells<'a>(pub(crate) &'a [f64]);
 
 impl Rows for Cells<'_> {
@@ -80,7 +81,7 @@ mod tests {
     use kymo_rrd::Rrd;
     use kymo_rrd::create::{Create, create};
 
-    /// Every write, one after the other.
+    /// All writes, in order.
     #[derive(Default)]
     struct Writes(Vec<Vec<u8>>);
 

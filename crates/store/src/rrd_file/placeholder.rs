@@ -1,8 +1,8 @@
-//! Files in which nothing is: placeholders of series that have no file yet, and what a power cut left of a new one. None is
-//! ever taken over.
+//! Files without content: placeholders of series that have no file yet, and leftovers of new files after a power cut. None
+//! is ever adopted.
 //!
-//! rrdtool asks the daemon for a file by a unix socket only if something has its name: it resolves the name itself. So
-//! where files are made when somebody asks for them, a series without one has a file of 0 bytes in its place.
+//! rrdtool requests a file from the daemon by a unix socket only if a file of that name exists, because it resolves the
+//! name itself. So in a store that creates files on request, a series without a file has an empty one in its place.
 
 use crate::engine::Inner;
 use crate::memtable::series::Series;
@@ -15,25 +15,25 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A power cut that takes the front of a file takes so much of it at least.
+/// Smallest part of a file that a power cut loses.
 const SECTOR: usize = 512;
 
-/// True if nothing is in a file: it is empty, or begins with a sector that was never written.
+/// Returns true if a file has no content: it is empty, or begins with a sector that was never written.
 pub(crate) fn is_hollow(file: &dyn DiskFile, size_bytes: u64) -> bool {
-    // A file that cannot be read has something.
+    // An unreadable file counts as one with content.
     let mut front = [1; SECTOR];
     let count = file.read_at(&mut front, 0).unwrap_or(SECTOR);
     size_bytes == 0 || count > 0 && front[..count].iter().all(|&byte| byte == 0)
 }
 
 impl Inner {
-    /// True if a path has a file of 0 bytes.
+    /// Returns true if a path has an empty file.
     pub(crate) fn has_placeholder(&self, path: &[u8]) -> bool {
         let stat = self.tree.stat(names::path(path));
         stat.is_ok_and(|stat| stat.kind == NameKind::File && stat.size_bytes == 0)
     }
 
-    /// Decides about a file that is at a path already: one in which nothing is gives way.
+    /// Decides if a new file may replace an existing one; a file without content is always replaced.
     pub(crate) fn existing_at(&self, path: &Path, existing: Existing) -> Existing {
         let is_hollow = || {
             let file = self.tree.open(path, Access::Read).ok()?;
@@ -46,8 +46,7 @@ impl Inner {
         }
     }
 
-    /// Puts files of 0 bytes in the places of series that have none. Errors do not matter: without
-    /// them rrdtool alone misses something.
+    /// Creates empty files in place of series without a file. Errors are ignored, since only rrdtool needs these files.
     pub(crate) fn put_placeholders<'a>(&self, paths: impl Iterator<Item = &'a [u8]>) {
         if self.settings.files != Files::Asked {
             return;
@@ -64,7 +63,7 @@ impl Inner {
         }
     }
 
-    /// Puts those that are missing: of series of an earlier version, and where somebody removed them.
+    /// Creates missing placeholders: for series of earlier versions, and after their removal.
     pub(crate) fn put_missing_placeholders(&self) {
         if self.settings.files != Files::Asked {
             return;
@@ -80,7 +79,7 @@ impl Inner {
         self.put_placeholders(paths.iter().map(|path| &path[..]));
     }
 
-    /// Removes the placeholder of a series that is gone.
+    /// Removes the placeholder of a removed series.
     pub(crate) fn remove_placeholder(&self, path: &[u8]) {
         if names::is_file(path) && self.has_placeholder(path) {
             let _gone = self.tree.unlink(names::path(path));

@@ -1,5 +1,5 @@
-//! Files that are not as we left them: what others tuned is merged into the series, anything else is a file that counts as
-//! it is.
+//! Handles files that other programs changed: changes by tune are merged into the series; after any other change the file
+//! is adopted as it is.
 
 use crate::consolidation::schema;
 use crate::engine::Inner;
@@ -22,10 +22,10 @@ use kymo_sys::disk::{DiskFile, RecordLock};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Cells of a file that are compared at once.
+/// Number of cells of a file that are compared at once.
 const PIECE: u64 = 1 << 16;
 
-/// A chunk that nobody saves until this is dropped.
+/// A chunk that no thread saves until this is dropped.
 pub(crate) struct Held<'a> {
     inner: &'a Inner,
     chunk: u32,
@@ -40,19 +40,19 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A file that others changed, and the series that it was.
+/// A changed file and the series that it belonged to.
 struct Changed {
     id: u32,
     path: Arc<[u8]>,
     file: Box<dyn DiskFile>,
-    /// Nobody else has a lock on it.
+    /// True if no other process holds a lock on it.
     exclusive: bool,
     seen: Identity,
     theirs: schema::SeriesState,
 }
 
 impl Inner {
-    /// Whether a series' file is the one we left; if others changed it, that is taken in. The series that counts.
+    /// Checks if a series' file is as the store left it, and takes in changes. Returns the series that is valid afterwards.
     pub(crate) fn verified(&self, id: u32) -> Result<u32, FileError> {
         let (path, left) = {
             let state = self.lock();
@@ -66,13 +66,13 @@ impl Inner {
             (series.path.clone(), series.file.left())
         };
         if left.is_none() {
-            // It never had one: what may be there is none of its own.
+            // The series never had a file, so a file of that name is not its own.
             return Ok(id);
         }
         let stat = self.tree.stat(names::path(&path)).map_err(open_error);
         let is_missing = match &stat {
             Err(FileError::NoSuchFile) => true,
-            // A placeholder.
+            // An empty file is a placeholder.
             Ok(stat) => stat.size_bytes == 0 && self.settings.files == Files::Asked,
             Err(_) => false,
         };
@@ -95,7 +95,8 @@ impl Inner {
         self.take_in(&mut Worker::default(), id)
     }
 
-    /// A series' file is missing. True if the series goes on without: then whoever asks for the file has it made again.
+    /// Notes that a series' file is missing. Returns true if the series continues without; the file is created again on
+    /// request.
     pub(crate) fn miss_file(&self, id: u32) -> bool {
         let mut state = self.lock();
         let Some(series) = state.series.get_mut(id) else {
@@ -112,7 +113,7 @@ impl Inner {
         goes_on
     }
 
-    /// A file that is no longer as we left it. The series that counts.
+    /// Takes in the changes of a file. Returns the series that is valid afterwards.
     pub(crate) fn take_in(&self, worker: &mut Worker, id: u32) -> Result<u32, FileError> {
         let Some(reserved) = self.reserve(id)? else {
             return Err(FileError::NoSuchFile);
@@ -139,8 +140,8 @@ impl Inner {
         taken
     }
 
-    /// The series whose file was renamed and is at this path now: what was its path names nothing, and this is what we left
-    /// there. A number of a file that is gone may be another's.
+    /// Moves a series whose file was renamed: its old path does not exist, and the file at this path is the one that the
+    /// store left. The identity alone is not enough, since the inode may be reused.
     pub(crate) fn moved(&self, id: u32, path: &[u8], seen: Identity) -> Result<bool, FileError> {
         let Some(_reserved) = self.reserve(id)? else {
             return Ok(false);
@@ -211,7 +212,7 @@ impl Inner {
         }
     }
 
-    /// Others left it as it was, or put the same in its place.
+    /// Notes the new identity of a file whose content is as the store left it.
     fn note_left(&self, changed: &Changed) -> Result<(), FileError> {
         let mut state = self.lock();
         let Some(series) = state.series.get(changed.id) else {
@@ -225,7 +226,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The file is brought to what blocks have of its series, with its new definitions, and a series begins there.
+    /// Brings a tuned file up to date from blocks, with its new definitions, and begins a new series for it.
     fn take_edits(
         &self,
         worker: &mut Worker,
@@ -234,12 +235,12 @@ impl Inner {
     ) -> Result<u32, FileError> {
         let id = changed.id;
         let chunk = self.lock().series.get(id).map(|series| series.chunk);
-        // What is on its way into a block now would be nowhere.
+        // Values that are being saved now would be in neither series.
         let held = self.hold(chunk.ok_or(FileError::NoSuchFile)?);
         let mut job = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            // What is in the file was there when it was tuned.
+            // These values were in the file when it was tuned.
             let until = series.values.applied.max(series.file.upto());
             FileJob::new(id, series, self.snapshot(&state, series, until), until)
         };
@@ -287,7 +288,7 @@ impl Inner {
         merged.map_err(|error| FileError::Rrd(error.text))?;
         let (file, from) = (&*changed.file, job.file.from());
         worker.rows.write(&mut view, file, from, None)?;
-        // From now on it has what no block has.
+        // From now on the file has rows that no block has.
         changed.file.sync_data().map_err(FileError::Io)?;
         let folder = names::path(&job.path).parent().unwrap_or(Path::new("/"));
         self.disk.sync_dir(folder).map_err(FileError::Io)?;
@@ -295,7 +296,7 @@ impl Inner {
         Ok((view.state, identity(&stat)))
     }
 
-    /// Waits until nobody saves a chunk.
+    /// Waits until no thread saves a chunk, and holds it.
     pub(crate) fn hold(&self, chunk: u32) -> Held<'_> {
         let mut state = self.lock();
         while let Some(known) = state.chunks.get_mut(chunk) {
@@ -310,7 +311,7 @@ impl Inner {
 }
 
 impl Snapshot {
-    /// True if a file has the rows that blocks have up to its last update.
+    /// Returns true if the file has the same rows as the blocks, up to the file's last update.
     pub(crate) fn has_rows_of(
         &self,
         file: &dyn DiskFile,
@@ -320,7 +321,7 @@ impl Snapshot {
     }
 }
 
-/// Whether a file has the rows that blocks have up to its last update.
+/// Returns true if the file has the same rows as the blocks, up to the file's last update.
 fn has_rows(
     blocks: &[Placed],
     schema: &schema::Schema,
@@ -340,7 +341,7 @@ fn has_rows(
             let mut theirs = vec![0.0; (run * width) as usize];
             read_cells(file, offset, about.base + row * width, &mut theirs)
                 .map_err(|error| FileError::Rrd(error.text))?;
-            // Rows that no block has stay what they are.
+            // Rows that no block has keep the file's values.
             let mut ours = theirs.clone();
             fill(blocks, schema, (slot, archive), at, &mut ours).map_err(FileError::Io)?;
             let mut cells = ours.iter().zip(&theirs);

@@ -1,5 +1,5 @@
-//! Other definitions for series that have some already, as when their values come less often: each goes on with the rows that
-//! it has, as `rrdtool create --source` makes of them, and is one series as before.
+//! Changes the definitions of series, for example when values arrive less often. Each series keeps its rows, converted as by
+//! `rrdtool create --source`, and its identity.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema;
@@ -25,36 +25,37 @@ use kymo_sys::disk::RecordLock;
 use kymo_sys::tree::{Existing, Safe};
 use std::sync::Arc;
 
-/// As CREATE has it: where the rows of an archive begin.
+/// Row number at which the rows of an archive begin, as in CREATE.
 const ROWS_BEGIN: u64 = 1;
-/// Cells of a series, before and after: all of them are in memory.
+/// Limit of the cells of a series, before and after, all of which are in memory.
 const CELLS_MAX: u64 = 1 << 22;
-/// Cells of new series that are in memory when these begin.
+/// Number of cells of new series in memory at which these are begun.
 const CELLS_AT_ONCE: usize = 1 << 20;
 
-/// What a series is to be from now on.
+/// A change of a series' definitions.
 #[derive(Clone, Debug)]
 pub struct Redefinition<'a> {
-    /// As a client would say it.
+    /// Name of the series, as a client would spell it.
     pub name: &'a [u8],
-    /// The definitions that it has; with any others it stays what it is.
+    /// The present definitions; a series with any others stays unchanged.
     pub from: &'a Header,
-    /// Those that it is to have.
+    /// The new definitions.
     pub to: &'a Header,
-    /// Values from this stamp on count for these alone, as far as they are in no block yet.
+    /// Stamp from which on values, as far as no block has them, are applied to the new definitions only.
     pub since: f64,
 }
 
-/// A series that is about to have other definitions.
+/// A series whose definitions are being changed.
 struct Changing<'a> {
-    /// In the order of what was asked for.
+    /// Index of the request.
     at: usize,
     reserved: Reserved<'a>,
     whole: Whole,
 }
 
 impl Store {
-    /// Series get other definitions; for each whether it has them now. Reads and writes all their rows.
+    /// Changes the definitions of series; returns true for each series that now has the new ones. Reads and writes all their
+    /// rows.
     pub fn redefine(&self, wanted: &[Redefinition<'_>]) -> Vec<Result<bool, FileError>> {
         let inner = &*self.inner;
         let (mut outcomes, mut changing, mut cells) = (Vec::new(), Vec::new(), 0);
@@ -72,17 +73,17 @@ impl Store {
         outcomes
     }
 
-    /// Seconds of a primary data point of a series; `None`: there is none of this name.
+    /// Step of a series, in seconds; `None` if there is no series of this name.
     pub fn step(&self, name: &[u8]) -> Option<u64> {
         self.defined(name, |template| template.pdp_step)
     }
 
-    /// The definitions of a series, with nothing known in it; `None`: there is none of this name.
+    /// The definitions of a series, without its state; `None` if there is no series of this name.
     pub fn definition(&self, name: &[u8]) -> Option<Header> {
         self.defined(name, Header::clone)
     }
 
-    /// True if a writer may send values for a series; nothing is changed by that.
+    /// Returns true if a writer may send values for a series. Changes nothing.
     pub fn may_write(&self, name: &[u8], writer: Writer) -> bool {
         let inner = &*self.inner;
         let state = inner.lock();
@@ -109,7 +110,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Makes the new series of one that is as expected. One with a file has another file at once; others go to `changing`.
+    /// Builds the new series for one that is as expected. A series with a file gets its new file here; others are added to
+    /// `changing`.
     fn redefine_one<'a>(
         &'a self,
         at: usize,
@@ -141,7 +143,7 @@ impl Inner {
         Ok(false)
     }
 
-    /// New series take the places of those that were reserved.
+    /// Replaces the reserved series by the new ones.
     fn begin_changed(&self, changing: Vec<Changing<'_>>, outcomes: &mut [Result<bool, FileError>]) {
         let (mut reserved, mut new) = (Vec::new(), Vec::new());
         for one in changing {
@@ -165,7 +167,7 @@ impl Inner {
         }
     }
 
-    /// A series before its definitions change; `None`: it is not as expected.
+    /// The series before the change; `None` if it is not as expected.
     fn before(&self, id: u32, wanted: &Redefinition<'_>) -> Result<Option<Before>, FileError> {
         let state = self.lock();
         let Some(series) = state.series.get(id) else {
@@ -176,7 +178,7 @@ impl Inner {
         }
         let has_file = !self.needs_no_file(series);
         if has_file && series.file.must_redo() {
-            // A crash may have torn its file, which is to be written again first.
+            // A crash may have torn the file, which must be written again first.
             return Err(FileError::Locked);
         }
         let until = wanted.since.next_down();
@@ -192,7 +194,7 @@ impl Inner {
         }))
     }
 
-    /// Other definitions with the rows, and all that is under way, of a series.
+    /// Builds a series with the new definitions from the rows and the state of the old one.
     fn joined(&self, before: Before, to: &Header) -> Result<Whole, FileError> {
         let base = self.base_of(&before.snapshot)?;
         let count = before.snapshot.cell_count().max(to.cell_count());
@@ -224,12 +226,12 @@ impl Inner {
         })
     }
 
-    /// A file takes the place of that of a series. A start that finds it, and does not know of it, takes it over.
+    /// Replaces a series' file. A start after a crash in between adopts the new file.
     fn put_file(&self, whole: Whole, reserved: Reserved<'_>) -> Result<bool, FileError> {
         let place = names::path(&whole.path);
         let file = self.locked(&whole.path, RecordLock::Exclusive)?;
         if file.metadata().map_err(FileError::Io)?.links > 1 {
-            // Another name of it must go on to be the same file.
+            // The file has further names, which must stay names of the same file.
             return Ok(false);
         }
         let bytes = whole.rrd.to_bytes();
@@ -248,7 +250,7 @@ impl Inner {
         Ok(self.is_free(id))
     }
 
-    /// Lets go of the file of a series that took the place of a reserved one.
+    /// Releases the file of the new series that replaced a reserved one.
     fn is_free(&self, id: u32) -> bool {
         let mut state = self.lock();
         let series = state.series.get_mut(id);
@@ -256,7 +258,7 @@ impl Inner {
     }
 }
 
-/// Rows go on by the names of sources, or where no name is the same by their order.
+/// Renames the old sources by their order, if no name is the same, so that their rows are kept.
 fn rename_sources(before: &mut Header, to: &Header) {
     let is_kept = |ds: &DsDef| to.ds.iter().any(|other| other.ds_nam == ds.ds_nam);
     if before.ds.iter().any(is_kept) {
@@ -267,7 +269,7 @@ fn rename_sources(before: &mut Header, to: &Header) {
     }
 }
 
-/// A reading of another kind is none to count on from.
+/// Resets the last readings of sources whose type has changed, since differences to them would be wrong.
 fn forget_readings(header: &mut Header, before: &Header) {
     for (ds, prep) in header.ds.iter().zip(&mut header.pdp_prep) {
         let same = |other: &&DsDef| other.ds_nam == ds.ds_nam && other.dst == ds.dst;
@@ -277,16 +279,16 @@ fn forget_readings(header: &mut Header, before: &Header) {
     }
 }
 
-/// A series that is to have other definitions, as it is up to the first value that they are for.
+/// A series before the change, up to the first value for the new definitions.
 struct Before {
     path: Arc<[u8]>,
-    /// Its newest value then.
+    /// Stamp of its newest value.
     has: f64,
     has_file: bool,
     snapshot: Snapshot,
 }
 
-/// Whether a series has these definitions.
+/// Returns true if a series has these definitions.
 fn is_of(state: &State, series: &Series, header: &Header) -> bool {
     let chunk = state.chunks.get(series.chunk);
     chunk.is_some_and(|chunk| chunk.schema.front == schema::front(header))

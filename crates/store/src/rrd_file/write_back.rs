@@ -1,7 +1,7 @@
-//! .rrd files as views: brought up to date from the segments, in place, and looked at again when others had a hand in them.
+//! .rrd files as views: updates them in place from the segments, and checks for changes by other programs.
 //!
-//! The journal on the disk says that a file is about to be written (START) before it is, and how it was left (END). A
-//! file that was cut short is written again from the last stamp that it has on the disk for certain.
+//! Before a write, the journal on the disk has a START for the file; after it, an END with the state in which it was left. A file
+//! that was cut short is written again from the last stamp that is certainly on the disk.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema;
@@ -30,52 +30,52 @@ use kymo_sys::tree::{Existing, Safe};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Looks at a file that changes under our hands before it is left for later.
+/// Attempts to write a file that others change at the same time, before it is left for later.
 const TRIES: usize = 3;
 
-/// Memory that is used for one file after the other.
+/// Memory that is reused from file to file.
 #[derive(Default)]
 pub(crate) struct Worker {
     pub(crate) applier: Applier,
     pub(crate) rows: RowWriter,
 }
 
-/// One file to write.
+/// A file to write.
 pub(crate) struct FileJob {
     pub(crate) id: u32,
     pub(crate) path: Arc<[u8]>,
     pub(crate) snapshot: Option<Snapshot>,
-    /// The newest value that is to be in it.
+    /// Stamp of the newest value to write.
     pub(crate) target: f64,
-    /// How it stood when it was reserved for this.
+    /// State of the file when it was reserved.
     pub(crate) file: FileState,
     pub(crate) started: Option<u32>,
     outcome: Option<Result<Written, FileError>>,
 }
 
-/// A write that was done.
+/// Result of a finished write.
 struct Written {
     identity: Identity,
     live: Live,
-    /// The file's newest stamp.
+    /// The newest stamp in the file.
     upto: f64,
-    /// Frames of blocks that could not be read.
+    /// Number of unreadable frames of blocks.
     damaged: u64,
-    /// Which of the series' values were refused, by stamp and text.
+    /// Index and error text of each refused value.
     refused: Vec<(usize, String)>,
     values: Texts,
 }
 
-/// What was found instead of the file that was expected.
+/// Result of a write attempt.
 enum FoundFile {
     Ours(Written),
-    /// Others changed it.
+    /// Another program changed the file.
     Theirs,
 }
 
 impl Inner {
-    /// Brings files up to date, in the order given; the error of each. Those that are, or that somebody else writes, are
-    /// passed over.
+    /// Updates files in the given order; returns the id and error of each. Skips files that are current or that another thread
+    /// writes.
     pub(crate) fn write_files(
         &self,
         worker: &mut Worker,
@@ -116,7 +116,7 @@ impl Inner {
                 }
             }
         }
-        // Those that change again and again.
+        // These files changed at each attempt.
         outcomes.extend(ids.into_iter().map(|id| (id, Some(FileError::Locked))));
         outcomes
     }
@@ -133,7 +133,7 @@ impl Inner {
                 continue;
             }
             if !series.file.reserve() {
-                // What came meanwhile is due, too.
+                // Values that arrived meanwhile are due too.
                 state.queue(id);
                 continue;
             }
@@ -147,7 +147,7 @@ impl Inner {
         jobs
     }
 
-    /// Tells the journal what is about to be written, and waits until that is on the disk.
+    /// Writes a START for each file to the journal and waits for its sync.
     pub(crate) fn announce(&self, jobs: &mut [FileJob]) -> io::Result<()> {
         loop {
             let mut state = self.lock();
@@ -168,7 +168,7 @@ impl Inner {
             let given_up = state.journal.given_up;
             drop(state);
             self.sync_to(position)?;
-            // A journal file that was given up meanwhile had it.
+            // Repeats if the journal file with the entries was given up meanwhile.
             if self.lock().journal.given_up == given_up {
                 return Ok(());
             }
@@ -180,7 +180,7 @@ impl Inner {
         let Some(snapshot) = job.snapshot.take() else {
             return Err(FileError::NoSuchFile);
         };
-        // A file that kymo made can be made again, and so can one that is made when somebody asks.
+        // The store may create a missing file that it made itself, or any if it creates files on request.
         let blank = snapshot.base.is_none();
         let may_make = match self.settings.files {
             Files::Asked => true,
@@ -210,7 +210,7 @@ impl Inner {
                 false => Ok(FoundFile::Theirs),
             };
         }
-        // What a crash left may have an older time than it should.
+        // After a crash the time of the file may be older than its content.
         if (!same || job.file.is_unfinished()) && is_tuned(job, &snapshot, &*file, &seen)? {
             return Ok(FoundFile::Theirs);
         }
@@ -238,8 +238,8 @@ impl Inner {
         Ok(written(worker, &view, after, values))
     }
 
-    /// True if a file, where the store has left none, is the first one of its series: it was being put there when it all
-    /// stopped, and what it has is what the series has.
+    /// Decides about a file where the store has left none. Returns true if it is the first file of its series, whose creation a
+    /// crash interrupted, with the content of the series.
     fn is_unfinished(
         &self,
         job: &FileJob,
@@ -257,8 +257,7 @@ impl Inner {
         Ok(is_alike && snapshot.has_rows_of(file, &header)?)
     }
 
-    /// The header of a file that is written again, if its rows are those that it had: after a power cut older ones
-    /// may lie there.
+    /// The header of a file that is written again, if its rows are certainly its own: after a power cut they may be older ones.
     fn kept(
         &self,
         job: &FileJob,
@@ -281,7 +280,7 @@ impl Inner {
             .filter(|header| header.rra == view.state.header.rra)
     }
 
-    /// A file that is not there, or not all of it.
+    /// Creates a file that is missing or incomplete.
     fn make(
         &self,
         worker: &mut Worker,
@@ -294,9 +293,9 @@ impl Inner {
         Ok(written(worker, &view, identity, values))
     }
 
-    /// Puts a whole file in place. The disk has the file afterwards, with one exception: a file that a CREATE made and no checkpoint
-    /// has settled since. The next start makes such a file again, whatever the power left of it. A file that is made again after a
-    /// crash is no exception: a power cut may take the END that names the new file, and a torn file would count as somebody else's.
+    /// Puts a whole file in place and syncs it, with one exception: a file that CREATE made and no checkpoint has settled since,
+    /// which the next start creates again, whatever a power cut left of it. A file that is created again after a crash is synced:
+    /// a power cut may lose the END that names the new file, and a torn file would then look like another program's.
     fn put_whole(&self, view: &mut View, job: &FileJob) -> Result<Identity, FileError> {
         let safe = match job.file.is_create_unsynced() && !job.file.must_redo() {
             true => Safe::Unsynced,
@@ -312,7 +311,7 @@ impl Inner {
         let mut stat = put();
         let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         if stat.as_ref().is_err_and(is_missing) {
-            // No file in it was asked for before, or the power went before it was on the disk.
+            // The folder is missing: no file in it was requested before, or a power cut lost it.
             let folder = path.parent().unwrap_or(path);
             self.tree.make_folders(folder).map_err(FileError::Io)?;
             stat = put();
@@ -320,7 +319,7 @@ impl Inner {
         stat.map(|stat| identity(&stat)).map_err(FileError::Io)
     }
 
-    /// Writes over all of a file, which a crash may cut short: the journal knows before.
+    /// Overwrites all of a file, after a START in the journal, since a crash may cut the write short.
     pub(crate) fn write_over(
         &self,
         id: Option<u32>,
@@ -357,7 +356,7 @@ impl Inner {
     fn finish(&self, jobs: Vec<FileJob>, outcomes: &mut Vec<(u32, Option<FileError>)>) {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
-        // Without room the ENDs are missing: the files will be written again after a crash.
+        // If the disk is full, the ENDs are missing, and a start after a crash writes the files again.
         let _full = state.prepare(&*self.clock);
         for mut job in jobs {
             let id = job.id;
@@ -405,7 +404,7 @@ impl Inner {
         let before = series.values.pending.len();
         let mut refused = 0;
         if !written.refused.is_empty() {
-            // They are told of once: those on their way into a block are told of there.
+            // Reports refused values once; those that are being saved are reported there.
             let bad: Vec<&[u8]> = written
                 .refused
                 .iter()
@@ -425,7 +424,7 @@ impl Inner {
         }
         let after = series.values.pending.len();
         series.values.published_ns = now_ns;
-        // A file's stamp may be a rounding less than the value's.
+        // The stamp in a file may be smaller than the value's by rounding.
         let upto = match written.refused.is_empty() {
             true => job.target.max(written.upto),
             false => written.upto,
@@ -467,7 +466,7 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
             .is_some_and(|stamp| stamp <= upto)
     };
     let refused = worker.applier.refused.drain(..);
-    // A stamp that is not newer is told of when it is saved: here it may be one of two.
+    // Old stamps are reported when they are saved, since here the value may be a duplicate.
     let refused = refused.filter(|(at, error)| error.kind != Kind::Past || !is_past(*at));
     FoundFile::Ours(Written {
         identity,
@@ -479,14 +478,14 @@ fn written(worker: &mut Worker, view: &View, identity: Identity, values: Texts) 
     })
 }
 
-/// Whether others had a hand in a file that we were writing when it all stopped.
+/// Returns true if another program changed a file whose write a crash interrupted.
 fn is_tuned(
     job: &FileJob,
     snapshot: &Snapshot,
     file: &dyn DiskFile,
     seen: &Identity,
 ) -> Result<bool, FileError> {
-    // What an earlier build left is not known, and a header that is torn is written again.
+    // Files left by earlier builds have no checksums, and a torn header is written again.
     let header = read_header(file, seen.size_bytes, &mut Vec::new(), &job.path);
     let (Some(_), Ok(header)) = (job.file.live(), header) else {
         return Ok(false);
@@ -506,7 +505,7 @@ fn fail_all(jobs: &mut [FileJob], error: &io::Error) {
     }
 }
 
-/// The file was not written, or not all of it.
+/// Notes that a file was not written, or only in part.
 pub(crate) fn not_done(state: &mut State, job: &FileJob, error: &FileError, now_ns: u64) {
     if matches!(error, FileError::Locked) {
         state.stats.locks_met += 1;
@@ -519,7 +518,7 @@ pub(crate) fn not_done(state: &mut State, job: &FileJob, error: &FileError, now_
         series.file.miss(now_ns);
     }
     if matches!(error, FileError::Io(_) | FileError::Rrd(_)) {
-        // Some of it may be written.
+        // A part of the file may be written.
         series.file.abort_write();
     } else if job.started.is_some() {
         job.put_not_started(state, now_ns);
@@ -544,7 +543,8 @@ impl FileJob {
         }
     }
 
-    /// Gathers that this write has not touched the file; one before may have, and what was to be redone is still.
+    /// Adds an entry that this write has not touched the file. An earlier write may have, so a file that had to be redone still
+    /// does.
     fn put_not_started(&self, state: &mut State, now_ns: u64) {
         let id = self.id;
         if self.file.is_whole() {
