@@ -1,4 +1,4 @@
-//! What is done without being asked, and the threads that do it: due files and chunks, idle files, syncs, checkpoints.
+//! Background work and its threads: due files and chunks, idle files, syncs, checkpoints.
 
 use crate::bell::Bell;
 use crate::checkpoint::has_useless_files;
@@ -15,21 +15,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Files of one round: they share a sync of the journal.
+/// Number of files of one round, which share a sync of the journal.
 const ROUND: usize = 512;
-/// How often due files are looked for, so that they come together in rounds.
+/// Interval of the search for due files, which groups them into rounds.
 const ROUND_EVERY: Duration = Duration::from_millis(500);
-/// How often due chunks are looked for.
+/// Interval of the search for due chunks.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
-/// Longest sleep of a thread that has nothing to do. Work ends it; the rest is only due by the clock: sweeps, checkpoints,
-/// chunks that are old.
+/// Longest sleep of a thread without work. New work wakes it; sweeps, checkpoints and old chunks are only due by the
+/// clock.
 const AT_REST: Duration = Duration::from_secs(30);
-/// Likewise, while the journal is too long.
+/// Longest sleep while the journal is too long.
 const LONG_REST: Duration = Duration::from_secs(1);
-/// Files that could not be written are tried again after this.
+/// Pause before another attempt to write a file.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The threads of a started store; ends them when asked to.
+/// The threads of a started store; [`Threads::stop`] ends them.
 pub struct Threads {
     store: Store,
     stop: Arc<AtomicBool>,
@@ -39,8 +39,8 @@ pub struct Threads {
 type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Store {
-    /// Starts what runs beside the requests: one thread syncs the journal, `writers` write due files.
-    /// `log` hears what an administrator should know.
+    /// Starts the background threads: one syncs the journal, one saves chunks, `writers` write due files. `log` gets the
+    /// messages for the administrator.
     pub fn start(&self, writers: usize, log: Log) -> Threads {
         let stop = Arc::new(AtomicBool::new(false));
         let mut handles = Vec::new();
@@ -72,8 +72,8 @@ impl Store {
                 if writer == 0 {
                     store.inner.put_missing_placeholders();
                 }
-                // Path order: one round at a time. The thread that has the turn also waits for work, so that the others
-                // sleep.
+                // One round at a time keeps the files in path order. The thread that has the lock also waits for work, so
+                // that the others sleep.
                 let _mine = turns.lock().unwrap_or_else(PoisonError::into_inner);
                 while !stop.load(Ordering::Relaxed) {
                     store.flush_due();
@@ -91,18 +91,18 @@ impl Store {
         }
     }
 
-    /// Lines for the log since the last call.
+    /// Returns the messages for the log since the last call.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.inner.lock().notices)
     }
 
-    /// Writes the files that are due, in path order; how many were written.
+    /// Writes the files that are due, in path order; returns their number.
     pub fn flush_due(&self) -> usize {
         self.inner.flush_due()
     }
 
-    /// What the threads of [`Store::start`] do in their rounds, for callers without threads: sync, sweep, due
-    /// files, checkpoint. When to come again.
+    /// Does one round of the work of the threads of [`Store::start`], for callers without threads: sync, sweep, due files,
+    /// checkpoint. Returns the time until the next call.
     pub fn maintain(&self) -> Duration {
         self.inner.round_of_sync();
         self.inner.flush_due();
@@ -113,12 +113,12 @@ impl Store {
 }
 
 impl Threads {
-    /// Ends them and waits for it; what is due and not begun stays in the journal.
+    /// Ends the threads and waits for them; due work that has not begun stays in the journal.
     pub fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.store.inner.changed.notify_all();
         {
-            // A thread that has just looked at `stop` waits by now, and hears both.
+            // A thread that has read `stop` before is waiting by now, since it holds this lock until it waits.
             let state = self.store.inner.lock();
             self.store.inner.flushes.notify_all();
             state.journal.written.ring();
@@ -131,7 +131,7 @@ impl Threads {
     }
 }
 
-/// Until the thread is asked to stop, which unparks it.
+/// Sleeps until the thread is unparked by a request to stop.
 fn pause(stop: &AtomicBool, length: Duration) {
     if !stop.load(Ordering::Relaxed) {
         std::thread::park_timeout(length);
@@ -139,7 +139,7 @@ fn pause(stop: &AtomicBool, length: Duration) {
 }
 
 impl Store {
-    /// Ends the store's work: `flush` writes everything first (`-F`, USR1). The journal is synced in any case.
+    /// Ends the store's work; `flush` writes everything first (`-F`, USR1). The journal is synced in any case.
     pub fn shutdown(&self, flush: bool) -> io::Result<()> {
         if flush {
             let mut batch = self.write_batch();
@@ -157,14 +157,14 @@ impl Store {
 }
 
 impl Inner {
-    /// Sleeps until there is something for the thread that syncs, or for [`AT_REST`]; then false.
+    /// Sleeps until the syncing thread has work, or for [`AT_REST`]; returns false in that case.
     fn rest_from_syncs(&self, stop: &AtomicBool) -> bool {
         let state = self.lock();
         let written = state.journal.written.clone();
         self.rest(state, &written, State::needs_no_sync, stop)
     }
 
-    /// Sleeps until there is something for the threads that write files and chunks, or for [`AT_REST`]; then false.
+    /// Sleeps until the threads that write files and chunks have work, or for [`AT_REST`]; returns false in that case.
     fn rest_from_writes(&self, stop: &AtomicBool) -> bool {
         let state = self.lock();
         let work = state.tasks.work.clone();
@@ -185,7 +185,7 @@ impl Inner {
             if is_over {
                 return false;
             }
-            // A new journal file may be one too many.
+            // The rotation may have made the journal too long.
             if self.has_long_journal(&state) {
                 break;
             }
@@ -215,7 +215,7 @@ impl Inner {
             .max(ROUND_EVERY)
     }
 
-    /// Sleeps until it is time for the next round, which FLUSHALL does not wait for.
+    /// Sleeps until the next round, or until a FLUSHALL.
     fn wait_for_flushes(&self, stop: &AtomicBool) {
         let idle = |state: &mut State| !state.tasks.flushes && !stop.load(Ordering::Relaxed);
         let waited = self
@@ -236,7 +236,7 @@ impl Inner {
                 .iter()
                 .filter_map(|&id| Some((state.series.get(id)?.path.clone(), id)));
             let due: Vec<_> = files.collect();
-            // Until they are written they are in the queue for whoever asks.
+            // Files of this round count as queued for STATS until they are written.
             state.tasks.writing_back += due.len();
             due
         };
@@ -255,14 +255,14 @@ impl Inner {
         written
     }
 
-    /// A due file was not written: soon again, and a line for the log if it is not just a lock.
+    /// Schedules another attempt for a due file, and logs the error unless it is only a lock.
     fn put_off(&self, id: u32, error: &FileError) {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         let Some(series) = state.series.get_mut(id) else {
             return;
         };
-        // Due again when the pause is over.
+        // Makes the file due again after the pause.
         series.file.put_off(now_ns + RETRY.as_nanos() as u64);
         let path = DisplayName(&series.path).to_string();
         match error {
@@ -271,7 +271,7 @@ impl Inner {
         }
     }
 
-    /// Saves what is due, and makes room where the journal has become long.
+    /// Saves due chunks, and further ones if the journal has become too long.
     fn round_of_chunks(&self) {
         let now_ns = self.clock.mono_ns();
         let save_after_ns = self.settings.save_after.as_nanos() as u64;
@@ -315,7 +315,7 @@ impl Inner {
         }
     }
 
-    /// Saves everything that is in no block.
+    /// Saves all values that are in no block.
     pub(crate) fn save_all(&self) {
         let mut state = self.lock();
         let due = state.chunks.iter().filter(|(_, chunk)| chunk.since > 0);
@@ -365,7 +365,7 @@ impl Inner {
         self.checkpoint_if_due(now_ns);
     }
 
-    /// Files that nobody updates are brought up to date, too; series whose files have been missing for a week go.
+    /// Finds files to update though no values arrive, and series to drop whose files have been missing for a week.
     fn sweep(&self, state: &mut State, now_ns: u64) -> Vec<u32> {
         if self.is_without_files() {
             return Vec::new();

@@ -1,18 +1,18 @@
-//! Bells: threads of the store that have nothing to do sleep until a thread that makes work for them rings. All of them
-//! ring and wait while they hold the store's lock.
+//! Bells: idle threads of the store sleep until another thread makes work for them and rings. All calls are made under
+//! the store's lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A bell; its clones are the same bell.
+/// A bell, which all its clones share.
 #[derive(Clone, Default)]
 pub(crate) struct Bell(Arc<Hearers>);
 
 #[derive(Default)]
 struct Hearers {
     condvar: Condvar,
-    /// True if a thread sleeps. Ringing costs no system call while none does.
+    /// True if a thread sleeps; otherwise ringing needs no system call.
     is_awaited: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ impl Bell {
         }
     }
 
-    /// Gives the lock away and sleeps until the bell rings, or for this time; then the second value is true.
+    /// Releases the lock and sleeps until the bell rings or the time is over; the second value is true for the latter.
     pub(crate) fn wait<'a, T>(
         &self,
         locked: MutexGuard<'a, T>,

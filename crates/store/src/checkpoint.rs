@@ -1,8 +1,8 @@
-//! Checkpoints: what was written so far is made durable, the journal says so, and files of it that nothing needs any more
-//! are taken out of use.
+//! Checkpoints: sync all .rrd files written so far, note that in the journal, and release journal files that are not
+//! needed any more.
 //!
-//! A checkpoint begins an epoch. Writes of .rrd files that began in the one before have to end first; those that begin
-//! meanwhile are for the next checkpoint.
+//! A checkpoint begins an epoch. It waits for the writes of .rrd files that began in the previous epoch; writes that
+//! begin later belong to the next checkpoint.
 
 use crate::engine::{Inner, Store};
 use crate::memtable::state::State;
@@ -13,35 +13,35 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-/// So many files that were made, or this time after the last one, are enough for a checkpoint: until then a start makes
-/// them again.
+/// Number of new files, or time after the last one, that makes a checkpoint due; until then a start creates these files
+/// again.
 const MADE_MAX: u64 = 1000;
 const MADE_REST: Duration = Duration::from_secs(30);
-/// From one that failed to the next.
+/// Pause after a failed checkpoint.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Folders with the device they are on.
+/// Folders, each with its device.
 type Folders = BTreeSet<(u64, Vec<u8>)>;
 
-/// A checkpoint that has begun: no write of the epoch before is under way.
+/// A checkpoint that has begun: all writes of the previous epoch have ended.
 struct Begun {
-    /// What was in the journal before this counts.
+    /// Position of the journal before which entries count.
     position: u64,
-    /// Of files that were written.
+    /// Folders of the written files.
     folders: Folders,
-    /// The oldest journal file with something that is in no block: blocks that come later may not be on the disk.
+    /// The oldest journal file with records that are in no block; later blocks may not be on the disk.
     unsaved: u64,
 }
 
 impl Store {
-    /// Makes the .rrd files durable and journal files free; the threads do it when it is time.
+    /// Syncs the .rrd files and releases journal files; the background threads also do it when due.
     pub fn checkpoint(&self) {
         self.inner.checkpoint();
     }
 }
 
 impl Inner {
-    /// A checkpoint, when the last one is long ago, the journal has become long, or files were made.
+    /// Makes a checkpoint if the last one is old, the journal is too long, or enough files were created.
     pub(crate) fn checkpoint_if_due(&self, now_ns: u64) {
         let state = self.lock();
         let since_ns = now_ns.saturating_sub(state.tasks.checkpoint_ns);
@@ -57,7 +57,7 @@ impl Inner {
         }
     }
 
-    /// Makes everything written so far durable, tells the journal, and takes its old files out of use.
+    /// Syncs all that was written so far, notes it in the journal, and releases old journal files.
     pub(crate) fn checkpoint(&self) {
         let made = self.lock().tasks.made;
         let Some(begun) = self.begin_checkpoint() else {
@@ -76,7 +76,7 @@ impl Inner {
         }
         let mut saved = self.segments.saved();
         let mut state = self.lock();
-        // The next merge drops the blocks of a chunk that has no series any more.
+        // The blocks of a chunk without series are dropped by the next merge, so they are left out.
         saved.retain(|(chunk, _)| {
             let chunk = state.chunks.get(*chunk);
             chunk.is_some_and(|chunk| !chunk.is_empty())
@@ -102,7 +102,7 @@ impl Inner {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
         } else {
-            // Soon again.
+            // Makes another checkpoint due soon.
             state.tasks.made = state.tasks.made.max(made);
         }
         state.tasks.checkpointing = false;
@@ -111,7 +111,7 @@ impl Inner {
         self.trim_tails();
     }
 
-    /// Each file system once, by a folder that is still there.
+    /// Syncs each file system once, by a folder that exists.
     fn sync_file_systems(&self, folders: &Folders) -> io::Result<()> {
         let mut done = BTreeSet::new();
         for (device, folder) in folders {
@@ -133,7 +133,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Each file that was written, and then each folder that has the name of one, or below the base of such a folder.
+    /// Syncs each written file, then their folders and the folders above up to the base.
     fn sync_files_of(&self, device: u64) -> io::Result<()> {
         let state = self.lock();
         let started = state.series.started();
@@ -160,7 +160,7 @@ impl Inner {
         Ok(())
     }
 
-    /// A new epoch; waits until no write of the old one is under way.
+    /// Begins an epoch and waits until all writes of the previous one have ended.
     fn begin_checkpoint(&self) -> Option<Begun> {
         let mut state = self.lock();
         if state.tasks.checkpointing || state.tasks.checkpoints_end || !state.journal.is_open() {
@@ -186,7 +186,7 @@ impl Inner {
         })
     }
 
-    /// Tells the journal; up to where it has to be synced for that to count.
+    /// Notes a checkpoint in the journal; returns the position up to which the journal must then be synced.
     fn put_checkpoint(
         &self,
         state: &mut State,
@@ -203,7 +203,7 @@ impl Inner {
     }
 }
 
-/// What others have removed needs no sync.
+/// Ignores that a file or folder is missing, since removed ones need no sync.
 fn if_there(synced: io::Result<()>) -> io::Result<()> {
     match synced {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -211,23 +211,23 @@ fn if_there(synced: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Whether the journal has files that nothing needs any more.
+/// Returns true if the journal has files that are not needed any more.
 pub(crate) fn has_useless_files(state: &State) -> bool {
     let oldest = state.journal.oldest();
     state.journal.files_len() > 1 && first_unsaved(state) > oldest && first_needed(state) > oldest
 }
 
-/// The oldest journal file that has something which is needed.
+/// The oldest journal file with records that are needed.
 fn first_needed(state: &State) -> u64 {
     let started = state.series.started();
     let started = started.filter_map(|series| series.file.started()).min();
     first_unsaved(state).min(started.unwrap_or(u64::MAX))
 }
 
-/// The oldest journal file that has something which is in no block.
+/// The oldest journal file with records that are in no block.
 fn first_unsaved(state: &State) -> u64 {
     let saving = state.chunks.iter().map(|(_, chunk)| match chunk.saving {
-        // Its records are in no block yet.
+        // The records that are being saved are in no block yet.
         true => 0,
         false if chunk.since > 0 => chunk.since,
         false => u64::MAX,

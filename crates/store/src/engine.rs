@@ -1,4 +1,4 @@
-//! The store as its threads share it, its lock, and group commit.
+//! The store shared by its threads, its lock, and group commit.
 
 use crate::folder::claim::Claim;
 use crate::memtable::series::Series;
@@ -17,13 +17,13 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The journal, what it holds, and the files. Clones are the same store.
+/// A store: its journal, its segments and its files. Clones are the same store.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What the threads of a store share.
+/// State that the threads of a store share.
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) disk: Arc<dyn Disk>,
@@ -36,9 +36,9 @@ pub(crate) struct Inner {
     pub(crate) tails: Mutex<Tails>,
     /// A file is no longer busy, a sync or a checkpoint ended.
     pub(crate) changed: Condvar,
-    /// FLUSHALL came.
+    /// Signals a FLUSHALL.
     pub(crate) flushes: Condvar,
-    /// As long as the store is open.
+    /// Held while the store is open.
     _claim: Claim,
 }
 
@@ -74,31 +74,31 @@ impl Store {
         names::spelled(&self.inner.settings, name)
     }
 
-    /// `-B`'s look at the text of a name, as rrdcached does it; links are checked when the file is opened.
+    /// The textual check of `-B`, as in rrdcached; links are checked when the file is opened.
     pub fn allowed(&self, name: &[u8]) -> bool {
         names::allowed(&self.inner.settings, name)
     }
 
-    /// Whether a name stands for a series that has no file.
+    /// Returns true if the series of a name has no file.
     pub fn has_without_file(&self, name: &[u8]) -> bool {
         let inner = &*self.inner;
         let spelled = names::spelled(&inner.settings, name);
         inner.without_file(name, &spelled).is_some()
     }
 
-    /// Whether there are no .rrd files.
+    /// Returns true for a store without .rrd files.
     pub fn is_without_files(&self) -> bool {
         self.inner.is_without_files()
     }
 }
 
 impl Inner {
-    /// Whether there are no .rrd files.
+    /// Returns true for a store without .rrd files.
     pub(crate) fn is_without_files(&self) -> bool {
         self.settings.files == Files::Never
     }
 
-    /// The series that a name stands for, if it has no file and needs none; forgotten ones that never had one, too.
+    /// The series of a name, if it has and needs no file; forgotten series that never had a file are included.
     pub(crate) fn without_file(&self, name: &[u8], spelled: &[u8]) -> Option<u32> {
         let state = self.lock();
         let id = state.series.find(name, || spelled.to_vec())?;
@@ -106,18 +106,19 @@ impl Inner {
         self.needs_no_file(series).then_some(id)
     }
 
-    /// True if a series goes on without a file: there never was one, or somebody removed one that is made when it is asked for.
+    /// Returns true if a series continues without a file: it never had one, or its file was removed and is created again on
+    /// request.
     pub(crate) fn needs_no_file(&self, series: &Series) -> bool {
         self.is_without_files() || series.file.left().is_none() || self.outlives_file(series)
     }
 
-    /// True if a series goes on whose file somebody removed.
+    /// Returns true if a series continues after the removal of its file.
     pub(crate) fn outlives_file(&self, series: &Series) -> bool {
         let is_gone = series.file.gone_since().is_some();
         is_gone && self.settings.files == Files::Asked && !series.forgotten
     }
 
-    /// A series with its values up to a stamp.
+    /// A snapshot of a series with its values up to a stamp.
     pub(crate) fn snapshot(&self, state: &State, series: &Series, until: f64) -> Option<Snapshot> {
         Snapshot::of(state, &self.segments, series, until)
     }
@@ -139,7 +140,7 @@ impl Inner {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Syncs the journal until everything before `position` is on the disk.
+    /// Syncs the journal up to `position`, or waits for another thread that does.
     pub(crate) fn sync_to(&self, position: u64) -> io::Result<()> {
         const TRIES: usize = 3;
         let mut failures = 0;

@@ -1,9 +1,9 @@
-//! Values of a range of time that are removed from a series because an administrator says so: its points go, and each row that
-//! overlaps the range is unknown, in the store and in its file.
+//! Removes the values of a time range from a series at an administrator's request: removes its points, and makes each row unknown
+//! that overlaps the range, in the store and in its file.
 //!
-//! The series begins again with what is left, as one whose definitions change does (`rrd_file/redefine.rs`): at any moment the
-//! store has the series as it was, or all of the new one. The file comes first: until the journal knows of the new series a start
-//! finds a file that others changed, which counts as it is. Series of points: `erase/points.rs`.
+//! The series begins again with the remaining values, as after a change of its definitions (`rrd_file/redefine.rs`), so at any
+//! moment the store has either the old series or the complete new one. The file is replaced first: until the journal has the new
+//! series, a start sees it as a file that another program changed, and adopts it. Series of points: `erase/points.rs`.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
@@ -29,15 +29,15 @@ use std::sync::Arc;
 
 mod points;
 
-/// Cells of a series: all of them are in memory.
+/// Limit of the cells of a series, all of which are in memory.
 const CELLS_MAX: u64 = 1 << 22;
 
-/// Seconds since 1970, both of which belong to it.
+/// A range of time in seconds since 1970, both ends included.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeRange {
-    /// The first one.
+    /// The first second.
     pub from: i64,
-    /// The last one.
+    /// The last second.
     pub thru: i64,
 }
 
@@ -46,28 +46,28 @@ impl TimeRange {
         self.from as f64 <= stamp && stamp < self.thru as f64 + 1.0
     }
 
-    /// True if a row that stands for the time from `begin` to `end` has a part of it.
+    /// Returns true if a row for the time from `begin` to `end` overlaps the range.
     fn overlaps(self, (begin, end): (i64, i64)) -> bool {
         self.from <= end && begin < self.thru
     }
 }
 
-/// A series of which a part is to go.
+/// A series before the removal.
 struct BeforeErasing {
     path: Arc<[u8]>,
     snapshot: Snapshot,
     has_file: bool,
-    /// The newest value.
+    /// Stamp of the newest value.
     has: f64,
 }
 
 impl Store {
-    /// Removes the values of a range from series; for each whether that was done, or why not. When this returns it is on the
-    /// disk. A value whose stamp is ahead of the clock gives way to those that come now.
+    /// Removes the values of a range from series; returns for each if that succeeded. When this returns, the change is on the
+    /// disk. Values with stamps in the future are removed too, so that current values are accepted again.
     pub fn erase(&self, names: &[Vec<u8>], range: TimeRange) -> Vec<Result<(), FileError>> {
         let erase = |name: &Vec<u8>| {
             if !label_set::is_set(name) {
-                // A file that the store does not know yet.
+                // Makes a file known that the store does not know yet.
                 self.touch(name)?;
             }
             self.inner.erase(name, range)
@@ -144,7 +144,7 @@ impl Inner {
         }
         let has_file = !self.needs_no_file(series);
         if has_file && series.file.must_redo() {
-            // A crash may have torn its file, which is to be written again first.
+            // A crash may have torn the file, which must be written again first.
             return Err(FileError::Locked);
         }
         let snapshot = self.snapshot(&state, series, f64::INFINITY);
@@ -162,7 +162,7 @@ impl Inner {
         })
     }
 
-    /// The values of a series as they were sent, without those of the range, and with a hole in their place.
+    /// The points of a series without those of the range, with a hole in their place.
     fn points_without(
         &self,
         before: &BeforeErasing,
@@ -195,7 +195,7 @@ impl Inner {
     }
 }
 
-/// A series without what a range of it says.
+/// The series with unknown rows in the range.
 fn without(view: &mut View, range: TimeRange, now_s: i64) -> Result<Rrd, FileError> {
     let last = view.state.header.last_up;
     let mut rrd = match last > now_s && range.holds(last as f64) {
@@ -219,7 +219,7 @@ fn without(view: &mut View, range: TimeRange, now_s: i64) -> Result<Rrd, FileErr
     Ok(rrd)
 }
 
-/// A series as if nothing had come after a moment: its rows as far as they are known, and no reading.
+/// The series as of a time: its rows as far as they are known, without last readings.
 fn as_of(view: &mut View, last: i64) -> Result<Rrd, FileError> {
     let template = view.state.header.clone();
     let request = Create {
@@ -242,7 +242,7 @@ fn as_of(view: &mut View, last: i64) -> Result<Rrd, FileError> {
     Ok(rrd)
 }
 
-/// Place of a row's cells.
+/// Range of a row's cells.
 fn cells_of(
     schema: &Schema,
     rrd: &Rrd,

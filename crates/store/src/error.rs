@@ -1,65 +1,65 @@
-//! What can go wrong, typed: the daemon turns it into rrdcached's replies.
+//! Typed errors, from which the daemon makes rrdcached's replies.
 
 use kymo_base::name::DisplayName;
 use kymo_rrd::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the store could not be opened or go on.
+/// Error of opening or using the store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("cannot {verb} {}: {cause}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         verb: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         cause: io::Error,
     },
-    /// Another daemon has the folder.
+    /// Another daemon has locked the folder.
     #[error("cannot open the store in {}: process {holder} has it", path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// What the other one wrote there, its process number.
+        /// Content of the lock file: the process number of the other daemon.
         holder: String,
     },
-    /// Another daemon has the folder of .rrd files.
+    /// Another daemon owns the folder of .rrd files.
     #[error("cannot own {}: the daemon at {owner} has it", folder.display(), owner = shown(owner))]
     Owned {
         /// `-b`.
         folder: PathBuf,
-        /// What the other one wrote there: its address and its process number.
+        /// Content of the owner file: the other daemon's address and process number.
         owner: String,
     },
-    /// There is no store where one is to be, but one beside that.
+    /// There is no store at its place, but one nearby.
     #[error("cannot begin a store in {}: there is one in {}; {}", place.display(), found.display(), advice(place, found))]
     Beside {
-        /// Where it is to be.
+        /// The place of the store.
         place: PathBuf,
-        /// Where one is.
+        /// The place where a store was found.
         found: PathBuf,
     },
-    /// A folder that is named has more than one.
+    /// A folder has more than one store.
     #[error("cannot tell which store in {} is meant: there is one in {} and one in {}; name one of them, or move one away", folder.display(), one.display(), another.display())]
     Several {
         /// The folder.
         folder: PathBuf,
-        /// Where one is.
+        /// The first store.
         one: PathBuf,
-        /// And another.
+        /// The second store.
         another: PathBuf,
     },
-    /// A file of the folder is of another version.
+    /// A file of the store has an unknown version.
     #[error("cannot open the store in {}: its version is {version}, this build knows {known}", path.display())]
     Version {
-        /// The journal file.
+        /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Its version.
         version: u32,
-        /// What is known of such files.
+        /// The version that this build supports.
         known: u32,
     },
 }
@@ -72,7 +72,7 @@ fn shown(owner: &str) -> String {
     }
 }
 
-/// What to do about a store that is not where it is looked for.
+/// Advice for a store that is not at its place.
 fn advice(place: &Path, found: &Path) -> String {
     let above = found.parent().filter(|_| found.ends_with("kymo"));
     let start = above.map(|above| format!("start with -j {}, or ", above.display()));
@@ -81,7 +81,7 @@ fn advice(place: &Path, found: &Path) -> String {
 }
 
 impl Error {
-    /// Number of the process that has what was to be opened, if somebody has.
+    /// Number of the process that holds the store or the base, if the error is about that.
     pub fn holder(&self) -> Option<u32> {
         let text = match self {
             Error::Locked { holder, .. } => holder,
@@ -91,11 +91,11 @@ impl Error {
             | Error::Beside { .. }
             | Error::Several { .. } => return None,
         };
-        // One that has not said who it is yet has no process of that number.
+        // A process that has not written its number yet is reported as 0.
         Some(text.trim().parse().unwrap_or(0))
     }
 
-    /// A file of another version than the `known` one.
+    /// Error for a file with another version than `known`.
     pub(crate) fn version(path: PathBuf, version: u32, known: u32) -> Error {
         Error::Version {
             path,
@@ -105,7 +105,7 @@ impl Error {
     }
 }
 
-/// rrd_open's texts: those about the file itself begin with its name.
+/// An error with the text of rrd_open, which begins with the file's name if it is about the file itself.
 pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
     let shown = DisplayName(shown).to_string();
     FileError::Rrd(match text.starts_with("is ") || text.starts_with("has ") {
@@ -114,7 +114,7 @@ pub(crate) fn rrd_error(shown: &[u8], text: &str) -> FileError {
     })
 }
 
-/// Adds what was tried, and on what, to an answer of the disk.
+/// Adds the operation and the path to an error of the disk.
 pub(crate) trait Tried<T> {
     fn tried(self, verb: &'static str, path: &Path) -> Result<T, Error>;
 }
@@ -129,37 +129,37 @@ impl<T> Tried<T> for io::Result<T> {
     }
 }
 
-/// Why an UPDATE was refused, wholly or from some value on.
+/// Reason for the refusal of an UPDATE, in whole or from some value on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// The store does not know the file yet: call `Store::touch` without a write batch, and ask again.
+    /// The store does not know the file yet: call `Store::touch` without a write batch, and try again.
     Untouched,
     /// `Cannot find timestamp in '%s'!`
     NoStamp {
-        /// The value, as it was sent.
+        /// The value as it was sent.
         value: Vec<u8>,
     },
     /// `illegal attempt to update using time %lf when last update time is %lf (minimum one second step)`
     Past {
-        /// The value's stamp.
+        /// The stamp of the value.
         stamp: f64,
-        /// The newest stamp so far.
+        /// The newest stamp of the series.
         last: f64,
     },
     /// `No values updated.`
     NoValues,
-    /// Another one sends values of this series.
+    /// Another writer holds the series.
     Held,
 }
 
-/// Why there are no rows.
+/// Error of a FETCH.
 #[derive(Debug)]
 pub enum FetchError {
-    /// The file cannot be read.
+    /// The file is unreadable.
     File(FileError),
-    /// It has no such rows: rrdtool's text.
+    /// The file has no such rows; rrdtool's text.
     Rrd(String),
-    /// They are more than were wanted at once.
+    /// There are more rows than the caller wants at once.
     Large,
 }
 
@@ -178,13 +178,13 @@ impl From<kymo_rrd::Error> for FetchError {
     }
 }
 
-/// Why a file cannot be touched, read or written.
+/// Error of touching, reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The name has a NUL, is empty or longer than the kernel takes: `stat failed with error %i.`
+    /// The name has a NUL, is empty, or is too long for the kernel: `stat failed with error %i.`
     #[error("its name cannot be a file's")]
     Name(i32),
-    /// `-B`, and the name or a link in it leads outside: `%s: Permission denied`.
+    /// With `-B`, the name or a link in it leads outside of the base: `%s: Permission denied`.
     #[error("it lies outside of the base folder, or is the store's own")]
     Outside,
     /// `No such file: %s`
@@ -199,31 +199,32 @@ pub enum FileError {
     /// `Cannot read/write %s: %s`
     #[error("{0}")]
     Access(io::Error),
-    /// `RRD Error: could not lock RRD`: somebody else's lock outlasted the wait. Nothing is lost.
+    /// `RRD Error: could not lock RRD`: another process held the lock for longer than the wait. No data
+    /// is lost.
     #[error("another program has a lock on it")]
     Locked,
-    /// `RRD Error: %s`, with rrdtool's text, file name and all.
+    /// `RRD Error: %s`, with rrdtool's text including the file's name.
     #[error("{0}")]
     Rrd(String),
     /// `Error: rrdcached: Invalid timestamp returned`
     #[error("its last update is before 1970")]
     BadStamp,
-    /// The journal takes nothing: `cannot write journal: %s`. Nothing was done.
+    /// The journal cannot be written: `cannot write journal: %s`. The request had no effect.
     #[error("cannot write the journal: {0}")]
     Journal(io::Error),
-    /// CREATE: the folder is missing and may not be made.
+    /// CREATE: the folder is missing and must not be created.
     #[error("its folder {} is missing", DisplayName(.0))]
     NoFolder(Vec<u8>),
-    /// CREATE: the folder could not be made: `Cannot create %s: %s`.
+    /// CREATE: the folder could not be created: `Cannot create %s: %s`.
     #[error("cannot make folder {}: {}", DisplayName(.0), .1)]
     MakeFolder(Vec<u8>, io::Error),
     /// CREATE: `creating '%s': File exists`.
     #[error("there is a file that is not the store's")]
     Exists,
-    /// It has so many cells, more than were wanted in memory.
+    /// The file has this number of cells, more than the caller wants in memory.
     #[error("it has {0} cells, too many")]
     Large(u64),
-    /// Anything else the kernel says.
+    /// Any other error of the kernel.
     #[error("{0}")]
     Io(io::Error),
 }

@@ -1,4 +1,4 @@
-//! FETCH: from what an earlier one left if that is enough, else from blocks and files.
+//! FETCH: answers from the cache of an earlier fetch if that is enough, else from blocks and files.
 
 mod point_rows;
 
@@ -15,19 +15,19 @@ use crate::rrd_file::open::{Fresh, opening};
 use kymo_rrd::Kind;
 use kymo_rrd::fetch::Fetched;
 
-/// What was read of a series, or why it has none of that.
+/// The rows of a series, or the reason why there are none.
 type Found<T> = Result<T, kymo_rrd::Error>;
 
-/// How many names are looked for while the store is locked.
+/// Number of names that are looked up under one lock.
 const SLICE: usize = 1024;
 
 impl Store {
-    /// FETCH: rows of the finest archive between two times; all values of the series are in them.
+    /// FETCH: rows of the finest archive between two times, with all values of the series.
     pub fn fetch(&self, name: &[u8], cf: &[u8], range: (i64, i64)) -> Result<Fetched, FetchError> {
         self.fetch_at_most(name, cf, range, u64::MAX)
     }
 
-    /// The same if they have at most so many cells.
+    /// Does the same if the rows have at most `cells_max` cells.
     pub fn fetch_at_most(
         &self,
         name: &[u8],
@@ -47,8 +47,8 @@ impl Store {
         self.fetch_wanted(name, &spelled, &wanted)
     }
 
-    /// Rows of a series and their peaks, without a trace: what counts as written stays what it was. Where archives of a series
-    /// without a file are coarser, they are made of its points, and so are those of a file whose points are kept for long.
+    /// Rows of a series and their peaks, without publishing pending values. If the archives of a series without a file are too
+    /// coarse, the rows are made of its points; the same applies to a file with a long retention of points.
     pub fn look(&self, name: SeriesName<'_>, range: &LookRange) -> Result<Looked, FetchError> {
         let inner = &*self.inner;
         let name = match name {
@@ -73,14 +73,14 @@ impl Store {
         found.map_err(|error| unopened(&spelled, error))
     }
 
-    /// Numbers of these names in an order in which reading them is quick: what lies in the same blocks follows each other.
+    /// The indices of these names in an order that is quick to read: series in the same blocks are adjacent.
     pub fn near_each_other(&self, names: &[Vec<u8>]) -> Vec<usize> {
         let mut places = Vec::with_capacity(names.len());
         for slice in names.chunks(SLICE) {
             let spelled: Vec<Vec<u8>> = slice.iter().map(|name| self.spelled(name)).collect();
             let state = self.inner.lock();
             places.extend(slice.iter().zip(spelled).map(|(name, spelled)| {
-                // A label set is a path of its own.
+                // The path of a series with a label set is that label set.
                 let series = state.series.by_path(name);
                 let series = series.or_else(|| state.series.find(name, || spelled));
                 let series = series.and_then(|id| state.series.get(id));
@@ -111,27 +111,27 @@ impl Store {
     }
 }
 
-/// What somebody looks at.
+/// Range and resolution of a look at a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookRange {
-    /// From this moment on, seconds since 1970.
+    /// Start, in seconds since 1970.
     pub from: i64,
-    /// Up to this one.
+    /// End, in seconds since 1970.
     pub thru: i64,
-    /// Seconds of a row, about.
+    /// Approximate seconds of a row.
     pub step: u64,
-    /// More cells of an archive are an error.
+    /// Largest number of cells of an archive; more are an error.
     pub cells_max: u64,
 }
 
-/// What is seen: rows, and their peaks.
+/// Result of a look: rows and their peaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looked {
-    /// Of the archive AVERAGE, else LAST, MAX, MIN.
+    /// Rows of the archive AVERAGE, else LAST, MAX, MIN.
     pub mean: Fetched,
-    /// Of the archive MIN, where it has the same rows; none: they are the means.
+    /// Rows of the archive MIN, if it has the same ones as `mean`; `None` if the means are also the minima.
     pub min: Option<Fetched>,
-    /// Of the archive MAX, likewise.
+    /// Rows of the archive MAX, as `min`.
     pub max: Option<Fetched>,
 }
 
@@ -143,7 +143,7 @@ impl Looked {
     }
 }
 
-/// Which archives tell what a series was like, best first.
+/// Archives that show the values of a series, the best first.
 const MEANS: [&[u8]; 4] = [b"AVERAGE", b"LAST", b"MAX", b"MIN"];
 
 impl LookRange {
@@ -157,7 +157,7 @@ impl LookRange {
         }
     }
 
-    /// What `ask` has of it, of a series with this step; `None`: it has not all.
+    /// The result for a series with this step, from what `ask` returns; `None` if that is not enough.
     fn of(
         &self,
         pdp_step: u64,
@@ -178,7 +178,7 @@ impl LookRange {
             Ok(mean) => mean,
             Err(error) => return Some(Err(error)),
         };
-        // A row of one primary data point has no peaks.
+        // A row of one step has no peaks.
         let mut beside = |cf| match mean.step == pdp_step {
             true => Some(None),
             false => {
@@ -193,17 +193,17 @@ impl LookRange {
     }
 }
 
-/// What reading does to values that do not count as written yet.
+/// Whether a read publishes pending values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
-    /// They do from then on, as with a FETCH of rrdcached's.
+    /// The values are published, as by rrdcached's FETCH.
     Publishes,
-    /// They are read, and still do not.
+    /// The values are read but not published.
     Looks,
 }
 
 impl ReadMode {
-    /// Up to which stamp a series is read. Of a suspended one not all values count.
+    /// Stamp up to which a series is read; of a suspended series only published values are.
     fn until(self, series: &Series) -> f64 {
         match self {
             ReadMode::Looks if !series.suspended => series.values.last,
@@ -211,17 +211,17 @@ impl ReadMode {
         }
     }
 
-    /// Whether all its values are read.
+    /// Returns true if all values of the series are read.
     fn is_whole(self, series: &Series) -> bool {
         self.until(series) >= series.values.last
     }
 }
 
-/// What is read of a series: all of it that is kept, and the view that has the rest. `None`: without a view that is not enough.
+/// Reads from the cached part of a series, or from a view of all of it. `None` means that the cached part is not enough.
 type Read<'a, T> = &'a mut dyn FnMut(&mut CachedSeries, Option<&mut View>) -> Option<Found<T>>;
 
 impl Inner {
-    /// Looks at a series.
+    /// Reads rows of a series without publishing values.
     fn look_at(&self, id: u32, range: &LookRange, points: Use) -> Result<Looked, FetchError> {
         let made = self.rows_of_points(id, &range.wanted(MEANS[0]), points)?;
         let is_whole = |mean: &Fetched| known_from(mean) <= mean.start;
@@ -235,7 +235,7 @@ impl Inner {
                 series.fetch(wanted, view.as_deref_mut())
             })
         });
-        // What was before the first point, as when definitions changed since, archives alone may know.
+        // Only archives may have data from before the first point, as after a change of definitions.
         let knows_more = |points: &Fetched| {
             let rows = rows.as_ref().ok().map(|rows| &rows.mean);
             rows.is_some_and(|rows| {
@@ -248,7 +248,7 @@ impl Inner {
         }
     }
 
-    /// Reads a series.
+    /// Reads a series, from the cache if possible.
     fn fetch_id<T>(&self, id: u32, reading: ReadMode, read: Read<'_, T>) -> Result<T, FetchError> {
         let id = self.verified_for_reading(id)?;
         let mut applier = self.recent.applier();
@@ -260,7 +260,7 @@ impl Inner {
         Ok(found?)
     }
 
-    /// From what an earlier fetch left, if that is enough.
+    /// Reads from the cache of an earlier fetch, if that is enough.
     fn fetch_recent<T>(
         &self,
         id: u32,
@@ -290,7 +290,7 @@ impl Inner {
         Ok(found)
     }
 
-    /// From blocks, and from the file it was taken over from.
+    /// Reads from blocks, and from the file that the series was adopted from.
     fn fetch_anew<T>(
         &self,
         id: u32,
@@ -322,12 +322,12 @@ impl Inner {
     }
 }
 
-/// A view has all there is.
+/// The error for a view that lacks data, which does not happen.
 fn unread<T>() -> Found<T> {
     Err(kymo_rrd::Error::new("cannot be read"))
 }
 
-/// An error of a file in rrd_open's words.
+/// An error of a file in the words of rrd_open.
 fn unopened(spelled: &[u8], error: FetchError) -> FetchError {
     match error {
         FetchError::File(error) => FetchError::File(opening(spelled, error)),

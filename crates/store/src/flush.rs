@@ -1,4 +1,4 @@
-//! Flush: the values of a chunk become a block.
+//! Flush: saves the values of a chunk as a block.
 
 pub(crate) mod chunk;
 mod points;

@@ -1,4 +1,5 @@
-//! The folder of a store: who owns it, its locks, and what no request may touch there.
+//! The folder of a store: its owner, its locks, and its files that requests must not
+//! touch.
 
 pub(crate) mod claim;
 pub(crate) mod fence;

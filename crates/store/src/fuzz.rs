@@ -1,4 +1,5 @@
-//! Entry points for fuzzing: any bytes as a journal, or as a segment, must neither panic, nor hang, nor take much memory.
+//! Entry points for fuzzing: whatever bytes a journal or a segment has, reading it must not panic, hang or need much
+//! memory.
 
 pub(crate) mod segments;
 
@@ -18,22 +19,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The same for the segments that the segments are made of.
+/// Opens, reads and merges segments made of `data`.
 pub fn fuzz_segment(data: &[u8]) {
     segments::fuzz_segment(data);
 }
 
-/// Parts the entries of one frame from those of the next.
+/// Separates the entries of one frame from those of the next.
 const CUT: &[u8] = b"\xffcut";
 
-/// Opens a store whose journal file is `data`; then one whose frames are right and hold `data` as entries; and
-/// flushes what came of it.
+/// Opens a store whose journal file is `data`; then one whose frames are valid and have `data` as entries. Flushes the
+/// resulting series.
 pub fn fuzz_journal(data: &[u8]) {
     open_with(data.to_vec());
     open_with(framed(data));
 }
 
-/// A journal file with these entries in whole frames, parted at each [`CUT`].
+/// A journal file with these entries in valid frames, separated at each [`CUT`].
 fn framed(data: &[u8]) -> Vec<u8> {
     let head = FileHead {
         sequence: 1,

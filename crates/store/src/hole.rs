@@ -1,24 +1,24 @@
-//! Holes: places among the values of a series where others are lost, because what had them is damaged. The arithmetic
-//! makes the time up to the next value unknown there.
+//! Holes: places in the values of a series where others are lost to damage. The arithmetic makes the time up to the next
+//! value unknown.
 //!
-//! A hole lies between values, in memory and in the journal, as one that no client can send: it has no stamp of its own,
-//! but that of the value before it.
+//! In memory and in the journal a hole is a value that no client can send: it has the stamp of the value before it
+//! instead of its own.
 
 const MARK: u8 = b'?';
 
-/// The hole behind the value with this stamp.
+/// The hole after the value with this stamp.
 pub(crate) fn text(after: f64) -> Vec<u8> {
     format!("{}{after:?}", char::from(MARK)).into_bytes()
 }
 
-/// The stamp of the value before it, if this is a hole.
+/// The stamp of the value before the hole; `None` if this is no hole.
 pub(crate) fn after(text: &[u8]) -> Option<f64> {
     let (&mark, stamp) = text.split_first()?;
     let stamp = std::str::from_utf8(stamp).ok().filter(|_| mark == MARK)?;
     stamp.parse().ok()
 }
 
-/// Whether this is a hole.
+/// Returns true if this is a hole.
 pub(crate) fn is_one(text: &[u8]) -> bool {
     after(text).is_some()
 }

@@ -1,4 +1,5 @@
-//! The series that are known, for who lists or searches them: slice by slice, so that the lock is never held for long.
+//! The known series, for callers that list or search them; read slice by slice, so that the lock is never held for
+//! long.
 
 use crate::consolidation::points_schema::PointsKind;
 use crate::consolidation::schema::Schema;
@@ -11,38 +12,39 @@ use kymo_rrd::header::DsDef;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// How many series are looked at while the store is locked.
+/// Number of series that are read under one lock.
 const SLICE: u32 = 1024;
 const SLICE_LABELS: usize = 1024;
 
-/// A series, as much of it as memory has.
+/// A series, as far as memory has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownSeries {
-    /// Its number in this store, which no other series ever gets.
+    /// Number of the series in this store, which is never reused.
     pub id: u32,
-    /// Of a series of points: what its samples are read by, and how its values move.
+    /// For a series of points, its handle and the type of its values.
     pub points: Option<(PointSeries, PointsKind)>,
-    /// Seconds that its longest archive or tier reaches back from the newest value.
+    /// Seconds from the newest value back to the start of its longest archive or tier.
     pub reach_s: u64,
-    /// Its name: below the base, or an absolute path; or a label set.
+    /// Name: a path below the base, an absolute path, or a label set.
     pub name: Vec<u8>,
-    /// The newest stamp that was accepted, seconds since 1970; `None`: it never had a value.
+    /// The newest accepted stamp, in seconds since 1970; `None` if the series never had a value.
     pub last: Option<f64>,
-    /// What it consists of; those with equal definitions share it.
+    /// Its columns, shared by series with equal definitions.
     pub columns: Arc<Columns>,
 }
 
 /// The columns of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// Seconds of a primary data point.
+    /// Step, in seconds.
     pub step: u64,
-    /// Name and kind (`GAUGE`, `DERIVE` ...) of each.
+    /// Name and type (`GAUGE`, `DERIVE` ...) of each column.
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Store {
-    /// Series with numbers from `from` on, of a part of them; and the number to go on at, `None` at the end.
+    /// The next slice of series with numbers from `from` on, and the number at which to continue, or `None` at the
+    /// end.
     pub fn known(&self, from: u32) -> (Vec<KnownSeries>, Option<u32>) {
         let inner = &*self.inner;
         let mut last: Option<(usize, Arc<Columns>)> = None;
@@ -56,7 +58,7 @@ impl Store {
 }
 
 impl Store {
-    /// For each number of a series its series, if it is there.
+    /// The series with these numbers; `None` for missing ones.
     pub fn known_of(&self, ids: &[u32]) -> Vec<Option<KnownSeries>> {
         let mut last: Option<(usize, Arc<Columns>)> = None;
         let state = self.inner.lock();
@@ -66,12 +68,12 @@ impl Store {
         known.collect()
     }
 
-    /// The number that the next new series gets.
+    /// The number of the next new series.
     pub fn next_id(&self) -> u32 {
         self.inner.lock().series.next_id()
     }
 
-    /// How often a series of this store got another name.
+    /// Number of times that a series of this store was renamed.
     pub fn renamed(&self) -> u64 {
         self.inner.lock().series.renamed()
     }
@@ -115,7 +117,7 @@ impl KnownSeries {
 }
 
 impl Store {
-    /// For each label set, true if it is a series.
+    /// For each label set, true if there is a series.
     pub fn has(&self, labels: &[Labels]) -> Vec<bool> {
         let slices = labels.chunks(SLICE_LABELS);
         let found = slices.flat_map(|slice| {

@@ -1,9 +1,9 @@
-//! What was acknowledged: one journal, values in memory, the segments of blocks they are saved in, and .rrd files that are
-//! brought up to date from there.
+//! The store of acknowledged values: a journal, values in memory, segments with saved blocks, and .rrd files that are
+//! updated from these.
 //!
-//! The segments are the truth, the journal and memory hold what is not yet in them, .rrd files are views.
-//! A [`WriteBatch`] takes requests and costs one write of the journal; [`Store`]'s other functions open files and
-//! may wait for locks and disks, so they are for worker threads. Nothing here knows sockets or replies.
+//! The segments are authoritative; the journal and memory have what is not in them yet; .rrd files are views. A
+//! [`WriteBatch`] takes requests and costs one write of the journal. The other functions of [`Store`] open files and may
+//! wait for locks and disks, so they are for worker threads. This crate has no sockets and no replies.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -1,4 +1,5 @@
-//! What memory holds of each series until it is in blocks: its values, and how its file stands.
+//! State in memory of each series: its values that are in no block yet, and the state of its
+//! file.
 
 pub(crate) mod accepted;
 pub(crate) mod buffer;

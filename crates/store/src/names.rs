@@ -1,4 +1,4 @@
-//! Names as clients send them: how replies show them, which of them `-B` allows, and which cannot be a file's.
+//! Names as clients send them: their form in replies, the check of `-B`, and names that no file can have.
 
 use crate::settings::Settings;
 use kymo_base::label_set::{self, Labels};
@@ -6,21 +6,21 @@ use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The kernel takes paths shorter than this.
+/// The kernel's limit of a path's length, with the NUL.
 const PATH_MAX: usize = 4096;
-/// And names shorter than this between two slashes.
+/// The kernel's limit of a name's length between two slashes.
 const NAME_MAX: usize = 255;
 
-/// What a series is called by who does not speak rrdcached's protocol.
+/// Name of a series for callers that do not use rrdcached's protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesName<'a> {
-    /// As its .rrd file, as a client would say it.
+    /// Name of its .rrd file, as a client would spell it.
     File(&'a [u8]),
-    /// It has no file, ever.
+    /// Label set of a series that never has a file.
     Labels(&'a Labels),
 }
 
-/// The name of a series below the base, as [`SeriesName`] has it. One of a file is never taken for a label set.
+/// The name of a series below the base, as in [`SeriesName`]; the name of a file is never a valid label set.
 pub(crate) fn below(base: &[u8], path: &[u8]) -> Vec<u8> {
     let below = path.strip_prefix(base);
     match below.and_then(|rest| rest.strip_prefix(b"/")) {
@@ -30,12 +30,12 @@ pub(crate) fn below(base: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What the disk calls a series: below the base as [`below`] has it, so that a store and its base can be moved.
+/// The name of a series on the disk: relative to the base as in [`below`], so that a store can be moved with its base.
 pub(crate) fn stored(base: &[u8], path: &[u8]) -> Vec<u8> {
     below(base, path)
 }
 
-/// The series of which the disk has this name; `None`: it is no name, whatever wrote it.
+/// The series with this name on the disk; `None` if the name is invalid.
 pub(crate) fn restored<'a>(base: &[u8], stored: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     if stored.first() == Some(&b'/') || !is_file(stored) {
         return is_sound(stored).then_some(Cow::Borrowed(stored));
@@ -45,12 +45,12 @@ pub(crate) fn restored<'a>(base: &[u8], stored: &'a [u8]) -> Option<Cow<'a, [u8]
     (name.len() > 1 && normal(&name) == name && is_sound(&whole)).then_some(Cow::Owned(whole))
 }
 
-/// Whether a series of this path, which may be a label set, may have a file.
+/// Returns true if a series of this path may have a file, that is if it is no label set.
 pub(crate) fn is_file(path: &[u8]) -> bool {
     !label_set::is_set(path)
 }
 
-/// Whether this may be what the store calls a series, whatever said it.
+/// Returns true if this is a valid path or label set of a series.
 pub(crate) fn is_sound(path: &[u8]) -> bool {
     match is_file(path) {
         true => path.first() == Some(&b'/') && refused(path).is_none(),
@@ -66,8 +66,8 @@ pub fn join<'a>(base: &[u8], name: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// What rrdcached's `-B` checks: `../` nowhere, and an absolute name below the base. Links are looked at when the file is
-/// opened.
+/// The textual check of rrdcached's `-B`: no `../`, and an absolute name must be below the base. Links are checked when
+/// the file is opened.
 pub fn is_beneath(base: &[u8], name: &[u8]) -> bool {
     let below = name.first() != Some(&b'/')
         || name
@@ -81,14 +81,14 @@ pub(crate) fn spelled(settings: &Settings, name: &[u8]) -> Vec<u8> {
     join(settings.base.as_os_str().as_bytes(), name).into_owned()
 }
 
-/// Whether `-B`, if it is set, lets a name through.
+/// Returns true if the check of `-B`, if set, allows a name.
 pub(crate) fn allowed(settings: &Settings, name: &[u8]) -> bool {
     !settings.beneath || is_beneath(settings.base.as_os_str().as_bytes(), name)
 }
 
-/// The error number with which the kernel would refuse this path, before it is asked.
+/// The error number with which the kernel would refuse this path.
 pub(crate) fn refused(path: &[u8]) -> Option<i32> {
-    // C's strings end at a NUL: rrdcached would open another file than the one that was named.
+    // C strings end at a NUL, so rrdcached would open a file of another name.
     if path.contains(&0) {
         return Some(22);
     }

@@ -1,4 +1,4 @@
-//! Series of points: they begin, and are read. Their samples come in a batch ([`crate::WriteBatch::append_points`]).
+//! Beginning and reading series of points. Their samples arrive in batches ([`crate::WriteBatch::append_points`]).
 
 use crate::consolidation::points_schema::{PointsSchema, last, state_of};
 use crate::consolidation::rows::ReadRows;
@@ -24,31 +24,31 @@ use std::sync::Arc;
 
 mod look;
 
-/// A series of points, for as long as it is there: its number is never another one's.
+/// Handle of a series of points while it exists; its number is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PointSeries(pub(crate) u32);
 
-/// Samples that were read.
+/// Result of reading samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadSamples {
-    /// By their time, one of each moment.
+    /// Samples in the order of time, one for each time.
     pub points: Vec<Point>,
-    /// Frames that could not be read: what they had is missing.
+    /// Number of unreadable frames, whose samples are missing.
     pub damaged: u64,
-    /// Blocks that were read.
+    /// Number of blocks that were read.
     pub blocks: u64,
 }
 
-/// A row that was read.
+/// Result row of reading tiers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TierRow {
-    /// When it ends, seconds since 1970.
+    /// End of the row, in seconds since 1970.
     pub end_s: i64,
-    /// What the samples in it were.
+    /// Summary of the samples in it.
     pub tier: Tier,
 }
 
-/// One series as it is at one moment.
+/// A series at one moment.
 pub(crate) struct PointsSnapshot {
     pub(crate) schema: Arc<Schema>,
     slot: u8,
@@ -58,7 +58,7 @@ pub(crate) struct PointsSnapshot {
 }
 
 impl Store {
-    /// Makes series known, those that are nowhere begin; for each its number, or why there is none.
+    /// Makes series known, and begins those that do not exist; returns the handle of each.
     pub fn define_points(
         &self,
         definitions: &[(Labels, PointsSchema)],
@@ -103,12 +103,12 @@ impl Store {
         }
     }
 
-    /// How long samples of new series are kept, in seconds.
+    /// Retention of samples of new series, in seconds.
     pub fn samples_kept_s(&self) -> u32 {
         self.inner.settings.points.unwrap_or_default().samples_s
     }
 
-    /// Refuses the label set of a new series that has more than there may be.
+    /// Checks the label set of a new series against the limits.
     pub fn admit_labels(&self, labels: &Labels) -> Result<(), FileError> {
         let admitted = self.inner.settings.labels.admit(labels);
         admitted.map_err(|excess| FileError::Rrd(excess.to_string()))
@@ -135,7 +135,7 @@ impl Store {
         points_of(&state, id).ok()
     }
 
-    /// The samples of a series between two moments, both included, as they were received.
+    /// The samples of a series between two times, both included, as they were received.
     pub fn samples(
         &self,
         series: PointSeries,
@@ -147,8 +147,8 @@ impl Store {
             .map_err(FileError::Io)
     }
 
-    /// Rows of a series of this length whose ends lie between two moments: from samples, and where these are gone from the
-    /// tier that has such rows.
+    /// Rows of this length whose ends lie between two times: made of samples, and where these have expired, from the tier
+    /// with such rows.
     pub fn tier_rows(
         &self,
         series: PointSeries,
@@ -187,7 +187,7 @@ fn points_of(state: &State, id: u32) -> Result<PointSeries, FileError> {
 }
 
 impl State {
-    /// Gathers that a series of points begins, and takes its place.
+    /// Gives a new series of points a place, and adds its entry to the journal's buffer.
     fn put_points_series(&mut self, id: u32, labels: &Labels, schema: &Arc<Schema>) -> Birth {
         let (chunk, slot) = self.chunks.place(schema, id);
         let birth = Birth {
@@ -205,7 +205,7 @@ impl State {
         birth
     }
 
-    /// The journal knows of a series of points, and now memory does.
+    /// Adds a series of points to memory after its journal entry is written.
     fn begin_points(&mut self, id: u32, labels: &Labels, birth: &Birth, now_ns: u64) {
         self.reported_at.new += 1;
         let place = (birth.chunk, birth.slot);
@@ -220,7 +220,7 @@ impl State {
         }
     }
 
-    /// A series that was found at a start has points, if those of its chunk have.
+    /// Gives a series that a start has found a tail of points, if its chunk is one of points.
     pub(crate) fn restore_points(&mut self, id: u32) {
         let Some(series) = self.series.get_mut(id) else {
             return;
@@ -259,7 +259,7 @@ impl PointsSnapshot {
         place_of(self.slot).1
     }
 
-    /// The frame with samples of a block; `None`: it is damaged.
+    /// The frame with samples of a block; `None` if it is damaged.
     fn frame(&self, placed: &Placed) -> io::Result<Option<Vec<u8>>> {
         let (stripe, _) = place_of(self.slot);
         let Some(head) = placed.head()? else {
@@ -286,21 +286,21 @@ impl PointsSnapshot {
         let in_range = |point: &Point| (from_ms..=thru_ms).contains(&point.t_ms);
         read.points.retain(in_range);
         if !read.points.is_sorted_by(|one, next| one.t_ms < next.t_ms) {
-            // Of samples of one moment the first counts.
+            // Of samples with the same time the first counts.
             read.points.sort_by_key(|point| point.t_ms);
             read.points.dedup_by_key(|point| point.t_ms);
         }
         Ok(read)
     }
 
-    /// Rows `from..=thru` of a length. Parts of a row are put together in the order of the blocks.
+    /// Rows `from..=thru` of this length. Parts of a row are joined in the order of the blocks.
     pub(crate) fn tiers(&self, step_s: u32, (from, thru): (u64, u64)) -> io::Result<Tiers> {
         let step = u64::from(step_s.max(1));
         let ms = |number: u64| {
             let ms = number.saturating_mul(step).saturating_mul(1000);
             i64::try_from(ms).unwrap_or(i64::MAX)
         };
-        // The sample that a block begins with may be the last one of a row.
+        // The sample with which a block begins may be the last one of a row.
         let range_ms = (ms(from.saturating_sub(1)), ms(thru.saturating_add(1)));
         let timeline = self.timeline(range_ms)?;
         let mut parts = vec![Vec::new(); self.blocks.len() + 1];
@@ -324,7 +324,7 @@ impl PointsSnapshot {
         Ok(tiers)
     }
 
-    /// Samples of blocks that may have some of a range, and of memory, which is the last source.
+    /// The samples of blocks that may overlap a range, and those in memory, which are the last source.
     fn timeline(&self, range_ms: (i64, i64)) -> io::Result<Timeline> {
         let mut timeline = Timeline::default();
         let blocks = self.blocks.iter().enumerate();
@@ -370,7 +370,7 @@ impl PointsSnapshot {
         Ok(())
     }
 
-    /// Samples in blocks.
+    /// The samples in blocks.
     pub(crate) fn saved_samples(&self) -> io::Result<ReadSamples> {
         let saved = PointsSnapshot {
             schema: self.schema.clone(),
@@ -381,7 +381,7 @@ impl PointsSnapshot {
         saved.samples((i64::MIN, i64::MAX))
     }
 
-    /// The newest sample before those in blocks: it has become rows.
+    /// The newest sample before those in blocks, which has become part of a row.
     pub(crate) fn before_first(&self) -> io::Result<Option<Point>> {
         Ok(self.timeline((i64::MIN, i64::MAX))?.before_first())
     }
@@ -423,7 +423,7 @@ impl PointsSnapshot {
     }
 }
 
-/// Reads samples and rows of whatever blocks hold.
+/// Reads samples and rows of arbitrary blocks, for fuzzing.
 #[cfg(feature = "testing")]
 pub(crate) fn read_hostile(
     schema: &Arc<Schema>,

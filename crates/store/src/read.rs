@@ -1,4 +1,4 @@
-//! What a series is at a moment: blocks, memory and the file put together.
+//! Reading a series at a moment: joins blocks, memory and the file.
 
 pub(crate) mod raw_points;
 pub(crate) mod rows;

@@ -1,8 +1,8 @@
-//! Series that are removed: by an administrator; those that go of themselves: `retention.rs`.
+//! Removes series at an administrator's request; `retention.rs` removes series without values.
 //!
-//! A kill leaves all of a series or nothing: its file gets all that it has first, on the disk for certain, so that a file
-//! whose series the journal has forgotten is the series, and is taken over when it is touched. Only then the journal
-//! says that it is gone, on the disk, and only then the file goes. A series without a file goes with its record.
+//! A kill leaves either all of a series or none of it. First its file gets all its values and is synced; if the journal loses
+//! the series now, the file is adopted again when it is touched. Then the removal is synced in the journal, and only after that
+//! the file is removed. A series without a file is gone with its journal entry.
 
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
@@ -16,22 +16,22 @@ use kymo_sys::tree::Access;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// Series that go with one write of the journal: the store is locked meanwhile.
+/// Number of series removed with one write of the journal, during which the store is locked.
 const SLICE: usize = 256;
-/// How often a series is brought up to date that gets values all the time.
+/// Number of attempts to bring a series up to date that receives values all the time.
 const TRIES: usize = 20;
 
-/// What is to go.
+/// A series or a file to remove.
 struct Victim {
-    /// `None`: a file that the store does not know.
+    /// `None` for a file that the store does not know.
     id: Option<u32>,
     path: Vec<u8>,
     has_file: bool,
 }
 
 impl Store {
-    /// Removes series: their values and their .rrd files. What is sent for them afterwards begins again. When this returns that
-    /// is on the disk; for each whether it went, or why not.
+    /// Removes series with their values and .rrd files; later values begin them again. When this returns the removal is on the
+    /// disk. Returns for each name if it was removed.
     pub fn remove(&self, names: &[Vec<u8>]) -> Vec<Result<(), FileError>> {
         let slices = names.chunks(SLICE);
         slices.flat_map(|names| self.inner.remove(names)).collect()
@@ -76,7 +76,7 @@ impl Inner {
         outcomes
     }
 
-    /// What a name stands for; its file, if there is one, has all that is known by now.
+    /// Finds the series or file of a name, after writing all its values to the file.
     fn victim(&self, name: &[u8]) -> Result<Victim, FileError> {
         let id = match label_set::is_set(name) {
             true => Some(
@@ -100,7 +100,7 @@ impl Inner {
                 _ => Err(FileError::NotRegular),
             };
         };
-        // Whoever writes its file, or makes one, has done then.
+        // Waits for threads that write or create the file.
         drop(self.reserve(id)?);
         let (path, has_file) = {
             let state = self.lock();
@@ -126,7 +126,7 @@ impl Inner {
         file.map_err(open_error)?.sync_data().map_err(FileError::Io)
     }
 
-    /// Forgets series whose files have all that they have; the others are to be tried again.
+    /// Removes the series whose files have all their values; the others need another attempt.
     fn forget_ready(
         &self,
         victims: Vec<(usize, Victim)>,
@@ -152,7 +152,7 @@ impl Inner {
         }
     }
 
-    /// Removes the file of a series that is forgotten, or one that was never known.
+    /// Removes the file of a removed series, or one that was never known.
     fn unlink(&self, victim: &Victim) -> Result<(), FileError> {
         if let Some(id) = victim.id {
             drop(self.recent.take(id));
@@ -167,7 +167,7 @@ impl Inner {
                 let unlinked = self.tree.unlink(names::path(&victim.path));
                 unlinked.map_err(FileError::Io)
             });
-        // Whoever sent a value in between took the file over: without it the next value begins again.
+        // A value sent meanwhile may have adopted the file; without it, the next value begins the series again.
         let mut state = self.lock();
         let heir = state.series.by_path(&victim.path);
         if let Some(series) = heir.and_then(|id| state.series.get_mut(id)) {
@@ -180,10 +180,10 @@ impl Inner {
     }
 }
 
-/// Those that went, and the others, with the numbers of their names.
+/// Removed and remaining victims, each with the index of its name.
 type Parts = (Vec<(usize, Victim)>, Vec<(usize, Victim)>);
 
-/// One error for several.
+/// A copy of an error.
 fn same(error: &io::Error) -> io::Error {
     io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(EIO))
 }

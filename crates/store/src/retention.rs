@@ -1,5 +1,5 @@
-//! What is dropped so that the store does not grow for ever: series whose files are gone, and those that get no values any
-//! more, and points where room is short. And what an administrator hears when there is more than was expected.
+//! Keeps the store from growing without limit: drops series whose files are missing or that receive no values any more, and
+//! points at the size limit. Also warns the administrator when there are more series than expected.
 
 use crate::consolidation::schema::Schema;
 use crate::engine::Inner;
@@ -17,10 +17,10 @@ use std::time::Duration;
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const HOUR_NS: u64 = 60 * MINUTE_NS;
-/// A missing file's values are kept so long, and a silent series.
+/// Time for which the values of a missing file, or a silent series, are kept.
 pub(crate) const GONE_KEPT: Duration = Duration::from_secs(7 * 86_400);
 
-/// Whether something is said that is said once an hour.
+/// Returns true at most once an hour, for messages.
 fn is_due(told_ns: &mut Option<u64>, now_ns: u64) -> bool {
     let due = told_ns.is_none_or(|told| now_ns.saturating_sub(told) >= HOUR_NS);
     if due {
@@ -29,7 +29,7 @@ fn is_due(told_ns: &mut Option<u64>, now_ns: u64) -> bool {
     due
 }
 
-/// A series that may go, and what it was when that was found.
+/// A series that may be dropped, and its state at the time of the check.
 struct Silent {
     id: u32,
     path: Arc<[u8]>,
@@ -37,7 +37,7 @@ struct Silent {
 }
 
 impl Inner {
-    /// Series whose files are gone for long go, too: if the file systems are there that had them.
+    /// Drops series whose files have been missing for long, unless their file system is missing too.
     pub(crate) fn forget_gone(&self, ids: &[u32], now_ns: u64) {
         for &id in ids {
             let Some((path, device)) = self.place_of(id) else {
@@ -53,7 +53,7 @@ impl Inner {
                 continue;
             }
             if there {
-                // Of one that has come back nobody need have heard.
+                // The file has returned, so no message is needed.
                 series.file.come_back();
                 continue;
             }
@@ -65,7 +65,7 @@ impl Inner {
             state.notice(format!(
                 "dropped the values of {path}: the file has been missing for a week"
             ));
-            // Another time, if the journal takes nothing.
+            // If the journal cannot be written, a later sweep tries again.
             let _forgotten = self.forget(&mut state, &[id], now_ns);
         }
     }
@@ -77,8 +77,8 @@ impl Inner {
         Some((series.path.clone(), left.map(|left| left.device)))
     }
 
-    /// Whether the lowest folder of a path that is there is on this device: else something is not mounted, or its base is
-    /// away, and nobody removed the file.
+    /// Returns true if the lowest existing folder of a path is on this device; otherwise a file system is not mounted, or the
+    /// base is missing, and the file was not removed.
     fn has_file_system(&self, path: &[u8], device: u64) -> bool {
         let above = names::path(path).ancestors().skip(1);
         let mut there = above.filter_map(|folder| self.disk.metadata(folder).ok());
@@ -87,9 +87,9 @@ impl Inner {
         (base.is_ok() || !beneath) && there.next().is_some_and(|stat| stat.device == device)
     }
 
-    /// Series that got no values for as long as their longest archive reaches go, when that was so for a week of this
-    /// life: a clock that is wrong for a while must not cost anything. Where there are files theirs have everything by
-    /// then, and are taken over again when they are touched.
+    /// Drops series that received no values for as long as their longest archive reaches, if this has been so for a week of this
+    /// process: a temporarily wrong clock must not cost any data. In a store with files, their files have all values by then, and
+    /// are adopted again when touched.
     pub(crate) fn forget_silent(&self, now_ns: u64) {
         let silent = self.find_silent(now_ns);
         if silent.is_empty() {
@@ -115,12 +115,12 @@ impl Inner {
         }
     }
 
-    /// Those that are silent for long enough, as far as memory tells.
+    /// Series that have been silent for long enough, by the state in memory.
     fn find_silent(&self, now_ns: u64) -> Vec<Silent> {
         let now = self.clock.now().real_ns as f64 / 1e9;
         let mut state = self.lock();
         let state = &mut *state;
-        // Without any newer stamp it may be the clock that is ahead.
+        // If no stamp is newer, the clock may be ahead, so the newest stamp limits it.
         let stamps = state.series.iter().map(|(_, series)| series.values.last);
         let now = now.min(stamps.fold(f64::NEG_INFINITY, f64::max));
         let (mut since, mut found) = (HashMap::new(), Vec::new());
@@ -141,14 +141,14 @@ impl Inner {
         found
     }
 
-    /// True if nobody does anything with a series, and all its values are in blocks.
+    /// Returns true if a series is not in use and all its values are in blocks.
     fn is_quiet(&self, series: &Series) -> bool {
         let (is_saved, file) = (series.values.is_saved(), &series.file);
         let is_missed = file.gone_since().is_some() && !self.outlives_file(series);
         is_saved && !file.is_busy() && !series.suspended && !is_missed
     }
 
-    /// Whether nothing is lost with a series: its file has all there is, and is on the disk.
+    /// Returns true if dropping a series loses no data: its file has all values and is synced.
     fn may_go(&self, silent: &Silent) -> bool {
         if self.is_without_files() {
             return true;
@@ -160,14 +160,14 @@ impl Inner {
             };
             let is_asked_for = self.settings.files == Files::Asked || !series.may_have_file();
             if self.needs_no_file(series) && is_asked_for {
-                // It never was, and all that it would have is past its archives.
+                // There never was a file, and its rows would all be older than its archives.
                 return true;
             }
             if !series.is_current() {
                 state.queue(silent.id);
                 return false;
             }
-            // The next checkpoint makes it safe.
+            // The next checkpoint syncs the file.
             let file = &series.file;
             file.left().filter(|_| file.started().is_none())
         };
@@ -175,7 +175,7 @@ impl Inner {
         stat.is_ok_and(|stat| left == Some(identity(&stat)))
     }
 
-    /// Once a minute: more series than expected, or new ones faster, are a line for the log. None is refused.
+    /// Once a minute: logs if there are more series than expected, or too many new ones. None is refused.
     pub(crate) fn look_at_limits(&self, state: &mut State, now_ns: u64) {
         let (max_series, max_new) = (self.settings.max_series, self.settings.max_new);
         if now_ns.saturating_sub(state.reported_at.minute_ns) < MINUTE_NS
@@ -200,8 +200,7 @@ impl Inner {
         }
     }
 
-    /// Points go, the oldest first, where blocks take more than they may, then the finest rows of series of points; archives stay
-    /// whatever they take.
+    /// Drops points above the size limit, the oldest first, then the finest rows of series of points; archives are never dropped.
     pub(crate) fn keep_below_cap(&self) {
         let most = self.settings.store_bytes;
         let shortage = self.segments.keep_below(most, self);
@@ -232,7 +231,8 @@ impl Inner {
         }
     }
 
-    /// Nothing is known of these any more, and the journal says so. Without the journal they would come back, so they stay.
+    /// Drops these series, first in the journal. If the journal cannot be written they stay, since they would return at the next
+    /// start.
     pub(crate) fn forget(&self, state: &mut State, ids: &[u32], now_ns: u64) -> io::Result<()> {
         if ids.is_empty() {
             return Ok(());
@@ -247,7 +247,7 @@ impl Inner {
     }
 }
 
-/// How far back the longest archive reaches, in seconds.
+/// Time that the longest archive covers, in seconds.
 fn reach_s(schema: &Schema) -> f64 {
     let archives = schema.archives.iter();
     let reaches = archives.map(|archive| archive.row_cnt as f64 * archive.step as f64);

@@ -1,22 +1,22 @@
-//! What the store is told when it is opened.
+//! Settings of a store.
 
 use kymo_base::label_set::LabelLimits;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// When .rrd files are made, and brought up to date.
+/// Policy for creating and updating .rrd files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// There are none.
+    /// The store has no .rrd files.
     Never,
-    /// When somebody asks for one, as FLUSH does. A client's CREATE makes one at once.
+    /// Files are created and updated on request, such as FLUSH; a client's CREATE creates one at once.
     Asked,
-    /// When one is so far behind, or somebody asks. New series have one at once.
+    /// Files are updated after this time, or on request; new series have a file at once.
     After(Duration),
 }
 
 impl Files {
-    /// How far behind one may be that is not asked for.
+    /// Longest time for which a file may be behind without a request.
     pub(crate) fn may_lag(self) -> Duration {
         match self {
             Files::Never => Duration::ZERO,
@@ -26,7 +26,7 @@ impl Files {
     }
 }
 
-/// How long a store keeps the samples of series of points and the rows that they become, in seconds.
+/// Retention of series of points: of samples, and of the rows made of them, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointsRetention {
     /// Samples as they were received.
@@ -38,7 +38,7 @@ pub struct PointsRetention {
 }
 
 impl PointsRetention {
-    /// The shortest and the longest time that a store takes: an hour, and as many rows of five minutes as a tier has at most.
+    /// The shortest and the longest retention: an hour, and the largest number of rows of five minutes in a tier.
     pub const LIMITS_S: [u32; 2] = [3600, 3640 * 86_400];
 }
 
@@ -53,61 +53,61 @@ impl Default for PointsRetention {
     }
 }
 
-/// Where things are and how often they are done.
+/// Paths, limits and intervals of a store.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The store's own folder (journal, lock); made when missing.
+    /// The store's own folder (journal, lock), created if missing.
     pub folder: PathBuf,
-    /// `-b`: names that are not absolute lie here. Absolute, without links.
+    /// `-b`: the folder for names that are not absolute; an absolute path without links.
     pub base: PathBuf,
-    /// Who keeps other daemons from `base`, as they are told: an address; `None`: nobody does.
+    /// Address that is shown to other daemons that try to use `base`; `None` allows them to use it.
     pub owner: Option<String>,
-    /// `-B`: nothing outside of `base` is opened, whatever a name says or a link points to.
+    /// `-B`: opens no file outside of `base`, whatever its name or links.
     pub beneath: bool,
-    /// `-j`: `rrd.journal.*` files of a stock daemon lie here and are replayed once.
+    /// `-j`: folder with `rrd.journal.*` files of a stock daemon, which are replayed once.
     pub stock_journals: Option<PathBuf>,
-    /// `-w`: values count as written when the oldest of them is this old: PENDING no longer tells them.
+    /// `-w`: age of the oldest pending value at which values are published, so that PENDING no longer lists them.
     pub write_after: Duration,
     /// `--files`.
     pub files: Files,
-    /// `-z`: at most so much is added to that, by chance, so that not all files are due at once.
+    /// `-z`: largest random addition to that time, so that not all files are due at once.
     pub jitter: Duration,
-    /// `-f`: how often files nobody updates any more are looked at.
+    /// `-f`: interval of the check of files that receive no values any more.
     pub sweep_every: Duration,
-    /// How long a FLUSH waits for somebody else's lock.
+    /// Longest time that a FLUSH waits for another process's lock.
     pub lock_wait: Duration,
-    /// Bytes of one journal file.
+    /// Size of a journal file, in bytes.
     pub journal_file_bytes: u64,
-    /// How often the journal is synced.
+    /// Interval of the journal's syncs.
     pub sync_every: Duration,
-    /// The .rrd files are made durable, and old journal files free, at least this often.
+    /// Longest interval between checkpoints, which sync the .rrd files and release old journal files.
     pub checkpoint_every: Duration,
-    /// A chunk is saved when its series have so many values each that are in no block.
+    /// Average number of values of its series, in no block yet, at which a chunk is saved.
     pub chunk_values: u64,
-    /// Or when the oldest of them is so old.
+    /// Age of the oldest of these values at which a chunk is saved.
     pub save_after: Duration,
-    /// Or when the journal has so many files; then the chunk with the oldest is saved.
+    /// Number of journal files above which the chunk with the oldest values is saved.
     pub journal_files: usize,
-    /// A segment of blocks that is longer is followed by another.
+    /// Length from which on a segment is followed by another, in bytes.
     pub segment_bytes: u64,
-    /// Blocks take at most so many bytes, as far as dropping points helps.
+    /// Size limit of all blocks, in bytes, as far as dropping points can keep it.
     pub store_bytes: u64,
-    /// How long series of points are kept; `None`: as their definitions say.
+    /// Retention of series of points; `None` for that of their definitions.
     pub points: Option<PointsRetention>,
-    /// Most that the label set of a new series may have.
+    /// Limits of the label set of a new series.
     pub labels: LabelLimits,
-    /// Most bytes of journal files that only tails need.
+    /// Limit of the bytes of journal files that only tails need.
     pub tail_bytes: u64,
     /// Those that have ended so long ago go.
     pub tail_age: Duration,
-    /// More series are told of in the log, and more new ones in a minute.
+    /// Number of series, above which the log has a warning.
     pub max_series: u64,
-    /// See `max_series`.
+    /// Number of new series in a minute, above which the log has a warning.
     pub max_new: u64,
 }
 
 impl Settings {
-    /// What rrdcached does by default, in this folder and below this base.
+    /// rrdcached's defaults, for this folder and base.
     pub fn new(folder: impl Into<PathBuf>, base: impl Into<PathBuf>) -> Settings {
         Settings {
             folder: folder.into(),

@@ -1,4 +1,5 @@
-//! What the command line does with a store: verify, status, look, import, export.
+//! The command line's operations on a store: verify, status, look, import,
+//! export.
 
 pub(crate) mod export;
 pub(crate) mod import;

@@ -1,4 +1,4 @@
-//! One batch of the event loop: all requests that are ready, one lock, one write of the journal.
+//! A batch of the event loop: all waiting requests under one lock, with one write of the journal.
 
 use crate::engine::{Inner, Store};
 use crate::error::Refusal;
@@ -20,18 +20,18 @@ use std::sync::MutexGuard;
 
 mod points;
 
-/// A place in the journal; what lies before it is in the kernel, and durable after `Store::durable`.
+/// A position in the journal; all before it is in the kernel, and on the disk after `Store::durable`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// What SUSPEND and RESUME found.
+/// Result of SUSPEND and RESUME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switched {
     /// `%s suspended`, `%s resumed`.
     Now,
     /// `%s already suspended`, `%s not suspended`.
     Already,
-    /// The file is not known: `%s - No such file or directory`.
+    /// The file is unknown: `%s - No such file or directory`.
     Unknown,
 }
 
@@ -41,26 +41,26 @@ impl Store {
         WriteBatch::new(&self.inner)
     }
 
-    /// Waits until everything before `position` is on the disk: group commit, whoever comes first syncs.
+    /// Waits until all before `position` is on the disk (group commit: the first waiting thread syncs for all).
     pub fn durable(&self, position: Position) -> io::Result<()> {
         self.inner.sync_to(position.0)
     }
 }
 
-/// All requests of a batch. Dropped without [`WriteBatch::commit`], it has done nothing.
+/// The requests of a batch. Without [`WriteBatch::commit`] a dropped batch has no effect.
 pub struct WriteBatch<'a> {
     inner: &'a Inner,
     state: MutexGuard<'a, State>,
     now_ns: u64,
     prepared: io::Result<()>,
-    /// FLUSHALL came.
+    /// Set by FLUSHALL.
     flushes: bool,
     committed: bool,
-    /// Whose values come.
+    /// The writer of the values.
     writer: Writer,
-    /// For one value; memory is kept.
+    /// Buffer for one value.
     text: Vec<u8>,
-    /// For samples that are taken; memory is kept.
+    /// Buffer for accepted samples.
     accepted: Vec<(u32, Point)>,
 }
 
@@ -82,12 +82,12 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Whose values those are that follow: what another one sends is not taken while he does.
+    /// Sets the writer of the following values; while it writes a series, values of other writers are refused.
     pub fn by(&mut self, writer: Writer) {
         self.writer = writer;
     }
 
-    /// Whether another writer keeps a series: then this one may not change it.
+    /// Returns true if another writer holds a series, so that this one may not change it.
     pub fn is_held(&self, name: &[u8]) -> bool {
         let series = self.find(name).and_then(|id| self.state.series.get(id));
         series.is_some_and(|series| {
@@ -97,8 +97,8 @@ impl<'a> WriteBatch<'a> {
         })
     }
 
-    /// Takes values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than
-    /// the last; the rest is not looked at. Values before a refused one stay taken.
+    /// Accepts values for a file as UPDATE does: each stamp must be a number followed by `:` and newer than the last; the
+    /// fields are not checked. Values before a refused one stay accepted.
     pub fn update<'v>(
         &mut self,
         name: &[u8],
@@ -108,8 +108,8 @@ impl<'a> WriteBatch<'a> {
         self.update_series(id, values)
     }
 
-    /// Takes a value for a series that is named by a label set: of this moment, with a cell for each column; one that is no
-    /// finite number is unknown.
+    /// Accepts a value for a series with a label set, with a cell for each column; a cell that is not a finite number is
+    /// unknown.
     pub fn append(
         &mut self,
         labels: &Labels,
@@ -130,7 +130,7 @@ impl<'a> WriteBatch<'a> {
         taken
     }
 
-    /// Takes a value for a series of points.
+    /// Accepts a value for a series of points.
     fn append_cell(&mut self, id: u32, t_ms: i64, cells: &[f64]) -> Result<usize, Refusal> {
         let &[v] = cells else {
             return Err(Refusal::NoValues);
@@ -190,13 +190,13 @@ impl<'a> WriteBatch<'a> {
         let mut refusal = None;
         let mut head: Option<ValuesHead> = None;
         let value = &mut state.batch.value;
-        // A series that is named by a label set has no file.
+        // A series with a label set has no file.
         let may_differ = series.file.is_unseen() && names::is_file(&series.path);
         for text in values {
             value.read(text);
             let stamp = match accept(value, text, series.values.last) {
                 Ok(stamp) => stamp,
-                // Its file may have been replaced while no daemon ran: then this value may be new to it.
+                // The file may have been replaced while no daemon ran, so the value may be new to it.
                 Err(Refusal::Past { .. }) if may_differ && taken == 0 => {
                     refusal = Some(Refusal::Untouched);
                     break;
@@ -227,7 +227,7 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Values count as written, and files are brought up to date, when it is time.
+    /// Publishes values and queues the file when these are due.
     fn grow_old(&mut self, id: u32) {
         let settings = &self.inner.settings;
         let state = &mut *self.state;
@@ -236,7 +236,7 @@ impl<'a> WriteBatch<'a> {
         };
         let age_ns = self.now_ns.saturating_sub(series.values.published_ns);
         if age_ns >= settings.write_after.as_nanos() as u64 {
-            // Another daemon would write its file about now.
+            // Another daemon would write its file at about this time.
             series.values.publish(self.now_ns, &mut state.stats);
         }
         let due = settings.files != Files::Never && series.file.is_due(self.now_ns);
@@ -245,8 +245,8 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// FORGET: drops a file and its pending values, as rrdcached does; a block on its way keeps its values, which count as
-    /// written. `false`: the file is not known.
+    /// FORGET: drops a file and its pending values, as rrdcached does; values that are being saved stay and are published.
+    /// Returns `false` if the file is not known.
     pub fn forget(&mut self, name: &[u8]) -> bool {
         let Some(id) = self.find(name) else {
             return false;
@@ -269,7 +269,7 @@ impl<'a> WriteBatch<'a> {
             series,
             since,
         );
-        // As it was before the batch.
+        // The values as they were before the batch.
         if let Some(undo) = state.batch.undo.iter().rev().find(|undo| undo.id == id) {
             let mut before = series.values.pending.clone();
             before.truncate(undo.mark);
@@ -287,12 +287,12 @@ impl<'a> WriteBatch<'a> {
         true
     }
 
-    /// SUSPEND: values are kept and not written until RESUME.
+    /// SUSPEND: keeps values and does not write them until RESUME.
     pub fn suspend(&mut self, name: &[u8]) -> Switched {
         self.switch(name, true)
     }
 
-    /// RESUME.
+    /// RESUME: ends a SUSPEND.
     pub fn resume(&mut self, name: &[u8]) -> Switched {
         self.switch(name, false)
     }
@@ -309,12 +309,12 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// SUSPENDALL; how many were not suspended before.
+    /// SUSPENDALL; returns the number of series that were not suspended before.
     pub fn suspend_all(&mut self) -> usize {
         self.switch_all(true)
     }
 
-    /// RESUMEALL; how many were suspended before.
+    /// RESUMEALL; returns the number of series that were suspended before.
     pub fn resume_all(&mut self) -> usize {
         self.switch_all(false)
     }
@@ -330,13 +330,14 @@ impl<'a> WriteBatch<'a> {
         switched
     }
 
-    /// PENDING: the values not yet handed to the file, as they were sent. `None`: the file is not known.
+    /// PENDING: calls `each` with the unpublished values as they were sent; returns their number, or `None` for an unknown
+    /// file.
     pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
         let series = self.state.series.get(self.find(name)?)?;
         Some(series.values.each_unpublished(each))
     }
 
-    /// QUEUE: the files that are due and how many values they have.
+    /// QUEUE: calls `each` with the number of values and the path of each due file.
     pub fn queue(&self, each: &mut dyn FnMut(usize, &[u8])) {
         for &id in &self.state.tasks.queue {
             if let Some(series) = self.state.series.get(id).filter(|series| is_due(series)) {
@@ -368,12 +369,12 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// Newest stamp of a known file (of its values, pending or written), for LAST.
+    /// Newest stamp of a known file, for LAST; pending values count too.
     pub fn last_stamp(&self, name: &[u8]) -> Option<f64> {
         Some(self.state.series.get(self.find(name)?)?.values.last)
     }
 
-    /// FLUSHALL: everything that is not suspended becomes due.
+    /// FLUSHALL: makes all files due whose series are not suspended.
     pub fn flush_all(&mut self) {
         if self.inner.is_without_files() {
             let state = &mut *self.state;
@@ -394,8 +395,8 @@ impl<'a> WriteBatch<'a> {
         self.flushes = true;
     }
 
-    /// Writes the batch into the journal, with one write. On an error nothing of the batch has happened:
-    /// answer `cannot write journal: ...` to its updates and forgets.
+    /// Writes the batch to the journal with one write. After an error the batch has no effect: answer `cannot write
+    /// journal: ...` to its updates and forgets.
     pub fn commit(mut self) -> io::Result<Position> {
         self.committed = true;
         let prepared = std::mem::replace(&mut self.prepared, Ok(()));
@@ -423,7 +424,8 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// The series of a name, likely the one behind the last: clients send the same series in the same order.
+    /// The series of a name. Tries the one after the last series first, since clients send the same series in the same
+    /// order.
     fn next(&mut self, name: &[u8]) -> Option<u32> {
         let guess = self.state.next;
         let series = &self.state.series;
@@ -432,7 +434,7 @@ impl<'a> WriteBatch<'a> {
             _ => {
                 let found = self.find(name);
                 if let Some(id) = found.filter(|_| series.by_name(name).is_none()) {
-                    // After a start names are found by their text alone.
+                    // After a start the spellings of names are unknown, so names are found by their paths.
                     self.state.series.spell(id, name);
                 }
                 found
@@ -448,7 +450,7 @@ impl<'a> WriteBatch<'a> {
         let spelled = || names::spelled(&self.inner.settings, name);
         let id = self.state.series.find(name, spelled)?;
         let series = self.state.series.get(id)?;
-        // What an earlier daemon let in is refused by those who open files.
+        // An earlier daemon may have allowed a path that is the store's own.
         let own = fence::keeps(&self.inner.settings, &series.path);
         (!own && self.state.series.is_known(id)).then_some(id)
     }
@@ -462,7 +464,7 @@ impl Drop for WriteBatch<'_> {
     }
 }
 
-/// A value as a text, from which rrdtool's arithmetic reads the same numbers.
+/// Formats a value so that rrdtool's arithmetic parses the same numbers.
 fn put_numbers(text: &mut Vec<u8>, stamp_ms: i64, cells: &[f64]) {
     let (seconds, ms) = (stamp_ms.div_euclid(1000), stamp_ms.rem_euclid(1000));
     // Writing to memory cannot fail.
@@ -480,7 +482,7 @@ fn put_numbers(text: &mut Vec<u8>, stamp_ms: i64, cells: &[f64]) {
     }
 }
 
-/// Whether its file lacks values.
+/// Returns true if the file lacks values.
 fn is_wanted(series: &Series) -> bool {
     !series.suspended && !series.is_current()
 }
@@ -489,7 +491,7 @@ fn is_due(series: &Series) -> bool {
     series.file.is_queued() && is_wanted(series)
 }
 
-/// Notes once a batch how a series was before it.
+/// Notes once in a batch the state of a series before it.
 fn remember(undo: &mut Vec<Undo>, batch: u64, id: u32, series: &mut Series, since: (u64, u64)) {
     if series.values.batch != batch {
         series.values.batch = batch;
@@ -505,7 +507,7 @@ fn remember(undo: &mut Vec<Undo>, batch: u64, id: u32, series: &mut Series, sinc
     }
 }
 
-/// The stamp of a value, if it is newer than the last.
+/// The stamp of a value, if it is newer than the last one.
 fn accept(value: &Value, text: &[u8], last: f64) -> Result<f64, Refusal> {
     let stamp = value.seconds().or_else(|| stamp_of(text));
     let stamp = stamp.ok_or_else(|| Refusal::NoStamp {

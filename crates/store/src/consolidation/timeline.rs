@@ -13,7 +13,7 @@ const STALE: u64 = 0x7ff0_0000_0000_0002;
 /// Limit of older blocks that are read to find the sample before a late one.
 pub(crate) const BLOCKS_BACK: usize = 8;
 
-/// Decision if the samples of an entry become rows now.
+/// Fate of an entry's samples in a merge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// They become rows now.

@@ -1,8 +1,8 @@
-//! A range of time of a series of points: samples in it go, and rows of tiers that overlap it. Rows of samples that are still
-//! there are made of those that are left.
+//! Removes a time range of a series of points: samples in it, and rows of tiers that overlap it. Rows of remaining samples are
+//! made of these when read.
 //!
-//! What is left is on the disk, as blocks at a place of its own, before the journal says in one frame that the series is gone and
-//! begins again there. Who holds the series goes on with it.
+//! The remaining data is written and synced as blocks at a new place, before one frame of the journal removes the series and
+//! begins it there. Handles of the series stay valid.
 
 use super::TimeRange;
 use crate::consolidation::points_schema::{last, state_of};
@@ -27,9 +27,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-/// Samples of a series that are in memory at once: 256 MiB.
+/// Limit of the samples of a series that are in memory at once: 256 MiB.
 const SAMPLES_MAX: usize = 1 << 24;
-/// A block has samples of one day, and no more than this.
+/// Length of a block of samples: one day, and at most this number of samples.
 const DAY_MS: i64 = 86_400_000;
 const BLOCK_SAMPLES_MAX: usize = 1 << 18;
 
@@ -40,13 +40,13 @@ impl TimeRange {
         (from_ms..end_ms).contains(&point.t_ms)
     }
 
-    /// True if a row that ends at a second may have a sample in it.
+    /// Returns true if a row that ends at this second may have a sample in the range.
     fn has_row(self, end_s: i64, step_s: i64) -> bool {
         self.from <= end_s && end_s.saturating_sub(step_s) <= self.thru
     }
 }
 
-/// What is left of a series in blocks.
+/// The remaining data of a series in blocks.
 struct Remainder {
     schema: Arc<Schema>,
     /// The sample before the first one.
@@ -54,12 +54,12 @@ struct Remainder {
     points: Vec<Point>,
     /// Rows of each tier.
     tiers: Vec<Tiers>,
-    /// The newest sample that was saved.
+    /// The newest saved sample.
     last: Option<Point>,
 }
 
 impl Inner {
-    /// Removes the range from a series that is reserved.
+    /// Removes the range from a reserved series.
     pub(super) fn erase_points(&self, id: u32, range: TimeRange) -> Result<(), FileError> {
         let (schema, old) = {
             let state = self.lock();
@@ -76,7 +76,7 @@ impl Inner {
         done
     }
 
-    /// A place that no other series gets, whatever happens.
+    /// Reserves a place that no other series ever gets.
     fn reserve_place(&self, schema: &Arc<Schema>) -> Result<(u32, u8), FileError> {
         let mut state = self.lock();
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
@@ -96,7 +96,7 @@ impl Inner {
         (old, place): (u32, (u32, u8)),
         range: TimeRange,
     ) -> Result<(), FileError> {
-        // Meanwhile no sample goes from memory into a block.
+        // While this is held, no sample moves from memory to a block.
         let chunks = BTreeSet::from([old, place.0]);
         let held: Vec<Held<'_>> = chunks.into_iter().map(|chunk| self.hold(chunk)).collect();
         let left = self.points_snapshot(PointSeries(id))?.left(range)?;
@@ -113,7 +113,8 @@ impl Inner {
         begun
     }
 
-    /// Blocks with what is left: samples that stayed where later ones became rows come before the rows, the others behind them.
+    /// Writes blocks with the remaining data: first the samples from before the newest row, which stayed while later ones became
+    /// rows, then the rows, then the other samples.
     fn append_left(&self, left: &Remainder, (chunk, slot): (u32, u8)) -> io::Result<()> {
         let mut builder = Builder::new(left.tiers.len())?;
         let mut before = left.before;
@@ -133,7 +134,7 @@ impl Inner {
     }
 }
 
-/// Samples of one day each, so that they leave as they would have, and not too many.
+/// Splits samples by day, so that they expire as before, and into blocks that are not too large.
 fn days(points: &[Point]) -> impl Iterator<Item = &[Point]> {
     let day = |point: &Point| point.t_ms.div_euclid(DAY_MS);
     let days = points.chunk_by(move |one, next| day(one) == day(next));
@@ -168,7 +169,7 @@ impl PointsSnapshot {
         })
     }
 
-    /// Rows of samples that are gone, tier by tier.
+    /// Rows of expired samples, by tier.
     fn rows_without(&self, range: TimeRange) -> io::Result<Vec<Tiers>> {
         let archives = self.schema.archives.iter().enumerate();
         let tiers = archives.map(|(at, archive)| {
@@ -181,7 +182,7 @@ impl PointsSnapshot {
                 let end_s = i64::try_from(number.saturating_mul(archive.step));
                 !range.has_row(end_s.unwrap_or(i64::MAX), step_s)
             });
-            // Of parts of a row the later one's last value counts, and these will be later than samples of the row.
+            // Of the parts of a row the later one's last value counts, and these parts will be later than samples of the row.
             let step = u32::try_from(archive.step).unwrap_or(u32::MAX);
             let whole = self.tiers(step, (0, u64::MAX))?;
             for (number, row) in &mut tiers.rows {
@@ -194,7 +195,7 @@ impl PointsSnapshot {
 }
 
 impl Remainder {
-    /// How many samples there are before the newest row.
+    /// Number of samples before the newest row.
     fn early(&self) -> usize {
         let tiers = self.tiers.iter().zip(&self.schema.archives);
         let begins = tiers.filter_map(|(tiers, archive)| {

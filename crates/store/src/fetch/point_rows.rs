@@ -1,4 +1,4 @@
-//! Rows that are finer than the archives of a series: made of its points, by the same arithmetic, and kept nowhere.
+//! Rows finer than the archives of a series, computed from its points by the same arithmetic, and not stored.
 
 use crate::consolidation::archive::Archive;
 use crate::consolidation::schema::Schema;
@@ -13,23 +13,23 @@ use kymo_rrd::fetch::Fetched;
 use kymo_rrd::update::{Now, Scratch, Update, begin_hole, update_all};
 use kymo_rrd::{Header, Rrd};
 
-/// What such rows are: of means of a step.
+/// Archive of such rows, which are averages of a step.
 const ARCHIVE: &[u8] = b"AVERAGE";
-/// Rows before those that are wanted, so that the first of them is whole.
+/// Number of additional rows before the wanted ones, so that the first wanted row is complete.
 const ROWS_BEFORE: i64 = 2;
 
-/// Where points are used.
+/// Condition for using points.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Where the archives that reach back as far have coarser rows than are wanted.
+    /// The archives that reach back as far have coarser rows than wanted.
     WhereFiner,
-    /// Of a series whose points are kept for longer than others, where their step is nearer to what is wanted: an archive
-    /// that is nearly as fine is read in a fraction of the time.
+    /// For series with a longer retention of points than others: the step of the points is nearer to the wanted one. An
+    /// archive that is nearly as fine is read in a fraction of the time.
     WhereNearer,
 }
 
 impl Use {
-    /// Whether points are used for rows of a series that has values up to `newest`.
+    /// Returns true if points are to be used for rows of a series with values up to `newest`.
     fn fits(self, schema: &Schema, wanted: &Wanted, newest: f64) -> bool {
         let reaches = |archive: &&Archive| {
             let step = archive.step.max(1) as f64;
@@ -56,7 +56,8 @@ impl Use {
 }
 
 impl Inner {
-    /// Rows of a step of the series; `None`: archives are to be read, or points do not reach that far, or would be too many.
+    /// Rows of one step each. `None` means that the archives are to be read, because points do not fit, do not reach far
+    /// enough back, or would be too many.
     pub(crate) fn rows_of_points(
         &self,
         id: u32,
@@ -103,7 +104,7 @@ impl Inner {
     }
 }
 
-/// When the first row that knows something begins; where rows end if none does.
+/// Start of the first row with a known cell; the end of all rows if there is none.
 pub(crate) fn known_from(fetched: &Fetched) -> i64 {
     let mut rows = fetched.rows.chunks(fetched.names.len().max(1));
     let is_known = |row: &[f64]| row.iter().any(|cell| !cell.is_nan());
@@ -114,7 +115,7 @@ pub(crate) fn known_from(fetched: &Fetched) -> i64 {
     })
 }
 
-/// A file of one archive, with a row for each step, after these values.
+/// A file with one archive that has a row for each step, after these values.
 fn rows(
     template: &Header,
     first: i64,

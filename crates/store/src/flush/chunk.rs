@@ -1,6 +1,6 @@
-//! Saving a chunk: its values are taken out of memory and applied, and what they leave is appended as a block.
+//! Saves a chunk: takes its values out of memory, applies them, and appends the result as a block.
 //!
-//! The journal is synced up to the position before: a block must not be ahead of it.
+//! The journal is synced up to the block's position first, since a block must not be ahead of the journal.
 
 use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
@@ -27,10 +27,10 @@ use kymo_sys::clock::Clock;
 use std::io;
 use std::sync::Arc;
 
-/// After a chunk could not be saved it rests so long.
+/// Pause after a failed attempt to save a chunk.
 const RETRY_NS: u64 = 5_000_000_000;
 
-/// Memory that is used for one chunk after the other.
+/// Memory that is reused from chunk to chunk.
 pub(crate) struct Saver {
     builder: Builder,
     applier: Applier,
@@ -40,7 +40,7 @@ pub(crate) struct Saver {
     samples: SamplesJob,
 }
 
-/// One series on its way into a block.
+/// A series that is being saved.
 struct Member {
     id: u32,
     slot: u8,
@@ -50,7 +50,7 @@ struct Member {
     state: Option<Packed>,
     line: Line,
     refused: Vec<String>,
-    /// Its state could not be read.
+    /// The state of the series is unreadable.
     lost: bool,
 }
 
@@ -65,7 +65,7 @@ impl Member {
     }
 }
 
-/// A chunk on its way into a block.
+/// A chunk that is being saved.
 struct FlushJob {
     chunk: u32,
     schema: Arc<Schema>,
@@ -75,7 +75,7 @@ struct FlushJob {
     since: (u64, u64),
     slots: u16,
     next_id: u32,
-    /// States of it cannot be read: older ones are used.
+    /// Some states are unreadable, so older ones are used.
     damaged: bool,
 }
 
@@ -93,7 +93,7 @@ impl Saver {
 }
 
 impl Inner {
-    /// Saves the chunks that are due; how many were.
+    /// Saves the due chunks; returns their number.
     pub(crate) fn save_due(&self, saver: &mut Saver) -> usize {
         let now_ns = self.clock.mono_ns();
         let due = std::mem::take(&mut self.lock().tasks.due);
@@ -114,7 +114,7 @@ impl Inner {
         saved
     }
 
-    /// Saves a chunk, if nobody else does; whether that was done.
+    /// Saves a chunk unless another thread does; returns true if it was saved.
     pub(crate) fn save(&self, saver: &mut Saver, chunk: u32) -> bool {
         let Some(mut job) = self.take_job(chunk) else {
             return false;
@@ -211,7 +211,7 @@ impl Inner {
         })
     }
 
-    /// The arithmetic, and the block.
+    /// Applies the values and builds the block.
     fn build(&self, saver: &mut Saver, job: &mut FlushJob) -> io::Result<()> {
         let real_ns = self.clock.now().real_ns;
         let now = Now {
@@ -262,7 +262,7 @@ impl Inner {
         saver.builder.names(&catalog)
     }
 
-    /// Merges some segments if that is worth it; whether there may be more.
+    /// Merges some segments if that is worth its cost; returns true if more merges may be.
     pub(crate) fn merge(&self) -> bool {
         const AT_ONCE: usize = 4;
         for _ in 0..AT_ONCE {
@@ -310,7 +310,7 @@ impl Liveness for Inner {
     }
 }
 
-/// The frames of a stripe.
+/// Adds the frames of a stripe.
 fn build_part(
     saver: &mut Saver,
     job: &mut FlushJob,
@@ -367,7 +367,7 @@ fn build_part(
     Ok(())
 }
 
-/// The state of a member after its values; `None`: they cannot be applied, and the state stays what it is.
+/// The state of a member after its values; `None` if they cannot be applied and the state stays unchanged.
 fn apply_values(
     applier: &mut Applier,
     texts: &mut Texts,
@@ -389,14 +389,14 @@ fn apply_values(
     member.line.applied = schema.stamp_of(&words);
     let newest = values.last().and_then(|text| stamp_of(text));
     if let Some(stamp) = newest.filter(|_| member.refused.is_empty()) {
-        // The state's may be a rounding less than the value's.
+        // The stamp in the state may be smaller than the value's by rounding.
         member.line.applied = member.line.applied.max(stamp);
     }
     member.line.published = member.line.published.max(member.line.applied);
     Some(words)
 }
 
-/// The block is there: its values are no longer pending.
+/// Removes the saved values from memory after the block was appended.
 fn finish(state: &mut State, segments: &SegmentSet, job: FlushJob, clock: &dyn Clock) {
     segments.unpin(job.chunk);
     let mut gone_back = Vec::new();
@@ -455,7 +455,7 @@ fn finish(state: &mut State, segments: &SegmentSet, job: FlushJob, clock: &dyn C
     state.put_newest(gone_back, clock);
 }
 
-/// The chunk could not be saved: its values wait in front of those that came meanwhile.
+/// Puts the values back before newer ones after a failed attempt.
 fn put_back(state: &mut State, segments: &SegmentSet, job: FlushJob, not_before_ns: u64) {
     segments.unpin(job.chunk);
     for member in &job.members {
@@ -517,8 +517,8 @@ mod tests {
         store
     }
 
-    /// A block was there a moment before its values counted as written: FIRST and INFO had them while PENDING still
-    /// told them.
+    /// Regression test: a block was readable a moment before its values were published, so that FIRST and INFO included
+    /// them while PENDING still listed them.
     #[test]
     fn values_on_their_way_into_a_block_are_pending_for_all_who_ask() {
         let store = store();
@@ -541,8 +541,8 @@ mod tests {
         assert_eq!(seen(), (10, Some(0)));
     }
 
-    /// PENDING still told values of a block on its way after FORGET, and an older value could be accepted and then not be
-    /// kept.
+    /// Regression test: PENDING still listed values that were being saved after FORGET, and an older value could be
+    /// accepted and then be lost.
     #[test]
     fn a_file_is_forgotten_while_a_block_takes_its_values() {
         let store = store();

@@ -1,4 +1,4 @@
-//! Saving series of points: their samples are sorted, and lie in a block as they are.
+//! Saves series of points: their samples are sorted and stored unchanged.
 
 use crate::consolidation::points_schema::{last, state_of};
 use crate::layout::place_of;
@@ -10,23 +10,23 @@ use crate::wal::point::{Point, PointBuffer};
 use crate::wal::record::Packed;
 use std::io;
 
-/// Memory for the samples of one series after the other.
+/// Memory that is reused from series to series.
 #[derive(Default)]
 pub(super) struct SamplesJob {
     writer: SamplesWriter,
     points: Vec<Point>,
 }
 
-/// One series on its way into a block.
+/// A series that is being saved.
 pub(super) struct PointsMember<'a> {
     pub(super) slot: u8,
     pub(super) points: &'a PointBuffer,
-    /// Its state, if no block has it.
+    /// The state, if no block has it.
     pub(super) state: Option<&'a Packed>,
     pub(super) line: &'a mut Line,
 }
 
-/// The frames of a stripe. `known`: the states that blocks have.
+/// Adds the frames of a stripe; `known` are the states in blocks.
 pub(super) fn build_part<'a>(
     builder: &mut Builder,
     job: &mut SamplesJob,
@@ -42,14 +42,14 @@ pub(super) fn build_part<'a>(
         let in_block = known.iter().find(|(slot, _)| *slot == at);
         let fresh = member.state.map(Packed::words);
         let words = fresh.as_deref().or(in_block.map(|(_, words)| &words[..]));
-        // A state that is damaged costs what a counter grew by, and nothing else.
+        // With a damaged state only the growth of a counter is lost.
         let before = words.and_then(last);
         points.clear();
         points.extend(member.points.iter());
-        // Of samples of one moment the first counts.
+        // Of samples with the same time the first counts.
         points.sort_by_key(|point| point.t_ms);
         points.dedup_by_key(|point| point.t_ms);
-        // Late samples lie between those of earlier blocks, the others behind the newest of these.
+        // Late samples lie between those of earlier blocks, the others after the newest of these.
         let is_late = |point: &Point| before.is_some_and(|before| point.t_ms <= before.t_ms);
         let late = points.partition_point(is_late);
         for (before, points) in [(None, &points[..late]), (before, &points[late..])] {

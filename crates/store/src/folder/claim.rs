@@ -1,5 +1,5 @@
-//! A store's folder, and the base of its files, taken for this process: the first thing a daemon does, so that what it
-//! puts in the place of another one's (sockets, a pid file) is not a running one's.
+//! Claims a store's folder, and the base of its files, for this process. A daemon does this first, so that the sockets
+//! and the pid file that it replaces are not those of a running daemon.
 
 use crate::error::{Error, Tried};
 use crate::folder::owner;
@@ -8,16 +8,16 @@ use kymo_sys::disk::{Disk, DiskFile, OpenMode};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Holds the folder and the base until the last clone is gone.
+/// A claim of the folder and the base, which ends with its last clone.
 #[derive(Clone)]
 pub struct Claim {
     _locks: Arc<Vec<Box<dyn DiskFile>>>,
-    /// Lines for the log.
+    /// Messages for the log.
     pub(crate) notices: Vec<String>,
 }
 
 impl Claim {
-    /// On nothing, of who only looks.
+    /// An empty claim, for callers that only read.
     pub(crate) fn none() -> Claim {
         Claim {
             _locks: Arc::default(),
@@ -25,7 +25,7 @@ impl Claim {
         }
     }
 
-    /// Takes both, or says who has them. Makes the folder where it is missing. Neither is touched otherwise.
+    /// Claims both, or returns an error that names the holder. Creates a missing folder.
     pub fn take(settings: &Settings, disk: &dyn Disk) -> Result<Claim, Error> {
         let folder = &settings.folder;
         disk.create_dir_all(folder).tried("make", folder)?;
@@ -50,7 +50,7 @@ fn take_lock(disk: &dyn Disk, folder: &Path) -> Result<Box<dyn DiskFile>, Error>
         return Err(Error::Locked { path, holder });
     }
     let holder = format!("{:<19}\n", std::process::id());
-    // Only for the message that another one prints; a full disk does not matter.
+    // Only for the error message of another process, so a full disk does not matter.
     let _full = file.write_at(holder.as_bytes(), 0);
     Ok(file)
 }

@@ -1,8 +1,8 @@
-//! What no name from outside reaches: the store's own folder with all that is below it, and the files that say whose a
-//! folder is. They count as outside (`EXDEV`), by whatever links a name leads there.
+//! Keeps names from outside away from the store's own folder with all below it, and from the owner files of bases. These
+//! count as outside of the base (`EXDEV`), whatever links lead to them.
 //!
-//! [`Fenced`] is the [`Tree`] that the store has for names, so that nothing has to be asked where a file is opened, made
-//! or listed. The store's own files are opened by its `Disk`.
+//! [`Fenced`] is the [`Tree`] through which the store opens files by name, so that the checks are in one place. The
+//! store's own files are opened by its `Disk`.
 
 use crate::error::{Error, Tried};
 use crate::folder::owner;
@@ -15,10 +15,10 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// "Cross-device link": what a [`Tree`] says of all that lies outside.
+/// EXDEV, "Cross-device link": the error of a [`Tree`] for paths outside.
 pub(crate) const OUTSIDE: i32 = 18;
 
-/// Opens the files of names, without the store's own. The folder in the settings is its real path from now on.
+/// Opens the tree of files by name, without the store's own. Sets the folder in the settings to its real path.
 pub(crate) fn tree(disk: &dyn Disk, settings: &mut Settings) -> Result<Box<dyn Tree>, Error> {
     let (base, folder) = (&settings.base, &settings.folder);
     let open = |reach| disk.tree(base, reach).tried("open", base);
@@ -38,7 +38,7 @@ pub(crate) fn tree(disk: &dyn Disk, settings: &mut Settings) -> Result<Box<dyn T
     }))
 }
 
-/// Whether a path without links is the store's own. A base that lies below its folder is not.
+/// Returns true if a path without links belongs to the store itself. A base below the store's folder does not.
 pub(crate) fn keeps(settings: &Settings, path: &[u8]) -> bool {
     let Settings { folder, base, .. } = settings;
     let is_below = |path: &[u8], folder: &Path| {
@@ -56,16 +56,16 @@ fn outside() -> io::Error {
 
 struct Fenced {
     tree: Box<dyn Tree>,
-    /// The same without limits: where the store's own files are, and where links lead.
+    /// The tree without limits, for the store's own files and the targets of links.
     anywhere: Box<dyn Tree>,
     settings: Settings,
-    /// Hard links to files of the folder are on the same.
+    /// The device of the store's folder; hard links to its files are on the same one.
     device: u64,
 }
 
 impl Fenced {
-    /// Where a path leads, as far as that is there; what the kernel would refuse anyway is left to it. The last
-    /// `missing` names are known not to be there, or are not to be followed.
+    /// The real path of the existing part of a path; leaves errors to the kernel. The last `missing` names do not exist,
+    /// or are not to be followed.
     fn enter(&self, path: &Path, missing: usize) -> io::Result<Option<PathBuf>> {
         for above in path.ancestors().skip(missing) {
             match self.anywhere.resolve(above) {
@@ -91,7 +91,7 @@ impl Fenced {
         }
     }
 
-    /// Whether a file with several names has one among the store's own.
+    /// Returns true if a file with several names is also one of the store's own.
     fn is_own(&self, stat: &Metadata) -> bool {
         let same = |path: &Path| {
             let own = self.anywhere.stat(path);
@@ -108,13 +108,13 @@ impl Fenced {
 }
 
 impl Tree for Fenced {
-    /// By its text: paths of series were resolved, and looking at a file is not changing it.
+    /// Checks the path as text: paths of series are resolved already, and stat changes nothing.
     fn stat(&self, path: &Path) -> io::Result<Metadata> {
         self.look(path)?;
         self.tree.stat(path)
     }
 
-    /// By its text, too: a file is changed only when it is known to be a series'.
+    /// Checks the path as text: a file is only changed after it is known to belong to a series.
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
         self.look(path)?;
         self.tree.open(path, access)
@@ -123,7 +123,7 @@ impl Tree for Fenced {
     fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let real = match self.tree.resolve(path) {
             Ok(real) => real,
-            // What is not there may still have a name of the store's.
+            // A missing file may still have a name of the store's own.
             Err(error) => {
                 let missing = usize::from(error.kind() == io::ErrorKind::NotFound);
                 return self.enter(path, missing).and(Err(error));
@@ -143,7 +143,7 @@ impl Tree for Fenced {
         Ok(place)
     }
 
-    /// By its text: a path without links, or a [`Tree::place`]. A link of this name is replaced, not followed.
+    /// Checks the path as text: it has no links or is a [`Tree::place`]. A link of this name is replaced, not followed.
     fn put_pieces(
         &self,
         path: &Path,
@@ -155,7 +155,7 @@ impl Tree for Fenced {
         self.tree.put_pieces(path, write, existing, safe)
     }
 
-    /// By its text, too.
+    /// Checks the path as text.
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.look(path)?;
         self.tree.unlink(path)
@@ -166,7 +166,7 @@ impl Tree for Fenced {
         self.tree.make_folders(path)
     }
 
-    /// The store's own names are left out.
+    /// Leaves out the store's own names.
     fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()> {
         let real = self.enter(path, 0)?.unwrap_or_else(|| path.into());
         self.tree.list(path, &mut |name, kind| {

@@ -1,17 +1,17 @@
-//! Whose a folder of .rrd files is: a lock on a file in it, as long as a daemon runs. Two daemons with stores of their own
-//! would take each other's writes for edits.
+//! Ownership of a folder of .rrd files: a lock on a file in it while a daemon runs. Two daemons with separate stores would
+//! take each other's writes for changes by other programs.
 
 use crate::error::Error;
 use crate::settings::{Files, Settings};
 use kymo_sys::disk::{Disk, DiskFile, NameKind, OpenMode, RecordLock};
 use std::io;
 
-/// In the folder; LIST does not show it.
+/// Name of the owner file, which LIST does not show.
 pub(crate) const NAME: &str = ".kymo-owner";
-/// Longest text that is shown.
+/// Longest content that is shown.
 const TEXT_MAX: usize = 4096;
 
-/// Takes the base, if the store is to own it. A folder that cannot be written to needs no owner.
+/// Takes ownership of the base if the store is to own it. A folder without write permission needs no owner.
 pub(crate) fn take(
     disk: &dyn Disk,
     settings: &Settings,
@@ -37,7 +37,7 @@ pub(crate) fn take(
     match locked {
         Ok((true, file)) => {
             if lock == RecordLock::Exclusive {
-                // Only for the message that another one prints; a full disk does not matter.
+                // Only for the error message of another process, so a full disk does not matter.
                 let _full = sign(&*file, owner);
             }
             Ok(Some(file))
@@ -56,9 +56,9 @@ pub(crate) fn take(
     }
 }
 
-/// Address and process number.
+/// Writes address and process number.
 fn sign(file: &dyn DiskFile, owner: &str) -> io::Result<()> {
-    // A file with another name is none of ours.
+    // A file with further names was not created by kymo.
     if file.metadata()?.links != 1 {
         return Ok(());
     }

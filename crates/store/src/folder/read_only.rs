@@ -1,4 +1,4 @@
-//! A store's folder seen by somebody who is not its daemon: files are read, and nothing is written, locked or tidied up.
+//! A store's folder as seen by a process other than its daemon: reads files, and does not write, lock or clean up.
 
 use crate::error::{Error, Tried};
 use kymo_sys::disk::{Disk, DiskFile, Metadata, NameKind, OpenMode, RecordLock};
@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Looks at a folder that a daemon changes meanwhile, before that is an error.
+/// Number of attempts to read a folder that a daemon is changing.
 pub(crate) const TRIES: usize = 8;
 
-/// Below the folder that is named, as with the daemon's `-j`; and what a daemon without one has below its `-b`.
+/// Names of the store's folder: below that of the daemon's `-j`, and below its `-b` without `-j`.
 const NAMES: [&str; 2] = ["kymo", ".kymo"];
 
-/// The store that a folder stands for: in its `kymo` or `.kymo`, or in itself. `None`: there is none.
+/// The store in a folder, in its `kymo` or `.kymo` or in itself; `None` if there is none.
 pub fn store_folder(disk: &dyn Disk, folder: &Path) -> Result<Option<PathBuf>, Error> {
     let mut found = Vec::new();
     if is_store(disk, folder).tried("list", folder)? {
@@ -36,8 +36,8 @@ pub fn store_folder(disk: &dyn Disk, folder: &Path) -> Result<Option<PathBuf>, E
     }
 }
 
-/// Where a store is to be, which may be new: the folder of this name in `above`. Where there is none yet, and one lies a
-/// folder higher or lower, somebody means that one.
+/// The place for a store, possibly a new one: the folder of this name in `above`. If there is no store but one lies a
+/// folder higher or lower, returns an error, since that one is probably meant.
 pub fn place_of_store(disk: &dyn Disk, above: &Path, name: &str) -> Result<PathBuf, Error> {
     let place = above.join(name);
     let is_there = |folder: &Path| is_store(disk, folder).unwrap_or(false);
@@ -64,7 +64,7 @@ fn is_store(disk: &dyn Disk, folder: &Path) -> io::Result<bool> {
     Ok(found)
 }
 
-/// Missing, or no folder.
+/// Returns true if a path is missing or no folder.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -72,7 +72,7 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-/// A disk as somebody sees it who may not write. What a start would tidy up stays, as if that had been done.
+/// A disk without write access. Changes that a start would make only to clean up appear to succeed.
 pub(crate) struct ReadOnly(pub(crate) Arc<dyn Disk>);
 
 struct ReadOnlyFile(Box<dyn DiskFile>);
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use kymo_sys::sim_disk::SimDisk;
 
-    /// Files that were imported into a folder were not there for the daemon with the same folder.
+    /// Regression test: a daemon with the same folder did not find files that were imported into it.
     #[test]
     fn a_folder_means_one_store() {
         for (stores, found, with_j, with_b) in [

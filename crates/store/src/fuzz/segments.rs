@@ -1,5 +1,5 @@
-//! Any bytes as a segment, and as the frames of a block that is right in all else: opened, read and merged, they must
-//! neither panic, nor hang, nor take much memory.
+//! Fuzzing of segments: whatever bytes a segment or the frames of a valid block have, opening, reading and merging
+//! them must not panic, hang or need much memory.
 
 use crate::compaction::dead::Liveness;
 use crate::consolidation::apply::Applier;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 const FOLDER: &str = "/segments";
 const GENERATION: u64 = 7;
-/// Parts one frame from the next.
+/// Separates one frame from the next.
 const CUT: &[u8] = b"\xffcut";
 
 struct All(Arc<Schema>);
@@ -48,7 +48,7 @@ impl Liveness for All {
     }
 }
 
-/// Opens segments made of `data`, and reads and merges what came of it.
+/// Opens segments made of `data`, then reads and merges them.
 pub(crate) fn fuzz_segment(data: &[u8]) {
     let points = PointsSchema::new(PointsKind::Counter, 10, 60);
     if let Some(points) = Schema::of_points(points).map(Arc::new) {
@@ -82,7 +82,7 @@ fn schema() -> Arc<Schema> {
     Arc::new(schema.unwrap_or_else(|| unreachable!("BUG: a definition that is right")))
 }
 
-/// A block whose frames hold `data`, parted at each [`CUT`].
+/// A block whose frames are the parts of `data`, separated at each [`CUT`].
 fn block(schema: &Schema, data: &[u8]) -> io::Result<Vec<u8>> {
     let (&first, mut rest) = data.split_first().unwrap_or((&0, &[]));
     let archives = schema.archives.len();
@@ -138,7 +138,7 @@ fn made_of(schema: &Arc<Schema>, fill: Fill<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads every series that has a state, as a file, and points.
+/// Reads points, and as a file every series that has a state.
 fn read_all(segments: &SegmentSet, schema: &Arc<Schema>) -> io::Result<()> {
     let mut cells = vec![0.0; 1 << 10];
     for chunk in segments.chunks() {
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// A state, rows and points that say more than they have.
+    /// A state, rows and points with lengths beyond their data.
     #[test]
     fn numbers_that_lie() {
         let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];

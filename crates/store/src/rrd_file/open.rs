@@ -22,7 +22,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Choice if a read publishes pending values first.
+/// Publishing of pending values before a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// Publishes pending values first (FETCH, DUMP).
