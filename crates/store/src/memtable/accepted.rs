@@ -1,4 +1,5 @@
-//! What was accepted for a series: its values that are in no block, and up to which stamps blocks and clients have them.
+//! Accepted values of a series: those that are in no block yet, and the stamps up to which values are in blocks and
+//! visible to clients.
 
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::point_tail::PointTail;
@@ -7,28 +8,28 @@ use crate::wal::record::Packed;
 use crate::wal::value::stamp_of;
 use std::sync::Arc;
 
-/// Values of one series, and how far they are.
+/// Accepted values of one series and their state.
 #[derive(Debug)]
 pub(crate) struct Accepted {
-    /// Accepted, and not on its way into a block.
+    /// Accepted values that are not being saved yet.
     pub(crate) pending: Pending,
-    /// On its way into a block.
+    /// Values that are being saved.
     pub(crate) flushing: Option<Arc<Pending>>,
-    /// The state that they are applied to, if no block has it.
+    /// The state to which these values are applied, if no block has it.
     pub(crate) state: Option<Packed>,
-    /// Values that were accepted so far.
+    /// Number of values accepted so far.
     pub(crate) version: u64,
-    /// The newest stamp that was accepted.
+    /// Stamp of the newest accepted value.
     pub(crate) last: f64,
-    /// The stamp of the newest state in a block, or the one it began with.
+    /// Stamp of the newest state in a block, or of the state with which the series began.
     pub(crate) applied: f64,
-    /// Values up to this stamp count as written: PENDING does not tell them, INFO does.
+    /// Stamp up to which values are published, that is, count as written: PENDING leaves them out, INFO includes them.
     pub(crate) published: f64,
-    /// Monotonic nanoseconds from which on the interval for `published` counts.
+    /// Start of the interval for `published`, in monotonic nanoseconds.
     pub(crate) published_ns: u64,
-    /// The batch that last changed it.
+    /// Number of the batch that last changed it.
     pub(crate) batch: u64,
-    /// Of a series of points: its samples, and then there are no other values.
+    /// For a series of points, its samples; such a series has no other values.
     pub(crate) points: Option<Box<PointTail>>,
 }
 
@@ -50,14 +51,14 @@ impl Default for Accepted {
 }
 
 impl Accepted {
-    /// The newest stamp among the values that are there, or of the state.
+    /// Newest stamp of the values in memory and of the state.
     pub(crate) fn newest(&self) -> f64 {
         let mut newest = self.applied;
         self.each_stamp(&mut |stamp| newest = newest.max(stamp));
         newest
     }
 
-    /// Stamps of all values that are in no block.
+    /// Calls `each` with the stamps of all values that are in no block.
     fn each_stamp(&self, each: &mut dyn FnMut(f64)) {
         self.flushing
             .iter()
@@ -65,8 +66,8 @@ impl Accepted {
         self.pending.each_stamp(each);
     }
 
-    /// The values since a version; `None`: they are not all here. Where some were dropped there are older ones before
-    /// them, which are passed over by their stamps.
+    /// The values since a version; `None` if some of them are not in memory any more. If values were dropped, the result
+    /// begins with older ones, which readers skip by their stamps.
     pub(crate) fn since(&self, version: u64) -> Option<Texts> {
         let missing = self.version.checked_sub(version)?;
         let taken = self.flushing.as_ref().map_or(0, |taken| taken.len());
@@ -81,7 +82,7 @@ impl Accepted {
         Some(texts)
     }
 
-    /// Values that wait for a block, and are on their way into none.
+    /// Number of values that are in no block and not being saved.
     pub(crate) fn unsaved_len(&self) -> usize {
         let points = self
             .points
@@ -90,19 +91,19 @@ impl Accepted {
         self.pending.len() + points
     }
 
-    /// Whether all its values are in blocks.
+    /// Returns true if all values are in blocks.
     pub(crate) fn is_saved(&self) -> bool {
         let points = self.points.as_ref();
         let has_points = points.is_some_and(|points| !points.is_saved());
         self.pending.is_empty() && self.flushing.is_none() && !has_points
     }
 
-    /// Whether all its values count as written.
+    /// Returns true if all values are published.
     pub(crate) fn is_published(&self) -> bool {
         self.last <= self.published
     }
 
-    /// Values that are not counted as written.
+    /// Calls `each` with the unpublished values; returns their number.
     pub(crate) fn each_unpublished(&self, each: &mut dyn FnMut(&[u8])) -> usize {
         if self.is_published() {
             return 0;
@@ -118,7 +119,7 @@ impl Accepted {
         count
     }
 
-    /// All values that are in no block.
+    /// Appends all values that are in no block.
     pub(crate) fn texts_into(&self, texts: &mut Texts) {
         if let Some(taken) = &self.flushing {
             taken.texts_into(texts);
@@ -126,7 +127,7 @@ impl Accepted {
         self.pending.texts_into(texts);
     }
 
-    /// From now on all its values count as written.
+    /// Publishes all values.
     pub(crate) fn publish(&mut self, now_ns: u64, stats: &mut Stats) {
         self.published_ns = now_ns;
         if self.is_published() {
@@ -140,7 +141,7 @@ impl Accepted {
         }
     }
 
-    /// From now on its values on their way into a block count as written: the block will have them.
+    /// Publishes the values that are being saved, as the block will have them.
     pub(crate) fn publish_taken(&mut self, stats: &mut Stats) {
         let Some(taken) = &self.flushing else {
             return;
@@ -154,14 +155,14 @@ impl Accepted {
         stats.data_sets_written += count;
     }
 
-    /// Values in no block with later stamps.
+    /// Number of values in no block with later stamps.
     pub(crate) fn count_after(&self, stamp: f64) -> usize {
         let mut count = 0;
         self.each_stamp(&mut |at| count += usize::from(at > stamp));
         count
     }
 
-    /// Values on their way into a block that are not counted as written.
+    /// Number of unpublished values that are being saved.
     pub(crate) fn taken_unpublished(&self) -> usize {
         let (mut count, published) = (0, self.published);
         if let Some(taken) = self.flushing.as_ref().filter(|_| !self.is_published()) {
@@ -170,8 +171,8 @@ impl Accepted {
         count
     }
 
-    /// Values were refused. A stamp from the far future must not refuse all that come: what its newest stamp is from now
-    /// on, if that is another one.
+    /// Lowers the newest stamp after values were refused, since a stamp in the far future must not block later values.
+    /// Returns the newest stamp if it has changed.
     pub(crate) fn go_back(&mut self) -> Option<f64> {
         let newest = self.newest();
         let goes = newest < self.last;
@@ -179,7 +180,7 @@ impl Accepted {
         goes.then_some(newest)
     }
 
-    /// Its newest stamp is this one, and no later one counts as written.
+    /// Sets the newest stamp; later stamps are not published any more.
     pub(crate) fn go_back_to(&mut self, newest: f64) {
         self.last = newest;
         self.published = self.published.min(newest);

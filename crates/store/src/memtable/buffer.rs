@@ -1,21 +1,22 @@
-//! The values of one series that are in no block, in the journal's form: one allocation a series, not one a value.
+//! The values of one series that are in no block, in the journal's encoding, with one allocation for each series
+//! rather than for each value.
 
 use crate::hole;
 use crate::wal::value::stamp_of;
 use crate::wal::value::{Field, Stamps, Value, skip_value, take_fields, take_value};
 use kymo_sys::prefetch::prefetch;
 
-/// Values in their order.
+/// Encoded values, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pending {
     bytes: Vec<u8>,
     stamps: Stamps,
     count: u32,
-    /// Bytes up to the last hole.
+    /// Length up to the last hole.
     holed: usize,
 }
 
-/// What [`Pending::truncate`] needs to come back.
+/// A position to which [`Pending::truncate`] can return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     len: usize,
@@ -23,14 +24,14 @@ pub(crate) struct Mark {
     count: u32,
 }
 
-/// Values as they were sent, as many as one likes with one allocation.
+/// Values as they were sent, all in one allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Values that are read one after the other.
+/// Reads values one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Values<'a> {
     input: &'a [u8],
@@ -39,13 +40,13 @@ pub(crate) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The fields of the next value.
+    /// Calls `each` with the fields of the next value.
     pub(crate) fn fields(&mut self, each: &mut impl FnMut(Field<'a>)) {
         self.left -= 1;
         take_fields(&mut self.input, &mut self.stamps, each);
     }
 
-    /// The next value as it was sent.
+    /// Appends the next value as it was sent.
     pub(crate) fn text(&mut self, text: &mut Vec<u8>) {
         self.left -= 1;
         take_value(&mut self.input, &mut self.stamps, text);
@@ -83,7 +84,7 @@ impl Pending {
         }
     }
 
-    /// Values are lost here, if that is not known yet; `after`: the stamp of the last one before.
+    /// Adds a hole after the value with the stamp `after`, unless there is one.
     pub(crate) fn push_hole(&mut self, after: f64) {
         if self.holed == 0 || self.holed != self.bytes.len() {
             self.push(&hole::text(after));
@@ -93,14 +94,14 @@ impl Pending {
     pub(crate) fn push_value(&mut self, value: &Value) {
         let (len, room) = (self.bytes.len(), value.len_max());
         if self.bytes.capacity() - len < room {
-            // By a quarter: twice as much would be half empty for most, and there are very many.
+            // Grows by a quarter: doubling would leave most of the many buffers half empty.
             self.bytes.reserve_exact(room + (len / 4).max(16));
         }
         value.put(&mut self.bytes, &mut self.stamps);
         self.count += 1;
     }
 
-    /// A push will come soon.
+    /// Prefetches the end of the buffer, to which a value will soon be added.
     pub(crate) fn expect_push(&self) {
         self.bytes.last().into_iter().for_each(prefetch);
     }
@@ -127,12 +128,12 @@ impl Pending {
         self.count = mark.count;
     }
 
-    /// The bytes as the journal has values, and names those of suspended series.
+    /// The encoded values, as in the journal and in the names of suspended series.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What [`Pending::raw`] and [`Pending::len`] said; `None`: they do not belong together.
+    /// Decodes the values of [`Pending::raw`] and [`Pending::len`]; `None` if these do not fit together.
     pub(crate) fn from_raw(bytes: &[u8], count: u64) -> Option<Pending> {
         let mut pending = Pending {
             bytes: bytes.to_vec(),
@@ -151,12 +152,12 @@ impl Pending {
         input.is_empty().then_some(pending)
     }
 
-    /// Appends the texts.
+    /// Appends all values as texts.
     pub(crate) fn texts_into(&self, texts: &mut Texts) {
         self.texts_from(0, texts);
     }
 
-    /// Appends the texts but for the first `skip`.
+    /// Appends the values after the first `skip` ones as texts.
     pub(crate) fn texts_from(&self, skip: usize, texts: &mut Texts) {
         let (mut input, mut stamps) = (&self.bytes[..], Stamps::default());
         for _ in 0..skip.min(self.len()) {
@@ -172,7 +173,7 @@ impl Pending {
         }
     }
 
-    /// The stamps, in their order.
+    /// Calls `each` with the stamps, in order.
     pub(crate) fn each_stamp(&self, each: &mut dyn FnMut(f64)) {
         let (mut input, mut stamps, mut text) = (&self.bytes[..], Stamps::default(), Vec::new());
         for _ in 0..self.count {
@@ -190,7 +191,7 @@ impl Pending {
         }
     }
 
-    /// Values from the first on.
+    /// A reader of the values from the first on.
     pub(crate) fn values(&self) -> Values<'_> {
         Values {
             input: &self.bytes,
@@ -199,22 +200,22 @@ impl Pending {
         }
     }
 
-    /// The texts.
+    /// All values as texts.
     pub(crate) fn texts(&self) -> Texts {
         let mut texts = Texts::default();
         self.texts_into(&mut texts);
         texts
     }
 
-    /// Those with later stamps are dropped; how many.
+    /// Drops the values with later stamps; returns their number.
     pub(crate) fn cut_after(&mut self, stamp: f64) -> usize {
         let before = self.len();
-        // A hole has no stamp, and stays.
+        // A hole has no stamp of its own and stays.
         self.retain(&mut |_, text| stamp_of(text).is_none_or(|at| at <= stamp));
         before - self.len()
     }
 
-    /// Keeps some, by place and text.
+    /// Keeps the values for which `keep`, called with index and text, returns true.
     pub(crate) fn retain(&mut self, keep: &mut dyn FnMut(usize, &[u8]) -> bool) {
         let mut texts = Texts::default();
         self.texts_into(&mut texts);
@@ -226,7 +227,7 @@ impl Pending {
         }
     }
 
-    /// Puts older values before these.
+    /// Inserts older values before the present ones.
     pub(crate) fn prepend(&mut self, older: &Pending) {
         let mut texts = Texts::default();
         older.texts_into(&mut texts);

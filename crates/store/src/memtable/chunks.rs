@@ -1,4 +1,4 @@
-//! Which series are saved together, and when.
+//! Chunks: groups of series that are saved together.
 
 use crate::consolidation::schema::Schema;
 use crate::layout::CHUNK;
@@ -6,41 +6,42 @@ use crate::settings::PointsRetention;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// States of a chunk take no more, or are a single one: a block is a whole.
+/// Limit of the states of a chunk, unless one state alone exceeds it; a block must have all of them.
 const STATES_BYTES: usize = 16 << 20;
 
-/// One chunk.
+/// A chunk of series.
 pub(crate) struct Chunk {
     pub(crate) schema: Arc<Schema>,
-    /// The series of each slot.
+    /// The series in each slot.
     pub(crate) members: Vec<Option<u32>>,
-    /// Values that are in no block, and of how many series they are.
+    /// Number of values in no block, and of the series with such values.
     pub(crate) pending: u64,
     pub(crate) active: u64,
-    /// The journal file that has the oldest record that is in no block; 0: none.
+    /// The journal file with the oldest record that is in no block; 0 if there is none.
     pub(crate) since: u64,
-    /// Monotonic nanoseconds of it.
+    /// Time of that record, in monotonic nanoseconds.
     pub(crate) since_ns: u64,
-    /// Somebody is saving it.
+    /// A thread is saving the chunk.
     pub(crate) saving: bool,
-    /// It waits to be saved.
+    /// The chunk is queued for saving.
     pub(crate) queued: bool,
-    /// A try that failed: not before this, monotonic.
+    /// After a failed attempt, the earliest time of the next one (monotonic).
     pub(crate) not_before_ns: u64,
-    /// The journal file that was told its schema.
+    /// The journal file to which the chunk's schema was written.
     pub(crate) introduced: u64,
 }
 
-/// All of them.
+/// All chunks.
 #[derive(Default)]
 pub(crate) struct Chunks {
     chunks: Vec<Option<Box<Chunk>>>,
-    /// Those that take more series, by where their schema is: there is one for all who have it, for ever.
+    /// Chunks with free slots, by the address of their schema; series with equal definitions share one schema for
+    /// ever.
     open: HashMap<usize, u32>,
     schemas: HashMap<Vec<u8>, Arc<Schema>>,
-    /// The schema that was last asked for: mostly the next one's.
+    /// The last requested schema, which is usually also the next.
     last: Option<Arc<Schema>>,
-    /// How long series of points are kept; `None`: as their definitions say.
+    /// Retention of series of points; `None` for that of their definitions.
     retention: Option<PointsRetention>,
 }
 
@@ -65,7 +66,7 @@ impl Chunks {
         chunks.filter_map(|(at, chunk)| Some((at as u32, chunk.as_deref()?)))
     }
 
-    /// The schema of these definitions; one for all who have them.
+    /// The schema for these definitions, shared by all series that have them.
     pub(crate) fn schema(&mut self, front: &[u8]) -> Option<Arc<Schema>> {
         if let Some(last) = self.last.as_ref().filter(|last| last.front == front) {
             return Some(last.clone());
@@ -86,7 +87,8 @@ impl Chunks {
         Some(schema)
     }
 
-    /// A place for a new series of this schema. A block may have all states of its chunk.
+    /// Gives a new series of this schema a place in a chunk that has room; a block must be able to hold all states
+    /// of its chunk.
     pub(crate) fn place(&mut self, schema: &Arc<Schema>, id: u32) -> (u32, u8) {
         let known = self.open.get(&address(schema)).copied();
         let room = known.filter(|&chunk| self.get(chunk).is_some_and(Chunk::has_room));
@@ -100,7 +102,7 @@ impl Chunks {
         (chunk, slot as u8)
     }
 
-    /// A series is not here after all, and the journal has not heard of the chunk.
+    /// Frees a place whose series did not begin, and notes that the journal lacks the chunk's schema.
     pub(crate) fn unplace(&mut self, chunk: u32, slot: u8) {
         if let Some(chunk) = self.get_mut(chunk) {
             chunk.introduced = 0;
@@ -108,7 +110,7 @@ impl Chunks {
         }
     }
 
-    /// A series is here.
+    /// Puts a series into a slot.
     pub(crate) fn put(&mut self, chunk: u32, slot: u8, schema: &Arc<Schema>, id: Option<u32>) {
         let at = chunk as usize;
         if self.chunks.len() <= at {
@@ -135,8 +137,8 @@ impl Chunks {
         chunk.members[slot] = id;
     }
 
-    /// A chunk takes no more series: of those that it has, and of their rows, not all are known. Its number is not
-    /// another's.
+    /// Closes a chunk whose series or rows are not all known: it takes no more series, and its number is not
+    /// reused.
     pub(crate) fn close(&mut self, chunk: u32) {
         let at = chunk as usize;
         if self.chunks.len() <= at {
@@ -147,14 +149,14 @@ impl Chunks {
         }
     }
 
-    /// What is in no block is so old from now on.
+    /// Sets the time of the oldest records that are in no block.
     pub(crate) fn begin_at(&mut self, now_ns: u64) {
         for chunk in self.chunks.iter_mut().flatten() {
             chunk.since_ns = now_ns;
         }
     }
 
-    /// After a start: chunks that have room take more series.
+    /// Reopens chunks with free slots after a start.
     pub(crate) fn reopen(&mut self) {
         for (at, chunk) in self.chunks.iter().enumerate() {
             if let Some(chunk) = chunk.as_deref().filter(|chunk| chunk.has_room()) {
@@ -174,7 +176,7 @@ impl Chunk {
         self.members.len() < states.clamp(1, CHUNK)
     }
 
-    /// A record of a series of it came that is in no block.
+    /// Notes a record of one of its series that is in no block.
     pub(crate) fn touch(&mut self, sequence: u64, now_ns: u64) {
         if self.since == 0 {
             self.since = sequence;
@@ -182,7 +184,7 @@ impl Chunk {
         }
     }
 
-    /// Whether it has series at all.
+    /// Returns true if the chunk has no series.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.iter().all(Option::is_none)
     }

@@ -1,17 +1,17 @@
-//! Which writes of .rrd files a checkpoint has to wait for: those that began before it.
+//! Epochs: the writes of .rrd files that a checkpoint waits for are those that began before it.
 
-/// The epoch, which rises when a checkpoint begins, and the writes that are under way. A checkpoint waits for those of the
-/// epoch before, so that there are never writes of more than two.
+/// The current epoch, which a checkpoint advances, and the number of running writes. A checkpoint waits for the writes of
+/// the previous epoch, so there are never writes of more than two epochs.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     now: u32,
-    /// By the epoch's lowest bit.
+    /// Number of writes, by the lowest bit of their epoch.
     writes: [u32; 2],
 }
 
 impl Default for Epochs {
     fn default() -> Epochs {
-        // 0 is no epoch.
+        // 0 is not a valid epoch.
         Epochs {
             now: 1,
             writes: [0; 2],
@@ -28,18 +28,18 @@ impl Epochs {
         self.now
     }
 
-    /// A write begins; in which epoch.
+    /// Begins a write; returns its epoch.
     pub(crate) fn begin_write(&mut self) -> u32 {
         self.writes[at(self.now)] += 1;
         self.now
     }
 
-    /// A write has ended that began in this epoch.
+    /// Ends a write that began in this epoch.
     pub(crate) fn end_write(&mut self, epoch: u32) {
         self.writes[at(epoch)] -= 1;
     }
 
-    /// A checkpoint begins; the epoch that has ended.
+    /// Begins a checkpoint; returns the epoch that has ended.
     pub(crate) fn advance(&mut self) -> u32 {
         let old = self.now;
         debug_assert!(
@@ -50,7 +50,7 @@ impl Epochs {
         old
     }
 
-    /// Whether no write of an epoch is under way.
+    /// Returns true if no write of an epoch is running.
     pub(crate) fn is_quiet(&self, epoch: u32) -> bool {
         self.writes[at(epoch)] == 0
     }

@@ -1,8 +1,8 @@
-//! How the .rrd file of a series stands: how we left it, what is in it, and what a crash may have made of it.
+//! State of the .rrd file of a series: how the store left it, the values in it, and possible damage by a crash.
 //!
-//! A write is announced in the journal (START) before it begins, and END says how it left the file. A checkpoint settles the
-//! writes that have ended: they are on the disk. Where one may have been cut short, the next begins at the last stamp
-//! that is on the disk for certain. Nothing here knows paths or opens files.
+//! A write is announced in the journal (START) before it begins, and END has the state in which it left the file. A checkpoint
+//! settles the ended writes: they are on the disk. After a write that may have been cut short, the next one begins at the last
+//! stamp that is certainly on the disk. This module knows no paths and opens no files.
 
 use crate::wal::live::Live;
 use crate::wal::record::Identity;
@@ -10,53 +10,53 @@ use crate::wal::record::Identity;
 #[cfg(test)]
 mod tests;
 
-/// How a write left a file.
+/// State in which a write left a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left {
     pub(crate) identity: Identity,
     /// Checksums of its header.
     pub(crate) live: Live,
-    /// The stamp of what it has.
+    /// Stamp up to which it has values.
     pub(crate) upto: f64,
 }
 
-/// How one file stands. A copy of it says how it stood when a write began.
+/// State of one file. A copy of it keeps the state at the start of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileState {
-    /// How we left it; `None`: there never was one.
+    /// Identity after the last write; `None` if there never was a file.
     left: Option<Identity>,
-    /// Checksums of its header then, if they are known.
+    /// Checksums of the header after the last write, if known.
     live: Option<Live>,
-    /// The stamp of what it has, and of what it has on the disk for certain.
+    /// Stamp up to which the file has values, and stamp up to which these are certainly on the disk.
     upto: f64,
     safe: f64,
-    /// The journal file that has the oldest START since a checkpoint; 0: none.
+    /// The journal file with the oldest START since a checkpoint; 0 if there is none.
     started: u64,
-    /// And the newest one's epoch.
+    /// Epoch of the newest START.
     begun: u32,
-    /// A write may have been cut short: the next one begins at `safe`.
+    /// A write may have been cut short, so the next one begins at `safe`.
     redo: bool,
-    /// We made it, and it may not be on the disk.
+    /// The store created the file, which may not be on the disk.
     create_unsynced: bool,
-    /// A write was announced, and not that it ended: in an earlier life, or because it failed.
+    /// A write was announced, and no END followed: an earlier process ended, or the write failed.
     writing: bool,
-    /// One thread writes or replaces it.
+    /// A thread writes or replaces the file.
     busy: bool,
-    /// It waits to be brought up to date.
+    /// The file is queued for an update.
     queued: bool,
-    /// No one has looked at it since the start: it may be another one.
+    /// The file has not been checked since the start, and may be another one.
     unseen: bool,
-    /// Since when it is missing, monotonic.
+    /// Time since which the file is missing (monotonic).
     gone_since: Option<u64>,
-    /// The file is missing, and whoever asks for it has it made again.
+    /// The file is missing and is created again on request.
     removed: bool,
-    /// Monotonic nanoseconds when it is to be brought up to date.
+    /// Time at which an update is due, in monotonic nanoseconds.
     due_ns: u64,
 }
 
-/// How a file begins.
+/// Creation of states.
 impl FileState {
-    /// There is none; it would have nothing that blocks have not, up to this stamp.
+    /// No file; a file would need values after this stamp only.
     pub(crate) fn none(stamp: f64) -> FileState {
         FileState {
             left: None,
@@ -77,7 +77,7 @@ impl FileState {
         }
     }
 
-    /// One that counts as it is, and is on the disk.
+    /// An adopted file, which is on the disk.
     pub(crate) fn found(left: &Left) -> FileState {
         FileState {
             left: Some(left.identity),
@@ -86,7 +86,8 @@ impl FileState {
         }
     }
 
-    /// One that we made, which is on the disk when a checkpoint has settled it. START is in this journal file.
+    /// A file that the store created, and that is on the disk once a checkpoint has settled it. Its START is in this journal
+    /// file.
     pub(crate) fn made(left: &Left, sequence: u64, epoch: u32) -> FileState {
         FileState {
             started: sequence,
@@ -96,7 +97,7 @@ impl FileState {
         }
     }
 
-    /// What the journal says of a series that begins. `base`: its file has rows from before; without them we made it, if
+    /// State of a new series in the journal. With `base`, its file has earlier rows; otherwise the store created its file, if
     /// there is one.
     pub(crate) fn of_birth(base: Option<i64>, stamp: f64) -> FileState {
         FileState {
@@ -105,7 +106,7 @@ impl FileState {
         }
     }
 
-    /// What a block says: the inverse of [`FileState::for_block`].
+    /// State in a block: the inverse of [`FileState::for_block`].
     pub(crate) fn of_block(
         left: Option<(Identity, f64, f64)>,
         live: Option<Live>,
@@ -128,20 +129,20 @@ impl FileState {
     }
 }
 
-/// What becomes of it. What [`super::series::SeriesTable`] finds files by changes only there.
+/// Changes of the state. [`super::series::SeriesTable`] makes those that affect how it finds files.
 impl FileState {
-    /// Reserves it for one thread; `false`: it is another's.
+    /// Reserves the file for one thread; returns `false` if another thread has it.
     pub(crate) fn reserve(&mut self) -> bool {
         !std::mem::replace(&mut self.busy, true)
     }
 
-    /// Whoever reserved it has done.
+    /// Releases the reserved file.
     pub(crate) fn release(&mut self) {
         self.busy = false;
     }
 
-    /// START is in the journal: from now on, rows may change that a crash leaves half written. Only who has reserved it
-    /// may begin. The oldest START is the one that the journal must keep.
+    /// Notes that a START is in the journal. From now on a crash may leave rows half written. The file must be reserved. The
+    /// journal must keep the oldest START.
     pub(super) fn begin_write(&mut self, sequence: u64, epoch: u32) {
         debug_assert!(self.busy, "BUG: a write of a file that is not reserved");
         self.announce(sequence, epoch);
@@ -154,8 +155,8 @@ impl FileState {
         }
     }
 
-    /// A write has ended: the file has all up to a stamp, though not on the disk for certain. What was cut short before
-    /// is whole, and a file that was missing is there.
+    /// Notes the end of a write: the file has all values up to a stamp, though they may not be on the disk. A file that was
+    /// torn before is whole now, and a missing one exists.
     pub(super) fn finish_write(&mut self, left: &Left, due_ns: u64) {
         debug_assert!(self.started > 0, "BUG: a write that was not announced");
         self.left = Some(left.identity);
@@ -167,14 +168,14 @@ impl FileState {
         self.due_ns = due_ns;
     }
 
-    /// A write failed, and some of it may be there. The next one begins at what is on the disk for certain: what an earlier
-    /// one wrote may not be.
+    /// Notes a failed write, of which a part may be in the file. The next write begins at the stamp that is certainly on the
+    /// disk, since the data of an earlier write may not be there.
     pub(crate) fn abort_write(&mut self) {
         self.redo = true;
         self.writing = true;
     }
 
-    /// A checkpoint has put it on the disk. Not while a write of it is under way.
+    /// Notes that a checkpoint has synced the file, which must not be reserved for a write.
     pub(super) fn settle(&mut self) {
         self.started = 0;
         self.redo = false;
@@ -182,76 +183,77 @@ impl FileState {
         self.safe = self.upto;
     }
 
-    /// Whether a checkpoint with which this epoch began settles it: all its writes began before, and none was cut short.
+    /// Returns true if a checkpoint that began with this epoch settles the file: all its writes began before, and none was cut
+    /// short.
     pub(super) fn is_settled_by(&self, epoch: u32) -> bool {
         self.begun != epoch && !self.redo
     }
 
-    /// Others put the same in its place, or touched it: it has what it had.
+    /// Notes a new identity of the file with unchanged content.
     pub(super) fn confirm(&mut self, identity: Identity) {
         self.left = Some(identity);
         self.come_back();
     }
 
-    /// It is missing; since when does not change until it is there again.
+    /// Notes that the file is missing; the time stays that of the first call.
     pub(crate) fn miss(&mut self, now_ns: u64) {
         self.gone_since.get_or_insert(now_ns);
     }
 
-    /// It is missing, and that counts from now on.
+    /// Notes that the file is missing, counted from now on.
     pub(crate) fn miss_from(&mut self, now_ns: u64) {
         self.gone_since = Some(now_ns);
     }
 
-    /// It is there again.
+    /// Notes that the file is there again.
     pub(crate) fn come_back(&mut self) {
         self.gone_since = None;
         self.removed = false;
     }
 
-    /// Somebody has looked at it, and what was left is there or has been taken in.
+    /// Notes that the file was checked, and that its changes have been taken in.
     pub(crate) fn look(&mut self) {
         self.come_back();
         self.unseen = false;
     }
 
-    /// The file is missing, and is to be made when somebody asks for it.
+    /// Notes that the file is missing and is created again on request.
     pub(crate) fn remove(&mut self) {
         self.removed = true;
     }
 
-    /// It is missing, and is to be made: what it had on the disk does not count. Only where blocks have all its rows.
+    /// Has a missing file created again, with all rows. Only for series whose rows are all in blocks.
     pub(crate) fn make_again(&mut self) {
         self.redo = true;
     }
 
-    /// It waits to be brought up to date; `false`: it did already.
+    /// Queues the file for an update; returns `false` if it is queued already.
     pub(crate) fn enqueue(&mut self) -> bool {
         !std::mem::replace(&mut self.queued, true)
     }
 
-    /// It waits no longer.
+    /// Notes that the file is not queued any more.
     pub(crate) fn dequeue(&mut self) {
         self.queued = false;
     }
 
-    /// When it is due, monotonic.
+    /// Sets the time at which an update is due (monotonic).
     pub(crate) fn put_off(&mut self, due_ns: u64) {
         self.due_ns = due_ns;
     }
 }
 
-/// What the journal of an earlier life says, in its order, and what a start makes of it.
+/// Replay of an earlier process's journal, in its order.
 impl FileState {
-    /// START: unless END follows, that write may have been cut short.
+    /// START: unless an END follows, the write may have been cut short.
     pub(super) fn replay_start(&mut self, sequence: u64) {
-        // Epochs of this life begin at 1.
+        // Epochs of this process begin at 1.
         self.announce(sequence, 0);
         self.redo = true;
         self.writing = true;
     }
 
-    /// END. It may not be on the disk: until a checkpoint follows, the file is to be written again.
+    /// END: the write may not be on the disk, so the file must be written again unless a checkpoint follows.
     pub(super) fn replay_end(&mut self, identity: Identity, upto: f64) {
         self.writing = false;
         self.left = Some(identity);
@@ -259,46 +261,46 @@ impl FileState {
         self.upto = upto;
     }
 
-    /// LIVE.
+    /// LIVE: checksums of the header.
     pub(crate) fn replay_live(&mut self, live: Live) {
         self.live = Some(live);
     }
 
-    /// NOT_STARTED: the write did not touch the file. Those before it that ended may not be on the disk.
+    /// NOT_STARTED: the write did not touch the file. Earlier ended writes may not be on the disk.
     pub(crate) fn replay_not_started(&mut self) {
         self.writing = false;
     }
 
-    /// What a crash left stays: the file cannot be written again.
+    /// Gives up rewriting a torn file.
     pub(crate) fn leave_as_it_is(&mut self) {
         self.redo = false;
     }
 
-    /// All is replayed. Others may have changed it while no daemon ran.
+    /// Ends the replay. Other programs may have changed the file while no daemon ran.
     pub(crate) fn begin_life(&mut self, due_ns: u64) {
         self.unseen = true;
         self.due_ns = due_ns;
     }
 }
 
-/// How it stands.
+/// Queries of the state.
 impl FileState {
-    /// How we left it; `None`: there never was one.
+    /// Identity after the last write; `None` if there never was a file.
     pub(crate) fn left(&self) -> Option<Identity> {
         self.left
     }
 
-    /// Checksums of its header as we left it.
+    /// Checksums of the header after the last write.
     pub(crate) fn live(&self) -> Option<Live> {
         self.live
     }
 
-    /// The stamp of what it has.
+    /// Stamp up to which the file has values.
     pub(crate) fn upto(&self) -> f64 {
         self.upto
     }
 
-    /// The stamp behind which a write begins.
+    /// Stamp after which the next write begins.
     pub(crate) fn from(&self) -> f64 {
         match self.redo {
             true => self.safe,
@@ -306,43 +308,44 @@ impl FileState {
         }
     }
 
-    /// For a block: how it was left, the stamp of what it has, and of what it has on the disk for certain.
+    /// State for a block: identity after the last write, stamp up to which the file has values, and stamp up to which these
+    /// are on the disk.
     pub(crate) fn for_block(&self) -> Option<(Identity, f64, f64)> {
         self.left.map(|left| (left, self.upto, self.safe))
     }
 
-    /// We made it, and it may not be on the disk.
+    /// Returns true if the store created the file and it may not be on the disk.
     pub(crate) fn is_create_unsynced(&self) -> bool {
         self.create_unsynced
     }
 
-    /// The journal file that has the oldest START which no checkpoint has settled.
+    /// The journal file with the oldest START that no checkpoint has settled.
     pub(crate) fn started(&self) -> Option<u64> {
         (self.started > 0).then_some(self.started)
     }
 
-    /// Whether it has everything up to a stamp, and all of it is whole.
+    /// Returns true if the file has all values up to a stamp and is whole.
     pub(crate) fn has(&self, stamp: f64) -> bool {
         self.left.is_some() && stamp <= self.upto && !self.redo && !self.removed
     }
 
-    /// A write may have been cut short.
+    /// Returns true if a write may have been cut short.
     pub(crate) fn must_redo(&self) -> bool {
         self.redo
     }
 
-    /// A write was announced, and not that it ended.
+    /// Returns true if a write was announced and has not ended.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.writing
     }
 
-    /// No write before was cut short, or may have been.
+    /// Returns true if no earlier write was or may have been cut short.
     pub(crate) fn is_whole(&self) -> bool {
         !self.writing && !self.redo
     }
 
-    /// Whether this is our file, which a crash cut short: what we were writing when it all stopped, or what has not got all of
-    /// what we wrote.
+    /// Returns true if this is the store's file, cut short by a crash: either a write was running, or a finished write is not
+    /// completely on the disk.
     pub(crate) fn was_cut_short(&self, seen: &Identity) -> bool {
         self.redo
             && self.left.is_some_and(|left| {
@@ -351,28 +354,29 @@ impl FileState {
             })
     }
 
-    /// Whether this is a file that we made, of which the power left less than all.
+    /// Returns true if this is the store's file, and shorter than it was left.
     pub(crate) fn was_cut_off(&self, seen: &Identity) -> bool {
         let is_less = |left: Identity| left.may_be(seen) && seen.size_bytes < left.size_bytes;
         self.redo && self.left.is_some_and(is_less)
     }
 
-    /// Whether nothing of it counts, whatever it looks like: we made it, and the crash came before that was on the disk.
+    /// Returns true if the whole content is invalid, whatever it looks like: the store created the file, and a crash came
+    /// before it was synced.
     pub(crate) fn was_half_made(&self) -> bool {
         self.redo && self.create_unsynced
     }
 
-    /// One thread writes or replaces it.
+    /// Returns true if a thread writes or replaces the file.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy
     }
 
-    /// No thread writes it, and nothing is to be written again: it is as we left it, or others changed it.
+    /// Returns true if no thread writes the file and it needs no rewrite; it is as it was left, or other programs changed it.
     pub(crate) fn is_at_rest(&self) -> bool {
         !self.busy && !self.redo
     }
 
-    /// It waits to be brought up to date.
+    /// Returns true if the file is queued for an update.
     pub(crate) fn is_queued(&self) -> bool {
         self.queued
     }
@@ -381,12 +385,12 @@ impl FileState {
         now_ns >= self.due_ns
     }
 
-    /// No one has looked at it since the start.
+    /// Returns true if the file has not been checked since the start.
     pub(crate) fn is_unseen(&self) -> bool {
         self.unseen
     }
 
-    /// Since when it is missing, monotonic.
+    /// Time since which the file is missing (monotonic).
     pub(crate) fn gone_since(&self) -> Option<u64> {
         self.gone_since
     }

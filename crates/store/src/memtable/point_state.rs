@@ -1,4 +1,5 @@
-//! Samples that are in no block are rolled back, put back after a failed flush, and carried over to a new journal file.
+//! Rolls back samples that are in no block, puts them back after a failed flush, and carries them over to a new journal
+//! file.
 
 use crate::memtable::state::State;
 use crate::wal::point_records::put_run;
@@ -27,7 +28,7 @@ impl State {
         }
     }
 
-    /// Samples that are in no block after all wait in front of those that came meanwhile.
+    /// Puts samples back before newer ones after a failed flush.
     pub(crate) fn put_back_points(&mut self, id: u32, chunk: u32) {
         let series = self.series.get_mut(id);
         let Some(tail) = series.and_then(|series| series.values.points.as_mut()) else {
@@ -42,7 +43,7 @@ impl State {
         self.count(chunk, before, after);
     }
 
-    /// Gathers the samples of a series that are in no block.
+    /// Writes the samples of a series that are in no block to the journal's buffer.
     pub(crate) fn carry_over_points(&mut self, id: u32) {
         let sequence = self.journal.sequence();
         let Some(series) = self.series.get_mut(id) else {

@@ -1,26 +1,27 @@
-//! The samples of a series of points that are in no block, and what a batch may change of them.
+//! The samples of a series of points that are in no block, and their state for the rollback of a
+//! batch.
 
 use crate::wal::point::{Point, PointBuffer, PointMark, milliseconds_of};
 use crate::wal::point_records::Before;
 use std::sync::Arc;
 
-/// A sample may be older than the newest of its series by this.
+/// Largest time by which a sample may be older than the newest of its series.
 pub(crate) const LATE_MS: i64 = 600_000;
 
-/// Samples of one series.
+/// Samples of one series that are in no block.
 #[derive(Debug, Default)]
 pub(crate) struct PointTail {
-    /// Accepted, and not on their way into a block; in the order in which they came.
+    /// Accepted samples that are not being saved yet, in the order of arrival.
     pub(crate) pending: PointBuffer,
-    /// On their way into a block.
+    /// Samples that are being saved.
     pub(crate) flushing: Option<Arc<PointBuffer>>,
-    /// The newest sample; its value is not known after a start.
+    /// Time and value of the newest sample; its value is unknown after a start.
     pub(crate) newest: Option<(i64, Option<f64>)>,
-    /// A journal file, and the decimal that it has of the series.
+    /// Number of a journal file, and the last decimal of the series in it.
     journalled: (u64, Before),
 }
 
-/// How a tail was before a batch.
+/// State of a tail before a batch.
 pub(crate) struct PointUndo {
     pub(crate) id: u32,
     mark: PointMark,
@@ -31,21 +32,21 @@ pub(crate) struct PointUndo {
     pub(crate) since: (u64, u64),
 }
 
-/// Why a sample is not taken.
+/// Reason for the refusal of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointRefusal {
-    /// There is no such series, or it has no samples.
+    /// There is no such series, or it is no series of points.
     NoSeries,
-    /// Another writer keeps the series.
+    /// Another writer holds the series.
     Held,
-    /// The sample is older than the newest of its series by more than ten minutes.
+    /// The sample is more than ten minutes older than the newest one of its series.
     TooOld,
-    /// The series has another value of this moment.
+    /// The series has another value with the same time.
     Duplicate,
 }
 
 impl PointRefusal {
-    /// For people.
+    /// The reason in words for users.
     pub fn why(self) -> &'static str {
         match self {
             PointRefusal::NoSeries => "there is no such series",
@@ -57,7 +58,7 @@ impl PointRefusal {
 }
 
 impl PointTail {
-    /// A series whose newest saved sample is of this moment, in seconds; not finite: it has none.
+    /// A series whose newest saved sample has this time in seconds; not finite if it has none.
     pub(crate) fn of_saved(seconds: f64) -> PointTail {
         let t_ms = milliseconds_of(seconds);
         PointTail {
@@ -78,7 +79,7 @@ impl PointTail {
         self.pending.is_empty() && self.flushing.is_none()
     }
 
-    /// Decides whether to take a sample; `false`: the series has it already.
+    /// Decides if a sample is accepted; `false` means that the series has it already.
     pub(crate) fn admits(&self, point: Point) -> Result<bool, PointRefusal> {
         let Some((newest_ms, value)) = self.newest else {
             return Ok(true);
@@ -112,7 +113,7 @@ impl PointTail {
         }
     }
 
-    /// Samples on their way into a block.
+    /// Moves the pending samples to those being saved, and returns them.
     pub(crate) fn take(&mut self) -> Arc<PointBuffer> {
         let points = Arc::new(std::mem::take(&mut self.pending));
         self.flushing = Some(points.clone());
@@ -133,14 +134,14 @@ impl PointTail {
         flushing.chain(self.pending.iter()).collect()
     }
 
-    /// As it was before a batch.
+    /// Restores the state before a batch.
     pub(crate) fn restore(&mut self, undo: &PointUndo) {
         self.pending.truncate(undo.mark);
         self.newest = undo.newest;
         self.journalled = undo.journalled;
     }
 
-    /// How it is now, of a series that a batch is about to change.
+    /// The state before a batch, for [`PointTail::restore`].
     pub(crate) fn undo(&self, id: u32, last: f64, version: u64, since: (u64, u64)) -> PointUndo {
         PointUndo {
             id,

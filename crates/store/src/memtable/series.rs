@@ -1,4 +1,4 @@
-//! The series that are known, one for each .rrd file, and what memory holds of each.
+//! The known series, one for each .rrd file or label set, and their state in memory.
 
 use crate::memtable::accepted::Accepted;
 use crate::memtable::file_state::{FileState, Left};
@@ -10,19 +10,19 @@ use kymo_sys::prefetch::prefetch;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What is known of one series.
+/// State of one series.
 #[derive(Debug)]
 pub(crate) struct Series {
-    /// Absolute, without links and dots.
+    /// Absolute path without links and dots, or a label set.
     pub(crate) path: Arc<[u8]>,
     pub(crate) chunk: u32,
     pub(crate) slot: u8,
-    /// Rows up to this stamp are in the file it was taken over from.
+    /// Stamp up to which rows are in the file that the series was adopted from.
     pub(crate) base: Option<i64>,
-    /// FORGET came: nobody sees it until it is touched again.
+    /// Set by FORGET: clients do not see the series until it is touched again.
     pub(crate) forgotten: bool,
     pub(crate) suspended: bool,
-    /// Its file has another path than blocks say.
+    /// Its file has another path than blocks have.
     pub(crate) renamed: bool,
     pub(crate) values: Accepted,
     pub(crate) file: FileState,
@@ -30,29 +30,29 @@ pub(crate) struct Series {
     names: Spellings,
 }
 
-/// All of them. A number is never used again.
+/// All series by number; numbers are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesTable {
     slots: Vec<Option<Box<Series>>>,
     next_id: u32,
     by_name: HashMap<Arc<[u8]>, u32>,
     by_path: HashMap<Arc<[u8]>, u32>,
-    /// Files as they were left, by device and inode.
+    /// Series of files by device and inode, as the store left them.
     by_inode: HashMap<(u64, u64), u32>,
-    /// The devices that files were on before the start: their numbers may have changed since.
+    /// Devices of files before the start, whose numbers may have changed since.
     devices_before: BTreeSet<u64>,
-    /// Those with a START that no checkpoint has settled: few where files are seldom written.
+    /// Series with a START that no checkpoint has settled: few, if files are seldom written.
     started: BTreeSet<u32>,
-    /// Names that wait for a series which takes another's place.
+    /// Spellings for a series that is about to replace another one.
     heir: Option<(u32, Spellings)>,
-    /// How often a series got another name.
+    /// Number of renames of series.
     renamed: u64,
-    /// Numbers that series of points have now, by those that others may still hold.
+    /// Present numbers of series of points, by numbers that callers may still hold.
     moved: HashMap<u32, u32>,
 }
 
 impl Series {
-    /// True if it has samples.
+    /// Returns true for a series of points.
     pub(crate) fn has_points(&self) -> bool {
         self.values.points.is_some()
     }
@@ -67,7 +67,7 @@ impl SeriesTable {
         self.slots.get_mut(id as usize)?.as_deref_mut()
     }
 
-    /// A series of points has another number from now on.
+    /// Notes that a series of points has a new number.
     pub(crate) fn move_points(&mut self, old: u32, new: u32) {
         for now in self.moved.values_mut().filter(|now| **now == old) {
             *now = new;
@@ -75,7 +75,7 @@ impl SeriesTable {
         self.moved.insert(old, new);
     }
 
-    /// The number that a series of points has now.
+    /// The present number of a series of points.
     pub(crate) fn moved(&self, id: u32) -> u32 {
         match self.moved.is_empty() {
             true => id,
@@ -83,23 +83,23 @@ impl SeriesTable {
         }
     }
 
-    /// A number for a new series.
+    /// The number of the next new series.
     pub(crate) fn next_id(&self) -> u32 {
         self.next_id.max(self.slots.len() as u32)
     }
 
-    /// How often a series got another name.
+    /// Number of renames of series.
     pub(crate) fn renamed(&self) -> u64 {
         self.renamed
     }
 
-    /// Numbers below this one were given to others.
+    /// Reserves the numbers below `id`, which other series had.
     pub(crate) fn go_on_at(&mut self, id: u32) {
-        // No more than the numbers that are believed anyway.
+        // Limits the number, as a damaged file may have any.
         self.next_id = self.next_id.max(id.min(1 << 28));
     }
 
-    /// The file that a client's name stands for, if it is known by that name.
+    /// The series with this spelling of its name, if it is known.
     pub(crate) fn by_name(&self, name: &[u8]) -> Option<u32> {
         self.by_name.get(name).copied()
     }
@@ -109,7 +109,7 @@ impl SeriesTable {
     }
 
     /// The series whose file was left at this place, or was left there before the start, when the device may have had
-    /// another number. A number may be another file's.
+    /// another number. The inode may be another file's by now.
     pub(crate) fn by_inode(&self, device: u64, inode: u64) -> Option<u32> {
         let on = |device: &u64| self.by_inode.get(&(*device, inode)).copied();
         let is_unseen = |id: &u32| self.get(*id).is_some_and(|it| it.file.is_unseen());
@@ -117,7 +117,7 @@ impl SeriesTable {
         on(&device).or_else(before)
     }
 
-    /// [`FileState::begin_write`], with START in this journal file.
+    /// [`FileState::begin_write`] with a START in this journal file.
     pub(crate) fn begin_write(&mut self, id: u32, sequence: u64, epoch: u32) {
         if let Some(series) = self.get_mut(id) {
             series.file.begin_write(sequence, epoch);
@@ -148,7 +148,7 @@ impl SeriesTable {
         self.leave(id, |file| file.replay_end(identity, upto));
     }
 
-    /// A file is found by its inode, whatever changes that.
+    /// Changes the state of a file, and keeps the index by inode up to date.
     fn leave(&mut self, id: u32, change: impl FnOnce(&mut FileState)) {
         let Some(series) = self.get_mut(id) else {
             return;
@@ -163,7 +163,7 @@ impl SeriesTable {
         }
     }
 
-    /// After a start: who came later has a path and a file, whatever was there before.
+    /// Rebuilds the indices after a start, so that later series replace earlier ones of the same path or file.
     pub(crate) fn index_again(&mut self) {
         for (id, series) in (0..).zip(&self.slots) {
             let Some(series) = series else { continue };
@@ -175,7 +175,7 @@ impl SeriesTable {
         }
     }
 
-    /// A file is no longer found by its inode.
+    /// Removes a file from the index by inode.
     fn let_go(&mut self, id: u32, left: Option<Identity>) {
         let place = left.map(|left| left.place());
         if let Some(place) = place.filter(|place| self.by_inode.get(place) == Some(&id)) {
@@ -188,7 +188,7 @@ impl SeriesTable {
         self.started.iter().filter_map(|&id| self.get(id))
     }
 
-    /// What a series' file has is on the disk.
+    /// Notes that the content of a series' file is on the disk.
     pub(crate) fn settle(&mut self, id: u32) {
         self.started.remove(&id);
         if let Some(series) = self.get_mut(id) {
@@ -196,7 +196,7 @@ impl SeriesTable {
         }
     }
 
-    /// [`SeriesTable::settle`] for those that a checkpoint settles with which this epoch began.
+    /// [`SeriesTable::settle`] for the series that a checkpoint settles, which began with this epoch.
     pub(crate) fn settle_before(&mut self, epoch: u32) {
         debug_assert!(
             self.iter()
@@ -210,7 +210,7 @@ impl SeriesTable {
         ids.into_iter().for_each(|id| self.settle(id));
     }
 
-    /// A series' file has another path, and none of its old names.
+    /// Changes the path of a series' file, and removes all its old names.
     pub(crate) fn rename_file(&mut self, id: u32, path: &[u8]) {
         let path: Arc<[u8]> = path.into();
         let Some(series) = self.get_mut(id) else {
@@ -236,7 +236,7 @@ impl SeriesTable {
         }
     }
 
-    /// A series of this number and path. Whoever had the path is still there, but no longer found by it.
+    /// Inserts a series with this number and path. A series that had the path stays, but is not found by it any more.
     pub(crate) fn insert(
         &mut self,
         id: u32,
@@ -273,7 +273,7 @@ impl SeriesTable {
         self.slots[at].insert(Box::new(series))
     }
 
-    /// Names below a folder, sorted: of picked series and of folders that they are in, or of all picked series.
+    /// Sorted names below a folder: of the picked series and their folders, or with `recursive` of all picked series.
     pub(crate) fn below(
         &self,
         folder: &[u8],
@@ -294,7 +294,7 @@ impl SeriesTable {
         names.into_iter().collect()
     }
 
-    /// Another name for a file.
+    /// Adds a spelling of a series' name.
     pub(crate) fn spell(&mut self, id: u32, name: &[u8]) {
         if self.by_name.get(name) == Some(&id) {
             return;
@@ -316,7 +316,7 @@ impl SeriesTable {
         }
     }
 
-    /// A series is gone, and another has its names.
+    /// Removes a series and gives its spellings to another one.
     pub(crate) fn rename(&mut self, old: u32, new: u32) {
         let Some(series) = self.take(old) else {
             return;
@@ -351,15 +351,15 @@ impl SeriesTable {
         slots.filter_map(|(id, slot)| Some((id as u32, slot.as_deref_mut()?)))
     }
 
-    /// The series a name stands for as far as its text tells, forgotten ones too.
+    /// The series of a name by its text, including forgotten ones.
     pub(crate) fn find(&self, name: &[u8], spelled: impl FnOnce() -> Vec<u8>) -> Option<u32> {
         self.by_name(name)
             .or_else(|| self.by_path(&names::normal(&spelled())))
     }
 
-    /// A series is asked for: those behind it will be soon.
+    /// Prefetches the series after this one, since they will soon be requested.
     pub(crate) fn expect_next(&self, id: u32) {
-        /// How far ahead: their place in memory must be there before what they point to.
+        /// Distances of the prefetches: a series must be in the cache before the memory that it points to.
         const NEAR: u32 = 4;
         const FAR: u32 = 12;
         let ahead = |by| self.slots.get(id.wrapping_add(by) as usize);
@@ -372,34 +372,34 @@ impl SeriesTable {
         }
     }
 
-    /// Whether clients may know of a series.
+    /// Returns true if clients may see a series.
     pub(crate) fn is_known(&self, id: u32) -> bool {
         self.get(id).is_some_and(|series| !series.forgotten)
     }
 }
 
 impl Series {
-    /// Whether it was last found by this name.
+    /// Returns true if this is the last used spelling.
     pub(crate) fn is_spelled(&self, name: &[u8]) -> bool {
         self.names.is_last(name)
     }
 
-    /// Whether it may have a file.
+    /// Returns true if the series may have a file.
     pub(crate) fn may_have_file(&self) -> bool {
         names::is_file(&self.path)
     }
 
-    /// Whether its file lacks something that counts as written.
+    /// Returns true if its file lacks published values.
     pub(crate) fn is_behind(&self) -> bool {
         self.file.must_redo() || self.values.published > self.file.upto()
     }
 
-    /// Whether there is nothing that a look at its file could wait for.
+    /// Returns true if its file needs no update before it is read.
     pub(crate) fn is_current(&self) -> bool {
         !self.may_have_file() || self.file.has(self.wanted())
     }
 
-    /// The newest stamp that its file is to have; a forgotten one gets what counted as written.
+    /// Stamp up to which its file is to have values; for a forgotten series, that of its published ones.
     pub(crate) fn wanted(&self) -> f64 {
         match self.forgotten {
             true => self.values.published,

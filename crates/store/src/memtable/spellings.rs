@@ -1,12 +1,12 @@
-//! The names that clients use for one file.
+//! The spellings that clients use for the name of one file.
 
 use kymo_sys::prefetch::prefetch;
 use std::sync::Arc;
 
-/// Other spellings of one file that are remembered; more are found again by looking at the disk.
+/// Limit of the other spellings that are remembered; further ones are found again on the disk.
 const SPELLINGS_MAX: usize = 8;
 
-/// The name that a file was last found by, and others before.
+/// The last used spelling of a file's name, and earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Spellings {
     last: Option<Arc<[u8]>>,
@@ -14,19 +14,19 @@ pub(crate) struct Spellings {
 }
 
 impl Spellings {
-    /// Whether it was last found by this name.
+    /// Returns true if this is the last used spelling.
     pub(crate) fn is_last(&self, name: &[u8]) -> bool {
         self.last.as_ref().is_some_and(|last| **last == *name)
     }
 
-    /// Another name; the one that is remembered no longer.
+    /// Adds a spelling; returns the one that is dropped for it.
     pub(crate) fn push(&mut self, name: Arc<[u8]>) -> Option<Arc<[u8]>> {
         let dropped = (self.before.len() == SPELLINGS_MAX).then(|| self.before.remove(0));
         self.before.extend(self.last.replace(name));
         dropped
     }
 
-    /// The name stands for another file now.
+    /// Removes a spelling that belongs to another file now.
     pub(crate) fn remove(&mut self, name: &[u8]) {
         self.before.retain(|spelling| **spelling != *name);
         if self.is_last(name) {
@@ -38,7 +38,7 @@ impl Spellings {
         self.before.iter().chain(&self.last)
     }
 
-    /// It will soon be asked for by name.
+    /// Prefetches the last used spelling, which will soon be compared.
     pub(crate) fn expect(&self) {
         self.last.iter().for_each(|name| prefetch(&**name));
     }

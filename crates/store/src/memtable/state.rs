@@ -1,4 +1,4 @@
-//! What is under the store's lock.
+//! The state under the store's lock.
 
 use crate::bell::Bell;
 use crate::consolidation::schema::Schema;
@@ -27,28 +27,28 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Carried over values are written in frames of about this size.
+/// Approximate size of the frames with carried-over values.
 pub(crate) const FRAME_BYTES: usize = 1 << 20;
-/// After a journal file could not be begun, the next try is so much later.
+/// Pause after a failed attempt to begin a journal file.
 const RETRY_NS: u64 = 500_000_000;
 pub(crate) const EIO: i32 = 5;
-/// Samples that are saved together, for each value that others save: they take less memory.
+/// Number of samples in memory that count as one other value, since they need less memory.
 const SAMPLES_OF_VALUES: u64 = 2;
-/// Files that are late at a start are due within this time.
+/// Time over which overdue updates of files are spread after a start.
 const LATE_SPREAD_NS: u64 = 3600 * 1_000_000_000;
 
-/// All that the store's lock guards.
+/// The state that the store's lock guards.
 pub(crate) struct State {
     pub(crate) series: SeriesTable,
     pub(crate) chunks: Chunks,
     pub(crate) journal: Journal,
-    /// The batch that is being made.
+    /// The current batch.
     pub(crate) batch: OpenBatch,
-    /// Duties of the threads in the background.
+    /// Tasks of the background threads.
     pub(crate) tasks: Tasks,
-    /// Series that get no values any more, and since when that is known, monotonic.
+    /// Series without new values, and the time since which this is known (monotonic).
     pub(crate) silent: HashMap<u32, u64>,
-    /// Series that are gone, and no block says so yet: with their chunk.
+    /// Removed series that a block still has, each with its chunk.
     pub(crate) gone: Vec<(u32, u32)>,
     /// Series that are gone, for tails.
     pub(crate) departed: Departed,
@@ -56,65 +56,66 @@ pub(crate) struct State {
     pub(crate) tails_end: bool,
     /// Series of which the disk has another name than is written now.
     pub(crate) to_rename: BTreeSet<u32>,
-    /// Something that was promised is damaged, so that a file which is taken over may lack values.
+    /// Stored data was damaged, so an adopted file may lack values.
     pub(crate) has_lost: bool,
-    /// Values of a series after which its chunk is saved.
+    /// Average number of values of a series at which its chunk is saved.
     pub(crate) chunk_values: u64,
-    /// The series that the next value is likely for.
+    /// The series that the next value is probably for.
     pub(crate) next: u32,
     pub(crate) epochs: Epochs,
-    /// No journal file could be begun: when to try again, and the error's number.
+    /// After a failed attempt to begin a journal file: time of the next attempt, and the error number.
     pub(crate) no_file: Option<(u64, i32)>,
     pub(crate) random: u64,
     pub(crate) stats: Stats,
-    /// Limits that the log has reported, and when.
+    /// Warnings that the log has had, with their times.
     pub(crate) reported_at: ReportedAt,
     pub(crate) notices: Vec<String>,
 }
 
-/// The changes of a batch, to be taken back when the journal does not take them.
+/// The changes of a batch, for its rollback if the journal cannot be written.
 #[derive(Default)]
 pub(crate) struct OpenBatch {
     pub(crate) undo: Vec<Undo>,
     pub(crate) undo_points: Vec<PointUndo>,
-    /// The counts before the batch.
+    /// Counters before the batch.
     pub(crate) stats_before: Stats,
-    /// FORGET's victims: their values, and whether they were suspended.
+    /// Values dropped by FORGET, and if the series was suspended.
     pub(crate) dropped: Vec<(u32, Pending, bool)>,
-    /// Memory for the value that is read.
+    /// Buffer for the value being parsed.
     pub(crate) value: Value,
-    /// Batches so far.
+    /// Number of batches so far.
     pub(crate) batches: u64,
 }
 
-/// Work for the threads in the background, and what they are doing.
+/// Tasks of the background threads, and their progress.
 pub(crate) struct Tasks {
-    /// Rings when there may be files or chunks to write.
+    /// Rings when files or chunks may need writing.
     pub(crate) work: Bell,
-    /// Series whose files are to be brought up to date; some may be meanwhile.
+    /// Series whose files are queued for an update; some may be current by now.
     pub(crate) queue: Vec<u32>,
-    /// Series that were in the queue and whose files are being written.
+    /// Number of series taken from the queue whose files are being written.
     pub(crate) writing_back: usize,
-    /// FLUSHALL came, and no thread has begun with it.
+    /// Set by FLUSHALL until a thread begins with it.
     pub(crate) flushes: bool,
-    /// Chunks that are to be saved.
+    /// Chunks to save.
     pub(crate) due: Vec<u32>,
-    /// There may be segments that are worth merging.
+    /// Set while segments may be worth merging.
     pub(crate) merges_left: bool,
     pub(crate) syncing: bool,
     pub(crate) checkpointing: bool,
-    /// A sync of the .rrd files failed: which of their pages are lost is unknown, so the journal keeps all.
+    /// A sync of the .rrd files failed. It is unknown which data is lost, so the journal keeps everything.
     pub(crate) checkpoints_end: bool,
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
-    /// Files made since the last checkpoint began, and when the last one was: a start would make them again.
+    /// Number of files created since the start of the last checkpoint, and time of the last one; a start would create them
+    /// again.
     pub(crate) made: u64,
     pub(crate) made_ns: u64,
 }
 
 impl Tasks {
-    /// None is due before its interval is over.
+    /// Tasks whose intervals begin now.
     fn new(now_ns: u64) -> Tasks {
         Tasks {
             work: Bell::default(),
@@ -135,22 +136,22 @@ impl Tasks {
     }
 }
 
-/// What is counted for limits, and when the log was told of them, monotonic.
+/// Counts for limits, and times of the warnings in the log (monotonic).
 #[derive(Debug, Default)]
 pub(crate) struct ReportedAt {
-    /// Series that began in this minute.
+    /// Number of series that began in this minute.
     pub(crate) new: u64,
     pub(crate) minute_ns: u64,
-    /// There are more series than expected, and that was said.
+    /// The log has the warning about too many series.
     pub(crate) is_many: bool,
-    /// When it was said that new series come too fast, and that archives take too much.
+    /// Times of the warnings about too many new series and about the size of archives.
     pub(crate) fast_ns: Option<u64>,
     pub(crate) bytes_ns: Option<u64>,
-    /// It was said that there is no room for samples, and for the finest rows, of series of points.
+    /// The log has the warnings about lack of space for samples and for the finest rows.
     pub(crate) no_room: [bool; 2],
 }
 
-/// How a series was before a batch changed it.
+/// State of a series before a batch changed it.
 pub(crate) struct Undo {
     pub(crate) id: u32,
     pub(crate) mark: Mark,
@@ -162,7 +163,7 @@ pub(crate) struct Undo {
 }
 
 impl State {
-    /// Nothing is known yet.
+    /// Returns a state without series.
     pub(crate) fn new(
         journal: Journal,
         clock: &dyn Clock,
@@ -193,7 +194,7 @@ impl State {
         }
     }
 
-    /// Makes sure that entries can be gathered: the journal has a file with room.
+    /// Makes sure that the journal has a file with room for entries.
     pub(crate) fn prepare(&mut self, clock: &dyn Clock) -> io::Result<()> {
         if self.journal.is_open() && !self.journal.is_used_up() {
             self.journal.fill_ahead();
@@ -207,7 +208,7 @@ impl State {
         }
         let begun = match self.journal.begin_file(now) {
             Ok(true) => self.carry_over().inspect_err(|_| {
-                // A file that begins with less than all would hide what is missing.
+                // A file that lacks something but claims to carry all over would hide the loss.
                 self.journal.give_up();
             }),
             begun => begun.map(drop),
@@ -231,7 +232,7 @@ impl State {
         }
     }
 
-    /// There is no new file: the old one grows, if there is one.
+    /// Continues without a new file: the old one grows, if there is one.
     fn go_on_without(&self, error: i32) -> io::Result<()> {
         match self.journal.is_open() {
             true => Ok(()),
@@ -239,7 +240,7 @@ impl State {
         }
     }
 
-    /// Appends all that memory holds to a file that was just begun.
+    /// Writes all that memory holds to a newly begun file.
     fn carry_over(&mut self) -> io::Result<()> {
         for (_, id) in self.gone.clone() {
             self.journal.put(&Record::Gone { id });
@@ -255,7 +256,8 @@ impl State {
         self.journal.commit().map(|_| ())
     }
 
-    /// Says that the newest of these series have older stamps again. If there is no room, neither is there for values.
+    /// Notes the lowered newest stamps of these series. If the disk is full, no values are written either, so an error is
+    /// ignored.
     pub(crate) fn put_newest(&mut self, series: Vec<(u32, f64)>, clock: &dyn Clock) {
         if series.is_empty() || self.prepare(clock).is_err() {
             return;
@@ -266,21 +268,21 @@ impl State {
         let _without = self.journal.commit();
     }
 
-    /// Gathers up to which positions chunks are in blocks on the disk. A frame with that has it first.
+    /// Adds the positions up to which chunks are saved; these must be the first entries of a frame.
     pub(crate) fn put_saved(&mut self, saved: impl IntoIterator<Item = (u32, u64)>) {
         for (chunk, position) in saved {
             self.journal.put(&Record::Saved { chunk, position });
         }
     }
 
-    /// Values of a series are lost behind those that are there.
+    /// Notes that values of a series after the present ones are lost.
     pub(crate) fn lose(&mut self, id: u32) {
         let sequence = self.journal.oldest().max(1);
         let Some(series) = self.series.get_mut(id) else {
             return;
         };
         if series.values.points.is_some() {
-            // Samples that are lost are missing, and that is all.
+            // Lost samples need no hole; they are missing.
             return;
         }
         let (chunk, before) = (series.chunk, series.values.pending.len());
@@ -292,7 +294,7 @@ impl State {
         }
     }
 
-    /// The path of a series of which the disk has this name; `None`: it is none.
+    /// The path of a series with this name on the disk; `None` if the name is invalid.
     pub(crate) fn restored(&mut self, id: u32, name: &[u8]) -> Option<Vec<u8>> {
         let path = names::restored(&self.journal.base, name)?.into_owned();
         match names::stored(&self.journal.base, &path) == name {
@@ -302,7 +304,7 @@ impl State {
         Some(path)
     }
 
-    /// Says which paths the files of these series have.
+    /// Writes the paths of these series' files to the journal.
     pub(crate) fn put_renamed(&mut self, ids: &[u32], now_ns: u64) -> io::Result<()> {
         for &id in ids {
             if let Some(path) = self.series.get(id).map(|series| series.path.clone()) {
@@ -312,7 +314,7 @@ impl State {
         self.journal.commit().map(drop)
     }
 
-    /// Gathers everything about one series that is in no block.
+    /// Adds all records of one series that are in no block.
     fn carry_over_series(&mut self, id: u32) {
         let Some(series) = self.series.get(id) else {
             return;
@@ -351,7 +353,7 @@ impl State {
         }
     }
 
-    /// Gathers that there is a series which no block has.
+    /// Adds the entry of a series that is in no block.
     pub(crate) fn put_series(&mut self, id: u32) {
         let Some(chunk) = self.series.get(id).map(|series| series.chunk) else {
             return;
@@ -375,7 +377,7 @@ impl State {
         });
     }
 
-    /// Gathers how a file was left.
+    /// Adds the state in which a file was left.
     pub(crate) fn put_end(&mut self, id: u32, upto: f64, identity: Identity, live: Option<Live>) {
         self.journal.put(&Record::End { id, upto, identity });
         if let Some(live) = live {
@@ -383,13 +385,13 @@ impl State {
         }
     }
 
-    /// Gathers an entry about a series: its chunk has something that no block has.
+    /// Adds an entry about a series, and notes that its chunk has records that are in no block.
     pub(crate) fn put(&mut self, id: u32, entry: &Record<'_>, now_ns: u64) {
         self.touch(id, now_ns);
         self.journal.put(entry);
     }
 
-    /// A series' chunk has something that no block has.
+    /// Notes that a series' chunk has records that are in no block.
     pub(crate) fn touch(&mut self, id: u32, now_ns: u64) {
         let sequence = self.journal.sequence();
         let chunk = self.series.get(id).map(|series| series.chunk);
@@ -398,14 +400,14 @@ impl State {
         }
     }
 
-    /// Monotonic nanoseconds when a file is due that was written now.
+    /// Time at which an update of a file written now is due, in monotonic nanoseconds.
     pub(crate) fn due_at(&mut self, now_ns: u64, settings: &Settings) -> u64 {
         let after_ns = nanos(settings.files.may_lag());
         let jitter_ns = self.random_below(nanos(settings.jitter));
         now_ns.saturating_add(after_ns).saturating_add(jitter_ns)
     }
 
-    /// When one is due that was written so long ago, in another life. Those that are late do not come all at once.
+    /// Time at which an update is due of a file written that long ago by an earlier process. Overdue updates are spread.
     pub(crate) fn due_after(&mut self, now_ns: u64, age_ns: u64, settings: &Settings) -> u64 {
         let after_ns = nanos(settings.files.may_lag());
         match after_ns.checked_sub(age_ns).filter(|&left| left > 0) {
@@ -421,16 +423,16 @@ impl State {
         }
     }
 
-    /// For each slot of a chunk a second up to which its series is saved; `None`: nobody is there.
+    /// For each slot of a chunk, a second up to which its series is saved; `None` for a free slot.
     pub(crate) fn saved_stamps(&self, chunk: u32) -> Vec<Option<i64>> {
         let members = self.chunks.get(chunk).map(|chunk| &chunk.members[..]);
         let series = |id: &Option<u32>| self.series.get((*id)?);
-        // A state's stamp may be a rounding less than the value's.
+        // The stamp in a state may be smaller than the value's by rounding.
         let stamp = |id| series(id).map(|series| (series.values.applied - 1.0) as i64);
         members.unwrap_or_default().iter().map(stamp).collect()
     }
 
-    /// Puts a file into the queue.
+    /// Queues a file for an update.
     pub(crate) fn queue(&mut self, id: u32) {
         if self
             .series
@@ -442,7 +444,7 @@ impl State {
         }
     }
 
-    /// Puts a chunk into the queue.
+    /// Queues a chunk for saving.
     pub(crate) fn queue_chunk(&mut self, id: u32) {
         if let Some(chunk) = self.chunks.get_mut(id).filter(|chunk| !chunk.queued) {
             chunk.queued = true;
@@ -451,7 +453,7 @@ impl State {
         }
     }
 
-    /// A series' pending values have become more or fewer. Its chunk is due when there are many.
+    /// Notes a changed number of a series' pending values, and queues its chunk if there are many.
     pub(crate) fn count(&mut self, chunk_id: u32, before: usize, after: usize) {
         let Some(chunk) = self.chunks.get_mut(chunk_id) else {
             return;
@@ -471,8 +473,8 @@ impl State {
         }
     }
 
-    /// Gathers that a place in a chunk is taken by a series which is yet to begin, and whose rows come before it: for a start
-    /// there was a series, and it is gone. Its chunk and slot.
+    /// Takes a place for a series that will begin after its rows have been written, and adds entries by which a start sees a
+    /// removed series there. Returns chunk and slot.
     pub(crate) fn put_place(&mut self, schema: &Arc<Schema>, now_ns: u64) -> (u32, u8) {
         let id = self.series.next_id();
         self.series.go_on_at(id + 1);
@@ -501,7 +503,7 @@ impl State {
         self.journal.put(&Record::Gone { id });
     }
 
-    /// Gathers again which places are taken.
+    /// Adds the entries of all taken places again.
     fn carry_over_places(&mut self) {
         let mut taken = Vec::new();
         for (number, chunk) in self.chunks.iter() {
@@ -515,7 +517,7 @@ impl State {
         }
     }
 
-    /// Gathers that a series begins, maybe in the place of another, with values that were for that one.
+    /// Adds the entries of a new series, which may replace another one and take over its values.
     pub(crate) fn put_adoption(
         &mut self,
         old: Option<u32>,
@@ -539,7 +541,7 @@ impl State {
         }) = left
         {
             if blank {
-                // It is not on the disk yet, so that the next start makes it again.
+                // The file is not synced yet, so the next start has to create it again.
                 self.journal.put(&Record::Start { id, upto });
             }
             self.put_end(id, upto, identity, Some(live));
@@ -547,7 +549,7 @@ impl State {
         self.put_values(id, &values.texts());
     }
 
-    /// Gathers values again.
+    /// Adds values again.
     fn put_values(&mut self, id: u32, texts: &Texts) {
         let mut head: Option<ValuesHead> = None;
         let (out, stamps) = self.journal.values();
@@ -559,7 +561,7 @@ impl State {
         }
     }
 
-    /// Gathers the definitions of a chunk, once a journal file.
+    /// Adds the definitions of a chunk, once in each journal file.
     pub(crate) fn introduce(&mut self, chunk: u32) {
         let sequence = self.journal.sequence();
         let Some(known) = self.chunks.get_mut(chunk) else {
@@ -574,7 +576,7 @@ impl State {
         }
     }
 
-    /// A series has taken the place of another.
+    /// Replaces a series by another one.
     pub(crate) fn replace_series(&mut self, old: u32, new: u32, now_ns: u64) {
         let Some(series) = self.series.get(old) else {
             return;
@@ -591,7 +593,7 @@ impl State {
         self.series.rename(old, new);
     }
 
-    /// Nothing is known of a series any more; its chunk's next block will not have it.
+    /// Removes a series; the next block of its chunk will not have it.
     pub(crate) fn forget_series(&mut self, id: u32) {
         let Some(series) = self.series.get(id) else {
             return;
@@ -656,7 +658,7 @@ impl State {
         self.batch.dropped.clear();
     }
 
-    /// A line for the log.
+    /// Adds a message for the log.
     pub(crate) fn notice(&mut self, line: String) {
         const NOTICES_MAX: usize = 1000;
         if self.notices.len() < NOTICES_MAX {
@@ -665,12 +667,12 @@ impl State {
         }
     }
 
-    /// True if the journal is on the disk, and the log has all lines.
+    /// Returns true if the journal is synced and the log has all messages.
     pub(crate) fn needs_no_sync(&self) -> bool {
         !self.journal.is_behind() && self.notices.is_empty() && !self.journal.lacks_room_for_tails()
     }
 
-    /// True if no file or chunk waits to be written, and no segment to be merged.
+    /// Returns true if no files or chunks wait for writing and no segments for merging.
     pub(crate) fn needs_no_thread(&self) -> bool {
         self.tasks.queue.is_empty()
             && self.tasks.due.is_empty()
@@ -679,7 +681,7 @@ impl State {
     }
 }
 
-/// A length of time; one that is too long is for ever.
+/// A duration in nanoseconds, limited to the largest number.
 pub(crate) fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

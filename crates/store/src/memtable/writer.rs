@@ -1,43 +1,43 @@
-//! Who sends the values of a series: one at a time, until it falls silent or somebody comes who is better known.
+//! The writer of a series: one at a time, until it falls silent or a writer of a higher rank sends values.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 
-/// Somebody who sends values. Two may be taken for one by chance, one in a thousand million.
+/// A writer of values. Two writers may be confused by chance, one pair in a thousand million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writer(u32);
 
-/// How well a writer is known: the upper two bits.
+/// Position of the writer's rank in the upper two bits; a higher rank is better authenticated.
 const RANK_SHIFT: u32 = 30;
 const ADDRESS: u32 = 1;
 const UID: u32 = 2;
 const SIGNED: u32 = 3;
 
 impl Writer {
-    /// Whoever it is: all may write.
+    /// Any writer; it may always write.
     pub const ANYBODY: Writer = Writer(0);
 
-    /// Who sends from this address, as far as it can be believed.
+    /// The writer at an address, as far as addresses can be trusted.
     pub fn address(address: IpAddr) -> Writer {
         Writer::of(ADDRESS, address)
     }
 
-    /// All clients of one protocol that come by a unix socket, taken for one.
+    /// All clients of a protocol on unix sockets, as one writer.
     pub fn local_clients(protocol: &str) -> Writer {
         Writer::of(UID, protocol)
     }
 
-    /// All clients of one protocol that come by the network, taken for one.
+    /// All clients of a protocol on the network, as one writer.
     pub fn remote_clients(protocol: &str) -> Writer {
         Writer::of(ADDRESS, protocol)
     }
 
-    /// A process of this user, as the kernel says.
+    /// A process of a user, as reported by the kernel.
     pub fn uid(uid: u32) -> Writer {
         Writer::of(UID, uid)
     }
 
-    /// Who knows this user's password.
+    /// A client with the password of this user.
     pub fn signed(user: &[u8]) -> Writer {
         Writer::of(SIGNED, user)
     }
@@ -50,7 +50,7 @@ impl Writer {
         Writer(rank << RANK_SHIFT | hash)
     }
 
-    /// Clients that share a name are one writer, by whatever way they come.
+    /// Returns true for the same name, even if the ranks differ.
     fn is_same(self, other: Writer) -> bool {
         const WHO: u32 = (1 << RANK_SHIFT) - 1;
         self.0 & WHO == other.0 & WHO
@@ -63,16 +63,16 @@ impl Writer {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whose a series is.
+/// The writer that holds a series.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hold {
     writer: Writer,
-    /// When it was heard last, monotonic.
+    /// Time of its last value (monotonic).
     heard_ns: u64,
 }
 
 impl Hold {
-    /// Whether a writer may change the series now.
+    /// Returns true if a writer may change the series now.
     pub(crate) fn allows(&self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
         let silent_s = now_ns.saturating_sub(self.heard_ns) / SECOND_NS;
         writer == Writer::ANYBODY
@@ -81,7 +81,7 @@ impl Hold {
             || silent_s >= interval_s.saturating_mul(2)
     }
 
-    /// Whether a writer may write; then the series is the writer's own.
+    /// Returns true if a writer may write, and then makes it the holder of the series.
     pub(crate) fn admits(&mut self, writer: Writer, now_ns: u64, interval_s: u64) -> bool {
         let may = self.allows(writer, now_ns, interval_s);
         if may && writer != Writer::ANYBODY {

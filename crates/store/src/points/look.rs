@@ -1,5 +1,5 @@
-//! Rows with peaks of series of points, for whoever looks at them. A sample stands for the time since the one before it, as a value of rrdtool's
-//! does; a counter's rows are what it grew by in a second.
+//! Rows with peaks of series of points, for display. A sample covers the time since the previous one, like a value of rrdtool;
+//! the rows of a counter are its growth a second.
 
 use super::PointsSnapshot;
 use crate::consolidation::tiers::Tiers;
@@ -12,10 +12,10 @@ use kymo_base::label_set::Labels;
 use kymo_rrd::fetch::Fetched;
 use std::io;
 
-/// A row is unknown where samples cover less of it than this part.
+/// Smallest covered part of a known row.
 const COVERED_LEAST: f64 = 0.5;
 
-/// Rows of one length that follow each other.
+/// Consecutive rows of one length.
 struct Rows {
     start_s: i64,
     step_s: u32,
@@ -24,7 +24,7 @@ struct Rows {
 
 #[derive(Clone, Copy)]
 struct Row {
-    /// Milliseconds that samples stand for, and the sum of their values over them.
+    /// Milliseconds covered by samples, and the sum of their values weighted by time.
     covered_ms: f64,
     sum: f64,
     min: f64,
@@ -56,7 +56,7 @@ impl Rows {
         self.start_s.saturating_add(length)
     }
 
-    /// Adds a value that stands for the time between two moments.
+    /// Adds a value that covers the time between two moments.
     fn add(&mut self, (from_ms, thru_ms): (i64, i64), value: f64) {
         let step_ms = i64::from(self.step_s) * 1000;
         let start_ms = self.start_s.saturating_mul(1000);
@@ -110,7 +110,7 @@ impl Rows {
 }
 
 impl Store {
-    /// Rows of a series of points; `None`: the series has archives, or is not there.
+    /// Rows of a series of points; `None` if the series has archives or does not exist.
     pub(crate) fn look_at_points(
         &self,
         labels: &Labels,
@@ -131,7 +131,7 @@ impl Store {
     }
 }
 
-/// Where rows come from.
+/// Source of rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Samples,
@@ -144,7 +144,7 @@ impl PointsSnapshot {
         points.is_some_and(|points| points.kind.counts())
     }
 
-    /// Seconds of the rows that fit a range, and where they come from: a tier where samples do not reach back as far.
+    /// Length of rows for a range, in seconds, and their source: a tier if samples do not reach back far enough.
     fn source_of(&self, range: &LookRange) -> Result<(u32, Source), FetchError> {
         let wanted = u32::try_from(range.step).unwrap_or(u32::MAX);
         let interval = u32::try_from(self.schema.template.pdp_step).unwrap_or(1);
@@ -166,7 +166,7 @@ impl PointsSnapshot {
         Ok((tier.ok_or(FetchError::Large)?, Source::Tier))
     }
 
-    /// Samples before this second may have become rows.
+    /// The second before which samples may have become rows.
     fn samples_gone_before(&self) -> i64 {
         let Some(finest) = self.schema.archives.first() else {
             return i64::MIN;
@@ -174,7 +174,7 @@ impl PointsSnapshot {
         let ends = self.blocks.iter().filter_map(|placed| {
             let has_rows = placed.newest.iter().any(|&newest| newest > 0);
             has_rows.then(|| match (placed.newest[0], placed.oldest) {
-                // Rows of series that are behind the others, and samples that are younger.
+                // Rows of lagging series, and younger samples.
                 (AGELESS, Some(oldest)) if placed.point_bytes > 0 => oldest,
                 (0 | AGELESS, _) => placed.stamp,
                 (newest, _) => newest.saturating_mul(finest.step),
@@ -184,7 +184,7 @@ impl PointsSnapshot {
             .map_or(i64::MIN, |end| i64::try_from(end).unwrap_or(i64::MAX))
     }
 
-    /// The finest tier whose rows reach back as far as those of the next one, from a second on.
+    /// The finest tier whose rows after `from_s` reach back as far as those of the next tier.
     fn finest_that_reaches(&self, tiers: &[u32], from_s: i64) -> Result<Option<u32>, FileError> {
         let mut tiers = tiers.iter().peekable();
         while let Some(&tier) = tiers.next() {
@@ -201,7 +201,7 @@ impl PointsSnapshot {
         Ok(None)
     }
 
-    /// The end of the oldest row of a tier behind a second.
+    /// End of the oldest row of a tier after a second.
     fn oldest_row_s(&self, step_s: u32, from_s: i64) -> io::Result<Option<i64>> {
         let step = u64::from(step_s);
         let archive = self.schema.archives.iter().position(|it| it.step == step);
@@ -236,7 +236,7 @@ impl PointsSnapshot {
             .saturating_add(heartbeat_ms);
         let read = self.samples((from_ms, thru_ms)).map_err(FileError::Io)?;
         let counts = self.counts();
-        // Behind a gap a sample stands for one interval.
+        // After a gap, a sample covers one interval.
         let interval_ms = points.map_or(0, |points| i64::from(points.interval_s) * 1000);
         let mut before: Option<Point> = None;
         for point in read.points {

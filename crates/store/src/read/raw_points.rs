@@ -1,4 +1,4 @@
-//! Values of a series as they were sent, as far as blocks have them: its points.
+//! Points: values of a series as they were sent, as far as blocks have them.
 
 use crate::layout::STRIPE;
 use crate::memtable::buffer::Texts;
@@ -7,19 +7,20 @@ use crate::segment::points;
 use crate::wal::value::stamp_of;
 use std::io;
 
-/// Values in the order in which they came.
+/// Values in the order of arrival.
 #[derive(Default)]
 pub(crate) struct Sent {
     pub(crate) texts: Texts,
-    /// Older ones may be gone.
+    /// Stamp before which values may be missing.
     pub(crate) from: f64,
-    /// Frames that could not be read.
+    /// Number of unreadable frames.
     pub(crate) damaged: u64,
 }
 
-/// The values of the series at this place of a chunk that have later stamps.
+/// The values with later stamps of the series in this slot of a chunk.
 ///
-/// `kept_s`: the schema's; `points_from`: merges may have dropped those of blocks before this stamp.
+/// `kept_s` is the schema's retention. Merges may have dropped the points of blocks before the stamp
+/// `points_from`.
 pub(crate) fn sent(
     blocks: &[Placed],
     (kept_s, points_from): (u64, u64),
@@ -55,7 +56,7 @@ pub(crate) fn sent(
     Ok(sent)
 }
 
-/// What a frame of points has of one member: the only place here that knows how points are kept.
+/// Points of one member in a frame. Only this function here depends on their encoding.
 fn texts_of(raw: &[u8], member: u8) -> impl Iterator<Item = Texts> {
     let mine = points::each_entry(raw).filter(move |(at, _, _)| *at == member);
     mine.filter_map(|(_, count, entry)| points::texts(count, entry))

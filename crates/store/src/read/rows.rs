@@ -1,23 +1,24 @@
-//! A series opened for reading: FETCH, INFO, FIRST and LAST look at it.
+//! A series opened for reading by FETCH, INFO, FIRST and LAST.
 
 use crate::read::view::View;
 use kymo_rrd::{Error, Header, Rows};
 use kymo_sys::disk::DiskFile;
 
-/// A series as it is now.
+/// An open series in its present state.
 pub struct Opened {
-    /// Everything before the rows.
+    /// The header.
     pub header: Header,
-    /// The rows, read when asked for.
+    /// The rows, which are read at need.
     pub rows: SeriesRows,
 }
 
 /// Rows of a series.
 pub struct SeriesRows(pub(crate) RowSource);
 
-/// Where they are.
+/// Source of rows.
 pub(crate) enum RowSource {
-    /// In a file that is not known, locked for reading until this is dropped.
+    /// A file without a known series, locked for reading until this is
+    /// dropped.
     File(FileRows),
     /// In blocks.
     Blocks(Box<View>),
@@ -36,7 +37,7 @@ impl Rows for SeriesRows {
     }
 }
 
-/// Rows read from a file where they lie; writing is refused.
+/// Rows of a file; writing is refused.
 pub struct FileRows {
     pub(crate) file: Box<dyn DiskFile>,
     pub(crate) offset: u64,
@@ -52,7 +53,7 @@ impl Rows for FileRows {
     }
 }
 
-/// Reads cells where they lie.
+/// Reads cells from their positions in a file.
 pub(crate) fn read_cells(
     file: &dyn DiskFile,
     offset: u64,

@@ -1,6 +1,6 @@
-//! Series that were fetched lately, kept for who asks again: the state after the values that were there, and the rows
-//! that were asked for. What came since is applied to that, so that no block and no file is read.
-//! Seasons (SEASONAL, DEVSEASONAL) are in the state, and are read from there.
+//! Cache of recently fetched series: the state after the values at that time, and the rows that were requested. Later
+//! values are applied to the cached state, so that no blocks and files are read. The cells of seasonal archives
+//! (SEASONAL, DEVSEASONAL) are part of the state.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::row_sink::{NewRows, Part};
@@ -14,23 +14,23 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So many bytes are kept in all.
+/// Limit of all cached bytes.
 const BYTES_MAX: usize = 32 << 20;
-/// And so many cells of an archive.
+/// Limit of the cached cells of an archive.
 const CELLS_MAX: usize = 8192;
-/// What a series takes beside its header and cells, about.
+/// Approximate bytes of a series besides its header and cells.
 const FIXED_BYTES: usize = 1024;
-/// What works on them at the same time.
+/// Limit of the cached appliers, which are used in parallel.
 const APPLIERS_MAX: usize = 8;
 
-/// All that are kept. Who reads one takes it out, and brings it back.
+/// All cached series. A reader takes a series out and puts it back afterwards.
 #[derive(Default)]
 pub(crate) struct Recent {
     series: Mutex<Generations>,
     appliers: Mutex<Vec<Applier>>,
 }
 
-/// Those that were asked for since the last change of generations, and before it.
+/// Series requested since the last change of generations, and before.
 #[derive(Default)]
 struct Generations {
     young: HashMap<u32, Box<CachedSeries>>,
@@ -38,34 +38,34 @@ struct Generations {
     young_bytes: usize,
 }
 
-/// One series.
+/// A cached series.
 pub(crate) struct CachedSeries {
     schema: Arc<Schema>,
     pub(crate) state: SeriesState,
-    /// As that of the series whose values are in it.
+    /// Version of the series, counting the values in the state.
     pub(crate) version: u64,
     archives: Vec<CachedArchive>,
 }
 
-/// The newest rows of an archive, from number `first` to the last.
+/// The newest rows of an archive, from number `first` on.
 struct CachedArchive {
     archive: usize,
     first: u64,
     cells: Vec<f64>,
 }
 
-/// What FETCH asks for.
+/// A request of FETCH.
 pub(crate) struct Wanted<'a> {
     pub(crate) cf: &'a [u8],
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// Seconds of a row, about; `u64::MAX`: the finest archive is taken, as rrdcached does.
+    /// Approximate seconds of a row; `u64::MAX` for the finest archive, as in rrdcached.
     pub(crate) step: u64,
-    /// More of them are an error.
+    /// Largest number of cells; more are an error.
     pub(crate) cells_max: u64,
 }
 
-/// The rows of a series, and where those are that are not kept.
+/// The cached rows of a series, and the source of others.
 struct Reading<'a> {
     schema: &'a Schema,
     state: &'a SeriesState,
@@ -126,7 +126,7 @@ impl Recent {
             kept.young_bytes -= before.bytes();
         }
         drop(kept);
-        // Many at once: nobody has to wait for that.
+        // Freeing many series takes time, so it is done without the lock.
         drop(gone);
     }
 
@@ -143,7 +143,7 @@ impl Recent {
 }
 
 impl CachedSeries {
-    /// A series as it is now.
+    /// Caches a series in its present state.
     pub(crate) fn of(view: &View, version: u64) -> CachedSeries {
         CachedSeries {
             schema: view.schema.clone(),
@@ -153,7 +153,7 @@ impl CachedSeries {
         }
     }
 
-    /// Rows; those that are not kept are read from `view`, and kept. `None`: there is none.
+    /// Fetches rows; reads missing ones from `view` and caches them. `None` means that a view is needed.
     pub(crate) fn fetch(
         &mut self,
         wanted: &Wanted,
@@ -168,18 +168,18 @@ impl CachedSeries {
             view,
         };
         let found = wanted.of(header, rows);
-        // Without a view any error may be that of a row that is not kept.
+        // Without a view, any error may be that of a missing row.
         (whole || found.is_ok()).then_some(found)
     }
 
-    /// Takes over what another one of the same values has.
+    /// Adds the rows of another cached copy with the same values.
     pub(crate) fn join(&mut self, other: CachedSeries) {
         if other.version == self.version {
             self.archives.extend(other.archives);
         }
     }
 
-    /// Applies values that came since. An error: it is of no use any more.
+    /// Applies later values; `None` if the copy is unusable then.
     pub(crate) fn go_on(
         mut self: Box<Self>,
         applier: &mut Applier,
@@ -217,7 +217,7 @@ impl CachedSeries {
 }
 
 impl CachedArchive {
-    /// Rows that came; `false`: it is of no use any more.
+    /// Appends new rows; returns `false` if the archive is unusable then.
     fn push(&mut self, rows: &NewRows, came: u64, width: usize) -> bool {
         if rows.len() != came || came as usize * width > CELLS_MAX {
             return false;
@@ -251,7 +251,7 @@ impl Reading<'_> {
         all.find(|kept| kept.archive == archive && kept.first <= number)
     }
 
-    /// Rows `number..` of an archive.
+    /// Reads the rows `number..` of an archive.
     fn numbered(&mut self, archive: usize, number: u64, out: &mut [f64]) -> Result<(), Error> {
         let width = self.schema.width;
         if self.kept(archive, number).is_none() {

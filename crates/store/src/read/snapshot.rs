@@ -1,4 +1,4 @@
-//! A series as it is at one moment, taken under the lock and looked at without it.
+//! A series at one moment, taken under the lock and read without it.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::schema::Schema;
@@ -14,20 +14,20 @@ use crate::wal::value::stamp_of;
 use kymo_rrd::update::Now;
 use std::sync::Arc;
 
-/// What a view needs.
+/// The data that a view is made from.
 pub(crate) struct Snapshot {
     pub(crate) path: Arc<[u8]>,
     schema: Arc<Schema>,
     slot: u8,
     state: Option<Packed>,
     blocks: Arc<Vec<Placed>>,
-    /// Values that are in no block, up to where they count.
+    /// Values in no block, up to the stamp of the snapshot.
     values: Texts,
     pub(crate) base: Option<i64>,
 }
 
 impl Snapshot {
-    /// The series with its values up to a stamp.
+    /// Takes a snapshot of a series with its values up to a stamp.
     pub(crate) fn of(
         state: &State,
         segments: &SegmentSet,
@@ -72,22 +72,22 @@ impl Snapshot {
         &self.blocks
     }
 
-    /// Bytes of its file before the rows.
+    /// Length of its file's header, in bytes.
     pub(crate) fn header_bytes(&self) -> u64 {
         self.schema.header_bytes()
     }
 
-    /// Cells of all its archives.
+    /// Number of cells of all its archives.
     pub(crate) fn cell_count(&self) -> u64 {
         self.schema.template.cell_count()
     }
 
-    /// Its values.
+    /// The values in no block.
     pub(crate) fn texts(&self) -> Texts {
         self.values.clone()
     }
 
-    /// Applies its values. `applier` afterwards has those that were refused.
+    /// Applies the values; `applier` then has the refused ones.
     pub(crate) fn view(
         self,
         applier: &mut Applier,

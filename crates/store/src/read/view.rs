@@ -1,5 +1,5 @@
-//! The rows of one series as if they lay in a file: those that were just made, those in blocks, and those of the file it
-//! was taken over from.
+//! The rows of one series as if they were in a file: new rows, rows in blocks, and rows of the file that it was adopted
+//! from.
 
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::rows::fill_from;
@@ -10,28 +10,28 @@ use crate::segment::set::fill;
 use kymo_rrd::{Error, Rows, Rrd, UNKNOWN};
 use std::sync::Arc;
 
-/// A file that has rows from before the segments had the series.
+/// A file with rows from before the series was in the segments.
 pub(crate) struct Base {
     pub(crate) rows: Box<dyn Rows + Send>,
-    /// Its last update when the series was taken over.
+    /// Last update of the file when the series was adopted.
     pub(crate) last_up: i64,
 }
 
-/// A series as it is now.
+/// A series in its present state.
 pub(crate) struct View {
     pub(crate) schema: Arc<Schema>,
     pub(crate) state: SeriesState,
     pub(crate) blocks: Arc<Vec<Placed>>,
     pub(crate) slot: u8,
-    /// Rows that are in no block, one for each archive; none at all if there are none.
+    /// Rows in no block, for each archive; empty if there are none.
     pub(crate) fresh: Vec<NewRows>,
     pub(crate) base: Option<Base>,
-    /// Frames that could not be read: their rows are unknown.
+    /// Number of unreadable frames, whose rows are unknown.
     pub(crate) damaged: u64,
 }
 
 impl View {
-    /// All of it.
+    /// The whole series as a file.
     pub(crate) fn whole(&mut self) -> Result<Rrd, FileError> {
         let header = self.state.header.clone();
         let mut cells = vec![0.0; header.cell_count() as usize];
@@ -40,7 +40,7 @@ impl View {
         Ok(Rrd { header, cells })
     }
 
-    /// Rows `number..` of an archive, unknown where there is nothing.
+    /// Fills `out` with the rows `number..` of an archive; missing rows are unknown.
     pub(crate) fn numbered(
         &mut self,
         archive: usize,
@@ -51,7 +51,7 @@ impl View {
         self.overlay(archive, number, out)
     }
 
-    /// The same, but what is nowhere, or damaged, stays what it is.
+    /// Fills `out` with the rows `number..` of an archive; leaves missing and damaged rows unchanged.
     pub(crate) fn overlay(
         &mut self,
         archive: usize,
@@ -70,7 +70,7 @@ impl View {
         Ok(())
     }
 
-    /// What the file has that the series was taken over from: its own rows are where they were.
+    /// Fills `out` from the file that the series was adopted from, which still has its rows.
     fn fill_from_base(
         &mut self,
         archive: usize,
@@ -99,7 +99,7 @@ impl View {
         Ok(())
     }
 
-    /// Cells of an archive from its row `row` on, as far as it goes; how many.
+    /// Reads cells of an archive from file row `row` to the end of the archive at most; returns their number.
     fn read_archive(&mut self, archive: usize, row: u64, out: &mut [f64]) -> Result<usize, Error> {
         let schema = self.schema.clone();
         let current = self.state.header.cur_row[archive];
@@ -114,7 +114,8 @@ impl View {
     }
 }
 
-/// Has cells of an archive read by the numbers of their rows, from row `row` on, as far as it goes; how many there are.
+/// Calls `numbered` with the row numbers of file rows from `row` to the end of the archive at most; returns the number
+/// of cells.
 pub(crate) fn in_numbers(
     schema: &Schema,
     (archive, row): (usize, u64),
@@ -127,13 +128,13 @@ pub(crate) fn in_numbers(
     let mut done = 0;
     while done < rows {
         let at = row + done;
-        // Up to the current row, or from behind it to the end.
+        // A run of rows up to the current row, or from the one after it to the end.
         let (back, run) = match at <= current {
             true => (current - at, (current - at + 1).min(rows - done)),
             false => (current + row_cnt - at, rows - done),
         };
         let cells = &mut out[done as usize * width..(done + run) as usize * width];
-        // What lies before the epoch was never written.
+        // Rows from before 1970 were never written.
         let before = back.saturating_sub(newest).min(run);
         let (never, written) = cells.split_at_mut(before as usize * width);
         never.fill(UNKNOWN);
@@ -145,7 +146,7 @@ pub(crate) fn in_numbers(
     Ok(rows as usize * width)
 }
 
-/// Where a row lies in its archive.
+/// Position of a row in its archive.
 pub(crate) fn row_of(number: u64, newest: u64, current: u64, row_cnt: u64) -> u64 {
     let back = (newest - number) % row_cnt;
     match back <= current {

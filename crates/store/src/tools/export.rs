@@ -1,4 +1,4 @@
-//! .rrd files of everything the store has, for those who go on without it.
+//! Exports all series as .rrd files, for use without the store.
 
 use crate::consolidation::apply::Applier;
 use crate::engine::{Inner, Store};
@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// A file as it is now.
+/// An exported file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
-    /// All of it.
+    /// Content of the file.
     pub bytes: Vec<u8>,
-    /// Frames that could not be read: their rows are unknown.
+    /// Number of unreadable frames, whose rows are unknown.
     pub damaged: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Exported {
 type Ready = (u32, Arc<[u8]>);
 
 impl Store {
-    /// The absolute paths of all files that the store knows, forgotten ones too, in order.
+    /// The absolute paths of all files in the store, including forgotten ones, sorted.
     pub fn paths(&self) -> Vec<Vec<u8>> {
         let state = self.inner.lock();
         let series = state.series.iter();
@@ -32,7 +32,7 @@ impl Store {
         paths
     }
 
-    /// The file of this name with all values that were accepted for it.
+    /// The file of this name with all accepted values.
     pub fn export(&self, name: &[u8]) -> Result<Exported, FileError> {
         let inner = &*self.inner;
         let id = inner.exported(name)?;
@@ -57,14 +57,14 @@ impl Store {
         Ok(Exported { bytes, damaged })
     }
 
-    /// Brings the files of these names up to date where they are, and makes those that are missing; the error of each.
+    /// Updates the files of these names in place, and creates missing ones; returns the error of each.
     pub fn export_in_place(&self, names: &[&[u8]]) -> Vec<Option<FileError>> {
         let inner = &*self.inner;
         let ready = names.iter().map(|name| inner.make_ready(name));
         let ready: Vec<Result<Ready, FileError>> = ready.collect();
         let ids = ready.iter().filter_map(|file| file.as_ref().ok());
         let ids: Vec<u32> = ids.map(|(id, _)| *id).collect();
-        // A file that others have changed is another series' now: its path tells whose error it is.
+        // A file that another program changed belongs to another series now, so errors are matched by path.
         let outcomes = inner.write_files(&mut Worker::default(), &ids).into_iter();
         let state = inner.lock();
         let path = |id: u32| state.series.get(id).map(|series| series.path.clone());
@@ -84,7 +84,7 @@ impl Inner {
         self.any(name, &spelled).ok_or(FileError::NoSuchFile)
     }
 
-    /// Whether a series' file is not there.
+    /// Returns true if a series' file is missing.
     fn is_missing(&self, id: u32) -> Result<bool, FileError> {
         let path = self.lock().series.get(id).map(|series| series.path.clone());
         let path = path.ok_or(FileError::NoSuchFile)?;
@@ -95,7 +95,7 @@ impl Inner {
         }
     }
 
-    /// A series whose file may be written, as far as can be told before.
+    /// Prepares a series for the write of its file, with the checks that are possible before.
     fn make_ready(&self, name: &[u8]) -> Result<Ready, FileError> {
         let id = self.exported(name)?;
         let missing = self.is_missing(id)?;
@@ -103,10 +103,10 @@ impl Inner {
             let mut state = self.lock();
             let series = state.series.get_mut(id).ok_or(FileError::NoSuchFile)?;
             match (missing, series.base, series.file.left()) {
-                // It would be taken for what the series is now.
+                // The series would be replaced by this file.
                 (false, _, None) => return Err(FileError::Exists),
                 (false, _, Some(_)) => return Ok((id, series.path.clone())),
-                // Rows were in it that are nowhere else.
+                // Some of its rows were nowhere else.
                 (true, Some(_), _) => return Err(FileError::NoSuchFile),
                 (true, None, _) => series.file.make_again(),
             }

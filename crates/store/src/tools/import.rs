@@ -1,4 +1,4 @@
-//! Whole files into the segments: definitions, state and all rows.
+//! Imports whole files into the segments: definitions, state and all rows.
 
 use crate::consolidation::row_sink::{NewRows, Part};
 use crate::consolidation::rows::Column;
@@ -25,25 +25,25 @@ mod trees;
 
 pub use trees::WholeFile;
 
-/// Bytes of one series' rows that are pushed at once, and the parts of them.
+/// Limits of the rows of one series that are added at once: bytes and parts.
 const PIECE_BYTES: usize = FRAME_MAX / 4;
 const PARTS_MAX: usize = 100_000;
-/// Bytes of a frame of rows before another block is begun; more than a piece, less than a frame may have.
+/// Bytes of a frame of rows at which another block is begun; more than a piece and less than the limit of frames.
 const COLUMN_BYTES: usize = FRAME_MAX / 2;
-/// Bytes of a block's rows before another one is begun.
+/// Bytes of a block's rows at which another block is begun.
 const BLOCK_BYTES: usize = 2 * FRAME_MAX;
 
-/// Rows of series by their slots, chunk by chunk.
+/// Members of each chunk, with its schema.
 type Chunks<'a> = BTreeMap<u32, (&'a Schema, Vec<Member<'a>>)>;
 
-/// A slot, and what its series has: all rows, and values as they were sent if they are known.
+/// Slot, rows and, if known, points of a series.
 type Member<'a> = (u8, &'a Rrd, Option<&'a Pending>);
 
-/// A chunk and a slot for a series of this schema.
+/// Schema, chunk and slot reserved for a series.
 type ReservedPlace = (Arc<Schema>, (u32, u8));
 
 impl Inner {
-    /// A series of this path that is all of this file.
+    /// Begins a series of this path with the content of a file.
     pub(crate) fn import(&self, path: &[u8], rrd: Rrd, cause: Cause) -> Result<u32, FileError> {
         let beginning = Beginning::of(cause);
         let path = path.into();
@@ -57,8 +57,8 @@ impl Inner {
         imported.unwrap_or(Err(FileError::NoSuchFile))
     }
 
-    /// Series begin, without a file. Their rows are on the disk before the journal knows of them, so that at any moment there is
-    /// either the series before or all of the new one. An error: none of them begins.
+    /// Begins series without files. Their rows are synced before the journal has them, so at any moment there is either the
+    /// previous series or the complete new one. After an error none of them begins.
     pub(crate) fn import_all(
         &self,
         new: Vec<Whole>,
@@ -69,7 +69,7 @@ impl Inner {
             let (_, rows) = chunks.entry(*chunk).or_insert((schema, Vec::new()));
             rows.push((*slot, &whole.rrd, Some(&whole.points)));
         }
-        // No reader sees a series without its rows.
+        // Prevents that readers see a series without its rows.
         let held: Vec<Held<'_>> = chunks.keys().map(|&chunk| self.hold(chunk)).collect();
         let mut all = chunks.iter();
         let done = self.sync_to(u64::MAX).and_then(|()| {
@@ -99,7 +99,7 @@ impl Inner {
         Ok(begun)
     }
 
-    /// Places for their rows, which the journal has.
+    /// Reserves places for their rows in the journal.
     fn reserve_places(&self, new: &[Whole]) -> Result<Vec<ReservedPlace>, FileError> {
         let mut state = self.lock();
         let damaged = || FileError::Rrd("has a damaged header".into());
@@ -127,8 +127,8 @@ impl Inner {
         Ok(places)
     }
 
-    /// Blocks with nothing but the rows of series of a chunk, which come in the order of their slots. They are on the
-    /// disk after a sync.
+    /// Appends blocks with only the rows of series of a chunk, given in the order of their slots. The blocks are on the disk
+    /// after a sync.
     fn append_rows(&self, chunk: u32, schema: &Schema, new: &[Member<'_>]) -> io::Result<()> {
         let mut blocks = BlockBuilder::begin(&self.segments, chunk, schema)?;
         for &(slot, rrd, points) in new {
@@ -149,20 +149,20 @@ impl Inner {
     }
 }
 
-/// Blocks of rows that are made, each frame of them no longer than frames may be.
+/// Builds blocks of rows, with frames within the limit.
 struct BlockBuilder<'a> {
     segments: &'a SegmentSet,
     schema: &'a Schema,
     builder: Builder,
     chunk: u32,
-    /// The stripe whose columns these are, and the bytes of each.
+    /// The current stripe, its columns, and the bytes of each.
     stripe: u8,
     columns: Vec<Column>,
     column_bytes: Vec<usize>,
     /// Points of the stripe.
     entries: PointsWriter,
     points: Vec<u8>,
-    /// Of the stripes before.
+    /// Bytes of the previous stripes.
     block_bytes: usize,
     stamp: u64,
 }
@@ -193,7 +193,7 @@ impl<'a> BlockBuilder<'a> {
         })
     }
 
-    /// The next rows are of series of this stripe.
+    /// Begins the rows of series of this stripe.
     fn stripe(&mut self, stripe: u8) -> io::Result<()> {
         if stripe != self.stripe {
             self.end_part()?;
@@ -217,7 +217,7 @@ impl<'a> BlockBuilder<'a> {
         Ok(())
     }
 
-    /// The points of a series; those that are too many for a frame are left out, as those are that are past their time.
+    /// Adds the points of a series, unless they are too many for a frame, as if they had expired.
     fn points(&mut self, slot: u8, points: &Pending) {
         let before = self.points.len();
         self.entries.put(&mut self.points, member(slot), points);
@@ -263,12 +263,12 @@ impl<'a> BlockBuilder<'a> {
     }
 }
 
-/// The place of a slot in its stripe.
+/// The member number of a slot in its stripe.
 fn member(slot: u8) -> u8 {
     slot % STRIPE as u8
 }
 
-/// Rows in pieces that fit into a frame, with the number of the newest row of each.
+/// Splits rows into pieces that fit into a frame; each has the number of its newest row.
 fn pieces(rows: &NewRows, newest: u64, width: usize) -> Vec<(u64, NewRows)> {
     let most = (PIECE_BYTES / (8 * width.max(1))).max(1) as u64;
     let mut pieces = Vec::new();
@@ -300,7 +300,7 @@ fn pieces(rows: &NewRows, newest: u64, width: usize) -> Vec<(u64, NewRows)> {
     pieces
 }
 
-/// The rows of an archive in the order of time; none if none is known.
+/// The rows of an archive in the order of time; empty if none is known.
 fn rows_of(schema: &Schema, archive: usize, rrd: &Rrd) -> NewRows {
     let mut rows = NewRows::default();
     let about = &schema.archives[archive];
@@ -309,7 +309,7 @@ fn rows_of(schema: &Schema, archive: usize, rrd: &Rrd) -> NewRows {
     }
     let newest = schema.newest(archive, rrd.header.last_up);
     let current = rrd.header.cur_row[archive];
-    // Those before the epoch are none.
+    // Rows from before 1970 do not exist.
     let count = about.row_cnt.min(newest + 1);
     let mut run: Option<(&[f64], u64)> = None;
     for back in (0..count).rev() {
@@ -338,7 +338,7 @@ fn rows_of(schema: &Schema, archive: usize, rrd: &Rrd) -> NewRows {
     rows
 }
 
-/// A run of a few rows is no shorter than the rows. Unknown ones in front need not be there.
+/// Adds equal rows. A short run is stored as rows, which need no more space. Unknown rows at the start are left out.
 fn push(rows: &mut NewRows, cells: &[f64], count: u64) {
     let is_unknown = |cell: &f64| cell.to_bits() == UNKNOWN.to_bits();
     match count {

@@ -1,4 +1,4 @@
-//! A store for who only looks: what it is at this moment, without a daemon and beside one.
+//! A read-only view of a store at this moment, with or without a running daemon.
 
 use crate::engine::Store;
 use crate::error::{Error, Tried};
@@ -21,8 +21,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Store {
-    /// The store in `folder`, its own folder, as it is now; names are below `base`. Nothing is written, locked or tidied up, and
-    /// what a daemon takes later is not seen.
+    /// Opens the store in `folder`, its own folder, as it is now; names are relative to `base`. Does not write, lock or clean
+    /// up, and does not see values that a daemon accepts later.
     pub fn open_to_look(
         folder: &Path,
         base: &Path,
@@ -33,7 +33,7 @@ impl Store {
     }
 }
 
-/// Looks again where a daemon has merged segments or dropped a journal file meanwhile.
+/// Repeats a read if a daemon has merged segments or dropped a journal file meanwhile.
 pub(super) fn beside_a_daemon<T>(look: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let mut tries = 1;
     loop {
@@ -48,17 +48,17 @@ pub(super) fn beside_a_daemon<T>(look: impl Fn() -> Result<T, Error>) -> Result<
     }
 }
 
-/// What a store's files say.
+/// Content of a store's files.
 pub(super) struct Contents {
     pub(super) sources: Vec<JournalSource>,
     pub(super) segments: SegmentSet,
     pub(super) state: State,
-    /// What a start would log.
+    /// Messages that a start would log.
     pub(super) notices: Vec<String>,
 }
 
 impl Contents {
-    /// Of the store in this folder, of which `disk` only reads; names are below `base`.
+    /// Reads the store in this folder; `disk` must be read-only, and names are relative to `base`.
     pub(super) fn read(
         disk: &Arc<dyn Disk>,
         clock: &dyn Clock,
@@ -71,7 +71,7 @@ impl Contents {
         let sources = read_sources(&**disk, folder, &mut sequences, &mut notices)?;
         let left = writer::list(&**disk, folder)?;
         if let Some(gone) = listed.iter().find(|&sequence| !left.contains(sequence)) {
-            // Dropped or used again while it was read: what was read of it means nothing.
+            // The daemon dropped or reused the file during the read, so its content is invalid.
             let gone = folder.join(writer::name_of(*gone));
             return Err(io::Error::from(io::ErrorKind::NotFound)).tried("read", &gone);
         }
@@ -100,7 +100,7 @@ fn look(
 ) -> Result<Store, Error> {
     let disk: Arc<dyn Disk> = Arc::new(ReadOnly(real.clone()));
     let settings = Settings {
-        // It makes none, and what it would write is refused.
+        // This store creates no files, and its disk refuses writes.
         files: Files::Never,
         beneath: folder.ends_with("store"),
         ..Settings::new(folder, base)
@@ -113,7 +113,7 @@ fn look(
     } = contents;
     moved::follow(&mut state, &settings, &mut Vec::new());
     state.series.index_again();
-    // Rows of files that were taken over are in those files.
+    // The rows of adopted files are in those files.
     let tree = real.tree(base, Reach::Anywhere).tried("open", base)?;
     let claim = Claim::none();
     Ok(Store::new(

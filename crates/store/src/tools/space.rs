@@ -1,4 +1,4 @@
-//! What the blocks of a chunk are made of, and how far back they reach.
+//! Sizes of the parts of blocks, and the time range of their data.
 
 use crate::consolidation::rows::ReadRows;
 use crate::consolidation::schema::Schema;
@@ -11,7 +11,7 @@ use crate::wal::value::stamp_of;
 use std::io;
 use std::ops::Range;
 
-/// Bytes of all blocks that count, by what they are for.
+/// Bytes of all valid blocks, by purpose.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
     pub(crate) segments: u64,
@@ -21,14 +21,14 @@ pub(crate) struct Sizes {
     pub(crate) state_bytes: u64,
     pub(crate) point_bytes: u64,
     pub(crate) name_bytes: u64,
-    /// Heads of blocks, and what fills them up.
+    /// Heads of blocks, and padding.
     pub(crate) head_bytes: u64,
 }
 
-/// The oldest and the newest of something.
+/// The oldest and the newest stamp.
 pub(crate) type Reach = Option<(f64, f64)>;
 
-/// Both of two.
+/// The union of two ranges.
 pub(crate) fn both(one: Reach, other: Reach) -> Reach {
     match (one, other) {
         (Some((from, to)), Some((first, last))) => Some((from.min(first), to.max(last))),
@@ -37,7 +37,7 @@ pub(crate) fn both(one: Reach, other: Reach) -> Reach {
 }
 
 impl SegmentSet {
-    /// Numbers for people.
+    /// Sizes for users.
     pub(crate) fn sizes(&self) -> Sizes {
         let index = self.index();
         let mut sizes = Sizes {
@@ -61,8 +61,8 @@ impl SegmentSet {
     }
 }
 
-/// The ends of the oldest and the newest row of some archives of a chunk that are not dead, as stamps. The oldest is looked for in its
-/// oldest block with rows alone.
+/// Ends of the oldest and the newest live row of some archives of a chunk, as stamps. The oldest is searched only in the chunk's
+/// oldest block with rows.
 pub(crate) fn rows(
     blocks: &[Placed],
     schema: &Schema,
@@ -112,7 +112,7 @@ pub(crate) fn rows(
     Ok(reach)
 }
 
-/// The stamps of the oldest and the newest sample of a frame.
+/// Stamps of the oldest and the newest sample of a frame.
 fn samples_reach(raw: &[u8]) -> Reach {
     let (mut decoder, mut points) = (PointDecoder::default(), Vec::new());
     for entry in samples::each_entry(raw) {
@@ -126,7 +126,7 @@ fn samples_reach(raw: &[u8]) -> Reach {
     stamps.fold(None, |reach, stamp| both(reach, Some((stamp, stamp))))
 }
 
-/// The stamps of the oldest and the newest point of a chunk.
+/// Stamps of the oldest and the newest point of a chunk.
 pub(crate) fn points(blocks: &[Placed]) -> io::Result<Reach> {
     let has_points = |placed: &&Placed| placed.point_bytes > 0;
     let mut reach = None;

@@ -1,4 +1,4 @@
-//! What a store's folder has, in numbers, as a start would find it. Nothing is written, and a daemon may be at work.
+//! Numbers about a store's folder as a start would find it. Nothing is written, and a daemon may be running.
 
 use crate::error::{Error, Tried};
 use crate::folder::read_only::ReadOnly;
@@ -25,16 +25,16 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of the folder's files, by what they are for. Their sum is all there are.
+/// Bytes of the folder's files by purpose; the sum is that of all files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
     /// Rows of archives.
     pub rows: u64,
-    /// What the arithmetic needs to go on.
+    /// States of series.
     pub states: u64,
     /// Values as they were sent.
     pub points: u64,
-    /// Names of series, and what is known of their files.
+    /// Names of series, and states of their files.
     pub names: u64,
     /// Heads of segments and blocks.
     pub heads: u64,
@@ -46,39 +46,39 @@ pub struct Bytes {
     pub free: u64,
 }
 
-/// What is in the journal and in no block.
+/// Data in the journal that is in no block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Unsaved {
-    /// Values.
+    /// Number of values.
     pub values: u64,
-    /// The stamp of the oldest of them.
+    /// Stamp of the oldest value.
     pub oldest: Option<f64>,
-    /// Series that no block knows.
+    /// Number of series that are in no block.
     pub series: u64,
 }
 
-/// What a store has.
+/// Status of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// What it takes.
+    /// Bytes by purpose.
     pub bytes: Bytes,
     /// JournalFiles of blocks.
     pub segments: u64,
-    /// Blocks that count.
+    /// Number of valid blocks.
     pub blocks: u64,
-    /// Series are saved by the chunk.
+    /// Number of chunks.
     pub chunks: u64,
-    /// What one .rrd file is each.
+    /// Number of series.
     pub series: u64,
-    /// Those that nobody has touched since they were made, or forgotten.
+    /// Number of series that are forgotten, or have not been touched since their creation.
     pub forgotten: u64,
-    /// Those that never had a file.
+    /// Number of series that never had a file.
     pub without_files: u64,
-    /// What waits for a block.
+    /// Data that waits for a block.
     pub unsaved: Unsaved,
     /// Ends of the oldest and of the newest row, seconds since 1970.
     pub rows: Option<(f64, f64)>,
-    /// The same of the finest rows of series of points.
+    /// Ends of the oldest and of the newest of the finest rows of series of points.
     pub fine_rows: Option<(f64, f64)>,
     /// Stamps of the oldest and of the newest point.
     pub points: Option<(f64, f64)>,
@@ -88,7 +88,7 @@ pub struct Status {
     pub notices: Vec<String>,
 }
 
-/// Looks at the store in `folder`, which is its own folder.
+/// Reads the status of the store in `folder`, its own folder.
 pub fn status(disk: Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status, Error> {
     let disk: Arc<dyn Disk> = Arc::new(ReadOnly(disk));
     beside_a_daemon(|| look(&disk, clock, folder))

@@ -1,5 +1,5 @@
-//! Every byte of a store's folder that can be checked, checked: heads, checksums, what is in each frame. Nothing is
-//! written, and a daemon may be at work meanwhile. What a start would not count is told, and is no damage.
+//! Verifies all checkable bytes of a store's folder: heads, checksums, and the content of each frame. Nothing is
+//! written, and a daemon may be running. Data that a start would ignore is reported as a note, not as damage.
 
 mod block;
 mod journal;
@@ -16,54 +16,54 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Something that is not as it should be.
+/// A finding of the verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file.
     pub path: PathBuf,
-    /// Where in it, in bytes.
+    /// Offset in the file.
     pub offset: u64,
-    /// What it is.
+    /// Description.
     pub what: String,
-    /// How bad that is.
+    /// Severity.
     pub weight: Weight,
 }
 
-/// What a finding means.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Something that was on the disk cannot be read.
+    /// Data that was on the disk is unreadable.
     Damage,
-    /// Left over when all stopped, or just being written: it does not count, and nothing that was promised is missing.
+    /// A leftover of a crash, or data being written: it does not count, and no promised data is missing.
     Note,
 }
 
-/// What is told while it goes on.
+/// An event during the verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Something was found.
+    /// A finding.
     Found(Finding),
-    /// So many bytes are done.
+    /// Progress.
     Progress {
-        /// Of the segments and the journal.
+        /// Verified bytes of the segments and the journal.
         done_bytes: u64,
-        /// All there are.
+        /// All bytes of these.
         of_bytes: u64,
     },
 }
 
-/// What was looked at.
+/// Counts of verified objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files of blocks.
+    /// Segments.
     pub segments: u64,
-    /// Blocks in them.
+    /// Blocks.
     pub blocks: u64,
-    /// Frames in those.
+    /// Frames of blocks.
     pub frames: u64,
-    /// Files of the journal.
+    /// Journal files.
     pub journal_files: u64,
-    /// Frames in those.
+    /// Frames of the journal.
     pub journal_frames: u64,
     /// Bytes of all these files.
     pub bytes: u64,
@@ -74,12 +74,12 @@ pub struct Summary {
 /// Definitions of chunks.
 type Schemas = HashMap<u32, Schema>;
 
-/// What was seen in one file, or in the journal.
+/// Findings in one file or in the journal.
 #[derive(Default)]
 struct Seen {
     findings: Vec<Finding>,
     counts: Summary,
-    /// Up to which position chunks are in its blocks.
+    /// Position up to which each chunk is in its blocks.
     saved: BTreeMap<u32, u64>,
 }
 
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// A look at a whole folder.
+/// State of a verification.
 struct Check<'a> {
     disk: Arc<dyn Disk>,
     folder: &'a Path,
@@ -105,13 +105,13 @@ struct Check<'a> {
     done_bytes: u64,
     of_bytes: u64,
     summary: Summary,
-    /// The highest position of a block: the journal before it was on the disk.
+    /// Highest position of any block, before which the journal was on the disk.
     proven: u64,
-    /// The same of blocks that count, chunk by chunk.
+    /// For each chunk, the highest position of its valid blocks.
     saved: BTreeMap<u32, u64>,
 }
 
-/// Checks the store in `folder`, which is its own folder. `each` hears of what is found, and how far it is.
+/// Verifies the store in `folder`, its own folder. `each` gets findings and progress.
 pub fn verify(
     disk: Arc<dyn Disk>,
     folder: &Path,
@@ -131,14 +131,14 @@ pub fn verify(
         proven: 0,
         saved: BTreeMap::new(),
     };
-    // What a daemon at work says later may be of blocks that come later.
+    // Read first, since a running daemon may later report blocks that are not listed yet.
     let said = check.said()?;
     check.segments()?;
     check.journal(&said)?;
     Ok(check.summary)
 }
 
-/// Bytes of the files that are checked.
+/// Bytes of the files to verify.
 fn size_of(disk: &dyn Disk, folder: &Path) -> Result<u64, Error> {
     let mut names = Vec::new();
     let listed = disk.list(folder, &mut |name, _| names.push(name.to_string()));
@@ -152,7 +152,7 @@ fn size_of(disk: &dyn Disk, folder: &Path) -> Result<u64, Error> {
 }
 
 impl Check<'_> {
-    /// All segments. Those that a daemon merges meanwhile are gone when it is their turn, and another one is there.
+    /// Verifies all segments. Those that a daemon merges meanwhile disappear, and new ones are verified too.
     fn segments(&mut self) -> Result<(), Error> {
         for _ in 0..TRIES {
             let names = file::list(&*self.disk, self.folder).tried("list", self.folder)?;
@@ -178,13 +178,13 @@ impl Check<'_> {
         }
     }
 
-    /// The definitions that a segment's blocks tell of: others have the rows.
+    /// Collects the definitions in a segment's blocks, which the rows in other segments need.
     fn learn(&mut self, numbers: Numbers) -> Result<(), Error> {
         let path = file::path_of(self.folder, numbers);
         let Some(OpenedSegment::Segment(segment)) = self.open(&path, numbers)? else {
             return Ok(());
         };
-        // What cannot be read is found when it is checked.
+        // Unreadable blocks are reported when they are verified.
         let (blocks, _) = segment.blocks().unwrap_or_default();
         for (offset, head) in blocks {
             self.proven = self.proven.max(head.position);
@@ -222,7 +222,7 @@ impl Check<'_> {
             if seen.counts.damaged == 0 {
                 break;
             }
-            // It may be written just now.
+            // A daemon may have been writing the segment, so check it again.
             seen = self.look_at(&segment, &path);
         }
         seen.counts.segments = 1;
@@ -245,7 +245,7 @@ impl Check<'_> {
         seen
     }
 
-    /// All blocks that a start would count, each on its own.
+    /// Verifies each block that a start would use.
     fn look_at(&mut self, segment: &Segment, path: &Path) -> Seen {
         let mut seen = Seen::default();
         let size_bytes = segment.file.metadata().map_or(0, |stat| stat.size_bytes);

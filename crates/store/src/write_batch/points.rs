@@ -1,4 +1,4 @@
-//! Samples of series of points, in a batch.
+//! Samples of series of points in a batch.
 
 use super::WriteBatch;
 use crate::memtable::point_tail::PointRefusal;
@@ -8,8 +8,9 @@ use crate::wal::point::Point;
 use crate::wal::point_records::{Moment, put_run};
 
 impl WriteBatch<'_> {
-    /// Takes samples: those of one moment together, or those of one series, cost the journal least. `refused` hears of each that
-    /// is not taken, by its place. How many are new: a sample that the series has already is neither.
+    /// Accepts samples; samples of one time or of one series that are adjacent need the least space in the journal. Calls
+    /// `refused` with index and reason of each refused sample. Returns the number of new samples; samples that a series has
+    /// already are not counted.
     pub fn append_points(
         &mut self,
         samples: &[(PointSeries, Point)],
@@ -31,7 +32,7 @@ impl WriteBatch<'_> {
         count
     }
 
-    /// Takes a sample into memory.
+    /// Adds a sample to memory.
     pub(super) fn accept_point(&mut self, id: u32, point: Point) -> Result<bool, PointRefusal> {
         let state = &mut *self.state;
         state.series.expect_next(id.wrapping_add(1));
@@ -67,7 +68,7 @@ impl WriteBatch<'_> {
         Ok(true)
     }
 
-    /// Gathers their records.
+    /// Adds the records of accepted samples to the journal's buffer.
     pub(super) fn put_points(&mut self, mut samples: &[(u32, Point)]) {
         let state = &mut *self.state;
         let sequence = state.journal.sequence();

@@ -1,4 +1,4 @@
-//! What becomes of a file, step by step, in whatever order the steps come.
+//! Tests of the state of a file after sequences of steps in any order.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn left(upto: f64) -> Left {
     }
 }
 
-/// What may happen to a file that has all up to 10 on the disk.
+/// A step in the life of a file with all values up to 10 on the disk.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin(u32),
@@ -70,7 +70,7 @@ fn after(steps: &[Step]) -> FileState {
     file
 }
 
-/// Steps; where the next write begins, and what the file has; the oldest START that the journal must keep.
+/// Steps; start of the next write and content of the file; the oldest START that the journal must keep.
 type Case<'a> = (&'a [Step], (f64, f64), Option<u64>);
 
 #[test]
@@ -80,14 +80,14 @@ fn a_write_begins_at_what_is_on_the_disk_for_certain_if_one_was_cut_short() {
         (&[Begin(1)], (10.0, 10.0), Some(1)),
         (&[Begin(1), Finish(20.0)], (20.0, 20.0), Some(1)),
         (&[Begin(1), Finish(20.0), Settle(2)], (20.0, 20.0), None),
-        // Its write began after the checkpoint.
+        // The write began after the checkpoint.
         (&[Begin(2), Finish(20.0), Settle(2)], (20.0, 20.0), Some(2)),
         (
             &[Begin(1), Finish(20.0), Begin(2), Settle(2)],
             (20.0, 20.0),
             Some(1),
         ),
-        // One that fails.
+        // Failed writes.
         (&[Begin(1), Abort], (10.0, 10.0), Some(1)),
         (
             &[Begin(1), Finish(20.0), Begin(1), Abort],
@@ -130,10 +130,10 @@ fn a_write_begins_at_what_is_on_the_disk_for_certain_if_one_was_cut_short() {
             (30.0, 30.0),
             None,
         ),
-        // A checkpoint does not settle what is to be written again.
+        // A checkpoint does not settle a file that must be written again.
         (&[Start, End(20.0), Settle(2)], (10.0, 20.0), Some(3)),
         (&[Start, End(20.0), Leave, Settle(2)], (20.0, 20.0), None),
-        // An END without its START was put where a file carried everything over.
+        // An END without its START is at the start of a journal file that carries everything over.
         (&[End(20.0)], (20.0, 20.0), None),
         (&[End(20.0), Start], (10.0, 20.0), Some(3)),
         (&[Begin(1), Finish(20.0), MakeAgain], (10.0, 20.0), Some(1)),
@@ -178,7 +178,7 @@ fn which_file_is_ours_though_it_is_not_as_we_left_it() {
         (&[Start], newer, true, false),
         (&[Start], another, false, false),
         (&[Start], shorter, false, true),
-        // What ended has no newer time than END says, unless others were there.
+        // A finished write leaves no newer time than its END has, unless another program changed the file.
         (&[Start, End(20.0)], older, true, false),
         (&[Start, End(20.0)], newer, false, false),
         (&[Start, End(20.0)], shorter, false, true),

@@ -1,5 +1,5 @@
-//! Many .rrd files into a store that nobody else uses meanwhile. Each is taken over as it is first, with its rows where
-//! they are; it stands without its file when its rows are on the disk in blocks. So a run may end anywhere.
+//! Imports many .rrd files into a store without a daemon. A file is first adopted with its rows in place; once its rows
+//! are in synced blocks, the series does not need the file. So an import may be interrupted at any time.
 
 use crate::engine::{Inner, Store};
 use crate::error::FileError;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::names;
 
-/// A file that was read and is to be imported.
+/// A loaded file to import.
 pub struct WholeFile {
     path: Vec<u8>,
     rrd: Rrd,
@@ -26,13 +26,13 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// How many cells it has.
+    /// Number of cells of the file.
     pub fn cell_count(&self) -> u64 {
         self.rrd.cells.len() as u64
     }
 }
 
-/// Where a series is: its number, chunk and slot.
+/// Number, chunk and slot of a series.
 #[derive(Clone, Copy)]
 struct Place {
     id: u32,
@@ -41,7 +41,7 @@ struct Place {
 }
 
 impl Store {
-    /// Reads a file that is to be imported; `None`: the store has all of it already.
+    /// Loads a file for import; `None` if the store has all of it already.
     pub fn read_whole(&self, name: &[u8]) -> Result<Option<WholeFile>, FileError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
@@ -70,7 +70,7 @@ impl Store {
         Ok(Some(WholeFile { path, rrd, seen }))
     }
 
-    /// Takes files into the store, all of them with one sync; the error of each that was not taken.
+    /// Imports files with one sync; returns the error of each file that failed.
     pub fn import(&self, files: &[WholeFile]) -> Vec<Option<FileError>> {
         let inner = &*self.inner;
         let places = files.iter().map(|file| inner.take_over_whole(file));
@@ -103,7 +103,7 @@ impl Store {
         outcomes
     }
 
-    /// Everything that was imported is on the disk, in blocks, when this returns.
+    /// Syncs all imported data, which is in blocks when this returns.
     pub fn finish_import(&self) -> io::Result<()> {
         let inner = &*self.inner;
         inner.save_all();
@@ -114,7 +114,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Whether a file has nothing that the store has not.
+    /// Returns true if the store has all that a file has.
     fn has_all(&self, name: &[u8], spelled: &[u8], header: &Header, seen: Identity) -> bool {
         let id = self.any(name, spelled);
         let state = self.lock();
@@ -126,7 +126,7 @@ impl Inner {
         })
     }
 
-    /// A series for a file, as it is when the file is touched; its own if that is so already.
+    /// Adopts a file, as when it is touched; returns the place of its series, or of the existing one.
     fn take_over_whole(&self, file: &WholeFile) -> Result<Place, FileError> {
         let known = {
             let state = self.lock();
@@ -167,7 +167,7 @@ impl Inner {
         self.append_rows(chunk, &schema, &files)
     }
 
-    /// The rows of a series are in blocks on the disk; its chunk's next block says so.
+    /// Notes that the rows of a series are in synced blocks; the next block of its chunk records this.
     fn stands_alone(&self, place: Place) {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    /// The journal must not become as long as all states together.
+    /// Keeps the journal shorter than all states together.
     fn make_room(&self) {
         let long = self.lock().journal.files_len() > self.settings.journal_files;
         if long {

@@ -1,4 +1,4 @@
-//! One block: every frame's checksum, and what is in it.
+//! Verifies one block: the checksum and the content of each frame.
 
 use super::{Schemas, Seen, Weight};
 use crate::consolidation::rows::ReadRows;
@@ -10,15 +10,15 @@ use crate::segment::points::are_points;
 use crate::segment::samples::are_samples;
 use std::path::Path;
 
-/// A block that is checked.
+/// A block being verified.
 struct Block<'a> {
     bytes: &'a [u8],
-    /// The segment, and where in it.
+    /// Its segment and offset.
     place: (&'a Path, u64),
     seen: &'a mut Seen,
 }
 
-/// Checks a block that lies at `place`.
+/// Verifies a block at `place`.
 pub(super) fn check(
     schemas: &Schemas,
     head: &Head,
@@ -51,7 +51,7 @@ impl Block<'_> {
         self.seen.find(Weight::Damage, path, at + offset, what);
     }
 
-    /// A frame, unpacked and taken apart by `parse`.
+    /// Decompresses a frame and parses it with `parse`.
     fn frame<T>(
         &mut self,
         frame: &FramePlace,
@@ -101,7 +101,7 @@ impl Block<'_> {
         }
         let mut last = 0;
         for (archive, frame) in part.rows.iter().enumerate() {
-            // Archives may share a frame; those of their own lie behind each other.
+            // Archives may share a frame; owned frames are in ascending order.
             let Some(frame) = frame.filter(|frame| frame.offset > last) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The journal's files: heads, frames and entries, and which gaps between frames are damage.
+//! Verifies the journal's files: heads, frames and entries, and decides which gaps between frames are damage.
 
 use super::{Check, Seen, Weight};
 use crate::error::{Error, Tried};
@@ -16,7 +16,7 @@ use kymo_sys::disk::OpenMode;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that was read: its frames, and whether their entries were understood.
+/// A journal file with its frames, and for each frame true if its entries are valid.
 struct Walked {
     path: PathBuf,
     head: FileHead,
@@ -26,7 +26,8 @@ struct Walked {
 }
 
 impl Check<'_> {
-    /// All files. A frame that came while they were read may seem to be missing: then they are read again.
+    /// Verifies all files. A frame written during the read may seem to be missing, so findings are confirmed by further
+    /// reads.
     pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
         let mut seen = self.look_at_journal(said)?;
         for _ in 1..TRIES {
@@ -39,7 +40,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Up to which position the journal says that chunks are in blocks on the disk.
+    /// By chunk, the position up to which the journal reports blocks as synced.
     pub(super) fn said(&mut self) -> Result<Said, Error> {
         Ok(said(&self.walk_journal(&mut Seen::default())?))
     }
@@ -75,7 +76,7 @@ impl Check<'_> {
             match FileHead::parse(&bytes, sequence) {
                 Err(version) => return Err(Error::version(path, version, frame::VERSION)),
                 Ok(Some(head)) if head.sequence == sequence => files.push(walk(path, head, &bytes)),
-                // Taken for its next use when the power went.
+                // A file that was about to be reused at a power cut.
                 Ok(Some(_)) => seen.find(Weight::Note, &path, 0, "its head is another file's"),
                 Ok(None) => headless(&path, &bytes, seen),
             }
@@ -83,7 +84,7 @@ impl Check<'_> {
         Ok(files)
     }
 
-    /// A file's bytes; `None`: the daemon has taken it for another use, or it cannot be read, and that is said.
+    /// Reads a file; `None` if a daemon has reused it, or if it is unreadable, which is then a finding.
     fn read(&self, path: &Path, seen: &mut Seen) -> Result<Option<Vec<u8>>, Error> {
         let file = match self.disk.open(path, OpenMode::Read) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -144,7 +145,7 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
     }
 }
 
-/// The newest words on each chunk.
+/// The newest reported position of each chunk.
 fn said(files: &[Walked]) -> Said {
     let mut all = Said::new();
     for file in files {
@@ -181,11 +182,11 @@ fn are_entries(bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
     Some(())
 }
 
-/// Says what a replay of these files would say.
+/// Adds the findings that a replay of these files would report.
 fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
     for at in 0..files.len() {
         let later = files[at + 1..].iter().map(|later| later.head.base).min();
-        // What a later file takes the place of was refused when that one was begun.
+        // Frames at or after the base of a later file were refused when that file was begun.
         files[at]
             .frames
             .retain(|frame| later.is_none_or(|base| frame.end <= base));
@@ -203,7 +204,7 @@ fn judge(mut files: Vec<Walked>, proven: u64, seen: &mut Seen) {
             let again = at == first && file.head.carries_over && frame.position == file.head.base;
             if frame.position > position && !again {
                 if proofs[at] <= position {
-                    // It was never synced: what lies behind it does not count.
+                    // The gap was never synced, so the frames after it do not count.
                     let count = number - at;
                     let what = format!(
                         "{} bytes were never known to be on the disk, and are not there: {count} frames behind them do not count",
