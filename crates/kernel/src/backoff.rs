@@ -1,6 +1,6 @@
-//! Reads slow sources less often, each on its own. A read whose thread waited for a CPU is not slow, however long it took,
-//! and one slow read does not make a file slow: the host may have taken the CPU away, or the owner of a lock may have waited
-//! for one.
+//! Reads slow sources less often, each on its own. A read whose thread waited for a CPU
+//! is not slow, however long it took, and one slow read does not make a file slow: the
+//! host may have taken the CPU away, or the owner of a lock may have waited for one.
 
 use kymo_sys::clock::Clock;
 
@@ -228,8 +228,8 @@ mod tests {
         }
     }
 
-    /// Waits of earlier samples may shorten the first time of a read, but never the second, nor a first time in the sample
-    /// after a slow read.
+    /// Waits of earlier samples may shorten the first time of a read, but
+    /// never the second, nor a first time in the sample after a slow read.
     #[test]
     fn a_look_forgets_old_waits() {
         for (look, doubted, first_ms) in [(true, false, 15), (false, true, 15), (false, false, 3)] {

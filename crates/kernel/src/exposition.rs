@@ -1,7 +1,7 @@
 //! The metrics of a reading: every sample that the subsystems' tables expose, with its instance.
 //!
-//! `/metrics`, the recording as a reader of series, and this machine's history all use these functions, so that a metric has the
-//! same value in each.
+//! `/metrics`, the recording as a reader of series, and this machine's history
+//! all use these functions, so that a metric has the same value in each.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! Facts about the machine that its numbers need, read from /proc, /sys and /etc under the root when a recording starts and when
-//! a device appears.
+//! Facts about the machine that its numbers need, read from /proc, /sys and
+//! /etc under the root when a recording starts and when a device appears.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -316,8 +316,8 @@ enum Standing {
     Inner,
 }
 
-/// Adds the hardware interfaces, or the outermost ones if there are none, and their speeds. The kernel's speed −1 is unknown and
-/// left out.
+/// Adds the hardware interfaces, or the outermost ones if there are none,
+/// and their speeds. The kernel's speed −1 is unknown and left out.
 fn networks(root: &Root, context: &mut Context) {
     let mut all: Vec<(String, Standing)> = Vec::new();
     for name in names(root, "sys/class/net") {
@@ -411,8 +411,8 @@ mod tests {
         }
     }
 
-    /// Zones by `TZ` and by a made-up /etc: a link, copies of a zone with and without its name, a file elsewhere, and invalid
-    /// text.
+    /// Zones by `TZ` and by a made-up /etc: a link, copies of a zone
+    /// with and without its name, a file elsewhere, and invalid text.
     #[test]
     fn zones_as_date_finds_them() {
         const BERLIN: &str = "TZif2...\0\nCET-1CEST,M3.5.0,M10.5.0/3\n";

@@ -25,8 +25,8 @@ enum Keep {
     Limit,
     /// The numbers of the lines `KEY NUMBER` with these keys.
     Keys(&'static [&'static str]),
-    /// The sums of these keys in lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER`, over all devices of the file that lie
-    /// on no other of them.
+    /// The sums of these keys in lines `DEVICE KEY=NUMBER ...` or `DEVICE KEY NUMBER`, over all
+    /// devices of the file that lie on no other of them.
     Sums(&'static [&'static str]),
     /// The totals of a pressure file.
     Stalls,

@@ -52,8 +52,8 @@ struct Mounted {
     controllers: Vec<Controller>,
 }
 
-/// The hierarchies in /proc/PID/mountinfo. Each controller appears once: at the mount of its whole hierarchy with the
-/// shortest path.
+/// The hierarchies in /proc/PID/mountinfo. Each controller appears
+/// once: at the mount of its whole hierarchy with the shortest path.
 pub fn read_mountinfo(text: &[u8]) -> Vec<MountPoint> {
     let mut mounted: BTreeMap<String, Option<Mounted>> = BTreeMap::new();
     for line in scan::lines(text) {
@@ -85,8 +85,8 @@ pub fn read_mountinfo(text: &[u8]) -> Vec<MountPoint> {
     places
 }
 
-/// Parses a line such as `31 23 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct`: the mount point, and the mount
-/// if it is a hierarchy.
+/// Parses a line such as `31 23 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct`: the
+/// mount point, and the mount if it is a hierarchy.
 fn read_mount(line: &str) -> Option<(String, Option<Mounted>)> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);

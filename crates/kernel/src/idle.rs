@@ -1,11 +1,11 @@
-//! Finds processes that have not run since their last read, by the scheduler's account. A system call returns the account and
-//! needs no open file; if the pids are those of another pid namespace, the account is a file, whose read costs a sixth of `stat`
-//! and `io`.
+//! Finds processes that have not run since their last read, by the scheduler's account. A
+//! system call returns the account and needs no open file; if the pids are those of another
+//! pid namespace, the account is a file, whose read costs a sixth of `stat` and `io`.
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
-/// The scheduler's counts for a process: time on a CPU and, from the file alone, time waited for one, and turns.
+/// The scheduler's counts for a process: time on a CPU; with the file as source also time waited for one, and turns.
 pub(crate) type Account = [u64; 3];
 
 /// Account of a task for which the scheduler keeps none.

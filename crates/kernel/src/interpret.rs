@@ -315,8 +315,8 @@ impl Cut<'_> {
 }
 
 impl Layouts {
-    /// Discards the layouts after a change of the facts, which decide which rows count in the sum, or when they have
-    /// become too many.
+    /// Discards the layouts after a change of the facts, which decide
+    /// which rows count in the sum, or when they have become too many.
     fn forget_if_new(&mut self, context: &Context) {
         let full = self.known.len() > LAYOUTS_MAX || self.bytes > limits::LAYOUTS_BYTES;
         if self.context_stamp != context.stamp() || full {

@@ -25,8 +25,8 @@ pub fn instances(root: &Root, scope: Scope) -> Vec<String> {
     found
 }
 
-/// The device of a folder of /sys/class: the last two parts of the device's path (`platform/coretemp.0`). `None` if the folder
-/// has no device.
+/// The device of a folder of /sys/class: the last two parts of the device's
+/// path (`platform/coretemp.0`). `None` if the folder has no device.
 pub(crate) fn device_of(root: &Root, folder: &str) -> Option<String> {
     let target = root.link(folder).ok()?;
     let target = String::from_utf8_lossy(&target).into_owned();

@@ -1,6 +1,6 @@
 //! Space of the mounted file systems. A query may never return (an unreachable server, a FUSE program that hangs), so
 //! separate threads make the queries, and the sampler waits a few milliseconds at most. A thread that hangs is left to
-//! its mount and another replaces it; if too many hang, the other mounts are *not read*. Mounts of autofs are never
+//! its mount and another replaces it; if too many hang, the other mounts are "not read". Mounts of autofs are never
 //! queried, since that would mount them.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,5 @@
 //! Activity of NFS mounts, from /proc/PID/mountstats. A read can wait for a lock that mounting holds, so a separate thread
-//! reads, and the sampler waits a few milliseconds at most; without an answer the rows are *not read*.
+//! reads, and the sampler waits a few milliseconds at most; without an answer the rows are "not read".
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -105,8 +105,8 @@ impl Reader {
         !matches!(self.reads, Reads::Bundle(_))
     }
 
-    /// Reads one file as [`Reader::read`] does, but in pieces: `take` gets a function that appends the next piece, or none at the
-    /// end.
+    /// Reads one file as [`Reader::read`] does, but in pieces: `take`
+    /// gets a function that appends the next piece, or none at the end.
     pub fn read_in_pieces(
         &mut self,
         root: &Root,

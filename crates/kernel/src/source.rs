@@ -1,5 +1,5 @@
-//! The table of the kernel's files: path, way of reading and grammar of each. `subsystem/` defines the meaning of their
-//! numbers.
+//! The table of the kernel's files: path, way of reading and grammar
+//! of each. `subsystem/` defines the meaning of their numbers.
 
 use kymo_base::template::Grammar;
 
@@ -106,8 +106,8 @@ pub enum Reads {
     Whole,
     /// Each read returns whole records, about a page; read until nothing is left.
     Records,
-    /// The path is a folder of files with one value each; the text has a line `NAME VALUE` for each readable file. `*`
-    /// stands for a number.
+    /// The path is a folder of files with one value each; the text has a
+    /// line `NAME VALUE` for each readable file. `*` stands for a number.
     Bundle(&'static [&'static str]),
 }
 
@@ -120,8 +120,8 @@ pub enum Pace {
     EachScan,
 }
 
-/// Kind of instances of a source. A new scope needs the names of its instances in [`is_instance`], and a reader in the
-/// sampler.
+/// Kind of instances of a source. A new scope needs the names of
+/// its instances in [`is_instance`], and a reader in the sampler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// A single instance, the machine.

@@ -53,8 +53,8 @@ pub struct TaskPlan {
 
 const STATUS_AGE_NS: u64 = 10_000_000_000;
 const IDENTITY_AGE_NS: u64 = 60_000_000_000;
-/// Age of the identity of a task that has not run since: it cannot have changed its title, but another process may have changed
-/// its cgroup.
+/// Age of the identity of a task that has not run since: it cannot have
+/// changed its title, but another process may have changed its cgroup.
 const IDENTITY_AGE_AT_REST_NS: u64 = 600_000_000_000;
 /// Time spent on reads of stat, io and status, in ns.
 pub type Costs = [u64; 3];
@@ -637,8 +637,8 @@ impl PlacesCache {
         })
     }
 
-    /// Returns true if the task neither runs nor is ready to. A task with threads qualifies only if its account covers all of
-    /// them.
+    /// Returns true if the task neither runs nor is ready to. A task
+    /// with threads qualifies only if its account covers all of them.
     fn is_waiting(&mut self, track: &TrackWriter, slot: usize, counts_threads: bool) -> bool {
         let Some(places) = self.of(track, slot) else {
             return false;

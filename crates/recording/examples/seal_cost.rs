@@ -1,6 +1,7 @@
-//! Measures the cost of a day of recording at one sample a second on this machine: CPU time for
-//! appending and for sealing, bytes on disk, peak memory. `cargo run --release -p kymo-recording
-//! --example seal_cost` writes below the given folder, or the temporary one.
+//! Measures the cost of a day of recording at one sample a second on this machine: CPU time
+//! for appending and for sealing, bytes on disk, peak memory.
+//! `cargo run --release -p kymo-recording --example seal_cost` writes below the given
+//! folder, or the temporary one.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,6 +1,6 @@
-//! The sampler's thread: waits for the beat, takes a sample, and pushes the record to the queue. It never waits for a
-//! disk. The first sample waits for its beat too, so that all intervals have the same length; only without pause it is
-//! taken at once.
+//! The sampler's thread: waits for the beat, takes a sample, and pushes the record to
+//! the queue. It never waits for a disk. The first sample waits for its beat too, so
+//! that all intervals have the same length; only without pause it is taken at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -186,8 +186,8 @@ impl BeatState {
         }
     }
 
-    /// Returns true if the facts must be read after this sample: when a device came or went, and a second time after /sys
-    /// has caught up.
+    /// Returns true if the facts must be read after this sample: when a
+    /// device came or went, and a second time after /sys has caught up.
     fn facts_are_due(&mut self, now: Stamp, devices_changed: bool) -> bool {
         if devices_changed {
             self.facts_again_ns = Some(now.mono_ns + SYSFS_LAG_NS);

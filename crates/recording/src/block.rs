@@ -252,8 +252,8 @@ pub(crate) fn last_seq(disk: &dyn Disk, path: &Path) -> Option<u64> {
     Some(index.last_seq)
 }
 
-/// Decodes streams piece by piece, one stream at a time; each call gets the file as an
-/// argument.
+/// Decodes streams piece by piece, one stream at a
+/// time; each call gets the file as an argument.
 pub(crate) struct Unpacker {
     stream: Stream,
     context: DCtx<'static>,
@@ -359,8 +359,8 @@ impl Unpacker {
     }
 }
 
-/// Decodes a whole stream and subtracts its length from `budget`; fails if it is longer than
-/// that.
+/// Decodes a whole stream and subtracts its length
+/// from `budget`; fails if it is longer than that.
 pub(crate) fn unpack(
     unpacker: &mut Unpacker,
     file: &dyn DiskFile,
@@ -370,8 +370,8 @@ pub(crate) fn unpack(
     if stream.raw_len > *budget {
         return Err(format!("{} bytes are too many", stream.raw_len));
     }
-    // Limits the packed length: zstd stores incompressible bytes as they are, so it adds
-    // little.
+    // Limits the packed length: zstd stores incompressible
+    // bytes as they are, so it adds little.
     if stream.packed_len > stream.raw_len + stream.raw_len / 64 + 1024 {
         return Err(format!("{} packed bytes are too many", stream.packed_len));
     }

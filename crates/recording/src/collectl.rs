@@ -1,5 +1,5 @@
-//! Reads collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`, also as `.xz` and `.zst`) and rebuilds the kernel's texts from
-//! them.
+//! Reads collectl's raw files (`.raw`, `.raw.gz`, `.rawp.gz`, also
+//! as `.xz` and `.zst`) and rebuilds the kernel's texts from them.
 //!
 //! A file is text: a header of `#` lines, then for each interval a marker `>>> SECONDS <<<` and the kernel's lines, most with
 //! a prefix. The reader joins the lines of each interval into the texts that they came from, and puts these into the same
@@ -30,7 +30,7 @@ const SECOND_NS: f64 = 1e9;
 /// Estimated memory of a process besides its texts, in bytes.
 const TASK_BYTES: usize = 1024;
 
-/// Why a file cannot be played.
+/// Error of playing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file is no collectl raw file.

@@ -50,8 +50,8 @@ pub enum Item<'a> {
     Sample {
         /// Head of the record.
         head: Head,
-        /// True for a sample outside the range, which later samples depend on or are subtracted
-        /// from.
+        /// True for a sample outside the range, which
+        /// later samples depend on or are subtracted from.
         warmup: bool,
         /// The sections of the wanted kinds.
         sections: Vec<Section<'a>>,

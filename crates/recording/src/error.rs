@@ -86,8 +86,8 @@ impl Error {
         }
     }
 
-    /// Returns true if space is missing: a full disk, a used-up quota, or the size limit
-    /// itself.
+    /// Returns true if space is missing: a full disk,
+    /// a used-up quota, or the size limit itself.
     pub fn is_full(&self) -> bool {
         match self {
             Error::Io { cause, .. } => kymo_sys::disk::is_full(cause),

@@ -115,8 +115,8 @@ fn entries(
     }
 }
 
-/// Opens the file as a disk with one folder, named as the file, that holds its blocks; `None` if it is no such
-/// file.
+/// Opens the file as a disk with one folder, named as the
+/// file, that holds its blocks; `None` if it is no such file.
 pub(crate) fn disk(real: &Arc<dyn Disk>, path: &Path) -> Option<Result<Exported, String>> {
     if real.name_kind(path).ok()? != NameKind::File {
         return None;
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(texts, [&b"abc"[..], b"defg"]);
     }
 
-    /// A file that is cut anywhere is refused or has damaged last blocks; any flipped byte of the list is
-    /// noticed.
+    /// A file that is cut anywhere is refused or has damaged
+    /// last blocks; any flipped byte of the list is noticed.
     #[test]
     fn what_is_wrong_is_seen() {
         let bytes = file();

@@ -1,8 +1,8 @@
-//! File names of a recording: DIR/HOST.lock, DIR/HOST-BOOTID8/, and the blocks and tails
-//! in that folder.
+//! File names of a recording: DIR/HOST.lock,
+//! DIR/HOST-BOOTID8/, and the blocks and tails in that folder.
 //!
-//! A block's name has its first sequence number and its times, so that a seek needs one
-//! readdir.
+//! A block's name has its first sequence number and
+//! its times, so that a seek needs one readdir.
 
 use crate::error::{Result, Tried};
 use crate::record::SEQ_MAX;
@@ -53,8 +53,8 @@ impl BlockName {
     }
 }
 
-/// `host` as a part of a file name: any character but a letter, digit, `.`, `_` or `-`
-/// becomes `_`.
+/// `host` as a part of a file name: any character
+/// but a letter, digit, `.`, `_` or `-` becomes `_`.
 pub fn safe_host(host: &str) -> String {
     let allowed = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
     let safe: String = host

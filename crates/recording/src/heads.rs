@@ -60,8 +60,8 @@ impl Encoder {
         out.extend_from_slice(costs);
     }
 
-    /// Appends the head of an event or a context; the caller then appends `length` bytes of
-    /// text.
+    /// Appends the head of an event or a context; the
+    /// caller then appends `length` bytes of text.
     pub(crate) fn text(&mut self, out: &mut Vec<u8>, head: &Head, length: usize) {
         self.head(out, head, 0);
         varint::put(out, length as u64);

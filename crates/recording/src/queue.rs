@@ -55,15 +55,15 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if a record of `length` bytes has room; an empty queue can grow for any
-    /// record.
+    /// Returns true if a record of `length` bytes has
+    /// room; an empty queue can grow for any record.
     pub fn has_room(&self, length: usize) -> bool {
         let state = self.lock();
         state.bytes.is_empty() || state.bytes.len() + length <= state.capacity
     }
 
-    /// Adds a record, or drops and counts it for want of room; after a drop the next sample
-    /// must be a key.
+    /// Adds a record, or drops and counts it for want of
+    /// room; after a drop the next sample must be a key.
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();
         let needed = state.bytes.len() + record.len();

@@ -1,7 +1,7 @@
 //! A recording to read: the blocks and tails of one host over all its boots, or one block.
 //!
-//! Opening one takes no lock and changes no file, because a recorder may be writing; `cursor` does the
-//! reading.
+//! Opening one takes no lock and changes no file, because
+//! a recorder may be writing; `cursor` does the reading.
 
 use crate::error::{Error, Result};
 use crate::exported;

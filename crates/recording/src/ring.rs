@@ -1,8 +1,8 @@
 //! The blocks of one host over all its boots, oldest first, and their allocated bytes.
 //!
-//! The oldest block is the one with the lowest sequence number, whatever its wall times: a clock
-//! that was wrong for an hour must not decide which data is removed. Memory holds only the next
-//! few blocks to remove.
+//! The oldest block is the one with the lowest sequence number, whatever
+//! its wall times: a clock that was wrong for an hour must not decide
+//! which data is removed. Memory holds only the next few blocks to remove.
 
 use crate::error::{Error, Result, Tried};
 use crate::folder::{self, BlockName};

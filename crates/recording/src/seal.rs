@@ -53,8 +53,8 @@ impl Sealer {
         })
     }
 
-    /// Writes, checks, syncs and renames the block of a tail. After an error no file of it is
-    /// left.
+    /// Writes, checks, syncs and renames the block of
+    /// a tail. After an error no file of it is left.
     pub(crate) fn seal(
         &mut self,
         disk: &dyn Disk,
@@ -147,8 +147,8 @@ fn name_block(disk: &dyn Disk, folder: &Path, unfinished: &Path, path: &Path) ->
     disk.rename(unfinished, path).tried("rename", unfinished)?;
     let synced = disk.sync_dir(folder).tried("sync", folder);
     if synced.is_err() {
-        // The new name may not be on the disk, so remove it: a tail must not count as sealed by
-        // it.
+        // The new name may not be on the disk, so remove
+        // it: a tail must not count as sealed by it.
         let _made_again = disk.unlink(path);
     }
     synced

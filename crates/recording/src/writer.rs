@@ -203,8 +203,8 @@ impl Writer {
         })
     }
 
-    /// A flag that is set while the next sample should be a key; the writer clears it when it
-    /// gets one.
+    /// A flag that is set while the next sample should
+    /// be a key; the writer clears it when it gets one.
     pub fn key_wanted(&self) -> Arc<AtomicBool> {
         self.key_wanted.clone()
     }
@@ -234,9 +234,9 @@ impl Writer {
         PAGE + self.ring.bytes + tails + leftovers
     }
 
-    /// Appends a batch of whole records and gives each its sequence number and checksum. Fails if
-    /// the batch is malformed or recovery fails; an error of the disk shows up only as dropped
-    /// records in the result.
+    /// Appends a batch of whole records and gives each its sequence number
+    /// and checksum. Fails if the batch is malformed or recovery fails; an
+    /// error of the disk shows up only as dropped records in the result.
     pub fn append(&mut self, batch: &mut [u8]) -> Result<Appended> {
         self.recover()?;
         check_batch(batch)?;
@@ -282,8 +282,8 @@ impl Writer {
         self.append(&mut batch)
     }
 
-    /// Syncs, seals the tails and removes them. After an error a tail may stay, which the next
-    /// recorder will seal.
+    /// Syncs, seals the tails and removes them. After an error
+    /// a tail may stay, which the next recorder will seal.
     pub fn close(mut self) -> Result<Counters> {
         self.recover()?;
         let now = self.clock.now();
@@ -309,8 +309,8 @@ impl Writer {
     fn append_records(&mut self, batch: &mut [u8], now: Stamp) -> Appended {
         let first_seq = self.next_seq;
         let mut appended = Appended::default();
-        // `run` is the start of the records that are not written yet, `at` the start of the
-        // current one.
+        // `run` is the start of the records that are not
+        // written yet, `at` the start of the current one.
         let (mut run, mut at) = (0, 0);
         while let Some(raw) = record::peek(&batch[at..]) {
             let seq = self.next_seq;
@@ -359,8 +359,8 @@ impl Writer {
             return;
         };
         record::seal(bytes, slot.epoch(), seq);
-        // Uses the time of the clock, not of the record: a recorder without pause hands records
-        // over in batches.
+        // Uses the time of the clock, not of the record: a
+        // recorder without pause hands records over in batches.
         slot.first_mono_ns.get_or_insert(now.mono_ns);
         if raw.head.key {
             self.need_key = false;
@@ -406,8 +406,8 @@ fn make_folder(disk: &dyn Disk, dir: &Path, folder: &Path) -> Result<()> {
     disk.create_dir_all(folder).tried("make", folder)?;
     disk.sync_dir(dir).tried("sync", dir)?;
     match dir.parent() {
-        // The process may lack permission to open the parent folder; its entry then stays
-        // unsynced.
+        // The process may lack permission to open the
+        // parent folder; its entry then stays unsynced.
         Some(above) if !above.as_os_str().is_empty() => match disk.sync_dir(above) {
             Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Ok(()),
             synced => synced.tried("sync", above),

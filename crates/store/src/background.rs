@@ -21,8 +21,8 @@ const ROUND: usize = 512;
 const ROUND_EVERY: Duration = Duration::from_millis(500);
 /// Interval of the search for due chunks.
 const SAVES_EVERY: Duration = Duration::from_millis(200);
-/// Longest sleep of a thread without work. New work wakes it; sweeps, checkpoints and old chunks are only due by the
-/// clock.
+/// Longest sleep of a thread without work. New work wakes it;
+/// sweeps, checkpoints and old chunks are only due by the clock.
 const AT_REST: Duration = Duration::from_secs(30);
 /// Longest sleep while the journal is too long.
 const LONG_REST: Duration = Duration::from_secs(1);
@@ -72,8 +72,8 @@ impl Store {
                 if writer == 0 {
                     store.inner.put_missing_placeholders();
                 }
-                // One round at a time keeps the files in path order. The thread that has the lock also waits for work, so
-                // that the others sleep.
+                // One round at a time keeps the files in path order. The thread
+                // that has the lock also waits for work, so that the others sleep.
                 let _mine = turns.lock().unwrap_or_else(PoisonError::into_inner);
                 while !stop.load(Ordering::Relaxed) {
                     store.flush_due();

@@ -1,5 +1,5 @@
-//! Bells: idle threads of the store sleep until another thread makes work for them and rings. All calls are made under
-//! the store's lock.
+//! Bells: idle threads of the store sleep until another thread makes
+//! work for them and rings. All calls are made under the store's lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};

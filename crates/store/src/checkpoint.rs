@@ -1,5 +1,5 @@
-//! Checkpoints: sync all .rrd files written so far, note that in the journal, and release journal files that are not
-//! needed any more.
+//! Checkpoints: sync all .rrd files written so far, note that in the
+//! journal, and release journal files that are not needed any more.
 //!
 //! A checkpoint begins an epoch. It waits for the writes of .rrd files that began in the previous epoch; writes that
 //! begin later belong to the next checkpoint.
@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-/// Number of new files, or time after the last one, that makes a checkpoint due; until then a start creates these files
-/// again.
+/// Number of new files, or time after the last one, that makes a
+/// checkpoint due; until then a start creates these files again.
 const MADE_MAX: u64 = 1000;
 const MADE_REST: Duration = Duration::from_secs(30);
 /// Pause after a failed checkpoint.

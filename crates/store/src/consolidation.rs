@@ -1,5 +1,5 @@
-//! Consolidation of values into rows: the schema of a series, and rrdtool's arithmetic on
-//! it.
+//! Consolidation of values into rows: the schema
+//! of a series, and rrdtool's arithmetic on it.
 
 pub(crate) mod apply;
 pub(crate) mod archive;

@@ -106,8 +106,8 @@ impl Inner {
         self.needs_no_file(series).then_some(id)
     }
 
-    /// Returns true if a series continues without a file: it never had one, or its file was removed and is created again on
-    /// request.
+    /// Returns true if a series continues without a file: it never had
+    /// one, or its file was removed and is created again on request.
     pub(crate) fn needs_no_file(&self, series: &Series) -> bool {
         self.is_without_files() || series.file.left().is_none() || self.outlives_file(series)
     }

@@ -199,8 +199,8 @@ pub enum FileError {
     /// `Cannot read/write %s: %s`
     #[error("{0}")]
     Access(io::Error),
-    /// `RRD Error: could not lock RRD`: another process held the lock for longer than the wait. No data
-    /// is lost.
+    /// `RRD Error: could not lock RRD`: another process held
+    /// the lock for longer than the wait. No data is lost.
     #[error("another program has a lock on it")]
     Locked,
     /// `RRD Error: %s`, with rrdtool's text including the file's name.

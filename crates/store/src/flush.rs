@@ -1,4 +1,4 @@
-//! Flush: saves the values of a chunk as a block.
+//! Flush: saves values of a chunk as a block.
 
 pub(crate) mod chunk;
 mod points;

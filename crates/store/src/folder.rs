@@ -1,5 +1,5 @@
-//! The folder of a store: its owner, its locks, and its files that requests must not
-//! touch.
+//! The folder of a store: its owner, its locks,
+//! and its files that requests must not touch.
 
 pub(crate) mod claim;
 pub(crate) mod fence;

@@ -1,5 +1,5 @@
-//! Entry points for fuzzing: whatever bytes a journal or a segment has, reading it must not panic, hang or need much
-//! memory.
+//! Entry points for fuzzing: whatever bytes a journal or a segment
+//! has, reading it must not panic, hang or need much memory.
 
 pub(crate) mod segments;
 
@@ -27,8 +27,8 @@ pub fn fuzz_segment(data: &[u8]) {
 /// Separates the entries of one frame from those of the next.
 const CUT: &[u8] = b"\xffcut";
 
-/// Opens a store whose journal file is `data`; then one whose frames are valid and have `data` as entries. Flushes the
-/// resulting series.
+/// Opens a store whose journal file is `data`; then one whose frames
+/// are valid and have `data` as entries. Flushes the resulting series.
 pub fn fuzz_journal(data: &[u8]) {
     open_with(data.to_vec());
     open_with(framed(data));

@@ -1,8 +1,8 @@
-//! Holes: places in the values of a series where others are lost to damage. The arithmetic makes the time up to the next
-//! value unknown.
+//! Holes: places in the values of a series where others are lost to
+//! damage. The arithmetic makes the time up to the next value unknown.
 //!
-//! In memory and in the journal a hole is a value that no client can send: it has the stamp of the value before it
-//! instead of its own.
+//! In memory and in the journal a hole is a value that no client can
+//! send: it has the stamp of the value before it instead of its own.
 
 const MARK: u8 = b'?';
 

@@ -1,5 +1,5 @@
-//! The known series, for callers that list or search them; read slice by slice, so that the lock is never held for
-//! long.
+//! The known series, for callers that list or search them; read
+//! slice by slice, so that the lock is never held for long.
 
 use crate::consolidation::points_schema::PointsKind;
 use crate::consolidation::schema::Schema;
@@ -43,8 +43,8 @@ pub struct Columns {
 }
 
 impl Store {
-    /// The next slice of series with numbers from `from` on, and the number at which to continue, or `None` at the
-    /// end.
+    /// The next slice of series with numbers from `from` on, and
+    /// the number at which to continue, or `None` at the end.
     pub fn known(&self, from: u32) -> (Vec<KnownSeries>, Option<u32>) {
         let inner = &*self.inner;
         let mut last: Option<(usize, Arc<Columns>)> = None;

@@ -10,8 +10,8 @@ pub(crate) fn place_of(slot: u8) -> (u8, u8) {
     (slot / MEMBERS, slot % MEMBERS)
 }
 
-/// Limit of the numbers of chunks, so that a list of them needs at most 128 MiB, whatever a file
-/// contains.
+/// Limit of the numbers of chunks, so that a list of
+/// them needs at most 128 MiB, whatever a file contains.
 pub(crate) const CHUNKS_MAX: u32 = 1 << 24;
 /// Longest frame of states, decompressed.
 pub(crate) const STATE_MAX: usize = 256 << 20;

@@ -1,5 +1,5 @@
-//! The store of acknowledged values: a journal, values in memory, segments with saved blocks, and .rrd files that are
-//! updated from these.
+//! The store of acknowledged values: a journal, values in memory, segments
+//! with saved blocks, and .rrd files that are updated from these.
 //!
 //! The segments are authoritative; the journal and memory have what is not in them yet; .rrd files are views. A
 //! [`WriteBatch`] takes requests and costs one write of the journal. The other functions of [`Store`] open files and may

@@ -1,5 +1,5 @@
-//! State in memory of each series: its values that are in no block yet, and the state of its
-//! file.
+//! State in memory of each series: its values that
+//! are in no block yet, and the state of its file.
 
 pub(crate) mod accepted;
 pub(crate) mod buffer;

@@ -66,8 +66,8 @@ pub fn join<'a>(base: &[u8], name: &'a [u8]) -> Cow<'a, [u8]> {
     }
 }
 
-/// The textual check of rrdcached's `-B`: no `../`, and an absolute name must be below the base. Links are checked when
-/// the file is opened.
+/// The textual check of rrdcached's `-B`: no `../`, and an absolute name
+/// must be below the base. Links are checked when the file is opened.
 pub fn is_beneath(base: &[u8], name: &[u8]) -> bool {
     let below = name.first() != Some(&b'/')
         || name

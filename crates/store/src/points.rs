@@ -147,8 +147,8 @@ impl Store {
             .map_err(FileError::Io)
     }
 
-    /// Rows of this length whose ends lie between two times: made of samples, and where these have expired, from the tier
-    /// with such rows.
+    /// Rows of this length whose ends lie between two times: made of
+    /// samples, and where these have expired, from the tier with such rows.
     pub fn tier_rows(
         &self,
         series: PointSeries,

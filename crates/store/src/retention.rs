@@ -231,8 +231,8 @@ impl Inner {
         }
     }
 
-    /// Drops these series, first in the journal. If the journal cannot be written they stay, since they would return at the next
-    /// start.
+    /// Drops these series, first in the journal. If the journal cannot
+    /// be written they stay, since they would return at the next start.
     pub(crate) fn forget(&self, state: &mut State, ids: &[u32], now_ns: u64) -> io::Result<()> {
         if ids.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Segments: files of blocks to which blocks are only appended.
-//! docs/formats/store.md.
+//! Segments: files of blocks to which blocks
+//! are only appended. docs/formats/store.md.
 
 pub(crate) mod ages;
 pub(crate) mod append;

@@ -1,5 +1,5 @@
-//! The command line's operations on a store: verify, status, look, import,
-//! export.
+//! The command line's operations on a store:
+//! verify, status, look, import, export.
 
 pub(crate) mod export;
 pub(crate) mod import;

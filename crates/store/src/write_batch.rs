@@ -108,8 +108,8 @@ impl<'a> WriteBatch<'a> {
         self.update_series(id, values)
     }
 
-    /// Accepts a value for a series with a label set, with a cell for each column; a cell that is not a finite number is
-    /// unknown.
+    /// Accepts a value for a series with a label set, with a cell for
+    /// each column; a cell that is not a finite number is unknown.
     pub fn append(
         &mut self,
         labels: &Labels,
@@ -330,8 +330,8 @@ impl<'a> WriteBatch<'a> {
         switched
     }
 
-    /// PENDING: calls `each` with the unpublished values as they were sent; returns their number, or `None` for an unknown
-    /// file.
+    /// PENDING: calls `each` with the unpublished values as they were
+    /// sent; returns their number, or `None` for an unknown file.
     pub fn pending(&self, name: &[u8], each: &mut dyn FnMut(&[u8])) -> Option<usize> {
         let series = self.state.series.get(self.find(name)?)?;
         Some(series.values.each_unpublished(each))
@@ -395,8 +395,8 @@ impl<'a> WriteBatch<'a> {
         self.flushes = true;
     }
 
-    /// Writes the batch to the journal with one write. After an error the batch has no effect: answer `cannot write
-    /// journal: ...` to its updates and forgets.
+    /// Writes the batch to the journal with one write. After an error the batch has no effect: answer
+    /// `cannot write journal: ...` to its updates and forgets.
     pub fn commit(mut self) -> io::Result<Position> {
         self.committed = true;
         let prepared = std::mem::replace(&mut self.prepared, Ok(()));
@@ -424,8 +424,8 @@ impl<'a> WriteBatch<'a> {
         }
     }
 
-    /// The series of a name. Tries the one after the last series first, since clients send the same series in the same
-    /// order.
+    /// The series of a name. Tries the one after the last series
+    /// first, since clients send the same series in the same order.
     fn next(&mut self, name: &[u8]) -> Option<u32> {
         let guess = self.state.next;
         let series = &self.state.series;

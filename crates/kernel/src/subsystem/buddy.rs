@@ -33,8 +33,8 @@ orders! {
     11 "pages2048" "2048"; 12 "pages4096" "4096"; 13 "pages8192" "8192";
 }
 
-/// collectl's digits of a number: itself, from `a` on tens, from `j` on hundreds, from `s` on thousands, ten thousands
-/// ...
+/// collectl's digits of a number: itself, from `a` on tens, from
+/// `j` on hundreds, from `s` on thousands, ten thousands ...
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The lowest number of the digit at this place.

@@ -130,8 +130,8 @@ enum Given {
     Ticks,
 }
 
-/// The values of a text and their fields. If both versions have a value, the first in the text counts, which is that of
-/// version 2.
+/// The values of a text and their fields. If both versions have a
+/// value, the first in the text counts, which is that of version 2.
 const KNOWN: &[Known] = &[
     ("cpu.stat", "usage_usec", USAGE, Given::Same),
     ("cpu.stat", "user_usec", USER, Given::Same),

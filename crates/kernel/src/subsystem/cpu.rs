@@ -157,8 +157,8 @@ const FIELDS: &[Field] = &{
     [a, b, c, d, e, f, g, h, i, j, interrupts]
 };
 
-/// Sum over times. Times that an old kernel lacks are left out; a time without a known difference, as after a reset, makes
-/// the sum unknown.
+/// Sum over times. Times that an old kernel lacks are left out; a time
+/// without a known difference, as after a reset, makes the sum unknown.
 fn sum(cells: &Cells, times: &[usize], value: impl Fn(usize) -> f64) -> f64 {
     let there = times.iter().filter(|&&time| !cells.now[time].is_nan());
     let sum = there
@@ -727,9 +727,9 @@ mod tests {
         }
     }
 
-    /// Two CPUs over 8 s, 1,600 ticks: the differences of the times, and the expected user, idle, steal, total and kernel.
-    /// The known times must never look like the whole: idle restarts after a suspend, steal decreases or jumps, idle
-    /// jumps.
+    /// Two CPUs over 8 s, 1,600 ticks: the differences of the times, and the expected
+    /// user, idle, steal, total and kernel. The known times must never look like the
+    /// whole: idle restarts after a suspend, steal decreases or jumps, idle jumps.
     #[test]
     fn shares_where_a_time_is_not_known() {
         const NAN: f64 = f64::NAN;

@@ -1,8 +1,8 @@
 //! `d` and `D`: block devices, from /proc/diskstats, discards and flushes included.
 //!
-//! The sum counts only whole disks at the bottom, by their relations, or by names if these are unknown. Partitions, md, dm, loop
-//! devices and hidden nvme paths repeat the same bytes. If the head of nvme paths counts nothing, as before kernel 6.5, its paths
-//! count.
+//! The sum counts only whole disks at the bottom, by their relations, or by names if these
+//! are unknown. Partitions, md, dm, loop devices and hidden nvme paths repeat the same
+//! bytes. If the head of nvme paths counts nothing, as before kernel 6.5, its paths count.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;

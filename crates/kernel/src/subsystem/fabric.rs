@@ -1,5 +1,5 @@
-//! `x` and `X`: ports of InfiniBand, RoCE and Omni-Path devices of any name, from the counters in /sys, which are read but
-//! never reset.
+//! `x` and `X`: ports of InfiniBand, RoCE and Omni-Path devices of any
+//! name, from the counters in /sys, which are read but never reset.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;

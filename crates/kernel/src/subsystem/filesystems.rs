@@ -1,5 +1,5 @@
-//! `W`: used space of the mounted file systems, in bytes and files. One that hangs is *not read*, and delays no
-//! other.
+//! `W`: used space of the mounted file systems, in bytes and
+//! files. One that hangs is "not read", and delays no other.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;

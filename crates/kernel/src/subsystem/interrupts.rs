@@ -199,8 +199,8 @@ fn sort_key(name: &[u8]) -> (bool, usize, &[u8]) {
     }
 }
 
-/// Parses a line such as `24:   1   0  IO-APIC   5-edge   ACPI:Ged`, `LOC: 69117 68365   Local timer interrupts` or
-/// `NET_RX:  5  6`.
+/// Parses a line such as `24:   1   0  IO-APIC   5-edge   ACPI:Ged`,
+/// `LOC: 69117 68365   Local timer interrupts` or `NET_RX:  5  6`.
 fn row(kind: u8, line: &[Piece], cpus: Option<&[usize]>) -> Option<RowLayout> {
     let [Piece::Text(name), rest @ ..] = line else {
         return None;

@@ -92,8 +92,8 @@ const fn event(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
 }
 
-/// Fields by the kernel's names. Names from vmstat begin with a lower-case letter, names from meminfo do not, so the order of
-/// the fields is free.
+/// Fields by the kernel's names. Names from vmstat begin with a lower-case
+/// letter, names from meminfo do not, so the order of the fields is free.
 const GLOBALS: &[Field] = &[
     kb("MemTotal", "Memory the kernel manages"),
     kb("MemFree", "Not used at all"),

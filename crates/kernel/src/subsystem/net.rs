@@ -427,7 +427,7 @@ const COUNTED: [&str; 2] = ["physical", "outer"];
 #[derive(Clone, Copy)]
 enum By {
     Fact,
-    /// Its name, since no fact marks an interface that counts.
+    /// The name, since no fact marks an interface that counts.
     Name,
 }
 

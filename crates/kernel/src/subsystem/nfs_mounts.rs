@@ -383,8 +383,8 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-/// Interprets a text: `type nfs4 SERVER:PATH`, `addr 10.0.0.1`, `proto tcp`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7
-/// 8 9`.
+/// Interprets a text: `type nfs4 SERVER:PATH`, `addr 10.0.0.1`,
+/// `proto tcp`, `age 77`, `bytes 1 2 ...`, `READ 1 2 3 4 5 6 7 8 9`.
 fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     let mut row = RowLayout {
         counted: true,

@@ -1,5 +1,5 @@
-//! `K`: the cost of kymo itself: the process that samples, by its own
-//! /proc/self.
+//! `K`: the cost of kymo itself: the process
+//! that samples, by its own /proc/self.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;

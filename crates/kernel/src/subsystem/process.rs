@@ -211,8 +211,8 @@ pub const SUMMED: &[usize] = &[
 /// Fields of I/O in bytes.
 pub const BYTES_OF_IO: &[usize] = &[RCHAR, WCHAR, READ_BYTES, WRITE_BYTES, CANCELLED];
 
-/// Puts the memory in RAM into a single field of `now`, a copy of the values, so that several processes can be
-/// added.
+/// Puts the memory in RAM into a single field of `now`, a copy
+/// of the values, so that several processes can be added.
 pub fn settle_memory(cells: &Cells, now: &mut [f64]) {
     now[VM_RSS] = rss(cells);
     now[RSS] = f64::NAN;

@@ -368,8 +368,8 @@ fn is_zone(row: &Row) -> bool {
     folder_and_sensor(&row.name).1 == b"energy"
 }
 
-/// node_exporter's name of a chip: its device, which stays the same if the order of chips changes; else its driver; else
-/// its folder.
+/// node_exporter's name of a chip: its device, which stays the same
+/// if the order of chips changes; else its driver; else its folder.
 fn put_chip(row: &Row, out: &mut Vec<u8>) {
     let mut device = text_of(row, DEVICE).splitn(2, |&b| b == b'/');
     match (device.next(), device.next(), text_of(row, CHIP)) {
@@ -386,8 +386,8 @@ fn put_chip(row: &Row, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the name in lower case, with any character but letters, digits, `_` and `:` as `_`, and without `_` at the
-/// ends.
+/// Appends the name in lower case, with any character but letters,
+/// digits, `_` and `:` as `_`, and without `_` at the ends.
 fn put_clean(name: &[u8], out: &mut Vec<u8>) {
     let clean = name.iter().map(|b| match b.to_ascii_lowercase() {
         b if b.is_ascii_alphanumeric() || b == b':' => b,

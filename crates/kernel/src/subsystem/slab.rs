@@ -278,8 +278,8 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     }
 }
 
-/// Parses a line `NAME active_objs num_objs objsize objperslab pagesperslab : tunables ... : slabdata active_slabs
-/// num_slabs ...`.
+/// Parses a line
+/// `NAME active_objs num_objs objsize objperslab pagesperslab : tunables ... : slabdata active_slabs num_slabs ...`.
 fn row(line: &[Piece]) -> Option<RowLayout> {
     let [Piece::Text(name), objects @ ..] = line else {
         return None;

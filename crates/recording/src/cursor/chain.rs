@@ -17,8 +17,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Notes that records were skipped on purpose, so that the next record may have any
-    /// number.
+    /// Notes that records were skipped on purpose,
+    /// so that the next record may have any number.
     pub(super) fn jump(&mut self) {
         if self.damage.is_none() {
             self.expected = None;

@@ -142,8 +142,8 @@ impl Cursor {
             tail.size_bytes = None;
         }
         if again {
-            // The recorder reused the tail during the read. This is no damage: its former records are in
-            // a block.
+            // The recorder reused the tail during the read. This
+            // is no damage: its former records are in a block.
             self.place = Place::Between;
             self.look_around()?;
             return Ok(true);
@@ -200,8 +200,8 @@ impl Cursor {
     }
 }
 
-/// A window on the file with the kept read buffer; gets the file's size again only after its end was
-/// reached.
+/// A window on the file with the kept read buffer; gets
+/// the file's size again only after its end was reached.
 fn window<'a>(
     file: &'a dyn DiskFile,
     size_bytes: &mut Option<u64>,

@@ -11,8 +11,8 @@ use crate::tail::{Step, Walk, Window};
 use kymo_base::varint;
 use std::path::Path;
 
-/// Size of the scratch buffer, which holds all streams of an ordinary tail of ten-second
-/// samples.
+/// Size of the scratch buffer, which holds all
+/// streams of an ordinary tail of ten-second samples.
 const SCRATCH_LEN: usize = 128 << 10;
 const NONE: u16 = u16::MAX;
 

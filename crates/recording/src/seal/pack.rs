@@ -1,5 +1,5 @@
-//! Writes streams to the block's file, one zstd frame each, through one buffer; an ordinary
-//! block needs one write.
+//! Writes streams to the block's file, one zstd frame each,
+//! through one buffer; an ordinary block needs one write.
 
 use super::lanes::Piece;
 use crate::block::{Stream, WINDOW_LOG};
@@ -106,8 +106,8 @@ impl<'a> Packer<'a> {
     }
 
     fn begin(&mut self, piece: &Piece<'_>) -> Result<()> {
-        // If the buffer has room for the whole frame, zstd compresses it at once, without a
-        // copy.
+        // If the buffer has room for the whole frame,
+        // zstd compresses it at once, without a copy.
         let bound = zstd_safe::compress_bound(piece.bytes.len());
         let room = self.buffer.capacity() - self.buffer.len();
         if room < bound && bound <= self.buffer.capacity() {

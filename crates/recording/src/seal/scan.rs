@@ -1,5 +1,5 @@
-//! The first pass over a tail: finds its valid records and the length of each stream of its
-//! block.
+//! The first pass over a tail: finds its valid records
+//! and the length of each stream of its block.
 
 use crate::block::{HEADS, Index};
 use crate::folder::BlockName;
@@ -182,8 +182,8 @@ pub(super) struct HeadsPass {
 }
 
 impl HeadsPass {
-    /// Returns the encoded head of a record, and the offset and length of the text that must
-    /// follow it.
+    /// Returns the encoded head of a record, and the
+    /// offset and length of the text that must follow it.
     pub(super) fn encode(
         &mut self,
         window: &mut Window<'_>,

@@ -56,9 +56,9 @@ impl Writer {
         }
     }
 
-    /// The slots, the one with the older records first. Blocks are made in the order of sequence
-    /// numbers, because readers compare a tail's number with the newest block's to see if it is
-    /// sealed.
+    /// The slots, the one with the older records first. Blocks are
+    /// made in the order of sequence numbers, because readers compare
+    /// a tail's number with the newest block's to see if it is sealed.
     pub(super) fn by_age(&self) -> [usize; 2] {
         let first = |index: usize| self.slots[index].first_seq();
         if first(1) < first(0) { [1, 0] } else { [0, 1] }

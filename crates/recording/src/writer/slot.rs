@@ -85,8 +85,8 @@ impl Slot {
         size.saturating_sub(self.size).next_multiple_of(PAGE)
     }
 
-    /// Creates the file, or extends it with zeros, up to `size`; returns the number of bytes
-    /// written.
+    /// Creates the file, or extends it with zeros, up
+    /// to `size`; returns the number of bytes written.
     pub(super) fn provide(&mut self, disk: &dyn Disk, folder: &Path, size: u64) -> Result<u64> {
         if self.file.is_none() {
             let file = disk.open(&self.path, OpenMode::Create);
@@ -106,8 +106,8 @@ impl Slot {
         filled.map(|()| size.saturating_sub(from))
     }
 
-    /// Begins a new use: syncs the header before any record is written, so that no epoch is used
-    /// twice.
+    /// Begins a new use: syncs the header before any
+    /// record is written, so that no epoch is used twice.
     pub(super) fn begin(&mut self, header: TailHeader) -> Result<u64> {
         let bytes = header.encode();
         if let Some(file) = &self.file {

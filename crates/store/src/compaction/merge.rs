@@ -71,8 +71,8 @@ impl SegmentSet {
         positions.filter(|&(_, position)| position > 0).collect()
     }
 
-    /// The state of the disk: unsynced blocks are left out, since an older block may only be removed after the newer one
-    /// is on the disk.
+    /// The state of the disk: unsynced blocks are left out, since an older
+    /// block may only be removed after the newer one is on the disk.
     fn settled(&self) -> Settled {
         let writer = self.writer();
         let mut index = self.index().clone();
@@ -87,8 +87,8 @@ impl SegmentSet {
         Settled { index, busy }
     }
 
-    /// Merges a run of adjacent segments without gaps, since the new name stands for all numbers from the first to the
-    /// last.
+    /// Merges a run of adjacent segments without gaps, since the
+    /// new name stands for all numbers from the first to the last.
     fn merge_run(
         &self,
         run: &[Arc<Segment>],
@@ -178,7 +178,7 @@ fn is_in(run: &[Arc<Segment>], placed: &Placed) -> bool {
     run.any(|segment| Arc::ptr_eq(segment, &placed.segment))
 }
 
-/// The run whose merge frees most, if any is worth it.
+/// The longest run of segments worth merging, if there is one.
 fn choose(
     settled: &Settled,
     segment_bytes: u64,

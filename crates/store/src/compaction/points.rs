@@ -86,8 +86,8 @@ impl Rewrite<'_> {
         })
     }
 
-    /// Adds the blocks that overlap in time with the leaving samples, since some samples are late, and the newest earlier
-    /// samples.
+    /// Adds the blocks that overlap in time with the leaving samples,
+    /// since some samples are late, and the newest earlier samples.
     fn add_neighbours(
         &self,
         few: &Range<usize>,

@@ -16,8 +16,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Limits of a new block: uncompressed bytes of a frame, and bytes of the merged blocks together. Beyond them, another
-/// block begins.
+/// Limits of a new block: uncompressed bytes of a frame, and bytes
+/// of the merged blocks together. Beyond them, another block begins.
 const COLUMN_BYTES: u64 = if cfg!(test) { 1500 } else { 8 << 20 };
 const BLOCK_BYTES: u64 = 256 << 20;
 
@@ -195,8 +195,8 @@ impl<'a> Rewrite<'a> {
         Ok(!builder.is_empty())
     }
 
-    /// The block whose states or names of this age are to be kept. Only the newest two of all the chunk's blocks that
-    /// have them are needed.
+    /// The block whose states or names of this age are to be kept. Only
+    /// the newest two of all the chunk's blocks that have them are needed.
     fn wanted(&self, age: Age, has: impl Fn(&Placed) -> bool) -> Option<&(&'a Placed, Arc<Head>)> {
         let with = self.blocks.iter().rev().filter(|placed| has(placed));
         let mine = |placed| self.mine.iter().find(|(mine, _)| mine.is(placed));

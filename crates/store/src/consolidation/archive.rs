@@ -8,7 +8,6 @@ pub(crate) struct Archive {
     pub(crate) step: u64,
     /// Index of its first cell.
     pub(crate) base: u64,
-    /// True if its rows are state, which updates change in
-    /// place.
+    /// True for rows that are state and change in place.
     pub(crate) seasonal: bool,
 }

@@ -73,8 +73,8 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Prepares for a series of this schema; holds its seasonal cells until
-    /// [`Captured::end`].
+    /// Prepares for a series of this schema; holds
+    /// its seasonal cells until [`Captured::end`].
     pub(crate) fn begin(&mut self, schema: &Schema, seasons: Vec<Vec<f64>>) {
         self.archives
             .resize_with(schema.archives.len(), NewRows::default);

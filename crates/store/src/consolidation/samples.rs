@@ -4,8 +4,8 @@ use crate::consolidation::schema::{Schema, SeriesState};
 use kymo_rrd::create::{Create, create};
 use kymo_rrd::{Rows, Rrd};
 
-/// A file with these definitions that begins at 1,000,000,000 and has a step of ten
-/// seconds.
+/// A file with these definitions that begins at
+/// 1,000,000,000 and has a step of ten seconds.
 pub(crate) fn rrd(definitions: &[&str], random: u64) -> Rrd {
     let definitions: Vec<&[u8]> = definitions.iter().map(|text| text.as_bytes()).collect();
     let request = Create {

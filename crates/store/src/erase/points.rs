@@ -241,7 +241,7 @@ impl Remainder {
 }
 
 impl State {
-    /// The series begins again at a place where blocks have what is left of it, with the samples that are in no block.
+    /// Replaces the series by one at the place where blocks have its remaining data, with the samples that are in no block.
     fn replace_points(
         &mut self,
         old: u32,

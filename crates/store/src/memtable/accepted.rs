@@ -1,5 +1,5 @@
-//! Accepted values of a series: those that are in no block yet, and the stamps up to which values are in blocks and
-//! visible to clients.
+//! Accepted values of a series: those that are in no block yet, and
+//! the stamps up to which values are in blocks and visible to clients.
 
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::point_tail::PointTail;

@@ -35,8 +35,8 @@ pub(crate) struct Chunk {
 #[derive(Default)]
 pub(crate) struct Chunks {
     chunks: Vec<Option<Box<Chunk>>>,
-    /// Chunks with free slots, by the address of their schema; series with equal definitions share one schema for
-    /// ever.
+    /// Chunks with free slots, by the address of their schema;
+    /// series with equal definitions share one schema for ever.
     open: HashMap<usize, u32>,
     schemas: HashMap<Vec<u8>, Arc<Schema>>,
     /// The last requested schema, which is usually also the next.
@@ -87,8 +87,8 @@ impl Chunks {
         Some(schema)
     }
 
-    /// Gives a new series of this schema a place in a chunk that has room; a block must be able to hold all states
-    /// of its chunk.
+    /// Gives a new series of this schema a place in a chunk that has
+    /// room; a block must be able to hold all states of its chunk.
     pub(crate) fn place(&mut self, schema: &Arc<Schema>, id: u32) -> (u32, u8) {
         let known = self.open.get(&address(schema)).copied();
         let room = known.filter(|&chunk| self.get(chunk).is_some_and(Chunk::has_room));
@@ -137,8 +137,8 @@ impl Chunks {
         chunk.members[slot] = id;
     }
 
-    /// Closes a chunk whose series or rows are not all known: it takes no more series, and its number is not
-    /// reused.
+    /// Closes a chunk whose series or rows are not all known:
+    /// it takes no more series, and its number is not reused.
     pub(crate) fn close(&mut self, chunk: u32) {
         let at = chunk as usize;
         if self.chunks.len() <= at {

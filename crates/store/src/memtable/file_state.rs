@@ -86,8 +86,8 @@ impl FileState {
         }
     }
 
-    /// A file that the store created, and that is on the disk once a checkpoint has settled it. Its START is in this journal
-    /// file.
+    /// A file that the store created, and that is on the disk once a
+    /// checkpoint has settled it. Its START is in this journal file.
     pub(crate) fn made(left: &Left, sequence: u64, epoch: u32) -> FileState {
         FileState {
             started: sequence,
@@ -97,8 +97,8 @@ impl FileState {
         }
     }
 
-    /// State of a new series in the journal. With `base`, its file has earlier rows; otherwise the store created its file, if
-    /// there is one.
+    /// State of a new series in the journal. With `base`, its file has
+    /// earlier rows; otherwise the store created its file, if there is one.
     pub(crate) fn of_birth(base: Option<i64>, stamp: f64) -> FileState {
         FileState {
             create_unsynced: base.is_none(),
@@ -183,8 +183,8 @@ impl FileState {
         self.safe = self.upto;
     }
 
-    /// Returns true if a checkpoint that began with this epoch settles the file: all its writes began before, and none was cut
-    /// short.
+    /// Returns true if a checkpoint that began with this epoch settles
+    /// the file: all its writes began before, and none was cut short.
     pub(super) fn is_settled_by(&self, epoch: u32) -> bool {
         self.begun != epoch && !self.redo
     }
@@ -308,8 +308,8 @@ impl FileState {
         }
     }
 
-    /// State for a block: identity after the last write, stamp up to which the file has values, and stamp up to which these
-    /// are on the disk.
+    /// State for a block: identity after the last write, stamp up to which
+    /// the file has values, and stamp up to which these are on the disk.
     pub(crate) fn for_block(&self) -> Option<(Identity, f64, f64)> {
         self.left.map(|left| (left, self.upto, self.safe))
     }
@@ -360,8 +360,8 @@ impl FileState {
         self.redo && self.left.is_some_and(is_less)
     }
 
-    /// Returns true if the whole content is invalid, whatever it looks like: the store created the file, and a crash came
-    /// before it was synced.
+    /// Returns true if the whole content is invalid, whatever it looks like:
+    /// the store created the file, and a crash came before it was synced.
     pub(crate) fn was_half_made(&self) -> bool {
         self.redo && self.create_unsynced
     }

@@ -1,5 +1,5 @@
-//! Rolls back samples that are in no block, puts them back after a failed flush, and carries them over to a new journal
-//! file.
+//! Rolls back samples that are in no block, puts them back after
+//! a failed flush, and carries them over to a new journal file.
 
 use crate::memtable::state::State;
 use crate::wal::point_records::put_run;

@@ -1,5 +1,5 @@
-//! The samples of a series of points that are in no block, and their state for the rollback of a
-//! batch.
+//! The samples of a series of points that are in no
+//! block, and their state for the rollback of a batch.
 
 use crate::wal::point::{Point, PointBuffer, PointMark, milliseconds_of};
 use crate::wal::point_records::Before;

@@ -108,8 +108,8 @@ pub(crate) struct Tasks {
     pub(crate) sweep_ns: u64,
     pub(crate) checkpoint_ns: u64,
     pub(crate) sync_ns: u64,
-    /// Number of files created since the start of the last checkpoint, and time of the last one; a start would create them
-    /// again.
+    /// Number of files created since the start of the last checkpoint,
+    /// and time of the last one; a start would create them again.
     pub(crate) made: u64,
     pub(crate) made_ns: u64,
 }
@@ -256,8 +256,8 @@ impl State {
         self.journal.commit().map(|_| ())
     }
 
-    /// Notes the lowered newest stamps of these series. If the disk is full, no values are written either, so an error is
-    /// ignored.
+    /// Notes the lowered newest stamps of these series. If the disk
+    /// is full, no values are written either, so an error is ignored.
     pub(crate) fn put_newest(&mut self, series: Vec<(u32, f64)>, clock: &dyn Clock) {
         if series.is_empty() || self.prepare(clock).is_err() {
             return;

@@ -19,8 +19,8 @@ pub(crate) struct Sent {
 
 /// The values with later stamps of the series in this slot of a chunk.
 ///
-/// `kept_s` is the schema's retention. Merges may have dropped the points of blocks before the stamp
-/// `points_from`.
+/// `kept_s` is the schema's retention. Merges may have dropped
+/// the points of blocks before the stamp `points_from`.
 pub(crate) fn sent(
     blocks: &[Placed],
     (kept_s, points_from): (u64, u64),

@@ -17,8 +17,8 @@ pub struct SeriesRows(pub(crate) RowSource);
 
 /// Source of rows.
 pub(crate) enum RowSource {
-    /// A file without a known series, locked for reading until this is
-    /// dropped.
+    /// A file without a known series, locked
+    /// for reading until this is dropped.
     File(FileRows),
     /// In blocks.
     Blocks(Box<View>),

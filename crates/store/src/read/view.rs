@@ -1,5 +1,5 @@
-//! The rows of one series as if they were in a file: new rows, rows in blocks, and rows of the file that it was adopted
-//! from.
+//! The rows of one series as if they were in a file: new rows,
+//! rows in blocks, and rows of the file that it was adopted from.
 
 use crate::consolidation::row_sink::NewRows;
 use crate::consolidation::rows::fill_from;
@@ -114,8 +114,8 @@ impl View {
     }
 }
 
-/// Calls `numbered` with the row numbers of file rows from `row` to the end of the archive at most; returns the number
-/// of cells.
+/// Calls `numbered` with the row numbers of file rows from `row`
+/// to the end of the archive at most; returns the number of cells.
 pub(crate) fn in_numbers(
     schema: &Schema,
     (archive, row): (usize, u64),

@@ -1,5 +1,5 @@
-//! The .rrd files at a start: finds files that were renamed while no daemon ran, and rewrites files that a crash may
-//! have torn.
+//! The .rrd files at a start: finds files that were renamed while
+//! no daemon ran, and rewrites files that a crash may have torn.
 
 use crate::engine::Inner;
 use crate::memtable::state::State;

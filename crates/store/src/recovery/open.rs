@@ -188,8 +188,8 @@ fn take_blocks(state: &mut State, segments: &SegmentSet, notices: &mut Vec<Strin
             ));
         }
         let Some((about, lines)) = catalog else {
-            // Rows were imported and names are not written yet, or the names are damaged. Other series must not get
-            // these slots.
+            // Rows were imported and names are not written yet, or the
+            // names are damaged. Other series must not get these slots.
             state.has_lost |= damaged;
             state.chunks.close(chunk);
             continue;

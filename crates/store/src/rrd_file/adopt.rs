@@ -28,8 +28,8 @@ pub(crate) enum Cause {
     Tuned,
     /// A listener has values for it, and no series or file has its name.
     Defined,
-    /// A listener has values that do not fit the definitions; the new series has other definitions and the rows of the
-    /// previous one.
+    /// A listener has values that do not fit the definitions; the new
+    /// series has other definitions and the rows of the previous one.
     Redefined,
     /// An administrator removed values of it.
     Erased,

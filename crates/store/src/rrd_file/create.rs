@@ -191,8 +191,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Begins a series for a file that the store has put in place. `blank` means that all its cells are unknown and
-    /// that it is not synced.
+    /// Begins a series for a file that the store has put in place. `blank`
+    /// means that all its cells are unknown and that it is not synced.
     fn take_over(
         &self,
         resolved: &Path,

@@ -46,8 +46,8 @@ impl Inner {
 impl RowWriter {
     /// Writes the rows since `from`, the seasonal cells, and the header's changing part.
     ///
-    /// Rows that are damaged in the segments keep the file's content, which `kept`, its present header,
-    /// describes.
+    /// Rows that are damaged in the segments keep the file's
+    /// content, which `kept`, its present header, describes.
     pub(crate) fn write(
         &mut self,
         view: &mut View,

@@ -75,8 +75,8 @@ fn header_len(raw: &[u8]) -> Option<u64> {
         .then(|| 128 + 120 * (ds + rra) + 16 + 112 * ds + 80 * ds * rra + 8 * rra)
 }
 
-/// Refuses headers that are too large for a new series, whose state is kept in memory and in the
-/// journal.
+/// Refuses headers that are too large for a new series,
+/// whose state is kept in memory and in the journal.
 pub(crate) fn require_modest(header: &Header) -> Result<(), FileError> {
     let (ds, rra) = (header.ds.len() as u64, header.rra.len() as u64);
     let live = 16 + 112 * ds + 80 * ds * rra + 8 * rra;

@@ -75,8 +75,8 @@ impl Inner {
 /// Limit of the depth of folders.
 const DEPTH_MAX: usize = 64;
 
-/// Lists the names below `path`, relative to it; for a path with `*` or `?` the last names that match, for a
-/// file its last name.
+/// Lists the names below `path`, relative to it; for a path with
+/// `*` or `?` the last names that match, for a file its last name.
 pub(crate) fn list(tree: &dyn Tree, path: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
     if path.windows(2).any(|two| two == b"..") {
         return Err(io::Error::from_raw_os_error(13));

@@ -48,8 +48,8 @@ impl Inner {
         }
     }
 
-    /// Reserves a file, after waiting for the thread that writes it; `None` if the series is not
-    /// known any more.
+    /// Reserves a file, after waiting for the thread that
+    /// writes it; `None` if the series is not known any more.
     pub(crate) fn reserve(&self, id: u32) -> Result<Option<Reserved<'_>>, FileError> {
         let deadline = self.lock_deadline();
         let mut state = self.lock();

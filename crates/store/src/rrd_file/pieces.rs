@@ -1,5 +1,5 @@
-//! Writes whole .rrd files piece by piece: clients choose the size of a file, and memory must not
-//! depend on it.
+//! Writes whole .rrd files piece by piece: clients choose
+//! the size of a file, and memory must not depend on it.
 
 use kymo_base::limits::PIECE_BYTES;
 use kymo_rrd::{Error, Header, Rows, UNKNOWN};

@@ -1,5 +1,5 @@
-//! Files without content: placeholders of series that have no file yet, and leftovers of new files after a power cut. None
-//! is ever adopted.
+//! Files without content: placeholders of series that have no file yet,
+//! and leftovers of new files after a power cut. None is ever adopted.
 //!
 //! rrdtool requests a file from the daemon by a unix socket only if a file of that name exists, because it resolves the
 //! name itself. So in a store that creates files on request, a series without a file has an empty one in its place.

@@ -1,5 +1,5 @@
-//! Handles files that other programs changed: changes by tune are merged into the series; after any other change the file
-//! is adopted as it is.
+//! Handles files that other programs changed: changes by tune are merged
+//! into the series; after any other change the file is adopted as it is.
 
 use crate::consolidation::schema;
 use crate::engine::Inner;
@@ -95,8 +95,8 @@ impl Inner {
         self.take_in(&mut Worker::default(), id)
     }
 
-    /// Notes that a series' file is missing. Returns true if the series continues without; the file is created again on
-    /// request.
+    /// Notes that a series' file is missing. Returns true if the
+    /// series continues without; the file is created again on request.
     pub(crate) fn miss_file(&self, id: u32) -> bool {
         let mut state = self.lock();
         let Some(series) = state.series.get_mut(id) else {

@@ -54,8 +54,8 @@ struct Changing<'a> {
 }
 
 impl Store {
-    /// Changes the definitions of series; returns true for each series that now has the new ones. Reads and writes all their
-    /// rows.
+    /// Changes the definitions of series; returns true for each series
+    /// that now has the new ones. Reads and writes all their rows.
     pub fn redefine(&self, wanted: &[Redefinition<'_>]) -> Vec<Result<bool, FileError>> {
         let inner = &*self.inner;
         let (mut outcomes, mut changing, mut cells) = (Vec::new(), Vec::new(), 0);
@@ -110,8 +110,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Builds the new series for one that is as expected. A series with a file gets its new file here; others are added to
-    /// `changing`.
+    /// Builds the new series for one that is as expected. A series with
+    /// a file gets its new file here; others are added to `changing`.
     fn redefine_one<'a>(
         &'a self,
         at: usize,

@@ -74,8 +74,8 @@ enum FoundFile {
 }
 
 impl Inner {
-    /// Updates files in the given order; returns the id and error of each. Skips files that are current or that another thread
-    /// writes.
+    /// Updates files in the given order; returns the id and error of
+    /// each. Skips files that are current or that another thread writes.
     pub(crate) fn write_files(
         &self,
         worker: &mut Worker,
@@ -543,8 +543,8 @@ impl FileJob {
         }
     }
 
-    /// Adds an entry that this write has not touched the file. An earlier write may have, so a file that had to be redone still
-    /// does.
+    /// Adds an entry that this write has not touched the file. An earlier
+    /// write may have, so a file that had to be redone still does.
     fn put_not_started(&self, state: &mut State, now_ns: u64) {
         let id = self.id;
         if self.file.is_whole() {

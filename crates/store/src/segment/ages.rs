@@ -23,9 +23,9 @@ impl Default for Budget {
 }
 
 impl Placed {
-    /// Bytes of dead rows, for a block whose head does not have their age. `stamps` returns the stamp up to which the
-    /// series of each slot is saved, `position` is the position up to which all are. Rows of the first archive before
-    /// `first_row` are dead.
+    /// Bytes of dead rows, for a block whose head does not have their age. `stamps` returns
+    /// the stamp up to which the series of each slot is saved, `position` is the position
+    /// up to which all are. Rows of the first archive before `first_row` are dead.
     pub(crate) fn dead_by_series(
         &self,
         schema: &Schema,

@@ -340,8 +340,8 @@ pub(crate) fn unpack(frame: &FramePlace, bytes: &[u8], max: usize) -> Option<Vec
     codec::unpack(frame.codec, bytes, frame.raw as usize)
 }
 
-/// Encodes states word by word: the values of a word in all series are together, and words that are zero in all series
-/// are left out.
+/// Encodes states word by word: the values of a word in all series
+/// are together, and words that are zero in all series are left out.
 pub(super) fn put_state(out: &mut Vec<u8>, states: &[(u8, Vec<u64>)]) {
     put(out, states.len() as u64);
     out.extend(states.iter().map(|(member, _)| member));

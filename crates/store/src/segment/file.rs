@@ -236,8 +236,8 @@ pub(crate) fn is_blank(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Checksum of all other bytes of the head. Later versions must keep it, so that a damaged head does not pass for a later
-/// version.
+/// Checksum of all other bytes of the head. Later versions must keep
+/// it, so that a damaged head does not pass for a later version.
 fn head_crc(head: &[u8; HEAD_LEN]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&head[..12]), &head[16..])
 }

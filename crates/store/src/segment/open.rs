@@ -70,8 +70,8 @@ impl SegmentSet {
     }
 }
 
-/// Opens a segment, with a second attempt: another running store may write the head, and then blocks, between the reads of
-/// the first one.
+/// Opens a segment, with a second attempt: another running store may
+/// write the head, and then blocks, between the reads of the first one.
 fn open_begun(disk: &dyn Disk, path: &Path, numbers: Numbers) -> io::Result<OpenedSegment> {
     let opened = Segment::open(disk, path, numbers)?;
     let is_headless = matches!(opened, OpenedSegment::Headless(_));

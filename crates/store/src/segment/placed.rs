@@ -56,8 +56,8 @@ pub(crate) struct Ages {
 /// Dead bytes of a block at the last check.
 #[derive(Debug)]
 pub(crate) struct DeadRows {
-    /// The newest position of the chunk at that check, and the first row of the first archive for which there
-    /// was space.
+    /// The newest position of the chunk at that check, and the
+    /// first row of the first archive for which there was space.
     pub(crate) position: u64,
     pub(crate) first_row: u64,
     pub(crate) bytes: u64,

@@ -86,8 +86,8 @@ impl PointEncoder {
         true
     }
 
-    /// Encodes values as the bits that differ from the previous value, byte by byte, since the high bytes
-    /// are mostly zeros.
+    /// Encodes values as the bits that differ from the previous
+    /// value, byte by byte, since the high bytes are mostly zeros.
     fn put_doubles(&mut self, out: &mut Vec<u8>, points: &[Point]) {
         self.planes.clear();
         self.planes.resize(points.len() * 8, 0);
@@ -103,8 +103,8 @@ impl PointEncoder {
     }
 }
 
-/// Largest number of samples that are read from a frame, so that few bytes cannot keep a reader busy for
-/// minutes.
+/// Largest number of samples that are read from a frame, so
+/// that few bytes cannot keep a reader busy for minutes.
 const FRAME_SAMPLES_MAX: usize = 1 << 24;
 
 /// Decodes the entries of a frame, one after the other.
@@ -211,8 +211,8 @@ fn take_decimals(input: &mut &[u8], numbers: &mut Vec<i64>, out: &mut [Point]) -
     Some(())
 }
 
-/// Encodes whole numbers as they are, as differences, or as second differences, whichever has the smallest
-/// range.
+/// Encodes whole numbers as they are, as differences, or as
+/// second differences, whichever has the smallest range.
 fn put_integers(out: &mut Vec<u8>, numbers: &[i64], codes: &mut Vec<u64>) {
     let step = |two: &[i64]| two[1].wrapping_sub(two[0]);
     let change = |three: &[i64]| {

@@ -182,8 +182,8 @@ impl Index {
         Arc::make_mut(blocks).push(placed);
     }
 
-    /// Sorts blocks by position, since a block that was written again lies after newer ones. Of several copies only the last
-    /// stays.
+    /// Sorts blocks by position, since a block that was written again
+    /// lies after newer ones. Of several copies only the last stays.
     pub(crate) fn sort(&mut self) {
         for blocks in self.chunks.values_mut() {
             let blocks = Arc::make_mut(blocks);

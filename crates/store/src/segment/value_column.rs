@@ -100,8 +100,8 @@ impl ValueColumn {
         }
     }
 
-    /// Gives all numbers this many digits after the point; a number that then has too many digits, or trailing zeros of its
-    /// own, becomes a text.
+    /// Gives all numbers this many digits after the point; a number that then
+    /// has too many digits, or trailing zeros of its own, becomes a text.
     fn widen(&mut self, digits: u8) {
         let (texts, ends) = (
             std::mem::take(&mut self.texts),

@@ -127,8 +127,8 @@ impl Inner {
         Ok(places)
     }
 
-    /// Appends blocks with only the rows of series of a chunk, given in the order of their slots. The blocks are on the disk
-    /// after a sync.
+    /// Appends blocks with only the rows of series of a chunk, given in
+    /// the order of their slots. The blocks are on the disk after a sync.
     fn append_rows(&self, chunk: u32, schema: &Schema, new: &[Member<'_>]) -> io::Result<()> {
         let mut blocks = BlockBuilder::begin(&self.segments, chunk, schema)?;
         for &(slot, rrd, points) in new {

@@ -1,5 +1,5 @@
-//! Frames, the units in which the journal is written, and the walk over the valid frames of a file. This module does not
-//! write files.
+//! Frames, the units in which the journal is written, and the walk
+//! over the valid frames of a file. This module does not write files.
 //!
 //! A file is filled with zeros or used before, so its last frame is followed by zeros or by frames of an earlier use; the
 //! generation in each checksum tells these apart. Layout: docs/formats/journal.md, "Files" and "Frames".
@@ -284,8 +284,8 @@ impl Parts<'_> {
     }
 }
 
-/// Returns true if a frame is followed by another one or by unwritten bytes. Among megabytes of an earlier use, one checksum
-/// may match by chance.
+/// Returns true if a frame is followed by another one or by unwritten bytes.
+/// Among megabytes of an earlier use, one checksum may match by chance.
 fn is_followed(bytes: &[u8], head: &FileHead, end: usize) -> bool {
     bytes.get(end).is_none_or(|&byte| byte == 0) || frame_at(bytes, head, end).is_some()
 }

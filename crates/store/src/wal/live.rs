@@ -1,5 +1,5 @@
-//! LIVE: checksums of the changing part of an RRD file as the store left it, by which changes of other programs
-//! are found.
+//! LIVE: checksums of the changing part of an RRD file as the
+//! store left it, by which changes of other programs are found.
 
 use kymo_rrd::Header;
 use kymo_rrd::cf::Cf;

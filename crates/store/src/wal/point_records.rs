@@ -1,5 +1,5 @@
-//! Records of samples: samples of many series at one time, or of one series at many times. Layout: docs/formats/journal.md,
-//! "Points".
+//! Records of samples: samples of many series at one time, or of one
+//! series at many times. Layout: docs/formats/journal.md, "Points".
 
 use crate::wal::point::{Decimal, Point, put_double, take_double};
 use crate::wal::value::Stamps;

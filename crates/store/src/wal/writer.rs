@@ -112,8 +112,8 @@ impl SyncWork {
 }
 
 impl Journal {
-    /// Creates a journal in `folder`, with names below `base`, that continues after `sequences` at `position`; it has no open
-    /// file yet.
+    /// Creates a journal in `folder`, with names below `base`, that
+    /// continues after `sequences` at `position`; it has no open file yet.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         (folder, base): (&Path, &Path),
@@ -325,8 +325,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a frame with the collected entries, even if there are none, followed by the bytes `behind`, which are no part of
-    /// it.
+    /// Writes a frame with the collected entries, even if there are
+    /// none, followed by the bytes `behind`, which are no part of it.
     fn write_frame(&mut self, tells: bool, behind: &[u8]) -> io::Result<()> {
         let open = self.open.as_mut();
         let open = open.ok_or_else(|| io::Error::other("the journal has no file"))?;

@@ -201,8 +201,8 @@ impl Bench {
         read(&self.disk, &dir(), TimeRange::ALL, Kinds::ALL).unwrap()
     }
 
-    /// Checks that no read record is wrong, duplicate or out of order, and that all of
-    /// `wanted` were read.
+    /// Checks that no read record is wrong, duplicate or
+    /// out of order, and that all of `wanted` were read.
     pub(crate) fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
         let mut last = 0;
         for said in &read.samples {

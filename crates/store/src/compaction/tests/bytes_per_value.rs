@@ -1,5 +1,5 @@
-//! Measures the bytes that a value of collectd's default file needs in blocks. Prints numbers: `cargo test -p kymo-store
-//! --lib compaction::tests::bytes_per_value -- --ignored --nocapture`.
+//! Measures the bytes that a value of collectd's default file needs in blocks. Prints numbers:
+//! `cargo test -p kymo-store --lib compaction::tests::bytes_per_value -- --ignored --nocapture`.
 
 use crate::consolidation::apply::Applier;
 use crate::consolidation::rows::{Column, ReadRows};
@@ -204,8 +204,8 @@ fn measure(aligned: bool, mixed: bool) -> Bytes {
     bytes
 }
 
-/// Size of the names of a chunk whose files lie in folders of a hundred: adopted files (`files` is 0), files made by CREATE
-/// (1), or none (2).
+/// Size of the names of a chunk whose files lie in folders of a hundred:
+/// adopted files (`files` is 0), files made by CREATE (1), or none (2).
 fn names(files: usize) -> usize {
     let mut random = 3;
     let lines: Vec<Line> = (0..CHUNK as u32)

@@ -1,6 +1,6 @@
-//! Power cuts, full disks, failed writes and syncs: the newest block of each chunk is at least the one last synced,
-//! and every series has the result of its values up to there. Every fault is counted, so that no test passes for lack
-//! of faults.
+//! Power cuts, full disks, failed writes and syncs: the newest block of each chunk
+//! is at least the one last synced, and every series has the result of its values
+//! up to there. Every fault is counted, so that no test passes for lack of faults.
 
 use crate::compaction::tests::World;
 use crate::segment::file::{Numbers, path_of};

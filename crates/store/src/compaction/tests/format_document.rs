@@ -1,5 +1,5 @@
-//! Test that docs/formats/store.md is sufficient: a script of a few lines, which uses nothing else, reads the same rows and
-//! points.
+//! Test that docs/formats/store.md is sufficient: a script of a few
+//! lines, which uses nothing else, reads the same rows and points.
 
 use crate::compaction::tests::World;
 use crate::consolidation::rows;

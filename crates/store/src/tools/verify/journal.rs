@@ -26,8 +26,8 @@ struct Walked {
 }
 
 impl Check<'_> {
-    /// Verifies all files. A frame written during the read may seem to be missing, so findings are confirmed by further
-    /// reads.
+    /// Verifies all files. A frame written during the read may seem
+    /// to be missing, so findings are confirmed by further reads.
     pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
         let mut seen = self.look_at_journal(said)?;
         for _ in 1..TRIES {
