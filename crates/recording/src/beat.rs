@@ -315,7 +315,7 @@ fn wait(ticker: &Ticker, beat: &mut BeatState, control: &Control) -> u32 {
     }
 }
 
-/// Size above which no queue could hold a sample; its largest sections are then left out.
+/// Size above which no queue could hold a sample; sections that would exceed it are left out.
 const SAMPLE_MAX: usize = limits::QUEUE_MAX - (1 << 20);
 
 fn take(

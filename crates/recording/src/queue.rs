@@ -62,8 +62,8 @@ impl Queue {
         state.bytes.is_empty() || state.bytes.len() + length <= state.capacity
     }
 
-    /// Adds a record, or drops and counts it for want of
-    /// room; after a drop the next sample must be a key.
+    /// Adds a record. Without room it is dropped and counted, the result
+    /// is `false`, and the next sample must be a key.
     pub fn push(&self, record: &[u8]) -> bool {
         let mut state = self.lock();
         let needed = state.bytes.len() + record.len();

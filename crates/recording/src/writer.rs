@@ -203,8 +203,7 @@ impl Writer {
         })
     }
 
-    /// A flag that is set while the next sample should
-    /// be a key; the writer clears it when it gets one.
+    /// A flag that asks the sampler for a key as its next sample; the sampler clears it.
     pub fn key_wanted(&self) -> Arc<AtomicBool> {
         self.key_wanted.clone()
     }
@@ -359,8 +358,7 @@ impl Writer {
             return;
         };
         record::seal(bytes, slot.epoch(), seq);
-        // Uses the time of the clock, not of the record: a
-        // recorder without pause hands records over in batches.
+        // The writer's clock, since stamps of a recorder without pause may run faster.
         slot.first_mono_ns.get_or_insert(now.mono_ns);
         if raw.head.key {
             self.need_key = false;

@@ -63,7 +63,7 @@ impl Start<'_> {
                 state.has_lost = true;
                 state.chunks.close(chunk);
             }
-            // Otherwise the journal may have all values since then.
+            // A journal that begins before the position may have all values since then.
             let states = match is_missing && position < self.base {
                 true => u16::MAX,
                 false => lacks.states,
