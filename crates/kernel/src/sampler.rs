@@ -1,6 +1,6 @@
 //! The sampler decides for each sample which sources are due, reads them, and writes each
 //! text into the section of its track. After warm-up it allocates no memory for a known
-//! text, and uses no file system but proc. Threads, beat and disk belong to the recorder.
+//! text, and reads only the kernel's own files. Threads, beat and disk belong to the recorder.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;

@@ -192,7 +192,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The path of one instance under the root; `net_path` (such as `proc/1/net`) replaces `proc/net`.
+    /// The path of one instance under the root.
     pub fn path_of(&self, instance: &str) -> String {
         self.path.replace("{}", instance)
     }

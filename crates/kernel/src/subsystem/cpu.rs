@@ -638,7 +638,7 @@ mod tests {
     fn kernels_old_and_new() {
         const M: u64 = MISSING;
         for (text, globals, rows) in [
-            // 2.6.9: no steal; fewer CPU lines than CPUs.
+            // 2.6.9, with one CPU: no steal.
             (
                 "cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\nintr 9 8 7\nctxt 10\n",
                 [1, 2, 3, 4, 5, 6, 7, M, M, M, 9, 10, M, M, M],

@@ -325,8 +325,8 @@ const CPUFREQ: Each = Each {
     ],
 };
 
-/// Energy of zones with other names, under one name with a label, as node_exporter does with
-/// `--collector.rapl.enable-zone-label`; its other names contain the zone.
+/// Energy of other zones, under one name with a label, as node_exporter does with `--collector.rapl.enable-zone-label`;
+/// without that switch, its names contain the zone.
 const OTHER_ZONES: Each = Each {
     labels: &{
         let [index, path] = ZONE_LABELS else {
