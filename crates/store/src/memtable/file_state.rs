@@ -175,7 +175,7 @@ impl FileState {
         self.writing = true;
     }
 
-    /// Notes that a checkpoint has synced the file, which must not be reserved for a write.
+    /// Notes that a checkpoint has synced the file. No thread may be writing the file.
     pub(super) fn settle(&mut self) {
         self.started = 0;
         self.redo = false;

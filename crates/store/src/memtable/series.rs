@@ -196,7 +196,7 @@ impl SeriesTable {
         }
     }
 
-    /// [`SeriesTable::settle`] for the series that a checkpoint settles, which began with this epoch.
+    /// [`SeriesTable::settle`] for the series that are settled by a checkpoint of this epoch.
     pub(crate) fn settle_before(&mut self, epoch: u32) {
         debug_assert!(
             self.iter()

@@ -80,7 +80,7 @@ pub(crate) struct Newcomer {
     /// The series that it replaces, which has the same path.
     old: Option<u32>,
     birth: Birth,
-    /// The stamp of its state, and the whole seconds of it as in a header.
+    /// The stamp of its state, and the whole seconds of that stamp, as in a header.
     stamp: f64,
     last_up: i64,
     /// State of its file.

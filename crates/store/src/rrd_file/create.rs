@@ -94,7 +94,7 @@ impl Store {
             },
         };
         let place = inner.tree.place(names::path(&spelled)).map_err(placed)?;
-        // Syncs unless no data can be lost: a power cut must not leave neither the old file's rows nor the new file.
+        // Syncs unless no data can be lost: after a power cut, either the old file's rows or the new file must be there.
         let stat = inner.tree.stat(&place);
         let replaces = overwrite && stat.is_ok_and(|stat| stat.size_bytes > 0);
         let safe = match cells.is_none() && !replaces {

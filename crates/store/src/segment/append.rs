@@ -220,7 +220,7 @@ impl Index {
         }
     }
 
-    /// Has a block read from memory from now on.
+    /// Makes readers read a block from memory from now on.
     pub(crate) fn hold(&mut self, kept: &Unsynced) {
         if let Some(block) = self.find(kept) {
             block.memory = Some(kept.bytes.clone());

@@ -376,7 +376,7 @@ impl Journal {
         self.names_unsynced || self.synced < said
     }
 
-    /// Writes a frame with the synced position if no frame has it, so that later damage before it is recognized as damage.
+    /// Writes a frame with the synced position if no frame has it, so that a replay recognizes later damage before it.
     pub(crate) fn tell(&mut self) {
         let said = self.open.as_ref().map(|open| open.said);
         let told = self.told != u64::MAX && said.is_some_and(|said| self.told >= said);
