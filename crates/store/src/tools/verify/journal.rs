@@ -117,7 +117,7 @@ impl Check<'_> {
 fn headless(path: &Path, bytes: &[u8], seen: &mut Seen) {
     let frames = bytes.get(FRAMES_OFFSET as usize..).unwrap_or_default();
     let weight = match frames.iter().all(|&byte| byte == 0) {
-        // The power failed while the keeper began the file.
+        // The power failed while a daemon began the file.
         true => Weight::Note,
         // A power cut may leave frames that were never synced without a head. Synced frames whose head was lost look the
         // same, and that loss is damage.
