@@ -12,7 +12,7 @@ use kymo_base::label_set::Labels;
 use kymo_store::Store;
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
-use kymo_tests::served::{Served, eventually, is_alive, kill};
+use kymo_tests::served::{Served, eventually, get, is_alive, kill};
 use kymo_tests::{Scratch, free_port, kymo};
 
 /// A `kymo serve` that receives lines on its own ports.
@@ -60,6 +60,14 @@ impl LineHub {
         let counts = counts.flat_map(|counts| counts.split("; "));
         let of_it = counts.filter_map(|count| count.strip_suffix(why)?.strip_suffix(" x "));
         of_it.map(|count| count.parse::<usize>().expect(why)).sum()
+    }
+
+    /// Counts of a listener, as the page has them.
+    fn account(&mut self, protocol: &str) -> serde_json::Value {
+        let hosts = get(&self.served.address(), "/kymo/v1/hosts", "");
+        let lines = hosts["lines"].as_array().expect("listeners").iter();
+        let mut of_it = lines.filter(|account| account["protocol"] == protocol);
+        of_it.next().expect(protocol).clone()
     }
 
     /// Ends the service, and opens its store.
@@ -231,6 +239,12 @@ fn lines_of_statsd_are_added_up() {
         .expect("sent");
     drop(connection);
     std::thread::sleep(std::time::Duration::from_millis(1500));
+    let account = hub.account("statsd");
+    let expected = serde_json::json!([1, 15, 0]);
+    let counts = ["datagrams", "samples", "clients"].map(|name| account[name].clone());
+    assert_eq!(serde_json::json!(counts), expected, "{account}");
+    let refused = account["refused"].as_array().expect("reasons");
+    assert_eq!(refused.len(), 4, "{account}");
     let stored = hub.stored();
     let of = |name: &str, labels: &str| {
         stored.values(&format!("{{__name__=\"{name}\",job=\"statsd\"{labels}}}"))

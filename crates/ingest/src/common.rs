@@ -3,6 +3,7 @@
 //! `line_clients`), counts of refused lines (`troubles`), limits of series (`series_limit`) and a quick hash (`keyed_hash`).
 
 pub(crate) mod keyed_hash;
+mod line_accounts;
 mod line_clients;
 pub(crate) mod line_server;
 pub(crate) mod refill;
@@ -11,5 +12,6 @@ pub(crate) mod rhythm;
 pub(crate) mod series_limit;
 pub(crate) mod troubles;
 
+pub use line_accounts::LineAccounts;
 pub use line_server::LineSockets;
 pub use reported::Reported;

@@ -33,6 +33,7 @@ use kymo_sys::{listen, machine};
 use kymo_wire::keeper::{Answer, Erased, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
 
 use crate::collectd::{EventKeeper, Senders};
+use crate::common::LineAccounts;
 use crate::labelled_series;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
@@ -69,6 +70,8 @@ pub struct Answers {
     pub events: EventKeeper,
     /// What programs publish.
     pub programs: Programs,
+    /// Counts of the listeners for lines.
+    pub lines: LineAccounts,
     /// Reads the store by labels.
     pub reader: SharedReader,
     /// Messages for the administrator.
@@ -222,6 +225,7 @@ impl Answers {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
             }
+            Question::Lines => stream.write_all(&Answer::Lines(self.lines.all()).frame()),
             Question::Programs { texts } => {
                 let programs = self.programs.answer(*texts);
                 stream.write_all(&Answer::Programs(programs).frame())
@@ -302,6 +306,7 @@ impl Answers {
             Question::Select(_)
             | Question::Range(_)
             | Question::Accounts
+            | Question::Lines
             | Question::Programs { .. }
             | Question::Events(_)
             | Question::Watched

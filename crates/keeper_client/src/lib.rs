@@ -24,8 +24,8 @@ use kymo_base::labels::{LABELS, Matcher};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    NAMES_MAX, Programs, Question, Range, Rows, SeriesInfo, ServerActivity, TailAccount,
-    body_bytes,
+    LineAccount, NAMES_MAX, Programs, Question, Range, Rows, SeriesInfo, ServerActivity,
+    TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Place};
@@ -193,6 +193,15 @@ impl Keeper {
     pub fn accounts(&self) -> Result<Accounts, String> {
         self.ask(&Question::Accounts, |stream| match read_answer(stream)? {
             Answer::Accounts(accounts) => Ok(Ok(accounts)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Asks for the counts of the listeners for lines.
+    pub fn lines(&self) -> Result<Vec<LineAccount>, String> {
+        self.ask(&Question::Lines, |stream| match read_answer(stream)? {
+            Answer::Lines(accounts) => Ok(Ok(accounts)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
         })?

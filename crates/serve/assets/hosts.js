@@ -26,6 +26,7 @@ export function createHosts(ctx, host) {
   });
   const sockets = h('p', { class: 'sub foot sockets' });
   const types = h('p', { class: 'sub foot types', hidden: true });
+  const lines = h('p', { class: 'sub foot lines', hidden: true });
   const body = h('tbody', {});
   const heads = COLUMNS.map((column) => head(column, () => sortBy(view, column)));
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
@@ -36,10 +37,11 @@ export function createHosts(ctx, host) {
       h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Hosts'), sub), input),
       sockets,
       types,
+      lines,
       h('div', { class: 'scroller' }, table),
     ),
   );
-  const view = { ctx, host, sub, input, sockets, types, body, heads, rows: null, sort: '' };
+  const view = { ctx, host, sub, input, sockets, types, lines, body, heads, rows: null, sort: '' };
   setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
   return {
     show: () => load(view),
@@ -71,6 +73,7 @@ async function load(view) {
     view.now = senders.now;
     sayLost(view, senders.sockets);
     sayTypes(view, senders.types);
+    sayLines(view, senders.lines);
     draw(view);
   } catch (error) {
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
@@ -83,6 +86,22 @@ function sayLost({ sockets: line }, sockets) {
   text(line, said.join(' · '));
   line.hidden = !said.length;
   line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
+}
+
+/** Listeners for lines: what each has accepted since the keeper's start, and what it has refused. */
+function sayLines({ lines: line, ctx }, lines) {
+  const number = (value) => value.toLocaleString(ctx.settings.locale);
+  const said = lines.map(({ protocol, datagrams, samples, clients, refused }) => {
+    const lost = refused.reduce((sum, { count }) => sum + count, 0);
+    const rest = lost ? `, ${number(lost)} not accepted` : '';
+    return `${protocol}: ${number(samples)} samples, ${number(datagrams)} datagrams, ${clients} connections${rest}`;
+  });
+  text(line, said.join(' · '));
+  line.title = lines
+    .flatMap(({ protocol, refused }) => refused.map(({ why, count }) => `${protocol}: ${number(count)} × ${why}`))
+    .join('\n');
+  line.hidden = !said.length;
+  line.dataset.tone = lines.some(({ refused }) => refused.length) ? 'D' : '';
 }
 
 /** Types that types.db lacks, or has with another number of sources: their values have names of no meaning. */

@@ -7,6 +7,7 @@ mod body;
 mod events;
 mod file_series;
 mod frame;
+mod lines;
 mod points;
 mod programs;
 mod remove;
@@ -18,6 +19,7 @@ pub use activity::{ServerActivity, ServerSession};
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+pub use lines::LineAccount;
 pub use points::{
     Find, FoundSeries, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf, SamplesPiece,
 };
@@ -92,6 +94,8 @@ frames! {
         19 = EndTail(name: String; tail::put_name, tail::take_name),
         /// Which tails are registered: answered with one [`Answer::Tails`].
         20 = Tails,
+        /// Counts of the listeners for lines: answered with one [`Answer::Lines`].
+        21 = Lines,
     }
 }
 
@@ -124,6 +128,8 @@ frames! {
         0x8c = Tailed(piece: TailPiece, more: bool; TailPiece::put, TailPiece::take),
         /// Registered tails, by name.
         0x8d = Tails(tails: Vec<TailAccount>; tail::put_accounts, tail::take_accounts),
+        /// Counts of the listeners for lines.
+        0x8e = Lines(accounts: Vec<LineAccount>; lines::put_lines, lines::take_lines),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

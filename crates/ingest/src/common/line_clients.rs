@@ -68,6 +68,11 @@ impl LineClients {
         self.clients.iter().map(|client| client.socket.as_fd())
     }
 
+    /// Number of connections.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
+    }
+
     /// The moment at which the longest silent client has been silent for too long.
     pub(super) fn idle_end_ns(&self) -> Option<u64> {
         let heard = self.clients.iter().map(|client| client.heard_ns);

@@ -9,8 +9,10 @@ use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock, Stamp};
 use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
+use kymo_wire::keeper::LineAccount;
 use kymo_wire::line_stream::LineTooLong;
 
+use super::line_accounts::LineAccounts;
 use super::line_clients::LineClients;
 use super::reported::Reported;
 use super::rhythm::Rhythm;
@@ -24,6 +26,8 @@ const ROUND: usize = 64;
 const ROUNDS: usize = 16;
 /// How often lost and refused values are reported.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
+/// Least time between two publications of counts.
+const PUBLISH_EVERY_NS: u64 = 1_000_000_000;
 /// Longest sleep; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -35,6 +39,8 @@ pub struct LineSockets {
     pub streams: Vec<OwnedFd>,
     /// Losses of the datagram sockets that were reported before.
     pub reported: Reported,
+    /// Receives the counts of the listener.
+    pub accounts: LineAccounts,
 }
 
 /// A protocol of lines.
@@ -57,6 +63,9 @@ pub(crate) trait LineIntake {
     /// Does the work that is due; `ends`: nothing comes after it.
     fn on_time(&mut self, store: &Store, now: Stamp, ends: bool);
 
+    /// Number of samples accepted since the start.
+    fn samples(&self) -> u64;
+
     /// Counts of lines and samples that were not taken.
     fn troubles(&mut self) -> &mut Troubles;
 }
@@ -70,6 +79,11 @@ pub(crate) struct LineServer<I> {
     dropped: Vec<u32>,
     clients: LineClients,
     datagrams: Datagrams,
+    /// Datagrams received since the start.
+    received: u64,
+    /// Time of the last publication of counts; `None`: those that are published are the newest.
+    published_ns: u64,
+    is_published: bool,
     log: Log,
 }
 
@@ -92,6 +106,9 @@ impl<I: LineIntake> LineServer<I> {
             sockets,
             clients: LineClients::new(I::LINE_MAX),
             datagrams: Datagrams::new(ROUND),
+            received: 0,
+            published_ns: 0,
+            is_published: false,
             log,
         }
     }
@@ -104,6 +121,7 @@ impl<I: LineIntake> LineServer<I> {
             self.receive(store)?;
             self.read_clients(&ready, store);
             let now = RealClock.now();
+            self.publish(now.mono_ns);
             if ready.ends || self.intake.due_ns().is_some_and(|due| due <= now.mono_ns) {
                 self.intake.on_time(store, now, ready.ends);
             }
@@ -125,6 +143,7 @@ impl<I: LineIntake> LineServer<I> {
             has_troubles.then(|| reports.wait()),
             self.intake.due_ns().map(until),
             self.clients.idle_end_ns().map(until),
+            (!self.is_published).then(|| until(self.published_ns + PUBLISH_EVERY_NS)),
         ];
         let wait = waits.into_iter().flatten().min().unwrap_or(NAP);
         let sockets = &self.sockets;
@@ -177,7 +196,27 @@ impl<I: LineIntake> LineServer<I> {
             self.intake.take_lines(datagram.bytes, store, now);
         }
         self.intake.end_round(store);
+        self.received += u64::try_from(count).unwrap_or(u64::MAX);
+        self.is_published = false;
         Ok(count)
+    }
+
+    /// Publishes the counts, once a second at most.
+    fn publish(&mut self, now_ns: u64) {
+        if self.is_published || now_ns < self.published_ns + PUBLISH_EVERY_NS {
+            return;
+        }
+        let refused = self.intake.troubles().totals().iter();
+        self.sockets.accounts.publish(LineAccount {
+            protocol: self.name.into(),
+            clients: self.clients.count(),
+            datagrams: self.received,
+            refused: refused
+                .map(|(why, count)| (why.as_bytes().to_vec(), *count))
+                .collect(),
+            samples: self.intake.samples(),
+        });
+        (self.published_ns, self.is_published) = (now_ns, true);
     }
 
     /// Takes clients, and the lines that they have sent.
@@ -185,6 +224,7 @@ impl<I: LineIntake> LineServer<I> {
         if ready.clients.is_empty() && !ready.streams.contains(&true) {
             return;
         }
+        self.is_published = false;
         let now = RealClock.now();
         let intake = &mut self.intake;
         let mut came = false;

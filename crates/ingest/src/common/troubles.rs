@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-/// Counts since the last report.
+/// Counts by their reasons.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
+    /// Counts since the last report.
     counts: Vec<(&'static str, u64)>,
+    /// Counts since the start.
+    totals: Vec<(&'static str, u64)>,
     example: Option<String>,
 }
 
@@ -15,10 +18,13 @@ impl Troubles {
         if more == 0 {
             return;
         }
-        match self.counts.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, count)) => *count += more,
-            None => self.counts.push((why, more)),
-        }
+        add(&mut self.counts, why, more);
+        add(&mut self.totals, why, more);
+    }
+
+    /// Counts since the start.
+    pub(crate) fn totals(&self) -> &[(&'static str, u64)] {
+        &self.totals
     }
 
     /// Counts one, and keeps the first of a report as an example.
@@ -47,6 +53,13 @@ impl Troubles {
     }
 }
 
+fn add(counts: &mut Vec<(&'static str, u64)>, why: &'static str, more: u64) {
+    match counts.iter_mut().find(|(known, _)| *known == why) {
+        Some((_, count)) => *count += more,
+        None => counts.push((why, more)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +75,6 @@ mod tests {
         let said = "2 x no name; 7 x dropped; such as: :1|c";
         assert_eq!(troubles.take().as_deref(), Some(said));
         assert!(troubles.is_empty());
+        assert_eq!(troubles.totals(), [("no name", 2), ("dropped", 7)]);
     }
 }

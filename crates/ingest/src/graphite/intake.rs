@@ -39,6 +39,8 @@ pub(super) struct GraphiteIntake {
     batch: Vec<(PointSeries, Point)>,
     key: Vec<u8>,
     swept_ns: u64,
+    /// Samples stored since the start.
+    stored: u64,
     troubles: Troubles,
 }
 
@@ -102,6 +104,10 @@ impl LineIntake for GraphiteIntake {
         self.swept_ns = now.mono_ns;
         let is_heard = |heard: &Heard| heard.heard_ns + IDLE_MAX_NS > now.mono_ns;
         self.index.retain(|_, heard| is_heard(heard));
+    }
+
+    fn samples(&self) -> u64 {
+        self.stored
     }
 
     fn troubles(&mut self) -> &mut Troubles {
@@ -224,17 +230,20 @@ impl GraphiteIntake {
         let (troubles, batch) = (&mut self.troubles, &self.batch);
         let mut gone = Vec::new();
         let mut written = store.write_batch();
-        written.append_points(batch, &mut |at, why| {
+        let appended = written.append_points(batch, &mut |at, why| {
             troubles.count(why.why(), 1);
             if why == kymo_store::PointRefusal::NoSeries {
                 gone.extend(batch.get(at).map(|(series, _)| *series));
             }
         });
-        if let Err(error) = written.commit() {
-            let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-            troubles.count("a sample that was not written", count - 1);
-            let example = || format!("cannot write journal: {error}");
-            troubles.note("a sample that was not written", example);
+        match written.commit() {
+            Ok(_) => self.stored += u64::try_from(appended).unwrap_or(u64::MAX),
+            Err(error) => {
+                let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+                troubles.count("a sample that was not written", count - 1);
+                let example = || format!("cannot write journal: {error}");
+                troubles.note("a sample that was not written", example);
+            }
         }
         if !gone.is_empty() {
             // Somebody removed them; the next sample begins them again.

@@ -78,6 +78,7 @@ fn ask(bench: &Bench, role: Role, sent: &[u8]) {
         role,
         senders: Senders::default(),
         events: EventKeeper::default(),
+        lines: LineAccounts::default(),
         reader: super::SharedReader::default(),
         programs: Programs::default(),
         log: Arc::new(|_, _| {}),

@@ -24,6 +24,8 @@ pub(super) struct StatsdIntake {
     /// Hash of the members of sets.
     member_hash: KeyedHash,
     members: usize,
+    /// Samples accepted since the start.
+    samples: u64,
     troubles: Troubles,
 }
 
@@ -35,6 +37,7 @@ impl StatsdIntake {
             flusher: Flusher::new(interval_s),
             member_hash: KeyedHash::default(),
             members: 0,
+            samples: 0,
             troubles: Troubles::default(),
         }
     }
@@ -73,6 +76,7 @@ impl StatsdIntake {
             return;
         };
         metric.heard_ns = now_ns;
+        self.samples += 1;
         match (&mut metric.aggregate, sample.value) {
             (Aggregate::Counter { total, .. }, SampleValue::Number(number)) => {
                 *total += number / sample.rate;
@@ -90,6 +94,7 @@ impl StatsdIntake {
             (Aggregate::Set { members, .. }, SampleValue::Text(member)) => {
                 if self.members >= MEMBERS_MAX {
                     let why = "a member of a set, as there are 1000000 in this interval";
+                    self.samples -= 1;
                     return self.troubles.count(why, 1);
                 }
                 let hash = self.member_hash.hash_one(member);
@@ -141,6 +146,10 @@ impl LineIntake for StatsdIntake {
         self.members = 0;
         self.flusher
             .flush(&mut self.metrics, store, now, &mut self.troubles);
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples
     }
 
     fn troubles(&mut self) -> &mut Troubles {

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result};
 use kymo_base::label_set::LabelLimits;
 use kymo_base::name::DisplayName;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
-use kymo_ingest::common::{LineSockets, Reported};
+use kymo_ingest::common::{LineAccounts, LineSockets, Reported};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::line_listener::{self, LineSettings};
 use kymo_ingest::listener::Listener;
@@ -149,7 +149,12 @@ pub(crate) struct LineOrder {
 
 impl LineOrder {
     /// Takes the sockets over; `None`: there are none. `reported` is that of all listeners, of which `before` sockets come first.
-    fn sockets(&self, reported: &Reported, before: usize) -> Result<Option<LineSockets>> {
+    fn sockets(
+        &self,
+        reported: &Reported,
+        accounts: &LineAccounts,
+        before: usize,
+    ) -> Result<Option<LineSockets>> {
         if self.datagrams.is_empty() && self.streams.is_empty() {
             return Ok(None);
         }
@@ -160,6 +165,7 @@ impl LineOrder {
             datagrams: datagrams.collect::<Result<_>>()?,
             streams: streams.collect::<Result<_>>()?,
             reported: reported.behind(before),
+            accounts: accounts.clone(),
         }))
     }
 }
@@ -221,7 +227,8 @@ pub(crate) fn run() -> Result<ExitCode> {
             say(line);
         }
     });
-    let lines = line_listeners(&order, &reported, &log)?;
+    let accounts = LineAccounts::default();
+    let lines = line_listeners(&order, &reported, &accounts, &log)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings, order.programs.as_deref())?;
@@ -249,6 +256,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 role,
                 senders: senders.clone(),
                 events: events.clone(),
+                lines: accounts.clone(),
                 programs: programs.clone(),
                 reader: reader.clone(),
                 log: log.clone(),
@@ -270,6 +278,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 fn line_listeners(
     order: &KeeperOrder,
     reported: &Reported,
+    accounts: &LineAccounts,
     log: &Log,
 ) -> Result<Vec<Box<dyn Listener>>> {
     let mut before = order.collectd.sockets.len();
@@ -277,7 +286,7 @@ fn line_listeners(
     for (listener, order) in line_listener::ALL.iter().zip(&order.lines) {
         let settings = LineSettings::of(listener, order.settings.clone());
         let settings = settings.unwrap_or_else(|| listener.defaults());
-        if let Some(sockets) = order.sockets(reported, before)? {
+        if let Some(sockets) = order.sockets(reported, accounts, before)? {
             listeners.push((listener.start)(&settings, sockets, log.clone()));
         }
         before += order.datagrams.len();

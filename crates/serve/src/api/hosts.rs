@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::{Accounts, Count, HostAccount, OddType, SenderAccount, SocketAccount};
+use kymo_wire::keeper::{
+    Accounts, Count, HostAccount, LineAccount, OddType, SenderAccount, SocketAccount,
+};
 use serde_json::{Value as Json, json};
 
 use super::{Asked, Hub};
@@ -15,20 +17,20 @@ use crate::turns::Lane;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let hosts = |hub: &Hub| {
-        let accounts = match &hub.stored {
-            Some(stored) => stored
-                .keeper()
-                .keeper()
-                .accounts()
-                .map_err(Refusal::unavailable)?,
-            None => Accounts::default(),
+        let (accounts, lines) = match &hub.stored {
+            Some(stored) => {
+                let keeper = stored.keeper().keeper();
+                let accounts = keeper.accounts().map_err(Refusal::unavailable)?;
+                (accounts, keeper.lines().map_err(Refusal::unavailable)?)
+            }
+            None => Default::default(),
         };
-        Ok(body(&accounts, RealClock.now().real_ns))
+        Ok(body(&accounts, &lines, RealClock.now().real_ns))
     };
     hub.answer_json(Lane::Keeper, &asked, hosts).await
 }
 
-fn body(accounts: &Accounts, now_ns: i64) -> String {
+fn body(accounts: &Accounts, lines: &[LineAccount], now_ns: i64) -> String {
     let Accounts {
         sockets,
         hosts,
@@ -37,8 +39,28 @@ fn body(accounts: &Accounts, now_ns: i64) -> String {
     let sockets: Vec<Json> = sockets.iter().map(|each| socket(each, now_ns)).collect();
     let hosts: Vec<Json> = hosts.iter().map(|each| host(each, now_ns)).collect();
     let types: Vec<Json> = types.iter().map(odd_type).collect();
+    let lines: Vec<Json> = lines.iter().map(line).collect();
     let now = number::seconds(now_ns);
-    json!({ "now": now, "sockets": sockets, "hosts": hosts, "types": types }).to_string()
+    let body = json!({
+        "now": now,
+        "sockets": sockets,
+        "lines": lines,
+        "hosts": hosts,
+        "types": types,
+    });
+    body.to_string()
+}
+
+fn line(account: &LineAccount) -> Json {
+    let refused = account.refused.iter();
+    let refused = refused.map(|(why, count)| json!({ "why": shown(why), "count": count }));
+    json!({
+        "protocol": shown(&account.protocol),
+        "clients": account.clients,
+        "datagrams": account.datagrams,
+        "samples": account.samples,
+        "refused": refused.collect::<Vec<_>>(),
+    })
 }
 
 fn odd_type(odd: &OddType) -> Json {
@@ -122,9 +144,16 @@ mod tests {
                 came: 2,
             }],
         };
+        let lines = [LineAccount {
+            protocol: b"statsd".to_vec(),
+            clients: 1,
+            datagrams: 2,
+            samples: 3,
+            refused: vec![(b"a name".to_vec(), 4)],
+        }];
         assert_eq!(
-            body(&accounts, 10_000_000_000),
-            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"now":10.0,"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
+            body(&accounts, &lines, 10_000_000_000),
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
         );
     }
 }

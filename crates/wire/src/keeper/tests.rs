@@ -79,6 +79,7 @@ fn questions() -> Vec<Question> {
         tail_after(TailPlace::Position(u64::MAX)),
         tail_after(TailPlace::Now),
         tail_after(TailPlace::Oldest),
+        Question::Lines,
         Question::EndTail("forward".into()),
         Question::Tails,
     ]
@@ -290,6 +291,16 @@ fn answers() -> Vec<Answer> {
         Answer::Labels(vec!["job".into(), "\u{e4}".into()], false),
         Answer::Tailed(TailPiece::default(), false),
         Answer::Tailed(tail_piece(), true),
+        Answer::Lines(vec![
+            LineAccount::default(),
+            LineAccount {
+                protocol: b"statsd".to_vec(),
+                clients: 3,
+                datagrams: 1 << 40,
+                samples: 1 << 41,
+                refused: vec![(b"no name".to_vec(), 7), (b"dropped".to_vec(), 9)],
+            },
+        ]),
         Answer::Tails(vec![TailAccount {
             name: "forward".into(),
             position: 4096,

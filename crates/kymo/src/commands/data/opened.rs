@@ -7,6 +7,7 @@ use std::thread;
 
 use anyhow::{Context as _, Error, Result};
 use kymo_ingest::collectd::{EventKeeper, Senders};
+use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
 use kymo_ingest::questions::{Answers, Role, SharedReader};
@@ -28,6 +29,7 @@ pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
             role: Role::Read,
             senders: Senders::default(),
             events: EventKeeper::default(),
+            lines: LineAccounts::default(),
             programs: Programs::default(),
             reader: SharedReader::default(),
             log: Arc::new(|_, _: &str| {}),
