@@ -57,40 +57,40 @@ pub use senders::Senders;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
-/// Rounds of one socket before the others, so that none waits for long.
+/// Rounds of one socket in a row, so that no other socket waits for long.
 const ROUNDS: usize = 16;
 /// How often lost and refused values are reported.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-/// How often notifications become a line, and are saved.
+/// How often notifications are logged and saved.
 const NOTIFY_EVERY: Duration = Duration::from_secs(1);
 /// Time between two removals of new names that no sender repeated.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
-/// No longer asleep than this; nothing depends on it.
+/// Longest sleep while no timer is due. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
-/// How datagrams are taken.
+/// Settings of the listener.
 #[derive(Clone, Debug)]
 pub struct CollectdSettings {
-    /// What is taken.
+    /// Security level that datagrams need.
     pub level: SecurityLevel,
-    /// Of the AuthFile; `None`: there is none.
+    /// Users of the AuthFile; `None`: there is no AuthFile.
     pub users: Option<InForce<Users>>,
-    /// Networks that senders may be of; empty: any.
+    /// Networks from which datagrams are accepted; empty: all networks.
     pub allow: Vec<Prefix>,
     /// Trusted networks: new names of their senders count at once.
     pub trusted: Vec<Prefix>,
-    /// Patterns of the hosts whose values a user may send; one who is not here may send those of all.
+    /// Patterns of the hosts whose values a user may send. A user without an entry may send values of all hosts.
     pub hosts: HashMap<Vec<u8>, Vec<Vec<u8>>>,
-    /// What types are made of.
+    /// Types of types.db.
     pub types: InForce<TypesDb>,
-    /// How .rrd files are made.
+    /// Settings of new .rrd files.
     pub rrd: RrdSettings,
-    /// Of values that do not say their own.
+    /// Default interval of values that have none.
     pub interval: Cdtime,
 }
 
 impl CollectdSettings {
-    /// How often values like these come.
+    /// Interval of these values: their own or the default.
     fn interval_of(&self, values: &Values) -> Cdtime {
         match values.interval {
             Cdtime::ZERO => self.interval,
@@ -101,15 +101,15 @@ impl CollectdSettings {
 
 /// The listener.
 pub struct Collectd {
-    /// How datagrams are taken.
+    /// Settings.
     pub settings: CollectdSettings,
-    /// Where datagrams come, never waiting, and what each is called.
+    /// Nonblocking sockets for datagrams, each with its name for the log.
     pub sockets: Vec<(OwnedFd, String)>,
-    /// What was reported of them before.
+    /// Dropped datagrams that were reported before a restart, for each socket.
     pub reported: Reported,
-    /// What is known of who sends goes there.
+    /// Accounts of senders and hosts, from which questions are answered.
     pub senders: Senders,
-    /// Notifications go there.
+    /// Kept notifications.
     pub events: EventKeeper,
     /// Messages for the administrator.
     pub log: Log,
@@ -132,7 +132,7 @@ impl Listener for Collectd {
 }
 
 impl Collectd {
-    /// Takes what comes.
+    /// Receives datagrams until the end.
     fn listen(self, requests: Requests, store: &Store, stop: &StopSignal) -> io::Result<()> {
         let Collectd {
             settings,

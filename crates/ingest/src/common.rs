@@ -1,4 +1,4 @@
-//! Parts that several listeners share: budgets that fill again (`refill`), works that are not done too often (`rhythm`), the
+//! Parts that several listeners share: budgets that fill again (`refill`), tasks with a limited frequency (`rhythm`), the
 //! memory of reported losses (`reported`), and for protocols of lines the loop with its sockets (`line_server`,
 //! `line_clients`), counts of refused lines (`troubles`), limits of series (`series_limit`) and a quick hash (`keyed_hash`).
 

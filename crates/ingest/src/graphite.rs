@@ -1,5 +1,5 @@
-//! The listener for Graphite's plaintext protocol: each line is a sample of a series, at its own time. `intake` finds the series
-//! of a path and gives the samples of a round to the store in one write batch.
+//! The listener for Graphite's plaintext protocol: each line is a sample of a series, with its own time. `intake` finds the
+//! series of a path and gives the samples of a round to the store in one write batch.
 
 mod intake;
 

@@ -1,5 +1,5 @@
-//! The keeper owns the store: takes its locks, opens it, runs its threads and the listeners until a signal, and ends it
-//! in order.
+//! The keeper owns the store: it takes the store's locks, opens it, runs its threads and the listeners until a signal, and
+//! ends it in order.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,31 +17,31 @@ use kymo_sys::privilege;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
-/// How long a start waits for the keeper before it to end.
+/// Longest wait of a starting keeper for the end of the one before it.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-/// No longer asleep than this; nothing depends on it.
+/// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
-/// A store that is open.
+/// An open store.
 pub struct Keeper {
     store: Store,
     log: Log,
 }
 
-/// What a signal does.
+/// Effects of signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSignal {
-    /// As rrdcached: SIGUSR1 ends it and writes all files; SIGTERM and SIGINT do so with `-F`.
+    /// As rrdcached: SIGUSR1 writes all files and ends the keeper; SIGTERM and SIGINT do the same with `-F`.
     AsRrdcached {
         /// `-F`.
         flush_at_end: bool,
     },
-    /// As a service: SIGUSR1 has all files written, SIGHUP has what is configured read again, and both go on.
+    /// As a service: SIGUSR1 writes all files, SIGHUP reads the configuration again, and the keeper goes on.
     AsService,
 }
 
 impl OnSignal {
-    /// rrdcached's log has each signal; those of a service come from its guardian.
+    /// Severity of a signal's line in the log. rrdcached's log has each signal; a service's signals come from its guardian.
     fn severity(self) -> Severity {
         match self {
             OnSignal::AsRrdcached { .. } => Severity::Notice,
@@ -49,7 +49,7 @@ impl OnSignal {
         }
     }
 
-    /// `Some`: the end, and whether all files are written first.
+    /// `Some`: the signal ends the keeper, with true after writing all files.
     fn ends(self, signal: DaemonSignal) -> Option<bool> {
         match (self, signal) {
             (_, DaemonSignal::HangUp) | (OnSignal::AsService, DaemonSignal::FlushAndEnd) => None,
@@ -60,8 +60,8 @@ impl OnSignal {
     }
 }
 
-/// Takes the store's locks. A keeper that has them may be about to end, as `kill $pid; rrdcached ...` has it: `waits` hears
-/// once that it is waited for.
+/// Takes the store's locks. Their holder may be about to end, as in `kill $pid; rrdcached ...`: then this waits for its end,
+/// and calls `waits` once with a message.
 pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, Error> {
     let begun_ns = RealClock.mono_ns();
     let is_early = || RealClock.mono_ns() - begun_ns < ENDS_WITHIN.as_nanos() as u64;
@@ -72,7 +72,7 @@ pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, 
             Ok(_) => before.filter(|&pid| privilege::is_alive(pid)),
             Err(error) => error.holder(),
         };
-        // Also where it let go and is not yet gone: its pid file may tell of it.
+        // A former holder that has released the locks is waited for, too: its pid file may still be there.
         let Some(pid) = holder.filter(|_| is_early()) else {
             return taken;
         };
@@ -86,7 +86,7 @@ pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, 
 }
 
 impl Keeper {
-    /// Opens the store; the log gets what was found.
+    /// Opens the store and logs what the journal replayed.
     pub fn open(settings: Settings, claim: Claim, log: Log) -> Result<Keeper, Error> {
         let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
         let (store, replayed) = opened?;
@@ -101,8 +101,8 @@ impl Keeper {
         Ok(Keeper { store, log })
     }
 
-    /// Runs the store's threads and the listeners until a signal, then ends the store; `hang_up` is what SIGHUP does. Whether
-    /// all files were written first. An error says what failed.
+    /// Runs the store's threads and the listeners until a signal, then ends the store; `hang_up` runs at SIGHUP. Returns true
+    /// if all files were written first, or a message about the failure.
     pub fn run(
         self,
         writers: usize,
@@ -127,8 +127,8 @@ impl Keeper {
         Ok(flush)
     }
 
-    /// Runs the listeners, the first one in this thread, until a signal ends all or one fails. Whether all files are to be
-    /// written.
+    /// Runs the listeners, the first one in this thread, until a signal ends all or one fails. Returns true if all files are
+    /// to be written.
     fn listen(
         &self,
         listeners: Vec<Box<dyn Listener>>,
@@ -176,7 +176,7 @@ impl Keeper {
         })
     }
 
-    /// Until a signal ends all, or a listener has. Whether all files are to be written.
+    /// Waits until a signal ends all, or a listener ends. Returns true if all files are to be written.
     fn wait_for_the_end(
         &self,
         signals: &DaemonSignals,
@@ -206,7 +206,7 @@ impl Keeper {
         }
     }
 
-    /// Has all files brought up to date, by the store's threads.
+    /// Lets the store's threads bring all files up to date.
     fn flush_all(&self) {
         let mut batch = self.store.write_batch();
         batch.flush_all();

@@ -10,10 +10,10 @@ use kymo_sys::kept_file::{self, Contents, Found, Kind};
 use crate::collectd::event_files;
 use crate::programs::retired;
 
-/// Reads of a growing file before a bad end counts as damage.
+/// Reads of a growing file before an incomplete end counts as damage.
 const TRIES: usize = 4;
 
-/// A file: its name, its format, and whether a record of it makes sense.
+/// A file: its name, its format, and a check that a record can be read.
 type Kept = (&'static str, Kind, fn(u32, &[u8]) -> bool);
 
 const FILES: [Kept; 5] = [
@@ -40,19 +40,19 @@ const FILES: [Kept; 5] = [
     ),
 ];
 
-/// The size of a check and its damage.
+/// Size and damage of the checked files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
-    /// Findings that are damage.
+    /// Number of findings that are damage.
     pub damaged: u64,
 }
 
-/// Checks each of these files in a store's folder, while a keeper may be writing. Fails if a file is unreadable or of
-/// a newer version.
+/// Checks each of these files in a store's folder, also while a keeper writes. Fails if a file is unreadable or of a
+/// newer version.
 pub fn check(disk: &dyn Disk, folder: &Path, each: &mut dyn FnMut(Finding)) -> io::Result<Checked> {
     let mut checked = Checked::default();
     for (name, kind, is_record) in FILES {

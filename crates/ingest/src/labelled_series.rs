@@ -1,4 +1,4 @@
-//! Series that are named by label sets: they begin, and get values.
+//! Definition and values of series that are named by label sets.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,19 @@ use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 /// Refuses a name that the client may not write.
 pub(crate) type MayWrite<'a> = &'a dyn Fn(SeriesName) -> Result<(), String>;
 
-/// Seconds of the rows of archives, and how many there are: 60 days and two years.
+/// Step in seconds and number of rows of each archive: 60 days and two years.
 const ARCHIVES: [(u32, u32); 2] = [(300, 17_280), (3600, 17_520)];
-/// What a row is of the values in it.
+/// Consolidation functions of the archives.
 const FUNCTIONS: [&str; 4] = ["AVERAGE", "MIN", "MAX", "LAST"];
-/// Values are kept as they were sent for 15 days.
+/// Retention of samples in series of points: 15 days.
 const POINTS_KEPT_S: u32 = 15 * 86_400;
-/// Steps that are taken: up to an hour.
+/// Longest step of a series, in seconds.
 const STEP_MAX: u32 = 3600;
-/// Kinds of columns whose values are counters as they were read.
+/// Kinds of columns whose values are raw counters.
 const COUNTERS: [&[u8]; 4] = [b"COUNTER", b"DERIVE", b"DCOUNTER", b"DDERIVE"];
 
-/// For each whether it is there now, or why not. A new one of one column is a series of points, and of several columns one of
-/// archives. Those of earlier builds go on as they are.
+/// Defines series; for each, `Err` says why it was not made. A new series of one column is a series of points, of several
+/// columns a series of archives. Existing series stay as they are.
 pub(crate) fn define(
     store: &Store,
     may_write: MayWrite,
@@ -144,7 +144,7 @@ fn header(series: &LabelledSeries) -> Result<Header, String> {
     Ok(header)
 }
 
-/// The header of a series that begins at this second.
+/// Header of a series that begins at this second.
 fn begun(plain: &Header, start: i64) -> Result<Header, String> {
     let request = Create {
         start: Some(start),
@@ -156,7 +156,8 @@ fn begun(plain: &Header, start: i64) -> Result<Header, String> {
     Ok(header)
 }
 
-/// One write of the journal for all; for each whether its values were taken. What a series has already is passed over.
+/// Writes values with one write to the journal; for each series, `Err` says why its values were refused. Values not newer
+/// than the series' last one are skipped.
 pub(crate) fn write(
     store: &Store,
     may_write: MayWrite,

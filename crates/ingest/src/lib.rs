@@ -1,5 +1,5 @@
-//! Where values come in: the keeper, which owns the store, its threads and its end, and the listeners, each of which
-//! turns what clients of one protocol send into write batches.
+//! The intake of values: the keeper, which owns the store, its threads and its end, and the listeners, each of which
+//! turns one protocol's messages into write batches.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

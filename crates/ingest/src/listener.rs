@@ -1,4 +1,5 @@
-//! What a listener is: sockets in, write batches out, until all listeners are asked to stop.
+//! Interface of a listener: sockets in, write batches out, until all listeners are asked to
+//! stop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,23 +12,24 @@ pub trait Listener: Send {
     /// The protocol's name.
     fn name(&self) -> &'static str;
 
-    /// Serves clients until `stop`, answers what has come by then, and returns.
+    /// Serves clients until `stop`, answers the requests received by then, and returns.
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()>;
 }
 
-/// Tells all listeners to stop: a file that can be read from then on.
+/// Asks all listeners to stop: a file that is readable from then on.
 pub struct StopSignal(OwnedFd);
 
 impl StopSignal {
-    /// Not asked yet.
+    /// A signal that does not ask yet.
     pub fn new() -> io::Result<StopSignal> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(StopSignal(eventfd(0, flags)?))
     }
 
-    /// Tells it; twice is once.
+    /// Asks; a second call changes nothing.
     pub fn tell(&self) {
-        // Refused only when the count is full, and then it can be read already.
+        // The write fails only if the counter is full, and then the file is readable
+        // already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// How bad something is, as syslog numbers it.
+/// Severity of a message, as syslog numbers
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Severity {
@@ -14,5 +15,5 @@ pub enum Severity {
     Debug = 7,
 }
 
-/// Where messages for the administrator go.
+/// Receiver of messages for the administrator.
 pub type Log = Arc<dyn Fn(Severity, &str) + Send + Sync>;

@@ -1,8 +1,8 @@
-//! Networks that senders may be of: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+//! Networks of senders: `10.0.0.0/8`, `2001:db8::/32`, or one address.
 
 use std::net::IpAddr;
 
-/// Addresses that begin with the same bits.
+/// A network: addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -22,14 +22,15 @@ impl Prefix {
         (bits <= most).then_some(Prefix { address, bits })
     }
 
-    /// Whether an address is one of these. An IPv4 address by way of IPv6 is an IPv4 address.
+    /// True if an address belongs to the network. An IPv4 address mapped into IPv6 is an IPv4
+    /// address.
     pub fn holds(&self, address: IpAddr) -> bool {
         let (own, other) = (self.address.to_canonical(), address.to_canonical());
         if own.is_ipv4() != other.is_ipv4() {
             return false;
         }
         let differs = number(own) ^ number(other);
-        // Shifting all bits out is no shift.
+        // `checked_shr` refuses to shift all bits out: with 0 bits each address belongs.
         differs
             .checked_shr(u32::from(most_bits(own) - self.bits.min(most_bits(own))))
             .unwrap_or(0)

@@ -1,5 +1,5 @@
-//! Collects what programs publish, docs/formats/shm.md: their counters become series, what they do now is answered to who asks,
-//! and what they counted outlives them. Their files are read and never believed: a publisher can harm its own numbers only.
+//! Collects what programs publish, docs/formats/shm.md: counters become series, current activity is for answers, and totals
+//! outlive the programs. The collector checks all it reads from their files, so a publisher can harm only its own numbers.
 
 mod answer;
 mod answer_bytes;
@@ -36,43 +36,43 @@ use folder::Folder;
 use publisher::Moment;
 use recording::Recording;
 
-/// How often counters are read and written, and slots looked at.
+/// How often counters are read and written, and slots sampled.
 const READ_EVERY: Duration = Duration::from_secs(10);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// The same while somebody looks.
+/// How often while somebody asks what programs do.
 const READ_WATCHED: Duration = Duration::from_secs(1);
 const SAMPLE_WATCHED: Duration = Duration::from_millis(100);
-/// Who asked so long ago looks no more.
+/// Time after a question for which the collector reads more often.
 const LOOKS_FOR: Duration = Duration::from_secs(5);
-/// How often the folder is looked at where nothing says that it has changed.
+/// Longest time between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// Looking at it again and again takes no more than this part of the time: one in ...
+/// Looks at the folder use at most this share of the time: one in ...
 const LOOK_SHARE: u32 = 20;
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
-/// An answer is no older.
+/// Largest age of the values in an answer.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// What there is to collect.
+/// Settings of the collector.
 pub struct Place {
-    /// Where programs publish.
+    /// The folder in which programs publish.
     pub folder: PathBuf,
-    /// Where totals of programs that have ended are kept.
+    /// The folder for totals of ended programs.
     pub kept: PathBuf,
-    /// The id of this boot, as a text.
+    /// Id of this boot, as text.
     pub boot: String,
-    /// Names of users; who is not among them is named by his number.
+    /// Names of users; a user without an entry is named by number.
     pub users: HashMap<u32, String>,
-    /// The pipe to the recorder, [`kymo_base::activity`]; none: what programs do is not recorded.
+    /// The pipe to the recorder, [`kymo_base::activity`]; `None`: activity is not recorded.
     pub recorder: Option<OwnedFd>,
 }
 
-/// What the collector knows, for those who ask; none of it where nothing is collected.
+/// The collector's state, for questions; empty if nothing is collected.
 #[derive(Clone, Default)]
 pub struct Programs(Option<Arc<Known>>);
 
 struct Known {
     collection: Mutex<Collection>,
-    /// When somebody asked last.
+    /// Time of the last question.
     asked_ns: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl Known {
 }
 
 impl Programs {
-    /// Who publishes, and what it does now; texts of commands only if they are asked for.
+    /// Publishers and their activity, with texts of commands only if `texts`.
     pub fn answer(&self, texts: bool) -> keeper::Programs {
         let Some(shared) = &self.0 else {
             return keeper::Programs::default();
@@ -103,7 +103,7 @@ impl Programs {
 }
 
 impl Programs {
-    /// Takes what a database server says of its sessions; whether somebody looks.
+    /// Takes the sessions of a database server. Returns true if somebody asks what programs do.
     pub fn take_activity(&self, activity: ServerActivity) -> bool {
         let now = moment();
         if let Some(shared) = &self.0 {
@@ -112,7 +112,7 @@ impl Programs {
         self.is_watched()
     }
 
-    /// Whether somebody looks at what programs do.
+    /// True if somebody asks what programs do.
     pub fn is_watched(&self) -> bool {
         let now_ns = RealClock.mono_ns();
         self.0
@@ -128,7 +128,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Opens the folder and what is kept; for those who ask, too.
+    /// Opens the folder and the kept totals. Also returns the state for questions.
     pub fn open(
         settings: Place,
         disk: Arc<dyn Disk>,
@@ -157,7 +157,7 @@ impl Collector {
     }
 }
 
-/// When what is due next.
+/// Times of the next tasks.
 struct Due {
     look_ns: u64,
     read_ns: u64,
@@ -190,7 +190,7 @@ impl Listener for Collector {
                 return Ok(());
             }
             if ready.get(1) == Some(&true) {
-                // Who comes gets a moment for the next one to come as well.
+                // Others may appear meanwhile; the pause also limits the share of time that looks need.
                 let pause = Duration::from_nanos(self.shared.lock().look_ns()) * LOOK_SHARE;
                 let pause = pause.max(LOOK_PAUSE);
                 if machine::wait_readable(&files[..1], pause).first() == Some(&true) {
@@ -203,7 +203,7 @@ impl Listener for Collector {
 }
 
 impl Collector {
-    /// Does what is due.
+    /// Runs the tasks that are due.
     fn step(&self, store: &Store, due: &mut Due, failed: &mut String) {
         let now = moment();
         let is_watched = self.shared.is_watched(now.mono_ns);
@@ -212,7 +212,7 @@ impl Collector {
             collection.look(now);
             due.look_ns = now.mono_ns + ns(LOOK_EVERY);
             if !collection.is_empty() {
-                // There were none, maybe: then nothing was sampled.
+                // Without publishers there was no sampling before.
                 due.sample_ns = due.sample_ns.min(now.mono_ns + ns(SAMPLE_EVERY));
             }
         }
@@ -263,7 +263,7 @@ fn moment() -> Moment {
     }
 }
 
-/// The digits of a boot's id as bytes.
+/// Id of a boot as bytes.
 fn boot_id(text: &str) -> [u8; 16] {
     let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
     let mut boot = [0; 16];

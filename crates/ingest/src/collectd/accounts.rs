@@ -1,5 +1,5 @@
-//! What came, and what became of it: for each socket, and for each sender. Senders can be forged, so that there are only so
-//! many accounts, and one for the rest.
+//! Counts of each socket and of each sender. Senders can be forged, so the number of accounts has a limit, and one account
+//! counts for all senders beyond it.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(super) const SENDERS_MAX: usize = 4096;
 /// Most accounts of one group: a local user has more addresses than that.
 const GROUP_SENDERS_MAX: u16 = 64;
 
-/// Those that an administrator wants to hear of, with words.
+/// Counts that the log reports, with their words.
 const TROUBLES: [(Count, &str); 12] = [
     (Count::Bad, "damaged or forged datagrams"),
     (Count::Foreign, "datagrams of networks that may not send"),
@@ -55,7 +55,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// As it is now.
+    /// The sender's account at this time.
     pub(super) fn account(&self, now_ns: u64) -> SenderAccount {
         SenderAccount {
             address: self.address,
@@ -66,25 +66,26 @@ impl Sender {
     }
 }
 
-/// One socket's.
+/// Accounts of one socket.
 #[derive(Debug)]
 pub(super) struct Accounts {
-    /// Of all senders.
+    /// Counts of all senders together.
     pub all: Counts,
-    /// Datagrams the kernel dropped because they were not taken in time; whose they were is not known.
+    /// Datagrams that the kernel dropped because they were not received in time. Their senders are unknown.
     pub lost: u64,
-    /// The first one is of all beyond [`SENDERS_MAX`].
+    /// The first account is for all senders beyond [`SENDERS_MAX`].
     senders: Vec<Sender>,
     numbers: HashMap<IpAddr, u16>,
     /// Number of accounts of each group.
     groups: HashMap<SenderGroup, u16>,
-    /// Those whose datagrams came in this round.
+    /// Senders of the datagrams of this round.
     touched: Vec<u16>,
-    /// What was reported.
+    /// Lost datagrams and counts of the last report.
     reported: (u64, Counts),
-    /// Why the last datagram was bad, the last series was not made, the last values were not written.
+    /// Why the last datagram was bad. `last_refusal`: why a series was not made; `last_failure`: why values were not
+    /// written.
     pub last_bad: Option<Bad>,
-    /// The series of the last values of other kinds, and who sent them.
+    /// Series and sender of the last values of other kinds.
     pub last_mismatch: Option<String>,
     pub last_refusal: Option<String>,
     pub last_failure: Option<String>,
@@ -109,7 +110,7 @@ impl Default for Accounts {
 }
 
 impl Accounts {
-    /// The number of a sender's account, of whom a datagram came.
+    /// Number of the account of a sender whose datagram came.
     pub(super) fn number(&mut self, address: IpAddr) -> u16 {
         let number = match self.numbers.get(&address) {
             Some(number) => *number,
@@ -156,14 +157,14 @@ impl Accounts {
         }
     }
 
-    /// Notes what a sender's clock says.
+    /// Notes the time of a value by its sender's clock.
     pub(super) fn note_time(&mut self, sender: u16, time: Cdtime) {
         if let Some(sender) = self.senders.get_mut(usize::from(sender)) {
             sender.newest = sender.newest.max(time);
         }
     }
 
-    /// The round ends: `publish` is given what has changed.
+    /// Ends a round: gives each changed account to `publish`.
     pub(super) fn end_round(
         &mut self,
         real_ns: u64,
@@ -184,7 +185,7 @@ impl Accounts {
         }
     }
 
-    /// Troubles since the last report: their number, the words, and the sender of most of them.
+    /// Troubles since the last report: number, words and, for the sender with most of them, the count.
     fn news(&self) -> impl Iterator<Item = (u64, &'static str, Option<Count>)> {
         let (lost, reported) = self.reported;
         let lost = (self.lost - lost, "datagrams dropped by the kernel", None);
@@ -205,12 +206,12 @@ impl Accounts {
         senders.max_by_key(|(_, more)| *more)
     }
 
-    /// Whether there is something to tell of.
+    /// True if there is something to report.
     pub(super) fn has_trouble(&self) -> bool {
         self.news().next().is_some()
     }
 
-    /// What happened since it was reported last, in a line.
+    /// Reports what happened since the last report, in a line; `None`: nothing happened.
     pub(super) fn take_news(&mut self) -> Option<String> {
         let mut line = String::new();
         for (more, words, count) in self.news() {
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(known[&first].counts[Count::Values], 2);
     }
 
-    /// A local user sends from as many addresses as he likes.
+    /// A local user can send from any number of addresses.
     #[test]
     fn a_group_of_senders_leaves_accounts_to_others() {
         let mut accounts = Accounts::default();

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use crate::common::refill::{Refill, SeriesAllowance};
 use crate::sender_group::SenderGroup;
 
-/// The budget of a user who signs, or of a trusted network: at once, then a minute.
+/// Budget of a user who signs, or of a trusted network: series at once, then series a minute.
 const TRUSTED: Refill = Refill {
     at_once: 50_000.0,
     a_second: 10_000.0 / 60.0,
@@ -146,8 +146,8 @@ mod tests {
         }
     }
 
-    /// Groups take all they get, one after the other. The budget of all keeps as much as the greediest group has
-    /// used.
+    /// Each group spends all that it gets, one after the other. The budget of all groups keeps as much as the
+    /// greediest group has spent.
     #[test]
     fn greedy_groups_leave_something_for_the_next() {
         let mut budgets = SeriesBudgets::default();
@@ -156,7 +156,7 @@ mod tests {
             .collect();
         assert_eq!(got, [25_000, 25_000, 25_000, 12_500, 6_250, 3_125]);
         assert_eq!(takes(&mut budgets, group(7), 500, 0.0), 500);
-        // Forged addresses take their part of the budget of all groups, and no more.
+        // Forged addresses spend their part of the budget of all groups, and no more.
         let mut budgets = SeriesBudgets::default();
         for number in 0..10_000 {
             takes(&mut budgets, group(number), 7, 0.0);

@@ -9,21 +9,21 @@ use kymo_wire::collectd::{
 
 use super::CollectdSettings;
 
-/// As CREATE has it: states of one kind of file are alike.
+/// First `rows_begin` of a definition, as in CREATE: states of files with equal definitions are equal.
 const ROWS_BEGIN: u64 = 1;
 
-/// Definitions that were made, by type, kinds and interval: most series share one.
+/// Definitions by type, kinds and interval. Most series share one.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     headers: HashMap<(Vec<u8>, Vec<u8>, Cdtime), Header>,
 }
 
-/// Definitions that are remembered.
+/// Most definitions in memory.
 const HEADERS_MAX: usize = 4096;
 
 impl Definitions {
-    /// The file that collectd would make for values of this type and these kinds, as packets spell them; `None`: none, as they
-    /// come more than once a second.
+    /// Definition of the file that collectd would make for values of this type and of these kinds, as packets spell them;
+    /// `None`: values that come more than once a second get no file.
     pub(super) fn header(
         &mut self,
         (type_name, codes): (&[u8], &[u8]),
@@ -42,7 +42,7 @@ impl Definitions {
         self.headers.get(&key)
     }
 
-    /// A file as for a type that types.db lacks.
+    /// Definition of a file for a type that types.db lacks.
     pub(super) fn unnamed(
         &self,
         codes: &[u8],
@@ -54,7 +54,7 @@ impl Definitions {
     }
 }
 
-/// As types.db says; kinds are those of the packet.
+/// Data sources of a type: names and limits from types.db, kinds from the packet.
 fn sources(type_name: &[u8], codes: &[u8], types: &TypesDb) -> Vec<DataSource> {
     let kinds = codes.iter().map(|&code| ValueKind::of_code(code));
     let count = kinds.len();
@@ -97,7 +97,7 @@ fn define(sources: &[DataSource], interval: Cdtime, settings: &RrdSettings) -> O
     made.ok().map(|(header, _)| header)
 }
 
-/// The same, as if it had been made with that `--start`.
+/// The definition that `--start` with this time would have made.
 pub(super) fn begun(definition: &Header, start: i64) -> Option<Header> {
     let request = create::Create {
         start: Some(start),

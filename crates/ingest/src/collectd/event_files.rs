@@ -16,7 +16,8 @@ use super::kept_event::Kept;
 
 /// The files' names.
 pub(crate) const NAMES: [&str; 2] = ["notifications-a", "notifications-b"];
-/// A longer file is not read: all that can be in memory, of the longest texts of collectd, has less.
+/// Files of notifications. A longer file is not read: all events that fit into memory, with collectd's longest texts,
+/// need less.
 pub(crate) const FILE: Kind = Kind {
     magic: *b"KYMONOTE",
     version: 2,
@@ -32,7 +33,7 @@ const WITHOUT_FROM: u32 = 0;
 /// Bytes that a file grows by before the other file begins.
 const GROWS: usize = 1 << 20;
 
-/// The files.
+/// Both files.
 pub(super) struct EventFiles {
     files: [KeptFile; 2],
     /// Generation of the newer file; 0: there is no file yet.
@@ -69,7 +70,7 @@ impl EventFiles {
             generation: generation.unwrap_or(0),
             end_max: GROWS,
         };
-        // The length that it began with is not known.
+        // The length that the file began with is unknown.
         let size = files.files[place(files.generation)].size();
         files.end_max = size.map_or(0, |(size, _)| size).max(GROWS);
         Ok((files, events, notices))
@@ -97,7 +98,7 @@ impl EventFiles {
         Ok(())
     }
 
-    /// The other file begins again.
+    /// Begins the other file with all kept events.
     fn begin(&mut self, all: &[Kept]) -> io::Result<()> {
         let generation = self.generation + 1;
         let file = &mut self.files[place(generation)];
@@ -132,7 +133,8 @@ fn take(body: &[u8]) -> Option<Kept> {
     Some(Kept::new(from, Event::read(event)?))
 }
 
-/// The digit of an older file may be damaged.
+/// Reads a record of a file of this version. The version's digit of an older file may be damaged, so both layouts are
+/// tried.
 fn take_of(version: u32, body: &[u8]) -> Option<Kept> {
     let without = || Event::read(body).map(Kept::unsaid);
     match version {
@@ -142,7 +144,7 @@ fn take_of(version: u32, body: &[u8]) -> Option<Kept> {
     }
 }
 
-/// A file as it was found.
+/// An opened file with its contents.
 struct Opened {
     name: &'static str,
     kept: KeptFile,

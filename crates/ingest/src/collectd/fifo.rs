@@ -1,5 +1,5 @@
-//! Queues of numbers of a table's places. Each place has a link in a list beside the table, so a member in the middle
-//! leaves without a search, and a queue needs no memory of its own.
+//! Queues of places in a table. Each place has a link in a list beside the table, so a member leaves the middle of a
+//! queue without a search, and a queue needs no memory of its own.
 
 /// No place.
 const NONE: u32 = u32::MAX;
@@ -66,7 +66,7 @@ impl Fifo {
     }
 }
 
-/// The place of this number in its table.
+/// Index of a place in its table.
 pub(super) fn at(id: u32) -> usize {
     id as usize
 }

@@ -30,7 +30,7 @@ const NONE: HostId = HostId {
     owner: 0,
 };
 
-/// What is known of a host. Nanoseconds are of a clock that does not go back.
+/// The account of a host. Nanoseconds are of a clock that does not go back.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     name: Arc<[u8]>,
@@ -41,7 +41,7 @@ pub(super) struct Host {
     offset: Least,
     rate: Rate,
     values: u64,
-    /// Values of this round, and the newest of their times.
+    /// Number of values in this round, and the newest of their times.
     round: (u64, Cdtime),
 }
 
@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// As it is now.
+    /// The account at this time.
     pub(super) fn account(&self, now_ns: u64) -> HostAccount {
         HostAccount {
             host: self.name.to_vec(),
@@ -89,21 +89,21 @@ pub(super) fn behind(real_ns: u64, time: Cdtime) -> f64 {
     }
 }
 
-/// All of them.
+/// All accounts of hosts.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     hosts: Vec<Host>,
     places: HashMap<Arc<[u8]>, u16>,
     /// Number of accounts given out so far.
     owners: u32,
-    /// All are taken, and none is free before then.
+    /// No account is free before this time.
     taken_until_ns: u64,
-    /// Those of which values came in this round.
+    /// Hosts with values in this round.
     touched: Vec<u16>,
 }
 
 impl Hosts {
-    /// A host's account, now.
+    /// Account of a host; begins one if the host has none.
     pub(super) fn find(&mut self, name: &[u8], now_ns: u64) -> HostId {
         if let Some(&place) = self.places.get(name) {
             let owner = self.hosts.get(usize::from(place));
@@ -158,7 +158,7 @@ impl Hosts {
         Some(place)
     }
 
-    /// Values of a host came.
+    /// Counts values of a host that came in this round.
     pub(super) fn note(&mut self, id: HostId, address: IpAddr, count: u64, time: Cdtime) {
         let host = self.hosts.get_mut(usize::from(id.place));
         let Some(host) = host.filter(|host| host.owner == id.owner) else {
@@ -171,7 +171,7 @@ impl Hosts {
         host.round = (host.round.0 + count, host.round.1.max(time));
     }
 
-    /// The round ends: `publish` is given what has changed.
+    /// Ends a round: gives each changed account to `publish`.
     pub(super) fn end_round(
         &mut self,
         real_ns: u64,
@@ -210,7 +210,7 @@ mod tests {
         let mut last = None;
         for round in 0..30 {
             let now_s = 1_700_000_000 + round * 10;
-            // An hour behind; older values of the same round change nothing.
+            // Values one hour late; older values of the same round change nothing.
             for late_s in [7, 0, 3] {
                 let time = Cdtime::from_seconds(now_s - 3600 - late_s);
                 hosts.note(id, address, 2, time);
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(last, Some(want));
     }
 
-    /// Made-up hosts took all accounts, and those that came later were not shown.
+    /// Made-up hosts once took all accounts, and later hosts were not shown.
     #[test]
     fn hosts_that_are_made_up_take_no_more_room_and_give_it_back() {
         let mut hosts = Hosts::default();
@@ -263,7 +263,7 @@ mod tests {
             .iter()
             .position(|&one| !hosts.is_current(one, later));
         assert_eq!(gone, Some(1));
-        // Values of the one that is gone are not the new one's.
+        // Values of the former owner are not counted for the new one.
         hosts.note(made_up[1], address, 1, Cdtime::ZERO);
         assert_eq!(end_round(&mut hosts, later), 0);
     }

@@ -1,5 +1,5 @@
-//! From an identifier in a packet to what is known of its series. Senders send the same series in the same order, so the one
-//! that followed last time is tried before anything is hashed.
+//! From an identifier in a packet to its series. Senders repeat series in the same order, so the index first tries the
+//! series that followed last time, and hashes only when that guess is wrong.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use kymo_wire::collectd::{Cdtime, Identifier, PathRefusal, escape};
 use super::fifo::at;
 use super::hosts::{HostId, Hosts};
 
-/// What is known of one series.
+/// A series.
 #[derive(Debug)]
 pub(super) struct Entry {
     key: Arc<[u8]>,
-    /// Of its .rrd file, below the base.
+    /// Path of the .rrd file, below the base.
     pub path: Box<[u8]>,
-    /// The kinds of its values, as packets spell them.
+    /// Kinds of the values, as packets spell them.
     pub codes: Box<[u8]>,
-    /// The account of its host.
+    /// Account of the host.
     pub host: HostId,
-    /// The one that came next, last time.
+    /// Number of the series that came next, last time.
     next: u32,
-    /// Whether the store has it.
+    /// State of the series in the store.
     pub standing: Standing,
-    /// How often its values come that its definitions are for; zero: that is not known.
+    /// Interval that the series' definition is for; zero: unknown.
     pub interval: Cdtime,
 }
 
 impl Entry {
-    /// True for a series: keys have bytes between their fields.
+    /// True for a series, false for a free entry: a key has bytes between its fields, so no key is empty.
     fn is_used(&self) -> bool {
         !self.key.is_empty()
     }
 
-    /// The type of its values.
+    /// Type of the values.
     pub(super) fn type_name(&self) -> &[u8] {
         let mut fields = self.key.split(|&byte| byte == 0);
         fields.nth(3).unwrap_or_default()
     }
 }
 
-/// How a series stands.
+/// State of a series in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The store does not have it, or has it no more.
@@ -51,38 +51,38 @@ pub(super) enum Standing {
     Defined,
     /// The series is being defined again, for values of other kinds.
     Changing,
-    /// It could not be made.
+    /// The series could not be made.
     Refused {
-        /// Of a clock that does not go back.
+        /// Time of the failure, by a clock that does not go back.
         since_ms: u64,
     },
 }
 
-/// All of them.
+/// All series.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
     by_key: HashMap<Arc<[u8]>, u32>,
-    /// Numbers of those that were forgotten.
+    /// Numbers of forgotten series.
     free: Vec<u32>,
-    /// The one found last.
+    /// Number of the series found last.
     last: u32,
     key: Vec<u8>,
 }
 
 impl Index {
-    /// The entry of that number.
+    /// The entry with this number.
     pub(super) fn get(&self, number: u32) -> Option<&Entry> {
         self.entries.get(at(number)).filter(|it| it.is_used())
     }
 
-    /// The same, to be changed.
+    /// The entry with this number, mutable.
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(at(number));
         entry.filter(|it| it.is_used())
     }
 
-    /// Has series of these types looked at again with their next values.
+    /// Looks at series of these types again when their next values come.
     pub(super) fn look_again(&mut self, picks: impl Fn(&[u8]) -> bool) {
         let defined = self.entries.iter_mut();
         let defined = defined.filter(|entry| entry.standing == Standing::Defined);
@@ -91,7 +91,7 @@ impl Index {
         }
     }
 
-    /// Forgets a series: its number is another one's some time.
+    /// Forgets a series; a later series gets its number.
     pub(super) fn forget(&mut self, number: u32) {
         let Some(entry) = self.get_mut(number) else {
             return;
@@ -102,7 +102,7 @@ impl Index {
         self.free.push(number);
     }
 
-    /// The number of the series of that name, if it was there before.
+    /// Number of the series with this identifier; `None`: it is not here.
     pub(super) fn find(&mut self, identifier: &Identifier) -> Option<u32> {
         put_key(&mut self.key, identifier);
         let last = self.entries.get(at(self.last));
@@ -122,7 +122,7 @@ impl Index {
         Some(found)
     }
 
-    /// Adds a series that [`Index::find`] has just not found.
+    /// Adds a series that [`Index::find`] did not find.
     pub(super) fn add(
         &mut self,
         identifier: &Identifier,
@@ -158,7 +158,7 @@ impl Index {
     }
 }
 
-/// No field has a NUL.
+/// Makes a key: the fields with NULs between them. No field contains a NUL.
 fn put_key(key: &mut Vec<u8>, identifier: &Identifier) {
     key.clear();
     let Identifier {
@@ -209,10 +209,10 @@ mod tests {
         }
         assert_eq!(index.get(0).unwrap().type_name(), b"cpu");
         assert_eq!(index.find(&named("a", "2")), None);
-        // Where a field ends is part of the name.
+        // The fields' boundaries are part of the name.
         assert_eq!(index.find(&named("ac", "0")), None);
         assert!(index.add(&named("..", "0"), &[1], (&mut hosts, 0)).is_err());
-        // A forgotten series leaves its number to the next one.
+        // The next new series gets the number of a forgotten one.
         index.forget(3);
         assert_eq!(
             (index.find(&names[1][1]), index.get(3).is_none()),

@@ -34,21 +34,21 @@ use super::{CollectdSettings, InForce};
 use crate::log::{Log, Severity};
 use crate::sender_group::SenderGroup;
 
-/// Values of a clock that is further ahead are not taken: one would keep its series from all that follow until then.
+/// A value further ahead of the clock is refused: its series could store no true value until that time.
 const AHEAD_MAX_S: u64 = 300;
-/// Most intervals of its series that a value of an unsigned, untrusted sender may be ahead.
+/// Most intervals of its series that a value of an unsigned, untrusted sender may be ahead of the clock.
 const AHEAD_MAX_INTERVALS: u64 = 2;
 
-/// How long a series that could not be made stays so: then the next value tries again.
+/// Time after which a series that could not be made is tried again.
 const RETRY_MS: u64 = 60_000;
 
-/// New series that are defined at once: their headers are in memory until then.
+/// Most new series that are defined together: their headers stay in memory until then.
 const NEW_AT_ONCE: usize = 256;
 
-/// What the sockets of a listener share.
+/// State that the sockets of the listener share.
 pub(super) struct Registry {
     pub(super) settings: CollectdSettings,
-    /// As the settings had them last.
+    /// Types that the settings had at the last round.
     pub(super) types: Arc<TypesDb>,
     pub(super) index: Index,
     pub(super) definitions: Definitions,
@@ -59,13 +59,13 @@ pub(super) struct Registry {
     pub(super) odd: OddTypes,
     pub(super) requests: Requests,
     pub(super) hosts: Hosts,
-    /// What has changed is copied there.
+    /// Changed accounts are copied here.
     senders: Senders,
     events: EventKeeper,
 }
 
 impl Registry {
-    /// Without any series. Who gets `requests` makes definitions for other intervals.
+    /// A registry without series. The receiver of `requests` changes definitions.
     pub(super) fn new(
         settings: CollectdSettings,
         requests: Requests,
@@ -89,7 +89,8 @@ impl Registry {
         }
     }
 
-    /// A value was stored. If it is the third in a row that its series' definitions are not for, others are asked for.
+    /// Looks at the interval of a stored value. If three values in a row have another interval than the definition is
+    /// for, asks for a new definition.
     fn look_at_interval(&mut self, update: &Update, now_ms: u64, store: &Store) {
         let series = update.series;
         let Some(entry) = self.index.get_mut(series) else {
@@ -114,7 +115,7 @@ impl Registry {
             known => known,
         };
         let mut header = |interval| definitions.header(of, interval, (types, settings)).cloned();
-        // Another step than that of our definitions: those of a file that others made stay.
+        // A stored definition whose step is not that of ours was made by others, and stays.
         let has_step = |header: &Header| Some(header.pdp_step) == step;
         let to = header(update.interval).filter(|to| !has_step(to));
         let change = to.and_then(|to| Some((header(before).filter(has_step)?, to)));
@@ -135,14 +136,14 @@ impl Registry {
         self.intervals.begin(series, now_ms);
     }
 
-    /// Those that could not be defined again are asked for again, some time later.
+    /// Notes finished changes of definitions. A change that failed is asked for again later.
     fn look_at_changes(&mut self, now_ms: u64) {
         while let Some((series, failed)) = self.requests.next_ended() {
             let Some(entry) = self.index.get_mut(series) else {
                 continue;
             };
             if entry.standing == Standing::Changing {
-                // The definitions that the store has now decide which kinds are taken.
+                // The store's current definition decides which kinds are accepted.
                 entry.standing = Standing::Undefined;
                 if failed {
                     self.kinds.fail(series, now_ms);
@@ -154,14 +155,14 @@ impl Registry {
         }
     }
 
-    /// Tells of types that types.db lacks, each once.
+    /// Logs types that types.db lacks, each once.
     pub(super) fn tell(&mut self, log: &Log) {
         for line in self.odd.take_news() {
             log(Severity::Notice, &line);
         }
     }
 
-    /// The interval of values like these.
+    /// Interval of these values: their own or the default.
     pub(super) fn interval_of(&self, values: &Values) -> Cdtime {
         self.settings.interval_of(values)
     }
@@ -171,12 +172,12 @@ impl Registry {
         !self.newcomers.probation.is_empty()
     }
 
-    /// Names that were not repeated in time go.
+    /// Removes names that were not repeated in time.
     pub(super) fn sweep(&mut self, mono_ns: u64) {
         self.newcomers.probation.sweep(mono_ns / SECOND_NS);
     }
 
-    /// Whether there are events that are not saved.
+    /// True if there are events that are not saved.
     pub(super) fn has_events(&self) -> bool {
         self.events.has_new()
     }
@@ -187,10 +188,10 @@ impl Registry {
     }
 }
 
-/// What comes by one socket.
+/// The state of one socket.
 pub(super) struct Intake {
     name: String,
-    /// Its place among the sockets.
+    /// Index of the socket.
     pub(super) at: usize,
     pub(super) accounts: Accounts,
     notifications: Notifications,
@@ -201,7 +202,7 @@ pub(super) struct Intake {
     new: Vec<New>,
 }
 
-/// A series that is to be defined.
+/// A series that waits for its definition.
 struct New {
     series: u32,
     header: Header,
@@ -213,25 +214,25 @@ struct New {
 #[derive(Clone)]
 struct Update {
     series: u32,
-    /// In `texts`.
+    /// Range of the text in `texts`.
     text: Range<usize>,
     count: u64,
     host: HostId,
     time: Cdtime,
     from: Source,
-    /// In seconds.
+    /// Time of the values in whole seconds.
     stamp_s: u64,
     interval: Cdtime,
 }
 
-/// Whose values they are.
+/// The sender of values.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     address: IpAddr,
-    /// The number of its account.
+    /// Number of the sender's account.
     pub(super) sender: u16,
     pub(super) writer: Writer,
-    /// The place of its network among those that are trusted.
+    /// Index of the sender's network in the trusted networks.
     network: Option<usize>,
 }
 
@@ -251,7 +252,7 @@ impl Source {
 }
 
 impl Intake {
-    /// Of the socket of that name, of which `dropped` was reported before.
+    /// An intake for the socket of this name, of which `dropped` datagrams were reported before.
     pub(super) fn new(name: String, at: usize, dropped: u32) -> Intake {
         Intake {
             name,
@@ -265,17 +266,17 @@ impl Intake {
         }
     }
 
-    /// What the kernel has dropped so far, modulo 2^32, as far as is known.
+    /// Datagrams that the kernel has dropped so far, modulo 2^32, as of the last round.
     pub(super) fn dropped(&self) -> u32 {
         self.dropped
     }
 
-    /// Whether there is something to tell of.
+    /// True if there is something to report.
     pub(super) fn has_trouble(&self) -> bool {
         self.accounts.has_trouble()
     }
 
-    /// Tells what was lost, damaged or refused since the last time.
+    /// Logs what was lost, damaged or refused since the last report.
     pub(super) fn tell(&mut self, log: &Log) {
         if let Some(news) = self.accounts.take_news() {
             let line = format!("collectd on {}: {news}", self.name);
@@ -283,7 +284,7 @@ impl Intake {
         }
     }
 
-    /// Passes on the last notification, and how many came.
+    /// Logs the last notification and the number of notifications.
     pub(super) fn notify(&mut self, log: &Log) {
         if let Some(news) = self.notifications.take() {
             let line = format!("collectd on {}: {news}", self.name);
@@ -291,7 +292,7 @@ impl Intake {
         }
     }
 
-    /// Takes what has come and stores it; how many datagrams.
+    /// Receives datagrams and stores their values. Returns the number of datagrams.
     pub(super) fn round(
         &mut self,
         registry: &mut Registry,
@@ -338,7 +339,7 @@ impl Intake {
         Ok(count)
     }
 
-    /// What has changed is copied to where questions are answered from.
+    /// Copies changed accounts to where questions are answered.
     fn publish(&mut self, round: &mut Round) {
         let Round {
             real_ns, mono_ns, ..
@@ -365,7 +366,7 @@ impl Intake {
     }
 
     fn datagram(&mut self, round: &mut Round, bytes: &mut [u8], (address, sender): (IpAddr, u16)) {
-        // Kept alive beside the round, which the values of a section change.
+        // The users stay alive independently of the round, which the values of a section change.
         let (level, users) = (round.registry.settings.level, round.users.clone());
         let mut trusted = round.registry.settings.trusted.iter();
         let network = trusted.position(|network| network.holds(address));
@@ -428,7 +429,7 @@ impl Intake {
         }
         let event = event(notification);
         if event.plugin == POLL {
-            // Events of devices come from pollers.
+            // Events of devices are accepted from pollers only.
             return self.accounts.count(sender, Count::Others, 1);
         }
         let group = SenderGroup::of(source.address).to_string();
@@ -502,7 +503,7 @@ impl Intake {
         self.updates.push(update);
     }
 
-    /// Counts values of other kinds than those that their series' definitions are for.
+    /// Counts values of other kinds than their series' definition is for.
     fn mismatch(
         &mut self,
         round: &mut Round,
@@ -543,7 +544,7 @@ impl Intake {
         }
     }
 
-    /// Whether the store has a series, or is to define it in this round.
+    /// True if the store has a series, or will define it in this round.
     fn is_there(
         &mut self,
         round: &mut Round,
@@ -575,7 +576,7 @@ impl Intake {
         let header = definitions.header(of, interval, (types, settings));
         let start = first.seconds() as i64 - 1;
         let Some(header) = header.and_then(|header| begun(header, start)) else {
-            // None can be made of these values, but there may be one.
+            // These values allow no definition, but the series may exist.
             let found = round.store.touch(&entry.path).map(|()| false);
             return self.stands(round, series, sender, found);
         };
@@ -593,7 +594,7 @@ impl Intake {
         true
     }
 
-    /// New series begin, with one write of the journal.
+    /// Defines new series with one write to the journal.
     fn define(&mut self, round: &mut Round) {
         let (mut senders, mut definitions) = (Vec::new(), Vec::new());
         for New {
@@ -652,12 +653,12 @@ impl Intake {
         }
     }
 
-    /// One write of the journal for all.
+    /// Stores all values with one write to the journal.
     fn store_all(&mut self, round: &mut Round) {
         self.define(round);
         let updates = std::mem::take(&mut self.updates);
         let untouched = self.store_some(&updates, round);
-        // Their series went: nothing was sent for a long time, or the file was removed.
+        // These series are gone: no values came for a long time, or the file was removed.
         let mut again = Vec::new();
         for update in untouched {
             let Registry {
@@ -671,7 +672,7 @@ impl Intake {
                 again.push(update);
                 continue;
             }
-            // From now on this is a new name.
+            // The identifier counts as a new name from now on.
             index.forget(update.series);
             intervals.settle(update.series);
             kinds.settle(update.series);
@@ -686,7 +687,7 @@ impl Intake {
         self.updates.clear();
     }
 
-    /// Those whose series the store does not know.
+    /// Stores values. Returns the values whose series the store does not know.
     fn store_some<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u Update>,
@@ -704,7 +705,7 @@ impl Intake {
                 continue;
             };
             if usize::try_from(update.count) != Ok(entry.codes.len()) {
-                // Only now the store has looked at the file.
+                // The store has looked at the file only now.
                 let (sender, count) = (update.from.sender, update.count);
                 self.accounts.count(sender, Count::Mismatched, count);
                 continue;
@@ -752,12 +753,12 @@ impl Intake {
     }
 }
 
-/// What all datagrams of a round are taken with: one look at the clocks is enough.
+/// State of a round, with one look at the clocks for all its datagrams.
 pub(super) struct Round<'a> {
     pub(super) registry: &'a mut Registry,
-    /// Who may sign and encrypt; `None`: there is no AuthFile.
+    /// Users who may sign and encrypt; `None`: there is no AuthFile.
     users: Option<Arc<Users>>,
-    /// Since 1970.
+    /// Nanoseconds since 1970.
     real_ns: u64,
     pub(super) mono_ns: u64,
     pub(super) store: &'a Store,
@@ -792,12 +793,12 @@ impl Round<'_> {
         })
     }
 
-    /// Whether a time is too far in the future for a series with this interval.
+    /// True if a time is too far in the future for a series with this interval.
     pub(super) fn is_ahead_by(&self, time: Cdtime, interval_s: u64) -> bool {
         self.ahead_s(time) > AHEAD_MAX_INTERVALS.saturating_mul(interval_s)
     }
 
-    /// Whether a user, who signed, may send values of a host.
+    /// True if a user, who signed, may send values of a host.
     fn may_send(&self, user: Option<&[u8]>, host: &[u8]) -> bool {
         let hosts = &self.registry.settings.hosts;
         let patterns = user.and_then(|user| hosts.get(user));
@@ -823,7 +824,7 @@ pub(super) fn whole_seconds(interval: Cdtime) -> u64 {
     interval.nanoseconds().div_ceil(SECOND_NS)
 }
 
-/// An IPv4 address by way of IPv6 is an IPv4 address.
+/// The address of a sender; an IPv4 address mapped into IPv6 becomes an IPv4 address.
 fn plain(sender: SocketAddr) -> IpAddr {
     sender.ip().to_canonical()
 }

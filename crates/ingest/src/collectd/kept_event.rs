@@ -1,10 +1,11 @@
-//! An event with the sender group, user or kind of source whose share it takes.
+//! An event with the sender group, user or kind of source that its share belongs to.
 
 use std::sync::Arc;
 
 use kymo_wire::keeper::Event;
 
-/// Sender of the events of devices; `USER` begins the senders of signed events. No address looks like these.
+/// Sender of the events of devices. `USER` is the prefix of the senders of signed events. No address looks
+/// like these.
 pub(super) const DEVICES: &[u8] = b"devices";
 pub(super) const USER: &[u8] = b"user ";
 
@@ -16,7 +17,7 @@ pub(super) enum Class {
     Devices,
 }
 
-/// An event, and the owner of the share that it takes.
+/// An event and the owner of its share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Kept {
     pub(super) from: Arc<[u8]>,

@@ -16,11 +16,11 @@ use super::waiting_events::{EventRate, Waiting};
 use crate::log::{Log, Severity};
 use crate::shares::last_shares;
 
-/// Events of a ring.
+/// Most events of a ring.
 const RING_MAX: usize = 4096;
-/// Most events that wait for a disk that takes nothing.
+/// Most events that wait while the disk accepts no writes.
 const UNSAVED_MAX: usize = 4096;
-/// Events of one group of senders: a host with many services that fail together has all of them heard.
+/// Rate of one group of senders: when many services of a host fail together, all their events are kept.
 const OF_GROUP: EventRate = EventRate {
     burst: 1024,
     per_second: 50,
@@ -36,7 +36,7 @@ const OF_DEVICES: EventRate = EventRate {
     per_second: 100,
 };
 
-/// Those in memory, oldest first as they came.
+/// Events in memory; each ring has its oldest event first.
 #[derive(Debug, Default)]
 struct Rings([VecDeque<Kept>; 3]);
 
@@ -50,7 +50,7 @@ impl Rings {
         self.0[kept.class() as usize].push_back(kept);
     }
 
-    /// Takes out the events that have to go.
+    /// Removes the events that are too many, and returns them.
     fn cut(&mut self) -> Vec<Kept> {
         let mut gone = Vec::new();
         for ring in self.0.iter_mut().filter(|ring| ring.len() > RING_MAX) {
@@ -77,7 +77,7 @@ impl Events {
 
     /// The events of a range. If the answer has no room for all, senders have shares of it.
     fn range(&self, range: &EventRange) -> Vec<Event> {
-        // Their texts are copied when intake need not wait any more.
+        // The lock is held only for this copy of references; the events' texts are copied later.
         let mut found: Vec<Kept> = self.lock().all().cloned().collect();
         found.retain(|kept| range.has(&kept.event));
         found.sort_by_key(|kept| kept.event.time_ns);
@@ -88,21 +88,21 @@ impl Events {
     }
 }
 
-/// Where new events go, and who answers which there are. Its copies are of the same events.
+/// Keeps new events and answers questions about them. Clones share the events.
 #[derive(Clone, Default)]
 pub struct EventKeeper {
     events: Events,
     saving: Arc<Mutex<Saving>>,
 }
 
-/// What is on its way into memory and files.
+/// Events on their way into memory and files.
 struct Saving {
     files: Option<EventFiles>,
     /// All events in memory or waiting, so that a repeated event is kept once.
     known: HashSet<Arc<Event>>,
-    /// Not in memory yet, by their class.
+    /// Events that are not in memory yet, by class.
     waiting: [Waiting; 3],
-    /// Not in `files` yet.
+    /// Events that are not in `files` yet.
     unsaved: VecDeque<Kept>,
     is_failing: bool,
 }
@@ -124,15 +124,15 @@ impl Default for Saving {
 }
 
 impl EventKeeper {
-    /// Takes up what the files of `folder` have; with what there is to say of it. Without files that can be read, events
-    /// are kept in memory alone.
+    /// Reads the files of `folder`. Also returns messages about them. If the files cannot be read, events are kept in
+    /// memory only.
     pub fn open(disk: Arc<dyn Disk>, folder: &Path) -> (EventKeeper, Vec<String>) {
         let keeper = EventKeeper::default();
         match EventFiles::open(disk, folder) {
             Ok((files, mut found, notices)) => {
                 let mut saving = keeper.lock();
                 saving.files = Some(files);
-                // A file begins with the events of the one before, so some come twice.
+                // A file begins with the events of the file before it, so some events come twice.
                 found.retain(|kept| saving.known.insert(kept.event.clone()));
                 saving.show(found, &keeper.events);
                 drop(saving);
@@ -150,12 +150,12 @@ impl EventKeeper {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of a range, by their time; the latest, if there are more than it wants.
+    /// Events of a range, by time; shares of the senders if there are more than `events_max`.
     pub(crate) fn range(&self, range: &EventRange) -> Vec<Event> {
         self.events.range(range)
     }
 
-    /// Some more of devices, but for those that it has: they can be asked for at once, and are saved.
+    /// Adds events of devices, except known ones. The events are shown and saved at once.
     pub(crate) fn keep(&self, events: Vec<Event>, log: &Log) {
         let mut saving = self.lock();
         for event in events {
@@ -175,7 +175,7 @@ impl EventKeeper {
         self.lock().add(kept).then_some(event)
     }
 
-    /// Whether some are not saved.
+    /// True if there are events that are not saved.
     pub(super) fn has_new(&self) -> bool {
         let saving = self.lock();
         !saving.waiting.iter().all(Waiting::is_empty) || !saving.unsaved.is_empty()
@@ -203,7 +203,7 @@ impl Saving {
         }
     }
 
-    /// Events become those that can be asked for.
+    /// Shows events: from now on answers have them.
     fn show(&mut self, new: Vec<Kept>, events: &Events) {
         let mut rings = events.lock();
         new.into_iter().for_each(|kept| rings.add(kept));
@@ -237,7 +237,7 @@ impl Saving {
         let all = || events.lock().all().chain(new).cloned().collect();
         match files.append(&mut self.unsaved, all) {
             Ok(()) => self.is_failing = false,
-            // They are tried again with the next save.
+            // The next save tries again.
             Err(error) if !self.is_failing => {
                 self.is_failing = true;
                 let line = format!("cannot write notifications: {error}");
@@ -309,7 +309,7 @@ pub(super) mod tests {
         assert_eq!(*said.lock().unwrap(), [""; 0]);
     }
 
-    /// A question that was not answered comes again: what it says is not kept twice.
+    /// A client repeats a request that was not answered: an event is kept only once.
     #[test]
     fn what_comes_again_is_kept_once() {
         let disk = Arc::new(SimDisk::new(1));
@@ -326,7 +326,7 @@ pub(super) mod tests {
         assert_eq!(*said.lock().unwrap(), [""; 0]);
     }
 
-    /// A kill between the two lost events that a question had shown.
+    /// A kill between the two steps once lost events that an answer had shown.
     #[test]
     fn events_are_written_before_they_are_shown() {
         let disk = Arc::new(SimDisk::new(1));
@@ -375,7 +375,7 @@ pub(super) mod tests {
         assert_eq!(again.range(&all()), [0, 1, 2].map(event));
     }
 
-    /// The seconds in which events are sent: 20 of a host before a flood of somebody else, 20 meanwhile, 20 afterwards.
+    /// Sends events second by second: 20 seconds of a host before a flood, 20 during the flood, 20 afterwards.
     fn flooded(keeper: &EventKeeper, evil: &dyn Fn(u32) -> (&'static str, Event)) {
         let (log, _) = log();
         let mut number = 0;
@@ -458,7 +458,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Somebody who overheard a signed notification sends it again after a restart of the keeper.
+    /// An eavesdropper sends a signed notification again after a restart of the keeper.
     #[test]
     fn notifications_are_known_after_a_restart() {
         let disk = Arc::new(SimDisk::new(1));

@@ -1,5 +1,5 @@
-//! Kinds of a series' values, and how types.db has their type. A sender whose values become others, for good, gets other
-//! definitions; so does a series whose type types.db lacked when it began.
+//! Kinds of a series' values, and their type in types.db. A series gets a new definition when its values change their
+//! kinds for good, or when types.db gets the type that it lacked when the series began.
 
 use kymo_rrd::Header;
 use kymo_store::{Store, Writer};
@@ -9,12 +9,12 @@ use super::index::Standing;
 use super::intake::Registry;
 use super::redefine::{Change, Why};
 
-/// A series has no more than one change of its kinds in this time: until it is over others are refused.
+/// Shortest time between two changes of a series' kinds; other kinds that come meanwhile are refused.
 const REST_MS: u64 = 60_000;
 
 impl Registry {
-    /// A series that is not known yet, or has to be looked at again: notes a type that types.db lacks, and which kinds the
-    /// definitions are for that the store has of it.
+    /// Looks at a series that is new in the index or has to be looked at again: notes a type that types.db lacks, and the
+    /// kinds of the store's definition.
     pub(super) fn look_at_kinds(&mut self, series: u32, now_s: u64, store: &Store) {
         let Some(entry) = self.index.get(series) else {
             return;
@@ -32,7 +32,7 @@ impl Registry {
         if codes == *entry.codes {
             return self.look_at_names(series, &type_name, (&stored, now_s));
         }
-        // A file that somebody defined otherwise takes what comes, as long as it is as many values.
+        // A definition that others made accepts these values if it has as many sources.
         let is_ours = self.origin(&type_name, &stored).is_some();
         let entry = self.index.get_mut(series);
         if let Some(entry) = entry.filter(|entry| is_ours || entry.codes.len() != codes.len()) {
@@ -40,7 +40,7 @@ impl Registry {
         }
     }
 
-    /// Asks for the names of types.db if a series began without.
+    /// Asks for a definition with the names of types.db if the series began without them.
     fn look_at_names(&mut self, series: u32, type_name: &[u8], (stored, now_s): (&Header, u64)) {
         let Some(entry) = self.index.get(series) else {
             return;
@@ -67,7 +67,7 @@ impl Registry {
         }
     }
 
-    /// The definitions of ours that the store has of a series; `None`: they are others.
+    /// The store's definition of a series, if this listener would make the same; `None`: others made it.
     fn origin(&mut self, type_name: &[u8], stored: &Header) -> Option<Header> {
         let codes = codes_of(stored)?;
         let step = Cdtime::from_seconds(stored.pdp_step);
@@ -81,7 +81,8 @@ impl Registry {
         named.or_else(|| unnamed().filter(|unnamed| is_same(unnamed, stored)))
     }
 
-    /// Values came of other kinds than a series' definitions are for. The third time in a row others are asked for.
+    /// Looks at values of other kinds than the series' definition is for. The third time in a row, asks for a new
+    /// definition.
     pub(super) fn look_at_mismatch(
         &mut self,
         series: u32,
@@ -92,7 +93,7 @@ impl Registry {
         let Some(entry) = self.index.get(series) else {
             return;
         };
-        // A sender that may not write the series does not change it either.
+        // A sender that may not write the series may not change its definition either.
         if entry.standing != Standing::Defined || !store.may_write(&entry.path, writer) {
             return;
         }
@@ -128,7 +129,7 @@ impl Registry {
         self.kinds.rest(series, now_ms + REST_MS);
     }
 
-    /// Takes over types.db if it was read again: series whose types it lacked are looked at with their next values.
+    /// Uses a types.db that was read again: series whose types it lacked are looked at with their next values.
     pub(super) fn take_types(&mut self) {
         let types = self.settings.types.get();
         if std::sync::Arc::ptr_eq(&types, &self.types) {
@@ -141,7 +142,7 @@ impl Registry {
     }
 }
 
-/// The kinds of a definition's sources, as packets spell them; `None`: some are none of collectd's.
+/// Kinds of a definition's sources, as packets spell them; `None`: a kind is not one of collectd's.
 fn codes_of(header: &Header) -> Option<Vec<u8>> {
     let kind = |dst: &[u8]| {
         let mut kinds = ValueKind::ALL.into_iter();

@@ -78,7 +78,8 @@ impl Intake {
         Ok(Some((series, first)))
     }
 
-    /// A name for which nothing speaks: it begins if it is repeated and its sender group may have one more. `None`: it waits.
+    /// Tries a name of an untrusted sender: the name begins if its sender repeats it and the group's budget pays for it.
+    /// `None`: it waits.
     fn try_name(
         &mut self,
         round: &mut Round,
@@ -105,7 +106,7 @@ impl Intake {
             Trial::Late => return Err(Count::Late),
             Trial::Repeated(id) => id,
         };
-        // A file is not made up: one that the store does not know yet is free.
+        // A sender cannot make up a file: a series with a file that the store does not know yet costs no budget.
         if round.store.touch(path).is_err() {
             self.pay(round, path, Payer::Group(group))?;
         }

@@ -1,11 +1,11 @@
-//! collectd's notifications become lines for the administrator: the last one of those that came meanwhile, and how many
-//! came. Whoever calls sees to it that there is one line a second at most.
+//! collectd's notifications become lines of the log: a line has the number of notifications since the last one, and the
+//! newest of them. The caller sees to it that there is at most one line a second.
 
 use kymo_base::name::DisplayName;
 use kymo_wire::collectd::{Identifier, Notification, escape};
 use kymo_wire::keeper::Event;
 
-/// Those that no line speaks of yet.
+/// Notifications that were not logged yet.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     count: u64,
@@ -13,7 +13,7 @@ pub(super) struct Notifications {
 }
 
 impl Notifications {
-    /// One more. Names and text have limits, so that the line has one, too.
+    /// Adds a notification. Names and text have limits, so the line has one, too.
     pub(super) fn add(&mut self, event: &Event) {
         self.count += 1;
         let (word, text) = (event.severity.word(), DisplayName(&event.message));
@@ -24,7 +24,7 @@ impl Notifications {
         };
     }
 
-    /// The line, and none from then on.
+    /// The line about the notifications since the last call; `None`: none came.
     pub(super) fn take(&mut self) -> Option<String> {
         let (count, last) = (self.count, std::mem::take(&mut self.last));
         self.count = 0;
@@ -36,7 +36,7 @@ impl Notifications {
     }
 }
 
-/// As it is kept, its names as those of series.
+/// A notification as an event, with names as in series.
 pub(super) fn event(notification: &Notification) -> Event {
     let Identifier {
         host,

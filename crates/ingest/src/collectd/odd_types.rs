@@ -1,4 +1,4 @@
-//! Types of values that types.db lacks, or has with another number of sources: their values have names that mean nothing.
+//! Types that types.db lacks, or has with another number of sources. Values of such types get names without a meaning.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ const ODD_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct OddTypes {
     known: BTreeMap<Vec<u8>, OddType>,
-    /// Types that no line speaks of yet.
+    /// Types that were not logged yet.
     news: Vec<OddType>,
 }
 
 impl OddTypes {
-    /// Notes the type of a series if types.db does not know it as it comes.
+    /// Notes the type of a series if types.db lacks it or has it with another number of sources.
     pub(super) fn note(
         &mut self,
         types: &TypesDb,
@@ -44,22 +44,22 @@ impl OddTypes {
         self.news.push(odd);
     }
 
-    /// True for a type that is among them.
+    /// True for a type of the list.
     pub(super) fn has(&self, type_name: &[u8]) -> bool {
         self.known.contains_key(type_name)
     }
 
-    /// Their number.
+    /// Number of types.
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// The whole list.
+    /// All types.
     pub(super) fn all(&self) -> Vec<OddType> {
         self.known.values().cloned().collect()
     }
 
-    /// Lines about those that are new.
+    /// Lines about new types, for the log.
     pub(super) fn take_news(&mut self) -> Vec<String> {
         let line = |odd: OddType| {
             let (name, series) = (DisplayName(&odd.name), DisplayName(&odd.series));

@@ -14,9 +14,9 @@ use kymo_wire::collectd::Cdtime;
 use super::fifo::{Fifo, Link, at};
 use crate::sender_group::SenderGroup;
 
-/// Bytes of all that waits, as [`weight`] has it: 200,000 names with short values.
+/// Most bytes of all waiting names, as [`weight`] counts them: 200,000 names with short values.
 const BYTES_MAX: usize = 28 << 20;
-/// A lot with no more than this gives no room to others.
+/// A lot of at most this size gives no room to others.
 const SHARE_BYTES: usize = BYTES_MAX / 256;
 /// Bytes of a name without its value, with empty places of tables.
 const NAME_BYTES: usize = 112;
@@ -24,9 +24,9 @@ const NAME_BYTES: usize = 112;
 const LOTS: u32 = 8192;
 /// Intervals of a name for which it waits: collectd keeps values back for up to one, and a datagram may be lost.
 const INTERVALS: u64 = 3;
-/// Seconds that one waits which says no interval.
+/// Seconds that a name without an interval waits.
 const UNSAID_S: u64 = 600;
-/// Seconds that any waits at most.
+/// Most seconds that any name waits.
 const WAITS_MAX_S: u64 = 86_400;
 
 /// A name's place in the table.
@@ -45,22 +45,22 @@ pub(super) struct Newcomer<'a> {
     pub interval: Cdtime,
     /// The kinds of its values, as packets spell them.
     pub codes: &'a [u8],
-    /// The value as the store takes it.
+    /// The value as the store reads it.
     pub text: &'a [u8],
 }
 
-/// The value that a name came with first.
+/// The first value of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct First {
     pub account: (usize, u16),
     pub time: Cdtime,
     codes: u8,
-    /// The kinds of the values, then the value as the store takes it.
+    /// Kinds of the values, then the value as the store reads it.
     bytes: Box<[u8]>,
 }
 
 impl First {
-    /// The kinds of its values.
+    /// Kinds of the values.
     pub(super) fn codes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.codes)]
     }
@@ -70,7 +70,7 @@ impl First {
         u64::from(self.codes)
     }
 
-    /// The value as the store takes it.
+    /// The value as the store reads it.
     pub(super) fn text(&self) -> &[u8] {
         &self.bytes[usize::from(self.codes)..]
     }
@@ -91,7 +91,7 @@ pub(super) enum Trial {
 struct WaitingName {
     print: u64,
     lot: u32,
-    /// Until then, by a clock that does not go back.
+    /// End of the wait in seconds, by a clock that does not go back.
     until_s: u64,
     first: First,
 }
@@ -111,7 +111,7 @@ pub(super) struct Probation {
     waiting: Vec<Option<WaitingName>>,
     free: Vec<Id>,
     by_age: Fifo,
-    /// Places of names among all, and among those of their lot.
+    /// Links of each name: by age, and within its lot.
     age_links: Vec<Link>,
     lot_links: Vec<Link>,
     lots: Vec<Lot>,
@@ -141,7 +141,7 @@ impl Probation {
         Trial::Begins
     }
 
-    /// A name is let through: its first value.
+    /// Removes a repeated name. Returns its first value.
     pub(super) fn release(&mut self, id: Id) -> Option<First> {
         let waiting = self.waiting.get_mut(at(id))?.take()?;
         self.free.push(id);
@@ -152,7 +152,7 @@ impl Probation {
         }
         self.weigh(waiting.lot, |bytes| bytes - weight(&waiting.first));
         if self.by_print.is_empty() {
-            // The memory of a flood goes with it.
+            // The memory of a flood is freed, too.
             *self = Probation {
                 keys: self.keys.clone(),
                 gone: take(&mut self.gone),
@@ -162,7 +162,7 @@ impl Probation {
         Some(waiting.first)
     }
 
-    /// Names that were not repeated in time go.
+    /// Drops names that were not repeated in time.
     pub(super) fn sweep(&mut self, now_s: u64) {
         let all = (0..).zip(&self.waiting);
         let is_over = |waiting: &WaitingName| now_s > waiting.until_s;
@@ -222,7 +222,7 @@ impl Probation {
         self.weigh(lot, |before| before + bytes);
     }
 
-    /// A lot has more or less than before.
+    /// Changes the bytes of a lot.
     fn weigh(&mut self, number: u32, change: impl FnOnce(usize) -> usize) {
         let Some(lot) = self.lots.get_mut(at(number)) else {
             return;
@@ -244,7 +244,7 @@ impl Probation {
         }
     }
 
-    /// A name goes without having been repeated.
+    /// Drops a name that was not repeated.
     fn lose(&mut self, id: Id) {
         if let Some(first) = self.release(id) {
             *self.gone.entry(first.account).or_default() += first.count();
@@ -252,9 +252,9 @@ impl Probation {
     }
 }
 
-/// Bytes that a name takes while it waits.
+/// Bytes that a waiting name needs.
 fn weight(first: &First) -> usize {
-    // The allocator's step and overhead.
+    // The allocator's rounding and overhead.
     NAME_BYTES + first.bytes.len().next_multiple_of(16) + 8
 }
 
@@ -334,8 +334,8 @@ mod tests {
         assert_eq!(probation.take_gone(0), []);
     }
 
-    /// Ten million names in ten minutes, of one group, of as many as there are, and of either with long values: the names of
-    /// a host that sends each ten seconds are known again, and memory has its bound.
+    /// Ten million names in ten minutes: of one group, of 4,096 groups, of a new group each, and of one group with long
+    /// values. The names of a host that sends every ten seconds are known again, and memory stays within its limit.
     #[test]
     fn a_flood_of_names_has_its_bound_and_others_are_known_again() {
         let long = [b'1'; 1000];

@@ -1,14 +1,14 @@
-//! What the last minute or two were like, in a few numbers.
+//! Rate, least value and usual gap of the last one or two minutes, in a few numbers.
 
-/// Buckets of a [`Rate`]: those that are whole, and the one that fills.
+/// Buckets of a [`Rate`]: the full ones, and the current one.
 const BUCKETS: usize = 7;
 const BUCKET_S: u64 = 10;
 const WHOLE: u64 = 6;
 const WINDOW_S: u64 = 60;
-/// Gaps that count: datagrams of one burst lie closer.
+/// Shortest gap that is noted: datagrams of one burst come closer together.
 const GAP_MIN_S: f64 = 1.0;
 
-/// How many a second, over the last minute. Seconds are of a clock that does not go back.
+/// Mean rate a second over the last minute. Seconds are of a clock that does not go back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rate {
     first: u64,
@@ -17,7 +17,7 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Begins in that second.
+    /// A rate that begins in this second.
     pub(super) fn begin(seconds: u64) -> Rate {
         let bucket = seconds / BUCKET_S;
         Rate {
@@ -37,7 +37,7 @@ impl Rate {
         *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
     }
 
-    /// Of whole buckets alone; NaN: there is none yet.
+    /// The rate over full buckets; NaN: there is no full bucket yet.
     pub(super) fn get(&self, seconds: u64) -> f64 {
         let now = seconds / BUCKET_S;
         let from = (self.first + 1).max(now.saturating_sub(WHOLE));
@@ -57,7 +57,7 @@ impl Rate {
     }
 }
 
-/// The least of what was noted in this minute and the one before.
+/// The least value of this minute and the one before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least {
     window: u64,
@@ -83,17 +83,17 @@ impl Least {
             self.before = if follows { self.now } else { f64::NAN };
             (self.window, self.now) = (window, f64::NAN);
         }
-        // What is not known is never the least.
+        // An unknown value (NaN) is never the least.
         self.now = self.now.min(value);
     }
 
-    /// NaN: nothing was noted.
+    /// The least value; NaN: there is none.
     pub(super) fn get(&self) -> f64 {
         self.now.min(self.before)
     }
 }
 
-/// How long it takes from one burst of datagrams to the next, as a rule.
+/// Usual time between two bursts of datagrams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gap(f64);
 
@@ -104,7 +104,7 @@ impl Default for Gap {
 }
 
 impl Gap {
-    /// A pause makes the rule no more than a quarter longer.
+    /// Notes a gap. One pause makes the usual gap at most a quarter longer.
     pub(super) fn note(&mut self, seconds: f64) {
         if seconds < GAP_MIN_S {
             return;
@@ -115,7 +115,7 @@ impl Gap {
         };
     }
 
-    /// NaN: there was none yet.
+    /// Usual gap in seconds; NaN: unknown.
     pub(super) fn get(self) -> f64 {
         self.0
     }
@@ -132,10 +132,10 @@ mod tests {
         assert!(rate.get(1003).is_nan() && rate.get(1019).is_nan());
         for second in (1013..1100).step_by(10) {
             rate.add(second, 70);
-            // What has begun does not count, nor does what was cut off at the begin.
+            // Neither the current bucket nor the incomplete first one counts.
             assert_eq!(rate.get(second + 7), 7.0, "{second}");
         }
-        // Nothing comes any more.
+        // No more values come.
         assert_eq!(rate.get(1120), 7.0 * 4.0 / 6.0);
         assert_eq!(rate.get(1159), 7.0 / 6.0);
         assert_eq!(rate.get(1160), 0.0);

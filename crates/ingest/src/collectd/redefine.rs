@@ -1,5 +1,5 @@
-//! Other definitions for series whose values come at another interval, or are of other kinds. A thread makes them, as that reads and writes all rows of
-//! a series: datagrams do not wait for it, and what comes meanwhile is for the old definitions until then.
+//! New definitions for series whose values now have another interval or other kinds. A thread makes them, because it reads and
+//! writes all rows of a series: datagrams do not wait for it. Until the change is made, values are stored by the old definition.
 
 use std::mem::take;
 use std::os::fd::AsFd;
@@ -16,30 +16,30 @@ use crate::common::rhythm::Rhythm;
 use crate::listener::StopSignal;
 use crate::log::{Log, Severity};
 
-/// Series that wait; others are asked for again with their next value.
+/// Most series that wait for a change. Further ones are asked for again with their next values.
 const WAITING_MAX: usize = 64;
 /// Series that are changed together: all their rows are in memory.
 const AT_ONCE: usize = 16;
 
-/// A series that is to have other definitions.
+/// A change of the definition of a series.
 pub(super) struct Change {
     pub series: u32,
     pub path: Box<[u8]>,
     pub from: Header,
     pub to: Header,
-    /// The stamp of the first value that these are for.
+    /// Time of the first value that the new definition is for, in seconds.
     pub since_s: u64,
     pub why: Why,
 }
 
-/// Why a series is to have other definitions.
+/// Reason for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// Values come at another interval.
     Interval,
-    /// Values are of another number, or of other kinds.
+    /// Values have another number or other kinds.
     Kinds,
-    /// types.db has names for them, and had none.
+    /// types.db has names for the sources now, and had none before.
     Names,
 }
 
@@ -55,34 +55,34 @@ impl Why {
     }
 }
 
-/// Where changes are asked for.
+/// The end that asks for changes.
 pub(super) struct Requests {
     changes: Sender<Change>,
     ended: Receiver<Ended>,
     waiting: usize,
 }
 
-/// A series, and whether it failed.
+/// A series, and true if its change failed.
 type Ended = (u32, bool);
 
-/// Where they are made.
+/// The end that makes changes.
 pub(super) struct Redefiner {
     changes: Receiver<Change>,
     ended: Sender<Ended>,
-    /// What no line speaks of yet: how many were changed, how many could not be, and why.
+    /// Changes that were not logged yet, by reason; `failed` and `last_failure`: changes that failed, and why the last one did.
     changed: [ChangeCount; 3],
     failed: u64,
     last_failure: String,
 }
 
-/// Series that were changed for one reason.
+/// Number of changes for one reason, and the last changed series.
 #[derive(Default)]
 struct ChangeCount {
     count: u64,
     last: String,
 }
 
-/// Both ends.
+/// Makes both ends.
 pub(super) fn redefiner() -> (Requests, Redefiner) {
     let (ask, changes) = channel();
     let (answer, ended) = channel();
@@ -102,7 +102,7 @@ pub(super) fn redefiner() -> (Requests, Redefiner) {
 }
 
 impl Requests {
-    /// Whether one more may be asked for.
+    /// True if one more change may wait.
     pub(super) fn has_room(&self) -> bool {
         self.waiting < WAITING_MAX
     }
@@ -110,11 +110,11 @@ impl Requests {
     /// Asks for a change.
     pub(super) fn ask(&mut self, change: Change) {
         self.waiting += 1;
-        // It may have ended, and so will all else.
+        // This fails only if the thread has ended, and then the listener is about to end, too.
         let _ = self.changes.send(change);
     }
 
-    /// A series whose change ended, and whether it failed.
+    /// A series whose change has ended, and true if it failed.
     pub(super) fn next_ended(&mut self) -> Option<(u32, bool)> {
         let ended = self.ended.try_recv().ok()?;
         self.waiting = self.waiting.saturating_sub(1);
@@ -123,7 +123,7 @@ impl Requests {
 }
 
 impl Redefiner {
-    /// Makes changes until there is no one to ask, or all is to stop.
+    /// Makes changes until the asking end is gone or the keeper stops.
     pub(super) fn run(mut self, store: &Store, stop: &StopSignal, log: &Log) {
         let mut lines = Rhythm::of(TELL_EVERY);
         loop {
@@ -151,7 +151,7 @@ impl Redefiner {
         self.tell(log);
     }
 
-    /// Some changes together.
+    /// Makes this change together with waiting ones.
     fn make(&mut self, first: Change, store: &Store) {
         let mut changes = vec![first];
         changes.extend(self.changes.try_iter().take(AT_ONCE - 1));
@@ -163,7 +163,7 @@ impl Redefiner {
         });
         let wanted: Vec<Redefinition<'_>> = wanted.collect();
         for (change, outcome) in changes.iter().zip(store.redefine(&wanted)) {
-            // Whoever asked may have ended.
+            // The asking end may be gone.
             let _ = self.ended.send((change.series, outcome.is_err()));
             match outcome {
                 Ok(false) => {}

@@ -1,5 +1,5 @@
-//! What the listener knows of who sends, for whoever asks: a copy, which each round brings up to date with what it touched.
-//! The lock is held for as long as that takes, and while the copy is copied: no disk and no client is waited for meanwhile.
+//! Accounts of senders and hosts for questions: a copy that each round updates with its changes. The lock is held only
+//! while the copy is updated or copied, never while a disk or a client is waited for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use kymo_wire::keeper::{Accounts, OddType, SocketAccount};
 use super::accounts::Sender;
 use super::hosts::Host;
 
-/// The copy.
+/// The copy. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Senders(Arc<Mutex<Snapshot>>);
 
@@ -32,7 +32,7 @@ impl Senders {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These are the sockets.
+    /// Begins with these sockets.
     pub(super) fn begin(&self, names: impl Iterator<Item = String>) {
         let sockets = names.map(|name| SocketSnapshot {
             name,
@@ -42,7 +42,7 @@ impl Senders {
         self.lock().sockets = sockets.collect();
     }
 
-    /// As it is now, by a clock that does not go back.
+    /// The accounts at this time, by a clock that does not go back.
     pub fn accounts(&self, now_ns: u64) -> Accounts {
         let Snapshot {
             sockets,
@@ -68,7 +68,7 @@ fn known<T>(copies: &[Option<T>]) -> impl Iterator<Item = &T> {
     copies.iter().flatten()
 }
 
-/// Puts what has a number where it belongs.
+/// Puts a copy into the place with this number.
 pub(super) fn put<T: Clone>(copies: &mut Vec<Option<T>>, number: u16, one: &T) {
     let at = usize::from(number);
     if copies.len() <= at {

@@ -1,16 +1,16 @@
-//! Series whose values come otherwise than before, at another interval or of other kinds, and for good: three in a row do.
+//! Notices series whose values have changed their interval or kinds for good: for three values in a row.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
-/// Values in a row that are no accident.
+/// Values in a row that make a change.
 const IN_A_ROW: u8 = 3;
-/// A series has no more than one change in this time.
+/// Shortest time between two changes of a series.
 const REST_MS: u64 = 3_600_000;
-/// One that failed is tried again.
+/// Time after which a failed change is tried again.
 const RETRY_MS: u64 = 60_000;
 
-/// Series whose values come otherwise, or have changed not long ago. `T`: how they come.
+/// Series whose values differ from their definition, or that changed lately. `T`: the form of the values.
 #[derive(Debug, Default)]
 pub(super) struct Streaks<T> {
     changes: HashMap<u32, Streak<T>>,
@@ -18,18 +18,18 @@ pub(super) struct Streaks<T> {
 
 #[derive(Debug, Default)]
 struct Streak<T> {
-    /// Form of the newest values, and their number.
+    /// Form of the newest values. `in_a_row`: their number.
     how: T,
     in_a_row: u8,
-    /// The stamp of the first of them, in seconds.
+    /// Time of the first of these values, in seconds.
     since_s: u64,
-    /// No change before this, by a clock that does not go back.
+    /// No change before this time, by a clock that does not go back.
     not_before_ms: u64,
 }
 
 impl<T: Default> Streaks<T> {
-    /// A value of a series came, whose definitions are for values that come as `known`. `Some`: that has changed, as of the value
-    /// with that stamp.
+    /// Notes a value of a series whose definition is for the form `known`. `Some`: the form has changed, since the value with
+    /// this time.
     pub(super) fn take<H>(
         &mut self,
         series: u32,
@@ -56,7 +56,7 @@ impl<T: Default> Streaks<T> {
         is_due.then_some(change.since_s)
     }
 
-    /// A value came as it should.
+    /// Notes a value in the form of the definition.
     pub(super) fn stay(&mut self, series: u32, now_ms: u64) {
         if self.changes.is_empty() {
             return;
@@ -69,22 +69,22 @@ impl<T: Default> Streaks<T> {
         }
     }
 
-    /// Nothing is to be done for this series.
+    /// Forgets a series that needs no change.
     pub(super) fn settle(&mut self, series: u32) {
         self.changes.remove(&series);
     }
 
-    /// A series is being defined again.
+    /// Notes that a change of the series has begun.
     pub(super) fn begin(&mut self, series: u32, now_ms: u64) {
         self.rest(series, now_ms + REST_MS);
     }
 
-    /// That failed.
+    /// Notes that the change failed.
     pub(super) fn fail(&mut self, series: u32, now_ms: u64) {
         self.rest(series, now_ms + RETRY_MS);
     }
 
-    /// No change before this.
+    /// Allows no change of the series before this time.
     pub(super) fn rest(&mut self, series: u32, not_before_ms: u64) {
         let change = Streak {
             not_before_ms,
@@ -101,7 +101,7 @@ mod tests {
 
     const HOUR_MS: u64 = 3_600_000;
 
-    /// When series 7 changes: the numbers of values after which it does, and since when. A change is begun at once.
+    /// Changes of series 7: index of the value, new interval, and time of the first value with it. Each change begins at once.
     fn changes(first: u64, seconds: &[(u64, u64)]) -> Vec<(usize, u64, u64)> {
         let (mut intervals, mut known) = (Streaks::default(), Cdtime::from_seconds(first));
         let mut found = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
         ] {
             assert_eq!(changes(10, &each(values)), expected, "{values:?}");
         }
-        // What it was before is not known.
+        // The interval before the change is unknown.
         let first = changes(0, &each(&[10, 10, 10, 10]));
         assert_eq!(first, [(2, 10, 10)]);
     }
@@ -148,10 +148,10 @@ mod tests {
         let hour_s = HOUR_MS / 1000;
         let mut values = each(&[60, 60, 60, 10, 10, 10, 10]);
         assert_eq!(changes(10, &values), [(2, 60, 60)]);
-        // It goes on with what came while it rested.
+        // Values that came during the rest count.
         values.push((10, 180 + hour_s));
         assert_eq!(changes(10, &values), [(2, 60, 60), (7, 10, 190)]);
-        // Back again within the hour is no change.
+        // A return to the old interval within the hour is no change.
         values[7] = (60, 180 + hour_s);
         assert_eq!(changes(10, &values), [(2, 60, 60)]);
     }
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(intervals.changes.len(), 1);
         intervals.take(1, &other, (&other, 70), HOUR_MS);
         assert!(intervals.changes.is_empty());
-        // A failure is tried again after a minute.
+        // A failed change is tried again after a minute.
         intervals.fail(1, 0);
         for (now_ms, expected) in [(1, None), (2, None), (59_999, None), (60_000, Some(9))] {
             let taken = intervals.take(1, &ten, (&other, 9), now_ms);

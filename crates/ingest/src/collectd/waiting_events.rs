@@ -1,5 +1,5 @@
-//! Events that are not shown and not saved yet. A sender may bring many at once and few all the time, and where more come than
-//! there is room for, each group of senders has its share: so a flood takes neither the room of others nor the disk.
+//! Events that are neither shown nor saved yet. A sender may send many at once and few in the long run. When there is not room
+//! for all, each group of senders has its share, so a flood fills neither the room of others nor the disk.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::kept_event::Kept;
 use crate::shares::last_shares;
 
-/// Events between two saves.
+/// Most events between two saves.
 pub(super) const NEW_MAX: usize = 1024;
 /// Most groups whose dropped events are counted apart.
 const DROPPED_BY_MAX: usize = 256;
@@ -15,14 +15,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Shortest time between two messages about dropped events.
 const TELL_EVERY_NS: u64 = 60 * SECOND_NS;
 
-/// A limit on events: at once, and a second in the long run.
+/// A limit on events: burst, and rate a second in the long run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventRate {
     pub(super) burst: u32,
     pub(super) per_second: u32,
 }
 
-/// The rest of a rate.
+/// Unused part of a rate at a time.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     events: f64,
@@ -51,12 +51,12 @@ impl EventRate {
     }
 }
 
-/// Waiting events, and the rest of each group's rate.
+/// Waiting events, and the unused part of each group's rate.
 pub(super) struct Waiting {
     of_group: EventRate,
     of_all: EventRate,
     new: Vec<Kept>,
-    /// Rests of groups that have brought some lately.
+    /// Unused parts of the groups that sent events lately.
     left: HashMap<Arc<[u8]>, Left>,
     left_of_all: Option<Left>,
     dropped: u64,
@@ -85,7 +85,7 @@ impl Waiting {
     /// Adds an event; returns the events that make room for it.
     pub(super) fn add(&mut self, event: Kept) -> Vec<Kept> {
         self.new.push(event);
-        // Not at each one beyond the limit: a cut looks at all of them.
+        // Only at twice the limit, because a cut looks at all events.
         match self.new.len() < 2 * NEW_MAX {
             true => Vec::new(),
             false => self.cut(NEW_MAX, |_| usize::MAX),
@@ -168,7 +168,7 @@ mod tests {
         Kept::new(from.as_bytes(), event(n))
     }
 
-    /// Number of kept events of each group, with a flood of these sizes before each save.
+    /// Number of kept events of each group, with floods of these sizes before a save.
     fn kept(flood: &[(&str, u32)], second: u64, waiting: &mut Waiting) -> Vec<usize> {
         let mut dropped = 0;
         for (from, count) in flood {
@@ -198,7 +198,7 @@ mod tests {
         assert!(waiting.left.len() == 1, "a silent group is forgotten");
     }
 
-    /// Addresses that are made up are many groups.
+    /// Made-up addresses are many groups.
     #[test]
     fn all_groups_together_have_a_rate() {
         let mut waiting = Waiting::new(OF_GROUP, OF_ALL);

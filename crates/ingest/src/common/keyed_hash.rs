@@ -1,6 +1,6 @@
-//! A quick hash with a secret, for tables whose keys senders choose: they cannot make keys that meet on purpose, for they do not
-//! know the secret and see no hash. std's hash is safer and takes several times as long, which would be most of the time that a
-//! sample of statsd takes.
+//! A quick hash with a secret, for tables whose keys senders choose. Senders cannot make keys collide on purpose, because they
+//! neither know the secret nor see a hash. std's hash is safer and several times slower: it would need most of the time of a
+//! statsd sample.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,7 +18,7 @@ pub(crate) struct KeyedHasher {
 }
 
 impl Default for KeyedHash {
-    /// With a secret of std's, which the kernel draws.
+    /// Uses a secret of std's, which the kernel draws.
     fn default() -> KeyedHash {
         let draw = RandomState::new();
         KeyedHash {
@@ -39,7 +39,7 @@ impl BuildHasher for KeyedHash {
 impl KeyedHasher {
     fn mix(&mut self, word: u64) {
         self.state = folded(self.state ^ word, self.secret);
-        // A product of 0 would forget what came before.
+        // A product of 0 would lose the bytes before it.
         self.secret = self.secret.rotate_left(23) ^ 0x9e37_79b9_7f4a_7c15;
     }
 }
@@ -70,7 +70,7 @@ impl Hasher for KeyedHasher {
     }
 }
 
-/// Both halves of a product, one upon the other.
+/// XOR of both halves of a product.
 fn folded(one: u64, other: u64) -> u64 {
     let (low, high) = one.carrying_mul(other, 0);
     low ^ high
@@ -92,7 +92,7 @@ mod tests {
             .map(|key| keyed.hash_one(key.as_bytes()))
             .collect();
         assert_eq!(hashes.len(), keys.len());
-        // Tables take the low bits as well as the high ones.
+        // Hash tables use the low bits and the high ones.
         for shift in [0, 57] {
             let parts: HashSet<u64> = hashes.iter().map(|hash| hash >> shift & 0x7f).collect();
             assert_eq!(parts.len(), 128);

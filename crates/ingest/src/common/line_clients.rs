@@ -17,18 +17,18 @@ use crate::sender_group::SenderGroup;
 const CLIENTS_MAX: usize = 64;
 /// Silence after which a connection is closed: ten times the interval of a slow sender.
 const IDLE_MAX: Duration = Duration::from_secs(600);
-/// Clients taken at a time from one socket.
+/// Most clients accepted in a row from one socket.
 const ACCEPTS_MAX: usize = 64;
-/// How long nothing is done when a client cannot be taken; what comes by UDP waits in the sockets.
+/// Pause when a client cannot be accepted; datagrams wait in their sockets meanwhile.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
-/// Bytes read of one client before the others.
+/// Bytes read from one client in a row.
 const READ_SIZE: usize = 64 << 10;
 
 /// All clients of one protocol.
 pub(super) struct LineClients {
     line_max: usize,
     clients: Vec<LineClient>,
-    /// The beginning of a line that has not ended, and the bytes read behind it.
+    /// Buffer: the beginning of an unfinished line, and the bytes read after it.
     room: Vec<u8>,
     counts: ClientCounts,
 }
@@ -46,14 +46,14 @@ struct LineClient {
     socket: OwnedFd,
     group: SenderGroup,
     lines: LineStream,
-    /// The beginning of a line that has not ended.
+    /// The beginning of an unfinished line.
     begun: Vec<u8>,
     heard_ns: u64,
     is_open: bool,
 }
 
 impl LineClients {
-    /// None yet.
+    /// No clients yet; `line_max`: most bytes of a line.
     pub(super) fn new(line_max: usize) -> LineClients {
         LineClients {
             line_max,
@@ -79,7 +79,7 @@ impl LineClients {
         heard.min().map(|heard_ns| heard_ns + idle_max_ns())
     }
 
-    /// Reads of each client that is ready, and closes those that have ended or are silent for too long.
+    /// Reads from each ready client, and closes clients that have ended or were silent for too long.
     pub(super) fn read(
         &mut self,
         ready: &[bool],
@@ -100,13 +100,14 @@ impl LineClients {
         self.clients.retain(|client| client.is_open);
     }
 
-    /// Takes those who wait to be taken.
+    /// Accepts waiting clients.
     pub(super) fn accept(&mut self, socket: &OwnedFd, now_ns: u64) {
         for _ in 0..ACCEPTS_MAX {
             let client = match listen::accept(socket) {
                 Ok(Some(client)) => client,
                 Ok(None) => return,
-                // There are no files left, say: the client goes on waiting, and so does this thread, that it does not spin.
+                // The process may have no free file descriptor: the client stays in the queue, and the pause keeps this thread
+                // from spinning.
                 Err(_) => {
                     self.counts.refused += 1;
                     return thread::sleep(ACCEPT_PAUSE);
@@ -132,7 +133,7 @@ impl LineClients {
         }
     }
 
-    /// Closes one connection.
+    /// Closes one connection to make room.
     fn make_room(&mut self) {
         let mut sizes: HashMap<SenderGroup, usize> = HashMap::new();
         for client in &self.clients {
@@ -148,7 +149,7 @@ impl LineClients {
         }
     }
 
-    /// Hands over counts.
+    /// Adds the counts to `troubles`.
     pub(super) fn take_counts(&mut self, troubles: &mut Troubles) {
         let counts = std::mem::take(&mut self.counts);
         troubles.count(
@@ -165,7 +166,7 @@ impl LineClients {
 }
 
 impl LineClient {
-    /// Takes the lines that have come, as far as one read brings them. False: the client has ended.
+    /// Reads once and passes on the complete lines. False: the client has ended.
     fn read(
         &mut self,
         room: &mut Vec<u8>,
@@ -212,7 +213,7 @@ mod tests {
             clients.accept(&socket, moment);
         }
         assert_eq!(clients.clients.len(), CLIENTS_MAX);
-        // The first two are gone, and the third one sends.
+        // The first two clients are gone, and the third one sends.
         streams[2].write_all(b"one\ntw").unwrap();
         let mut ready = vec![false; CLIENTS_MAX];
         ready[0] = true;

@@ -1,5 +1,5 @@
-//! The loop of a listener whose protocol is lines, by UDP and TCP. One thread takes many datagrams by one system call, and reads of
-//! connections the bytes that have come; after each round the protocol gives the store its samples. Nothing is answered.
+//! The loop of a listener whose protocol is lines, by UDP and TCP. One thread receives many datagrams by one system call and
+//! reads available bytes from connections; after each round the protocol gives its samples to the store. Clients get no answers.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,7 @@ use crate::log::{Log, Severity};
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
-/// Rounds of one socket before the others, so that none waits for long.
+/// Rounds of one socket in a row, so that no other socket waits for long.
 const ROUNDS: usize = 16;
 /// How often lost and refused values are reported.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -33,9 +33,9 @@ const NAP: Duration = Duration::from_secs(3600);
 
 /// Sockets of one protocol.
 pub struct LineSockets {
-    /// Where datagrams come, never waiting, and what each is called.
+    /// Nonblocking sockets for datagrams, each with its name for the log.
     pub datagrams: Vec<(OwnedFd, String)>,
-    /// Where clients connect, never waiting.
+    /// Nonblocking sockets that accept clients.
     pub streams: Vec<OwnedFd>,
     /// Losses of the datagram sockets that were reported before.
     pub reported: Reported,
@@ -60,7 +60,7 @@ pub(crate) trait LineIntake {
     /// The next moment at which [`LineIntake::on_time`] has something to do, by the monotonic clock.
     fn due_ns(&self) -> Option<u64>;
 
-    /// Does the work that is due; `ends`: nothing comes after it.
+    /// Does the work that is due; `ends`: this is the last call.
     fn on_time(&mut self, store: &Store, now: Stamp, ends: bool);
 
     /// Number of samples accepted since the start.
@@ -75,7 +75,7 @@ pub(crate) struct LineServer<I> {
     name: &'static str,
     intake: I,
     sockets: LineSockets,
-    /// The kernel's count of dropped datagrams of each socket, as far as is known.
+    /// Dropped datagrams of each socket by the kernel's count, as of the last round.
     dropped: Vec<u32>,
     clients: LineClients,
     datagrams: Datagrams,
@@ -90,13 +90,13 @@ pub(crate) struct LineServer<I> {
 /// Files that can be read.
 struct Ready {
     ends: bool,
-    /// Sockets where clients connect, in order.
+    /// True for each socket with clients to accept.
     streams: Vec<bool>,
     clients: Vec<bool>,
 }
 
 impl<I: LineIntake> LineServer<I> {
-    /// Knows the sockets and has no clients; `name` is for the log.
+    /// A server without clients yet; `name` is for the log.
     pub(crate) fn new(name: &'static str, intake: I, sockets: LineSockets, log: Log) -> Self {
         let known = (0..sockets.datagrams.len()).map(|at| sockets.reported.of(at));
         LineServer {
@@ -162,7 +162,7 @@ impl<I: LineIntake> LineServer<I> {
         }
     }
 
-    /// Takes the datagrams that have come.
+    /// Receives waiting datagrams.
     fn receive(&mut self, store: &Store) -> io::Result<()> {
         for at in 0..self.sockets.datagrams.len() {
             for _ in 0..ROUNDS {
@@ -174,7 +174,7 @@ impl<I: LineIntake> LineServer<I> {
         Ok(())
     }
 
-    /// One system call, and how many datagrams it brought.
+    /// Receives once. Returns the number of datagrams.
     fn round(&mut self, at: usize, store: &Store) -> io::Result<usize> {
         let (Some((socket, _)), Some(known)) =
             (self.sockets.datagrams.get(at), self.dropped.get_mut(at))
@@ -245,7 +245,7 @@ impl<I: LineIntake> LineServer<I> {
         self.clients.take_counts(self.intake.troubles());
     }
 
-    /// Logs losses and refusals since the last time.
+    /// Logs losses and refusals since the last report.
     fn report(&mut self) {
         if let Some(news) = self.intake.troubles().take() {
             (self.log)(

@@ -1,11 +1,11 @@
 //! Budgets that are full at the start and fill again with time.
 
-/// How much a budget has at once, and how fast it fills again.
+/// Size of a budget, and how fast it fills again.
 #[derive(Debug)]
 pub(crate) struct Refill {
     /// A full budget.
     pub(crate) at_once: f64,
-    /// Growth of one that is not full.
+    /// Growth a second while the budget is not full.
     pub(crate) a_second: f64,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct SeriesAllowance {
 }
 
 impl Refill {
-    /// A budget of which nothing was used.
+    /// A full budget.
     pub(crate) fn full(&self, now_s: f64) -> SeriesAllowance {
         SeriesAllowance {
             count: self.at_once,
@@ -25,7 +25,7 @@ impl Refill {
         }
     }
 
-    /// Adds what came back since the last call. A clock that goes back adds nothing.
+    /// Adds the growth since the last call. A clock that goes back adds nothing.
     pub(crate) fn fill(&self, left: &mut SeriesAllowance, now_s: f64) {
         let grown = (now_s - left.at_s).max(0.0) * self.a_second;
         *left = SeriesAllowance {
@@ -34,7 +34,7 @@ impl Refill {
         };
     }
 
-    /// Uses one, if there is one left.
+    /// Spends one, if there is one left.
     pub(crate) fn take(&self, left: &mut SeriesAllowance, now_s: f64) -> bool {
         self.fill(left, now_s);
         let may = left.count >= 1.0;

@@ -1,22 +1,22 @@
-//! How many dropped datagrams of each socket were reported: a file in memory that outlives the keeper, as the sockets do.
-//! The kernel counts from when a socket was made. So a keeper that is started again reports what was dropped since the
-//! last report, also while there was no keeper, and nothing twice.
+//! Number of reported dropped datagrams of each socket, in a file in memory that outlives the keeper, as the sockets do.
+//! The kernel counts from the making of a socket. So a restarted keeper reports datagrams dropped since the last report,
+//! also while there was no keeper, and none twice.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The file: a count each socket, in the order of the sockets of all listeners.
+/// The file: a count for each socket, in the order of the sockets of all listeners.
 #[derive(Clone, Debug)]
 pub struct Reported {
     file: Option<Arc<OwnedFd>>,
-    /// Sockets of other listeners before those of this one.
+    /// Number of sockets of other listeners before those of this listener.
     before: usize,
 }
 
 const COUNT_BYTES: usize = size_of::<u32>();
 
 impl Reported {
-    /// `None`: the sockets end with this process.
+    /// `None`: the sockets end with this process, so that no file is needed.
     pub fn new(file: Option<OwnedFd>) -> Reported {
         Reported {
             file: file.map(Arc::new),
@@ -32,20 +32,20 @@ impl Reported {
         }
     }
 
-    /// What was reported of a socket, modulo 2^32.
+    /// Reported drops of a socket, modulo 2^32.
     pub fn of(&self, socket: usize) -> u32 {
         let mut count = [0; COUNT_BYTES];
-        // A file that is too short has a zero there; so has one that cannot be read.
+        // If the file is too short or unreadable, the count stays zero.
         if let Some(file) = &self.file {
             let _ = rustix::io::pread(file, &mut count, self.place(socket));
         }
         u32::from_ne_bytes(count)
     }
 
-    /// Notes that so much was reported.
+    /// Notes the number of reported drops.
     pub fn note(&self, socket: usize, dropped: u32) {
         if let Some(file) = &self.file {
-            // If it fails, the same is reported again.
+            // If this fails, the same drops are reported again.
             let _ = rustix::io::pwrite(file, &dropped.to_ne_bytes(), self.place(socket));
         }
     }

@@ -1,33 +1,35 @@
-//! Works that are done at most so often.
+//! Tasks with a limited frequency.
 
 use std::time::Duration;
 
 use kymo_sys::clock::{Clock as _, RealClock};
 
-/// A work that is not done more often than that; the first time at once.
+/// A task with a shortest time between two runs; the first run is due at
+/// once.
+/// once.
 pub(crate) struct Rhythm {
     every: Duration,
-    /// Not before.
+    /// Time of the next run.
     from_ns: u64,
 }
 
 impl Rhythm {
-    /// At once, and then not more often than that.
+    /// A rhythm whose first run is due at once.
     pub(crate) fn of(every: Duration) -> Rhythm {
         Rhythm { every, from_ns: 0 }
     }
 
-    /// The time until it is due.
+    /// Time until the next run is due.
     pub(crate) fn wait(&self) -> Duration {
         Duration::from_nanos(self.from_ns.saturating_sub(RealClock.mono_ns()))
     }
 
-    /// True if it may be done now.
+    /// True if a run is due.
     pub(crate) fn is_due(&self) -> bool {
         RealClock.mono_ns() >= self.from_ns
     }
 
-    /// Notes that it was done now.
+    /// Notes that the work was done now.
     pub(crate) fn begin_again(&mut self) {
         let every_ns = u64::try_from(self.every.as_nanos()).unwrap_or(u64::MAX);
         self.from_ns = RealClock.mono_ns().saturating_add(every_ns);

@@ -1,5 +1,5 @@
-//! Limits of the series that a listener holds and begins. Its senders are not known, and can make up names as easily as send
-//! them; so a flood of names costs the store no more than these limits.
+//! Limits of the series that a listener holds and begins. Its senders are unknown and can make up names without effort, so
+//! these limits bound the cost of a flood of names.
 
 use super::refill::{Refill, SeriesAllowance};
 
@@ -15,14 +15,14 @@ const DAY: Refill = Refill {
     at_once: 100_000.0,
     a_second: 100_000.0 / 86_400.0,
 };
-/// Names at once, and then a second, that are looked up in the store. A start finds all its series there again, and a flood of
-/// names hardly takes the store's lock.
+/// Names at once, and then a second, that are looked up in the store. After a start the listener finds all its series there
+/// again, and a flood of names hardly occupies the store's lock.
 const LOOKS: Refill = Refill {
     at_once: 100_000.0,
     a_second: 10_000.0,
 };
 
-/// The rest of each budget of a listener.
+/// The rests of a listener's budgets.
 #[derive(Debug)]
 pub(crate) struct SeriesLimit {
     minute: SeriesAllowance,
@@ -31,7 +31,7 @@ pub(crate) struct SeriesLimit {
 }
 
 impl SeriesLimit {
-    /// With full budgets.
+    /// Full budgets.
     pub(crate) fn new(now_s: f64) -> SeriesLimit {
         SeriesLimit {
             minute: MINUTE.full(now_s),
@@ -40,12 +40,12 @@ impl SeriesLimit {
         }
     }
 
-    /// Pays for a look into the store.
+    /// Pays for a look into the store. False: the budget has none left.
     pub(crate) fn may_look(&mut self, now_s: f64) -> bool {
         LOOKS.take(&mut self.looks, now_s)
     }
 
-    /// Pays for `count` series that begin, all or none.
+    /// Pays for `count` new series, all or none. False: a budget has too few left.
     pub(crate) fn may_begin(&mut self, count: u32, now_s: f64) -> bool {
         MINUTE.fill(&mut self.minute, now_s);
         DAY.fill(&mut self.day, now_s);

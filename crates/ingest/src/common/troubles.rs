@@ -1,4 +1,4 @@
-//! Counts of lines and samples that are not taken, by their reasons, for one line of the log a minute.
+//! Counts of refused lines and samples by reason, for one line of the log a minute.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub(crate) struct Troubles {
 }
 
 impl Troubles {
-    /// Counts, with a reason in words.
+    /// Adds to the count of a reason.
     pub(crate) fn count(&mut self, why: &'static str, more: u64) {
         if more == 0 {
             return;
@@ -27,7 +27,7 @@ impl Troubles {
         &self.totals
     }
 
-    /// Counts one, and keeps the first of a report as an example.
+    /// Counts one, and keeps the first example of a report.
     pub(crate) fn note(&mut self, why: &'static str, example: impl FnOnce() -> String) {
         self.count(why, 1);
         self.example.get_or_insert_with(example);

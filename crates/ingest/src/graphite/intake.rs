@@ -14,13 +14,13 @@ use crate::common::line_server::LineIntake;
 use crate::common::series_limit::{HELD_MAX, SeriesLimit};
 use crate::common::troubles::Troubles;
 
-/// A sample whose time is further ahead is refused: it would make all true ones late until then.
+/// A sample whose time is further ahead is refused: it would make all true samples late until that time.
 const AHEAD_MAX_MS: i64 = 300_000;
-/// A series that nothing came for in this time gives its place to others.
+/// A series without samples for this time gives its place to others.
 const IDLE_MAX_NS: u64 = 3_600_000_000_000;
-/// Time between two looks for such series.
+/// Time between two searches for such series.
 const SWEEP_EVERY_NS: u64 = 60_000_000_000;
-/// New series that begin with one write of the journal.
+/// New series that begin with one write to the journal.
 const NEW_AT_ONCE: usize = 256;
 const LONG_NAME: &str = "a name whose labels are too long or too many";
 const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
@@ -28,14 +28,14 @@ const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
 /// The state of the listener.
 #[derive(Default)]
 pub(super) struct GraphiteIntake {
-    /// By path and tags as lines spell them.
+    /// Known series, by path and tags as lines spell them.
     index: HashMap<Box<[u8]>, Heard, KeyedHash>,
     limit: Option<SeriesLimit>,
     /// Samples of this round.
     samples: Vec<(Target, Point)>,
     /// Series that begin with this round.
     new: Vec<(Box<[u8]>, Labels)>,
-    /// For the batch; memory is kept.
+    /// Buffer for the batch.
     batch: Vec<(PointSeries, Point)>,
     key: Vec<u8>,
     swept_ns: u64,
@@ -44,7 +44,7 @@ pub(super) struct GraphiteIntake {
     troubles: Troubles,
 }
 
-/// A name that is known.
+/// A known name.
 struct Heard {
     target: Target,
     heard_ns: u64,
@@ -126,7 +126,7 @@ impl GraphiteIntake {
                 .count("a sample of more than 5 minutes ahead", 1);
         }
         if t_ms < now_ms.saturating_sub(i64::from(store.samples_kept_s()) * 1000) {
-            // The store would drop it at once.
+            // The store would drop the sample at once.
             return self
                 .troubles
                 .count("a sample that is older than samples are kept", 1);
@@ -148,7 +148,8 @@ impl GraphiteIntake {
         }
     }
 
-    /// A name that is not known: the store has it, or it begins. `None`: it is refused, and counted.
+    /// Finds the series of an unknown name in the store, or begins one. `None`: the sample is refused and
+    /// counted.
     fn arrive(&mut self, point: &graphite::Point, store: &Store, now_ns: u64) -> Option<Target> {
         if self.index.len() >= HELD_MAX {
             self.troubles
@@ -192,7 +193,7 @@ impl GraphiteIntake {
         Some(target)
     }
 
-    /// New series begin; the number of each, or none.
+    /// Defines the new series. Returns the series of each, `None` if it cannot begin.
     fn define(&mut self, store: &Store) -> Vec<Option<PointSeries>> {
         let mut begun = Vec::new();
         let (keys, labels): (Vec<_>, Vec<_>) = self.new.drain(..).unzip();
@@ -246,14 +247,15 @@ impl GraphiteIntake {
             }
         }
         if !gone.is_empty() {
-            // Somebody removed them; the next sample begins them again.
+            // Somebody removed these series; their next samples begin them again.
             self.index
                 .retain(|_, heard| !gone.iter().any(|it| heard.target == Target::Known(*it)));
         }
     }
 }
 
-/// The labels of a path. carbon takes of a key that comes twice the last value, and of the key `name` the path.
+/// Labels of a path with tags. As in carbon, the last value of a repeated key counts, and the key `name` is the
+/// path.
 fn labels(path: &[u8], tags: &Tags) -> Result<Labels, &'static str> {
     let mut pairs: Vec<(&[u8], &[u8])> = Vec::new();
     for (key, value) in tags.iter().filter(|(key, _)| *key != b"name") {

@@ -1,4 +1,4 @@
-//! What is answered to who asks what programs do. Texts leave the collector without their literals.
+//! Answers to questions about programs. Texts leave the collector without their literals.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::retired::{Retired, Total};
 use super::servers::Sessions;
 use crate::shares::shares;
 
-/// Bytes of an answer, about.
+/// Most bytes of an answer, approximately.
 const ROOM: usize = 16 << 20;
 /// An answer that is being made.
 pub(super) struct Answering<'a> {
@@ -23,12 +23,13 @@ pub(super) struct Answering<'a> {
     pub(super) texts: bool,
     pub(super) now: Moment,
     sessions: Sessions<'a>,
-    /// The room left to each user. A number that an owner chooses never decides which publishers are left out.
+    /// Bytes left for each user. So the number in a file's name, which its owner chooses, does not decide which
+    /// publishers are left out.
     rooms: BTreeMap<u32, usize>,
 }
 
 impl<'a> Answering<'a> {
-    /// Begins an answer. `wanted` has the bytes that each user would take of it.
+    /// Begins an answer. `wanted`: bytes that a complete answer would have for each user.
     pub(super) fn new(
         texts: bool,
         now: Moment,
@@ -65,7 +66,7 @@ impl<'a> Answering<'a> {
         }
         found.extend(self.sessions.others(&servers, next, self.texts));
         self.sessions.name(&mut publisher.labels, &servers);
-        // Where there is no room for all, none is left out that others wait for.
+        // If there is no room for all slots, those that others wait for come first.
         let blockers = Blockers::of(&found);
         found.sort_by_key(|slot| !blockers.have(slot.pid, slot.xid));
         for slot in found {
@@ -83,19 +84,20 @@ impl<'a> Answering<'a> {
         publisher.slots.push(slot);
     }
 
-    /// Takes room for something of a user; `false`: there is none.
+    /// Takes room from a user's share; `false`: there is too little.
     fn takes(&mut self, uid: u32, bytes: usize) -> bool {
         let left = self.rooms.get_mut(&uid);
         let left = left.filter(|left| **left >= bytes);
         left.map(|left| *left -= bytes).is_some()
     }
 
-    /// Servers that do not publish themselves, after all that do; with what stands for the epoch of their file.
+    /// Database servers that do not publish themselves, without those that were added; each with an id in place
+    /// of its file's epoch.
     pub(super) fn servers(&self, user: impl Fn(u32) -> Vec<u8>) -> Vec<([u8; 16], Publisher)> {
         self.sessions.publishers(self.texts, user)
     }
 
-    /// Adds them.
+    /// Adds database servers that do not publish themselves, after all publishers.
     pub(super) fn add_servers(&mut self, user: impl Fn(u32) -> Vec<u8>) {
         for (_, mut publisher) in self.servers(user) {
             for slot in std::mem::take(&mut publisher.slots) {
@@ -148,11 +150,11 @@ impl<'a> Answering<'a> {
     fn stamp(&self, clock: StampClock, stamp: u64) -> Option<u64> {
         let now_ns = u64::try_from(self.now.real_ns).ok()?;
         let boot_ns = now_ns.saturating_sub(self.now.mono_ns);
-        // Who begins later than now has another clock.
+        // A time after now is of another clock.
         clock.unix_ns(stamp, boot_ns).filter(|&ns| ns <= now_ns)
     }
 
-    /// Adds what programs that have ended counted, by publisher and owner.
+    /// Adds totals of ended programs, by publisher and owner.
     pub(super) fn add_retired(&mut self, retired: &Retired) {
         let mut totals: Vec<_> = retired
             .totals()
@@ -185,7 +187,8 @@ impl<'a> Answering<'a> {
     }
 }
 
-/// SQL without its literals, other texts up to their first blank, of secrets nothing.
+/// Shown text of a command, and true if it is cut: SQL without its literals, of other texts the first word, of
+/// secrets nothing.
 fn shown(command: &Command) -> (Vec<u8>, bool) {
     let text = match command.kind {
         Kind::Sql => without_literals(&command.text),
@@ -238,7 +241,8 @@ mod tests {
     use super::*;
     use crate::programs::servers::Servers;
 
-    /// Publishers of one user took a whole answer: their file names, which the owner chooses, came first.
+    /// Publishers of one user once filled a whole answer: their file names, which the owner chooses, came
+    /// first.
     #[test]
     fn each_user_has_a_share_of_an_answer() {
         let publisher = |uid| Publisher {

@@ -1,4 +1,5 @@
-//! The size of an answer about programs before it is made. Users share the answer's room by it.
+//! Size of an answer about programs before it is made. Users share the answer's room by their
+//! sizes.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +12,12 @@ use super::retired::Retired;
 pub(super) const PUBLISHER_BYTES: usize = 200;
 const SLOT_BYTES: usize = 64;
 const METRIC_BYTES: usize = 100;
-/// Slots of a publisher.
+/// Most slots of a publisher in an answer.
 pub(super) const SLOTS_MAX: usize = 1024;
-/// Bytes of a text.
+/// Most bytes of a text in an answer.
 pub(super) const TEXT_MAX: usize = 4096;
 
-/// Bytes that an answer has of slots, at most.
+/// Most bytes of slots in an answer.
 pub(super) fn slots_bytes<'a>(
     texts: bool,
     slots: impl Iterator<Item = (usize, &'a Activity, u64)>,
@@ -27,7 +28,7 @@ pub(super) fn slots_bytes<'a>(
             .identity
             .iter()
             .flat_map(|identity| &identity.labels);
-        // Their names have 31 bytes at most.
+        // Names of labels have 31 bytes at most.
         let labels: usize = labels.map(|label| label.text.len() + 36).sum();
         labels + command.map_or(0, |text| text.len().min(TEXT_MAX))
     };
@@ -38,7 +39,7 @@ pub(super) fn slots_bytes<'a>(
     PUBLISHER_BYTES + bytes.sum::<usize>()
 }
 
-/// Bytes that an answer has of a metric, at most.
+/// Most bytes of a metric in an answer.
 pub(super) fn description_bytes(description: &Description) -> usize {
     let Description {
         name, unit, help, ..
@@ -46,7 +47,7 @@ pub(super) fn description_bytes(description: &Description) -> usize {
     METRIC_BYTES + name.len() + unit.len() + help.len() + labels_bytes(&description.labels)
 }
 
-/// Adds the bytes that totals of ended programs take, at most.
+/// Adds the most bytes of the totals of ended programs.
 pub(super) fn add_retired_bytes(wanted: &mut BTreeMap<u32, usize>, retired: &Retired) {
     for (labels, total) in retired.totals() {
         // Each metric may be the first of its publisher.

@@ -1,38 +1,38 @@
-//! What each user may have: who wants more is counted, and said once; others have as much as before.
+//! Limits of each user. Wants beyond a limit are counted and logged once; other users are not affected.
 
 use std::collections::HashMap;
 
 use kymo_wire::keeper::Limited;
 
-/// Files that are read.
+/// Most files that are read.
 const FILES_MAX: usize = 1024;
-/// Slots in use of these files together.
+/// Most slots in use of these files together.
 const SLOTS_MAX: usize = 1 << 17;
-/// Words of cells and heads of these slots: 128 MiB are read for a scan. Two PostgreSQL servers of 5,000 sessions each take 105.
+/// Most words of cells and heads of these slots: 128 MiB a scan. Two PostgreSQL servers of 5,000 sessions each need 105 MiB.
 const WORDS_MAX: usize = 16 << 20;
-/// Bytes of room for texts in these slots.
+/// Most bytes of room for texts in these slots.
 const TEXT_ROOM_MAX: usize = 32 << 20;
-/// Series, as long as the store has them: also those that get no values any more.
+/// Most series. A series counts as long as the store has it, also without new values.
 const SERIES_MAX: usize = 4096;
-/// Cells of label sets, of programs that have ended too.
+/// Most cells of label sets, including those of ended programs.
 const CELLS_MAX: usize = 1 << 18;
-/// Bytes of texts a second.
+/// Most bytes of texts read a second.
 const TEXTS_MAX: usize = 1 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What was wanted, and is more than a user has.
+/// A limit that a user wanted to exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     Files,
     Words,
     Series,
     Texts,
-    /// A file that is no publisher's.
+    /// A file that is not a publisher's, or is damaged.
     Bad,
 }
 
 impl Excess {
-    /// Its number.
+    /// Index of its count.
     fn place(self) -> usize {
         match self {
             Excess::Files => 0,
@@ -61,7 +61,7 @@ impl Excess {
     ];
 }
 
-/// A user's.
+/// Use of the limits by one user.
 #[derive(Debug, Default)]
 struct Allowance {
     files: usize,
@@ -75,11 +75,11 @@ struct Allowance {
     said: [bool; 5],
 }
 
-/// Of all users.
+/// Use of the limits by all users.
 #[derive(Debug, Default)]
 pub(super) struct Budgets(HashMap<u32, Allowance>);
 
-/// What the slots in use of a file take of its owner's budget.
+/// Size of the slots in use of a file, for its owner's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileSize {
     pub(super) slots: usize,
@@ -110,7 +110,7 @@ impl FileSize {
 }
 
 impl Budgets {
-    /// Whether there was room for a file.
+    /// Takes a file from its owner's limits, if there is room.
     pub(super) fn take_file(&mut self, uid: u32, size: FileSize) -> Result<(), Excess> {
         let budget = self.0.entry(uid).or_default();
         let all = budget.size.plus(size);
@@ -133,7 +133,7 @@ impl Budgets {
         }
     }
 
-    /// Whether there is room for what a file has grown to.
+    /// Notes that a file has grown; `false`: there is no room for its new size.
     pub(super) fn grow_file(&mut self, uid: u32, before: FileSize, size: FileSize) -> bool {
         let budget = self.0.entry(uid).or_default();
         let all = budget.size.minus(before).plus(size);
@@ -145,7 +145,7 @@ impl Budgets {
         is_allowed
     }
 
-    /// Takes series and cells from the budget; `false`: there was no room.
+    /// Takes series and cells from a user's limits; `false`: there is no room.
     pub(super) fn take_series(&mut self, uid: u32, series: usize, cells: usize) -> bool {
         let budget = self.0.entry(uid).or_default();
         let has_series = series == 0 || budget.series + series <= SERIES_MAX;
@@ -160,7 +160,7 @@ impl Budgets {
         true
     }
 
-    /// Counts series and cells that are there, however many he may have.
+    /// Counts existing series and cells, also beyond the limits.
     pub(super) fn add_series(&mut self, uid: u32, series: usize, cells: usize) {
         let budget = self.0.entry(uid).or_default();
         budget.series += series;
@@ -174,7 +174,7 @@ impl Budgets {
         }
     }
 
-    /// Users who wanted more series than the limit.
+    /// Users that wanted more series than the limit.
     pub(super) fn users_who_want_series(&self) -> Vec<u32> {
         let wanting = self.0.iter().filter(|(_, budget)| budget.wants_series);
         wanting.map(|(uid, _)| *uid).collect()
@@ -187,7 +187,7 @@ impl Budgets {
         }
     }
 
-    /// Whether texts of this user may be looked at now.
+    /// True if texts of this user may be read now.
     pub(super) fn may_read_texts(&mut self, uid: u32, now_ns: u64) -> bool {
         let budget = self.0.entry(uid).or_default();
         if now_ns.saturating_sub(budget.texts_since_ns) >= SECOND_NS {
@@ -214,7 +214,7 @@ impl Budgets {
         self.0.entry(uid).or_default().exceeded[excess.place()] += count;
     }
 
-    /// What is to be said now: each excess of a user once.
+    /// New messages: each excess of a user once.
     pub(super) fn news(&mut self) -> Vec<(u32, &'static str)> {
         let mut news = Vec::new();
         for (uid, budget) in &mut self.0 {
@@ -229,7 +229,7 @@ impl Budgets {
         news
     }
 
-    /// Users who wanted more, by their numbers.
+    /// Users that exceeded limits, by number.
     pub(super) fn limited(&self, name: impl Fn(u32) -> Vec<u8>) -> Vec<Limited> {
         let limited = self.0.iter();
         let limited = limited.filter(|(_, budget)| budget.exceeded.iter().any(|count| *count > 0));

@@ -1,4 +1,4 @@
-//! All publishers of the folder, and what is known of each.
+//! All publishers of the folder, and the state of each.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -22,50 +22,50 @@ use super::retired::{Doubt, Legacy, Retired};
 use super::series::Table;
 use super::servers::{Servers, Sessions};
 
-/// Names that are not read are remembered, and tried again after so long.
+/// Time after which names that are not read are tried again.
 const AGAIN_NS: u64 = 60_000_000_000;
-/// Damaged totals are in doubt for so long: then no series has a value that a rate could be computed from.
-/// Their heartbeat is 60 s, and a step 10.
+/// Time for which damaged totals are in doubt. It exceeds the heartbeat (60 s) and a step (10 s) of the series, so that
+/// afterwards no series has a value left to compute a rate from.
 const DOUBT_NS: u64 = 70_000_000_000;
 
 /// Time between two checks for removed series of users at their limit.
 const ROOM_EVERY_NS: u64 = 9_000_000_000;
 
-/// Why a name is not read.
+/// Reason for not reading a name.
 enum NotRead {
-    /// Its owner has as much as he may.
+    /// Its owner has reached a limit.
     Waits(u32),
-    /// It is no publisher's, or went bad.
+    /// The file is not a publisher's, or went bad.
     Bad,
-    /// It was taken over, and cannot be removed.
+    /// The totals were taken over, and the file cannot be removed.
     TakenOver,
 }
 
-/// All that is known.
+/// State of the collector.
 pub(super) struct Collection {
     folder: Folder,
     users: HashMap<u32, String>,
     publishers: BTreeMap<OsString, Publisher>,
     not_read: HashMap<OsString, NotRead>,
     tried_ns: u64,
-    /// When it was looked for room.
+    /// Time of the last check for removed series.
     room_ns: u64,
     table: Table,
     retired: Retired,
-    /// When damaged totals are in doubt no more.
+    /// End of the doubt about damaged totals.
     settled_ns: Option<u64>,
     budgets: Budgets,
     scratch: Scratch,
-    /// Where what programs do is recorded, if it is.
+    /// Recording of the programs' activity; `None`: it is not recorded.
     recording: Option<Recording>,
-    /// What database servers say of their sessions.
+    /// Sessions of database servers.
     pub(super) servers: Servers,
     read_ns: u64,
-    /// What a look at the folder takes.
+    /// Duration of the last look at the folder; 0 after a look that removed files.
     look_ns: u64,
-    /// What was said, and is not said again.
+    /// Logged messages, which are not logged again.
     said: BTreeSet<String>,
-    /// What is to be said.
+    /// Messages to be logged.
     pending: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Collection {
         }
     }
 
-    /// What can be read when the folder has changed.
+    /// A file that becomes readable when the folder changes.
     pub(super) fn watch(&self) -> io::Result<Option<OwnedFd>> {
         let watch = self.folder.watch();
         watch.map(|watch| watch.try_clone_to_owned()).transpose()
@@ -120,7 +120,7 @@ impl Collection {
         name.unwrap_or_else(|| uid.to_string()).into_bytes()
     }
 
-    /// Looks which files there are.
+    /// Looks for new and removed files.
     pub(super) fn look(&mut self, now: Moment) {
         self.folder.forget_news();
         let is_swept = self.sweep();
@@ -178,7 +178,7 @@ impl Collection {
     fn open(&mut self, name: &OsStr, now: Moment) {
         let mut publisher = match Publisher::open(&self.folder, name) {
             Ok(publisher) => publisher,
-            // It went meanwhile.
+            // The file was removed meanwhile.
             Err(OpenError::System { cause, .. }) if cause == rustix::io::Errno::NOENT => {
                 return;
             }
@@ -210,7 +210,7 @@ impl Collection {
     fn refuse(&mut self, name: &OsStr, error: &OpenError) {
         self.not_read.insert(name.into(), NotRead::Bad);
         match self.folder.owner(name) {
-            // Counted by owner, and said once for him.
+            // Counted by owner, and logged once for each owner.
             Some(uid) => self.budgets.count(uid, Excess::Bad),
             None => self.once(format!("cannot read a publisher's file: {error}")),
         }
@@ -222,7 +222,7 @@ impl Collection {
         }
     }
 
-    /// Reads if what is known is older than that.
+    /// Reads and samples if the last reading is older than `fresh_ns`.
     pub(super) fn refresh(&mut self, now: Moment, fresh_ns: u64) {
         if now.mono_ns.saturating_sub(self.read_ns) >= fresh_ns {
             self.read(now);
@@ -230,7 +230,7 @@ impl Collection {
         }
     }
 
-    /// Reads all cells, and takes over what ended programs counted.
+    /// Reads all cells, and takes over totals of ended programs.
     pub(super) fn read(&mut self, now: Moment) {
         self.read_ns = now.mono_ns;
         let mut bad = Vec::new();
@@ -287,7 +287,7 @@ impl Collection {
             return;
         }
         if let Err(error) = self.retired.take_over(legacies) {
-            // They stay, are read again, and count meanwhile.
+            // The files stay, are read again, and count meanwhile.
             return self.once(format!(
                 "cannot keep totals of programs that have ended: {error}"
             ));
@@ -300,7 +300,7 @@ impl Collection {
         }
     }
 
-    /// The owner of one that is read no more. Others of his may have room now.
+    /// Drops a publisher and returns its owner. Other files of the owner may have room now.
     fn drop_publisher(&mut self, name: &OsStr) -> Option<u32> {
         let publisher = self.publishers.remove(name)?;
         let uid = publisher.uid();
@@ -310,7 +310,7 @@ impl Collection {
         Some(uid)
     }
 
-    /// Counts the series that the store has, before a file is read.
+    /// Counts the series that the store has, before any file is read.
     pub(super) fn learn(&mut self, store: &Store) {
         let named = self.users.iter();
         let named: HashMap<&[u8], u32> = named.map(|(uid, name)| (name.as_bytes(), *uid)).collect();
@@ -321,7 +321,7 @@ impl Collection {
         self.table.learn(store, owner, &mut self.budgets);
     }
 
-    /// Writes a value of each series.
+    /// Writes a value to each series.
     pub(super) fn write(&mut self, store: &Store, now: Moment) -> Result<(), String> {
         let written = self.table.write(store, &self.retired, now.real_ns);
         self.table.sweep(&mut self.budgets, &self.retired);
@@ -353,7 +353,7 @@ impl Collection {
         }
     }
 
-    /// Looks at what slots do.
+    /// Samples the activity of slots.
     pub(super) fn sample(&mut self, now: Moment) {
         let mut publishers = std::mem::take(&mut self.publishers);
         for publisher in publishers.values_mut() {
@@ -366,13 +366,13 @@ impl Collection {
         let uid = publisher.uid();
         let_grow(publisher, &mut self.budgets);
         if self.budgets.may_read_texts(uid, now.mono_ns) {
-            // A file that went bad is found so by the next scan.
+            // The next scan finds a file that went bad.
             let copied = publisher.sample(&mut self.scratch, now).unwrap_or(0);
             self.budgets.read_texts(uid, copied);
         }
     }
 
-    /// Says to the recorder what slots do, if that is due.
+    /// Sends the activity of slots to the recorder, if that is due.
     pub(super) fn record(&mut self, now: Moment) {
         let Some(mut recording) = self.recording.take_if(|recording| recording.is_due(now)) else {
             return;
@@ -384,7 +384,7 @@ impl Collection {
         self.recording = Some(recording);
     }
 
-    /// Bytes of an answer that has all, by users, at most.
+    /// Most bytes that a complete answer needs, by user.
     fn wanted(
         &self,
         texts: bool,
@@ -401,7 +401,7 @@ impl Collection {
         wanted
     }
 
-    /// What each publisher does, by the epoch of its file, as it is answered.
+    /// Publishers with their activity as in answers, without metrics, by the epochs of their files.
     fn at_work(&self, now: Moment) -> Vec<([u8; 16], keeper::Publisher)> {
         let mut found = Vec::new();
         let sessions = self.servers.current(now);
@@ -421,7 +421,7 @@ impl Collection {
         found
     }
 
-    /// What is to be said, of users who want more than they have as well.
+    /// New messages, including those about users above their limits.
     pub(super) fn news(&mut self) -> Vec<String> {
         let news = self.budgets.news().into_iter().map(|(uid, words)| {
             let user = Self::user(&self.users, uid);
@@ -435,7 +435,7 @@ impl Collection {
         std::mem::take(&mut self.pending)
     }
 
-    /// For who asks.
+    /// Answer to a question about programs.
     pub(super) fn answer(&self, texts: bool, now: Moment) -> keeper::Programs {
         let sessions = self.servers.current(now);
         let mut wanted = self.wanted(texts, &sessions, Publisher::answer_bytes);
@@ -461,7 +461,7 @@ impl Collection {
     }
 }
 
-/// Has all slots read that a publisher uses now, if its owner has room for them; else those that were read before.
+/// Lets the reader read a publisher's new slots if its owner has room for them; otherwise it goes on with the old ones.
 fn let_grow(publisher: &mut Publisher, budgets: &mut Budgets) {
     if let Some(size) = publisher.grown()
         && budgets.grow_file(publisher.uid(), publisher.size, size)
@@ -492,7 +492,7 @@ mod tests {
         Collection::new(folder, retired, HashMap::new(), None)
     }
 
-    /// What all of that name counted, and whether it has been taken over.
+    /// Life and count of each publisher in an answer.
     fn counted(collection: &Collection, now: Moment) -> Vec<(Life, f64)> {
         let publishers = collection.answer(false, now).publishers;
         publishers
@@ -619,7 +619,7 @@ mod tests {
         }
     }
 
-    /// A publisher that is known by labels was left out of the answer, as its labels had no room of their own.
+    /// A publisher with common labels was left out of an answer: its labels had no room of their own.
     #[test]
     fn labels_that_all_metrics_have_are_the_publishers() {
         let folder = format!("/dev/shm/kymo-labels-{}", std::process::id());
@@ -643,8 +643,8 @@ mod tests {
         std::fs::remove_dir_all(folder).expect("removed");
     }
 
-    /// While a program is replaced by a version with finer buckets, both live, then the old one ends: the histogram of the new one was
-    /// left out as long as the old one lived, and took the place of all that the old one had counted.
+    /// While a version with finer buckets replaced a program, both lived for a time. The new histogram was left out as long as
+    /// the old program lived, and then replaced all that the old one had counted.
     #[test]
     fn two_versions_of_a_program_are_one() {
         let folder = format!("/dev/shm/kymo-versions-{}", std::process::id());
@@ -711,7 +711,7 @@ mod tests {
             .map(|each| (&each.name[..], each.value));
         let counted: Vec<_> = counted.collect();
         assert_eq!(counted, [(&b"busy"[..], 1.75), (b"latency", 3000.0)]);
-        // A third one with the buckets of the first goes on from there.
+        // A third program with the buckets of the first continues from its count.
         let _third = version(2, 1e-6, kymo_shm::GaugeType::Unsigned);
         step(&mut collection, &store, &mut now);
         let mut of = |field| collection.table.next_values(field, &collection.retired)[0];
@@ -719,7 +719,7 @@ mod tests {
         std::fs::remove_dir_all(folder).expect("removed");
     }
 
-    /// A disk that is full just when a program ends: its file is the only place that has its counts.
+    /// The disk is full when a program ends: then only the program's file has its counts.
     #[test]
     fn a_file_stays_until_its_counts_are_on_the_disk() {
         let folder = format!("/dev/shm/kymo-collection-{}", std::process::id());

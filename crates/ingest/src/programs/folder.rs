@@ -1,4 +1,4 @@
-//! The folder in which programs publish: its names, what is new there, and what was left behind.
+//! The folder in which programs publish: its names, notices of changes, and left-over files.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,18 +15,19 @@ use rustix::io::Errno;
 
 use super::quota::{self, Sweep};
 
-/// Names that are looked at.
+/// Most names that are looked at.
 const NAMES_MAX: usize = 65_536;
-/// What is still being made is left alone for so long.
+/// Seconds for which an unfinished file is left alone.
 const UNFINISHED_S: i64 = 60;
 const EVENT_BYTES: usize = 64 << 10;
 
-/// The folder, open.
+/// The open folder.
 pub(super) struct Folder {
     opened: OwnedFd,
-    /// All users make files there.
+    /// True if all users may make files there.
     is_shared: bool,
-    /// Can be read when a name was made or removed; `None`: it is looked at from time to time only.
+    /// Becomes readable when a name is made or removed; `None`: the collector looks from time to
+    /// time only.
     watch: Option<OwnedFd>,
 }
 
@@ -50,12 +51,12 @@ impl Folder {
         }
     }
 
-    /// What can be read when a name was made or removed.
+    /// A file that becomes readable when a name is made or removed.
     pub(super) fn watch(&self) -> Option<BorrowedFd<'_>> {
         self.watch.as_ref().map(AsFd::as_fd)
     }
 
-    /// Forgets what was to be read: the folder is looked at.
+    /// Discards notices, before a look at the folder.
     pub(super) fn forget_news(&self) {
         let mut events = vec![0; EVENT_BYTES];
         while let Some(watch) = &self.watch
@@ -111,14 +112,14 @@ impl Folder {
         file.is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockShared).is_ok())
     }
 
-    /// Whose a file is.
+    /// Owner of a file.
     pub(super) fn owner(&self, name: &OsStr) -> Option<u32> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         let found = statx(&self.opened, name, flags, StatxFlags::UID);
         found.ok().map(|found| found.stx_uid)
     }
 
-    /// One that somebody else has removed is gone as well.
+    /// Removes a name. True if it is gone, also if somebody else removed it.
     pub(super) fn remove(&self, name: &OsStr) -> bool {
         matches!(
             unlinkat(&self.opened, name, AtFlags::empty()),
@@ -137,7 +138,7 @@ fn watch(path: &Path, is_shared: bool) -> Result<OwnedFd, Errno> {
     let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     let mut what = WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE;
     if is_shared {
-        // Names of no publisher and files that grow take room as well.
+        // In a shared folder other names and growing files need room as well.
         what |= WatchFlags::CREATE | WatchFlags::MODIFY;
     }
     inotify::add_watch(&watch, path, what | WatchFlags::ONLYDIR)?;

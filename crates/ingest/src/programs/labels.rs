@@ -1,17 +1,17 @@
-//! The names of programs' series: who publishes and whose it is comes from the file, never from what a publisher says of its
-//! metrics, so that none of them can name another one's series.
+//! Names of programs' series. Publisher and user come from a file's header and owner, never from the labels of a metric, so
+//! no publisher can name another one's series.
 
 use kymo_base::label_set::{self, LabelLimits, Labels};
 use kymo_shm::{Description, MetricKind};
 
 use super::quantile;
 
-/// What all of them have.
+/// Value of `job` in all these series.
 const JOB: &[u8] = b"programs";
 /// Labels that no metric may have.
 const RESERVED: [&str; 6] = ["job", "host", "publisher", "user", "field", "quantile"];
 
-/// Whether no metric may have this label.
+/// True if no metric may have this label.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
     RESERVED.iter().any(|reserved| reserved.as_bytes() == name)
 }
@@ -21,7 +21,7 @@ pub(super) fn is_ours(name: &[u8]) -> bool {
     label_set::is_set(name) && *label_set::value(name, "job") == *JOB
 }
 
-/// The series of a total, which has the label set of its metric.
+/// Series of a total; `labels`: label set of its metric.
 pub(super) fn of_total(labels: &Labels, kind: MetricKind) -> Vec<Labels> {
     if !matches!(kind, MetricKind::Histogram(_)) {
         return vec![labels.clone()];
@@ -42,19 +42,19 @@ pub(super) fn of_total(labels: &Labels, kind: MetricKind) -> Vec<Labels> {
     series(whose, &metric, kind).unwrap_or_default()
 }
 
-/// Whose a metric is.
+/// Publisher and user of a metric.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whose<'a> {
     pub(super) publisher: &'a [u8],
     pub(super) user: &'a [u8],
 }
 
-/// The label set of a metric; `None`: it has none.
+/// Label set of a metric; `None`: the metric can have none.
 pub(super) fn of_metric(whose: Whose, metric: &Description) -> Option<Labels> {
     labelled(whose, &metric.name, None, &metric.labels)
 }
 
-/// The series of a metric: its own, or of a histogram that of the count and one for each quantile.
+/// Series of a metric. A histogram has one for its count and one for each quantile.
 pub(super) fn series(whose: Whose, metric: &Description, kind: MetricKind) -> Option<Vec<Labels>> {
     if !matches!(kind, MetricKind::Histogram(_)) {
         return Some(vec![of_metric(whose, metric)?]);

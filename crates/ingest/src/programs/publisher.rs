@@ -1,4 +1,4 @@
-//! One publisher's file: what was read of it, scan by scan.
+//! One publisher's file, and the values of its last scans.
 
 use std::ffi::OsStr;
 
@@ -18,10 +18,10 @@ use super::series::{Id, Table};
 
 /// Words of a slot's head.
 const HEAD_WORDS: usize = 8;
-/// What is shown of a metric's help.
+/// Most bytes of a metric's help in an answer.
 const HELP_MAX: usize = 256;
 
-/// When something was read, by a clock that does not go back, and by the one of the day.
+/// A time by two clocks: one that does not go back, and the clock of the day.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moment {
     pub(super) mono_ns: u64,
@@ -33,17 +33,17 @@ pub(super) struct Publisher {
     pub(super) size: FileSize,
     reader: Reader,
     life: Life,
-    /// Of the metrics that were found, the numbers of their entries.
+    /// Entries of the known metrics, in their order; `None`: the metric has no series.
     ids: Vec<Option<Id>>,
-    /// Cells at the scan before, and when it was.
+    /// Cells at the scan before the last one, and its time.
     before: Vec<u64>,
     before_ns: u64,
     scanned_ns: u64,
-    /// Of each slot, when its state was seen first, by the clock of the day.
+    /// For each slot: time at which its state was seen first, by the clock of the day.
     since_ns: Vec<u64>,
 }
 
-/// What the slots in use take of a budget.
+/// Size of slots for the owner's limits.
 fn size_of(header: &Header, slots: usize) -> FileSize {
     FileSize {
         slots,
@@ -53,11 +53,11 @@ fn size_of(header: &Header, slots: usize) -> FileSize {
 }
 
 impl Publisher {
-    /// Opens a file; its owner is known then, even if it is not read.
+    /// Opens a file. The owner is known from then on, even if the file is not read.
     pub(super) fn open(folder: &Folder, name: &OsStr) -> Result<Publisher, OpenError> {
-        // Not by a mapping: a file of the keeper's own user that becomes shorter would end the keeper.
+        // Not by a mapping: if a file of the keeper's own user became shorter, the keeper would end.
         let mut reader = Reader::open(folder, name, Access::Read)?;
-        // A file that cannot be read is found so by the first scan.
+        // The first scan finds out that a file cannot be read.
         let slots = reader.slots_in_use().unwrap_or(0);
         reader.read_at_most(slots);
         Ok(Publisher {
@@ -72,13 +72,13 @@ impl Publisher {
         })
     }
 
-    /// What the file has grown to, if more slots are in use than are read.
+    /// New size of the file, if more slots are in use than are read.
     pub(super) fn grown(&self) -> Option<FileSize> {
         let slots = self.reader.slots_in_use().ok()?;
         (slots > self.size.slots).then(|| size_of(self.reader.header(), slots))
     }
 
-    /// Has all slots of this size read.
+    /// Reads all slots of this size from now on.
     pub(super) fn grow(&mut self, size: FileSize) {
         self.size = size;
         self.reader.read_at_most(size.slots);
@@ -96,12 +96,13 @@ impl Publisher {
         self.life == Life::Ended
     }
 
-    /// Its name is gone: nothing more is to be waited for.
+    /// Ends the publisher because its name is gone.
     pub(super) fn end(&mut self) {
         self.life = Life::Ended;
     }
 
-    /// Reads all cells. Whether it lives is asked before: what has ended changes nothing any more, so that these are its last.
+    /// Reads all cells. The owner's life is checked before: an ended program changes nothing any more, so this scan has its
+    /// last values.
     pub(super) fn scan(&mut self, scratch: &mut Scratch, now: Moment) -> Result<(), ReadError> {
         if self
             .reader
@@ -119,7 +120,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Metrics that are new get entries.
+    /// Adds entries for new metrics.
     pub(super) fn join(
         &mut self,
         table: &mut Table,
@@ -136,7 +137,7 @@ impl Publisher {
         }
     }
 
-    /// Metrics that became no series are tried again.
+    /// Tries again to add metrics that have no series.
     pub(super) fn join_again(
         &mut self,
         table: &mut Table,
@@ -179,7 +180,7 @@ impl Publisher {
         }
     }
 
-    /// What it counted, of what became series.
+    /// Totals that an ended program leaves, of metrics with series.
     pub(super) fn legacy(&self, table: &Table) -> Legacy {
         let totals = self
             .entries()
@@ -190,7 +191,7 @@ impl Publisher {
         }
     }
 
-    /// Looks at what its slots do. Bytes of texts that were copied.
+    /// Samples the activity of slots. Returns the bytes of copied texts.
     pub(super) fn sample(
         &mut self,
         scratch: &mut Scratch,
@@ -216,7 +217,7 @@ impl Publisher {
         Ok(bytes)
     }
 
-    /// For who asks, without its slots.
+    /// The publisher in an answer, without its slots.
     pub(super) fn answer(&self, user: Vec<u8>) -> keeper::Publisher {
         let metrics = self.entries().map(|(metric, _)| self.metric(metric));
         keeper::Publisher {
@@ -225,7 +226,7 @@ impl Publisher {
         }
     }
 
-    /// The same without its metrics.
+    /// The publisher in an answer, without its slots and metrics.
     pub(super) fn described(&self, user: Vec<u8>) -> keeper::Publisher {
         let header = self.header();
         let refused = self.ids.iter().filter(|id| id.is_none()).count();
@@ -244,14 +245,14 @@ impl Publisher {
         }
     }
 
-    /// Bytes of [`Publisher::answer`] with its slots, at most; with their texts or without.
+    /// Most bytes of [`Publisher::answer`] with its slots, with their texts or without.
     pub(super) fn answer_bytes(&self, texts: bool) -> usize {
         let metrics = self.entries();
         let metrics = metrics.map(|(metric, _)| description_bytes(&metric.description));
         self.described_bytes(texts) + metrics.sum::<usize>()
     }
 
-    /// Bytes of [`Publisher::described`] with its slots, at most.
+    /// Most bytes of [`Publisher::described`] with its slots.
     pub(super) fn described_bytes(&self, texts: bool) -> usize {
         let labels = labels_bytes(&common_labels(self.reader.metrics()));
         labels + slots_bytes(texts, self.slots())
@@ -301,7 +302,7 @@ impl Publisher {
         }
     }
 
-    /// Slots that a living process has, by their numbers, and since when they are in their states.
+    /// Slots of living processes: number, activity, and the time since which the state holds.
     pub(super) fn slots(&self) -> impl Iterator<Item = (usize, &Activity, u64)> {
         let slots = self.reader.activities().iter().zip(&self.since_ns);
         let owned = slots
@@ -311,7 +312,7 @@ impl Publisher {
     }
 }
 
-/// Labels that all metrics have, with the same values: they tell this publisher from others of its name and owner.
+/// Labels that all metrics have, with the same values: they distinguish publishers of one name and owner.
 fn common_labels(metrics: &[Metric]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let Some((first, others)) = metrics.split_first() else {
         return Vec::new();
@@ -324,22 +325,22 @@ fn common_labels(metrics: &[Metric]) -> Vec<(Vec<u8>, Vec<u8>)> {
     labels.filter(|label| has(label)).cloned().collect()
 }
 
-/// Whether a process has the slot, and lives.
+/// True if a living process owns the slot.
 fn is_somebodys(slot: &Activity) -> bool {
     slot.owner.is_some() && !slot.has_ended && slot.state != State::Gone
 }
 
-/// What a count is in an answer.
+/// A count as answers have it.
 pub(super) fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The beginning.
+/// The first `most` bytes of a text.
 pub(super) fn cut(text: &[u8], most: usize) -> &[u8] {
     &text[..text.len().min(most)]
 }
 
-/// True if a command or a transaction is under way in a slot of that state.
+/// True if a slot of this state is in a command or a transaction.
 pub(super) fn is_at_work(state: u8) -> bool {
     [
         State::Active,

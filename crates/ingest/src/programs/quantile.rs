@@ -1,10 +1,10 @@
-//! Quantiles of a histogram of an interval: what its buckets have more than before, also of several histograms with different buckets.
+//! Quantiles of histograms over an interval, from the growth of their buckets; also of several histograms with different buckets.
 
 use kymo_shm::Buckets;
 
-/// The parts of all values that lie below.
+/// Quantiles, as parts of all values below them.
 pub(super) const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
-/// The same as labels.
+/// Labels of the quantiles.
 pub(super) const LABELS: [&str; 3] = ["0.5", "0.9", "0.99"];
 /// Cells before the buckets: samples and sum.
 pub(super) const BEFORE: usize = 2;
@@ -13,7 +13,7 @@ pub(super) const BEFORE: usize = 2;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) buckets: Buckets,
-    /// What values are multiplied with to be in the unit.
+    /// Factor from values to the unit.
     pub(super) scale: f64,
     pub(super) weights: Vec<u64>,
 }
@@ -32,7 +32,7 @@ pub(super) fn of_all(spreads: &[Spread]) -> [f64; 3] {
     QUANTILES.map(|part| reach(&steps, part * total))
 }
 
-/// Where the density of values changes: by how much, and how many values are at that very place.
+/// Places where the density of values changes: place, change, and number of values exactly at the place.
 fn steps(spreads: &[&Spread]) -> Vec<(f64, f64, f64)> {
     let mut steps = Vec::new();
     for spread in spreads {
@@ -55,7 +55,7 @@ fn steps(spreads: &[&Spread]) -> Vec<(f64, f64, f64)> {
     steps
 }
 
-/// The place below which there are that many values; NaN: there are none.
+/// The place with this number of values below it; NaN: there are no values.
 fn reach(steps: &[(f64, f64, f64)], wanted: f64) -> f64 {
     let (mut below, mut density) = (0.0, 0.0);
     let mut at = steps.first().map_or(f64::NAN, |step| step.0);
@@ -73,17 +73,17 @@ fn reach(steps: &[(f64, f64, f64)], wanted: f64) -> f64 {
     at
 }
 
-/// What a histogram has more than before.
+/// Growth of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gain {
     pub(super) samples: u64,
-    /// By weight.
+    /// Sum of weights.
     pub(super) count: u64,
-    /// Not yet scaled; NaN: there are no values.
+    /// Unscaled; NaN: there are no values.
     pub(super) quantiles: [f64; 3],
 }
 
-/// Between two readings of a histogram's cells.
+/// Growth between two readings of a histogram's cells.
 pub(super) fn gain(buckets: Buckets, before: &[u64], now: &[u64]) -> Gain {
     let samples = |cells: &[u64]| cells.first().copied().unwrap_or(0);
     let weights = more(before, now);
@@ -109,7 +109,7 @@ pub(super) fn sum(weights: &[u64]) -> u64 {
     weights.fold(0_u64, |sum, weight| sum.saturating_add(*weight))
 }
 
-/// Between a bucket's bounds values lie evenly; what has no upper bound is at its lower one.
+/// A quantile. Values lie evenly between a bucket's bounds; in a bucket without an upper bound they lie at the lower one.
 fn quantile(buckets: Buckets, weights: &[u64], count: u64, part: f64) -> f64 {
     if count == 0 {
         return f64::NAN;
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Two versions of a program that run at once: values of both, in different buckets and units, have the quantiles of all of them.
+    /// Two versions of a program run at once: quantiles over values in different buckets and units are those of all values.
     #[test]
     fn quantiles_of_different_buckets_are_of_all_values() {
         let spread = |bits, scale, values: &mut dyn Iterator<Item = u64>| {

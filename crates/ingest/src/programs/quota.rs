@@ -35,7 +35,7 @@ struct NameEntry {
     uid: u32,
     is_folder: bool,
     bytes: u64,
-    /// When it was made.
+    /// Time at which it was made.
     made: (i64, u32),
 }
 
@@ -69,7 +69,7 @@ fn room(folder: &OwnedFd) -> u64 {
     fstatvfs(folder).map_or(0, |system| system.f_blocks.saturating_mul(system.f_frsize))
 }
 
-/// Inodes in use of the file system that has nothing but the folder; 0 where the folder shares one.
+/// Inodes in use on the file system that consists of the folder; 0 if the folder shares its file system.
 fn used_inodes(folder: &OwnedFd) -> u64 {
     let above = statx(folder, c"..", AtFlags::empty(), StatxFlags::BASIC_STATS);
     let own = statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
@@ -101,7 +101,7 @@ fn sweep_user(
     })
 }
 
-/// Puts those behind all others that are beyond a user's quota, and says how many they are.
+/// Moves the entries beyond a user's quota to the end, and returns their number.
 fn beyond(entries: &mut [NameEntry], bytes_max: u64) -> usize {
     entries.sort_by_key(|entry| entry.made);
     let names = entries.len().min(SHM_USER_NAMES_MAX);
@@ -115,7 +115,7 @@ fn beyond(entries: &mut [NameEntry], bytes_max: u64) -> usize {
     entries.len() - entries[..names].iter().take_while(fits).count()
 }
 
-/// A name and its size. A lengthened file takes room later, so its length counts as well as its allocated bytes.
+/// A name and its size. A lengthened file may be filled later, so its length counts as well as its allocated bytes.
 fn entry(folder: &OwnedFd, name: CString) -> Option<NameEntry> {
     let found = look(folder, &name)?;
     let mode = FileType::from_raw_mode(found.stx_mode.into());
@@ -195,7 +195,8 @@ mod tests {
         }
     }
 
-    /// 3,892 empty names, or one file of 64 MiB, kept all others from publishing; so do folders, links and holes.
+    /// 3,892 empty names, or one file of 64 MiB, once kept all others from publishing. Folders, links and holes had
+    /// the same effect.
     #[test]
     fn one_user_fills_no_folder() {
         use std::os::unix::fs::{MetadataExt as _, chown, lchown, symlink};
@@ -219,7 +220,8 @@ mod tests {
             symlink(&victim, &link).unwrap();
             lchown(&link, Some(3), None).unwrap();
             std::fs::create_dir(&folder).unwrap();
-            // Names of one tick of the clock are equally new: all full folders are well among the newest.
+            // Names made within one tick of the clock are equally new: the full folders must be clearly among the
+            // newest.
             if n >= 2000 - full {
                 std::fs::write(folder.join("file"), b"").unwrap();
             }

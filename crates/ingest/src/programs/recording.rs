@@ -1,5 +1,5 @@
-//! What programs do goes to the recorder, once a second while anything of it changes, through a pipe that is never waited for:
-//! a sample for which there is no room is left out and counted. Texts go as they are answered: without literals and secrets.
+//! Sends the activity of programs to the recorder, once a second while it changes. The collector never waits for the pipe: a
+//! sample without room is dropped and counted. Texts have neither literals nor secrets, as in answers.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -12,23 +12,23 @@ use kymo_wire::keeper::{ActiveSlot, Blockers, Publisher};
 use super::publisher::{Moment, is_at_work};
 use crate::shares::shares;
 
-/// Samples come a little early or late; one a second is taken.
+/// Shortest time between two samples of one a second, which come a little early or late.
 const EVERY_NS: u64 = 900_000_000;
-/// What has not changed is said again after so long while something is at work: who records believes it a while only.
+/// Time after which an unchanged sample is sent again while something is at work: the recorder trusts a sample only for a while.
 const AGAIN_NS: u64 = 10_000_000_000;
-/// The same while nothing is: a recorder that has just started knows it soon.
+/// Time after which an unchanged sample is sent again while nothing is at work: a restarted recorder needs one.
 const AGAIN_IDLE_NS: u64 = 60_000_000_000;
 
 type Texts = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The pipe, and what went into it.
+/// The pipe, and the last sample that was sent.
 pub(super) struct Recording {
     pipe: OwnedFd,
     sample: u32,
-    /// When it was looked whether there is anything to say, and when something was said.
+    /// Times of the last look at the activity and of the last sample sent.
     looked_ns: u64,
     said_ns: u64,
-    /// What was said last, without its moment; `None`: it must be said.
+    /// The last sample without its time; `None`: the next sample must be sent.
     last: Option<Texts>,
     dropped: u64,
     is_news: bool,
@@ -47,12 +47,12 @@ impl Recording {
         }
     }
 
-    /// Samples that were left out.
+    /// Number of dropped samples.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Said once: that a sample was left out.
+    /// True once, after the first dropped sample.
     pub(super) fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.is_news)
     }
@@ -61,7 +61,7 @@ impl Recording {
         self.looked_ns == 0 || now.mono_ns.saturating_sub(self.looked_ns) >= EVERY_NS
     }
 
-    /// Says what these do, by the epochs of their files, if that has to be said.
+    /// Sends the activity of these publishers, by the epochs of their files, if it has changed or is due again.
     pub(super) fn say(&mut self, publishers: Vec<([u8; 16], Publisher)>, now: Moment) {
         self.looked_ns = now.mono_ns;
         let texts = texts(publishers);
@@ -76,7 +76,7 @@ impl Recording {
             return;
         }
         let at_ns = u64::try_from(now.real_ns).unwrap_or(0);
-        // Behind all epochs: these are digits and a to f.
+        // This name sorts behind all epochs, which consist of digits and a to f.
         let all = (ALL.to_vec(), all_text(at_ns, self.dropped));
         let mut said = texts;
         said.push(all);
@@ -93,8 +93,8 @@ impl Recording {
     }
 }
 
-/// Texts of each publisher, and of each slot that is at work or that others wait for, by rising names. If there is no room for all, each user has a
-/// share, because publishers choose the names.
+/// Texts of each publisher, and of each slot that is at work or holds others up, sorted by name. If there is no room for all,
+/// each user has a share, because publishers choose the names.
 fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
     let mut wanted = BTreeMap::<u32, usize>::new();
     let said = publishers.into_iter().map(|(epoch, mut publisher)| {
@@ -102,7 +102,7 @@ fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
         let mut slots = std::mem::take(&mut publisher.slots);
         let blockers = Blockers::of(&slots);
         let is_blocker = |slot: &ActiveSlot| blockers.have(slot.pid, slot.xid);
-        // The room is theirs first.
+        // Slots that hold others up get room first.
         slots.sort_by_key(|slot| !is_blocker(slot));
         let slots = slots.into_iter().map(|slot| {
             let is_said = is_at_work(slot.state) || is_blocker(&slot);
@@ -119,7 +119,7 @@ fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
         (name.into_bytes(), head, publisher, slots)
     });
     let said: Vec<_> = said.collect();
-    // For the text of all, the last one.
+    // 128 bytes are left for the text about all publishers, which comes last.
     let bytes: Vec<usize> = wanted.values().copied().collect();
     let rooms = shares(&bytes, SAMPLE_MAX - 128);
     let mut rooms: BTreeMap<u32, usize> = wanted.into_keys().zip(rooms).collect();
@@ -142,7 +142,7 @@ fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
         texts.push((name, publisher_text(&publisher)));
     }
     texts.sort();
-    // A file may be named as what stands for a server that has none.
+    // A file's name may equal the id of a server that has no file.
     texts.dedup_by(|a, b| a.0 == b.0);
     texts
 }
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// What the other end hears; `None`: no whole sample.
+    /// The sample that the other end reads; `None`: no complete one.
     fn heard(pipe: &OwnedFd, assembler: &mut Assembler) -> Option<Recorded> {
         let mut packet = [0; PACKET_MAX];
         let mut heard = None;
@@ -249,7 +249,7 @@ mod tests {
         assert!(hear(&mut recording, 9073, idle()).is_some());
     }
 
-    /// An idle session that holds a lock was left out, because it does not work.
+    /// An idle session with a lock was left out, because it is not at work.
     #[test]
     fn who_holds_others_up_is_said_first_whatever_the_state() {
         let filler = (10..1000).map(|number| slot(number, 2, 1, &[b'x'; COMMAND_MAX]));
@@ -296,7 +296,7 @@ mod tests {
         assert!(recording.take_news() && !recording.take_news());
         let said = heard(&read, &mut assembler).expect("what came before");
         assert_eq!(said.programs.publishers[0].slots[0].commands, 49 - dropped);
-        // The half sample that is still in the pipe is none.
+        // The incomplete sample in the pipe does not count.
         recording.say(busy(50), at(50));
         let said = heard(&read, &mut assembler).expect("it is read again");
         assert_eq!(said.programs.dropped, dropped);
@@ -308,7 +308,7 @@ mod tests {
         assert!(!recording.take_news(), "said once");
     }
 
-    /// A sample went to publishers in the order of their epochs, which their owners choose.
+    /// Publishers once got room in a sample in the order of their epochs, which their owners choose.
     #[test]
     fn each_user_has_a_share_of_a_sample() {
         let busy = |number, uid, count| {

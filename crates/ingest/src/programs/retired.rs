@@ -1,6 +1,6 @@
-//! Totals of ended programs, and their file, docs/formats/programs.md. The file has a publisher's totals on the disk
-//! before the publisher's own file goes. The collector takes over an epoch once. After damage, or with a file of a
-//! newer version, totals are in doubt: nothing is computed from them.
+//! Totals of ended programs, and their file, docs/formats/programs.md. A publisher's totals are on the disk in this file before
+//! the publisher's own file is removed. The collector takes over an epoch once. After damage, or with a file of a newer version,
+//! totals are in doubt: nothing is computed from them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -24,9 +24,9 @@ pub(crate) const FILE: Kind = Kind {
         has_generation: false,
     },
 };
-/// What a file may have that is of no use any more, beside what is.
+/// Bytes of obsolete records that the file may have in addition to its first size, before it is written again.
 const SLACK: usize = 1 << 20;
-/// Epochs that are remembered.
+/// Most epochs in memory.
 const EPOCHS_MAX: usize = 65_536;
 const FOLD: u8 = 1;
 const TOTAL: u8 = 2;
@@ -35,30 +35,30 @@ const EPOCH: u8 = 3;
 /// The random bits of a publisher's file.
 pub(super) type Epoch = [u8; 16];
 
-/// What ended programs counted of one metric.
+/// Total of the ended programs' values of one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Total {
-    /// Whose it is.
+    /// User id of the owner.
     pub(super) uid: u32,
     /// A counter or a histogram.
     pub(super) kind: MetricKind,
-    /// What cells are multiplied with to be in the unit.
+    /// Factor from cells to the unit.
     pub(super) scale: f64,
     pub(super) cells: Vec<u64>,
 }
 
 impl Total {
-    /// The form of its cells.
+    /// Form of the cells.
     pub(super) fn form(&self) -> CellForm {
         CellForm::of(self.kind, self.scale)
     }
 }
 
-/// The form of a metric's cells. Two versions of a program that run at once may have different ones under one label set.
+/// Form of a metric's cells. Two versions of a program that run at once may have different forms under one label set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CellForm {
     pub(super) kind: MetricKind,
-    /// What cells are multiplied with to be in the unit.
+    /// Factor from cells to the unit.
     pub(super) scale: f64,
 }
 
@@ -67,12 +67,12 @@ impl CellForm {
         CellForm { kind, scale }
     }
 
-    /// Whether cells of both can be added up.
+    /// True if cells of both forms can be added up.
     pub(super) fn is_like(&self, other: &CellForm) -> bool {
         self.kind == other.kind && self.scale.to_bits() == other.scale.to_bits()
     }
 
-    /// Whether both have the same series: counters, gauges, histograms.
+    /// True if both forms have the same series: both are counters, gauges or histograms.
     pub(super) fn is_akin(&self, other: &CellForm) -> bool {
         match (self.kind, other.kind) {
             (MetricKind::Counter, MetricKind::Counter)
@@ -83,7 +83,7 @@ impl CellForm {
     }
 }
 
-/// What a publisher leaves.
+/// Totals that an ended publisher leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Legacy {
     pub(super) epoch: Epoch,
@@ -95,20 +95,20 @@ pub(super) struct Legacy {
 pub(super) enum Doubt {
     /// The totals are complete.
     None,
-    /// Some of it was damaged.
+    /// The file was damaged.
     Damaged,
-    /// A newer kymo has it.
+    /// The file is of a newer kymo.
     Newer,
 }
 
-/// All of them.
+/// All totals of ended programs.
 pub(super) struct Retired {
     kept: KeptFile,
     boot: Epoch,
-    /// One for each form, in the order in which they came.
+    /// Totals by label set: one for each form, in the order in which they came.
     totals: HashMap<Labels, Vec<Total>>,
     epochs: HashSet<Epoch>,
-    /// The same, oldest first.
+    /// Epochs, oldest first.
     order: VecDeque<Epoch>,
     doubt: Doubt,
 }
@@ -142,7 +142,7 @@ impl Retired {
         Ok((retired, notice))
     }
 
-    /// `false`: a record makes no sense.
+    /// Applies the records of the file. `false`: a record is unreadable.
     fn replay(&mut self, contents: &Contents) -> bool {
         let (mut is_understood, mut seen) = (true, HashSet::new());
         for body in contents.bodies() {
@@ -186,7 +186,8 @@ impl Retired {
         }
     }
 
-    /// One of other series takes the place of what was: the program means something else now. Another form of the same stands beside it.
+    /// Adds a total. A total of another kind replaces the old ones, because the program means something else now; one of another
+    /// form stands beside them.
     fn add(&mut self, labels: Labels, total: Total) {
         let (form, all) = (total.form(), self.totals.entry(labels).or_default());
         all.retain(|known| known.form().is_akin(&form));
@@ -196,7 +197,7 @@ impl Retired {
         }
     }
 
-    /// `false`: it is known.
+    /// Notes an epoch; `false`: it is known.
     fn remember(&mut self, epoch: Epoch) -> bool {
         if !self.epochs.insert(epoch) {
             return false;
@@ -210,23 +211,23 @@ impl Retired {
         true
     }
 
-    /// Whether what this publisher counted was taken over.
+    /// True if this publisher's totals were taken over.
     pub(super) fn knows(&self, epoch: &Epoch) -> bool {
         self.epochs.contains(epoch)
     }
 
-    /// What was kept of this label set: one total for each form.
+    /// Totals of this label set: one for each form.
     pub(super) fn of(&self, labels: &Labels) -> &[Total] {
         self.totals.get(labels).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether something was kept of this label set in this form.
+    /// True if there is a total of this label set in this form.
     pub(super) fn has(&self, labels: &Labels, form: &CellForm) -> bool {
         let all = self.of(labels).iter();
         all.map(Total::form).any(|known| known.is_like(form))
     }
 
-    /// Forgets a label set: its series are gone. The file has it until it begins again, which is with the next publisher that ends.
+    /// Forgets a label set whose series are gone. The file has it until the next publisher ends and the file is written again.
     pub(super) fn forget(&mut self, labels: &Labels) -> Vec<Total> {
         let totals = self.totals.remove(labels).unwrap_or_default();
         if !totals.is_empty() {
@@ -239,7 +240,7 @@ impl Retired {
         pairs(&self.totals)
     }
 
-    /// Takes over what these leave, once that is on the disk. After an error nothing was taken over.
+    /// Takes over these totals, after they are on the disk. After an error none is taken over.
     pub(super) fn take_over(&mut self, mut legacies: Vec<Legacy>) -> io::Result<()> {
         let mut new = HashSet::new();
         legacies.retain(|legacy| !self.knows(&legacy.epoch) && new.insert(legacy.epoch));
@@ -264,7 +265,7 @@ impl Retired {
         Ok(())
     }
 
-    /// A file of what is known, in the place of the one before.
+    /// Replaces the file by one of the current totals.
     fn begin(&mut self) -> io::Result<()> {
         let (boot, order, totals) = (self.boot, &self.order, &self.totals);
         let mut fill = |records: &mut Records| {
@@ -315,7 +316,7 @@ fn put(out: &mut Vec<u8>, kind: u8, of: Option<(Epoch, Epoch)>, totals: &[(&Labe
     }
 }
 
-/// Cells that are not 0, with their numbers.
+/// Appends a total. Only cells other than 0 are written, with their numbers.
 fn put_total(out: &mut Vec<u8>, labels: &Labels, total: &Total) {
     let text = labels.text();
     out.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
@@ -509,7 +510,7 @@ mod tests {
         assert_eq!(value(&retired, "a"), Some(5));
     }
 
-    /// After a rolling upgrade what the old version counted was lost: the total of the new one, of other buckets, took its place.
+    /// After a rolling upgrade the old version's counts were lost: the new version's total, with other buckets, replaced them.
     #[test]
     fn totals_of_other_buckets_and_scales_stand_side_by_side() {
         let disk = Arc::new(SimDisk::new(1));
@@ -565,7 +566,7 @@ mod tests {
                 );
                 let settled = retired.settle().is_ok() && retired.doubt() == Doubt::None;
                 if !settled {
-                    // The digit of version 0.
+                    // The bit is in the digit of version 0.
                     assert_eq!((at / 8, retired.doubt()), (7, Doubt::Newer));
                     assert!(retired.take_over(vec![]).is_err());
                     assert_eq!(disk.bytes(path).unwrap(), flipped);
@@ -578,7 +579,7 @@ mod tests {
                     assert!(left <= had, "bit {at}");
                     left < had
                 });
-                // A record of the fixture has two.
+                // A record of the fixture has two totals.
                 assert!(lost.count() <= 2, "bit {at}");
                 assert_eq!(
                     disk.bytes(Path::new("/store/programs.bad")).unwrap(),

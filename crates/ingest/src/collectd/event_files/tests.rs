@@ -83,7 +83,7 @@ fn without_events_there_is_no_file() {
     assert_eq!(disk.files().len(), 0);
 }
 
-/// After a cut or a changed byte anywhere all other events are there, and later ones, too.
+/// After a cut or a changed byte anywhere all other events are read, and later ones, too.
 #[test]
 fn damage_costs_one_event_and_is_said() {
     let disk = disk();
@@ -137,7 +137,7 @@ fn files_of_a_newer_version_are_left_alone() {
     assert_eq!((disk.bytes(&path(1)), disk.files().len()), (before, 1));
 }
 
-/// Whatever a loss of power leaves, it can be read, and what is read was written.
+/// After a loss of power the files can be read, and each event that is read was written.
 #[test]
 fn after_a_crash_there_is_nothing_that_was_not_written() {
     for seed in 0..200 {
@@ -148,7 +148,7 @@ fn after_a_crash_there_is_nothing_that_was_not_written() {
         for n in 0..20 {
             append(&mut files, [event(n)]);
             if n == 10 {
-                // As the journal's syncs have it, now and then.
+                // The journal syncs the file system now and then.
                 disk.sync_file_system(Path::new(FOLDER)).unwrap();
             }
         }
@@ -168,7 +168,7 @@ fn after_a_crash_there_is_nothing_that_was_not_written() {
     }
 }
 
-/// A kill takes nothing of what was written.
+/// A killed process loses no event that it wrote.
 #[test]
 fn a_kill_takes_nothing() {
     let disk = disk();
@@ -179,7 +179,7 @@ fn a_kill_takes_nothing() {
     assert_eq!((found.len(), notices.len()), (2, 0));
 }
 
-/// The bytes are the format: docs/formats/notifications.md shows them, and fixtures are kept for ever.
+/// Fixtures fix the format of docs/formats/notifications.md and are kept for ever.
 #[test]
 fn fixtures_are_read_and_written_byte_for_byte() {
     let want = [
