@@ -1,5 +1,5 @@
-//! The listener that the hub and the command line ask what is stored, by the keeper's protocol, and an administrator's, who
-//! has series removed. Each connection has a thread of its own, so that no answer holds up what comes in.
+//! The listener for questions of the hub and of commands about stored series, by the keeper's protocol, and for
+//! administrators that remove series. Each connection has its own thread, so no answer delays the intake of values.
 
 mod file_series;
 #[cfg(feature = "testing")]
@@ -39,36 +39,36 @@ use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 use crate::programs::Programs;
 
-/// Files that one SELECT opens, because the store does not know them.
+/// Most files that one SELECT opens because the store does not know them.
 const HEADERS_MAX: usize = 2000;
-/// Series of one frame.
+/// Most series of a frame.
 const FRAME_SERIES: usize = 1024;
-/// Series that go before it is said which of them went.
+/// Series that are removed before the client gets their outcomes.
 const REMOVED_TOGETHER: usize = 64;
-/// How long the rest of a question, and the taking of an answer, may take.
+/// Longest pause of a client within a question, or while an answer is written.
 const STALL: Duration = Duration::from_secs(10);
-/// How long to wait before a connection is accepted again that could not be.
+/// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// No longer asleep than this; nothing depends on it.
+/// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
 /// The listener.
 pub struct Questions {
-    /// Where questions come in.
+    /// Socket of the clients.
     pub socket: OwnedFd,
-    /// How they are answered.
+    /// Role of the socket, and sources of its answers.
     pub answers: Answers,
 }
 
-/// Who answers.
+/// Role of a socket, and sources of its answers.
 pub struct Answers {
-    /// What may be asked.
+    /// Role of the socket's clients.
     pub role: Role,
-    /// What the listeners know of who sends.
+    /// Accounts of senders and hosts.
     pub senders: Senders,
-    /// What senders wanted to be heard.
+    /// Kept notifications.
     pub events: EventKeeper,
-    /// What programs publish.
+    /// Programs that publish.
     pub programs: Programs,
     /// Counts of the listeners for lines.
     pub lines: LineAccounts,
@@ -80,14 +80,14 @@ pub struct Answers {
 
 /// The client of a connection.
 struct Client<'a> {
-    /// As a writer; `None`: he may not write.
+    /// The client as a writer; `None`: the client may not write.
     author: Option<Author>,
     may_tail: bool,
     tail: Tail,
     seat: &'a Seat,
 }
 
-/// Removes series of these names, or values of theirs: for each whether that was done.
+/// Removes series of these names, or some of their values. Returns an outcome for each name.
 type Remove<'a> = dyn Fn(&[Vec<u8>]) -> Vec<Result<(), FileError>> + 'a;
 
 impl Listener for Questions {
@@ -145,7 +145,8 @@ impl Questions {
 }
 
 impl Answers {
-    /// Answers a client until it goes, or all ends. One that breaks the protocol hears why, and is cut off.
+    /// Answers a client until it leaves or the keeper ends. A client that breaks the protocol gets the reason, and its
+    /// connection is closed.
     pub fn answer_all(&self, stream: UnixStream, store: &Store, stop: &StopSignal) {
         if let Some(seat) = Seats::default().take(&stream) {
             self.answer_seated(stream, store, stop, &seat);
@@ -176,7 +177,7 @@ impl Answers {
                 continue;
             }
             let _busy = seat.busy();
-            // Who has gone, or does not go on, wants no answer.
+            // The client closed the connection or stalled.
             let Ok(frame) = read_frame(&mut stream) else {
                 return;
             };
@@ -248,7 +249,8 @@ impl Answers {
             },
             Question::Watched => {
                 let is_watched = self.programs.is_watched();
-                // The hub asks this to learn whether other questions are answered, and those wait for the store.
+                // The hub asks this to learn if the keeper answers other questions. Those wait for the store, so this one
+                // does, too.
                 let _none = store.known(u32::MAX);
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
@@ -267,7 +269,7 @@ impl Answers {
         }
     }
 
-    /// Adds values to the store.
+    /// Defines series, or adds values to the store.
     fn change(
         &self,
         question: &Question,
@@ -321,7 +323,8 @@ impl Answers {
         }
     }
 
-    /// Removes some, or values of theirs, says which, and goes on. `said` has the number in the place of `{}`.
+    /// Removes series, or some of their values, and sends the outcomes in parts. `said`: line for the log, with `{}` for
+    /// the number.
     fn remove(
         &self,
         names: &[Vec<u8>],
@@ -347,7 +350,7 @@ impl Answers {
         Ok(())
     }
 
-    /// What memory knows, part by part, and then files that the store does not know.
+    /// Answers SELECT: first series in memory, part by part, then files that the store does not know.
     fn select(
         &self,
         matchers: &[Matcher],
@@ -392,7 +395,7 @@ fn refuse(why: &str, stream: &mut UnixStream) -> io::Result<()> {
     stream.write_all(&Answer::Refused(why.into()).frame())
 }
 
-/// An answer for each.
+/// Sends the outcome of each series.
 fn answer_done<'a>(
     verb: &str,
     labels: impl Iterator<Item = &'a Labels>,
@@ -417,9 +420,9 @@ fn cannot_remove(name: &[u8], why: &dyn Display) -> String {
     format!("cannot remove {}: {why}", DisplayName(name))
 }
 
-/// A file that has had no value since it is here.
+/// Description of a file that the store has not opened yet.
 fn unopened(store: &Store, name: Vec<u8>) -> SeriesInfo {
-    // What cannot be read is there all the same; who asks for its rows hears why.
+    // An unreadable file is listed as well; a question for its rows gets the reason.
     let Ok(Opened { header, .. }) = store.read(&name, Fresh::AsIs) else {
         return named(name);
     };
@@ -432,7 +435,7 @@ fn unopened(store: &Store, name: Vec<u8>) -> SeriesInfo {
     }
 }
 
-/// Nothing but a name.
+/// A description that has only a name.
 fn named(name: Vec<u8>) -> SeriesInfo {
     SeriesInfo {
         name,
@@ -440,10 +443,10 @@ fn named(name: Vec<u8>) -> SeriesInfo {
     }
 }
 
-/// Takes what is still there: a socket that is closed before would take the answer with it.
+/// Reads the rest of the client's bytes: the kernel would discard the answer if the socket were closed with unread bytes.
 fn drain(stream: &mut UnixStream) {
     if stream.set_nonblocking(true).is_ok() {
-        // However it ends, nothing more is to be had.
+        // The connection ends now, with or without an error.
         let _ = io::copy(&mut stream.take(QUESTION_MAX as u64), &mut io::sink());
     }
 }
@@ -457,7 +460,7 @@ fn info(series: KnownSeries) -> SeriesInfo {
     }
 }
 
-/// What follows a frame's length, or what is wrong with that.
+/// Reads a frame without its length. The inner error: the length is wrong.
 fn read_frame(stream: &mut UnixStream) -> io::Result<Result<Vec<u8>, &'static str>> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head)?;

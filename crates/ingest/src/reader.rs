@@ -1,7 +1,7 @@
-//! The reader of a store: the keeper answers with it, and a folder is read by it.
+//! Reads a store by labels: for answers of the keeper, and for commands that read a folder.
 //!
-//! Series of points have their own labels. Columns of .rrd files are `rrd{path=,ds=}`, and have collectd's name as well where the
-//! path is collectd's. Label sets of earlier builds, which have no `__name__`, get the name that their source has today.
+//! Series of points have their own labels. Columns of .rrd files are `rrd{path=,ds=}`, and also have collectd's name if the path
+//! is collectd's. Label sets of earlier builds, which have no `__name__`, get the name that their source has today.
 
 mod index;
 mod labelled;
@@ -22,20 +22,20 @@ use index::{LabelIndex, StoredColumn};
 use labelled::{alias_of, metric_kind};
 pub(crate) use labelled::{labels_of, scale_of};
 
-/// Series that are looked up while the store is locked.
+/// Series that are looked up under one lock of the store.
 const SLICE: usize = 1024;
-/// Cells of one series that are read at once, and rows that a step is chosen for.
+/// Most cells of one series that are read at once, and most rows of an answer's step.
 const CELLS_MAX: u64 = 1 << 20;
 const ROWS_MAX: u64 = CELLS_MAX / 4;
 
-/// Reads a store.
+/// Reads a store by labels.
 pub struct StoreReader {
     store: Store,
     index: Mutex<LabelIndex>,
 }
 
 impl StoreReader {
-    /// The reader of a store.
+    /// A reader of this store.
     pub fn new(store: Store) -> StoreReader {
         StoreReader {
             store,
@@ -43,7 +43,7 @@ impl StoreReader {
         }
     }
 
-    /// The index of all series that there are now.
+    /// The index of all current series.
     fn index(&self) -> MutexGuard<'_, LabelIndex> {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let renamed = self.store.renamed();
@@ -63,7 +63,7 @@ impl StoreReader {
         index
     }
 
-    /// Entries that all matchers pick, with their series and labels.
+    /// Calls `each` for the entries that all matchers pick, with their series and labels.
     fn picked(
         &self,
         matchers: &[Matcher],
@@ -116,7 +116,7 @@ impl Reader for StoreReader {
     ) -> Result<Vec<SeriesId>, ReadError> {
         let mut found = Vec::new();
         self.picked(matchers, &mut |entry, series, _| {
-            // A series that ended before the range has nothing in it.
+            // A series that ended before the range has no samples in it.
             let last_ms = series.last.map_or(i64::MIN, milliseconds);
             if last_ms >= range.from_ms {
                 budget.take_series(1)?;
@@ -249,7 +249,7 @@ impl StoreReader {
         budget.take_samples(read.points.len())?;
         let samples = read.points.iter().map(|point| Sample {
             t_ms: point.t_ms,
-            // Without a factor the bits stay: a stale marker is one NaN of many.
+            // Without a factor the bits stay the same: a stale marker is a certain NaN.
             v: if scale == 1.0 {
                 point.v
             } else {
@@ -289,7 +289,7 @@ impl StoreReader {
         Ok(())
     }
 
-    /// Rows of a series of about a length; coarser ones where there would be too many. `None`: it has none.
+    /// Rows of a series with about this step, coarser if there would be too many. `None`: there are none.
     fn look(
         &self,
         series: &KnownSeries,
@@ -301,7 +301,7 @@ impl StoreReader {
         };
         let thru_ms = range.thru_ms.min(newest_ms);
         let thru = thru_ms.div_euclid(1000).saturating_add(1);
-        // Nothing is older than that, and rows of all time would be too many.
+        // No row is older, and a range over all time would have too many rows.
         let reach_s = i64::try_from(series.reach_s).unwrap_or(i64::MAX);
         let oldest = newest_ms.div_euclid(1000).saturating_sub(reach_s).max(0);
         let from = range.from_ms.div_euclid(1000).max(oldest);
@@ -322,7 +322,7 @@ impl StoreReader {
         };
         match self.store.look(name, &range) {
             Ok(looked) => Ok(Some(looked)),
-            // rrdtool's words for a range or a series without rows.
+            // rrdtool's errors for a range or a series without rows.
             Err(FetchError::Rrd(_)) => Ok(None),
             Err(FetchError::Large) => Err(ReadError::TooMuch { things: "samples" }),
             Err(FetchError::File(error)) => Err(ReadError::Failed(error.to_string())),
@@ -355,12 +355,12 @@ fn rows_of(looked: &Looked, column: usize, scale: f64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Milliseconds of a stamp.
+/// Seconds in milliseconds.
 fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1000.0).round() as i64
 }
 
-/// How a series of points moves, as the model has it.
+/// Kind of a series of points in the model of series.
 fn kind_of(kind: PointsKind) -> Kind {
     match kind {
         PointsKind::Untyped => Kind::Untyped,

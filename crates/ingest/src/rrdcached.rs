@@ -1,9 +1,10 @@
-//! The listener that clients take for rrdcached. One thread owns the connections: it reads what is ready, asks
-//! the store once for all of it, and answers. What has to open files goes to a worker, together with its
-//! connection, so that answers stay in order.
+//! The listener for rrdcached's protocol. One thread owns the connections: it reads ready ones, gives their lines to the store in
+//! one batch, and answers. A line that has to open files goes to a worker, together with its connection, so that answers stay in
+//! order.
 //!
-//! `event_loop` has the sockets, `connection` one client, `held` what clients may leave lying, `quick` what the store answers from memory, `slow`
-//! what takes a file, `workers` the threads for that, `syncer` waits for the disk where answers have to.
+//! `event_loop` has the sockets, `connection` one client, `held` the limit on memory for clients, `quick` requests that the store
+//! answers from memory, `slow` requests that need a file, `workers` the threads for them; `syncer` waits for the disk where
+//! answers have to.
 
 mod connection;
 mod event_loop;
@@ -33,9 +34,9 @@ use crate::log::{Log, Severity};
 
 /// The listener.
 pub struct Rrdcached {
-    /// How it answers.
+    /// Settings.
     pub settings: Settings,
-    /// Where clients come.
+    /// Sockets that clients connect to.
     pub sockets: Vec<ListeningSocket>,
     /// Messages for the administrator.
     pub log: Log,
@@ -51,25 +52,25 @@ impl Listener for Rrdcached {
     }
 }
 
-/// A socket that clients come to.
+/// A socket that clients connect to.
 #[derive(Debug)]
 pub struct ListeningSocket {
-    /// Listening, and never waiting.
+    /// Listening and nonblocking.
     pub socket: OwnedFd,
-    /// What its clients may do.
+    /// Permissions of its clients.
     pub permissions: Permissions,
     /// Name in the file system, removed at the end if it is still this socket's.
     pub name: Option<OwnName>,
 }
 
-/// What the daemon is told, besides what the store is.
+/// Settings of the listener, in addition to those of the store.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// `-b`.
+    /// Base folder (`-b`).
     pub base: Option<PathBuf>,
     /// The store's own folder, which LIST does not show.
     pub hidden: Option<PathBuf>,
-    /// `-B`: nothing outside of it.
+    /// `-B`: clients reach no file outside of the base.
     pub beneath: bool,
     /// `-R`: CREATE may make folders.
     pub make_folders: bool,
@@ -77,14 +78,14 @@ pub struct Settings {
     pub no_overwrite: bool,
     /// Clients that may change a series.
     pub writers: Writers,
-    /// Whether an UPDATE is answered only when it is on the disk.
+    /// True if an UPDATE is answered only when it is on the disk.
     pub durable: bool,
 }
 
 /// Clients that may change a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writers {
-    /// Every client may change every series, as with stock's daemon: there is no other input.
+    /// Every client may change every series, as in stock: there is no other input.
     #[default]
     Anybody,
     /// There are other inputs. Their names are closed, and so is a series of a sender with a higher rank. Clients
@@ -94,7 +95,7 @@ pub enum Writers {
     One,
 }
 
-/// What all threads of the daemon share.
+/// State that all threads share.
 struct Shared {
     settings: Settings,
     names: names::Names,
@@ -102,13 +103,13 @@ struct Shared {
     log: Log,
     updates_received: AtomicU64,
     flushes_received: AtomicU64,
-    /// Whoever has much of files in memory, or lists all of them, does so alone.
+    /// Held by a thread that has much of files in memory, or lists all files: one thread at a time.
     heavy: Mutex<()>,
-    /// When it was last said that the journal takes nothing.
+    /// Time of the last log line about a journal that accepts no writes.
     said: Mutex<Option<Instant>>,
 }
 
-/// How often the same trouble is logged.
+/// Shortest time between two log lines about the same trouble.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
 impl Shared {

@@ -1,5 +1,5 @@
-//! The unit that limits are shared out by. An address alone is none: a local user sends from each of 2^24 loopback addresses,
-//! and a host with IPv6 from each of 2^64 addresses of its network.
+//! The unit for shares of limits. A single address is too small a unit: a local user can send from 2^24 loopback addresses,
+//! and a host with IPv6 from 2^64 addresses of its network.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ impl SenderGroup {
     /// All senders on this machine, by loopback or a unix socket.
     pub const THIS_MACHINE: SenderGroup = SenderGroup(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
-    /// The group of an address. An IPv4 address by way of IPv6 is an IPv4 address.
+    /// The group of an address. An IPv4 address mapped into IPv6 counts as an IPv4 address.
     pub fn of(address: IpAddr) -> SenderGroup {
         let address = address.to_canonical();
         if address.is_loopback() {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// The part of `room` that each gets. The remainder of equal parts goes to the first users that want more.
+/// The part of `room` that each user gets. The remainder of equal parts goes to the first users that want more.
 pub(crate) fn shares(wanted: &[usize], mut room: usize) -> Vec<usize> {
     let mut rising = wanted.to_vec();
     rising.sort_unstable();
@@ -35,8 +35,8 @@ struct GroupShare<'a, S> {
     parts: Vec<usize>,
 }
 
-/// Marks the items that stay where there is room for `most`: shares by group, the shares of a group by its parts, and of each
-/// part its last items. A group has `most` at most. Items are oldest first.
+/// Marks the items that stay in `room` places: groups share the places, the parts of a group share its places, and each part
+/// keeps its last items. `most`: limit of a group. Items are oldest first.
 pub(crate) fn last_shares<'a, T, G: Hash + Eq + 'a, S: Hash + Eq + 'a>(
     items: &'a [T],
     room: usize,
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_last_items_of_each_part_stay() {
-        // GroupShare, part.
+        // An item: group and part.
         let stay = |items: &str, room, most| {
             let items: Vec<(char, char)> = items
                 .split(' ')

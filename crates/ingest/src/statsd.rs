@@ -1,5 +1,5 @@
-//! The listener for statsd and DogStatsD. It adds values up in memory, and each interval gives the store a sample of each series
-//! in one write batch, all with one stamp.
+//! The listener for statsd and DogStatsD. It adds values up in memory. In each interval it gives the store a sample of each
+//! series, in one write batch with one time.
 //!
 //! `intake` finds the metric of a line, `metrics` holds metrics and limits their number, `aggregate` is the arithmetic of each
 //! kind, `histogram` has the buckets, `flush` writes.

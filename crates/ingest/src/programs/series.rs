@@ -1,4 +1,4 @@
-//! All metrics of all publishers by their label sets: what lives and what has ended together, and as values of series.
+//! All metrics of all publishers by label set. A series has the values of living and ended programs together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use super::retired::{CellForm, Doubt, Retired, Total, add_cells};
 use crate::labelled_series;
 use crate::name_space::Input;
 
-/// Seconds of a primary data point, and after which nothing is known.
+/// Step and heartbeat of the series in seconds. Without a value for a heartbeat, a series is unknown.
 const STEP_S: u32 = 10;
 const HEARTBEAT_S: u32 = 60;
-/// The only column of such a series.
+/// The only column of these series.
 const COLUMN: &[u8] = b"value";
 
 /// Forms that a metric may have at once: versions of a program with other buckets, scales or types of gauges.
 const FORMS_MAX: usize = 16;
 
-/// A metric in one of its forms: the number of its entry in the table, and the place of the form there.
+/// A metric in one of its forms: index of the entry in the table, and index of the form in the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id {
     entry: usize,
@@ -34,25 +34,25 @@ pub(super) struct Id {
 struct Summed {
     labels: Labels,
     uid: u32,
-    /// As publishers have it; a place is free where none has.
+    /// Forms that publishers have; `None`: a free place.
     forms: Vec<Option<Formed>>,
     series: Vec<Labels>,
     is_defined: bool,
 }
 
-/// What has one form of a metric.
+/// Values of one form of a metric.
 struct Formed {
     form: CellForm,
-    /// Publishers that have it.
+    /// Number of publishers with this form.
     publishers: usize,
-    /// Of them, by the last scan; a gauge's is in [`Formed::gauge`].
+    /// Sum of their cells at the last scan. A gauge's sum is in [`Formed::gauge`].
     cells: Vec<u64>,
     gauge: f64,
-    /// With what ended programs counted, when it was written last.
+    /// Cells at the last write, with those of ended programs.
     before: Option<Vec<u64>>,
 }
 
-/// All of them.
+/// All metrics.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Option<Summed>>,
@@ -93,7 +93,7 @@ impl Table {
         budgets: &mut Budgets,
         retired: &mut Retired,
     ) -> bool {
-        // Series of programs that live begin again with their next value.
+        // Series of living programs begin again with their next value.
         let live = self
             .entries
             .iter()
@@ -125,8 +125,8 @@ impl Table {
         gone > 0 || !totals.is_empty()
     }
 
-    /// The entry of a publisher's metric; `None`: it has no name, others of that name have other series, or its owner has
-    /// as many as he may.
+    /// Adds a metric of a publisher. `None`: it has no label set, its label set has series of another kind, or its owner
+    /// has reached a limit.
     pub(super) fn join(
         &mut self,
         whose: Whose,
@@ -179,7 +179,7 @@ impl Table {
         })
     }
 
-    /// What is written next of a metric.
+    /// Values of a metric that the next write would write.
     #[cfg(test)]
     pub(super) fn next_values(&mut self, field: &str, retired: &Retired) -> Vec<f64> {
         let is_meant = |entry: &&mut Summed| {
@@ -194,7 +194,7 @@ impl Table {
         entry.forms.get_mut(id.form)?.as_mut()
     }
 
-    /// A publisher has it no more.
+    /// Notes that a publisher of this metric is gone.
     pub(super) fn leave(&mut self, id: Id) {
         if let Some(formed) = self.formed(id) {
             formed.publishers -= 1;
@@ -222,7 +222,7 @@ impl Table {
         }
     }
 
-    /// A scan begins.
+    /// Begins a scan: all sums become zero.
     pub(super) fn begin(&mut self) {
         let entries = self.entries.iter_mut().flatten();
         for formed in entries.flat_map(|entry| entry.forms.iter_mut().flatten()) {
@@ -231,7 +231,7 @@ impl Table {
         }
     }
 
-    /// Adds what a publisher has.
+    /// Adds the values of a publisher.
     pub(super) fn add(&mut self, id: Id, cells: &[u64], gauge: f64) {
         if let Some(formed) = self.formed(id) {
             add_cells(&mut formed.cells, cells);
@@ -239,7 +239,7 @@ impl Table {
         }
     }
 
-    /// What a publisher leaves of it; `None`: a gauge has no total.
+    /// The total that a publisher leaves of this metric; `None`: a gauge has no total.
     pub(super) fn legacy(&self, id: Id, cells: &[u64]) -> Option<(Labels, Total)> {
         let entry = self.entries.get(id.entry)?.as_ref()?;
         let CellForm { kind, scale } = entry.forms.get(id.form)?.as_ref()?.form;
@@ -252,7 +252,7 @@ impl Table {
         has_total(kind).then(|| (entry.labels.clone(), total))
     }
 
-    /// Writes a value of each series; why not, if it failed.
+    /// Writes a value to each series. An error says why that failed.
     pub(super) fn write(
         &mut self,
         store: &Store,
@@ -288,7 +288,7 @@ impl Table {
         let Some((labels, why)) = first else {
             return Ok(());
         };
-        // Somebody has removed them: they begin again.
+        // Somebody has removed these series: they begin again.
         for entry in self.entries.iter_mut().flatten() {
             entry.is_defined = false;
         }
@@ -323,7 +323,7 @@ fn may_write(name: SeriesName) -> Result<(), String> {
     }
 }
 
-/// Whether what ended programs counted is part of the series.
+/// True if totals of ended programs are part of the series.
 fn has_total(kind: MetricKind) -> bool {
     match kind {
         MetricKind::Counter | MetricKind::Histogram(_) => true,
@@ -344,7 +344,7 @@ impl Formed {
 }
 
 impl Summed {
-    /// The place of a form that a publisher has, if its series are the same as those of the others, and there is room.
+    /// Index of a publisher's form. `None`: the other forms have series of another kind, or there is no room.
     fn join(&mut self, form: CellForm, has_room: impl FnOnce() -> bool) -> Option<usize> {
         let mut known = self.forms.iter_mut().flatten();
         if !known.all(|known| known.form.is_akin(&form)) {
@@ -368,7 +368,7 @@ impl Summed {
         Some(place)
     }
 
-    /// What it is; its form may be another one.
+    /// Kind of the metric; other forms may have other parameters.
     fn kind(&self) -> Option<MetricKind> {
         let first = self.forms.iter().flatten().next();
         first.map(|formed| formed.form.kind)
@@ -377,7 +377,7 @@ impl Summed {
     fn definitions(&self, start: i64) -> impl Iterator<Item = LabelledSeries> + '_ {
         let is_gauge = !self.kind().is_some_and(has_total);
         self.series.iter().enumerate().map(move |(number, labels)| {
-            // A counter is a double here: most have another scale than 1.
+            // A counter is a double here, because most counters have another scale than 1.
             let kind: &[u8] = match is_gauge || number > 0 {
                 true => b"GAUGE",
                 false => b"DDERIVE",
@@ -392,7 +392,7 @@ impl Summed {
         })
     }
 
-    /// One for each series; NaN: there is none.
+    /// One value for each series; NaN: no value.
     fn values(&mut self, retired: &Retired) -> Vec<f64> {
         let kept = retired.of(&self.labels);
         match self.kind() {
@@ -410,7 +410,7 @@ impl Summed {
             Some(MetricKind::Gauge(_)) => {
                 let forms = self.forms.iter().flatten();
                 let mut living = forms.filter(|formed| formed.publishers > 0).peekable();
-                // Of programs that have ended there is none.
+                // Ended programs have no gauges.
                 match living.peek().is_some() {
                     true => vec![living.map(|formed| formed.gauge * formed.form.scale).sum()],
                     false => vec![f64::NAN],
@@ -420,7 +420,7 @@ impl Summed {
         }
     }
 
-    /// The sum over all forms of what lives and what has ended, together.
+    /// Sum over all forms of living and ended programs.
     fn sum(&self, kept: &[Total], value: impl Fn(&[u64], f64) -> f64) -> f64 {
         let forms = || self.forms.iter().flatten();
         let living = forms().map(|formed| value(&all(formed, kept), formed.form.scale));
@@ -434,7 +434,7 @@ impl Summed {
         living.chain(ended).sum()
     }
 
-    /// What each form has more than when it was written last.
+    /// Growth of each form since the last write.
     fn gains(&mut self, kept: &[Total]) -> Vec<Spread> {
         let forms = self.forms.iter_mut().flatten();
         let gains = forms.filter_map(|formed| {
@@ -454,7 +454,7 @@ impl Summed {
     }
 }
 
-/// What lives and what has ended of a form, together.
+/// Cells of a form: living and ended programs together.
 fn all(formed: &Formed, kept: &[Total]) -> Vec<u64> {
     let mut cells = formed.cells.clone();
     let form = &formed.form;

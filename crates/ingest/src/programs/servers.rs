@@ -1,5 +1,5 @@
-//! What database servers say of their sessions, as the child of `kymo serve` that asks them by SQL hands it over; and how that is
-//! put together with what the same sessions publish themselves. A session is the same when its process and its start are.
+//! Sessions of database servers, which the child of `kymo serve` gets from them by SQL, merged with the slots that the same
+//! sessions publish. A session and a slot are the same if their process and its start are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,13 +10,13 @@ use kymo_wire::keeper::{ActiveSlot, Blockers, Life, Publisher, ServerActivity, S
 use super::answer_bytes::{PUBLISHER_BYTES, labels_bytes, slot_bytes};
 use super::publisher::{Moment, is_at_work, number};
 
-/// Servers that are remembered.
+/// Most servers in memory.
 const SERVERS_MAX: usize = 64;
-/// What is older says nothing of now.
+/// Age after which sessions no longer count.
 const ACTIVE_NS: u64 = 3_000_000_000;
-/// The same where no session works: it is asked for less often.
+/// Age limit for a server without a working session, because such a server is asked less often.
 const IDLE_NS: u64 = 15_000_000_000;
-/// What the sessions of a server without the library are shown under.
+/// Name of the publisher for sessions of a server without the library.
 const PUBLISHER: &[u8] = b"postgresql";
 const SQL: u8 = 1;
 
@@ -24,12 +24,12 @@ const SQL: u8 = 1;
 /// publisher of another user may claim to be that process; kymo does not believe it.
 type Identity = (u32, u32, u32, u64);
 
-/// The last of each server, and when it came.
+/// Newest sessions of each server, and the time at which they came.
 #[derive(Default)]
 pub(super) struct Servers(BTreeMap<Vec<u8>, (u64, ServerActivity)>);
 
 impl Servers {
-    /// Takes what a server says in the place of what it said before.
+    /// Replaces the sessions of a server.
     pub(super) fn take(&mut self, activity: ServerActivity, now: Moment) {
         self.0
             .retain(|_, (at_ns, _)| now.mono_ns.saturating_sub(*at_ns) <= IDLE_NS);
@@ -39,12 +39,12 @@ impl Servers {
         }
     }
 
-    /// Whether there is none.
+    /// True if there is no server.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is new enough.
+    /// Sessions that are new enough.
     pub(super) fn current(&self, now: Moment) -> Sessions<'_> {
         let is_current = |(at_ns, activity): &&(u64, ServerActivity)| {
             let works = activity.sessions.iter().any(ServerSession::is_active);
@@ -68,18 +68,18 @@ impl Servers {
     }
 }
 
-/// What servers say, while an answer is made.
+/// Sessions of all servers, while an answer is made.
 pub(super) struct Sessions<'a> {
     servers: Vec<&'a ServerActivity>,
     known: HashMap<Identity, (usize, &'a ServerSession)>,
-    /// Servers that publish themselves, by their places.
+    /// Servers that publish themselves, by index.
     published: HashSet<usize>,
     /// Sessions that are in the answer.
     shown: HashSet<Identity>,
 }
 
 impl<'a> Sessions<'a> {
-    /// Adds to a slot what its server says of the same session; the server's place, if there is one.
+    /// Adds the server's view of the same session to a slot. Returns the index of the server, if it knows the session.
     pub(super) fn complete(
         &mut self,
         slot: &mut ActiveSlot,
@@ -89,7 +89,7 @@ impl<'a> Sessions<'a> {
         texts: bool,
     ) -> Option<usize> {
         let stamp = activity.identity.as_ref()?.stamp;
-        // These clocks have no need of the time of the machine's start.
+        // The clocks of database servers do not depend on the time of the machine's start.
         let started_ns = header.stamp_clock.unix_ns(stamp, 0)?;
         let stamp = activity.command.as_ref().map_or(0, |command| command.stamp);
         let command_ns = header.stamp_clock.unix_ns(stamp, 0).unwrap_or(0);
@@ -97,7 +97,7 @@ impl<'a> Sessions<'a> {
         self.add(slot, identity, activity.state, command_ns, texts)
     }
 
-    /// `command_ns`: when the last command began that the slot has seen.
+    /// `command_ns`: start of the last command that the slot has seen.
     fn add(
         &mut self,
         slot: &mut ActiveSlot,
@@ -111,12 +111,13 @@ impl<'a> Sessions<'a> {
         self.shown.insert(identity);
         match state {
             State::Active if session.command_ns == command_ns => session.add_wait(slot),
-            // The library is set to say nothing.
+            // The library is configured to publish nothing.
             State::None => {
                 session.overwrite(slot, texts);
                 session.add_wait(slot);
             }
-            // It waits before the library could see the command. Of one that the library has seen it knows more, and sooner.
+            // The session waits in a command that the library has not seen yet. About a command that it has seen, the library
+            // knows more, and sooner.
             State::Idle | State::IdleInTransaction | State::IdleInAbortedTransaction
                 if session.is_active() && session.command_ns > command_ns =>
             {
@@ -128,7 +129,7 @@ impl<'a> Sessions<'a> {
         Some(place)
     }
 
-    /// Adds to the labels of a publisher what its server is called in the configuration, and its port.
+    /// Adds the server's name in the configuration, and its port, to the labels of a publisher.
     pub(super) fn name(&self, labels: &mut Vec<(Vec<u8>, Vec<u8>)>, places: &HashSet<usize>) {
         if let Some(server) = places.iter().min().and_then(|&at| self.servers.get(at)) {
             let own = labels_of(server);
@@ -137,7 +138,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Sessions of these servers without a slot that work, have a transaction open, or hold others up; and prepared transactions.
+    /// Sessions of these servers without a slot that work, have an open transaction or hold others up; and prepared transactions.
     pub(super) fn others(
         &mut self,
         places: &HashSet<usize>,
@@ -177,7 +178,7 @@ impl<'a> Sessions<'a> {
         })
     }
 
-    /// Servers that do not publish, as publishers without metrics; with what stands for the epoch of a file.
+    /// Servers that do not publish, as publishers without metrics, each with an id in place of a file's epoch.
     pub(super) fn publishers(
         &self,
         texts: bool,
@@ -191,7 +192,7 @@ impl<'a> Sessions<'a> {
     }
 }
 
-/// Another one after each start of a server.
+/// Id in place of a file's epoch; a restart of the server changes it.
 fn epoch(server: &ServerActivity) -> [u8; 16] {
     let mut hasher = DefaultHasher::new();
     server.server.hash(&mut hasher);
@@ -228,7 +229,7 @@ fn labels_of(server: &ServerActivity) -> Vec<(Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// What becomes of a session in an answer.
+/// A session as a slot of an answer.
 trait Shown {
     fn identity(&self, uid: u32) -> Identity;
     fn is_active(&self) -> bool;
@@ -330,7 +331,7 @@ mod tests {
         }
     }
 
-    /// What becomes of a slot whose last command began then, beside what the server says.
+    /// A slot whose last command began at `command_ns`, completed with the server's view.
     fn completed(
         state: State,
         command_ns: u64,
@@ -349,11 +350,12 @@ mod tests {
     #[test]
     fn who_knows_the_newer_command_is_believed() {
         use State::{Active, Idle, IdleInAbortedTransaction, IdleInTransaction};
-        // The slot's state and its command's start; the server's; whether its text is shown, and whether its wait is.
+        // State and command start of the slot; state and command start at the server; true if the server's text is shown; true if
+        // its wait is.
         for (state, command_ns, said, said_ns, text, wait) in [
             (Idle, 10, Active, 20, true, true),
             (IdleInTransaction, 10, Active, 20, true, true),
-            // The library has seen this command, and its end.
+            // The library has seen this command and its end.
             (Idle, 20, Active, 20, false, false),
             (Idle, 30, Active, 20, false, false),
             (Idle, 10, Idle, 20, false, false),
@@ -361,7 +363,7 @@ mod tests {
             (Active, 30, Active, 20, false, false),
             (Active, 20, Idle, 20, false, false),
             (IdleInAbortedTransaction, 10, Active, 20, true, true),
-            // It is set to publish nothing.
+            // The library is configured to publish nothing.
             (State::None, 30, Active, 20, true, true),
         ] {
             let slot = completed(state, command_ns, &session(said, said_ns), (0, 5));
@@ -378,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Those that hold others up were chosen by their state: an idle one with a lock was not there.
+    /// Sessions were once chosen by state: an idle one that held others up was missing.
     #[test]
     fn sessions_without_a_slot_are_shown_for_what_they_hold_up() {
         let others = |waiting: ServerSession| {

@@ -1,4 +1,4 @@
-//! Series that are named as .rrd files are: they begin, get other definitions, and get values as rrdtool takes them.
+//! Series with names of .rrd files: new series, changes of definitions, and values as `rrdtool update` has them.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use kymo_wire::keeper::{Fault, FileSeries, FileValues, Refused, Taken};
 
 use super::role::Author;
 
-/// Steps that are taken: up to an hour.
+/// Longest step, in seconds.
 const STEP_MAX: u32 = 3600;
-/// The parameter of a data source that is its maximum.
+/// Index of a data source's maximum among its parameters.
 const MAXIMUM: usize = 2;
 
-/// Headers of definitions that many series have in common.
+/// Headers that many series share, by step, retention of points and words of the definition.
 type Headers<'a> = HashMap<(u32, u32, &'a [Vec<u8>]), Result<Header, String>>;
 
-/// What became of them.
+/// Defines series, or changes existing ones. Returns the outcomes.
 pub(super) fn create(store: &Store, author: &Author, series: &[FileSeries]) -> Taken {
     let (mut headers, mut taken) = (Headers::new(), Taken::default());
     let (mut places, mut definitions) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ pub(super) fn create(store: &Store, author: &Author, series: &[FileSeries]) -> T
     taken
 }
 
-/// A series that is there, with other definitions than are wanted.
+/// A change of the definition of an existing series.
 struct Tuning<'a> {
     place: u32,
     series: &'a FileSeries,
@@ -62,7 +62,7 @@ struct Tuning<'a> {
     to: Header,
 }
 
-/// What is to change of one that is there: kinds and maxima, as MRTG tunes them, and for how long points are kept. Its archives stay.
+/// The change that an existing series needs: kinds and maxima, as MRTG tunes them, and retention of points. Its archives stay.
 fn change<'a>(
     store: &Store,
     place: u32,
@@ -109,7 +109,7 @@ fn redefine(store: &Store, changes: &[Tuning], taken: &mut Taken) {
     }
 }
 
-/// What such a series consists of.
+/// Header of a series.
 fn header<'a>(series: &'a FileSeries, headers: &mut Headers<'a>) -> Result<Header, String> {
     let key = (series.step, series.points_kept_s, &series.words[..]);
     let plain = headers.entry(key).or_insert_with(|| {
@@ -128,7 +128,7 @@ fn header<'a>(series: &'a FileSeries, headers: &mut Headers<'a>) -> Result<Heade
     Ok(header)
 }
 
-/// As `rrdtool create --start` makes it.
+/// The header that `rrdtool create --start` would make.
 fn made(
     step: u32,
     start: i64,
@@ -145,7 +145,7 @@ fn made(
     made.map(|(header, _)| header).map_err(|error| error.text)
 }
 
-/// One write of the journal for all.
+/// Stores values with one write to the journal. Returns the outcomes.
 pub(super) fn update(store: &Store, author: &Author, values: &FileValues) -> Taken {
     let mut taken = Taken::default();
     let mut batch = store.write_batch();
@@ -172,7 +172,7 @@ pub(super) fn update(store: &Store, author: &Author, values: &FileValues) -> Tak
     taken
 }
 
-/// In rrdtool's words, as far as it has some.
+/// A refusal, in rrdtool's words if rrdtool has any for it.
 fn worded(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Untouched => "there is no such series".into(),

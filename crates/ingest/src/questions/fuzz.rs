@@ -1,5 +1,5 @@
-//! Takes any bytes as those of a client, and does all that the keeper does with them: answers must be whole, and a
-//! client that may only read must change nothing.
+//! Reads any bytes as those of a client, and does all that the keeper does with them: answers must be complete,
+//! and a client that may only read must change nothing.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use kymo_wire::keeper::ANSWER_MAX;
 
 use super::*;
 
-/// A store has so many inputs: it would grow for ever.
+/// Inputs until a new store replaces the old one, which would grow for ever.
 const INPUTS: u32 = 2000;
 struct Bench {
     store: Store,
@@ -42,7 +42,7 @@ impl Bench {
     }
 }
 
-/// The first byte chooses the socket, and frames or their contents.
+/// The first byte chooses the socket, and whether frames or their contents follow.
 pub(crate) fn fuzz(input: &[u8]) {
     let Some((&first, rest)) = input.split_first() else {
         return;

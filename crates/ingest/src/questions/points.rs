@@ -1,4 +1,4 @@
-//! FIND, SAMPLES and LABELS: the store as a reader of labels and samples has it.
+//! Answers to FIND, SAMPLES and LABELS, which read the store by labels.
 
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
@@ -13,14 +13,14 @@ use kymo_wire::keeper::{
 
 use crate::reader::StoreReader;
 
-/// Series, or texts, of one frame.
+/// Most series, or texts, of a frame.
 const FRAME_SERIES: usize = 1024;
-/// Samples of one frame.
+/// Most samples of a frame.
 const FRAME_SAMPLES: usize = 64 << 10;
-/// Samples that one question may have at most, whatever it says.
+/// Most samples of an answer; a question may ask for fewer.
 const SAMPLES_MAX: u64 = 50_000_000;
 
-/// The reader of a keeper's store, made when it is first asked; all sockets of the keeper share it.
+/// The reader of a keeper's store, made at the first question; all sockets of the keeper share it.
 #[derive(Clone, Default)]
 pub struct SharedReader(Arc<OnceLock<StoreReader>>);
 

@@ -1,5 +1,5 @@
-//! Rows of series, no more than were asked for: finer ones are put together. Series that lie together are read one after the
-//! other, by several threads, and answered in the order of the question.
+//! Rows of series, at most as many as the question allows: finer rows are merged. Several threads read, each of them series
+//! that lie near each other in the store; answers keep the order of the question.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use kymo_rrd::fetch::Fetched;
 use kymo_store::{FetchError, LookRange, Looked, SeriesName, Store};
 use kymo_wire::keeper::{Answer, Range, Rows};
 
-/// Cells that are read for one series at most: 8 MiB, for each archive that is asked.
+/// Most cells that are read of each archive of one series: 8 MiB.
 const CELLS_MAX: u64 = 1 << 20;
-/// Rows that are answered at most.
+/// Most rows of an answer.
 const ROWS_MAX: u32 = 100_000;
-/// Bytes of answers that wait for those before them.
+/// Most bytes of answers that wait for earlier ones.
 const AHEAD_MAX: usize = 32 << 20;
-/// Series that a thread reads before it looks for more.
+/// Series that a thread reads in a row.
 const RUN: usize = 64;
-/// Threads of one answer.
+/// Most threads of one answer.
 const THREADS_MAX: usize = 4;
 
-/// Answers a range name after name; `send` gets the frames.
+/// Answers a question for a range, name by name; `send` gets the frames.
 pub(super) fn answer<E>(
     store: &Store,
     range: &Range,
@@ -36,7 +36,7 @@ pub(super) fn answer<E>(
     Ok(())
 }
 
-/// Frames of as many answers as there is room for, by the numbers of their names.
+/// Frames by index of the name, as many as there is room for.
 fn read_ahead(store: &Store, range: &Range) -> Vec<OnceLock<Vec<u8>>> {
     let frames: Vec<OnceLock<Vec<u8>>> = range.names.iter().map(|_| OnceLock::new()).collect();
     let order = store.near_each_other(&range.names);
@@ -58,7 +58,7 @@ fn read_ahead(store: &Store, range: &Range) -> Vec<OnceLock<Vec<u8>>> {
     let threads = cpus.min(THREADS_MAX).min(runs.len());
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Without it this one reads all.
+            // If the thread cannot start, this one reads all.
             let _fewer = thread::Builder::new()
                 .name("rows".into())
                 .spawn_scoped(scope, read);
@@ -76,7 +76,7 @@ fn frame(store: &Store, name: &[u8], range: &Range) -> Vec<u8> {
         .frame()
 }
 
-/// Rows of a series over a range; why there are none, for people.
+/// Rows of a series over a range, or a message why there are none.
 fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
     let Range { from, thru, .. } = *range;
     let rows_max = range.rows_max.clamp(1, ROWS_MAX);
@@ -107,14 +107,14 @@ fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
     }
 }
 
-/// Puts rows together until they are few enough. What begins a row is a multiple of its length, so that rows stay the
-/// same when the range moves on.
+/// Merges rows until they are few enough. Rows begin at multiples of their length, so they stay the same when the range
+/// moves on.
 fn reduce(looked: Looked, rows_max: usize) -> Rows {
     let Looked { mean, min, max } = &looked;
     let width = mean.names.len().max(1);
     let count = mean.rows.len() / width;
     let factor = match count > rows_max {
-        // One more: the first and the last are parts.
+        // Room for one more row, because the first and the last row may be incomplete.
         true => count.div_ceil(rows_max.saturating_sub(1).max(1)) as i64,
         false => 1,
     };
@@ -153,7 +153,7 @@ fn reduce(looked: Looked, rows_max: usize) -> Rows {
             counts[at] += 1;
         }
     }
-    // Of no value that is 0 / 0: unknown.
+    // A row without a value has 0 / 0, NaN: unknown.
     let means = sums
         .iter()
         .zip(&counts)
@@ -168,13 +168,13 @@ fn reduce(looked: Looked, rows_max: usize) -> Rows {
     }
 }
 
-/// Whether the cells are the same, to the bit: rows of one value each have no peaks.
+/// True if the cells are equal bit by bit: rows of one value each have no peaks.
 fn is_same(one: &Fetched, other: &Fetched) -> bool {
     let mut pairs = one.rows.iter().zip(&other.rows);
     one.rows.len() == other.rows.len() && pairs.all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// The least or largest known cells of rows that are put together.
+/// Least or largest known cells of merged rows.
 fn gather(
     cells: &[f64],
     width: usize,

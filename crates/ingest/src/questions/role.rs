@@ -1,4 +1,4 @@
-//! The role of a client of the keeper: the questions that a socket takes, its users, and the names that each user may
+//! The role of a client of the keeper: the questions that a socket answers, its users, and the names that each user may
 //! write.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,24 +10,25 @@ use kymo_sys::machine::{self, ROOT};
 
 use crate::name_space::Input;
 
-/// What may be asked on a socket.
+/// Role of the clients of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// What is stored: whoever can open the socket may.
+    /// Reads stored series. Each user that can open the socket may.
     Read,
-    /// That, and to add to series. Only root, the keeper's own user and those of the processes that ask others are answered.
+    /// Reads, and adds to series. Only root, the keeper's own user, the poller's and that of the process that asks database
+    /// servers may.
     Write {
         /// The poller's user number.
         poller: u32,
-        /// The number of the user who asks database servers.
+        /// User number of the process that asks database servers.
         postgres: u32,
     },
     /// Questions, and removal of series. The keeper answers only root and this user, and no process of kymo serve
     /// itself.
     Admin {
-        /// His number.
+        /// The user's number.
         owner: u32,
-        /// The process that has started the keeper, and all others of kymo serve.
+        /// The process that has started all processes of kymo serve.
         guardian: u32,
     },
 }
@@ -35,7 +36,7 @@ pub enum Role {
 /// The client of a connection, as a writer.
 #[derive(Clone, Debug)]
 pub(super) struct Author {
-    /// Users may be one: then he is each of these.
+    /// Inputs of the client's user; one user may run several.
     inputs: Vec<Input>,
     /// The client as the store knows it.
     pub writer: Writer,
@@ -52,7 +53,7 @@ impl Author {
 }
 
 impl Role {
-    /// The client of a connection of a socket that takes values.
+    /// The client of a connection as a writer; `None`: the client may not write.
     pub(super) fn author(self, connection: impl AsFd) -> Option<Author> {
         let Role::Write { poller, postgres } = self else {
             return None;
@@ -78,7 +79,7 @@ impl Role {
         }
     }
 
-    /// Whether who is at the other end may ask at all.
+    /// True if the client may ask.
     pub(super) fn admits(self, connection: impl AsFd) -> bool {
         let users = match self {
             Role::Read => return true,
@@ -94,7 +95,8 @@ impl Role {
         }
     }
 
-    /// Processes of one user may be an administrator and a hub that was taken over.
+    /// An administrator's process and a hub under foreign control may have the same user, so processes of kymo serve are
+    /// refused.
     fn admits_process(self, connection: BorrowedFd<'_>, user: u32) -> bool {
         let guardian = match self {
             Role::Read | Role::Write { .. } => return true,
@@ -107,7 +109,7 @@ impl Role {
         }
     }
 
-    /// True if a client may carry on what comes in: root, the keeper's own user, and whoever may write or remove.
+    /// True if a client may follow the journal: root, the keeper's own user, and clients that may write or remove.
     pub(super) fn may_tail(self, connection: impl AsFd) -> bool {
         self.lets_tail(listen::peer(connection), machine::user())
     }

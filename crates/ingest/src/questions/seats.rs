@@ -1,5 +1,5 @@
 //! Seats for clients of the keeper. Each connection has a thread, so there are few seats. Users share them, so that
-//! none keeps others out with idle connections.
+//! no user keeps others out with idle connections.
 
 use std::collections::HashMap;
 use std::net::Shutdown;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_sys::listen::{self, Peer};
 
-/// Connections at a time.
+/// Most connections at a time.
 const SEATS_MAX: usize = 16;
 
 /// All seats.
@@ -26,7 +26,7 @@ struct Taken {
     peer: Option<Peer>,
     stream: UnixStream,
     is_busy: bool,
-    /// When that began: counted, not timed.
+    /// Number of the change to this state: smaller is earlier.
     since: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Seat {
     number: u64,
 }
 
-/// While a question is answered.
+/// Marks a seat as busy while a question is answered.
 pub(super) struct Busy<'a>(&'a Seat);
 
 impl Seats {
@@ -91,13 +91,13 @@ impl Seated {
 }
 
 impl Seat {
-    /// A question has come.
+    /// Marks the seat as busy until the answer ends.
     pub(super) fn busy(&self) -> Busy<'_> {
         self.set(true);
         Busy(self)
     }
 
-    /// Waits for something within an answer: a client who waits may be sent away as one who asks nothing.
+    /// Waits within an answer. Meanwhile the seat counts as idle, so that another client may get it.
     pub(super) fn rest_while<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.set(false);
         let waited = wait();
@@ -136,7 +136,7 @@ mod tests {
     use std::io::Read as _;
     use std::time::Duration;
 
-    /// Sixteen connections on which nothing was asked kept all others out for ever.
+    /// Sixteen idle connections kept all others out for ever.
     #[test]
     fn idle_connections_keep_nobody_out() {
         let seats = Seats::default();
@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn the_user_with_most_seats_makes_room() {
-        // Seats are letters of their users, `!` marks a busy seat; then the user who comes and the seat that goes.
+        // Seats are letters of their users, `!` marks a busy seat; then the user of a new connection and the seat
+        // that is freed.
         for (seated, comes, goes) in [
             ("a a b", 'c', Some(0)),
             ("a! a b", 'c', Some(1)),

@@ -1,4 +1,4 @@
-//! TAIL: what the journal says behind a position, piece by piece; and the tails that are registered.
+//! Answers to TAIL: records of the journal after a position, piece by piece; and the registered tails.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,19 +17,19 @@ use kymo_wire::keeper::{
 use super::seats::Seat;
 use crate::reader::{labels_of, scale_of};
 
-/// Bytes of the journal that are read at once: a piece says that all of them came.
+/// Bytes of the journal read at once. The position in a frame moves on by whole readings.
 const READ_BYTES: u64 = 256 << 10;
-/// Samples of a frame, about.
+/// Most samples of a frame, approximately.
 const FRAME_SAMPLES: usize = 64 << 10;
-/// Why others get no tail.
+/// Refusal of clients that may not follow the journal.
 pub(super) const NOT_FOR_YOU: &str =
     "cannot tail: this is for processes of kymo, and for whoever has started kymo serve";
 
-/// The tail of one connection: the next question of the client mostly goes on where the last one has ended.
+/// The tail of one connection. The client's next question usually continues where the last answer ended.
 #[derive(Default)]
 pub(super) struct Tail {
     reader: Option<TailReader>,
-    /// Factors of series whose stored unit is not the one that their labels say.
+    /// Factors of series that the store has in another unit than their labels say.
     scales: HashMap<u32, f64>,
 }
 
@@ -67,7 +67,7 @@ impl Tail {
         out.write_all(&Answer::Tailed(piece, false).frame())
     }
 
-    /// A reader at the place that is asked for, before which all is acknowledged.
+    /// A reader at the requested position. The client acknowledges everything before it.
     fn begin(&mut self, store: &Store, after: &TailAfter) -> Result<TailReader, TailError> {
         let name = Some(after.name.as_str()).filter(|name| !name.is_empty());
         let from = match after.from {
@@ -92,7 +92,7 @@ impl Tail {
     }
 }
 
-/// Reads what there is, or waits until there is something.
+/// Reads available records, or waits for new ones.
 fn follow(
     reader: &mut TailReader,
     after: &TailAfter,
@@ -140,7 +140,7 @@ pub(super) fn end(store: &Store, name: &str, out: &mut dyn Write) -> io::Result<
     out.write_all(&answer.frame())
 }
 
-/// Answers which tails are registered.
+/// Answers with the registered tails.
 pub(super) fn list(store: &Store, out: &mut dyn Write) -> io::Result<()> {
     let tails = store.tails().into_iter().map(|tail| TailAccount {
         name: tail.name,
@@ -152,10 +152,10 @@ pub(super) fn list(store: &Store, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&Answer::Tails(tails.collect()).frame())
 }
 
-/// Sends what is read, in frames.
+/// Sends records in frames as they are read.
 struct TailFrames<'a> {
     out: &'a mut dyn Write,
-    /// All before it is in the frames up to this one.
+    /// Everything before this position is in the frames up to this one.
     position: u64,
     piece: TailPiece,
     /// Samples in the piece.
@@ -165,7 +165,7 @@ struct TailFrames<'a> {
 }
 
 impl TailFrames<'_> {
-    /// True if the client hears something.
+    /// True if there is something to send, or if sending failed.
     fn has_some(&self) -> bool {
         !self.piece.events.is_empty() || self.sent.is_err()
     }
@@ -207,7 +207,7 @@ impl TailSink for TailFrames<'_> {
             series: sample.series,
             column: sample.column,
             t_ms: sample.t_ms,
-            // Without a factor the bits stay: a stale marker is one NaN of many.
+            // Without a factor the bits stay the same: a stale marker is a certain NaN.
             v: match self.scales.is_empty() {
                 true => sample.v,
                 false => scaled(sample, self.scales),

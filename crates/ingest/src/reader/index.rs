@@ -1,5 +1,5 @@
-//! From the value of a label to the series that have it. An entry costs eight bytes a label and six itself; a value that is found is
-//! compared with the label itself afterwards, so that two values of one hash do no harm.
+//! Finds series by the value of a label. An entry costs eight bytes a label, and eight of its own. Hits are compared with the
+//! label itself afterwards, so two values of one hash do no harm.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,7 +10,7 @@ use kymo_store::KnownSeries;
 
 use super::labelled::{alias_of, labels_of};
 
-/// Entries that wait to be sorted in are at most this part of those that are, or this many.
+/// Most entries that wait to be sorted in: this part of the sorted ones, or this number.
 const RECENT_PART: usize = 8;
 const RECENT_LEAST: usize = 1024;
 
@@ -37,16 +37,16 @@ impl StoredColumn {
 /// All entries, and those of each value of each label.
 #[derive(Default)]
 pub(super) struct LabelIndex {
-    /// Series below this number were added.
+    /// Series below this number are in the index.
     pub(super) next_id: u32,
-    /// How often series of the store had got other names.
+    /// Number of renamed series in the store when the index was begun.
     pub(super) renamed: u64,
     entries: Vec<StoredColumn>,
     postings: BTreeMap<Box<str>, Postings>,
     hasher: RandomState,
 }
 
-/// Hashes of values, and numbers of the entries that have them.
+/// Pairs of a value's hash and the number of an entry with this value.
 #[derive(Default)]
 struct Postings {
     sorted: Vec<(u32, u32)>,
@@ -57,7 +57,7 @@ impl Postings {
     fn add(&mut self, hash: u32, entry: u32) {
         self.recent.push((hash, entry));
         if self.recent.len() > RECENT_LEAST.max(self.sorted.len() / RECENT_PART) {
-            // No more memory than they take: twice as much would be half empty.
+            // Exactly as much memory as needed: doubled capacity would be half empty.
             self.sorted.reserve_exact(self.recent.len());
             self.sorted.extend(std::mem::take(&mut self.recent));
             self.sorted.sort_unstable();
@@ -118,14 +118,14 @@ impl LabelIndex {
         postings.add(hash, number);
     }
 
-    /// Entries that may be picked, without a double.
+    /// Entries that the matchers may pick, each once.
     pub(super) fn candidates(&self, matchers: &[Matcher]) -> Vec<StoredColumn> {
         let mut best: Option<Vec<u32>> = None;
         for matcher in matchers {
             let Some(values) = matcher.only().filter(|_| !matcher.matches_empty()) else {
                 continue;
             };
-            // An alias has other labels than its series: only its name is here.
+            // The index has only the name of an alias: the other labels of an alias differ from those of its series.
             if matcher.label() != names::METRIC && has_alias(matchers) {
                 continue;
             }
@@ -179,7 +179,7 @@ fn has_alias(matchers: &[Matcher]) -> bool {
     names.any(|name| name.starts_with("collectd_"))
 }
 
-/// The numbers that two sorted lists have in common.
+/// Numbers that are in both sorted lists.
 fn both(one: &[u32], other: &[u32]) -> Vec<u32> {
     let (few, many) = if one.len() < other.len() {
         (one, other)

@@ -6,7 +6,7 @@ use kymo_store::KnownSeries;
 
 use super::kind_of;
 
-/// The labels of a column of a series; `None`: it has no such column, or they are more than a set may have.
+/// Labels of a column of a series; `None`: there is no such column, or a set cannot have so many labels.
 pub(crate) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     let (source, _) = series.columns.columns.get(usize::from(column))?;
     if !label_set::is_set(&series.name) {
@@ -19,7 +19,7 @@ pub(crate) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     }
 }
 
-/// collectd's name of a column of a file; `None`: its path is none of collectd's.
+/// collectd's name of a column of a file; `None`: the path is not one of collectd's.
 pub(super) fn alias_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     if label_set::is_set(&series.name) {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn alias_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     names::collectd(&of, source, counts(kind)).ok()
 }
 
-/// How the values of a series move. Rows of archives are rates, whatever was sent.
+/// Kind of a series. Rows of archives are rates, so a series of archives is a gauge.
 pub(super) fn metric_kind(series: &KnownSeries) -> Kind {
     series.points.map_or(Kind::Gauge, |(_, kind)| kind_of(kind))
 }
@@ -49,7 +49,7 @@ fn counts(kind: &[u8]) -> bool {
     matches!(kind, b"COUNTER" | b"DERIVE" | b"DCOUNTER" | b"DDERIVE")
 }
 
-/// The labels of a set without `__name__`: its metric is in the label `field`, or else the name of the column.
+/// Labels of a set without `__name__`: its metric is in the label `field`, or else it is the column's name.
 fn of_earlier_build(own: &Labels, column: &[u8]) -> Option<Labels> {
     let value = |label| label_set::value(own.text(), label);
     let (job, field) = (value("job"), value("field"));

@@ -31,7 +31,7 @@ fn store() -> Store {
     opened.unwrap().0
 }
 
-/// A file of rrdtool's with these sources, or a label set that has archives.
+/// Adds a file of rrdtool's with these sources, or a label set with archives.
 fn add(store: &Store, name: SeriesName<'_>, sources: &[&[u8]], value: &str) {
     let archives: [&[u8]; 1] = [b"RRA:AVERAGE:0.5:1:100"];
     let words: Vec<&[u8]> = sources.iter().chain(&archives).copied().collect();
@@ -116,7 +116,8 @@ fn filled() -> StoreReader {
     StoreReader::new(store)
 }
 
-/// Sets of earlier builds have the names and units of today, and columns of a set have names of their own.
+/// Sets of earlier builds get the names and units of today, and each column of a set gets a name of its
+/// own.
 #[test]
 fn sets_of_earlier_builds_have_names_and_units() {
     let store = store();
@@ -267,7 +268,7 @@ fn samples_are_those_that_were_sent_and_rows_elsewhere() {
         let refused = reader.samples(&ids, range, &mut few, &mut taken);
         assert_eq!(refused, Err(ReadError::TooMuch { things: "samples" }));
     }
-    // What ended before a range is not selected.
+    // A series that ended before the range is not selected.
     let matchers = [Matcher::of_metric("http_requests_total")];
     let later = TimeRange {
         from_ms: START * 1000 + 60_000,
@@ -304,7 +305,7 @@ fn labels_values_and_kinds_are_listed() {
     assert_eq!(reader.metadata(None).unwrap().len(), 4);
 }
 
-/// Series that begin, go, or come later are found, or not.
+/// The index finds series that began later, and finds no removed series.
 #[test]
 fn the_index_follows_the_store() {
     let reader = filled();
@@ -321,7 +322,7 @@ fn the_index_follows_the_store() {
     assert_eq!(selected(&reader, "later_total").len(), 0);
 }
 
-/// Memory of an index of many series, and that only a few of them are looked at for a question.
+/// An index of many series needs little memory, and a question looks at a few of them only.
 #[test]
 fn an_index_takes_few_bytes() {
     let store = store();
@@ -355,7 +356,7 @@ fn an_index_takes_few_bytes() {
     assert!(bytes <= 60.0, "{bytes} bytes a series");
 }
 
-/// How long a selection by equality takes among many series; for people.
+/// Prints the time of a selection by equality among many series.
 #[test]
 #[ignore = "a measurement"]
 fn selections_are_quick() {

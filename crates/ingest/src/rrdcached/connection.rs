@@ -1,4 +1,4 @@
-//! One client: what came and was not yet served, what was answered and not yet taken.
+//! One client: unserved input, and answers that the client has not received.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags};
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// Longest line, in bytes: stock closes at 8,192.
 pub(super) const LINE_MAX: usize = 1 << 20;
-/// What an idle connection may keep of its answers' memory.
+/// Most bytes of memory that an idle connection may keep.
 const IDLE_BYTES: usize = 4096;
 
 /// A client.
@@ -24,49 +24,49 @@ pub(super) struct Connection {
     pub permissions: Permissions,
     /// The client that limits count for.
     pub peer: Option<Peer>,
-    /// Who it is.
+    /// The client as a writer.
     pub writer: Writer,
-    /// What came; the first `consumed` bytes have been served.
+    /// Received bytes, of which the first `consumed` were served.
     pub input: Vec<u8>,
     pub consumed: usize,
     pub answers: Answers,
-    /// For lines with a backslash.
+    /// Buffer for lines with a backslash.
     pub scratch: Vec<u8>,
-    /// The client says no more.
+    /// True if the client sends no more.
     pub ended: bool,
-    /// Lines wait until answers are taken.
+    /// True if lines wait until the client reads its answers.
     pub stalled: bool,
-    /// Nothing more is read or served; it ends when its answers are taken.
+    /// True if nothing more is read or served: the connection ends when the client has its answers.
     pub closing: bool,
-    /// What the event loop waits for on its behalf.
+    /// Events that the event loop waits for.
     pub interest: EventFlags,
-    /// Bytes it held when that was counted last.
+    /// Bytes that the connection held when they were counted last.
     pub counted: usize,
-    /// Bytes that had ever been taken at the last look, and how many looks in a row found no more.
+    /// Bytes sent up to the last look. `still`: number of looks in a row without progress.
     looked_at: u64,
     still: u32,
     /// Bytes of `answers.out` that have been sent.
     sent: usize,
-    /// Bytes ever taken out of `answers.out`.
+    /// Bytes ever removed from `answers.out`.
     gone: u64,
-    /// Answers up to a byte (counted as `gone` is) wait for a position of the journal.
+    /// Answers that wait for a position of the journal: their end, counted as `gone` is, and the position.
     holds: VecDeque<(u64, Position)>,
-    /// Where what waits begins, counted likewise.
+    /// End of the answers that may be sent, counted likewise.
     free: u64,
 }
 
-/// Where a connection was before a batch.
+/// State of a connection before a batch.
 pub(super) struct Mark {
     consumed: usize,
     answers: kymo_wire::rrdcached::Mark,
 }
 
-/// What reading found.
+/// Outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Came {
     /// Some bytes, or none yet.
     Bytes,
-    /// The client says no more.
+    /// The client sends no more.
     End,
 }
 
@@ -100,7 +100,7 @@ impl Connection {
         }
     }
 
-    /// Takes in what has come, through memory that all connections share.
+    /// Reads available bytes, through a buffer that all connections share.
     pub(super) fn read(&mut self, room: &mut Vec<u8>) -> io::Result<Came> {
         if self.consumed > 0 {
             self.input.drain(..self.consumed);
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Gives back the memory of what has been served.
+    /// Frees the memory of served input.
     pub(super) fn rest(&mut self) {
         if self.consumed == self.input.len() {
             self.input = Vec::new();
@@ -130,19 +130,19 @@ impl Connection {
         }
     }
 
-    /// Whether a line has come that is longer than any may be.
+    /// True if a line in the input is longer than allowed.
     pub(super) fn is_endless(&self) -> bool {
         self.input.len() - self.consumed > LINE_MAX
     }
 
-    /// Bytes of memory that wait for the client, or for the rest of a line.
+    /// Bytes of memory for unsent answers, and for unfinished lines.
     pub(super) fn held(&self) -> usize {
         let input = self.input.capacity() + self.scratch.capacity();
         input + self.answers.out.capacity() + self.answers.batch_size()
     }
 
-    /// A look, one of many at equal distances: how many in a row found that the client has taken nothing of what it
-    /// could.
+    /// Looks for progress; the caller looks at equal intervals. Returns the number of looks in a row at which the
+    /// client had received nothing of what may be sent.
     pub(super) fn look_for_progress(&mut self) -> u32 {
         let taken = self.gone + self.sent as u64;
         self.still = match taken == self.looked_at && self.may_send() {
@@ -153,7 +153,7 @@ impl Connection {
         self.still
     }
 
-    /// Where it is now, to go back to.
+    /// The current state, to go back to.
     pub(super) fn mark(&self) -> Mark {
         Mark {
             consumed: self.consumed,
@@ -161,13 +161,13 @@ impl Connection {
         }
     }
 
-    /// Undoes what was served since.
+    /// Undoes everything since the mark.
     pub(super) fn back_to(&mut self, mark: Mark) {
         self.consumed = mark.consumed;
         self.answers.back_to(mark.answers);
     }
 
-    /// Keeps the answers until `position` is on the disk; whether there are any.
+    /// Holds new answers until `position` is on the disk. True if there are any.
     pub(super) fn hold(&mut self, position: Position) -> bool {
         if self.holds.is_empty() {
             self.free = self.gone + self.sent as u64;
@@ -185,7 +185,7 @@ impl Connection {
         self.holds.back().map(|(_, position)| *position)
     }
 
-    /// Everything before `position` is on the disk.
+    /// Releases answers, because everything before `position` is on the disk.
     pub(super) fn release(&mut self, position: Position) {
         while let Some((end, held)) = self.holds.front()
             && *held <= position
@@ -195,19 +195,19 @@ impl Connection {
         }
     }
 
-    /// Whether there is something the client has not taken.
+    /// True if some answers were not sent yet.
     pub(super) fn has_answers(&self) -> bool {
         self.sent < self.answers.out.len()
     }
 
-    /// Hands out what has not been sent, for who sends it in another way.
+    /// Removes and returns unsent answers, for a caller that sends them in another way.
     pub(super) fn take_unsent(&mut self) -> Vec<u8> {
         let out = std::mem::take(&mut self.answers.out);
         self.gone += out.len() as u64;
         out[std::mem::take(&mut self.sent)..].to_vec()
     }
 
-    /// Whether some of it may be sent.
+    /// True if some answers may be sent now.
     pub(super) fn may_send(&self) -> bool {
         self.sent < self.sendable()
     }
@@ -219,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// Sends what may be sent and the client takes, without waiting.
+    /// Sends answers that may be sent, as many as the kernel accepts without waiting.
     pub(super) fn send(&mut self) -> io::Result<()> {
         while self.may_send() {
             let bytes = &self.answers.out[self.sent..self.sendable()];

@@ -1,4 +1,4 @@
-//! The thread that owns the sockets. Level-triggered: what is not taken now is told again.
+//! The thread that owns the sockets. Events are level-triggered: the kernel repeats an event until it is handled.
 
 use std::io;
 use std::mem;
@@ -26,7 +26,7 @@ use super::workers::Workers;
 use super::{ListeningSocket, Rrdcached, SAY_EVERY, Severity, Shared, Writers};
 use crate::listener;
 
-/// The writer's name of all clients that share series.
+/// Writer name of all clients if they share series.
 const PROTOCOL: &str = "rrdcached";
 
 /// Sources of events: the end, the other threads, then listeners, then connections.
@@ -34,16 +34,17 @@ const STOP: u64 = 0;
 const WAKE: u64 = 1;
 const LISTENERS: u64 = 2;
 const CONNECTIONS: u64 = 1 << 32;
-/// Events taken at a time, and with them connections served in one batch.
+/// Most events of one wait, and so most connections of one batch.
 const EVENTS_MAX: usize = 256;
-/// Clients taken at a time from one listener: all that may wait.
+/// Most clients accepted in a row from one listener: all that can wait.
 const ACCEPTS_MAX: usize = 512;
-/// How often clients are looked at that do not take their answers, and how many looks in a row may find nothing taken.
+/// Time between two looks at clients that do not read their answers; `LOOKS`: number of looks in a row without
+/// progress before the connection is closed.
 const LOOK_EVERY: Duration = Duration::from_secs(STALL_SECONDS / LOOKS as u64);
 const LOOKS: u32 = 6;
-/// How long no clients are taken when there are no files left for them.
+/// Pause in accepting clients when there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How long clients have at the end to take their answers, and workers to make them.
+/// Time at the end for clients to read their answers, and for workers to make them.
 const END_WAIT: Duration = Duration::from_secs(2);
 const END_WAIT_WORKERS: Duration = Duration::from_secs(15);
 
@@ -82,26 +83,26 @@ struct EventLoop<'a> {
     workers: Workers,
     /// With `--durable`.
     syncer: Option<Arc<Syncer>>,
-    /// Who waits for it.
+    /// Answers that wait for the disk.
     group: Group,
     sockets: Vec<ListeningSocket>,
-    /// Finds the user of a TCP connection; `None`: all users of this machine who come by TCP are one client.
+    /// Finds the user of a TCP connection; `None`: all TCP clients of this machine count as one client.
     owners: Option<TcpOwners>,
-    /// Until when no clients are taken.
+    /// End of a pause in accepting clients.
     paused: Option<Instant>,
     said: Option<Instant>,
-    /// Where bytes are read into.
+    /// Buffer for reading.
     room: Vec<u8>,
     connections: Vec<Option<Box<Connection>>>,
     vacant: Vec<usize>,
-    /// Connections that a worker has.
+    /// Number of connections that workers have.
     away: usize,
-    /// Connections whose lines are to be served in the next batch.
+    /// Connections with lines for the next batch.
     ready: Vec<usize>,
     held: Held,
-    /// When clients are looked at that do not take their answers; `None`: all do.
+    /// Time of the next look at clients that do not read their answers; `None`: all clients do.
     look_at: Option<Instant>,
-    /// Connections closed because all held too much, not yet told of, and when that was told last.
+    /// Connections closed because all held too much, since the last log line about them, and the time of that line.
     shed: u64,
     told: Option<Instant>,
     ending: bool,
@@ -153,7 +154,7 @@ impl<'a> EventLoop<'a> {
         })
     }
 
-    /// Until `stop`.
+    /// Serves until `stop`.
     fn serve(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         loop {
@@ -190,7 +191,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Begins a sync if it is time; else there is less time to wait until it is.
+    /// Begins a sync if it is due; otherwise shortens the timeout to the begin of the sync.
     fn sync_in(&mut self, timeout: Option<Duration>) -> Option<Duration> {
         let Some(syncer) = &self.syncer else {
             return timeout;
@@ -254,14 +255,14 @@ impl<'a> EventLoop<'a> {
                     }
                     self.after_sending(place);
                 }
-                // Whether it was stored is not known, so neither yes nor no may be said.
+                // It is unknown if the update was stored, so the client may get neither yes nor no.
                 Synced::Failed(_) => self.close(place),
             }
         }
         self.group.done(Instant::now(), released, waiting);
     }
 
-    // Clients that come.
+    // New clients.
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_MAX {
@@ -282,7 +283,7 @@ impl<'a> EventLoop<'a> {
                 Ok(Some(client)) => {
                     listen::send_at_once(&client);
                     let writer = writer(&client, self.shared.settings.writers);
-                    // The client has gone already.
+                    // The client is gone already.
                     let Some(writer) = writer else { continue };
                     let peer = tcp_owner::share(&client, self.owners.as_ref());
                     let connection = Connection::new(client, *permissions, peer, writer);
@@ -290,7 +291,7 @@ impl<'a> EventLoop<'a> {
                     self.watch_new(place);
                 }
                 Err(error) => {
-                    // Out of files, say.
+                    // There are no file descriptors left, for example.
                     self.make_place();
                     return self.pause_accepting(&error);
                 }
@@ -325,15 +326,15 @@ impl<'a> EventLoop<'a> {
         there.filter_map(share).collect()
     }
 
-    /// Takes no clients for a moment: there are no files or no memory left for them, and asking on would only
-    /// take the CPU from those who are there.
+    /// Accepts no clients for a moment: there are no file descriptors or no memory for them, and more attempts would
+    /// only use CPU time that connected clients need.
     fn pause_accepting(&mut self, error: &io::Error) {
         let now = self.say(&format!("cannot accept a connection: {error}"));
         self.paused = Some(now + ACCEPT_PAUSE);
         self.listen_for(EventFlags::empty());
     }
 
-    /// Says why clients cannot be taken, but not each time; when it was.
+    /// Logs why clients cannot be accepted, but not each time. Returns the current time.
     fn say(&mut self, text: &str) -> Instant {
         let now = Instant::now();
         if self.said.is_none_or(|said| now - said > SAY_EVERY) {
@@ -353,12 +354,12 @@ impl<'a> EventLoop<'a> {
     fn listen_for(&mut self, flags: EventFlags) {
         for (i, listener) in self.sockets.iter().enumerate() {
             let number = EventData::new_u64(LISTENERS + i as u64);
-            // It was added when the loop began.
+            // Cannot fail: the socket was added when the loop began.
             let _ = epoll::modify(&self.poll, &listener.socket, number, flags);
         }
     }
 
-    // Clients that are there.
+    // Connected clients.
 
     fn place(&mut self, connection: Box<Connection>) -> usize {
         match self.vacant.pop() {
@@ -401,7 +402,7 @@ impl<'a> EventLoop<'a> {
         self.tell_of_shed();
     }
 
-    /// Says how many had to go, but not each time.
+    /// Logs the number of closed connections, but not each time.
     fn tell_of_shed(&mut self) {
         let now = Instant::now();
         if self.shed == 0 || self.told.is_some_and(|told| now - told < SAY_EVERY) {
@@ -422,7 +423,7 @@ impl<'a> EventLoop<'a> {
             .get_or_insert_with(|| Instant::now() + LOOK_EVERY);
     }
 
-    /// Closes connections whose clients take nothing of their answers.
+    /// Closes connections whose clients do not read their answers.
     fn look_for_progress(&mut self) {
         if self.look_at.is_none_or(|at| at > Instant::now()) {
             return;
@@ -467,7 +468,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     fn connection(&mut self, place: usize, flags: EventFlags) {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
@@ -478,7 +479,7 @@ impl<'a> EventLoop<'a> {
                 self.read(place);
             }
         } else if gone {
-            // Nobody is there to take what is left.
+            // The client is gone and will not read the answers.
             return self.close(place);
         }
         if flags.contains(EventFlags::OUT) {
@@ -499,7 +500,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Sends what can be sent, then goes on with lines that had to wait for that.
+    /// Sends answers, then serves lines that had to wait for that.
     fn after_sending(&mut self, place: usize) {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
@@ -516,11 +517,11 @@ impl<'a> EventLoop<'a> {
         self.look_after(place);
     }
 
-    /// One write batch of the store for all that is ready.
+    /// Serves all ready connections with one write batch of the store.
     fn serve_batch(&mut self) {
         let mut taken: Vec<(usize, Box<Connection>)> = Vec::with_capacity(self.ready.len());
         for place in self.ready.drain(..) {
-            // Twice ready is ready once.
+            // A place may be listed twice.
             if let Some(connection) = self.connections.get_mut(place).and_then(Option::take) {
                 taken.push((place, connection));
             }
@@ -539,7 +540,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// After lines were served: sends, hands over, closes, or waits for more.
+    /// After lines were served: sends, hands over to a worker, closes, or waits for more.
     fn settle(&mut self, place: usize, stop: Stop) {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
@@ -564,7 +565,7 @@ impl<'a> EventLoop<'a> {
 
     fn hand_over(&mut self, place: usize) {
         if let Some(mut connection) = self.remove(place) {
-            // It is watched; otherwise it would not be here.
+            // Cannot fail: the loop watches this connection.
             let _ = epoll::delete(&self.poll, &connection.socket);
             if !self.held.lend(&mut connection) {
                 self.held.forget(&connection);
@@ -576,7 +577,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Closes what is done, and has the kernel tell what matters now.
+    /// Closes a finished connection, or sets the events to wait for.
     fn look_after(&mut self, place: usize) {
         let Some(Some(connection)) = self.connections.get_mut(place) else {
             return;
@@ -601,17 +602,17 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// The end: no new clients, what has come is answered, workers come back, answers are taken.
+    /// The end: accepts no new clients, answers received lines, waits for workers, and sends the answers.
     fn wind_up(&mut self) -> io::Result<()> {
-        // It can be read for ever, and would keep each wait from waiting.
+        // The file stays readable and would end each wait at once.
         epoll::delete(&self.poll, self.stop)?;
-        // Who has connected has been let in, as far as he can tell.
+        // A client that has connected believes that it was accepted, so it is.
         for listener in 0..self.sockets.len() {
             self.accept(listener);
         }
         for socket in mem::take(&mut self.sockets) {
             if let Some(name) = &socket.name {
-                // Somebody may have done so.
+                // Somebody may have removed the name already.
                 let _ = name.remove();
             }
         }
@@ -647,7 +648,7 @@ impl<'a> EventLoop<'a> {
     }
 }
 
-/// The writer that a client counts as; `None`: the client has gone.
+/// The writer that a client counts as; `None`: the client is gone.
 fn writer(client: &OwnedFd, writers: Writers) -> Option<Writer> {
     let peer = match writers {
         Writers::Anybody => return Some(Writer::ANYBODY),

@@ -1,15 +1,15 @@
-//! What clients have sent that could not be served yet, and what they were answered and have not taken: one budget for
-//! all of them. Where it is used up those go that hold most.
+//! Memory for clients: unserved input and unsent answers, with one limit for all clients. Above the limit, connections
+//! of the clients that hold most are closed.
 
 use kymo_base::limits::HELD_MAX;
 
 use super::connection::Connection;
 
-/// Bytes that connections hold, as they were counted last.
+/// Bytes that connections hold, as counted last.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     bytes: usize,
-    /// Of those that workers have.
+    /// Bytes of the connections that workers have.
     away: usize,
 }
 
@@ -21,12 +21,12 @@ impl Held {
         connection.counted = now;
     }
 
-    /// It is no more.
+    /// Forgets a closed connection.
     pub(super) fn forget(&mut self, connection: &Connection) {
         self.bytes -= connection.counted;
     }
 
-    /// A worker gets it; `false`: workers have too much already, and cannot be made to let go of it.
+    /// Counts a connection for a worker; `false`: workers have too much already, and cannot be made to release it.
     pub(super) fn lend(&mut self, connection: &mut Connection) -> bool {
         self.count(connection);
         let fits = self.away + connection.counted <= HELD_MAX / 2;
@@ -36,7 +36,7 @@ impl Held {
         fits
     }
 
-    /// A worker brings it back.
+    /// Notes that a worker returns a connection.
     pub(super) fn take_back(&mut self, connection: &Connection) {
         self.away -= connection.counted;
     }
@@ -45,7 +45,8 @@ impl Held {
         self.bytes > HELD_MAX
     }
 
-    /// Whether enough have gone; a little more than need be, so that it is not looked for after each byte.
+    /// True if enough connections were closed: a little more than necessary, so that the next byte does not start a
+    /// search again.
     pub(super) fn is_enough(&self) -> bool {
         self.bytes <= HELD_MAX / 8 * 7
     }

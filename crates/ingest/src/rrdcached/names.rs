@@ -1,5 +1,5 @@
-//! Names as clients send them: how replies spell them, and which `-B` refuses by their text alone. Links are
-//! the store's affair, which opens files.
+//! Names as clients send them: how replies spell them, and which names `-B` refuses by their text alone. The
+//! store checks links when it opens files.
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use kymo_store::names::{is_beneath, join};
 use super::{Settings, Writers};
 use crate::name_space::Input;
 
-/// The base folder, as far as names go.
+/// Rules for names.
 pub(super) struct Names {
     base: Option<Vec<u8>>,
     beneath: bool,
@@ -41,7 +41,7 @@ impl Names {
         }
     }
 
-    /// Whether `-B` lets a name through.
+    /// True if `-B` permits a name.
     pub(super) fn allowed(&self, name: &[u8]) -> bool {
         let base = self.base.as_deref().filter(|_| self.beneath);
         base.is_none_or(|base| is_beneath(base, name))
@@ -87,7 +87,7 @@ mod tests {
             assert_eq!(names.allowed(name.as_bytes()), allowed, "{name}");
             assert!(open.allowed(name.as_bytes()));
         }
-        // Names of other inputs are closed, however a client spells them.
+        // Names of other inputs are closed in every spelling.
         settings.beneath = true;
         assert!(!Names::new(&settings).is_foreign(b"mrtg/a.rrd"));
         settings.writers = Writers::Shared;

@@ -1,4 +1,4 @@
-//! Requests that the store answers from memory, many of them under one lock, and with one write of the journal.
+//! Requests that the store answers from memory, many of them under one lock, and with one write to the journal.
 
 use std::io;
 use std::sync::PoisonError;
@@ -16,46 +16,46 @@ use super::connection::{Connection, Mark};
 use super::refusals::{denied, foreign, held, no_journal, refuse};
 use super::{SAY_EVERY, Severity, Shared};
 
-/// Bytes of answers after which nothing more is read from a client until it has taken them.
+/// Bytes of answers after which the client has to read them before the next lines are served.
 pub(super) const UNSENT_MAX: usize = 256 << 10;
-/// What HELP of a command says where there are no files. `kymo rrd export` looks for it.
+/// HELP's text for a command when there are no files. `kymo rrd export` looks for it.
 const NO_FILES: &str = "This daemon keeps no .rrd files (--files never).";
-/// What PENDING says behind the count.
+/// PENDING's text after the count.
 pub(super) const PENDING: &[u8] = b"updates pending";
-/// Bytes of errors that a BATCH may gather.
+/// Most bytes of errors of one BATCH.
 const BATCH_ERRORS_MAX: usize = 16 << 20;
 
-/// Why no further line was served.
+/// Reason for which serving stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// There is no whole line.
+    /// There is no complete line.
     Drained,
-    /// The client has to take its answers first.
+    /// The client has to read its answers first.
     Full,
-    /// The next line takes a file, or a look at what a name is that nobody knows.
+    /// The next line needs a file, or a look at a name that the store does not know.
     Slow,
-    /// The next line is for the threads that do long work.
+    /// The next line is for the threads for long work.
     Long,
-    /// The connection ends with what has been answered.
+    /// The connection ends after its answers.
     Close,
 }
 
-/// What became of one request.
+/// Outcome of a request.
 enum Done {
     Answered,
-    /// It takes a file; nothing was done.
+    /// The request needs a file; nothing was done.
     Slow,
     Quit,
 }
 
-/// Numbers of a batch, which count when it is committed.
+/// Counts of a batch, which become valid when it is committed.
 #[derive(Default)]
 struct Tally {
     updates: u64,
 }
 
-/// Serves the lines of all these connections as one write batch of the store. Where the journal takes nothing, nothing
-/// has happened, and whoever asked for a change is told.
+/// Serves the lines of these connections as one write batch of the store. If the journal accepts no writes, nothing
+/// has changed, and clients that asked for a change get an error.
 pub(super) fn serve_batch(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<Stop>, Position) {
     let marks: Vec<Mark> = all.iter().map(|connection| connection.mark()).collect();
     let mut tally = Tally::default();
@@ -72,13 +72,13 @@ pub(super) fn serve_batch(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<
             let mut tally = Tally::default();
             let served = one_turn(shared, all, Some(&error), &mut tally);
             count(shared, &tally);
-            // Without a change there is nothing to write; if that fails too, no answer can be trusted.
+            // Without a change there is nothing to write; if that fails, too, no answer can be trusted.
             served.unwrap_or_else(|_| (vec![Stop::Close; all.len()], Position::default()))
         }
     }
 }
 
-/// Says that the journal takes nothing, but not for each request.
+/// Logs that the journal accepts no writes, but not for each request.
 fn complain(shared: &Shared, error: &io::Error) {
     let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
     if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
@@ -111,7 +111,7 @@ fn one_turn(
     let mut made = 0;
     let mut lines = |connection: &mut Connection| {
         if made > TURN_ANSWERS_MAX {
-            // Its turn comes when these are counted.
+            // These answers have to be counted before this connection has its turn.
             return Stop::Full;
         }
         let before = connection.answers.size();
@@ -126,7 +126,7 @@ fn one_turn(
 struct Service<'a> {
     shared: &'a Shared,
     batch: WriteBatch<'a>,
-    /// Why the journal takes nothing.
+    /// Error of a journal that accepts no writes.
     broken: Option<&'a io::Error>,
     tally: &'a mut Tally,
 }
@@ -172,7 +172,7 @@ impl<'a> Service<'a> {
             Err(refusal) => {
                 refuse(answers, refusal);
                 match refusal {
-                    // Stock ends the connection over this, too.
+                    // Stock closes the connection in this case, too.
                     Refusal::Usage(Verb::Suspend | Verb::Resume) => Done::Quit,
                     _ => Done::Answered,
                 }
@@ -332,7 +332,7 @@ impl<'a> Service<'a> {
             updates_written: stats.updates_written,
             data_sets_written: stats.data_sets_written,
             tree_nodes: stats.files,
-            // There is no tree: the depth that a balanced one would have.
+            // There is no tree: this is the depth that a balanced one would have.
             tree_depth: u64::from(u64::BITS - stats.files.leading_zeros()),
             journal_bytes: stats.journal_bytes,
             journal_rotate: stats.journal_rotate,
@@ -342,7 +342,7 @@ impl<'a> Service<'a> {
     }
 }
 
-/// Where a line is said.
+/// Context of the next line.
 pub(super) fn context(answers: &Answers) -> Context {
     match answers.in_batch() {
         true => Context::Batch,

@@ -1,4 +1,4 @@
-//! What went wrong, in stock's words.
+//! Errors in stock's words.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use kymo_base::limits::RRD_CELLS_MAX;
 use kymo_store::FileError;
 use kymo_wire::rrdcached::{Answers, Refusal};
 
-/// What the C library calls an error of this number.
+/// The C library's text for an error number.
 pub(super) fn strerror_of(number: i32) -> String {
     strerror(&io::Error::from_raw_os_error(number))
 }
 
-/// A line that is no request.
+/// Refuses a line that is no request.
 pub(super) fn refuse(answers: &mut Answers, refusal: Refusal) {
     match refusal {
         Refusal::Unknown(word) => answers.error(&[b"Unknown command: ", word]),
@@ -24,12 +24,12 @@ pub(super) fn refuse(answers: &mut Answers, refusal: Refusal) {
     }
 }
 
-/// A name that `-B` does not let through.
+/// Refuses a name that `-B` does not permit.
 pub(super) fn denied(answers: &mut Answers, spelled: &[u8]) {
     answers.error(&[spelled, b": Permission denied"]);
 }
 
-/// A name that another input writes.
+/// Refuses a name that another input writes.
 pub(super) fn foreign(answers: &mut Answers, spelled: &[u8]) {
     answers.error(&[
         spelled,
@@ -37,12 +37,12 @@ pub(super) fn foreign(answers: &mut Answers, spelled: &[u8]) {
     ]);
 }
 
-/// A series that another writer keeps.
+/// Refuses to change a series that another client writes.
 pub(super) fn held(answers: &mut Answers) {
     answers.error(&[b"illegal attempt to update what another client writes"]);
 }
 
-/// A journal that takes nothing.
+/// Refuses a change because the journal accepts no writes.
 pub(super) fn no_journal(answers: &mut Answers, error: &io::Error) {
     answers.error(&[
         b"RRD Error: cannot write journal: ",
@@ -50,7 +50,7 @@ pub(super) fn no_journal(answers: &mut Answers, error: &io::Error) {
     ]);
 }
 
-/// What UPDATE says of a file that it cannot take values for.
+/// UPDATE's error for a file that it cannot accept values for.
 pub(super) fn untouchable(answers: &mut Answers, error: &FileError, spelled: &[u8]) {
     match error {
         FileError::Outside => denied(answers, spelled),
@@ -68,7 +68,7 @@ pub(super) fn untouchable(answers: &mut Answers, error: &FileError, spelled: &[u
     }
 }
 
-/// What the commands say that read a file, behind words of their own.
+/// Error of a command that reads a file, after the words `before`.
 pub(super) fn rrd_error(answers: &mut Answers, before: &[u8], error: &FileError, spelled: &[u8]) {
     let cause = match error {
         FileError::Outside => return denied(answers, spelled),

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use kymo_sys::listen::Peer;
 
-/// Connections that go together, so that not every new one needs a search.
+/// Connections that are closed together, so that not every new one needs a search.
 const GO_TOGETHER: usize = 64;
 
-/// Below this number no client keeps others out: other causes use up the files.
+/// Below this number no client keeps others out: something else has used up the file descriptors.
 const MANY: usize = 4 * GO_TOGETHER;
 
 /// A connection: its place, its client, and its bytes.
@@ -19,8 +19,8 @@ pub(super) struct Share {
     pub(super) bytes: usize,
 }
 
-/// Connections that make room for others: of the client with more than half of all, those with the fewest bytes,
-/// which are idle. Empty if no client has that many: then new connections wait.
+/// Connections to close for others: of the client with more than half of all, those with the fewest bytes, which
+/// are idle. Empty if no client has that many: then new connections wait.
 pub(super) fn make_place(mut shares: Vec<Share>) -> Vec<usize> {
     let counts = sums(&shares, |_| 1);
     let most = counts.into_iter().max_by_key(|&(_, count)| count);
@@ -34,8 +34,8 @@ pub(super) fn make_place(mut shares: Vec<Share>) -> Vec<usize> {
     go.map(|share| share.place).collect()
 }
 
-/// Connections in the order in which they go when all hold too much: those of the client that holds most first, the
-/// largest first.
+/// Connections in the order in which they are closed when all hold too much: the client that holds most comes
+/// first, with its largest connection first.
 pub(super) fn make_memory(mut shares: Vec<Share>) -> Vec<usize> {
     let held = sums(&shares, |share| share.bytes);
     let of = |share: &Share| held.get(&share.peer).copied().unwrap_or(0);
@@ -87,7 +87,7 @@ mod tests {
         );
     }
 
-    /// Many small ones of one client had the one large one of another closed.
+    /// Many small connections of one client had the large one of another client closed.
     #[test]
     fn the_client_that_holds_most_loses_memory_first() {
         let all = [('b', 50), ('a', 20), ('a', 30), ('c', 1), ('a', 10)];

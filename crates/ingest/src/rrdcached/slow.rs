@@ -28,39 +28,39 @@ mod list;
 mod long;
 mod stream;
 
-/// What FETCH's failures begin with.
+/// Begin of FETCH's errors.
 const FETCH_FAILED: &[u8] = b"rrd_fetch_r failed: ";
 
-/// How FETCH's rows are written.
+/// Format of FETCH's rows.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
     Binary,
 }
 
-/// Who serves a line.
+/// Threads that serve a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// One of many threads, which does what needs little time and memory.
+    /// Many threads, for requests that need little time and memory.
     Short,
-    /// One of few, which does the rest: DUMP and LIST, and whatever is large.
+    /// Few threads, for all other requests: DUMP and LIST, and anything large.
     Long,
 }
 
-/// What becomes of a line.
+/// Next step after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// The next line.
+    /// Serve the next line.
     Next,
-    /// The same line again: its file is known now.
+    /// Serve the same line again: its file is known now.
     Again,
-    /// The same line, in the other lane: nothing was done.
+    /// Serve the same line in the other lane: nothing was done.
     Long,
-    /// The connection ends.
+    /// Close the connection.
     Close,
 }
 
-/// Serves the first line that has come.
+/// Serves the first received line.
 pub(super) fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> After {
     let input = std::mem::take(&mut connection.input);
     let mut scratch = std::mem::take(&mut connection.scratch);
@@ -84,7 +84,7 @@ pub(super) fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) ->
 fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields, lane: Lane) -> After {
     let context = context(&connection.answers);
     let Ok(request) = parse(fields, context, connection.permissions) else {
-        // Cannot be: such lines are answered before they come here.
+        // Cannot happen: such lines are answered before they come here.
         return After::Close;
     };
     let writer = connection.writer;
@@ -123,7 +123,7 @@ fn serve_line(shared: &Shared, connection: &mut Connection, fields: Fields, lane
     After::Next
 }
 
-/// Until this is dropped nobody else has much in memory.
+/// While this guard lives, no other thread has much in memory.
 fn alone(shared: &Shared) -> MutexGuard<'_, ()> {
     shared.heavy.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -141,7 +141,7 @@ fn touch(shared: &Shared, name: &[u8], answers: &mut Answers) -> After {
     }
 }
 
-/// What stock says of a name that it does not know, if it is one that may be asked for.
+/// Stock's answer about an unknown name, if the client may ask for the name.
 fn unknown(shared: &Shared, request: &Request, name: &[u8], answers: &mut Answers) -> After {
     let spelled = shared.names.spelled(name);
     match request {
@@ -150,7 +150,7 @@ fn unknown(shared: &Shared, request: &Request, name: &[u8], answers: &mut Answer
         Request::Forget(_) => answers.error(&[b"No such file or directory"]),
         _ => {
             answers.error(&[&spelled, b" - No such file or directory"]);
-            // Stock ends the connection over this.
+            // Stock closes the connection in this case.
             return After::Close;
         }
     }
@@ -166,7 +166,7 @@ fn flush(shared: &Shared, name: &[u8], answers: &mut Answers) {
     match shared.store.flush(name) {
         Ok(Flushed::Done) => answers.ok(&[b"Successfully flushed ", &spelled, b"."]),
         Ok(Flushed::Nothing) => answers.ok(&[b"Nothing to flush: ", &spelled, b"."]),
-        // Stock has written what it could, and that is nothing.
+        // Stock has written all that there was, which is nothing.
         Err(FileError::NoSuchFile) if shared.store.write_batch().last_stamp(name).is_some() => {
             answers.ok(&[b"Successfully flushed ", &spelled, b"."]);
         }
@@ -225,7 +225,7 @@ fn fetch_rows(
         return refuse(&mut || bad_time(shared, &request, b"end", request.end, answers));
     };
     if let Err(error) = Cf::parse(request.cf) {
-        // Answered without a look at the file, which is flushed all the same.
+        // The answer does not need the file, which is flushed all the same.
         let _ = shared.store.flush(request.name);
         return refuse(&mut || answers.error(&[FETCH_FAILED, error.text.as_bytes()]));
     }
@@ -252,7 +252,8 @@ fn bad_time(
     text: Option<&[u8]>,
     answers: &mut Answers,
 ) {
-    // Stock looks at times when the file is current; whether it can be is not what is asked.
+    // Stock looks at the times after it flushed the file; the outcome of the flush does not
+    // matter.
     let _ = shared.store.flush(request.name);
     let text = text.unwrap_or_default();
     let why = b"': Only simple integers are allowed.";
@@ -278,7 +279,7 @@ fn put_rows(fetched: &Fetched, fields: Fields, form: Form, spelled: &[u8], answe
     }
 }
 
-/// Which columns are wanted; `None`: they were refused.
+/// Indexes of the wanted columns; `None`: they were refused.
 fn wanted_columns(
     fields: Fields,
     names: &[&[u8]],
@@ -338,7 +339,7 @@ fn first(shared: &Shared, name: &[u8], index: Option<&[u8]>, answers: &mut Answe
     }
 }
 
-/// As stock prints times: cut to 32 bits.
+/// A time as stock prints it: cut to 32 bits.
 fn stamp(time: i64) -> String {
     (time as u32).to_string()
 }
@@ -348,7 +349,8 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     if !shared.names.allowed(name) {
         return denied(answers, &spelled);
     }
-    // What is known counts, whatever others did to the file: that is found by the opening.
+    // The stamp in memory counts even if others changed the file. Opening the file would notice
+    // that, so this comes first.
     let cached = shared.store.write_batch().last_stamp(name);
     let header = match open(shared, name, Fresh::AsIs, &spelled) {
         Ok(opened) => opened.header,
@@ -362,7 +364,7 @@ fn last(shared: &Shared, name: &[u8], answers: &mut Answers) {
     }
 }
 
-/// Answers a client that may not change a file; whether it did.
+/// Refuses a client that may not change a file. True if it did.
 fn refuse_change(shared: &Shared, writer: Writer, name: &[u8], answers: &mut Answers) -> bool {
     let is_held = || {
         let mut batch = shared.store.write_batch();
@@ -411,7 +413,8 @@ fn tune_with(
     answers: &mut Answers,
     lane: Lane,
 ) -> After {
-    // The file is named before the words; librrd names it among them as well, others need not.
+    // The name of the file comes before the words. librrd repeats it among the words; other
+    // clients need not.
     let again = [words, &[name]].concat();
     let plan = Tune::parse(words).or_else(|error| match error.text.as_str() {
         "missing file name" => Tune::parse(&again),
@@ -438,7 +441,8 @@ fn tune_with(
     After::Next
 }
 
-/// Sends the document and ends the connection, which is how the client knows that it is whole.
+/// Sends the document and ends the connection: by the end the client knows that the document is
+/// complete.
 fn dump_file(shared: &Shared, name: &[u8], connection: &mut Connection) -> After {
     let spelled = shared.names.spelled(name);
     let answers = &mut connection.answers;

@@ -1,5 +1,5 @@
-//! The thread that waits for the disk with `--durable`: while it waits, the next turns gather, and all of them
-//! are answered after the next wait.
+//! The thread that waits for the disk with `--durable`: a group commit. While the thread waits, the next updates gather, and one
+//! sync answers all of them.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use kymo_store::Position;
 use super::wake::{Synced, Wake};
 use super::{Severity, Shared};
 
-/// How often a failed wait is tried again: the store begins a new journal file meanwhile.
+/// How often a failed sync is tried again: the store begins a new journal file meanwhile.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What the thread is asked, and how far it is.
+/// Requests to the thread.
 #[derive(Default)]
 pub(super) struct Syncer {
     state: Mutex<State>,
@@ -26,30 +26,30 @@ struct State {
     ending: bool,
 }
 
-/// Who waits for the next sync, and when that begins. Clients that have just been answered ask again at once, so it pays
-/// to wait for them a moment: else the first one gets a sync of its own, and all others wait for two.
+/// Answers that wait for the next sync, and the begin of that sync. Clients that were answered a moment ago ask again at once, so
+/// it pays to wait for them: otherwise the first one gets a sync of its own, and all others wait for two.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    /// Up to where to sync; none when nobody waits.
+    /// Position to sync to; `None`: no answer waits.
     upto: Option<Position>,
-    /// Answers that wait; of one client there may be several.
+    /// Number of waiting answers; one client may have several.
     waiting: usize,
-    /// So many waited when the last one was done, or were answered by it.
+    /// Number of answers that the last sync released, and of those that waited at its end.
     expected: usize,
-    /// When the one under way was begun.
+    /// Begin of the current sync.
     begun: Option<Instant>,
-    /// No longer than until then is anybody waited for.
+    /// Latest begin of the next sync.
     begin_by: Option<Instant>,
 }
 
 impl Group {
-    /// Somebody waits for this position.
+    /// Adds an answer that waits for this position.
     pub(super) fn add(&mut self, position: Position) {
         self.upto = self.upto.max(Some(position));
         self.waiting += 1;
     }
 
-    /// What to sync now, or how long to wait at most; `None`: nobody waits, or a sync is under way.
+    /// The position to sync to now, or the longest wait before that; `None`: no answer waits, or a sync is under way.
     pub(super) fn begin(
         &mut self,
         now: impl Fn() -> Instant,
@@ -68,7 +68,8 @@ impl Group {
         Some(Ok(position))
     }
 
-    /// The sync is done: it answered `answered` updates, and `waiting` wait for the next. At most half its time is waited for others.
+    /// Ends a sync that released `answered` answers, while `waiting` wait for the next one. The next sync waits for others at
+    /// most half as long as this one needed.
     pub(super) fn done(&mut self, now: Instant, answered: usize, waiting: usize) {
         let took = self.begun.take().map(|begun| now - begun);
         self.begin_by = took.map(|took| now + took / 2);
@@ -90,7 +91,7 @@ impl Syncer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers wait for this position.
+    /// Asks for a sync to this position.
     pub(super) fn want(&self, position: Position) {
         let mut state = self.lock();
         state.wanted = state.wanted.max(Some(position));
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(group.begin(|| at(0)), None);
         group.add(Position(1));
         assert_eq!(group.begin(|| at(0)), Some(Ok(Position(1))));
-        // Two more come while it is under way.
+        // Two more answers come during the sync.
         group.add(Position(2));
         group.add(Position(3));
         assert_eq!(group.begin(|| at(50)), None);

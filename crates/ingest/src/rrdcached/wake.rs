@@ -1,4 +1,4 @@
-//! How other threads get the event loop's attention, and what they bring.
+//! Messages of other threads to the event loop.
 
 use std::io;
 use std::mem;
@@ -11,36 +11,37 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::connection::Connection;
 use super::quick::Stop;
 
-/// A connection that comes back, and how far its lines were served.
+/// A connection that a worker returns, and why serving it stopped.
 pub(super) type Returned = (Box<Connection>, Stop);
 
-/// How a wait ended.
+/// Outcome of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Synced {
-    /// What lies before is on the disk.
+    /// Everything before this position is on the disk.
     To(Position),
-    /// Nobody knows whether it is; whoever waits for it must not be told that it is.
+    /// It is unknown if everything before this position is on the disk, so no
+    /// waiting client may get a success.
     Failed(Position),
 }
 
-/// How other threads get the loop's attention.
+/// Wakes the loop for messages of other threads.
 pub(super) struct Wake {
-    /// Readable when there is news.
+    /// Readable when there are messages.
     pub file: OwnedFd,
     news: Mutex<News>,
 }
 
-/// What other threads have brought.
+/// Messages of other threads.
 #[derive(Default)]
 pub(super) struct News {
-    /// Connections that workers are done with.
+    /// Connections that workers return.
     pub returned: Vec<Returned>,
-    /// How far the disk has come.
+    /// Outcomes of syncs.
     pub synced: Vec<Synced>,
 }
 
 impl Wake {
-    /// Nothing has come yet.
+    /// No messages yet.
     pub(super) fn new() -> io::Result<Wake> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(Wake {
@@ -54,25 +55,26 @@ impl Wake {
     }
 
     fn ring(&self) {
-        // Full means that it rings already.
+        // The write fails if the counter is full, and then the file is readable
+        // already.
         let _ = rustix::io::write(&self.file, &1u64.to_ne_bytes());
     }
 
-    /// A worker brings a connection back.
+    /// Returns a connection from a worker.
     pub(super) fn bring(&self, returned: Returned) {
         self.lock().returned.push(returned);
         self.ring();
     }
 
-    /// The disk has come so far.
+    /// Reports the outcome of a sync.
     pub(super) fn synced(&self, synced: Synced) {
         self.lock().synced.push(synced);
         self.ring();
     }
 
-    /// All that came since the last call.
+    /// All messages since the last call.
     pub(super) fn take(&self) -> News {
-        // Whatever the count is, all news are taken.
+        // The count does not matter: all messages are taken.
         let _ = rustix::io::read(&self.file, &mut [0; 8]);
         mem::take(&mut *self.lock())
     }

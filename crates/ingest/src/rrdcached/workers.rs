@@ -1,6 +1,6 @@
-//! Threads for requests that open files: as many as there is work, up to a limit. A connection is handed over
-//! whole and comes back when its next line needs no file, so nobody else sees it meanwhile. Who asks for files one
-//! after the other keeps the thread: it waits for the next line a moment, if nobody else waits for a thread.
+//! Threads for requests that open files: as many as there is work, up to a limit. A worker has a connection until its
+//! next line needs no file; no other thread sees the connection meanwhile. For a client that asks for one file after
+//! the other, the thread waits a moment for the next line, if no connection waits for a thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,21 @@ use super::slow::{self, After, Lane};
 use super::wake::Wake;
 use super::{Severity, Shared};
 
-/// Most threads: each FLUSH that waits for somebody's lock takes one.
+/// Most threads: each FLUSH that waits for the lock of another program occupies one.
 const THREADS_MAX: usize = 64;
-/// Most threads for long work: each takes as long as its client takes its answer, and nobody else has to wait for that.
+/// Most threads for long work: each works as long as its client reads the answer, and no other client has to wait for
+/// that.
 const LONG_THREADS_MAX: usize = 16;
-/// How long a thread without work stays.
+/// Time after which a thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
-/// How long a thread waits for a client's next line.
+/// Time for which a thread waits for a client's next line.
 const LINGER: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
 };
-/// Turns without a file that a thread serves for such a client, one after the other: then the loop has it back.
+/// Turns without a file that a thread serves for such a client in a row, before it returns the connection.
 const QUICK_MAX: u32 = 16;
-/// How often a file is made known for one line: others may forget it in between.
+/// Times that a file is made known for one line: other threads may make the store forget it in between.
 const TOUCHES_MAX: u32 = 100;
 
 /// The threads.
@@ -39,7 +40,7 @@ pub(super) struct Workers {
 struct Inner {
     lane: Lane,
     threads_max: usize,
-    /// Who does what is long, if that is somebody else.
+    /// The threads for long work; `None`: these are the ones.
     long: Option<Arc<Inner>>,
     shared: Arc<Shared>,
     wake: Arc<Wake>,
@@ -75,13 +76,13 @@ impl Workers {
         }
     }
 
-    /// No thread waits for what a client may say.
+    /// Ends: threads wait for no further lines of clients.
     pub(super) fn end(&self) {
         self.short.lock().ending = true;
         self.long.lock().ending = true;
     }
 
-    /// Has the next lines of a connection served, the first of which takes a file.
+    /// Serves the next lines of a connection, the first of which needs a file.
     pub(super) fn submit(&self, connection: Box<Connection>) {
         self.short.submit(connection);
     }
@@ -106,14 +107,14 @@ impl Inner {
             self.shared
                 .log(Severity::Error, &format!("cannot start a thread: {error}"));
             if alone {
-                // Then everybody waits, but nobody for ever.
+                // Without any thread this one serves: all connections wait, but none for ever.
                 self.serve_one(&mut Vec::with_capacity(READ_SIZE));
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // What is guarded is whole after each statement.
+        // The guarded state is complete after each statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +139,7 @@ impl Inner {
         }
     }
 
-    /// `false`: nobody waits.
+    /// Serves one connection; `false`: no connection waits.
     fn serve_one(&self, room: &mut Vec<u8>) -> bool {
         let next = self.lock().queue.pop_front();
         let Some(mut connection) = next else {
@@ -151,10 +152,10 @@ impl Inner {
                 quick = 0;
             }
             if self.lane == Lane::Long {
-                // Others wait for it, and what follows need not be long.
+                // Other connections wait for this thread, and the next lines need not be long.
                 break;
             }
-            // The client need not wait until the loop wakes up, too; which notices what cannot be sent.
+            // Sends at once, so that the client need not wait for the loop. The loop notices a failure.
             let sent = connection.send().is_ok() && !connection.has_answers();
             let drained = sent && stop == Stop::Drained && quick < QUICK_MAX;
             if drained && self.hears_more(&mut connection, room) {
@@ -164,7 +165,7 @@ impl Inner {
                 break;
             }
         }
-        // What was served on the way.
+        // Sends the last answers.
         let _ = connection.send();
         match (&self.long, stop) {
             (Some(long), Stop::Long) => long.submit(connection),
@@ -173,7 +174,7 @@ impl Inner {
         true
     }
 
-    /// Whether a client says something more soon.
+    /// True if the client sends more within a moment.
     fn hears_more(&self, connection: &mut Connection, room: &mut Vec<u8>) -> bool {
         let state = self.lock();
         if connection.ended || state.ending || !state.queue.is_empty() {
@@ -184,7 +185,7 @@ impl Inner {
         if !poll(&mut polled, Some(&LINGER)).is_ok_and(|ready| ready > 0) {
             return false;
         }
-        // An error comes again when the loop reads.
+        // The loop will see the same error when it reads.
         match connection.read(room) {
             Ok(Came::Bytes) => true,
             Ok(Came::End) => {
@@ -196,7 +197,8 @@ impl Inner {
     }
 }
 
-/// Serves lines until one needs no file, and those behind it; of long ones just the first.
+/// Serves lines until none of the next ones needs a file. In the long lane, serves only the first line and those after
+/// it that need no file.
 fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> Stop {
     let mut touches = 0;
     loop {
@@ -218,7 +220,7 @@ fn serve(shared: &Shared, connection: &mut Connection, lane: Lane) -> Stop {
     }
 }
 
-/// Serves the lines that need no file.
+/// Serves the next lines that need no file.
 fn serve_quick(shared: &Shared, connection: &mut Connection) -> Stop {
     let (stops, position) = serve_batch(shared, &mut [connection]);
     if shared.settings.durable {

@@ -1,4 +1,4 @@
-//! The arithmetic of each kind of metric, and the series that a metric has.
+//! The arithmetic of each kind of metric, and a metric's series.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::histogram::{Bound, Histogram};
 use super::part::Part;
 use crate::common::keyed_hash::KeyedHash;
 
-/// Which of a metric's series it is.
+/// One of a metric's series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartName {
     /// The running total of a counter.
@@ -21,13 +21,13 @@ pub(super) enum PartName {
     Sum,
     Min,
     Max,
-    /// Values up to this bound.
+    /// Number of values up to this bound.
     Bucket(Bound),
-    /// All values, as the last bucket.
+    /// Number of all values, as the last bucket.
     Infinite,
 }
 
-/// Names that share their arithmetic: of one family and name, lines are of one metric.
+/// Kinds with the same arithmetic. Lines of one family and name are of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Counter,
@@ -38,7 +38,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// In keys.
+    /// Byte of the family in keys.
     pub(super) fn byte(self) -> u8 {
         match self {
             Family::Counter => b'c',
@@ -48,7 +48,7 @@ impl Family {
         }
     }
 
-    /// Series that such a metric has at least.
+    /// Least number of series of a metric.
     pub(super) fn series(self) -> u32 {
         match self {
             Family::Histogram => 5,
@@ -56,7 +56,7 @@ impl Family {
         }
     }
 
-    /// The first of its series.
+    /// The first series of a metric.
     pub(super) fn first(self) -> PartName {
         match self {
             Family::Counter => PartName::Total,
@@ -79,7 +79,7 @@ impl Family {
     }
 }
 
-/// Values that came, added up.
+/// Values of a metric, added up.
 #[derive(Debug)]
 pub(super) enum Aggregate {
     Counter {
@@ -99,7 +99,7 @@ pub(super) enum Aggregate {
 }
 
 impl Aggregate {
-    /// Shows each series with its value; `None`: it has none in this flush.
+    /// Calls `show` with each series and its value; `None`: no value in this flush.
     pub(super) fn each_part(&mut self, mut show: impl FnMut(PartName, &mut Part, Option<f64>)) {
         match self {
             Aggregate::Counter { total, part } => show(PartName::Total, part, Some(*total)),
@@ -112,7 +112,7 @@ impl Aggregate {
         }
     }
 
-    /// Begins the time up to the next flush.
+    /// Begins the next interval.
     pub(super) fn begin_flush(&mut self) {
         match self {
             Aggregate::Counter { .. } | Aggregate::Gauge { .. } => {}
@@ -125,7 +125,7 @@ impl Aggregate {
     }
 }
 
-/// Places of a set that are kept for the next flush.
+/// Largest capacity of a set that is kept for the next interval.
 const SET_KEPT: usize = 1024;
 
 fn each_part_of(
@@ -155,7 +155,7 @@ fn each_part_of(
 }
 
 impl PartName {
-    /// How its values move.
+    /// Kind of the series.
     pub(super) fn kind(self) -> PointsKind {
         match self {
             PartName::Total => PointsKind::Counter,
@@ -166,7 +166,7 @@ impl PartName {
         }
     }
 
-    /// Labels of this series of a metric.
+    /// Labels of this series for a metric with this name and these tags.
     pub(super) fn labels(self, name: &[u8], tags: &[(&[u8], &[u8])]) -> Result<Labels, LabelError> {
         let bound = match self {
             PartName::Bucket(bound) => Some(bound.value().to_string()),

@@ -1,5 +1,5 @@
-//! A flush: a sample of each series, in one write batch. A metric goes on for five minutes after its last line; then its series
-//! get a stale marker, and the metric is forgotten.
+//! A flush: a sample of each series, in one write batch. A metric continues for five minutes after its last line; then its
+//! series get a stale marker, and the metric is forgotten.
 
 use std::collections::HashMap;
 
@@ -14,27 +14,27 @@ use super::part::Part;
 use crate::common::keyed_hash::KeyedHash;
 use crate::common::troubles::Troubles;
 
-/// A metric goes on without lines for this time.
+/// Time for which a metric continues without lines.
 const SILENT_NS: u64 = 300_000_000_000;
-/// Prometheus' mark that a series has ended.
+/// Prometheus' stale marker, which says that a series has ended.
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
-/// Intervals without a sample after which readers take a series for gone.
+/// Intervals without a sample after which readers consider a series ended.
 const HEARTBEAT_INTERVALS: u32 = 6;
-/// New series that begin with one write of the journal.
+/// New series that begin with one write to the journal.
 const NEW_AT_ONCE: usize = 256;
 
 /// The state between flushes.
 pub(super) struct Flusher {
     interval_s: u32,
-    /// When the next one is due; `None`: there is no metric.
+    /// Time of the next flush; `None`: there is no metric.
     due_ns: Option<u64>,
-    /// Places of the metrics that have a series.
+    /// Index of each series' metric.
     owners: HashMap<PointSeries, usize, KeyedHash>,
-    /// Samples of this flush; memory is kept.
+    /// Buffer for the samples of a flush.
     samples: Vec<(PointSeries, Point)>,
 }
 
-/// A series that begins.
+/// A new series.
 struct Begun {
     place: usize,
     part: PartName,
@@ -43,7 +43,7 @@ struct Begun {
 }
 
 impl Flusher {
-    /// With flushes `interval_s` seconds apart.
+    /// No metrics yet; flushes are `interval_s` seconds apart.
     pub(super) fn new(interval_s: u32) -> Flusher {
         Flusher {
             interval_s,
@@ -53,12 +53,12 @@ impl Flusher {
         }
     }
 
-    /// When the next one is due, by the monotonic clock.
+    /// Time of the next flush, by the monotonic clock.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.due_ns
     }
 
-    /// There are metrics: one interval from now is the first flush.
+    /// Schedules the first flush, one interval from now.
     pub(super) fn begin(&mut self) {
         if self.due_ns.is_none() {
             self.due_ns = Some(RealClock.mono_ns() + self.interval_ns());
@@ -89,7 +89,7 @@ impl Flusher {
         self.due_ns = (!metrics.is_empty()).then_some(next_ns);
     }
 
-    /// Marks the series of metrics that were silent for too long.
+    /// Writes stale markers for metrics that were silent for too long, and forgets them.
     fn end_silent(&mut self, metrics: &mut Metrics, (t_ms, now_ns): (i64, u64)) {
         let Flusher {
             owners, samples, ..
@@ -104,7 +104,7 @@ impl Flusher {
         });
     }
 
-    /// Gathers samples of known series, and series that begin.
+    /// Collects samples of known series, and returns new series.
     fn gather(&mut self, metrics: &mut Metrics, t_ms: i64, troubles: &mut Troubles) -> Vec<Begun> {
         let mut new = Vec::new();
         for (place, metric) in metrics.metrics.iter_mut().enumerate() {
@@ -134,7 +134,7 @@ impl Flusher {
         new
     }
 
-    /// Series begin.
+    /// Defines new series.
     fn define(
         &mut self,
         mut new: Vec<Begun>,
@@ -194,7 +194,7 @@ impl Flusher {
         }
     }
 
-    /// Writes the batch.
+    /// Writes the samples.
     fn write(&mut self, metrics: &mut Metrics, store: &Store, troubles: &mut Troubles) {
         if self.samples.is_empty() {
             return;
@@ -214,7 +214,7 @@ impl Flusher {
             troubles.note(why, || format!("cannot write journal: {error}"));
         }
         for series in gone {
-            // Somebody removed it; the next flush begins it again.
+            // Somebody removed this series; the next flush begins it again.
             if let Some(place) = self.owners.remove(&series) {
                 let is_it = |_, part| part == Part::Known(series);
                 set_part(metrics, place, is_it, Part::New);
@@ -223,7 +223,7 @@ impl Flusher {
     }
 }
 
-/// Changes the series of a metric that fits.
+/// Sets those series of a metric that fit.
 fn set_part(
     metrics: &mut Metrics,
     place: usize,

@@ -35,7 +35,7 @@ impl Bound {
         }
     }
 
-    /// The bound itself.
+    /// Value of the bound.
     pub(super) fn value(self) -> f64 {
         let bits = u64::from(self.0.unsigned_abs()) << SHIFT;
         match self.0 {
@@ -45,7 +45,7 @@ impl Bound {
         }
     }
 
-    /// The next one below. 0 has none, for most values are times.
+    /// The next bound below. 0 has none, because most values are times.
     fn below(self) -> Option<Bound> {
         match self.0 {
             0 => None,
@@ -56,7 +56,7 @@ impl Bound {
     }
 }
 
-/// Values up to a bound and above the bucket before.
+/// Values up to a bound, and above the bound before.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) bound: Bound,
@@ -64,17 +64,17 @@ pub(super) struct Bucket {
     pub(super) part: Part,
 }
 
-/// Values added up since the metric began, and the extremes since the last flush.
+/// Sums since the metric began, and extremes since the last flush.
 #[derive(Debug)]
 pub(super) struct Histogram {
     pub(super) count: f64,
     pub(super) sum: f64,
-    /// Infinite: none came.
+    /// Infinite: no value came.
     pub(super) min: f64,
     pub(super) max: f64,
-    /// By their bounds.
+    /// Sorted by bound.
     pub(super) buckets: Vec<Bucket>,
-    /// Series of the count, the sum, all values, the least and the greatest.
+    /// Series of the count, the sum, the infinite bucket, the least and the greatest value.
     pub(super) parts: [Part; 5],
 }
 
@@ -92,13 +92,13 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Adds a value that stands for `weight` values, with at most `room` more buckets. How many buckets it made.
+    /// Adds a value that stands for `weight` values, with at most `room` new buckets. Returns the number of new buckets.
     pub(super) fn add(&mut self, value: f64, weight: f64, room: usize) -> usize {
         self.count += weight;
         self.sum += value * weight;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        // Values above all bounds are in the count alone.
+        // Values above all bounds are only in the count.
         let Some(bound) = Bound::of(value) else {
             return 0;
         };
@@ -106,7 +106,7 @@ impl Histogram {
         let (at, made) = match at {
             Ok(at) => (at, 0),
             Err(at) if room >= 2 => self.make(bound, at),
-            // Coarser, and not wrong: the next bucket has it, or the count alone.
+            // Coarser, but not wrong: the next bucket counts the value, or only `count` does.
             Err(at) => (at, 0),
         };
         if let Some(bucket) = self.buckets.get_mut(at) {
@@ -115,8 +115,8 @@ impl Histogram {
         made
     }
 
-    /// Makes a bucket at a place, and the bound below it: readers take values of a bucket to lie between the two. The place of
-    /// the bucket then, and how many were made.
+    /// Makes a bucket at this index, and one for the bound below it: readers assume that a bucket's values lie between these
+    /// bounds. Returns the index of the bucket, and the number of new buckets.
     fn make(&mut self, bound: Bound, at: usize) -> (usize, usize) {
         let bucket = |bound| Bucket {
             bound,
@@ -135,7 +135,7 @@ impl Histogram {
         }
     }
 
-    /// The next flush has extremes of its own.
+    /// Begins new extremes for the next flush.
     pub(super) fn begin_flush(&mut self) {
         (self.min, self.max) = (f64::INFINITY, f64::NEG_INFINITY);
     }
@@ -193,7 +193,7 @@ mod tests {
         };
         // 4.5 is in the bucket up to 5, whose lower bound is 4; 5.5 in the one up to 6.
         assert_eq!(counts(&histogram), [(4.0, 0.0), (5.0, 12.0), (6.0, 1.0)]);
-        // Without room a value goes to the next bucket, or to the count alone.
+        // Without room a value counts in the next bucket, or only in the count.
         assert_eq!(histogram.add(0.5, 1.0, 1), 0);
         assert_eq!(histogram.add(50.0, 1.0, 1), 0);
         assert_eq!(counts(&histogram), [(4.0, 1.0), (5.0, 12.0), (6.0, 1.0)]);

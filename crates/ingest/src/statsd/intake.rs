@@ -1,4 +1,4 @@
-//! Lines in, values added up.
+//! Reads lines and adds up their values.
 
 use kymo_base::name::DisplayName;
 use kymo_store::Store;
@@ -14,7 +14,7 @@ use crate::common::line_server::LineIntake;
 use crate::common::series_limit::HELD_MAX;
 use crate::common::troubles::Troubles;
 
-/// Members of all sets between two flushes: 16 MB.
+/// Most members of all sets between two flushes: 16 MB.
 const MEMBERS_MAX: usize = 1_000_000;
 
 /// The state of the listener.
@@ -30,7 +30,7 @@ pub(super) struct StatsdIntake {
 }
 
 impl StatsdIntake {
-    /// Without any metric.
+    /// No metrics yet.
     pub(super) fn new(interval_s: u32) -> StatsdIntake {
         StatsdIntake {
             metrics: Metrics::new(),
@@ -81,7 +81,7 @@ impl StatsdIntake {
             (Aggregate::Counter { total, .. }, SampleValue::Number(number)) => {
                 *total += number / sample.rate;
             }
-            // As etsy's daemon, whose gauge of 0 counts as one that is not there.
+            // As in etsy's daemon, where a gauge of 0 counts as missing.
             (Aggregate::Gauge { value, .. }, SampleValue::Number(number)) => {
                 let before = if sample.signed { *value } else { 0.0 };
                 *value = before + number;
@@ -100,7 +100,7 @@ impl StatsdIntake {
                 let hash = self.member_hash.hash_one(member);
                 self.members += usize::from(members.insert(hash));
             }
-            // The parser gives sets texts, and all else numbers.
+            // The parser gives texts to sets, and numbers to all other kinds.
             (Aggregate::Set { .. }, SampleValue::Number(_))
             | (
                 Aggregate::Counter { .. } | Aggregate::Gauge { .. } | Aggregate::Histogram(_),

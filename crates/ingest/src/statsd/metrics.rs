@@ -1,4 +1,4 @@
-//! The metrics that senders have named, by the bytes of their names and tags.
+//! All metrics, by the bytes of their names and tags.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,27 +10,28 @@ use super::aggregate::{Aggregate, Family};
 use crate::common::keyed_hash::KeyedHash;
 use crate::common::series_limit::{HELD_MAX, SeriesLimit};
 
-/// Spellings of metrics in memory: tags may come in any order. Others are found more slowly.
+/// Most spellings of metrics in memory: tags may come in any order. Further spellings are
+/// found more slowly.
 const SPELLINGS_MAX: usize = 2 * HELD_MAX;
 
 /// A tag's key and its value.
 type OwnedTag = (Box<[u8]>, Box<[u8]>);
 
-/// One metric.
+/// A metric.
 #[derive(Debug)]
 pub(super) struct Metric {
     pub(super) name: Box<[u8]>,
-    /// As the first line spelled them.
+    /// Tags as the first line spelled them.
     tags: Vec<OwnedTag>,
     pub(super) aggregate: Aggregate,
-    /// When a line came last, by the monotonic clock.
+    /// Time of the last line, by the monotonic clock.
     pub(super) heard_ns: u64,
-    /// Series that it has in the count of all.
+    /// Number of series that the count of all series has for this metric.
     pub(super) series: usize,
 }
 
 impl Metric {
-    /// Keys and values.
+    /// Tags as keys and values.
     pub(super) fn tags(&self) -> Vec<(&[u8], &[u8])> {
         let tags = self.tags.iter();
         tags.map(|(key, value)| (&**key, &**value)).collect()
@@ -39,24 +40,24 @@ impl Metric {
 
 /// All metrics.
 pub(super) struct Metrics {
-    /// Places of metrics, by the spellings of their family, name and tags.
+    /// Index of a metric by the spellings of its family, name and tags.
     places: HashMap<Box<[u8]>, usize, KeyedHash>,
     pub(super) metrics: Vec<Option<Metric>>,
     vacant: Vec<usize>,
-    /// Series of all of them.
+    /// Number of series of all metrics.
     pub(super) series: usize,
     limit: Option<SeriesLimit>,
     key: Vec<u8>,
 }
 
-/// Why a metric does not begin.
+/// Reason for refusing a metric.
 pub(super) type WhyNot = &'static str;
 
 pub(super) const NEW_NAMES: WhyNot = "a sample of a new name beyond the limit of new ones";
 const ALL_NAMES: WhyNot = "a sample of a new name, as there are 100000 series";
 
 impl Metrics {
-    /// None yet.
+    /// No metrics yet.
     pub(super) fn new() -> Metrics {
         Metrics {
             places: HashMap::default(),
@@ -68,12 +69,12 @@ impl Metrics {
         }
     }
 
-    /// True without any.
+    /// True if there are no metrics.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The place of a metric, which begins if it is new.
+    /// Index of a metric. Begins the metric if it is new.
     pub(super) fn find(
         &mut self,
         (family, name, tags): (Family, &[u8], &Tags),
@@ -91,7 +92,7 @@ impl Metrics {
         }
     }
 
-    /// Another spelling of a metric, or a new one.
+    /// Finds a metric by another spelling, or begins a new one.
     fn arrive(
         &mut self,
         (family, name, tags): (Family, &[u8], &Tags),
@@ -117,7 +118,7 @@ impl Metrics {
         Ok(place)
     }
 
-    /// Refuses a metric beyond the limits. One that the store has costs no budget.
+    /// Refuses a metric beyond the limits. A metric that the store has costs no budget.
     fn admit(
         &mut self,
         (family, name): (Family, &[u8]),
@@ -142,7 +143,7 @@ impl Metrics {
         }
     }
 
-    /// Pays for a bucket that begins.
+    /// Pays for a new bucket. False: the budget has none left.
     pub(super) fn may_begin_bucket(&mut self, now_ns: u64) -> bool {
         let now_s = Duration::from_nanos(now_ns).as_secs_f64();
         let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
@@ -175,7 +176,7 @@ impl Metrics {
         place
     }
 
-    /// Forgets metrics for which nothing came since that moment; `gone` sees each.
+    /// Forgets metrics without lines since this time, and calls `gone` with each.
     pub(super) fn forget_silent(&mut self, since_ns: u64, mut gone: impl FnMut(&mut Metric)) {
         let before = self.vacant.len();
         for (place, held) in self.metrics.iter_mut().enumerate() {
@@ -194,7 +195,7 @@ impl Metrics {
     }
 }
 
-/// The spelling with sorted tags.
+/// A metric's spelling with sorted tags.
 fn sorted_spelling((family, name): (Family, &[u8]), tags: &[(&[u8], &[u8])]) -> Box<[u8]> {
     let mut key = vec![family.byte()];
     key.extend_from_slice(name);

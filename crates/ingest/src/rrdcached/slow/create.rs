@@ -1,4 +1,4 @@
-//! CREATE: a new file, with the rows of others if there are sources.
+//! CREATE: a new file, filled with rows of other files if there are sources.
 
 use std::io;
 
@@ -15,8 +15,8 @@ use crate::rrdcached::refusals::rrd_error;
 
 /// A time of CREATE's `-b` before this is refused: ten years.
 const START_MIN: i64 = 3600 * 24 * 365 * 10;
-/// Where the rows of new files begin is chance with stock's, so that not all grow into new pages at once. Ours are written
-/// a week behind: files of one kind begin at one place, and so their states are alike and blocks shorter.
+/// Stock begins the rows of new files at random places, so that not all files grow into new pages at once. kymo writes
+/// rows a week behind, so files of one kind begin at one place: their states are equal and blocks shorter.
 const ROWS_BEGIN: u64 = 1;
 
 pub(super) fn create_file(
@@ -51,7 +51,7 @@ pub(super) fn create_file(
     After::Next
 }
 
-/// Makes the folder, too, if it may.
+/// Makes the folder, too, if the settings allow that.
 fn created_in_folder(
     shared: &Shared,
     (name, spelled): (&[u8], &[u8]),
@@ -65,9 +65,9 @@ fn created_in_folder(
     if matches!(failure, Failure::Long) {
         return Err(failure);
     }
-    // What is wrong with the folder is told first, and it is made for wrong definitions, too.
+    // Stock reports a trouble with the folder first, and makes the folder for wrong definitions, too.
     match shared.store.make_folder(name, shared.settings.make_folders) {
-        // A name that cannot be is told after wrong words.
+        // An impossible name is reported after wrong words.
         Ok(()) | Err(FileError::Name(_)) => {}
         Err(error) => return Err(Failure::File(error)),
     }
@@ -79,14 +79,14 @@ fn created_in_folder(
     }
 }
 
-/// Why there is no new file.
+/// Reason for which there is no new file.
 enum Failure {
     Usage,
-    /// It would begin before 1980.
+    /// The file would begin before 1980.
     Start,
     Text(Vec<u8>),
     File(FileError),
-    /// It is for the other lane; nothing was done.
+    /// The request is for the other lane; nothing was done.
     Long,
 }
 
@@ -152,7 +152,7 @@ fn created(
     installed.map_err(Failure::File)
 }
 
-/// A file with the rows of others, all of which are in memory meanwhile.
+/// A file with the rows of other files, all of which are in memory meanwhile.
 fn filled(
     shared: &Shared,
     request: &Create,
@@ -160,7 +160,7 @@ fn filled(
     template: Option<&Header>,
     sources: &[&[u8]],
 ) -> Result<Rrd, Failure> {
-    // Rows in the making are made of points, twice as many as the longest row has.
+    // Current rows are computed from points, twice as many as the longest row consists of.
     let points = header.rra.iter().map(|rra| rra.pdp_cnt).max().unwrap_or(0);
     let points = points.saturating_mul(2 * header.ds.len() as u64);
     let needed = header.cell_count().saturating_add(points);
@@ -199,7 +199,7 @@ fn require_allowed(shared: &Shared, name: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Refuses definitions whose state could not be kept, before there is any memory for it.
+/// Refuses definitions whose state would be too large to keep, before memory is allocated for it.
 fn require_few(definitions: &[&[u8]], template: Option<&Header>) -> Result<(), Failure> {
     let count = |kind: &[u8]| {
         definitions

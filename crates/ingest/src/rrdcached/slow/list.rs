@@ -1,5 +1,5 @@
-//! LIST: files below the base, without links that lead out of it. Step by step as stock does it, patterns
-//! included, whose answers are of little use there too.
+//! LIST: files below the base, without links that lead out of it. It follows stock step by step,
+//! including patterns, whose answers are of little use in stock, too.
 
 use kymo_base::errno::strerror;
 use std::ffi::OsStr;
@@ -11,14 +11,14 @@ use kymo_wire::rrdcached::{Answers, Fields, Verb, list_words};
 
 use crate::rrdcached::Shared;
 
-/// `PATH_MAX`: longer names are passed over.
+/// `PATH_MAX`: longer names are skipped.
 const PATH_MAX: usize = 4096;
 
 fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }
 
-/// LIST.
+/// Answers LIST.
 pub(super) fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
     let Some(base) = shared.names.base() else {
         return answers.error(&[b"No base directory defined"]);
@@ -56,15 +56,15 @@ pub(super) fn list(shared: &Shared, fields: Fields, answers: &mut Answers) {
     answers.ok_with(&lines, &[b"RRDs"]);
 }
 
-/// What could not be done, with which file, and why.
+/// A failed step, its file, and the cause.
 type Trouble = (&'static [u8], Vec<u8>, io::Error);
 
-/// Whether an item is listed: it is no link that leads out of the base.
+/// True if an item is listed: it is no link that leads out of the base.
 fn belongs(shared: &Shared, whole: &[u8], item: &[u8], base: &[u8]) -> Result<bool, Trouble> {
     if item.len() + whole.len() + 1 >= PATH_MAX {
         return Ok(false);
     }
-    // One file was asked for.
+    // True if the request names one file.
     let single = memchr::memmem::find(whole, b".rrd").is_some_and(|at| at + 4 == whole.len());
     let absolute = match single {
         true => whole.to_vec(),

@@ -1,4 +1,4 @@
-//! Answers that may be of any length: made and sent piece by piece, as the client takes them.
+//! Answers of any length, made and sent piece by piece, as fast as the client reads them.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -69,18 +69,19 @@ pub(super) fn fetch(
     }
 }
 
-/// Rows that are read a piece at a time.
+/// Rows that are read piece by piece.
 struct Pieces<'a> {
     plan: Plan,
     header: &'a Header,
     rows: SeriesRows,
     cells: Vec<f64>,
-    /// Where what is sent of a piece is put together.
+    /// Buffer for the bytes of a piece.
     bytes: Vec<u8>,
 }
 
 impl Pieces<'_> {
-    /// Writes what `put` makes of each piece, given as a table of its own, in order.
+    /// Writes the bytes that `put` makes of each piece, in order. Each piece is a table of its
+    /// own.
     fn each(
         &mut self,
         table: &Table,
@@ -128,7 +129,7 @@ fn put_binary(table: &Table, pieces: &mut Pieces, out: &mut impl Write) -> io::R
         let mut line = Vec::new();
         table.put_column_head(&mut line, column, rows);
         out.write_all(&line)?;
-        // The rows are read once for each column: that takes time, and no memory.
+        // The rows are read once for each column: that costs time, but no memory.
         pieces.each(table, out, |piece, count, bytes| {
             piece.put_column(bytes, column, count);
         })?;
@@ -137,7 +138,8 @@ fn put_binary(table: &Table, pieces: &mut Pieces, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// Sends the document and ends the connection, which is how the client knows that it is whole.
+/// Sends the document and ends the connection: by the end the client knows that the document
+/// is complete.
 pub(super) fn dump(shared: &Shared, connection: &mut Connection, mut opened: Opened) -> After {
     let sent = send(shared, connection, |out| {
         let zone = TimeZone::system();
@@ -150,13 +152,13 @@ pub(super) fn dump(shared: &Shared, connection: &mut Connection, mut opened: Ope
     }
 }
 
-/// What was sent is no whole answer, and only the end of the connection says so.
+/// Closes the connection after an incomplete answer: only the end shows that to the client.
 fn given_up(shared: &Shared, what: &str, error: &io::Error) -> After {
     shared.log(Severity::Info, &format!("cannot send {what}: {error}"));
     After::Close
 }
 
-/// Sends what was answered before, then what `put` writes.
+/// Sends earlier answers, then the output of `put`.
 fn send(
     shared: &Shared,
     connection: &mut Connection,

@@ -1,5 +1,4 @@
-//! A socket that is written to from a worker: what the client does not take at once is waited for, up to a
-//! limit.
+//! A socket that a worker writes to: the worker waits for a client that does not read, up to a limit.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -14,14 +13,14 @@ use rustix::net::SendFlags;
 pub(super) struct Stream<'a> {
     socket: &'a OwnedFd,
     patience: Duration,
-    /// How long it was waited for, and how much was taken, since enough was taken the last time.
+    /// Time waited, and bytes that the client took, since it last took enough.
     waited: Duration,
     taken: usize,
 }
 
 impl<'a> Stream<'a> {
-    /// Waits at most `patience` for the client to take [`TAKEN_AT_LEAST`] bytes: who takes one now and then holds up
-    /// others as one does who takes none.
+    /// Waits at most `patience` for the client to take [`TAKEN_AT_LEAST`] bytes: a client that takes a byte now and
+    /// then holds up others as much as one that takes none.
     pub(super) fn new(socket: &'a OwnedFd, patience: Duration) -> Stream<'a> {
         Stream {
             socket,

@@ -7,11 +7,11 @@ use kymo_sys::sim_disk::SimDisk;
 
 use super::*;
 
-/// When the tests begin, seconds since 1970.
+/// Begin of the tests, in seconds since 1970.
 const BEGIN_S: i64 = 1_800_000_000;
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 
-/// A listener, its store, and a clock that goes on by ten seconds at each flush.
+/// A listener, its store, and a clock that advances ten seconds at each flush.
 struct Rig {
     intake: StatsdIntake,
     store: Store,
@@ -49,7 +49,8 @@ impl Rig {
         self.intake.on_time(&self.store, self.now, false);
     }
 
-    /// Values of a series, whose `job` is put in; a stale marker is -99. `None`: there is no such series.
+    /// Values of a series, to whose labels `job` is added; a stale marker is -99. `None`: there is no
+    /// such series.
     fn values(&self, labels: &str) -> Option<Vec<f64>> {
         let (name, rest) = labels.split_once('{').unwrap_or((labels, "}"));
         let mut pairs = vec![("__name__", name), ("job", "statsd")];
@@ -70,7 +71,7 @@ impl Rig {
     }
 }
 
-/// Lines of some flushes, and the values of a series in them.
+/// Lines of each flush, a series, and its values after the flushes.
 const TABLE: &[(&[&str], &str, &[f64])] = &[
     (&["a:1|c\na:2|c", "", "a:4|c"], "a_total", &[3.0, 3.0, 7.0]),
     (&["a:1|c|@0.1\na:1.5|c"], "a_total", &[11.5]),
@@ -86,7 +87,7 @@ const TABLE: &[(&[&str], &str, &[f64])] = &[
     (&["a:1|c|#job:z"], "a_total{exported_job=z}", &[1.0]),
     (&["a:7|g", "", "a:8|g"], "a", &[7.0, 7.0, 8.0]),
     (&["a:7|g\na:+3|g", "a:-4|g"], "a", &[10.0, 6.0]),
-    // A gauge that is not known, or is 0, takes a signed number for its value.
+    // A signed number is the new value of a gauge that is unknown or 0.
     (&["a:-4|g", "a:0|g\na:-2|g"], "a", &[-4.0, -2.0]),
     (&["a:+3|g|#x:1", "a:+3|g|#x:1"], "a{x=1}", &[3.0, 6.0]),
     (&["a:x|s\na:y|s\na:x|s", "", "a:z|s"], "a", &[2.0, 0.0, 1.0]),
@@ -98,7 +99,7 @@ const TABLE: &[(&[&str], &str, &[f64])] = &[
     (&["a:5|ms|@0.5"], "a_sum", &[10.0]),
     (&["a:5|ms", "a:6|ms"], "a_bucket{le=5}", &[1.0, 1.0]),
     (&["a:5|ms", "a:6|ms"], "a_bucket{le=4}", &[0.0, 0.0]),
-    // A bucket begins with its first value, and has those below from then on.
+    // A bucket begins with its first value, and counts smaller values from then on, too.
     (&["a:5|ms", "a:6|ms"], "a_bucket{le=6}", &[2.0]),
     (&["a:5|ms", "a:1e30|ms"], "a_bucket{le=+Inf}", &[1.0, 2.0]),
     (&["a:0|ms"], "a_bucket{le=0}", &[1.0]),
