@@ -1,10 +1,10 @@
-//! Puts the page together: its modules become two scripts, its style sheets one sheet, so that the first view takes few
+//! Puts the page together: its modules become two scripts, its style sheets one sheet, so that the first view needs few
 //! requests. The small script is in the document: it asks for the first numbers while the other one, with all the rest, is
-//! on its way. The policy of the answers names its hash. `--assets FOLDER` serves the files as they are.
+//! loaded. The answers' policy has the hash of the small script. `--assets FOLDER` serves the files as they are.
 //!
 //! A module is `import { a, b } from './x.js';`, on one line or on several, `import name from './x.js';` for a default,
-//! and `export` before functions and constants; `import('./x.js')` comes when it is called. Each becomes a function that
-//! runs once.
+//! and `export` before functions and constants; `import('./x.js')` runs when it is called. Each module becomes a function
+//! that runs once.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -13,9 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// What asks for the first numbers: with what it imports, the small script.
+/// The module that asks for the first numbers: with its imports, it is the small script.
 const EARLY: &str = "early.js";
-/// What the other script begins with.
+/// The first module of the other script.
 const APP: &str = "app.js";
 const ONCE: &str = "const once = (make) => { let made; return () => (made ??= make()); };\n";
 
@@ -44,7 +44,7 @@ fn main() -> io::Result<()> {
     let hash = STANDARD.encode(Sha256::digest(&early));
     fs::write(out.join("early_hash"), format!("'sha256-{hash}'"))?;
     fs::write(out.join("page.js"), page_script(&first, &rest))?;
-    // The page's own rules come after those of what it uses.
+    // The page's own rules come after those of the libraries.
     let sheets: Vec<String> = texts(".css")?
         .into_iter()
         .rev()
@@ -109,7 +109,7 @@ fn document(html: &str, early: &str) -> String {
     kept.join("\n").replacen("</head>", &own.join("\n"), 1) + "\n"
 }
 
-/// A module and all that it imports, in `found`.
+/// Adds a module and all its imports to `found`.
 fn closure(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
     if found.iter().any(|known| known == name) {
         return;
@@ -126,7 +126,7 @@ fn closure(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
     }
 }
 
-/// The script that comes first: it runs, and leaves its modules to the other one.
+/// The small script: it runs, and leaves its modules to the other one.
 fn early_script(modules: &[(String, String)]) -> String {
     let text: String = modules
         .iter()
@@ -184,7 +184,7 @@ fn module(name: &str, code: &str) -> String {
     )
 }
 
-/// Lines; an import that goes on in several is one.
+/// Lines of a module; an import that spans several lines becomes one.
 fn statements(code: &str) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     for line in code.lines() {
@@ -211,7 +211,7 @@ fn import(module: &str, rest: &str) -> String {
     }
 }
 
-/// What is exported, as a member of an object, and the statement without `export`.
+/// The exported name as a member of an object, and the statement without `export`.
 fn export(module: &str, rest: &str) -> (String, String) {
     if let Some(name) = rest.strip_prefix("default ") {
         return (
@@ -232,7 +232,7 @@ fn export(module: &str, rest: &str) -> (String, String) {
     (name.to_string(), rest.to_string())
 }
 
-/// `import('./x.js')` → `Promise.resolve(m_x_js())`
+/// `import('./x.js')` → `Promise.resolve().then(m_x_js)`
 fn lazy_imports(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some((before, after)) = rest.split_once("import('./") {

@@ -1,4 +1,4 @@
-//! Who may ask: hosts, origins, tokens, and the headers that bind the browser.
+//! Access: hosts, origins, tokens, and the headers that bind the browser.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,13 +11,14 @@ use crate::asker::{Origin, Proxies};
 use crate::guesses::Guesses;
 use crate::refusal::Refusal;
 
-/// Sessions kept; beyond it the oldest end.
+/// Most sessions; one more ends the oldest.
 const SESSIONS_MAX: usize = 256;
 
-/// Headers of a proxy: who asks through one is not on this machine, though it comes from there.
+/// Headers of a proxy: the asker behind a proxy need not be on this machine, even if the proxy
+/// is.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
-/// What an asker may see.
+/// Scopes of an asker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scopes {
     read: bool,
@@ -25,7 +26,7 @@ pub(crate) struct Scopes {
 }
 
 impl Scopes {
-    /// All there is.
+    /// All scopes.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) const ALL: Scopes = Scopes {
         read: true,
@@ -49,7 +50,7 @@ impl Scopes {
         self.texts
     }
 
-    /// Their names.
+    /// Names of the scopes.
     pub(crate) fn names(self) -> Vec<&'static str> {
         let named = [(self.read, "read"), (self.texts, "texts")];
         named
@@ -58,7 +59,7 @@ impl Scopes {
             .collect()
     }
 
-    /// Refuses who may not see texts.
+    /// Refuses an asker without the scope for texts.
     pub(crate) fn need_texts(self) -> Result<(), Refusal> {
         match self.texts {
             true => Ok(()),
@@ -77,7 +78,7 @@ fn unauthorized(text: &str) -> Refusal {
     Refusal::new(StatusCode::UNAUTHORIZED, text)
 }
 
-/// Decides who may ask what.
+/// Decides which request is answered, and with which scopes.
 pub(crate) struct Access {
     hosts: Vec<String>,
     loopback: bool,
@@ -87,7 +88,7 @@ pub(crate) struct Access {
     state: Mutex<State>,
 }
 
-/// Why a request is not let in, and how long it waits to hear that.
+/// Refusal of a request, and its delay.
 pub(crate) struct Denied {
     pub(crate) refusal: Refusal,
     pub(crate) wait: Duration,
@@ -112,13 +113,13 @@ enum Shown<'a> {
 #[derive(Default)]
 struct State {
     code: Option<String>,
-    /// Tokens of sessions, and when they began.
+    /// Tokens of sessions, and numbers in the order in which the sessions began.
     sessions: HashMap<String, u64>,
     begun: u64,
 }
 
 impl Access {
-    /// `token` is good for ever, `code` once.
+    /// `token` is valid for ever, `code` for one session.
     pub(crate) fn new(
         hosts: &[String],
         loopback: bool,
@@ -139,7 +140,7 @@ impl Access {
         }
     }
 
-    /// Refuses what is no path, and whole addresses of other hosts.
+    /// Refuses targets that are no path, and whole addresses of other hosts.
     pub(crate) fn check_target(&self, uri: &Uri) -> Result<(), Refusal> {
         match uri.authority() {
             // `GET kymo`, or CONNECT.
@@ -160,7 +161,7 @@ impl Access {
         }
     }
 
-    /// Refuses requests that are for another host, or that another site's page makes.
+    /// Refuses requests for another host, and requests that a page of another site makes.
     pub(crate) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         for (name, refusal) in [
             (header::HOST, "cannot answer for two hosts"),
@@ -182,7 +183,7 @@ impl Access {
         if origin.is_some_and(|origin| !same(origin)) {
             return Err(forbidden("cannot answer a page of another origin"));
         }
-        // A link from elsewhere to the page is fine; what a foreign page embeds is not.
+        // A link from another site to the page is fine; embedding by another site is not.
         let site = text(headers, "sec-fetch-site").unwrap_or("none");
         let mode = text(headers, "sec-fetch-mode").unwrap_or_default();
         if !matches!(site, "none" | "same-origin") && mode != "navigate" {
@@ -191,7 +192,8 @@ impl Access {
         Ok(())
     }
 
-    /// Addresses are no names that somebody could have pointed here; names have to be known.
+    /// True for addresses, which need no name service that an attacker controls, and for known
+    /// names.
     fn listens_to(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -234,7 +236,8 @@ impl Access {
         }
     }
 
-    /// A wrong token or code is logged and refused, and the later the more there were.
+    /// Logs and refuses a wrong token or code. The more wrong ones there were, the later the
+    /// refusal comes.
     fn guessed(&self, origin: Origin, text: &str) -> Denied {
         let verdict = self.guesses.wrong(origin, Instant::now());
         if let Some(line) = verdict.say {
@@ -259,7 +262,7 @@ impl Access {
         in_sessions || !self.token.is_empty() && equal(token, &self.token)
     }
 
-    /// Begins a session for who has the code or the token; gives the session's token.
+    /// Begins a session for an asker with the code or the token; returns the session's token.
     pub(crate) fn begin_session(
         &self,
         code: Option<&str>,
@@ -296,7 +299,7 @@ impl Access {
     }
 }
 
-/// The names of schemes are in upper or lower case (RFC 9110, 11.1).
+/// Reads `Authorization`. Names of schemes may be in upper or lower case (RFC 9110, 11.1).
 fn shown(headers: &HeaderMap) -> Shown<'_> {
     let Some(given) = headers.get(header::AUTHORIZATION) else {
         return Shown::Nothing;
@@ -315,11 +318,11 @@ fn random_hex() -> std::io::Result<String> {
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    // What is no text matches nothing.
+    // A value that is no text matches nothing.
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 
-/// Whether two secrets are equal, in a time that does not tell where they differ.
+/// True if two secrets are equal, in a time that does not depend on where they differ.
 fn equal(a: &str, b: &str) -> bool {
     a.len() == b.len()
         && a.bytes()

@@ -22,9 +22,9 @@ pub(crate) struct Endless;
 /// The result of a handler.
 pub(crate) type Answer = Result<Response, Refusal>;
 
-/// An asker's wishes for its answer.
+/// Wishes of an asker for its answer.
 pub(crate) struct Wishes {
-    /// Tags of bodies that it has.
+    /// Tags of the bodies that the asker has.
     tags: Option<HeaderValue>,
     gzip: bool,
 }
@@ -42,15 +42,16 @@ impl Wishes {
 /// An answer's body in its final bytes. Making a large body takes long, so reader threads make it.
 pub(crate) struct Made {
     media_type: &'static str,
-    /// `None`: it is not asked for again.
+    /// `None`: the asker does not revalidate this body.
     tag: Option<String>,
-    /// `None`: the asker has it.
+    /// `None`: the asker has the body.
     bytes: Option<Vec<u8>>,
     is_gzip: bool,
 }
 
 impl Made {
-    /// Compresses the body if the asker likes that, and tags it by its bytes: an asker with the same tag gets 304.
+    /// Makes a body with a tag of its bytes, compressed if the asker accepts that. An asker that has this tag gets
+    /// 304.
     pub(crate) fn tagged(wishes: &Wishes, media_type: &'static str, body: Vec<u8>) -> Made {
         let tag = tag_of(&body);
         let has_it = wishes
@@ -70,7 +71,7 @@ impl Made {
         }
     }
 
-    /// Without compression.
+    /// Makes a body without tag and compression.
     pub(crate) fn plain(media_type: &'static str, body: Vec<u8>) -> Made {
         Made {
             media_type,
@@ -80,7 +81,7 @@ impl Made {
         }
     }
 
-    /// The response to this visitor; a large one takes room, and there may be none.
+    /// The response to this visitor. A large body needs room; without room the answer is a refusal.
     pub(crate) fn response(self, room: &Arc<Room>, visitor: &Visitor) -> Answer {
         let body = match self.bytes {
             Some(bytes) if bytes.len() >= LARGE => {
@@ -123,14 +124,14 @@ impl Made {
     }
 }
 
-/// 304 for who has the body of this tag.
+/// 304, for an asker that has the body of this tag.
 pub(crate) fn not_modified(tag: &str) -> Response {
     let mut response = StatusCode::NOT_MODIFIED.into_response();
     set_tag(&mut response, tag);
     response
 }
 
-/// Whether the asker has the body of this tag.
+/// True if the asker has the body of this tag.
 pub(crate) fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
     let known = asked.get(header::IF_NONE_MATCH);
     known.is_some_and(|known| is_among(tag, known))
@@ -141,7 +142,7 @@ fn is_among(tag: &str, tags: &HeaderValue) -> bool {
     tags.split(',').any(|one| one.trim() == tag)
 }
 
-/// Whether the asker takes gzip.
+/// True if the asker accepts gzip.
 pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
     let taken = asked.get(header::ACCEPT_ENCODING);
     taken
@@ -155,22 +156,22 @@ pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
         })
 }
 
-/// A tag of these bytes.
+/// Tag of these bytes.
 pub(crate) fn tag_of(body: &[u8]) -> String {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(body);
     format!("\"{:016x}{:x}\"", hasher.finish(), body.len())
 }
 
-/// `body`, compressed.
+/// Compresses `body`.
 pub(crate) fn gzip(body: &[u8], level: u32) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
-    // A Vec takes everything.
+    // Writing to a Vec cannot fail.
     let _ = encoder.write_all(body);
     encoder.finish().unwrap_or_default()
 }
 
-/// Says that the body is compressed.
+/// Marks the body as compressed.
 pub(crate) fn mark_gzip(response: &mut Response) {
     let gzip = HeaderValue::from_static("gzip");
     response
@@ -178,7 +179,7 @@ pub(crate) fn mark_gzip(response: &mut Response) {
         .insert(header::CONTENT_ENCODING, gzip);
 }
 
-/// Sets the tag of a body, which is to be asked for again each time.
+/// Sets the tag of a body, which the browser has to revalidate each time.
 pub(crate) fn set_tag(response: &mut Response, tag: &str) {
     let headers = response.headers_mut();
     if let Ok(tag) = HeaderValue::from_str(tag) {

@@ -1,4 +1,4 @@
-//! The answers, one file each, and what they share: who asks, parameters, threads that read.
+//! The answers, one file each, and their shared parts: the asker, parameters, threads that read.
 
 mod about;
 mod events;
@@ -55,18 +55,18 @@ use kymo_view::standard;
 
 /// Longest wait of a question for its turn.
 const WAIT: Duration = Duration::from_secs(10);
-/// Bytes of a request's body.
+/// Most bytes of a request's body.
 const BODY_BYTES: usize = 16 << 10;
-/// How long a request's answer may take to begin.
+/// Longest time until an answer begins.
 const ANSWER_TIME: Duration = Duration::from_secs(40);
 
-/// The fields whose means are kept: those of the standard graphs.
+/// Fields whose means the feeder keeps: those of the standard graphs.
 fn kept_fields() -> Vec<Pick> {
     let picks = standard::fields().into_iter().map(Pick::parse);
     picks.filter_map(Result::ok).collect()
 }
 
-/// What all answers are made of.
+/// Sources of all answers.
 pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
@@ -77,7 +77,7 @@ pub(crate) struct Hub {
     access: Access,
     meter: Meter,
     counter: Counter,
-    /// What counters have shown: they never go back.
+    /// Counters as they were shown last, so that none goes back.
     floor: Mutex<Floor>,
     lanes: Lanes,
     room: Arc<Room>,
@@ -86,12 +86,12 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// A hub as it was told to be.
+    /// A hub with these settings.
     pub(crate) fn new(settings: Settings) -> Hub {
         let stored = settings.keeper.map(Stored::new);
         let targets = settings.what.ring().zip(stored.as_ref());
         let targets = targets.map(|(data, stored)| Targets::new(data, stored.keeper().keeper()));
-        // A store that gets no history of this machine has that of another one.
+        // A store that gets no history of this machine may have that of another machine.
         let is_fed = settings.keeper_writes.is_some();
         let history = stored.as_ref().filter(|_| is_fed);
         let history = history.map(|stored| stored.keeper().clone());
@@ -125,12 +125,12 @@ impl Hub {
         }
     }
 
-    /// Whether what it shows can be shown at all.
+    /// Fails if the recordings cannot be shown.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.archive.what.check()
     }
 
-    /// Begins what goes on by itself.
+    /// Starts the background tasks.
     pub(crate) fn start(self: Arc<Hub>) {
         if self.archive.what.ring().is_some() {
             tokio::spawn(self.now.clone().follow());
@@ -142,7 +142,7 @@ impl Hub {
         }
     }
 
-    /// Admits a request: checks its host and its origin, takes off the prefix, and adds the asker and its scopes.
+    /// Admits a request: checks host and origin, removes the prefix, and adds the asker and its scopes.
     pub(crate) fn admit(
         &self,
         mut request: Request<Body>,
@@ -173,7 +173,7 @@ impl Hub {
         Ok(request)
     }
 
-    /// A proxy may take the prefix off itself: paths without it are as good.
+    /// Removes the prefix. A proxy may have removed it already, so paths without it are valid, too.
     fn take_prefix(&self, uri: &mut Uri) -> Result<(), Refusal> {
         let rest = uri.path_and_query().and_then(|whole| {
             let rest = whole.as_str().strip_prefix(&self.prefix)?;
@@ -207,7 +207,7 @@ impl Hub {
             .map_err(|_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot answer: a bug"))?
     }
 
-    /// Has a question answered by a body, which is made, compressed and tagged there as well.
+    /// Answers a question with a body, which a reader thread makes, compresses and tags.
     async fn answer(
         self: Arc<Hub>,
         lane: Lane,
@@ -256,7 +256,7 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     }
 }
 
-/// Every path there is.
+/// All paths of the hub.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
     Router::new()
         .route("/kymo/v1/status", get(about::status))
@@ -291,7 +291,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .with_state(hub)
 }
 
-/// An answer that does not begin in time is none.
+/// Refuses an answer that does not begin in time.
 async fn in_time(
     request: axum::extract::Request,
     next: axum::middleware::Next,
@@ -302,7 +302,7 @@ async fn in_time(
     }
 }
 
-/// True for paths of answers, which are no files of the page: kymo's own, and those that Prometheus' clients ask.
+/// True for paths of answers, which are not files of the page: kymo's own paths, and those of Prometheus' clients.
 fn is_answer(path: &str) -> bool {
     path.starts_with("/kymo/") || path.starts_with("/api/")
 }
@@ -314,19 +314,19 @@ async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answ
     assets::answer(&headers, uri.path(), hub.assets.as_ref())
 }
 
-/// The last hand on every answer.
+/// Adds the headers of every answer.
 pub(crate) fn finish(mut response: Response<Body>) -> Response<Body> {
     access::harden(response.headers_mut());
     response
 }
 
-/// Seconds that a moment may be away from 1970 or from now: sums of such moments are still numbers.
+/// Most seconds of a time from 1970 or from now, so that sums of times do not overflow.
 const SECONDS_MAX: f64 = 4e9;
 
-/// The parameters of a question.
+/// Parameters of a question.
 pub(crate) struct Params {
     given: Vec<(String, String)>,
-    /// The moment of the question, in nanoseconds since 1970.
+    /// Time of the question, in nanoseconds since 1970.
     now_ns: i64,
 }
 
@@ -342,7 +342,7 @@ impl Params {
         }
     }
 
-    /// A parameter's text.
+    /// Text of a parameter.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.given.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -377,8 +377,8 @@ impl Params {
         })
     }
 
-    /// A moment in nanoseconds since 1970: seconds, which may have a fraction, or one that needs no zone (`-90`, `-1h`, `now`);
-    /// never before 1970.
+    /// A time in nanoseconds since 1970, never before 1970: seconds, possibly with a fraction, or a text that needs no zone
+    /// (`-90`, `-1h`, `now`).
     pub(crate) fn time(&self, name: &str, default: &str) -> Result<i64, Refusal> {
         let text = self.text(name).unwrap_or(default);
         let seconds: Option<f64> = text.parse().ok().filter(|s: &f64| s.abs() < SECONDS_MAX);
@@ -396,7 +396,7 @@ impl Params {
         }
     }
 
-    /// A range of time that is not empty.
+    /// A range of time, which is not empty.
     pub(crate) fn range(&self) -> Result<(i64, i64), Refusal> {
         let (from, thru) = (self.time("from", "-3600")?, self.time("thru", "now")?);
         match from < thru {

@@ -1,5 +1,5 @@
-//! Askers: limits count for each asker, which is a user of this machine or another network, with the token or without
-//! it. An asker that takes all it can get slows itself alone.
+//! Askers: limits count for each asker, which is a user of this machine or another network, with the token or without it.
+//! An asker that takes all that it can get slows only itself.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +16,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Asks the kernel; an address is the answer where the kernel does not know.
+    /// The origin of a connection: its user if the kernel knows it, or else its network.
     pub(crate) fn of(
         peer: SocketAddr,
         own: Option<SocketAddr>,
@@ -28,8 +28,8 @@ impl Origin {
         owner.map_or(Origin::Network(network_of(peer.ip())), Origin::User)
     }
 
-    /// The client that a trusted proxy on this machine names, which is the last one of the header: those before it are the
-    /// client's own words.
+    /// The client that a trusted proxy on this machine names: the last one of the header, because the client itself may
+    /// have sent those before.
     fn behind_proxy(self, headers: &HeaderMap) -> Origin {
         let named = headers.get_all("x-forwarded-for").iter().next_back();
         let last =
@@ -51,7 +51,7 @@ impl Origin {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Asker {
     pub(crate) origin: Origin,
-    /// The token makes an asker of its own, which goes before askers of the same origin without the token.
+    /// With the token, an origin is an asker of its own, which goes before the same origin without the token.
     pub(crate) has_token: bool,
 }
 

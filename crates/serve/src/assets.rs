@@ -1,4 +1,4 @@
-//! The page's files, built in: all that are in `assets/`.
+//! The page's files: all files of `assets/` are built in.
 
 use std::path::PathBuf;
 use std::sync::{LazyLock, OnceLock};
@@ -14,7 +14,7 @@ use crate::refusal::set_type;
 struct Asset {
     path: &'static str,
     bytes: &'static [u8],
-    /// Its tag and its compressed bytes, made when it is first asked for.
+    /// Tag and compressed bytes, made at the first request.
     made: OnceLock<(String, Vec<u8>)>,
 }
 
@@ -30,7 +30,8 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Answers for a file of the page; from a folder when the page is being worked on.
+/// Answers with a file of the page; `folder`: reads it from there, for work on the
+/// page.
 pub(crate) fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) -> Answer {
     let path = match path.trim_start_matches('/') {
         "" => "index.html",

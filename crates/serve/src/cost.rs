@@ -1,4 +1,4 @@
-//! What kymo itself costs: CPU and memory of its processes, bytes of the recording.
+//! Cost of kymo: CPU and memory of its processes, bytes of the recording.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -8,44 +8,44 @@ use std::time::{Duration, Instant};
 use kymo_sys::procs;
 use serde::Serialize;
 
-/// The share of a CPU is over so long.
+/// Time over which the share of a CPU is computed.
 const OVER: Duration = Duration::from_secs(60);
-/// Asked more often, the last answer is good enough.
+/// An answer of this age is good enough.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// The cost of one process.
 #[derive(Clone, Serialize, Debug)]
 pub(crate) struct ProcessCost {
-    /// What it does.
+    /// Role of the process.
     pub name: &'static str,
-    /// Its number.
+    /// Pid of the process.
     pub pid: u32,
     /// Share of one CPU over the last minute.
     pub cpu_percent: f64,
-    /// Since it was started.
+    /// CPU seconds since its start.
     pub cpu_seconds: f64,
     /// RssAnon and RssShmem.
     pub memory_bytes: u64,
 }
 
-/// The cost of all.
+/// Cost of all processes.
 #[derive(Clone, Serialize, Debug)]
 pub(crate) struct Cost {
     /// Share of one CPU over the last minute.
     pub cpu_percent: f64,
-    /// Since they were started.
+    /// CPU seconds since their starts.
     pub cpu_seconds: f64,
     /// RssAnon and RssShmem.
     pub memory_bytes: u64,
-    /// What a day of recording takes.
+    /// Bytes for a day of recording.
     pub bytes_a_day: Option<f64>,
-    /// What the recording takes now.
+    /// Bytes of the recording now.
     pub bytes_held: u64,
-    /// By process.
+    /// Cost of each process.
     pub processes: Vec<ProcessCost>,
 }
 
-/// Who keeps an eye on it.
+/// Measures the cost.
 #[derive(Default)]
 pub(crate) struct Meter(Mutex<State>);
 
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl Meter {
-    /// The cost now; `span_s` is how many seconds the recording holds.
+    /// The cost now; `span_s`: seconds that the recording covers.
     pub(crate) fn read(&self, ring: Option<&Path>, span_s: f64) -> Cost {
         let Ok(mut state) = self.0.lock() else {
             return total(Vec::new(), ring, span_s);
@@ -76,7 +76,8 @@ impl Meter {
 }
 
 impl State {
-    /// Fills in the shares of the last minute, or since the start if that is shorter ago.
+    /// Fills in the shares of the last minute, or since the first measurement if that is
+    /// later.
     fn share(&mut self, processes: &mut [ProcessCost]) {
         let now = Instant::now();
         while self.past.len() > 1 && now - self.past[1].0 >= OVER {
@@ -106,7 +107,7 @@ impl State {
     }
 }
 
-/// The hub, the recorder by the number that its lock holds, and who started both.
+/// The hub, the recorder by the pid in its lock, and the guardian, which started both.
 fn found(ring: Option<&Path>) -> Vec<ProcessCost> {
     let own = std::process::id();
     let recorder = ring.and_then(recorder_pid);
@@ -152,14 +153,15 @@ fn total(processes: Vec<ProcessCost>, ring: Option<&Path>, span_s: f64) -> Cost 
         cpu_percent: processes.iter().map(|p| p.cpu_percent).sum(),
         cpu_seconds: processes.iter().map(|p| p.cpu_seconds).sum(),
         memory_bytes: processes.iter().map(|p| p.memory_bytes).sum(),
-        // Less than ten minutes say nothing about a day: tails are made large at once.
+        // Less than ten minutes do not allow an estimate for a day: tails have their full
+        // size from the start.
         bytes_a_day: (span_s > 600.0).then(|| bytes_held as f64 * 86_400.0 / span_s),
         bytes_held,
         processes,
     }
 }
 
-/// Bytes on disk below a folder, so many folders deep.
+/// Bytes on the disk below a folder, down to `depth` more folders.
 fn bytes_of(dir: &Path, depth: u32) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(entries) = std::fs::read_dir(dir) else {

@@ -19,7 +19,7 @@ use crate::answer::Refusal;
 const PERSONAL: [&[u8]; 7] = [
     b"user", b"uid", b"group", b"gid", b"cgroup", b"command", b"cmdline",
 ];
-/// A hidden user's number, which no user has.
+/// Number of a hidden user, which no user has.
 pub(crate) const UNTOLD: u32 = u32::MAX;
 
 /// Something that may tell of people.
@@ -48,7 +48,7 @@ impl<T: TellsOfPeople> Guarded<T> {
 
 impl TellsOfPeople for Programs {
     fn without_people(mut self) -> Programs {
-        // Their numbers would name limited users; the keeper's log does.
+        // Numbers of limited users would identify them; the keeper's log has them.
         self.limited.clear();
         for publisher in &mut self.publishers {
             publisher.user.clear();
@@ -96,7 +96,7 @@ pub(crate) fn check_name(name: &[u8], scopes: Scopes) -> Result<(), Refusal> {
     }
 }
 
-/// Fields that an asker may see: as numbers, too, some tell of people.
+/// Fields that the asker may see: some tell of people even as numbers.
 pub(crate) struct Picks(Vec<Pick>);
 
 impl Picks {

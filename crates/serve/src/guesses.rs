@@ -1,6 +1,6 @@
 //! Wrong tokens by origin: the hub counts and logs them, and answers each one later than the last. It never delays a
 //! right token, because one address may be many users behind a proxy. So this does not protect the token, of which
-//! there are 2^128; it tells the operator of guesses, and slows the guesser alone.
+//! there are 2^128; it shows guesses to the operator, and slows the guesser alone.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,17 +32,17 @@ struct State {
 struct Guesser {
     wrong: u64,
     last: Instant,
-    /// When all that were not free are paid for.
+    /// End of the delays for the tokens beyond the free ones.
     paid: Instant,
     said: Option<Instant>,
-    /// Guesses since the log named it.
+    /// Guesses since the last log line about the origin.
     unsaid: u64,
 }
 
 /// The answer to a wrong token.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// Delay of the refusal; zero while the origin has wrong tokens without delay.
+    /// Delay of the refusal; zero while the origin has free guesses left.
     pub(crate) wait: Duration,
     /// The line for the log, if one is due.
     pub(crate) say: Option<String>,

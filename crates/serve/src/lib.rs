@@ -1,10 +1,10 @@
 //! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any reader, holds
 //! no capability and starts nothing.
 //!
-//! `server` has the connections, and `places` chooses the connection to close when there are too many; `asker`
-//! identifies askers, and `turns` and `room` share out threads and memory between them; `access` checks requests,
-//! `guarded` hides names of people, `api` has the answers, one file each; `now` has the newest sample. All else that is asked of the
-//! recording and of the store is in `kymo_query`.
+//! `server` has the connections, and `places` chooses the connection to close when there are too many; `asker` identifies askers,
+//! and `turns` and `room` share out threads and memory between them; `access` checks requests, `guarded` hides names of people,
+//! `api` has the answers, one file each; `now` has the newest sample. All other questions to the recording and to the store are
+//! in `kymo_query`.
 
 #![forbid(unsafe_code)]
 
@@ -43,33 +43,33 @@ pub use api::programs::{
 pub use server::run;
 pub use tls::Tls;
 
-/// All that the hub is told.
+/// Settings of the hub.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it shows.
+    /// Recording to show.
     pub what: What,
-    /// Path under which a reverse proxy has it, without a slash at the end; empty: none.
+    /// Path under which a reverse proxy serves the hub, without a slash at the end; empty: none.
     pub prefix: String,
-    /// Hosts besides loopback names that a request may be for.
+    /// Host names that requests may use, in addition to names of loopback.
     pub hosts: Vec<String>,
-    /// Whether only this machine can reach it: then numbers need no token.
+    /// True if only this machine can reach the hub: then numbers need no token.
     pub loopback: bool,
-    /// Whether who asks through a proxy is taken for who is on this machine.
+    /// True if an asker behind a proxy counts as one on this machine.
     pub trust_proxy: bool,
     /// The token of the token file.
     pub token: String,
-    /// Certificate and key; `None`: requests come in the clear.
+    /// Certificate and key; `None`: requests are not encrypted.
     pub tls: Option<Tls>,
-    /// A code that is good for one session, printed with the URL.
+    /// A code for one session, printed with the URL.
     pub code: Option<String>,
-    /// Where roll-ups are kept; `None`: nowhere.
+    /// Folder for roll-ups; `None`: they are not kept.
     pub rollups: Option<PathBuf>,
-    /// Where the keeper answers what is stored; `None`: nothing is.
+    /// Socket at which the keeper answers questions; `None`: there is no store.
     pub keeper: Option<PathBuf>,
-    /// Where the keeper takes this machine's history; `None`: none is kept.
+    /// Socket at which the keeper accepts this machine's history; `None`: the store gets none.
     pub keeper_writes: Option<PathBuf>,
     /// Finds the user behind a connection of this machine; `None`: all users of this machine are one asker.
     pub owners: Option<Arc<TcpOwners>>,
-    /// Serve the page from this folder instead of the one that is built in, for who works on it.
+    /// Folder from which the page is served instead of the built-in one, for work on the page.
     pub assets: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The newest sample: who follows the recording, reads on from where it was, and tells those who listen.
+//! The newest sample: a follower reads the recording from its last position on, and passes samples to listeners.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,42 +16,42 @@ use tokio::sync::{Notify, broadcast};
 
 use kymo_query::archive::{Archive, RECORDED_MAX, own};
 
-/// Who has not followed for so long begins again, at the end.
+/// A follower that has not read for this long begins again, at the end.
 const STALE: Duration = Duration::from_secs(150);
-/// Where to begin: rates need a past.
+/// Time before now at which a follower begins: rates need a past.
 const BACK_NS: i64 = 3_000_000_000;
-/// News a slow listener may miss before it is told that it did.
+/// News that a slow listener may miss before it gets an event about that.
 const BACKLOG: usize = 256;
-/// How long after a sample's time it is there to be read.
+/// Time after a sample's time at which it can be read.
 const DELAY: Duration = Duration::from_millis(15);
-/// Asked again so soon when it was not there yet.
+/// Pause before another look for a sample that is not there yet.
 const AGAIN: Duration = Duration::from_millis(50);
-/// And so often when it is long overdue.
+/// Pause when a sample is long overdue.
 const LATE: Duration = Duration::from_secs(1);
 const PATIENCE_NS: i64 = 2_000_000_000;
-/// Nobody sleeps longer.
+/// Longest pause.
 const LONGEST_NS: i64 = 5_000_000_000;
 
-/// Something new.
+/// News for listeners.
 #[derive(Clone)]
 pub(crate) enum News {
     /// A sample's values.
     Sample(Arc<Sample>),
-    /// Something happened.
+    /// An event.
     Mark(Mark),
 }
 
 /// The values of one sample.
 pub(crate) struct Sample {
-    /// When.
+    /// Time of the sample.
     pub moment: Moment,
-    /// Lines, which the cells name by their index.
+    /// Lines; cells refer to them by index.
     pub lines: Arc<Vec<Line>>,
-    /// Values.
+    /// Values of the lines.
     pub cells: Vec<Cell>,
 }
 
-/// The follower, and those who listen to it.
+/// The follower and its listeners.
 pub(crate) struct Now {
     archive: Arc<Archive>,
     follower: Mutex<Option<Follower>>,
@@ -65,13 +65,13 @@ struct Follower {
     marker: Marker,
     lines: Arc<Vec<Line>>,
     last: Option<Moment>,
-    /// Between the last two samples.
+    /// Nanoseconds between the last two samples.
     interval_ns: i64,
     read_at: Instant,
 }
 
 impl Now {
-    /// Nobody is followed before somebody asks.
+    /// Follows nothing before the first question.
     pub(crate) fn new(archive: Arc<Archive>) -> Now {
         Now {
             archive,
@@ -81,7 +81,7 @@ impl Now {
         }
     }
 
-    /// Listens from now on. First reads the samples since the last listener, which may take a while.
+    /// Listens from now on. First reads the samples since the last listener, which may need a while.
     pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
         self.catch_up();
         let receiver = self.news.subscribe();
@@ -89,7 +89,7 @@ impl Now {
         receiver
     }
 
-    /// Follows for as long as anybody listens, each sample as soon as it is there; forever.
+    /// Reads each sample as soon as it is there, as long as there are listeners. Does not return.
     pub(crate) async fn follow(self: Arc<Now>) {
         loop {
             if self.news.receiver_count() == 0 {
@@ -102,7 +102,7 @@ impl Now {
         }
     }
 
-    /// Reads all that is new; how long to wait for more.
+    /// Reads all new samples. Returns the time until the next look.
     fn catch_up(&self) -> Duration {
         let Ok(mut follower) = self.follower.lock() else {
             return Duration::from_secs(1);
@@ -154,15 +154,15 @@ impl Now {
     }
 }
 
-/// What the newest sample says.
+/// The newest sample.
 pub(crate) struct Newest<'a> {
-    /// When.
+    /// Time of the sample.
     pub moment: &'a Moment,
     /// Facts of the machine.
     pub context: &'a Context,
     /// Raw numbers.
     pub readings: Vec<(&'static Subsystem, &'a Reading)>,
-    /// What reading each kind cost, as codes of `kymo_base::cost`.
+    /// Cost of reading each kind, as codes of `kymo_base::cost`.
     pub costs: &'a [(u8, u8)],
 }
 
@@ -203,7 +203,7 @@ impl Follower {
                 self.interval_ns = moment.real_ns.saturating_sub(last.real_ns);
             }
             if !cells.is_empty() && news.receiver_count() > 0 {
-                // Who went away meanwhile hears nothing.
+                // The send fails if all listeners are gone.
                 let _ = news.send(News::Sample(Arc::new(Sample {
                     moment,
                     lines: self.lines.clone(),
@@ -214,8 +214,8 @@ impl Follower {
         Ok(())
     }
 
-    /// When the next sample may be there: as long after the last one as that came after the one before. One that is
-    /// late is looked for often, and less so when nobody seems to record.
+    /// Time until the next sample should be there: the last interval after the last sample. A late sample is looked
+    /// for often, and less often when it is long overdue.
     fn due(&self) -> Duration {
         let now_ns = RealClock.now().real_ns;
         let Some(last) = self.last else {

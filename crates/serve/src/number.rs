@@ -1,16 +1,17 @@
-//! Numbers as JSON has them, as short as they are told apart on a screen.
+//! Numbers in JSON, with no more digits than a screen can show.
 
-/// From here on a number is whole enough, and may not fit into a whole one.
+/// From this size on a number is written without decimals, because it may not fit into the integer
+/// below.
 const WHOLE_MAX: f64 = 1e15;
 
-/// Appends a value with six significant digits; `null` for what is not known.
+/// Appends a value with six significant digits; `null` for an unknown one.
 pub(crate) fn push(out: &mut String, value: f64) {
     use std::fmt::Write as _;
     if !value.is_finite() {
         out.push_str("null");
         return;
     }
-    // One event in a month is 4e-7 a second: small numbers have their digits as well.
+    // One event in a month is 4e-7 a second: small numbers keep their digits as well.
     let size = value.abs();
     let decimals = match size {
         _ if size >= 99_999.5 => 0,
@@ -27,7 +28,8 @@ pub(crate) fn push(out: &mut String, value: f64) {
         let _ = write!(out, "{value:.0}");
         return;
     }
-    // Whole numbers: the general way is exact to hundreds of digits, and was a quarter of a long answer.
+    // By integers: the general way is exact to hundreds of digits, and was a quarter of the time of a
+    // long answer.
     let scale = 10u64.pow(decimals);
     let scaled = (size * scale as f64).round() as u64;
     if value < 0.0 && scaled > 0 {
@@ -37,7 +39,7 @@ pub(crate) fn push(out: &mut String, value: f64) {
     push_decimals(out, scaled % scale, decimals);
 }
 
-/// Appends a point and so many digits, without zeros at the end.
+/// Appends a point and this number of digits, without zeros at the end.
 fn push_decimals(out: &mut String, mut part: u64, mut decimals: u32) {
     use std::fmt::Write as _;
     if part == 0 {
@@ -61,7 +63,7 @@ pub(crate) fn seconds(ns: i64) -> f64 {
     ns.div_euclid(1_000_000) as f64 / 1e3
 }
 
-/// Seconds since 1970 as nanoseconds; what no clock shows is brought within bounds.
+/// Seconds since 1970 as nanoseconds; numbers that are too large saturate.
 pub(crate) fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e3) as i64 * 1_000_000
 }

@@ -9,25 +9,25 @@ use tokio::sync::Notify;
 
 use crate::asker::{Asker, Origin};
 
-/// Connections at a time.
+/// Most connections at a time.
 const CONNECTIONS_MAX: usize = 512;
-/// Live streams among them.
+/// Most live streams among them.
 const STREAMS_MAX: usize = 64;
-/// A request's head has to come within, and then its body.
+/// Longest time for a request's head, and then for its body.
 pub(crate) const ASK_TIME: Duration = Duration::from_secs(10);
-/// Who takes nothing of an answer for so long gets no more of it.
+/// Time after which a client that reads nothing of an answer is cut off.
 const STALL_TIME: Duration = Duration::from_secs(10);
-/// How often that is looked at.
+/// Time between two checks for that.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a connection is at.
+/// Activity of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doing {
-    /// It is new, or a request's head is there and its body on the way.
+    /// It is new, or a request's body is still missing.
     Asks,
-    /// An answer is being made, or is on the way.
+    /// An answer is being made or sent.
     IsAnswered,
-    /// The answer has no end.
+    /// It has a live stream, which does not end.
     Follows,
     /// All answers are sent.
     Rests,
@@ -45,7 +45,7 @@ struct State {
     asker: Asker,
     doing: Doing,
     since: Instant,
-    /// Since when the other side takes nothing of what is there for it.
+    /// Time since which the client reads nothing of the bytes for it.
     stalled: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ impl Place {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on it does this.
+    /// Notes a new activity.
     pub(crate) fn does(&self, doing: Doing) {
         let mut state = self.state();
         (state.doing, state.since) = (doing, Instant::now());
@@ -83,7 +83,7 @@ impl Place {
         self.leave.notify_one();
     }
 
-    /// Whether the other side took something when it was offered.
+    /// Notes that a write succeeded, or that the client did not read.
     pub(crate) fn took(&self, something: bool) {
         let mut state = self.state();
         match something {
@@ -92,7 +92,7 @@ impl Place {
         }
     }
 
-    /// Ends when the connection has to: to make room, or because it is too slow.
+    /// Returns when the connection has to end: to make room, or because it is too slow.
     pub(crate) async fn ends(&self) {
         tokio::select! {
             () = self.leave.notified() => {}
@@ -118,7 +118,7 @@ impl Place {
     fn seen(&self) -> Seen {
         let state = self.state();
         let doing = match state.doing {
-            // The last of its answer is still to be taken.
+            // The client has not read the last of its answer yet.
             Doing::Rests if state.stalled.is_some() => Doing::IsAnswered,
             doing => doing,
         };
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// All who are connected, in the order in which they came.
+/// All connections, oldest first.
 #[derive(Default)]
 pub(crate) struct Places(Mutex<VecDeque<Arc<Place>>>);
 
@@ -139,7 +139,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets one in; one too many sends another away. `true`: it did.
+    /// Adds a connection. True if another one was ended, because there were too many.
     pub(crate) fn enter(&self, origin: Origin) -> (Arc<Place>, bool) {
         let place = Arc::new(Place::new(origin));
         let mut list = self.list();
@@ -151,12 +151,12 @@ impl Places {
         (place, full)
     }
 
-    /// Sends one away.
+    /// Ends one connection to make room.
     pub(crate) fn make_room(&self) {
         send_away(&mut self.list(), |_| true);
     }
 
-    /// It begins a stream; one too many ends another.
+    /// Notes a live stream. If there are too many, ends another one.
     pub(crate) fn follows(&self, place: &Place) {
         let mut list = self.list();
         let streams = list
@@ -168,13 +168,13 @@ impl Places {
         place.does(Doing::Follows);
     }
 
-    /// It has ended.
+    /// Removes a connection that has ended.
     pub(crate) fn leave(&self, place: &Arc<Place>) {
         self.list().retain(|known| !Arc::ptr_eq(known, place));
     }
 }
 
-/// Sends away one of those who may go.
+/// Ends one of the connections that may go.
 fn send_away(list: &mut VecDeque<Arc<Place>>, may_go: impl Fn(&Seen) -> bool) {
     let seen: Vec<(usize, Seen)> = list.iter().map(|place| place.seen()).enumerate().collect();
     let those = seen.into_iter().filter(|(_, seen)| may_go(seen)).collect();
@@ -183,7 +183,7 @@ fn send_away(list: &mut VecDeque<Arc<Place>>, may_go: impl Fn(&Seen) -> bool) {
     }
 }
 
-/// A place at one moment.
+/// State of a connection at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     asker: Asker,
@@ -192,8 +192,8 @@ struct Seen {
 }
 
 /// Chooses a connection of the asker with most of them: an idle one first; then one that asks or one that is being
-/// answered, whichever are more, so that neither kind drives out the other; streams last, because they have a limit
-/// of their own. Within a kind the oldest goes.
+/// answered, of the kind with more connections, so that neither kind drives out the other; streams last, because
+/// they have a limit of their own. Within a kind the oldest goes.
 fn who_goes(mut those: Vec<(usize, Seen)>) -> Option<usize> {
     let mut held: HashMap<Asker, usize> = HashMap::new();
     for (_, seen) in &those {
@@ -218,7 +218,8 @@ fn who_goes(mut those: Vec<(usize, Seen)>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Who goes of these, each a letter of its address and one of what it is at, oldest first.
+    /// Index of the connection that goes. Connections are listed oldest first: a letter for the asker, and a mark
+    /// for the activity.
     fn goes(places: &str) -> Option<usize> {
         let start = Instant::now();
         let place = |(n, word): (usize, &str)| {
@@ -250,12 +251,12 @@ mod tests {
             ("", None),
             ("a?", Some(0)),
             ("a? a. a! a.", Some(1)),
-            // The first of the larger group; a stream only where there is nothing else.
+            // The first of the larger kind; a stream only if there is nothing else.
             ("a~ a! a? a? a!", Some(2)),
             ("a~ a! a? a! a!", Some(1)),
             ("a~ a~ a!", Some(2)),
             ("a~ a~", Some(0)),
-            // One of those who hold most, though others rest.
+            // A connection of the asker with most of them goes, even if others are idle.
             ("b. b! a? a? a?", Some(2)),
             ("b. a~ a~ c?", Some(1)),
             ("b! a? c.", Some(2)),

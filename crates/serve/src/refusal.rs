@@ -1,12 +1,13 @@
-//! Why a request has no answer, as a status and a line of JSON.
+//! Refusals of requests: a status and a line of JSON.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// Seconds until somebody who guessed too often may try again.
+/// Seconds after which a client with too many wrong tokens may
+/// try again.
 const RETRY: HeaderValue = HeaderValue::from_static("10");
 
-/// Why there is no answer.
+/// A refusal.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     /// The status.
@@ -29,7 +30,7 @@ impl Refusal {
         Refusal::new(StatusCode::BAD_REQUEST, text)
     }
 
-    /// 404: nothing there.
+    /// 404: nothing was found.
     pub(crate) fn missing(text: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::NOT_FOUND, text)
     }

@@ -9,11 +9,12 @@ use crate::asker::Asker;
 use crate::places::Place;
 use crate::visitor::Visitor;
 
-/// KiB of large answers that are on their way at a time.
+/// Most KiB of large answers that are being sent.
 const ROOM_KB: usize = 32 << 10;
-/// Larger ones count.
+/// Answers of at least this size count.
 pub(crate) const LARGE: usize = 64 << 10;
-/// An answer is safe for so long, unless its asker holds more than half of the room. A guess: a browser takes megabytes in less.
+/// Time for which an answer is safe, unless its asker holds more than half of the room. A guess: a browser reads megabytes in
+/// less.
 const SAFE: Duration = Duration::from_secs(2);
 
 /// The room.
@@ -35,7 +36,7 @@ struct Held {
     place: Arc<Place>,
 }
 
-/// An answer on its way; its room is free when the last of it is gone.
+/// An answer that is being sent; its room is free when the answer is dropped.
 pub(crate) struct Unsent {
     bytes: Vec<u8>,
     room: Arc<Room>,
@@ -60,7 +61,8 @@ impl Room {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes room for an answer; `None`: there is none, and no asker that could lose some holds more than this one would.
+    /// Takes room for an answer; `None`: there is too little, and no asker with more than this one would have can lose an
+    /// answer.
     pub(crate) fn take(self: &Arc<Room>, visitor: &Visitor, bytes: Vec<u8>) -> Option<Unsent> {
         // An answer larger than the room takes the whole room.
         let kb = (bytes.len() >> 10).min(ROOM_KB);
@@ -140,7 +142,7 @@ mod tests {
         for (asker, mb, held, lost) in [
             ('b', 1, "a10/9 a10/8 a12/7", Some(0)),
             ('b', 1, "c1/9 a10/8 a20/7", Some(1)),
-            // However new they are, more than half of the room is too much.
+            // An asker with more than half of the room loses even new answers.
             ('b', 1, "c1/1 a20/1 a11/0", Some(1)),
             ('b', 1, "c15/1 a15/1", None),
             // An asker that would hold most gets no room, or loses its oldest answer if that is old enough.

@@ -1,4 +1,4 @@
-//! Connections: how many, how long, how large. What one of them does cannot hurt the others.
+//! Connections, with limits of number, time and size, so that none of them can harm the others.
 
 use std::convert::Infallible;
 use std::io;
@@ -28,16 +28,16 @@ use crate::places::{ASK_TIME, Doing, Place, Places};
 use crate::turns;
 use crate::{Settings, Tls};
 
-/// Bytes of a request's head.
+/// Most bytes of a request's head.
 const HEAD_BYTES: usize = 16 << 10;
-/// Headers of a request.
+/// Most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// Reader threads: one for each turn, and one that follows the recording.
+/// Reader threads: one for each turn, and one for the follower of the recording.
 const READERS: usize = turns::THREADS + 1;
-/// Stacks of those threads, in bytes: touched pages count.
+/// Stack size of those threads: only touched pages use memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// Serves until the process is ended by a signal. `ready` is called once, when the first request could be answered.
+/// Serves until a signal ends the process. Calls `ready` once, when the first request could be answered.
 pub fn run(
     listener: TcpListener,
     mut settings: Settings,
@@ -76,7 +76,7 @@ async fn accept(
     let router = api::router(hub.clone());
     loop {
         let Ok((stream, from)) = listener.accept().await else {
-            // Out of files, say: some who are here have to go first.
+            // There may be no file descriptors left: another connection has to end first.
             places.make_room();
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
@@ -97,20 +97,20 @@ async fn accept(
             seat.places.leave(&seat.place);
         });
         if full {
-            // Whoever came gets a turn before the next one is let in, and whoever has to go goes.
+            // New and ending connections run before the next one is accepted.
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// A connection's place, and all of them.
+/// A connection's place, and the list of all places.
 #[derive(Clone)]
 struct Seat {
     place: Arc<Place>,
     places: Arc<Places>,
 }
 
-/// Who does not come to terms in time goes without an answer.
+/// Serves a connection. Without a TLS handshake in time it ends without an answer.
 async fn connection(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -157,7 +157,7 @@ async fn serve(
         stream,
         place: seat.place.clone(),
     };
-    // What went wrong in a connection is the other side's affair.
+    // An error of a connection concerns its client only.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(ASK_TIME)
@@ -185,7 +185,7 @@ async fn answer(
     }
 }
 
-/// An answer's body; with its end the connection is idle.
+/// Body of an answer; after its end the connection is idle.
 struct Sending {
     body: Body,
     place: Arc<Place>,
@@ -217,7 +217,7 @@ impl Drop for Sending {
     }
 }
 
-/// A stream that notes since when the other side takes nothing.
+/// A stream that notes the time since which the client does not read.
 struct Watched<S> {
     stream: S,
     place: Arc<Place>,

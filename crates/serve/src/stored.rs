@@ -1,4 +1,4 @@
-//! The store as askers may see it: series with people in their names are hidden from those who may not see them.
+//! The store as askers may see it: series with people in their names are hidden from askers without the scope for texts.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ use crate::turns::KEEPER_TURNS_MAX;
 pub(crate) struct Stored(SharedKeeper);
 
 impl Stored {
-    /// The store of the keeper that answers on this socket.
+    /// The store of the keeper with this socket.
     pub(crate) fn new(socket: PathBuf) -> Stored {
         Stored(SharedKeeper::new(socket, KEEPER_TURNS_MAX))
     }
 
-    /// The keeper itself: for questions whose answers tell of no people.
+    /// The keeper itself, for questions whose answers tell of no people.
     pub(crate) fn keeper(&self) -> &SharedKeeper {
         &self.0
     }
@@ -30,19 +30,19 @@ impl Stored {
         self.0.all().map(Guarded::new)
     }
 
-    /// Publishers. Without the scope the keeper does not even send texts of commands.
+    /// Publishers. Without the scope, the keeper does not even send texts of commands.
     pub(crate) fn programs(&self, scopes: Scopes) -> Result<Programs, String> {
         let programs = self.0.keeper().programs(scopes.tells_of_people())?;
         Ok(Guarded::new(programs).seen_by(scopes))
     }
 
-    /// Refuses series with people in their names to those who may not see them.
+    /// Refuses series with people in their names to askers that may not see them.
     pub(crate) fn check(&self, fields: &[StoredField], scopes: Scopes) -> Result<(), Refusal> {
         let mut names = fields.iter().map(|field| &field.name);
         names.try_for_each(|name| guarded::check_name(name, scopes))
     }
 
-    /// Adds the lines of these fields, and the notifications of their hosts; with the seconds of the finest row that was read.
+    /// Adds the lines of these fields, and notifications of their hosts. Returns the seconds of the finest row.
     pub(crate) fn add(
         &self,
         fields: &[StoredField],
@@ -54,7 +54,7 @@ impl Stored {
     }
 }
 
-/// A grid for stored series alone.
+/// Grid for an answer of stored series only.
 pub(crate) fn grid(from_ns: i64, thru_ns: i64, points: usize) -> Grid {
     Grid::new(from_ns, thru_ns, points, 1_000_000_000)
 }

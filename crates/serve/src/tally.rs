@@ -1,5 +1,5 @@
-//! What the recorder has done since it started: samples taken, missed, lost. Counted from the heads of its
-//! records, from where the last count ended.
+//! Counts of the recorder since its start: samples taken, missed, lost. They come from the heads of its
+//! records, read on from the end of the last count.
 
 use std::sync::Mutex;
 
@@ -24,7 +24,7 @@ pub(crate) struct Tally {
     pub dropped: u64,
 }
 
-/// Who counts.
+/// Counts samples.
 #[derive(Default)]
 pub(crate) struct Counter(Mutex<Option<Counting>>);
 
@@ -32,13 +32,13 @@ struct Counting {
     recorder: u32,
     source: Recorded,
     marker: Marker,
-    /// When the recorder started; the gap before it is not its fault.
+    /// Start of the recorder. Gaps before it do not count.
     from_ns: i64,
     tally: Tally,
 }
 
 impl Counter {
-    /// Counts up to now. Without a recorder there is nothing to count.
+    /// Counts up to now. Without a recorder the counts are zero.
     pub(crate) fn count(&self, archive: &Archive) -> Tally {
         let Ok(mut counting) = self.0.lock() else {
             return Tally::default();

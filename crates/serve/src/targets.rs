@@ -1,6 +1,6 @@
-//! Targets of the poller, as the hub knows them: what its files say, read again where they have changed, and how each target
-//! and each device is now, asked of the keeper for all of them together. Who asks for a list gets what is known, and has it
-//! brought up to date for the next time: asking for 30,000 targets takes seconds.
+//! The poller's targets in the hub: lists from its files, which are read again after changes, and the state of each target
+//! and device, from one question to the keeper for all of them. A list is answered with the known numbers, and an update
+//! starts for the next time, because an answer about 30,000 targets needs seconds.
 
 mod devices;
 mod listed;
@@ -23,19 +23,19 @@ pub(crate) use devices::{Device, DeviceState, Health, Rates};
 pub(crate) use listed::{Listed, ListedTarget};
 pub(crate) use reasons::Reasons;
 
-/// For how long files are taken for what they were.
+/// Time for which files are not looked at again.
 const LOOK: Duration = Duration::from_secs(5);
-/// For how long numbers are, at least.
+/// Least time for which numbers are not asked for again.
 const FRESH: Duration = Duration::from_secs(15);
-/// How many times as long as it took to ask for them: a twentieth of a CPU at most.
+/// Numbers are also kept for this many times the duration of their question: a twentieth of a CPU at most.
 const REST: u32 = 20;
-/// How long a list waits for numbers before it goes without.
+/// Longest wait of a list for numbers.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// The targets.
+/// The targets, and their state.
 pub(crate) struct Targets {
     folder: PathBuf,
-    /// For questions about all targets: they take longer than others may wait.
+    /// For questions about all targets, which may wait for longer than others.
     all: Keeper,
     /// For questions about one target.
     keeper: Keeper,
@@ -54,36 +54,36 @@ struct State {
     is_asking: bool,
 }
 
-/// How targets are now: of the list with the same number.
+/// State of the targets, for the list with the same number.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    /// Which list they are of.
+    /// Number of the list.
     list: u64,
-    /// When they were asked for, seconds since 1970; 0: never.
+    /// Time of the question, in seconds since 1970; 0: never.
     pub(crate) at: i64,
-    /// Of each target.
+    /// State of each target.
     pub(crate) targets: Vec<Recent>,
-    /// Of each device.
+    /// State of each device.
     pub(crate) devices: Vec<DeviceState>,
 }
 
-/// What is known of all targets at a moment.
+/// State of all targets at a moment.
 pub(crate) struct Known {
     pub(crate) listed: Arc<Listed>,
     pub(crate) reasons: Arc<Reasons>,
     pub(crate) numbers: Arc<Numbers>,
-    /// Newer numbers are being asked for.
+    /// True while newer numbers are on their way.
     pub(crate) is_asking: bool,
 }
 
 impl Known {
-    /// How a target is.
+    /// State of a target.
     pub(crate) fn recent(&self, target: usize) -> Recent {
         let known = self.numbers.targets.get(target).copied();
         known.filter(|_| self.fits()).unwrap_or(Recent::NONE)
     }
 
-    /// How a device is.
+    /// State of a device.
     pub(crate) fn device(&self, device: usize) -> DeviceState {
         let known = self.numbers.devices.get(device).copied();
         known.filter(|_| self.fits()).unwrap_or_default()
@@ -106,7 +106,7 @@ impl Targets {
         }
     }
 
-    /// All targets with their numbers, which are asked for if they are old; a while is waited for them.
+    /// All targets with their numbers. If these are old, asks for new ones and waits a while for them.
     pub(crate) fn known(self: &Arc<Targets>) -> Known {
         let mut state = self.looked();
         let fits = state.numbers.list == state.listed.number;
@@ -115,7 +115,7 @@ impl Targets {
         if !state.is_asking && (!fits || age.is_none_or(|age| age > old)) {
             state.is_asking = true;
             let targets = self.clone();
-            // Without a thread the numbers stay what they were.
+            // If no thread can start, the old numbers stay.
             let asking = std::thread::Builder::new()
                 .name("targets".into())
                 .spawn(move || targets.ask());
@@ -134,17 +134,17 @@ impl Targets {
         }
     }
 
-    /// The list as it is now.
+    /// The current list.
     pub(crate) fn listed(&self) -> Arc<Listed> {
         self.looked().listed.clone()
     }
 
-    /// Why targets have no value now.
+    /// Reasons why targets have no value now.
     pub(crate) fn reasons(&self) -> Arc<Reasons> {
         self.looked().reasons.clone()
     }
 
-    /// What is said of a target.
+    /// Description of a target; `None`: there is no such target.
     pub(crate) fn described(&self, id: &str) -> Option<(Arc<Listed>, usize, DescribedTarget)> {
         let listed = self.listed();
         let at = listed.find(id)?;
@@ -156,7 +156,7 @@ impl Targets {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, with files that have changed read.
+    /// The state, after reading changed files.
     fn looked(&self) -> MutexGuard<'_, State> {
         let mut state = self.locked();
         if state.looked_ns.is_none_or(|at_ns| since(at_ns) >= LOOK) {
@@ -190,7 +190,7 @@ impl Targets {
         state.took = since(begin_ns);
     }
 
-    /// Of each target.
+    /// State of each target.
     fn recent(&self, listed: &Listed, now: i64) -> Vec<Recent> {
         let (from, thru, rows_max) = Recent::question(now);
         let mut found = Vec::with_capacity(listed.targets.len());
@@ -202,7 +202,7 @@ impl Targets {
                 thru,
                 rows_max,
             };
-            // While the keeper does not answer nothing is known.
+            // If the keeper does not answer, the state is unknown.
             let answers = self.all.range(&range).unwrap_or_default();
             let mut answers = answers.into_iter();
             found.extend(part.iter().map(|target| match answers.next() {
@@ -213,7 +213,7 @@ impl Targets {
         found
     }
 
-    /// Of each device.
+    /// State of each device.
     fn devices(&self, listed: &Listed, now: i64) -> Vec<DeviceState> {
         let mut found = Vec::with_capacity(listed.devices.len());
         for part in listed.devices.chunks(NAMES_MAX) {
@@ -229,19 +229,19 @@ impl Targets {
         found
     }
 
-    /// What happened to a device in these seconds.
+    /// Events of a device in this range of seconds.
     pub(crate) fn marks(&self, device: &str, range: (i64, i64)) -> Result<Vec<Mark>, String> {
         stored::device_marks(&self.keeper, device, range)
     }
 
-    /// Rows of one series; why there are none.
+    /// Rows of one series, or why there are none.
     pub(crate) fn rows(&self, range: &Range) -> Result<Rows, String> {
         let answer = self.keeper.range(range)?.pop();
         answer.unwrap_or_else(|| Err("cannot read a target: the keeper says nothing".into()))
     }
 }
 
-/// That numbers are being asked for: however it ends, others may ask then.
+/// Marks that numbers are asked for; dropping it lets others ask, with or without an error.
 struct Asking<'a>(&'a Targets);
 
 impl Drop for Asking<'_> {
@@ -251,7 +251,7 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// How long ago that was.
+/// Time since this moment.
 fn since(mono_ns: u64) -> Duration {
     Duration::from_nanos(RealClock.mono_ns().saturating_sub(mono_ns))
 }

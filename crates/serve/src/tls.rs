@@ -1,5 +1,5 @@
-//! TLS for who listens beyond loopback: a certificate chain and its key, as PEM texts. The hub opens no
-//! file for them: it is told.
+//! TLS for a hub that listens beyond loopback: a certificate chain and its key, as PEM texts. The hub
+//! gets the texts and opens no file for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What the server proves its name with.
+/// Certificate and key of the server.
 #[derive(Clone)]
 pub struct Tls {
-    /// Its certificate and those between it and the authority's, PEM.
+    /// Certificates in PEM: the server's, and those between it and the authority's.
     pub cert: String,
-    /// The private key of the first, PEM.
+    /// Private key of the server's certificate, PEM.
     pub key: String,
 }
 
 impl fmt::Debug for Tls {
-    /// The key is for nobody's eyes.
+    /// Shows no key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").finish_non_exhaustive()
     }
 }
 
 impl Tls {
-    /// Whether they can be used together.
+    /// Fails if certificate and key do not fit together.
     pub fn check(&self) -> Result<(), String> {
         self.acceptor().map(|_| ())
     }
@@ -42,7 +42,7 @@ impl Tls {
         }
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
             .map_err(|error| cannot("tls_key", error.to_string()))?;
-        // TLS 1.2 and 1.3; older ones are not there.
+        // TLS 1.2 and 1.3; older versions are not built in.
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|config| {

@@ -1,4 +1,4 @@
-//! `/kymo/v1/status` and `/kymo/v1/cost`: what is shown here, and what it costs.
+//! `/kymo/v1/status` and `/kymo/v1/cost`: the recording and the store, and the cost of kymo.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const GUESSERS_MAX: usize = 20;
 pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let scopes = asked.scopes;
     let status = move |hub: &Hub| {
-        // A recording that is not there yet is no reason not to answer.
+        // The status is answered even if there is no recording yet.
         let (extent, error) = match hub.archive.extent() {
             Ok(extent) => (extent, None),
             Err(error) => (Default::default(), Some(error)),
@@ -74,7 +74,7 @@ pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
 }
 
 impl Hub {
-    /// The registered tails of the store; nothing where the keeper does not say it.
+    /// The store's registered tails; `null` if the keeper does not answer.
     fn tails(&self) -> Value {
         let tails = self
             .stored
@@ -113,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// What kymo costs, and what its recorder has done.
+    /// Cost of kymo, and counts of its recorder.
     pub(crate) fn cost(&self) -> (Cost, Tally) {
         let extent = self.archive.extent().unwrap_or_default();
         let ring = self.archive.what.ring().map(PathBuf::as_path);

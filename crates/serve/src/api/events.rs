@@ -1,4 +1,4 @@
-//! `/kymo/v1/events`: what happened, beside the numbers.
+//! `/kymo/v1/events`: events, as marks beside the numbers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
 use crate::turns::Lane;
 
-/// Marks in one answer; the latest are kept.
+/// Most marks of an answer; the latest are kept.
 const MARKS_MAX: usize = 2000;
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -26,7 +26,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let mut problem = None;
         if let Some(stored) = &hub.stored {
             let range = (from_ns / SECOND_NS, (thru_ns - 1) / SECOND_NS + 1);
-            // Without the keeper the answer has this machine's events alone.
+            // Without the keeper the answer has only this machine's events.
             let keeper = stored.keeper().for_addition();
             match stored::marks(keeper.keeper(), range, Vec::new()) {
                 Ok(stored) => marks.extend(stored),

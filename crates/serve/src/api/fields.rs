@@ -1,4 +1,4 @@
-//! `/kymo/v1/fields`: all that is recorded, from the tables.
+//! `/kymo/v1/fields`: all recorded fields, from the tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::turns::Lane;
 
-/// Names of instances, by subsystem; of what is not recorded there are none.
+/// Names of instances, by subsystem; a subsystem that is not recorded has none.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let scopes = asked.scopes;
-    // A file is read from its last minutes on.
+    // From a file the last minutes have to be read.
     let lane = match hub.archive.what.ring() {
         Some(_) => Lane::Short,
         None => Lane::Long,
@@ -51,12 +51,12 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     hub.answer_json(lane, &asked, fields).await
 }
 
-/// Process columns are offered only if they need no token.
+/// True if a column is offered: columns of processes only if they need no token.
 fn is_offered(subsystem: &Subsystem, column: &Column, scopes: Scopes) -> bool {
     !column.private || subsystem.is_private() && scopes.shows(column)
 }
 
-/// Numbers only: texts cannot be drawn.
+/// Columns with numbers, because texts cannot be drawn.
 fn columns(columns: &[Column], is_offered: impl Fn(&Column) -> bool) -> Vec<Json> {
     columns
         .iter()
@@ -66,7 +66,7 @@ fn columns(columns: &[Column], is_offered: impl Fn(&Column) -> bool) -> Vec<Json
         .collect()
 }
 
-/// The instances of the newest sample; processes are found by the table of processes.
+/// The instances of the newest sample, without processes, which have a table of their own.
 fn instances(hub: &Hub) -> Result<Instances, String> {
     if hub.archive.what.ring().is_some() {
         return hub.now.newest(|newest| {
@@ -87,7 +87,8 @@ fn says_something(reading: &Reading) -> bool {
     !reading.rows.is_empty() || reading.globals.iter().any(|&number| number != MISSING)
 }
 
-/// The instances of the last minutes of a file: what is read when processes are scanned is in them, too.
+/// The instances in the last minutes of a file: long enough to include sources that are read with the
+/// scan of processes.
 fn of_file(hub: &Hub) -> Result<Instances, String> {
     const LAST_NS: i64 = 150_000_000_000;
     let machine = subsystem::ALL

@@ -6,7 +6,8 @@ use kymo_query::series::Grid;
 use super::{Params, series};
 use crate::access::Scopes;
 
-/// Takes bytes as they are, and line by line as the values of those that are known. What is taken for sound is.
+/// Reads bytes as a query, and line by line as values of known parameters. Values that are accepted must be
+/// sound.
 pub fn fuzz_parameters(input: &[u8]) {
     let mut known = Vec::new();
     let names = ["fields=cpu.", "&from=", "&thru=", "&points="];

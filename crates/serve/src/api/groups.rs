@@ -1,4 +1,4 @@
-//! `/kymo/v1/groups`: the control groups at a moment. All that is said of one tells of people.
+//! `/kymo/v1/groups`: the control groups at a moment. All of their values tell of people.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `/kymo/v1/hosts`: who sends by collectd's protocol, and what became of it.
+//! `/kymo/v1/hosts`: senders and hosts of collectd's protocol, with their
+//! counts.
 
 use std::sync::Arc;
 
@@ -109,12 +110,13 @@ fn shown(name: &[u8]) -> String {
     DisplayName(name).to_string()
 }
 
-/// When it was, by the clock as it is now: one that is set since changes no age.
+/// Time of an event by the current clock, from its age: a clock that was set
+/// since changes no age.
 fn seen(age_s: f64, now_ns: i64) -> f64 {
     number::seconds(now_ns.saturating_sub(number::nanoseconds(age_s)))
 }
 
-/// Thousandths; what is not known is `null`.
+/// A number to the thousandth; `null`: unknown.
 fn rounded(value: f64) -> Json {
     Json::from((value * 1e3).round() / 1e3)
 }

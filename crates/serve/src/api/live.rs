@@ -1,4 +1,5 @@
-//! `/kymo/v1/live`: each sample as soon as it is there, as server-sent events.
+//! `/kymo/v1/live`: each sample as soon as it is recorded, as server-sent
+//! events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -40,7 +41,8 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             Ok(News::Mark(mark)) => Event::default()
                 .event("mark")
                 .data(events::one(&mark).to_string()),
-            // Who was too slow has missed some: the page asks for what it lacks.
+            // A listener that was too slow has missed samples: the page asks for
+            // the missing ones.
             Err(_) => Event::default().event("lagged").data("{}"),
         }))
     });
@@ -49,10 +51,10 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     Ok((Extension(Endless), stream).into_response())
 }
 
-/// The fields that one listener wants.
+/// Fields that one listener wants.
 struct Wanted {
     picks: Picks,
-    /// Which of the lines are wanted; made again when there are more lines.
+    /// True for each wanted line; computed again when there are more lines.
     lines: Vec<bool>,
 }
 

@@ -1,4 +1,5 @@
-//! `/metrics`: the newest sample for Prometheus, and what kymo costs.
+//! `/metrics`: the newest sample for Prometheus, and the cost of
+//! kymo.
 
 use std::sync::Arc;
 use std::time::Instant;

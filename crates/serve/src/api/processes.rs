@@ -11,7 +11,7 @@ use super::{Asked, Hub, Params};
 use crate::answer::Answer;
 use crate::number;
 
-/// Columns whose texts are searched, of those that the asker may see.
+/// Columns whose texts are searched, if the asker may see them.
 const SEARCHED: &[&str] = &["comm", "command", "user", "cgroup"];
 
 const MORE: &[More] = &[

@@ -1,4 +1,4 @@
-//! `/kymo/v1/programs`: who publishes what it does, and what it does now, or did at a moment.
+//! `/kymo/v1/programs`: publishers and their activity, now or at a moment.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let stored = match (at_ns, &hub.stored) {
             (None, Some(stored)) => stored,
             (Some(at_ns), _) => return recorded(hub, at_ns, scopes),
-            // A recording without a recorder has no newer moment than its end.
+            // Without a recorder, the newest moment is the end of the recording.
             (None, None) => {
                 let extent = hub.archive.extent().map_err(Refusal::unavailable)?;
                 return recorded(hub, extent.thru_ns, scopes);
@@ -48,7 +48,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     hub.answer_json(lane, &asked, programs).await
 }
 
-/// What the recording has of that moment.
+/// Programs of the recording at that moment.
 fn recorded(hub: &Hub, at_ns: i64, scopes: Scopes) -> Result<String, Refusal> {
     let recorded = hub
         .archive
@@ -60,7 +60,8 @@ fn recorded(hub: &Hub, at_ns: i64, scopes: Scopes) -> Result<String, Refusal> {
     Ok(recorded_body(&recorded.seen_by(scopes)).to_string())
 }
 
-/// As JSON: what [`body`] has, its `now` being the moment of the sample, and `at`, the same.
+/// Recorded programs as JSON: as [`body`], with `now` at the time of the sample, and the same
+/// time as `at`.
 pub fn recorded_body(recorded: &Recorded) -> Json {
     let at_ns = i64::try_from(recorded.at_ns).unwrap_or(0);
     let mut body = body(&recorded.programs, at_ns);
@@ -68,7 +69,7 @@ pub fn recorded_body(recorded: &Recorded) -> Json {
     body
 }
 
-/// As JSON.
+/// Programs as JSON.
 pub fn body(programs: &Programs, now_ns: i64) -> Json {
     let publishers: Vec<Json> = programs.publishers.iter().map(publisher).collect();
     let limited: Vec<Json> = programs.limited.iter().map(limited).collect();
@@ -163,7 +164,7 @@ fn limited(limited: &Limited) -> Json {
     })
 }
 
-/// What a state is called.
+/// Words of a state.
 pub fn state_words(state: u8) -> &'static str {
     match state {
         1 => "idle",
@@ -194,7 +195,7 @@ fn shown(name: &[u8]) -> String {
     DisplayName(name).to_string()
 }
 
-/// `null`: not known.
+/// Seconds of a time; `null`: unknown.
 fn seconds(ns: u64) -> Json {
     match ns {
         0 => Json::Null,

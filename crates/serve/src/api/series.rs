@@ -18,9 +18,9 @@ use crate::number;
 use crate::stored::grid;
 use crate::turns::Lane;
 
-/// Points of a line at most.
+/// Most points of a line.
 const LINE_POINTS_MAX: usize = 11_000;
-/// Fields of one question at most.
+/// Most fields of a question.
 const FIELDS_MAX: usize = 512;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
@@ -36,7 +36,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     let stored = stored_fields(&stored)?;
     let (from_ns, thru_ns) = params.range()?;
     let points = params.count("points", 600, LINE_POINTS_MAX)?;
-    // Stored fields beside those of this machine are an addition, which the answer does without if the keeper does not answer.
+    // Beside fields of this machine, stored fields are an addition: without the keeper the answer omits them.
     let is_stored_alone = picks.is_empty();
     let lane = match is_stored_alone {
         true => Lane::Keeper,
@@ -78,7 +78,7 @@ pub(super) fn lane(picks: &[Pick], from_ns: i64, thru_ns: i64) -> Lane {
 const SHORT_NS: i64 = 900_000_000_000;
 const SHORT_FIELDS_MAX: usize = 64;
 
-/// The fields that were asked for, if the asker may see them.
+/// Fields of these ids, if the asker may see them.
 pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Picks, Refusal> {
     if ids.is_empty() || ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
@@ -91,7 +91,7 @@ pub(super) fn picks(ids: &[String], scopes: Scopes) -> Result<Picks, Refusal> {
     Picks::new(picks.collect::<Result<_, _>>()?, scopes)
 }
 
-/// Fields of the store that were asked for.
+/// Fields of the store with these ids.
 fn stored_fields(ids: &[String]) -> Result<Vec<StoredField>, Refusal> {
     if ids.len() > FIELDS_MAX {
         return Err(Refusal::bad(format!(
@@ -103,7 +103,7 @@ fn stored_fields(ids: &[String]) -> Result<Vec<StoredField>, Refusal> {
 }
 
 impl Hub {
-    /// Adds the lines of stored series; with the nanoseconds of the finest row.
+    /// Adds the lines of stored series. Returns the length of the finest row in nanoseconds.
     fn add_stored(
         &self,
         fields: &[StoredField],

@@ -1,4 +1,5 @@
-//! `/kymo/v1/session`: a token for who has the code of the URL, or the token of the file.
+//! `/kymo/v1/session`: a token for an asker with the code of the URL, or the token of the
+//! file.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ struct Keys {
 }
 
 pub(super) async fn begin(State(hub): State<Arc<Hub>>, asked: Asked, body: Bytes) -> Answer {
-    // A form of a foreign page cannot send this type without asking first.
+    // A form of another site's page cannot send this type without a preflight request.
     let is_json = asked
         .headers
         .get(header::CONTENT_TYPE)

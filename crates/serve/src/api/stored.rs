@@ -1,4 +1,4 @@
-//! `/kymo/v1/stored`: the series that others sent.
+//! `/kymo/v1/stored`: the store's series of other senders.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         };
         let listed = stored.list().map_err(Refusal::unavailable)?;
         let listed = listed.seen_by(scopes);
-        // The list has this machine's own fields already.
+        // The list of fields already has this machine's own series.
         let host = machine::host();
         let picked = |info: &&SeriesInfo| {
             let is_picked = matchers.iter().all(|matcher| matcher.picks(&info.name));
@@ -42,8 +42,8 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     hub.answer_json(Lane::Keeper, &asked, list).await
 }
 
-/// Definitions once, and for each series its name, the number of its definition, when its last value was, and that it is one of
-/// those that are polled. Names that are no text are left out: they could not be asked for.
+/// The list as JSON: each definition once, and for each series its name, the number of its definition, the time of its last
+/// value, and a mark if it is polled. Names that are not UTF-8 are left out, because nothing could ask for them.
 fn body(series: &mut dyn Iterator<Item = &SeriesInfo>, polled: &HashSet<&[u8]>) -> String {
     let mut definitions: Vec<Json> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();

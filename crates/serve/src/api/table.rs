@@ -1,4 +1,4 @@
-//! The instances of a subsystem at a moment as rows: what is wanted of them, and how the answer is written.
+//! The instances of a subsystem at a moment as rows: the parameters, and the answer.
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ const ROWS_MAX: usize = 10_000;
 /// Longest span of rates, in seconds.
 const OVER_MAX: usize = 3600;
 
-/// Rates over no longer a span than this, up to now, take no long reading.
+/// Rates up to now over at most this span need no long reading.
 const SHORT_NS: i64 = 60_000_000_000;
 
 /// A cell of the table.
@@ -29,16 +29,16 @@ enum Cell {
     Text(String),
 }
 
-/// A column that the subsystem does not have: what a table knows of a row beside its numbers.
+/// A column that the subsystem does not have, from other values of a row.
 pub(super) struct More {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
     pub(super) help: &'static str,
-    /// Appends it as JSON.
+    /// Appends the value as JSON.
     pub(super) put: fn(&Table, &Row, &mut String),
 }
 
-/// What is wanted of the table.
+/// Parameters of a question.
 pub(super) struct Wanted {
     subsystem: &'static Subsystem,
     more: &'static [More],
@@ -106,7 +106,7 @@ impl Wanted {
         self.lane
     }
 
-    /// The answer; `none` says what is missing where nothing was recorded near the moment.
+    /// Reads the answer. `none`: message if nothing was recorded near the moment.
     pub(super) fn read(&self, hub: &Hub, none: &str) -> Result<String, Refusal> {
         let what = &hub.archive.what;
         let recordings = what.recordings().map_err(Refusal::unavailable)?;
@@ -146,7 +146,7 @@ impl Wanted {
         out
     }
 
-    /// All but the rows.
+    /// The answer without its rows.
     fn head(&self, table: &Table) -> String {
         let column = |name, unit, help| json!({ "name": name, "unit": unit, "help": help });
         let columns = self
@@ -184,7 +184,7 @@ impl Wanted {
         self.columns.iter().map(cell).collect()
     }
 
-    /// Whether a row has the text that is looked for: in its texts, or as its pid.
+    /// True if a row matches the filter: one of its texts contains the filter, or its pid equals it.
     fn keeps(&self, row: &[Cell]) -> bool {
         let Some(filter) = &self.filter else {
             return true;
@@ -205,7 +205,7 @@ fn push(out: &mut String, cell: &Cell) {
     }
 }
 
-/// Numbers largest first, those not known last; texts in their order.
+/// Order of cells: largest numbers first, unknown ones last, texts alphabetically.
 fn compare(a: &Cell, b: &Cell) -> Ordering {
     match (a, b) {
         (Cell::Number(a), Cell::Number(b)) => match (a.is_nan(), b.is_nan()) {

@@ -1,4 +1,4 @@
-//! `/kymo/v1/targets`: what the poller asks devices for, as lists of targets and of devices, and the graphs of one.
+//! `/kymo/v1/targets`: the poller's targets and devices as lists, and the graphs of one target.
 
 mod graphs;
 mod order;
@@ -19,12 +19,12 @@ use crate::turns::Lane;
 pub(super) use graphs::answer as graphs;
 use order::{DeviceLine, Sort};
 
-/// Targets of an answer at most.
+/// Most targets of an answer.
 const TARGETS_MAX: usize = 1000;
-/// Devices of an answer at most.
+/// Most devices of an answer.
 const DEVICES_MAX: usize = 10_000;
 
-/// Targets, a part of them at a time.
+/// Answers with a part of the targets.
 pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let params = Params::of(&asked.uri);
     let limit = params.count("limit", 200, TARGETS_MAX)?;
@@ -48,7 +48,7 @@ pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     hub.answer_json(Lane::Keeper, &asked, list).await
 }
 
-/// Devices with their targets added up.
+/// Answers with devices and the sums of their targets.
 pub(super) async fn devices(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let params = Params::of(&asked.uri);
     let meant = Meant::of(&params)?;
@@ -76,9 +76,9 @@ impl Hub {
     }
 }
 
-/// What is asked of lists.
+/// Parameters of a list.
 struct Meant {
-    /// In lower case.
+    /// Words to search for, in lower case.
     words: Vec<String>,
     sort: Sort,
 }
@@ -97,7 +97,7 @@ impl Meant {
         })
     }
 
-    /// Numbers of the targets that are meant, in order.
+    /// Indexes of the matching targets, sorted.
     fn targets(&self, known: &Known, device: Option<&str>) -> Vec<usize> {
         let listed = &known.listed;
         let is_meant = |target: &ListedTarget| {
@@ -109,7 +109,7 @@ impl Meant {
         self.sort.targets(known, meant.map(|(at, _)| at).collect())
     }
 
-    /// Devices with the targets that are meant, in order.
+    /// Devices with their matching targets, sorted.
     fn devices(&self, known: &Known) -> Vec<DeviceLine> {
         let mut lines: Vec<DeviceLine> = (0..known.listed.devices.len())
             .map(DeviceLine::new)
@@ -126,7 +126,7 @@ impl Meant {
     }
 }
 
-/// What all lists say: how many there are, how many are meant, and of when the numbers are.
+/// The head of each list: the number of targets, the number of matching ones, and the time of the numbers.
 fn head(known: &Known, found: usize) -> Json {
     json!({
         "now": RealClock.now().real_ns / 1_000_000_000,
@@ -179,7 +179,7 @@ fn shown(text: &str) -> String {
     DisplayName(text.as_bytes()).to_string()
 }
 
-/// Three digits after the point; what is not known is `null`.
+/// A number to the thousandth; `null`: unknown.
 fn rounded(value: f64) -> Json {
     Json::from((value * 1e3).round() / 1e3)
 }

@@ -15,7 +15,7 @@ use crate::answer::{Answer, Made, Refusal};
 use crate::number::{self, seconds};
 use crate::turns::Lane;
 
-/// How far around the moment a text is looked for.
+/// Distances from the moment within which a text is looked for, the shorter one first.
 const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
 
 pub(super) async fn sources(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
@@ -96,7 +96,8 @@ fn of_name<'a>(track: &'a Track, name: &[u8]) -> Option<&'a Instance> {
     instances.find_map(|(_, one)| (one.name == name).then_some(one))
 }
 
-/// What `take` makes of the first sample at or after a moment that has it, else of the last before.
+/// Result of `take` for the first sample at or after a moment that has the text, or else for the
+/// last one before.
 fn covering<T>(
     hub: &Hub,
     kinds: Kinds,

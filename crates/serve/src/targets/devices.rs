@@ -1,40 +1,40 @@
-//! Devices that are polled: what the poller stores of each, and what that says of it.
+//! Polled devices: the poller's stored values of each, and their state.
 
 use kymo_base::label_set::Labels;
 use kymo_wire::keeper::{Range, Rows};
 
-/// Seconds that are looked at.
+/// Seconds before now that count.
 const SPAN_S: i64 = 900;
-/// Rows of them at most: values as they were sent are put together no further.
+/// Most rows of this time: enough that values are not merged.
 const ROWS_MAX: u32 = 900;
-/// A round trip that takes longer is slow, in milliseconds: a guess, between what links to other continents take and what
-/// a loaded agent does.
+/// Round trip from which on a device is slow, in milliseconds. A guess, between links to other continents and a loaded
+/// agent.
 const SLOW_MS: f64 = 400.0;
 
-/// Intervals without an answer after which a device is dead. What is known of one that answers is of the row before this
+/// Intervals without an answer after which a device is dead. The newest row of a device that answers may be the last but
 /// one, and up to two intervals old.
 const SILENT: f64 = 3.0;
 
 /// A device.
 pub(crate) struct Device {
-    /// Host and port; empty: commands.
+    /// Host and port; empty: targets of commands.
     pub(crate) name: String,
-    /// How many targets it has.
+    /// Number of its targets.
     pub(crate) targets: u32,
 }
 
-/// How it is; NaN is not known.
+/// State of a device; NaN: unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DeviceState {
-    /// When it last answered, seconds since 1970.
+    /// Time of the last answer, in seconds since 1970.
     pub(crate) seen: f64,
-    /// How long a round trip took.
+    /// Duration of a round trip.
     pub(crate) rtt_ms: f64,
     /// Attempts without an answer, in the last quarter of an hour.
     pub(crate) lost: f64,
-    /// Requests that were sent again, in the same time.
+    /// Repeated requests, in the same time.
     pub(crate) retries: f64,
-    /// How late its poll was.
+    /// Delay of its poll in seconds.
     pub(crate) late_s: f64,
 }
 
@@ -50,7 +50,7 @@ impl Default for DeviceState {
     }
 }
 
-/// In a word, the worst first.
+/// Health in a word, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Health {
     /// It does not answer.
@@ -59,12 +59,12 @@ pub(crate) enum Health {
     Slow,
     /// It answers.
     Good,
-    /// It has not been asked yet.
+    /// It was not asked yet.
     Unknown,
 }
 
 impl Health {
-    /// Its word.
+    /// Word for the health.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Health::Dead => "dead",
@@ -76,7 +76,7 @@ impl Health {
 }
 
 impl Device {
-    /// The name of its series in the keeper; of commands there is none.
+    /// Name of its series in the keeper; empty for commands.
     pub(super) fn series(&self) -> Vec<u8> {
         let labels = [("device", self.name.as_bytes()), ("job", b"poll")];
         let labels = Labels::new(labels).ok().filter(|_| !self.name.is_empty());
@@ -85,7 +85,7 @@ impl Device {
 }
 
 impl DeviceState {
-    /// What the keeper is asked.
+    /// The question to the keeper.
     pub(super) fn question(names: Vec<Vec<u8>>, now: i64) -> Range {
         Range {
             names,
@@ -95,9 +95,9 @@ impl DeviceState {
         }
     }
 
-    /// Of rows that were asked for.
+    /// State by the rows of an answer.
     pub(super) fn of(rows: &Rows) -> DeviceState {
-        // With the moments at which rows end.
+        // Values with the times at which their rows end.
         let known = |name: &[u8]| {
             let column = rows.columns.iter().position(|column| column == name);
             let cells = rows.mean.chunks_exact(rows.columns.len().max(1));
@@ -118,7 +118,7 @@ impl DeviceState {
         }
     }
 
-    /// In a word, at a moment, of a device that is asked each `interval_s` and has these rates.
+    /// Health of a device at a time; the device is asked each `interval_s` and has these rates.
     pub(crate) fn health(&self, now: i64, interval_s: u32, rates: Rates) -> Health {
         let silent_s = now as f64 - self.seen;
         if silent_s > SILENT * f64::from(interval_s) {
@@ -145,7 +145,7 @@ impl DeviceState {
     }
 }
 
-/// Of how many targets rates are known, and of how many they should be.
+/// Number of targets with known rates, and of targets whose rates are missing.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Rates {
     pub(crate) known: u32,

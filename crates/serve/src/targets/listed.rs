@@ -1,4 +1,5 @@
-//! What a list of targets is made of: of each target what is shown in a line, and where its file says the rest.
+//! A list of targets: the fields of each target that a line shows, and the place of its description in its
+//! file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,40 +14,40 @@ use super::Device;
 /// All targets of all files.
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// Another list has another number.
+    /// Number of the list; another list has another number.
     pub(crate) number: u64,
     files: Vec<(TargetsFile, u32)>,
-    /// What could not be read, for people.
+    /// Messages about files that cannot be read.
     pub(crate) problems: Vec<String>,
-    /// How rates are written, each once.
+    /// Units of rates, each once.
     pub(crate) units: Vec<TargetUnit>,
-    /// In the order of their names.
+    /// Devices in the order of their names.
     pub(crate) devices: Vec<Device>,
-    /// In the order of the files.
+    /// Targets in the order of the files.
     pub(crate) targets: Vec<ListedTarget>,
 }
 
 /// A target of a list.
 pub(crate) struct ListedTarget {
-    /// Number of its file.
+    /// Index of its file.
     file: usize,
     place: LinePlace,
-    /// Number of its device.
+    /// Index of its device.
     pub(crate) device: usize,
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) series: String,
     pub(crate) max_bytes: [u64; 2],
-    /// Which of in and out it shows.
+    /// True for in, and for out, if the target shows it.
     pub(crate) shown: [bool; 2],
-    /// Whether it says how much there is of something: such rates are not added up.
+    /// True for a gauge: its rates are not added up.
     pub(crate) is_gauge: bool,
-    /// Number of its unit.
+    /// Index of its unit.
     pub(crate) unit: usize,
 }
 
 impl Listed {
-    /// The files as they are now; `None`: as they were.
+    /// Reads the files again; `None`: they have not changed.
     pub(super) fn again(&self, disk: &dyn Disk, folder: &Path) -> Option<Listed> {
         let (files, left_out) = files::list_and_count(disk, folder);
         if self.files.iter().map(|(file, _)| file).eq(files.iter()) {
@@ -138,7 +139,7 @@ impl Listed {
         self.files[target.file].1
     }
 
-    /// The number of the target with this id.
+    /// Index of the target with this id.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         let (stem, name) = id.rsplit_once('/')?;
         let is_it =
@@ -146,7 +147,7 @@ impl Listed {
         self.targets.iter().position(is_it)
     }
 
-    /// All that its file says of a target; `None`: the file is another one by now.
+    /// Full description of a target from its file; `None`: the file has changed.
     pub(super) fn read(
         &self,
         disk: &dyn Disk,
@@ -180,7 +181,7 @@ impl ListedTarget {
         }
     }
 
-    /// Whether all words are found in what is shown of it. They are in lower case.
+    /// True if the target's line contains all words, which are in lower case.
     pub(crate) fn is_meant(&self, device: &str, words: &[String]) -> bool {
         if words.is_empty() {
             return true;

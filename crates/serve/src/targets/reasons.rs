@@ -1,4 +1,4 @@
-//! Why targets have no value, as the poller says it.
+//! Reasons why targets have no value, from the poller's files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use kymo_query::targets::files::{self, TARGETS_MAX, TargetsFile};
 use kymo_sys::disk::Disk;
 
-/// By a target's id.
+/// Reasons by id of the target.
 #[derive(Default)]
 pub(crate) struct Reasons {
     files: Vec<TargetsFile>,
@@ -14,7 +14,7 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// The files as they are now; `None`: as they were.
+    /// Reads the files again; `None`: they have not changed.
     pub(super) fn again(&self, disk: &dyn Disk, folder: &Path) -> Option<Reasons> {
         let files = files::list_reasons(disk, folder);
         if files == self.files {
@@ -22,7 +22,7 @@ impl Reasons {
         }
         let mut of = HashMap::new();
         for file in &files {
-            // A file that cannot be read says nothing.
+            // An unreadable file adds no reason.
             let _ = file.read_reasons(disk, folder, &mut |why, target| {
                 if of.len() < TARGETS_MAX {
                     of.insert(format!("{}/{target}", file.stem), why.to_string());

@@ -44,7 +44,7 @@ pub(in crate::api) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) ->
             .collect();
         let from = graphs.iter().map(|graph| graph.range.0).min();
         let range = (from.unwrap_or(now), now + 1);
-        // A keeper that does not answer is said for the rows.
+        // If the keeper does not answer, the failed rows say so.
         let marks = targets.marks(&target.device, range).unwrap_or_default();
         let percentile = Percentile::new(&rows(Percentile::question(&target, now)));
         let mut body = described(&id, &target, &TargetUnit::of(&target));
@@ -85,7 +85,7 @@ fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {
     })
 }
 
-/// How numbers are written.
+/// Unit for writing numbers.
 pub(super) fn unit(unit: &TargetUnit) -> Json {
     json!({
         "scale": unit.scale,
@@ -109,7 +109,8 @@ fn percentile(percentile: &Percentile) -> Json {
     })
 }
 
-/// The answer with its graphs, whose rows are written as short as those of other series.
+/// The answer with its graphs. Their rows are written as briefly as those of other
+/// series.
 fn with_graphs(body: &Json, target: &DescribedTarget, graphs: &[TargetGraph]) -> String {
     let mut out = body.to_string();
     out.truncate(out.len() - 1);

@@ -1,4 +1,4 @@
-//! In which order targets and devices are listed, and what a device's targets add up to.
+//! Order of targets and devices in lists, and sums of a device's targets.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use kymo_query::targets::percent;
 
 use crate::targets::{Health, Known, Rates};
 
-/// By what; numbers come largest first, texts in their order.
+/// Key of the order: largest numbers first, texts alphabetically.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sort {
     by: By,
@@ -23,7 +23,7 @@ enum By {
 }
 
 impl Sort {
-    /// `traffic`, or `-traffic`: the other way round.
+    /// Reads `traffic`, or `-traffic` for the reverse order.
     pub(super) fn parse(text: &str) -> Option<Sort> {
         let (turned, word) = match text.strip_prefix('-') {
             Some(word) => (true, word),
@@ -40,7 +40,7 @@ impl Sort {
         Some(Sort { by, turned })
     }
 
-    /// Targets by their numbers.
+    /// Sorts indexes of targets.
     pub(super) fn targets(self, known: &Known, mut numbers: Vec<usize>) -> Vec<usize> {
         let targets = &known.listed.targets;
         let value = |at: usize| match self.by {
@@ -64,7 +64,7 @@ impl Sort {
         numbers
     }
 
-    /// Devices: those that are dead or slow first.
+    /// Sorts devices: dead ones come first, then slow ones.
     pub(super) fn devices(self, known: &Known, lines: &mut [DeviceLine]) {
         let devices = &known.listed.devices;
         let value = |line: &DeviceLine| match self.by {
@@ -83,7 +83,7 @@ impl Sort {
         });
     }
 
-    /// What is not known comes last.
+    /// Order of two numbers; unknown ones come last.
     fn numbers(self, a: f64, b: f64) -> Ordering {
         let order = match self.turned {
             true => a.total_cmp(&b),
@@ -95,7 +95,7 @@ impl Sort {
         })
     }
 
-    /// Where numbers are sorted by, names stay in their order.
+    /// Order of two texts. It is reversed only if the key is a text.
     fn texts(self, order: Ordering) -> Ordering {
         match self.turned && matches!(self.by, By::Name | By::Title) {
             true => order.reverse(),
@@ -124,7 +124,7 @@ fn natural(one: &str, other: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| one.cmp(other))
 }
 
-/// Takes a number's digits, without zeros before it.
+/// Removes the digits of a number; returns them without leading zeros.
 fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
     let end = text.iter().position(|byte| !byte.is_ascii_digit());
     let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
@@ -133,7 +133,7 @@ fn digits<'a>(text: &mut &'a [u8]) -> &'a [u8] {
     &digits[zeros.unwrap_or(digits.len())..]
 }
 
-/// The sum of what is known.
+/// Sum of the known rates.
 fn sum(rates: [f64; 2]) -> f64 {
     let known = rates.into_iter().filter(|rate| !rate.is_nan());
     known.reduce(|a, b| a + b).unwrap_or(f64::NAN)
@@ -146,14 +146,14 @@ fn used(known: &Known, at: usize) -> f64 {
     parts.into_iter().fold(f64::NAN, f64::max)
 }
 
-/// A device, and what its targets add up to.
+/// A device, and the sums of its targets.
 pub(super) struct DeviceLine {
-    /// Its number.
+    /// Index of the device.
     pub(super) device: usize,
     pub(super) targets: usize,
-    /// In and out of those that can be added up.
+    /// Rates in and out of the targets that can be added up.
     pub(super) rates: [f64; 2],
-    /// The largest part of MaxBytes, in percent.
+    /// Largest part of MaxBytes that a target uses, in percent.
     pub(super) used: f64,
     pub(super) missing: u32,
     pub(super) rows: u32,
@@ -162,7 +162,7 @@ pub(super) struct DeviceLine {
 }
 
 impl DeviceLine {
-    /// Without targets.
+    /// A device without targets.
     pub(super) fn new(device: usize) -> DeviceLine {
         DeviceLine {
             device,
@@ -195,7 +195,7 @@ impl DeviceLine {
         }
     }
 
-    /// How it is.
+    /// Health of the device.
     pub(super) fn health(&self, known: &Known) -> Health {
         let state = known.device(self.device);
         state.health(known.numbers.at, self.interval_s, self.counts)
