@@ -1,4 +1,5 @@
-//! From words to a command: clap reads them, [`crate::options::refuse`] words its complaints.
+//! From the words of a command line to a command: clap reads them, [`crate::options::refuse`] rewords clap's
+//! errors.
 
 pub(crate) mod collectl;
 mod explain;
@@ -95,7 +96,7 @@ enum Command {
     Status(status::StatusOptions),
 }
 
-/// `kymo record`: of processes it takes what to record, not how to show them.
+/// Options of `kymo record`: the processes to record, but not how to show them.
 #[derive(Args)]
 struct RecordCommand {
     #[command(flatten)]
@@ -104,7 +105,7 @@ struct RecordCommand {
     chosen: ChosenProcesses,
 }
 
-/// collectl's style: `-p`, or files alone, play, `-f` records, else this machine is shown live.
+/// collectl's style: `-p`, or files alone, play; `-f` records; otherwise this machine is shown live.
 #[derive(Args)]
 struct Classic {
     /// Play these files or folders
@@ -123,15 +124,15 @@ struct Classic {
     questions: Questions,
 }
 
-/// Why nothing is run.
+/// Reason for running nothing.
 pub(crate) enum Stop {
-    /// Help or version was asked for.
+    /// Help or version was asked for: the text.
     Say(String),
-    /// One line on what is wrong.
+    /// A line about the error.
     Refuse(String),
 }
 
-/// The word for collectl's command line, and what it is.
+/// The word for collectl's command line, and its line of the help.
 const COLLECTL: (&str, &str) = (
     "collectl",
     "collectl's command line, settings and exit codes, see docs/collectl.md",
@@ -142,7 +143,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, Stop> {
     read(words, Arguments::command())
 }
 
-/// The same of collectl: a switch given twice holds as it was given last, and there are no commands.
+/// Reads collectl's command line: the last one of repeated switches counts, and there are no commands.
 pub(crate) fn parse_as_collectl(words: Vec<OsString>) -> Result<Arguments, Stop> {
     let command = Arguments::command()
         .args_override_self(true)
@@ -175,7 +176,7 @@ pub(crate) fn parse_as_collectl(words: Vec<OsString>) -> Result<Arguments, Stop>
 }
 
 fn read(words: Vec<OsString>, command: clap::Command) -> Result<Arguments, Stop> {
-    // Shown in the help; main has run them before clap could.
+    // These are shown in the help; `main` has run them before clap is reached.
     let stand_ins = stand_in::ALL.iter();
     let shown = stand_ins.map(|program| (program.word, program.about));
     let command = command.subcommands(
@@ -203,12 +204,12 @@ fn read(words: Vec<OsString>, command: clap::Command) -> Result<Arguments, Stop>
     Ok(arguments)
 }
 
-/// Switches of the recorder that mean something played back as well.
+/// Switches of the recorder that have a meaning for playback, too.
 const ALSO_PLAYED: &[&str] = &[
     "subsys", "count", "dir", "quiet", "nohup", "nice", "comment", "umask", "messages", "config",
     "pname",
 ];
-/// Switches of the recorder that mean nothing where nothing is recorded.
+/// Switches of the recorder that have no meaning if nothing is recorded.
 const ONLY_RECORDED: &[&str] = &[
     "cap",
     "keep",
@@ -220,7 +221,7 @@ const ONLY_RECORDED: &[&str] = &[
 ];
 
 impl Classic {
-    /// What cannot be meant: a file that is none, a switch without effect.
+    /// Refuses words that make no sense: a file that does not exist, a switch without effect.
     fn check(&self, matches: &ArgMatches) -> Result<(), String> {
         if let Some(word) = self.files.first().filter(|path| !path.exists()) {
             return Err(no_such(&word.to_string_lossy()));
@@ -253,7 +254,7 @@ impl Classic {
         }
     }
 
-    /// What is asked of recorded texts where nothing is played.
+    /// Refuses switches for recorded texts if nothing is played.
     fn texts_fit(&self) -> Result<(), String> {
         let texts = &self.view.texts;
         let shows = texts.showheader || texts.showcolheaders;
@@ -295,7 +296,7 @@ impl Classic {
         }
     }
 
-    /// What `-A` is not for.
+    /// Refuses `-A` where it has no use.
     fn audience_fits(&self) -> Result<(), String> {
         let sends = self.view.shape.sends();
         let why = match (self.plays(), self.records(), self.record.dir.is_some()) {
@@ -315,13 +316,14 @@ impl Classic {
         !self.playback.is_empty() || !self.files.is_empty()
     }
 
-    /// With -P the folder is for plot files, unless `--rawtoo` says that it is for recordings as well.
+    /// True if recordings are written. With -P the folder is for plot files, unless `--rawtoo` asks for
+    /// recordings as well.
     fn records(&self) -> bool {
         self.record.dir.is_some() && (!self.view.plot || self.record.rawtoo)
     }
 }
 
-/// A word that is neither a command nor a file.
+/// Error for a word that is neither a command nor a file.
 fn no_such(word: &str) -> String {
     let word = word.escape_debug();
     match Arguments::command().find_subcommand(word.to_string()) {
@@ -399,7 +401,7 @@ fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Runs it here, or with `-D` in the background.
+/// Runs the command here, or with `-D` in the background.
 fn in_place(
     record: &RecordOptions,
     serves: bool,
@@ -492,7 +494,7 @@ mod tests {
         }
     }
 
-    /// What docs/collectl.md calls the same or better is read.
+    /// Examples in docs/collectl.md that are called the same or better are accepted.
     #[test]
     fn the_examples_of_the_document_are_read() {
         let document = include_str!("../../../docs/collectl.md");

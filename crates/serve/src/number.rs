@@ -63,7 +63,7 @@ pub(crate) fn seconds(ns: i64) -> f64 {
     ns.div_euclid(1_000_000) as f64 / 1e3
 }
 
-/// Seconds since 1970 as nanoseconds; numbers that are too large saturate.
+/// Seconds since 1970 as nanoseconds, to the millisecond. The caller sees to it that they are below 9e9.
 pub(crate) fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e3) as i64 * 1_000_000
 }

@@ -23,11 +23,11 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Activity of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Doing {
-    /// It is new, or a request's body is still missing.
+    /// The connection is new, or the body of its request is still missing.
     Asks,
     /// An answer is being made or sent.
     IsAnswered,
-    /// It has a live stream, which does not end.
+    /// The answer is a live stream, which does not end.
     Follows,
     /// All answers are sent.
     Rests,

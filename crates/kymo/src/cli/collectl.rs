@@ -13,7 +13,7 @@ use crate::cli::{self, Stop};
 use crate::process::daemon;
 use words::Under;
 
-/// Exit code of what cannot be done, as collectl's.
+/// Exit code of failures, as collectl's.
 const FAILED: u8 = 1;
 
 /// Runs with the words behind the name.
@@ -26,7 +26,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     match arguments {
         Ok(arguments) => match cli::run(arguments) {
             Ok(code) if code == ExitCode::from(daemon::FAILED) => ExitCode::from(FAILED),
-            // Nothing to show is no failure to collectl.
+            // To collectl it is no failure if there is nothing to show.
             Ok(_) => ExitCode::SUCCESS,
             Err(error) if crate::is_closed_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => failed(&crate::said(&error)),

@@ -1,11 +1,11 @@
-//! What is asked about kymo itself, in collectl's words: `--showsubsys`, `--showoptions`, `--helpall` and the like. Made from the
-//! tables that the switches are read by.
+//! Answers to questions about kymo itself, in collectl's words: `--showsubsys`, `--showoptions`, `--helpall` and the like. They
+//! come from the tables by which switches are read.
 
 use clap::{Args, CommandFactory};
 use kymo_kernel::subsystem;
 use kymo_view::processes::Top;
 
-/// The questions.
+/// Questions about kymo.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "About kymo")]
 pub(crate) struct Questions {
@@ -39,7 +39,7 @@ pub(crate) struct Questions {
 }
 
 impl Questions {
-    /// The answer, if something is asked.
+    /// The answer, if there is a question.
     pub(crate) fn answer<C: CommandFactory>(&self) -> Option<String> {
         let help = || C::command().render_long_help().to_string();
         let answers: [(bool, &dyn Fn() -> String); 9] = [

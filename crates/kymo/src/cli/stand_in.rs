@@ -1,4 +1,4 @@
-//! Programs that kymo stands in for, started under their name or by a word of its own. They read their
+//! Programs that kymo stands in for, started under their name or by a word of kymo's. They read their
 //! command lines themselves, as the originals do.
 
 use std::ffi::OsString;
@@ -8,9 +8,9 @@ use std::process::ExitCode;
 #[cfg(feature = "serve")]
 use crate::commands::{poll, rrd, rrdcached};
 
-/// One of them.
+/// A program that kymo stands in for.
 pub(crate) struct StandIn {
-    /// The original's name.
+    /// Name of the original.
     pub program: &'static str,
     /// kymo's word.
     pub word: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct StandIn {
     pub run: fn(Vec<OsString>) -> ExitCode,
 }
 
-/// All of them.
+/// All such programs.
 pub(crate) const ALL: &[StandIn] = &[
     #[cfg(feature = "serve")]
     StandIn {
@@ -45,7 +45,7 @@ pub(crate) const ALL: &[StandIn] = &[
     },
 ];
 
-/// Which program a command line asks for, and the words for it.
+/// The program that a command line asks for, and the words for it.
 pub(crate) fn find(
     mut words: impl Iterator<Item = OsString>,
 ) -> Option<(&'static StandIn, Vec<OsString>)> {

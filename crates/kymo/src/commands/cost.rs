@@ -17,7 +17,7 @@ use crate::output;
 pub(crate) fn run(options: &RecordOptions) -> Result<ExitCode> {
     let letters = options.letters("cdn").map_err(anyhow::Error::msg)?;
     let folder = std::env::temp_dir().join(format!("kymo-cost-{}", std::process::id()));
-    // Made by us and nobody else: the name can be guessed.
+    // The folder must be new, because others can guess its name.
     std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let scans = if subsystem::asks_for_processes(&letters) {
         "0:6"
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &RecordOptions) -> Result<ExitCode> {
     })
     .and_then(|()| wait_note())
     .and_then(|()| record(options, &letters, "1:1", "30", &folder.join("spaced")));
-    // What cannot be removed is in the temporary folder, which others clean.
+    // If this fails, the rest stays in the temporary folder, which the system cleans.
     let _ = std::fs::remove_dir_all(&folder);
     result.map(|()| ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The data folder of a `kymo serve`, read by others: its recording, and its store.
+//! The data folder of a `kymo serve`, for other commands: its recording and its store.
 
 mod opened;
 
@@ -20,7 +20,7 @@ use kymo_series::Reader;
 
 use super::serve::KEEPER_SOCKET;
 
-/// The reader of all series of a folder whose store is read by `keeper`.
+/// A reader of all series of a folder; `keeper` reads the folder's store.
 pub(crate) fn reader(dir: &Path, keeper: Keeper) -> Union<'static> {
     let mut readers: Vec<Box<dyn Reader>> = Vec::new();
     if let Some(recordings) = recordings(dir) {
@@ -30,7 +30,7 @@ pub(crate) fn reader(dir: &Path, keeper: Keeper) -> Union<'static> {
     Union::new(readers)
 }
 
-/// The fields of the machine whose data lies in a folder, from its recording and from its store where it has one.
+/// Fields of the machine that recorded into a folder, from its recording, and from its store if there is one.
 pub(crate) fn fields(dir: &Path) -> Result<Fields> {
     let keeper = keeper(dir)?.map(SharedKeeper::alone);
     let archive = match is_recorded(&Recordings::ring(&own(dir))) {
@@ -53,7 +53,7 @@ pub(crate) fn keeper(dir: &Path) -> Result<Option<Keeper>> {
     }
 }
 
-/// The recording of this machine in a folder, or else the only one. `None`: nothing is recorded there.
+/// The recording of this machine in a folder, or else the only one there. `None`: there is no recording.
 fn recordings(dir: &Path) -> Option<Recordings> {
     let of_this_machine = Some(Recordings::ring(&own(dir))).filter(is_recorded);
     of_this_machine.or_else(|| Recordings::find(&[dir.into()]).ok().filter(is_recorded))

@@ -1,5 +1,5 @@
-//! `kymo doctor`: what each source costs to read on this kernel, what that makes in a day,
-//! and which ones are slow, with the likely cause.
+//! `kymo doctor`: the cost of reading each source on this kernel, its sum over a day, and the slow
+//! sources, with the likely cause.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ mod probe;
 
 use probe::{Probe, Spent};
 
-/// What `kymo doctor` is told.
+/// Options of `kymo doctor`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DoctorOptions {
     /// Read the kernel's files below this folder
@@ -32,22 +32,22 @@ pub(crate) struct DoctorOptions {
     pub json: bool,
 }
 
-/// Reads without pause, for the least a read can cost.
+/// Reads without pause, for the least cost of a read.
 const WARM_READS: usize = 30;
-/// Rounds with a pause before each, for what a read costs a recorder.
+/// Rounds with a pause before each, for the cost of a recorder's reads.
 const COLD_ROUNDS: usize = 15;
 const COLD_PAUSE: Duration = Duration::from_millis(40);
-/// A source dearer than this is warned of.
+/// Cost of a read above which a source is called slow.
 const SLOW_NS: u64 = 1_000_000;
-/// Processes measured, spread over all there are.
+/// Most processes that are measured, spread over all processes.
 const PROCESSES_MAX: usize = 40;
 
-/// What was measured of one kind of source.
+/// Measurements of one kind of source.
 struct Price {
     source: &'static Source,
     path: String,
     instances: usize,
-    /// Files of all instances.
+    /// Number of files of all instances.
     files: usize,
     warm: Spread,
     cold: Spread,
@@ -111,11 +111,11 @@ fn measure(root: &Arc<Root>) -> Vec<Price> {
     prices.into_iter().map(Probe::price).collect()
 }
 
-/// Pids spread over all there are.
+/// Some pids, spread over all processes, and the number of processes.
 fn some_processes(root: &Root) -> (Vec<u64>, usize) {
     let mut pids = Vec::new();
     if let Ok(proc) = root.folder("proc") {
-        // What a listing gives before it fails is enough here.
+        // The names that a listing gives before an error are enough here.
         let _ = proc.list(|name| pids.extend(scan::number(name.to_bytes())));
     }
     let step = pids.len().div_ceil(PROCESSES_MAX).max(1);
@@ -123,7 +123,7 @@ fn some_processes(root: &Root) -> (Vec<u64>, usize) {
 }
 
 impl Price {
-    /// What is read less often than each second may take longer.
+    /// True if a source is slow. A source that is read less often than each second may cost more.
     fn is_slow(&self) -> bool {
         let allowed_ns = match self.source.kind {
             kind::SLABINFO => SLOW_NS * self.age_s(),
@@ -132,7 +132,7 @@ impl Price {
         self.cold.median.max(self.warm.median) > allowed_ns
     }
 
-    /// It is not read more often than this: seconds.
+    /// Shortest time between two reads of the source, in seconds.
     fn age_s(&self) -> u64 {
         match self.source.kind {
             kind::PID_STATUS | kind::SLABINFO => 10,
@@ -141,7 +141,8 @@ impl Price {
         }
     }
 
-    /// Kernel memory of one kept file, about: its buffer, and a KiB for file, inode and name.
+    /// Kernel memory of the kept files, approximately: a buffer for each, and a KiB for file, inode
+    /// and name.
     fn kernel_bytes(&self) -> usize {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
@@ -150,7 +151,7 @@ impl Price {
         (buffer + 1024) * self.files
     }
 
-    /// CPU seconds a day of a recorder that samples each `secs`: who a process is, and its status, are
+    /// CPU seconds a day of a recorder that samples each `secs`. Identity and status of processes are
     /// read less often.
     fn day_s(&self, secs: u64) -> f64 {
         let reads = (86_400 / secs.max(self.age_s())) as f64 * self.instances as f64;

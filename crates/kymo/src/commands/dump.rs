@@ -1,5 +1,5 @@
-//! `kymo dump`: the recorded texts, exactly as the kernel gave them; on a terminal with control bytes spelled,
-//! for processes have names from outside.
+//! `kymo dump`: recorded texts, exactly as the kernel gave them. On a terminal control bytes are escaped,
+//! because names of processes come from outside.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use kymo_sys::talk;
 
 use crate::times;
 
-/// What `kymo dump` is told.
+/// Options of `kymo dump`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DumpOptions {
     /// Folder of a recording
@@ -38,7 +38,8 @@ pub(crate) struct DumpOptions {
     pub raw: bool,
 }
 
-/// Spells what a terminal would obey, but for ends of lines and tabs. Each write has to be of whole characters.
+/// Escapes bytes that a terminal would obey, except line ends and tabs. Each write has to end at the boundary
+/// of a character.
 pub(super) struct Spelled<W>(pub(super) W);
 
 impl<W: Write> Write for Spelled<W> {
@@ -91,7 +92,8 @@ pub(crate) fn run(options: &DumpOptions) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!printed)))
 }
 
-/// The kinds to read, and the one instance asked for: `proc/1/stat` is instance `1` of `proc/{}/stat`.
+/// The kinds to read, and the instance to print, if there is one: `proc/1/stat` is instance `1` of
+/// `proc/{}/stat`.
 fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
     let Some(name) = name else {
         return Ok((Kinds::ALL, None));
@@ -104,7 +106,7 @@ fn wanted(name: Option<&str>) -> Result<(Kinds, Option<String>)> {
     }
 }
 
-/// Prints every text that was read in this sample; whether there was one.
+/// Prints all texts that were read in this sample. True if there were any.
 fn sample(
     recorded: &Recorded,
     moment: Moment,
@@ -119,7 +121,7 @@ fn sample(
         };
         let track = recorded.tracks().get(kind);
         for (_, instance) in track.instances() {
-            // A header is one line of words, whatever a control group is called.
+            // A header has a fixed number of words, even with blanks in the name of a control group.
             let name = DisplayName(&instance.name).text().replace(' ', "\\x20");
             let is_other = |only: &str| only != name && only.as_bytes() != instance.name;
             if only.is_some_and(is_other) {
@@ -134,8 +136,8 @@ fn sample(
     Ok(printed)
 }
 
-/// `>>> SOURCE SEQ WALL MONO COST_KIND_NS STATE LEN`, the text, a newline. An instance that was not read
-/// has a header only when nothing is hidden by leaving it out: it is left out.
+/// Prints `>>> SOURCE SEQ WALL MONO COST_KIND_NS STATE LEN`, the text, and a newline. An instance that was not
+/// read has a header only if it was too slow.
 fn frame(
     instance: &Instance,
     path: &str,

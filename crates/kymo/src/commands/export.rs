@@ -1,5 +1,5 @@
-//! `kymo export`: a recording, or a part of it, in one file, which `play`, `serve --open` and the page take. It begins with
-//! the key sample before the time asked for, at most a minute of samples earlier: rates need it.
+//! `kymo export`: a recording, or a part of it, in one file, which `play`, `serve --open` and the page read. The file
+//! begins with the key sample before the requested time, at most a minute of samples earlier, because rates need a past.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -25,11 +25,11 @@ use crate::times;
 
 /// Exit code when there is nothing to write.
 const NOTHING: u8 = 1;
-/// Batches handed to the writer are about this long.
+/// Bytes of a batch for the writer, approximately.
 const BATCH: usize = 256 << 10;
 const DECADE: Duration = Duration::from_secs(315_360_000);
 
-/// What `kymo export` takes.
+/// Options of `kymo export`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExportOptions {
     /// A recording
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &ExportOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder and a file beside the one to write, which are gone in the end.
+/// A folder and a file beside the file to write; both are removed in the end.
 struct Beside {
     folder: PathBuf,
     unfinished: PathBuf,
@@ -99,13 +99,13 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // What stays is named after the file and this process.
+        // If this fails, the names show the file and this process.
         let _ = fs::remove_dir_all(&self.folder);
         let _ = fs::remove_file(&self.unfinished);
     }
 }
 
-/// Records what is in the range again, into `dir`; how many samples.
+/// Records the samples of the range again, into `dir`. Returns their number.
 fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
     let disk = Arc::new(RealDisk);
     let recording = Recording::open(disk, path)?;
@@ -169,7 +169,7 @@ fn append(writer: &mut Writer, batch: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// A writer without a ring: nothing is ever too old or too much.
+/// A writer without limits of age and size.
 fn open(dir: &Path, facts: &str) -> Result<Writer> {
     let context = Context::parse(facts.as_bytes());
     let fact = |key: &str, otherwise: &str| context.get(key).unwrap_or(otherwise).to_string();
@@ -193,7 +193,7 @@ fn open(dir: &Path, facts: &str) -> Result<Writer> {
     )?)
 }
 
-/// All blocks of the folder in one file.
+/// Joins all blocks of the folder in one file.
 fn join(dir: &Path, file: &Path) -> Result<()> {
     let mut blocks: Vec<(BlockName, PathBuf)> = Vec::new();
     for folder in folder::boot_folders(&RealDisk, dir)? {

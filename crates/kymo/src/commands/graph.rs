@@ -1,4 +1,4 @@
-//! `kymo graph`: recordings, stored series and targets of the poller as a picture, SVG or PNG.
+//! `kymo graph`: recordings, stored series and the poller's targets as a picture, SVG or PNG.
 
 mod stored;
 mod target;
@@ -34,18 +34,18 @@ use stored::Stored;
 
 use crate::times;
 
-/// Exit code when nothing lies in the span asked for.
+/// Exit code when there is nothing in the requested range.
 const NOTHING: u8 = 1;
 
-/// A PNG of more pixels is not drawn: it takes four bytes each.
+/// Most pixels of a PNG: each needs four bytes.
 const PIXELS_MAX: u64 = 100_000_000;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// So many distances between samples tell what the interval is.
+/// Most distances between samples from which the interval is computed.
 const DISTANCES_MAX: usize = 1000;
 
-/// Words of `kymo graph`.
+/// Options of `kymo graph`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphOptions {
     /// Recordings: folders, or collectl's raw files
@@ -102,7 +102,7 @@ pub(crate) struct GraphOptions {
     pub points: Option<String>,
 }
 
-/// What `-s` takes.
+/// Help of `-s`.
 fn graphs_help() -> String {
     format!(
         "Standard graphs of subsystems ({}; default {DEFAULT_LETTERS}), or ids of fields such as cpu.user and \
@@ -111,7 +111,7 @@ fn graphs_help() -> String {
     )
 }
 
-/// What files are drawn as.
+/// Format of the picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Format {
     Svg,
@@ -159,7 +159,7 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     write(&options.output, format, text)
 }
 
-/// The graphs of a target, as this machine's clocks show them.
+/// Draws the graphs of a target, in this machine's time zone.
 fn draw_target(
     options: &GraphOptions,
     name: &str,
@@ -190,17 +190,17 @@ fn write(output: &Path, format: Format, svg: String) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is to be drawn, and where it is.
+/// Fields to draw, and their sources.
 struct Asked {
     plan: Plan,
     recorded: Option<Recordings>,
-    /// Fields of a folder that has a store beside its recording.
+    /// Fields of a folder that has a store in addition to its recording.
     fields: Option<Fields>,
     stored: Option<Stored>,
 }
 
 impl Asked {
-    /// `None`: stored series are asked for, and none fits.
+    /// Reads the options. `None`: no stored series fits.
     fn of(options: &GraphOptions) -> Result<Option<Asked>> {
         let words = options.subsys.iter().cloned();
         let (ids, words): (Vec<String>, Vec<String>) =
@@ -243,7 +243,7 @@ impl Asked {
         }
     }
 
-    /// Reads all that is to be drawn; stored series become part of the plan.
+    /// Reads all lines to draw. Stored series become part of the plan.
     fn read(
         &mut self,
         (from_ns, thru_ns): (i64, i64),
@@ -313,7 +313,7 @@ fn number(switch: &str, text: &str, range: &std::ops::RangeInclusive<u32>) -> Re
     })
 }
 
-/// When samples were taken, and of what machine.
+/// Times of the samples, and facts of their machine.
 struct Extent {
     first_ns: i64,
     last_ns: i64,
@@ -352,7 +352,7 @@ impl Extent {
         })
     }
 
-    /// For stored series alone: the last 24 hours, as this machine's clocks show them.
+    /// For stored series without a recording: the last 24 hours, in this machine's time zone.
     fn of_the_last_day(stored: Option<&Stored>) -> Result<Extent> {
         let now_ns = RealClock.now().real_ns;
         let mut extent = Extent::until_now(now_ns - DAY_NS, now_ns)?;
@@ -362,7 +362,7 @@ impl Extent {
         Ok(extent)
     }
 
-    /// For a folder whose recording cannot be read: all that its store has of the machine.
+    /// For a folder with an unreadable recording: all of the store's history of the machine.
     fn of_history(fields: &Fields, why: String) -> Result<Extent> {
         let now_ns = RealClock.now().real_ns;
         match fields.begins_ns(now_ns) {
@@ -371,7 +371,7 @@ impl Extent {
         }
     }
 
-    /// A range that ends now, as this machine's clocks show it.
+    /// A range that ends now, in this machine's time zone.
     fn until_now(first_ns: i64, last_ns: i64) -> Result<Extent> {
         let root = Root::open(Path::new("/")).context("cannot open /")?;
         Ok(Extent {
@@ -382,7 +382,7 @@ impl Extent {
         })
     }
 
-    /// The range to draw: what was asked for, else all there is.
+    /// The range to draw: the requested one, or else the whole recording.
     fn bounds(&self, span: Span) -> Result<(i64, i64), String> {
         let bound = |switch, bound: Option<Bound>, else_ns| match bound {
             Some(bound) => self.moment(switch, bound),
@@ -397,7 +397,7 @@ impl Extent {
         Ok((from_ns, thru_ns.max(from_ns)))
     }
 
-    /// The moment of a bound. One without a day is of the only day on which it lies within the recording.
+    /// The time of a bound. A bound without a day must lie within the recording on one day only.
     fn moment(&self, switch: &str, bound: Bound) -> Result<i64, String> {
         let mut zone = times::zone_of(&self.context);
         let wall = match bound {
@@ -439,13 +439,13 @@ impl Extent {
     }
 }
 
-/// The interval that was meant: a hundredth more or less is the timer's.
+/// The intended interval: the timer adds or subtracts some hundredths.
 fn round_interval(measured_ns: i64) -> i64 {
     const UNIT_NS: i64 = 10_000_000;
     (measured_ns + UNIT_NS / 2) / UNIT_NS * UNIT_NS
 }
 
-/// The SVG as PNG, with the bundled font and nothing from the machine.
+/// Renders the SVG as PNG, with the built-in font and no font of the machine.
 fn png(svg: &str) -> Result<Vec<u8>> {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(svg::FONT.to_vec());
@@ -469,14 +469,14 @@ fn png(svg: &str) -> Result<Vec<u8>> {
     Ok(pixmap.encode_png()?)
 }
 
-/// Writes a file beside the one that is meant, and renames it: nobody sees half of it.
+/// Writes a temporary file beside `path` and renames it, so that no reader sees half a file.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // The error that is told is the one before.
+        // The caller gets the earlier error.
         let _ = fs::remove_file(&beside);
     }
     written

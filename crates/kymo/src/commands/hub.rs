@@ -1,6 +1,6 @@
-//! `kymo hub`: the part of `kymo serve` that talks to the network, started by its guardian and not by
-//! people. It is told what to do on stdin (a token has no place in arguments or the environment),
-//! gives up what it does not need, and answers on a socket it was handed.
+//! `kymo hub`: the part of `kymo serve` that talks to the network. The guardian starts it, not a
+//! person. It reads its order on stdin (a token has no place in arguments or the environment), gives
+//! up rights that it does not need, and answers on the guardian's socket.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -19,16 +19,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::sandbox;
 
-/// What the guardian says.
+/// The guardian's order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// Number of the file that is the listening socket.
+    /// File descriptor of the listening socket.
     pub listener: i32,
-    /// Number of the pipe on which to say, in a line, that requests are answered.
+    /// File descriptor of a pipe. The hub writes a line to it when requests are answered.
     pub ready: i32,
-    /// The folder that is recorded to; `None`: `files`.
+    /// The folder of the recording; `None`: `files` are shown.
     pub ring: Option<PathBuf>,
-    /// What was opened.
+    /// The opened recordings.
     pub files: Vec<PathBuf>,
     /// See [`Settings`].
     pub prefix: String,
@@ -40,7 +40,7 @@ pub(crate) struct Order {
     pub trust_proxy: bool,
     /// See [`Settings`].
     pub token: String,
-    /// Certificate chain and key, PEM; in the clear without them.
+    /// Certificate chain and key, PEM; `None`: requests are not encrypted.
     pub tls: Option<(String, String)>,
     /// See [`Settings`].
     pub code: Option<String>,
@@ -57,7 +57,7 @@ pub(crate) struct Order {
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
-    // Who tells all of kymo to flush means the recorder.
+    // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
     let mut text = Vec::new();
     std::io::stdin()
@@ -68,21 +68,21 @@ pub(crate) fn run() -> Result<ExitCode> {
     let handed = |fd| privilege::inherited(fd).context("cannot take over a file of kymo serve");
     let listener = TcpListener::from(handed(order.listener)?);
     let mut ready = File::from(handed(order.ready)?);
-    // `shut_in` refuses new sockets.
+    // Opened now, because `shut_in` forbids new sockets.
     let owners = TcpOwners::open().ok().map(Arc::new);
     let state = shut_in(&order)?;
     kymo_serve::run(listener, settings(order, owners), move || {
-        // Without a guardian there is nobody to tell.
+        // The write fails if the guardian is gone.
         let _ = ready.write_all(format!("{state}\n").as_bytes());
     })
     .map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives up what is not needed, while there is one thread. The state in words.
+/// Gives up rights, while there is one thread. Returns the state in words.
 fn shut_in(order: &Order) -> Result<String> {
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
-    // Names of users are read from files that are out of reach in a moment.
+    // Read now: names of users come from files that are out of reach afterwards.
     let words = own.words();
     if let Some(rollups) = &order.rollups
         && let Err(error) = std::fs::create_dir_all(rollups)

@@ -1,5 +1,6 @@
-//! `kymo keeper`: the part of `kymo serve` that owns the store and takes what others send, started by its guardian and not by
-//! people. It reads what to do on stdin, gives up what it does not need, and serves on sockets it was handed.
+//! `kymo keeper`: the part of `kymo serve` that owns the store and receives values of other machines and programs. The guardian
+//! starts it, not a person. It reads its order on stdin, gives up rights that it does not need, and serves on the guardian's
+//! sockets.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -40,30 +41,30 @@ use crate::process::sandbox;
 
 /// Threads that write .rrd files.
 const WRITERS: usize = 2;
-/// Another one at each start of the machine.
+/// Boot id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Of values whose sender does not say it, as collectd's own default.
+/// Default interval of a sender, in seconds, as in collectd.
 const INTERVAL_S: u64 = 10;
 
 /// Limits of the store.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StoreLimits {
-    /// Bytes of blocks.
+    /// Most bytes of blocks.
     pub bytes: u64,
-    /// Bytes of journal files that only tails need.
+    /// Most bytes of journal files that only tails need.
     pub tail_bytes: u64,
-    /// Seconds until such a file goes.
+    /// Seconds after which such a file is removed.
     pub tail_age_s: u64,
-    /// Seconds that series of points keep samples, rows of five minutes, rows of an hour.
+    /// Retention in seconds of series of points: samples, rows of five minutes, rows of an hour.
     pub points_kept_s: [u32; 3],
-    /// Labels of a new label set, and bytes of its text.
+    /// Most labels of a new label set, and most bytes of its text.
     pub labels: [usize; 2],
 }
 
-/// What the guardian says.
+/// The guardian's order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct KeeperOrder {
-    /// Number of the pipe on which to say, in a line, that the store is open.
+    /// File descriptor of a pipe. The keeper writes a line to it when the store is open.
     pub ready: i32,
     /// See [`Settings`].
     pub folder: PathBuf,
@@ -73,17 +74,17 @@ pub(crate) struct KeeperOrder {
     pub files: String,
     /// Limits of the store.
     pub limits: StoreLimits,
-    /// Who the folder of .rrd files belongs to, for whoever asks: an address.
+    /// Address of the keeper as the owner of the folder of .rrd files, for messages of other daemons.
     pub owner: String,
-    /// Numbers of the listening sockets for rrdcached's protocol.
+    /// File descriptors of the listening sockets for rrdcached's protocol.
     pub rrdcached: Vec<i32>,
     /// See [`rrdcached::Writers::One`].
     pub one_writer: bool,
-    /// Number of the listening socket for questions.
+    /// File descriptor of the listening socket for questions.
     pub questions: Option<i32>,
-    /// Number of the one on which the hub adds what it reads of this machine's recording.
+    /// File descriptor of the listening socket for processes of kymo that write, such as the hub.
     pub writes: Option<i32>,
-    /// Number of the administrator's.
+    /// File descriptor of the administrator's listening socket.
     pub admin: Option<i32>,
     /// See [`Role::Admin`].
     pub admin_user: u32,
@@ -91,28 +92,28 @@ pub(crate) struct KeeperOrder {
     pub poll_user: u32,
     /// See [`Role::Write`].
     pub postgres_user: u32,
-    /// Number of the file of [`Reported`].
+    /// File descriptor of the file of [`Reported`].
     pub reported: i32,
-    /// What is done with collectd's datagrams.
+    /// Settings for collectd's datagrams.
     pub collectd: CollectdOrder,
     /// The listeners for lines, in the order of their declarations.
     pub lines: Vec<LineOrder>,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
-    /// Number of the pipe to the recorder, for what these do.
+    /// File descriptor of the pipe to the recorder, for the activity of programs.
     pub activity: Option<i32>,
-    /// Names of users, by their numbers.
+    /// Names of users, by number.
     pub users: Vec<(u32, String)>,
 }
 
-/// The same of collectd's datagrams.
+/// Settings for collectd's datagrams.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CollectdOrder {
-    /// Numbers of the sockets, and where they are.
+    /// File descriptors of the sockets, and their addresses.
     pub sockets: Vec<(i32, String)>,
     /// `none`, `sign` or `encrypt`.
     pub security: String,
-    /// Number of the AuthFile's copy, which the guardian keeps current.
+    /// File descriptor of the AuthFile's copy, which the guardian keeps current.
     pub users: Option<i32>,
     /// See [`collectd::CollectdSettings`].
     pub allow: Vec<String>,
@@ -120,7 +121,7 @@ pub(crate) struct CollectdOrder {
     pub trusted: Vec<String>,
     /// See [`collectd::CollectdSettings`].
     pub hosts: Vec<(String, Vec<String>)>,
-    /// Number of the copy of types.db, which the guardian keeps current; none: the types of collectd 5.12.
+    /// File descriptor of the copy of types.db, which the guardian keeps current; `None`: the types of collectd 5.12.
     pub types: Option<i32>,
     /// See [`RrdSettings`].
     pub step_s: u32,
@@ -132,18 +133,18 @@ pub(crate) struct CollectdOrder {
     pub timespans_s: Vec<u32>,
     /// See [`RrdSettings`].
     pub xff: f64,
-    /// Averages only.
+    /// True if the files have averages only.
     pub single: bool,
 }
 
-/// Numbers of the sockets of a protocol of lines.
+/// File descriptors of the sockets of a protocol of lines.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LineOrder {
     /// Values of its settings.
     pub settings: Vec<u32>,
     /// For datagrams, and where they are.
     pub datagrams: Vec<(i32, String)>,
-    /// For connections.
+    /// Sockets for connections.
     pub streams: Vec<i32>,
 }
 
@@ -182,7 +183,7 @@ impl KeeperOrder {
         sockets.collect()
     }
 
-    /// Sockets for questions, and what may be asked there.
+    /// Sockets for questions, and the roles of their clients.
     fn for_questions(&self) -> Result<Vec<(OwnedFd, Role)>> {
         let (owner, guardian) = (self.admin_user, machine::parent());
         let all = [
@@ -264,7 +265,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
-    // A guardian that has gone hears nothing.
+    // The write fails if the guardian is gone.
     let _ = ready.write_all(format!("{state}\n").as_bytes());
     drop(ready);
     let hang_up = || copies.read_again();
@@ -294,7 +295,7 @@ fn line_listeners(
     Ok(listeners)
 }
 
-/// Copies of files that are out of reach, and their contents.
+/// Copies of files that are out of reach, and their current contents.
 struct HandedCopies {
     auth_file: Option<HandedCopy>,
     types_db: Option<HandedCopy>,
@@ -353,7 +354,7 @@ impl HandedCopy {
     }
 }
 
-/// Wrong lines are reported and left out.
+/// Reads the AuthFile; reports and skips wrong lines.
 fn read_users(file: &HandedCopy, in_force: &InForce<Users>) {
     let text = match file.text() {
         Ok(text) => text,
@@ -366,7 +367,7 @@ fn read_users(file: &HandedCopy, in_force: &InForce<Users>) {
     in_force.set(users);
 }
 
-/// Takes over types.db; wrong lines are reported and left out.
+/// Reads types.db; reports and skips wrong lines.
 fn read_types(file: &HandedCopy, in_force: &InForce<TypesDb>) {
     let text = match file.text() {
         Ok(text) => text,
@@ -381,7 +382,7 @@ fn read_types(file: &HandedCopy, in_force: &InForce<TypesDb>) {
     }
 }
 
-/// Makes the listener for collectd's datagrams once there is a log; `None`: there are no sockets for it.
+/// The listener for collectd's datagrams, made when there is a log; `None`: it has no sockets.
 fn collectd_listener(
     order: &CollectdOrder,
     (users, types): (Option<InForce<Users>>, InForce<TypesDb>),
@@ -440,7 +441,8 @@ fn networks(texts: &[String]) -> Vec<Prefix> {
     networks.collect()
 }
 
-/// Collects what programs publish, if there is a folder; that it cannot be done is said, and the rest goes on.
+/// The collector for programs that publish, if there is a folder. If it cannot be opened, this is logged, and the keeper runs
+/// without it.
 fn collector(
     order: &KeeperOrder,
     settings: &Settings,
@@ -469,12 +471,12 @@ fn bytes_of(texts: &[String]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.clone().into_bytes()).collect()
 }
 
-/// A line for people.
+/// Logs a line.
 fn say(line: &str) {
     put_line(format_args!("keeper: {}", DisplayName(line.as_bytes())));
 }
 
-/// For the store; its folders are made.
+/// Settings of the store. Makes its folders.
 fn settings(order: &KeeperOrder) -> Result<Settings> {
     let [samples_s, rows_5m_s, rows_1h_s] = order.limits.points_kept_s;
     let [labels, bytes] = order.limits.labels;
@@ -495,7 +497,7 @@ fn settings(order: &KeeperOrder) -> Result<Settings> {
     })
 }
 
-/// The folder, without links.
+/// Makes a folder. Returns its path without links.
 fn made(folder: &Path) -> Result<PathBuf> {
     let mut builder = std::fs::DirBuilder::new();
     builder
@@ -505,7 +507,7 @@ fn made(folder: &Path) -> Result<PathBuf> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let real = std::fs::canonicalize(folder);
     let real = real.with_context(|| format!("cannot open {}", folder.display()))?;
-    // Soon nothing above can be opened any more.
+    // Now, because folders above cannot be opened later.
     sync_names_of(&real);
     Ok(real)
 }
@@ -525,10 +527,10 @@ fn rrdcached_settings(settings: &Settings, one_writer: bool) -> rrdcached::Setti
     }
 }
 
-/// Gives up what is not needed, while there is one thread. The state in words.
+/// Gives up rights, while there is one thread. Returns the state in words.
 fn shut_in(settings: &Settings, programs: Option<&Path>) -> Result<String> {
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
-    // Names of users are read from files that are out of reach in a moment.
+    // Read now: names of users come from files that are out of reach afterwards.
     let words = own.words();
     let mut write = vec![settings.folder.clone(), settings.base.clone()];
     write.extend(programs.map(Path::to_path_buf));

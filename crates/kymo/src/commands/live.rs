@@ -1,4 +1,4 @@
-//! Live on the terminal: the sampler's records straight to a view.
+//! Live view on the terminal: the sampler's records go straight to a view.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,12 +37,12 @@ pub(crate) fn run(
     if view.texts.showheader {
         return header(&setup, view);
     }
-    // While there is one thread.
+    // Now, while there is one thread.
     let clients = clients(options, view, audience, &setup)?;
     let session = Session::start(&setup, Arc::default())?;
     let stop = session.stopper();
     spawn("signals", move || {
-        // Each interval is written out when it is over: nothing waits.
+        // An interval is printed as soon as it ends, so there is nothing to flush.
         wait_for_end(&signals, &stop, &|| ())
     })?;
     session::say_waiting(&setup, options.familiar.quiet);
@@ -64,7 +64,7 @@ pub(crate) fn run(
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// `--showheader`: what a plot file of this machine would begin with.
+/// `--showheader`: prints the head of a plot file of this machine.
 fn header(setup: &Setup, view: &ViewOptions) -> Result<ExitCode> {
     let options = show::options(&setup.letters, view, None, None, Pace::Live);
     let now = RealClock.now();
@@ -79,7 +79,7 @@ fn header(setup: &Setup, view: &ViewOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those who get what is shown, too.
+/// Clients that get the output, too.
 fn clients(
     options: &RecordOptions,
     view: &ViewOptions,
@@ -122,14 +122,14 @@ pub(crate) fn plot_dir<'a>(options: &'a RecordOptions, view: &ViewOptions) -> Op
     options.dir.as_deref().filter(|_| view.plot)
 }
 
-/// Wrong switches are told before anything begins.
+/// Refuses wrong switches before anything begins.
 pub(crate) fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>) -> Result<()> {
     let options = show::options(letters, view, dir, None, Pace::Live);
     options.map(|_| ()).map_err(anyhow::Error::msg)
 }
 
-/// Shows `letters` of what comes out of `queue` until it is closed or has been counted. `notices`: where no writer says
-/// which files are slow.
+/// Shows `letters` of the samples from `queue`, until it is closed or the count is reached. `notices`: reports slow
+/// files, if no writer does.
 pub(crate) fn show(
     setup: &Setup,
     (letters, view): (&str, &ViewOptions),
@@ -150,7 +150,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// Shows samples on stdout and says slow files on stderr, never between rows.
+/// Shows samples on stdout, and reports slow files on stderr, never between rows.
 struct Undisturbed {
     live: Live,
     notices: Option<Notices>,

@@ -1,5 +1,5 @@
-//! `kymo play`: recordings and collectl's raw files through the views. What of them is not shown, and
-//! why, is said on stderr.
+//! `kymo play`: shows recordings and collectl's raw files. It says on stderr what it does not show,
+//! and why.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,10 +28,10 @@ use crate::times::{self, days};
 
 /// Exit code when there is nothing to show.
 const NOTHING: u8 = 1;
-/// Places of damage that are reported one by one.
+/// Damaged places that are reported one by one.
 const REPORTED_MAX: u64 = 10;
 
-/// What `kymo play` is told.
+/// Options of `kymo play`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlayOptions {
     /// Recordings: folders, or collectl's raw files
@@ -88,7 +88,7 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let shown = show::run(&mut played, &view, &play.view, (dir, None), Pace::Played)?;
     played.finish();
     Ok(if shown.intervals > 0 {
-        // All letters were recorded where none was asked for: a machine need not have everything.
+        // Without -s all recorded letters are played, and a machine need not have all of them.
         if !shown.absent.is_empty() && play.subsys.is_some() {
             say(&format!(
                 "there is no {} in what was played",
@@ -105,7 +105,7 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     })
 }
 
-/// What is asked of the texts.
+/// Answers a question about recorded texts.
 fn recorded_texts(play: &PlayOptions, files: &Recordings) -> Result<ExitCode> {
     let usage = anyhow::Error::msg;
     let secs = play.view.shape.offsettime.unwrap_or(0);
@@ -138,7 +138,7 @@ pub(super) fn names(letters: &[(char, &str)]) -> String {
     letters.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Of the letters that were recorded those that can be shown as asked; the others are named.
+/// The recorded letters that can be shown; the others are reported.
 fn fitting(recorded: &str, play: &PlayOptions) -> String {
     let can_show = |letter: &char| choices(&letter.to_string()).is_ok();
     let (known, others): (String, String) = recorded.chars().partition(can_show);
@@ -159,12 +159,12 @@ fn fitting(recorded: &str, play: &PlayOptions) -> String {
     }
 }
 
-/// Whether a letter stands for what has lines of its own in plot format.
+/// True if a letter's instances have lines of their own in plot format.
 fn is_long(letter: char) -> bool {
     letter.is_ascii_uppercase() && subsystem::of(letter).is_some_and(|of| of.plot.shape.is_long())
 }
 
-/// What has no place in the format is left out, and named.
+/// The letters that fit the format; the others are reported.
 fn fit_format(letters: String, play: &PlayOptions) -> String {
     let (long, wide): (String, String) = letters.chars().partition(|&letter| is_long(letter));
     if play.view.plot && play.dir.is_none() && !long.is_empty() && letters.len() > 1 {
@@ -203,7 +203,7 @@ fn fit_format(letters: String, play: &PlayOptions) -> String {
     shown
 }
 
-/// Why there was no interval to show.
+/// Reason for which there was no interval to show.
 fn why_nothing(shown: &Shown, asked: usize, played: &Played, view: &ViewOptions) -> String {
     let bound = |switch: &str, time: &Option<String>| Some(format!(" {switch} {}", time.as_ref()?));
     let span: String = [bound("--from", &view.from), bound("--thru", &view.thru)]
@@ -222,11 +222,11 @@ fn why_nothing(shown: &Shown, asked: usize, played: &Played, view: &ViewOptions)
     }
 }
 
-/// What is played: its damage is reported as it goes by, whatever the format makes of it.
+/// A source that reports its damage while it is read, in any format.
 struct Played {
     source: Box<dyn Source>,
     damages: u64,
-    /// When the first and the last sample were, in nanoseconds since 1970.
+    /// Times of the first and the last sample, in nanoseconds since 1970.
     extent_ns: Option<(i64, i64)>,
 }
 

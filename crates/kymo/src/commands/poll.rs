@@ -1,5 +1,5 @@
 //! `kymo poll`, also under the name `mrtg`: from the command line to a poller in the foreground or in the background. The
-//! order: options, user, lock, configuration, fork, pid file, runner, and only then sandbox and threads.
+//! order is options, user, lock, configuration, fork, pid file, runner, and only then sandbox and threads.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -37,62 +37,62 @@ use daemon::{Detached, PollPidFile};
 use lock::Lock;
 use options::PollOptions;
 
-/// Exit code of what cannot be run.
+/// Exit code if the poller cannot run.
 const FAILED: u8 = 2;
-/// Exit codes of MRTG for values that are missing.
+/// Exit codes of MRTG for missing values.
 const SOME_UNKNOWN: u8 = 91;
 const ALL_UNKNOWN: u8 = 92;
 
-/// All that is decided before anything is polled.
+/// Settings of a poller, complete before it polls.
 pub(crate) struct Settings {
     /// The configurations, as absolute paths, in the order of `configs`.
     pub files: Vec<PathBuf>,
-    /// As they were read.
+    /// The configurations as read.
     pub configs: Vec<Config>,
-    /// Configurations that cannot be read, and are awaited under `kymo serve`.
+    /// Unreadable configurations, which are waited for under `kymo serve`.
     pub unread: Vec<PathBuf>,
-    /// The poller's own files; it holds the locks.
+    /// Paths of the poller's own files, including the locks.
     pub places: Places,
-    /// Whether to go on for ever.
+    /// True if it polls for ever.
     pub forever: bool,
     /// True if `kymo serve` starts this process again when it ends.
     pub is_served: bool,
-    /// In the foreground, whatever the configurations say.
+    /// True if it stays in the foreground, even if a configuration asks for a daemon.
     pub stays: bool,
-    /// Takes the place of the configurations' LogDir.
+    /// Replaces LogDir of the configurations.
     pub log_dir: Option<PathBuf>,
-    /// All devices are asked at once. One-shot runs always do so.
+    /// True if all devices are asked at once, as always in one-shot runs.
     pub burst: bool,
-    /// Stamps are whole seconds.
+    /// True if stamps are whole seconds.
     pub integer_stamps: bool,
     /// The way to the keeper that stores values.
     pub keeper: Option<KeeperConnection>,
-    /// The folder below which names of the keeper's files lie.
+    /// Base folder of the names of the keeper's files.
     pub base: Option<PathBuf>,
-    /// Where the page of kymo serve finds what targets are called.
+    /// Folder for descriptions of targets, which the page of kymo serve reads.
     pub descriptions: Option<PathBuf>,
-    /// `.rrd` files are written when they are asked for, not each cycle.
+    /// True if `.rrd` files are written on demand and not in each cycle.
     pub on_demand: bool,
-    /// Where messages go.
+    /// Destination of messages.
     pub log: Arc<PollLog>,
-    /// What to say once polling has begun.
+    /// Says that polling has begun.
     pub ready: Ready,
-    /// Held until the settings are dropped; a daemon says [`Lock::stay`] now and then.
+    /// Locks, held until the settings are dropped; a daemon calls [`Lock::stay`] now and then.
     pub locks: Vec<Lock>,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Every target has both its values, or it was a daemon that was asked to end.
+    /// Each target has both its values, or a daemon was asked to end.
     Complete,
-    /// Some target lacks one, or was left out.
+    /// Some target lacks a value, or was left out.
     SomeUnknown,
-    /// No target has both.
+    /// No target has both its values.
     AllUnknown,
 }
 
-/// Runs the command with the words behind its name.
+/// Runs the command with the words after its name.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let options = match options::read(words) {
         Ok(options) => options,
@@ -109,7 +109,7 @@ fn refuse(line: &str) -> ExitCode {
     ExitCode::from(FAILED)
 }
 
-/// What is made for the poller while it may be another user still.
+/// Prepares the poller's files while the process may still have another user.
 fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     if options.files.is_empty() {
         return Err("cannot poll: no configuration is given; see kymo poll --help".into());
@@ -182,7 +182,7 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     start(settings, pid_file)
 }
 
-/// As whom to run: the user's own group unless another is said.
+/// Account to run as. Without `--group`, the user's own group.
 fn account(options: &PollOptions) -> Result<(Account, u32), String> {
     let account = match &options.user {
         Some(name) => {
@@ -200,7 +200,7 @@ fn account(options: &PollOptions) -> Result<(Account, u32), String> {
     Ok((account, gid))
 }
 
-/// The fork, where there is one; then the poller.
+/// Forks if the poller is to run in the background; then runs it.
 fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<ExitCode, String> {
     let says = |yes: fn(&Config) -> bool| settings.configs.iter().any(yes);
     settings.forever |= says(|config| config.globals().run_as_daemon);
@@ -238,7 +238,7 @@ fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<Ex
     })
 }
 
-/// Without a current folder the path stays as it is.
+/// Absolute path of a file. Without a current folder the path stays as it is.
 fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.into())
 }

@@ -1,17 +1,17 @@
-//! collectl.conf: what of it means something here, as words of a command line. What it says of other programs' paths, of Lustre and
-//! InfiniBand is passed over.
+//! collectl.conf: its settings that have a meaning here, as words of a command line. Settings about paths of other programs,
+//! Lustre and InfiniBand are skipped.
 
 use std::path::Path;
 
 /// Longest file that is read.
 const SIZE_MAX: u64 = 1 << 20;
 
-/// What a file says.
+/// Settings of a file.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct CollectlConf {
-    /// `DaemonCommands`: in front of the command line with `-D`.
+    /// `DaemonCommands`: words before those of the command line, with `-D`.
     pub(crate) daemon_words: Vec<String>,
-    /// Words that hold where the command line says nothing of the kind: the switch, and its value.
+    /// Switches with values, for a command line that does not have them.
     pub(crate) defaults: Vec<(&'static str, String)>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<CollectlConf, String> {
     Ok(parse(&text))
 }
 
-/// `Key = value` lines; `#` in front makes a remark.
+/// Reads lines `Key = value`; `#` at the begin marks a remark.
 pub(crate) fn parse(text: &str) -> CollectlConf {
     let mut conf = CollectlConf::default();
     let mut intervals = [None, None, None];
@@ -41,7 +41,7 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
             continue;
         };
         let (key, value) = (key.trim(), value.trim());
-        // What is behind a number is a remark.
+        // Text after a number is a remark.
         let first = value
             .split_whitespace()
             .next()
@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> CollectlConf {
             "LimIOS" => limits.push(format!("IOS:{first}")),
             "LimBool" => limits.push(if first == "1" { "AND" } else { "OR" }.into()),
             "DiskFilter" => conf.defaults.push(("--dskfilt", of_names(value))),
-            // Below 1 it is no limit.
+            // Below 1 there is no limit.
             "DefNetSpeed" => conf.defaults.extend(net_speed(&first)),
             "Passwd" => conf.defaults.push(("--passwd", first)),
             _ => {}
@@ -82,7 +82,7 @@ fn net_speed(text: &str) -> Option<(&'static str, String)> {
     Some(("--defnetspeed", speed.max(0).to_string()))
 }
 
-/// A pattern of lines of /proc/diskstats, where a blank stands before and behind a name, as one of names.
+/// A pattern for lines of /proc/diskstats, where a blank stands before and after a name, as a pattern for names.
 fn of_names(pattern: &str) -> String {
     let pattern = pattern.strip_prefix('/').unwrap_or(pattern);
     let pattern = pattern.strip_suffix('/').unwrap_or(pattern);

@@ -1,25 +1,24 @@
-//! What a command line of collectl becomes before it is read: the words that collectl.conf adds, and those that mean something else
-//! to kymo.
+//! Changes to collectl's command line before it is read: words that collectl.conf adds, and words with another meaning in kymo.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::cli::collectl::conf;
 
-/// Where collectl looks for its settings.
+/// The file in which collectl looks for its settings.
 const CONF: &str = "/etc/collectl.conf";
 
-/// Switches whose value is the next word, where it does not stand behind them in the same one.
+/// Switches whose value is the next word, unless it follows in the same word.
 const WITH_VALUE: &str = "CAcdfFilLoprRs";
 
-/// Who asks: collectl's settings hold without `-C` only under its name.
+/// Name of the program: collectl's settings count without `-C` only under its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Under {
     Kymo,
     Collectl,
 }
 
-/// The words behind the name, if collectl is asked for: by the program's name, or by the first word.
+/// The words after the name, if collectl is meant: by the program's name, or by the first word.
 pub(crate) fn behind_name(words: &[OsString]) -> Option<&[OsString]> {
     let name = words.first().and_then(|name| Path::new(name).file_name());
     if name == Some("collectl".as_ref()) {
@@ -29,7 +28,7 @@ pub(crate) fn behind_name(words: &[OsString]) -> Option<&[OsString]> {
     (word == "collectl").then(|| &words[2..])
 }
 
-/// The words with what a file of settings adds to them; the first one is the program.
+/// Adds the words of a file of settings; the first word is the program.
 pub(crate) fn with_settings(words: Vec<OsString>, name: Under) -> Result<Vec<OsString>, String> {
     let path = match (value_of(&words, 'C', "--config"), name) {
         (Some(path), _) => PathBuf::from(path),
@@ -46,7 +45,7 @@ pub(crate) fn with_settings(words: Vec<OsString>, name: Under) -> Result<Vec<OsS
     let is_daemon = has(&words, 'D', "--daemon");
     for (switch, mut value) in conf.defaults {
         if switch == "-i" && !is_daemon {
-            // The first interval of the file is the daemon's alone.
+            // The first interval of the file is for the daemon only.
             value = value.trim_start_matches(|c| c != ':').to_string();
         }
         let given = match switch {
@@ -61,7 +60,7 @@ pub(crate) fn with_settings(words: Vec<OsString>, name: Under) -> Result<Vec<OsS
     Ok(words)
 }
 
-/// Whether a switch is among the words.
+/// True if the words have this switch.
 pub(crate) fn has(words: &[OsString], short: char, long: &str) -> bool {
     find(words, short, long).is_some()
 }
@@ -75,7 +74,7 @@ fn value_of(words: &[OsString], short: char, long: &str) -> Option<OsString> {
     }
 }
 
-/// Where a switch is, and what stands behind it in its word.
+/// Index of a switch, and the rest of its word.
 fn find(words: &[OsString], short: char, long: &str) -> Option<(usize, String)> {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
@@ -105,7 +104,7 @@ fn find(words: &[OsString], short: char, long: &str) -> Option<(usize, String)> 
     None
 }
 
-/// Switches that mean something else to collectl, and `-Z` of collectl 3, which is --procfilt.
+/// A switch that has another meaning in collectl, in kymo's words; `-Z` of collectl 3 is --procfilt.
 pub(crate) fn translated(word: &OsStr) -> OsString {
     let text = word.to_str().unwrap_or_default();
     match (text, text.strip_prefix("-Z")) {

@@ -1,4 +1,5 @@
-//! A store's folder instead of a running `kymo serve`: a thread of this process answers in the keeper's place, and only reads.
+//! The folder of a store without a running `kymo serve`: a thread of this process answers in the keeper's place, and only
+//! reads.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,14 +17,14 @@ use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
 
-/// Who answers for the store in `dir`, or in its `store`, `kymo` or `.kymo`.
+/// A keeper for the store in `dir`, or in `store`, `kymo` or `.kymo` below it.
 pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
     let (folder, base) = place(dir)?;
     let (disk, clock): (Arc<dyn Disk>, Arc<dyn Clock>) = (Arc::new(RealDisk), Arc::new(RealClock));
     let store = Store::open_to_look(&folder, &base, &disk, &clock).map_err(Error::msg)?;
     let stop = StopSignal::new().context("cannot make a signal")?;
     let (asks, answers) = UnixStream::pair().context("cannot make a socket")?;
-    // It ends when the other end is closed.
+    // The thread ends when the other end of the socket is closed.
     thread::spawn(move || {
         let side = Answers {
             role: Role::Read,
@@ -39,7 +40,7 @@ pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
     Ok(Keeper::over(asks, dir.to_path_buf()))
 }
 
-/// The store's folder, and the one that its .rrd files are below: as `kymo serve` and `kymo rrdcached` have them.
+/// Folder of the store, and base of its .rrd files, as `kymo serve` and `kymo rrdcached` lay them out.
 pub(crate) fn place(dir: &Path) -> Result<(PathBuf, PathBuf)> {
     let real = std::fs::canonicalize(dir);
     let real = real.with_context(|| format!("cannot open {}", dir.display()))?;

@@ -1,4 +1,4 @@
-//! One kind of source under measurement: read as a recorder reads it, again and again.
+//! One kind of source under measurement: it is read as a recorder reads it, again and again.
 
 use std::sync::Arc;
 
@@ -30,18 +30,18 @@ pub(super) struct Probe {
     errno: u16,
 }
 
-/// How it is read.
+/// Way of reading a source.
 enum By {
     Files(Vec<Reader>),
     Groups(Box<(Groups, Budget)>),
-    /// File systems are asked by threads of their own: a price is a mount's part of the CPU time of a scan.
+    /// Threads ask file systems: a price is a mount's part of the CPU time of a scan.
     Space(Box<Mounts>),
-    /// All NFS mounts by one text, or two.
+    /// One text, or two, for all NFS mounts.
     Mountstats,
 }
 
 impl Probe {
-    /// `None` for kinds that are not files of their own to be measured, links and threads, and for those of which there are none.
+    /// A probe; `None` for kinds that are no separate files to measure, links and threads, and for kinds without instances.
     pub(super) fn new(
         root: &Arc<Root>,
         source: &'static Source,
@@ -155,7 +155,7 @@ impl Probe {
     }
 }
 
-/// Reads a file once, and says how long it took where it was open before.
+/// Reads a file once. Returns the time if the file was open before.
 fn read_file(root: &Root, reader: &mut Reader, text: &mut Vec<u8>) -> Result<Option<Spent>, u16> {
     let opened = reader.is_open();
     let watch = Watch::start();
@@ -164,7 +164,7 @@ fn read_file(root: &Root, reader: &mut Reader, text: &mut Vec<u8>) -> Result<Opt
     Ok((opened || !root.keeps_files()).then_some(spent))
 }
 
-/// Time of reads without waits for a CPU, and how much of it was on one.
+/// Time of reads without waits for a CPU, and the CPU time in it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
     ns: u64,
@@ -184,7 +184,7 @@ impl Spent {
     }
 }
 
-/// The clocks when a read begins.
+/// The clocks at the begin of a read.
 struct Watch {
     start_ns: u64,
     waited_ns: u64,
@@ -222,7 +222,7 @@ fn files(root: &Root, source: &'static Source, names: &[String]) -> (By, usize) 
     (By::Files(readers.collect()), names.len())
 }
 
-/// `None` where there are no groups.
+/// Control groups as a source, and their number; `None`: there are none.
 fn groups(root: &Root) -> Option<(By, usize)> {
     let mut budget = Budget {
         left: session::files_to_keep(),
@@ -235,10 +235,10 @@ fn groups(root: &Root) -> Option<(By, usize)> {
     (!groups.is_empty()).then(|| (By::Groups(Box::new((groups, budget))), count))
 }
 
-/// `None` where nothing is mounted that has room.
+/// File systems as a source, and the number of mounts; `None`: no mount has sizes.
 fn space(root: &Arc<Root>) -> Option<(By, usize)> {
     let mut mounts = Mounts::new();
-    // The first scan lists them and starts the thread.
+    // The first scan lists the mounts and starts the thread.
     mounts.sample(root, &RealClock, true, true);
     let count = mounts.count();
     (count > 0).then(|| (By::Space(Box::new(mounts)), count))

@@ -1,4 +1,4 @@
-//! The stored series of a picture: which they are, asked of a running `kymo serve`, and their rows as lines.
+//! Stored series of a picture: a running `kymo serve` lists them and answers with their rows.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,18 +12,18 @@ use kymo_query::stored::{Answered, StoredField};
 use kymo_view::graphs::LINES_MAX;
 use kymo_wire::keeper::SeriesInfo;
 
-/// Columns of stored series that are to be drawn.
+/// Columns of stored series to draw.
 pub(super) struct Stored {
     keeper: Keeper,
     /// All series, by name.
     listed: Vec<SeriesInfo>,
     fields: Vec<StoredField>,
-    /// How many of them were asked for one by one.
+    /// Number of fields that were requested by id.
     named: usize,
 }
 
 impl Stored {
-    /// Those with these ids, and all columns of the series that all matchers pick; a matcher is needed for that.
+    /// Fields with these ids, and all columns of the series that all matchers pick, if there are matchers.
     pub(super) fn find(
         socket: PathBuf,
         ids: &[String],
@@ -62,7 +62,7 @@ impl Stored {
         self.fields.is_empty()
     }
 
-    /// Whose they are, as far as that is one host.
+    /// Host of the series, if they are all of one host.
     pub(super) fn host(&self) -> String {
         let mut hosts = self
             .fields
@@ -75,7 +75,7 @@ impl Stored {
         }
     }
 
-    /// Adds their lines, whose picks are the numbers from `first` on. One that was asked for by its id has to be there.
+    /// Adds the fields' lines, whose picks are numbered from `first` on. A field that was requested by id has to exist.
     pub(super) fn add(&self, first: usize, series: &mut Series) -> Result<Vec<Line>, String> {
         let answered = Answered::ask(&self.keeper, &self.fields, series)?;
         for field in &self.fields[..self.named] {

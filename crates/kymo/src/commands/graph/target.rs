@@ -1,5 +1,5 @@
-//! The graphs of a target of the poller, as its page has them: what it is is said in the poller's files, its rows are asked of a
-//! running `kymo serve`.
+//! Graphs of one of the poller's targets, as on its page: the description is in the poller's files, a running `kymo serve` has
+//! the rows.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) struct Shown {
     marks: Vec<Mark>,
 }
 
-/// Reads a target, `NAME` or `CONFIGURATION/NAME`, and its rows up to now. No periods: all that it has.
+/// Reads a target, `NAME` or `CONFIGURATION/NAME`, and its rows up to now. Without periods: all that the target has.
 pub(super) fn read(data: &Path, name: &str, periods: &[String], now: i64) -> Result<Shown, String> {
     let periods = periods.iter().map(|name| {
         let period = Period::parse(name);
@@ -59,7 +59,7 @@ fn find(folder: &Path, wanted: &str) -> Result<DescribedTarget, String> {
         Some((stem, name)) => (Some(stem), name),
         None => (None, wanted),
     };
-    // MRTG's names are in lower case, however they are written.
+    // MRTG's names are in lower case, in whatever case a user writes them.
     let name = name.to_lowercase();
     let mut found = Vec::new();
     for file in files::list(&RealDisk, folder) {
@@ -95,7 +95,7 @@ fn rows(keeper: &Keeper, range: &Range) -> Result<Rows, String> {
 }
 
 impl Shown {
-    /// Whether any of its rows is known.
+    /// True if none of its values is known.
     pub(super) fn is_empty(&self) -> bool {
         let lines = self.graphs.iter().flat_map(|graph| &graph.lines);
         !lines
@@ -103,7 +103,7 @@ impl Shown {
             .any(|rate| !rate.is_nan())
     }
 
-    /// As a picture.
+    /// Draws the picture.
     pub(super) fn svg(&self, zone: &mut Zone, style: &Style) -> String {
         let picture = TargetPicture {
             target: &self.target,

@@ -1,4 +1,4 @@
-//! Configurations that `kymo serve` would poll and that cannot be: when one is mended, polling begins again with it.
+//! Configurations that `kymo serve` cannot poll: when one of them is mended, polling begins again with it.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use kymo_poll::watch::Watch;
 use super::check::Debugging;
 use super::{PollLog, reading};
 
-/// Configurations that cannot be read yet, each watched until somebody mends it.
+/// Configurations that cannot be polled yet, each watched until somebody mends it.
 #[derive(Default)]
 pub(super) struct Awaited(Vec<AwaitedFile>);
 
@@ -19,12 +19,12 @@ struct AwaitedFile {
 }
 
 impl Awaited {
-    /// Waits until one that cannot be read can be.
+    /// Waits until an unreadable configuration becomes readable.
     pub(super) fn unread(&mut self, file: PathBuf) {
         self.add(file, true);
     }
 
-    /// Waits until one that can be read, but not polled, has changed.
+    /// Waits until a readable configuration that cannot be polled has changed.
     pub(super) fn refused(&mut self, file: PathBuf) {
         self.add(file, false);
     }
@@ -42,7 +42,7 @@ impl Awaited {
         !self.0.is_empty()
     }
 
-    /// Finds a configuration that was mended, perhaps.
+    /// Finds a configuration that may have been mended.
     pub(super) fn mended(&mut self) -> Option<PathBuf> {
         self.0.iter_mut().find_map(|of| {
             let is_looked_at = of.watch.changed() || of.is_unread;

@@ -1,12 +1,13 @@
-//! What all threads of a poller hear.
+//! Signals to all threads of a poller.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Tells all threads to do something.
+/// Asks all threads to end, or to read their configuration
+/// again.
 #[derive(Default)]
 pub(super) struct Bell {
-    /// To end.
+    /// True if they are to end.
     pub ends: AtomicBool,
-    /// To read the configuration again: how often that was said.
+    /// Number of requests to read the configuration again.
     pub reads: AtomicU64,
 }

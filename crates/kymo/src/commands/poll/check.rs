@@ -1,4 +1,4 @@
-//! `--debug`: what was read of a configuration, on stderr, as MRTG prints it: `--word: message`.
+//! `--debug`: prints parts of a configuration on stderr, as MRTG does: `--word: message`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -7,10 +7,11 @@ use kymo_base::name::DisplayName;
 use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::{Config, Files, Problems, Secrets, Target, Trace, read_traced};
 
-/// What `--debug` and `--secrets` say.
+/// Values of `--debug` and `--secrets`.
 #[derive(Clone, Debug)]
 pub(super) struct Debugging {
-    /// `cfg`: each target; `tarp` and `snpo`: how its text is read, and what it asks. Others show nothing.
+    /// `cfg`: each target; `tarp` and `snpo`: how its text is read, and its question to the device. Other
+    /// words show nothing.
     pub words: Vec<String>,
     pub secrets: Secrets,
 }
@@ -30,7 +31,7 @@ impl Debugging {
         self.words.iter().any(|known| known == word)
     }
 
-    /// Reads a configuration and shows what it is asked to show.
+    /// Reads a configuration and shows the requested parts.
     pub(super) fn run(&self, file: &Path, files: &mut dyn Files) -> Result<Config, Problems> {
         let name = file.as_os_str().as_bytes();
         let mut say = |word: &str, message: &[u8]| {
@@ -60,7 +61,8 @@ impl Debugging {
     }
 }
 
-/// Messages are from outside: what a terminal would obey is escaped. Line ends are MRTG's.
+/// Prints a message. Messages come from outside, so bytes that a terminal would obey are escaped. Line
+/// ends are MRTG's.
 fn show(word: &str, message: &[u8]) {
     let mut text = format!("--{word}: ");
     for (at, line) in message.split(|byte| *byte == b'\n').enumerate() {

@@ -1,4 +1,4 @@
-//! A daemon's pid file, and its way into the background: whoever starts it goes on once it polls.
+//! A daemon's pid file, and its way into the background: the starting process waits until the daemon polls.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read, Write};
@@ -14,7 +14,7 @@ use kymo_sys::{machine, privilege};
 
 use super::log::{self, PollLog};
 
-/// A pid file that is this process'.
+/// The pid file of this process.
 #[derive(Debug)]
 pub(super) struct PollPidFile {
     file: File,
@@ -22,12 +22,12 @@ pub(super) struct PollPidFile {
 }
 
 impl PollPidFile {
-    /// Opens or makes it. A process whose number it has must have ended.
+    /// Opens or makes the file. If it names a process, that process must have ended.
     pub(super) fn take(path: &Path, owner: (u32, u32)) -> Result<PollPidFile, String> {
         let cannot =
             |error: io::Error| format!("cannot write the pid file {}: {error}", path.display());
         let mut options = OpenOptions::new();
-        // Never through a link that somebody else may have put there.
+        // Never through a link, which somebody else may have put there.
         options.custom_flags(machine::PLAIN_FILE);
         let options = options.read(true).write(true).create(true).truncate(false);
         let above = path.parent().unwrap_or(Path::new("/"));
@@ -35,7 +35,7 @@ impl PollPidFile {
         let pinned = folder.own_path().join(path.file_name().unwrap_or_default());
         let file = options.mode(0o644).open(pinned).map_err(cannot)?;
         let mut text = String::new();
-        // What is no number is no process's.
+        // A text that is no number names no process.
         let _ = (&file).take(16).read_to_string(&mut text);
         let holder = text.lines().next().and_then(|line| line.parse().ok());
         if let Some(pid) =
@@ -51,7 +51,7 @@ impl PollPidFile {
         Ok(PollPidFile { file, name })
     }
 
-    /// Writes the number of this process into it.
+    /// Writes the number of this process into the file.
     pub(super) fn write(&self) -> Result<(), String> {
         use std::os::unix::fs::FileExt;
         let text = format!("{}\n", std::process::id());
@@ -61,7 +61,7 @@ impl PollPidFile {
             .map_err(|error| format!("cannot write the pid file: {error}"))
     }
 
-    /// It is another process' from now on.
+    /// Leaves the file to another process.
     pub(super) fn leave(self) {
         std::mem::forget(self);
     }
@@ -69,16 +69,16 @@ impl PollPidFile {
 
 impl Drop for PollPidFile {
     fn drop(&mut self) {
-        // Another user's folder may not let go of it; then the next one sees that its process has ended.
+        // Another user's folder may forbid this; then the next poller sees that this process has ended.
         let _ = self.name.remove();
     }
 }
 
-/// Tells whoever started this process that it polls now.
+/// Reports to the starting process that this one polls now.
 #[derive(Debug)]
 pub(crate) struct Ready(Option<Waited>);
 
-/// What it takes to leave the terminal, opened before the poller shuts itself in.
+/// Files that a daemon needs to leave the terminal, opened before it enters the sandbox.
 #[derive(Debug)]
 struct Waited {
     pipe: PipeWriter,
@@ -88,38 +88,39 @@ struct Waited {
 }
 
 impl Ready {
-    /// For a process that stays where it was started.
+    /// For a process that stays in the foreground.
     pub(super) fn here() -> Ready {
         Ready(None)
     }
 
-    /// To be called when all is begun: a daemon has no terminal any more.
+    /// Call this when everything has begun: a daemon leaves its terminal.
     pub(crate) fn say(self) {
         if let Some(waited) = self.0 {
             waited.log.leave_terminal(waited.syslog);
-            // Neither fails, but that who started the daemon may have gone, and then does not wait.
+            // Both can fail only if the starting process is gone, and then it does not wait.
             let _ = privilege::replace_standard_files(&waited.null);
             let _ = (&waited.pipe).write_all(b".");
         }
     }
 }
 
-/// Who goes on after [`detach`].
+/// The process that continues after [`detach`].
 pub(super) enum Detached {
-    /// Whoever was started: it ends with this code.
+    /// The starting process, which ends with this code.
     Parent(ExitCode),
     /// The daemon.
     Daemon(Ready),
 }
 
-/// Makes a second process that goes on in the background; the first one waits until it polls, or has ended.
+/// Forks a process that continues in the background. The starting process waits until it polls, or has
+/// ended.
 pub(super) fn detach(poll_log: &Arc<PollLog>) -> Result<Detached, String> {
     let cannot = |error: io::Error| format!("cannot go into the background: {error}");
     let (mut waiting, pipe) = io::pipe().map_err(cannot)?;
     match privilege::fork().map_err(cannot)? {
         privilege::Side::Parent(_) => {
             drop(pipe);
-            // The child says what is wrong itself.
+            // The child reports errors itself.
             let polls = waiting.read(&mut [0]).is_ok_and(|count| count > 0);
             Ok(Detached::Parent(match polls {
                 true => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! The poller itself: what is prepared while there are rights and no threads, and then a thread for each configuration.
+//! The poller itself: preparations while there are rights and no threads, then a thread for each configuration.
 
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,7 +22,7 @@ use super::part::{self, Part};
 use super::{Outcome, Settings, runner};
 use crate::process::sandbox;
 
-/// What names of hosts are found by.
+/// Files that are needed to resolve host names.
 const NAME_FILES: [&str; 8] = [
     "/etc/hosts",
     "/etc/resolv.conf",
@@ -33,18 +33,18 @@ const NAME_FILES: [&str; 8] = [
     "/usr/lib",
     "/lib",
 ];
-/// Names by TCP.
+/// Port for name service by TCP.
 const NAME_PORT: u16 = 53;
-/// No longer asleep than this; locks are shown to be alive then.
+/// Longest sleep, after which the locks are refreshed.
 const NAP: Duration = Duration::from_secs(60);
-/// Interval of looking whether somebody has mended a configuration that cannot be polled.
+/// Interval between two checks whether a configuration was mended.
 const LOOK: Duration = Duration::from_secs(10);
-/// Configurations beyond which the usual limit of open files may be too low.
+/// With more configurations than this, the usual limit of open files may be too low.
 const FILES_FEW: usize = 16;
-/// How long a one-shot run waits for programs of thresholds at its end.
+/// Time that a one-shot run waits at its end for programs of thresholds.
 const PROGRAMS: Duration = Duration::from_secs(30);
 
-/// Polls what the settings say: once, or until it is asked to end. Tells [`Settings::ready`] when it has begun.
+/// Polls as the settings say: once, or until it is asked to end. Calls [`Settings::ready`] when it has begun.
 pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     machine::name_process();
     if settings.configs.len() > FILES_FEW {
@@ -87,7 +87,7 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     Ok(sum(&outcomes?))
 }
 
-/// Values need a place: `.rrd` files, or a keeper.
+/// Refuses a configuration whose values have no destination: `.rrd` files, or a keeper.
 pub(super) fn keepable(config: &Config, settings: &Settings) -> Result<(), String> {
     let has_files = config.globals().log_format == LogFormat::Rrdtool;
     if settings.keeper.is_some() {
@@ -116,7 +116,7 @@ pub(super) fn keepable(config: &Config, settings: &Settings) -> Result<(), Strin
     }
 }
 
-/// Gives up what is not needed, while there is one thread.
+/// Gives up rights, while there is one thread.
 fn shut_in(configs: &[Config], settings: &Settings) {
     let mut read: Vec<PathBuf> = NAME_FILES.iter().map(PathBuf::from).collect();
     let mut write = settings.places.folders();
@@ -146,7 +146,7 @@ fn shut_in(configs: &[Config], settings: &Settings) {
     }
 }
 
-/// Of `host:port`.
+/// Port of `host:port`.
 fn port_of(address: &str) -> Option<u16> {
     if address.starts_with("unix:") || address.starts_with('/') {
         return None;
@@ -157,14 +157,14 @@ fn port_of(address: &str) -> Option<u16> {
     Some(port.unwrap_or(42_217))
 }
 
-/// A part on its thread, and what tells that it has ended.
+/// A part on its thread. `over` becomes readable when it has ended.
 struct Running {
     thread: JoinHandle<()>,
     over: PipeReader,
     wake: PipeWriter,
 }
 
-/// Outcome of a part: its targets, and how many of them have no value.
+/// Outcome of a part: numbers of its targets, and of those without a value.
 type Done = Result<(usize, usize), String>;
 
 fn start(
@@ -178,7 +178,7 @@ fn start(
     let bell = bell.clone();
     let work = move || {
         let outcome = part.run(&bell, woken.as_fd(), forever, PROGRAMS);
-        // Dropping the part writes the state that it has not yet kept; only then is the part over.
+        // Dropping the part writes its unsaved state; the part is over only after that.
         drop(part);
         // The receiver outlives all parts.
         let _ = done.send(outcome);
@@ -194,7 +194,7 @@ fn start(
     })
 }
 
-/// Each part on a thread of its own; this one waits for signals, and for configurations to be mended.
+/// Runs each part on its own thread. This thread waits for signals, and for configurations to be mended.
 fn run(
     parts: Vec<Part>,
     settings: &Settings,
@@ -227,7 +227,7 @@ fn run(
             .map(|of| &of.wake)
             .filter(|_| ends || is_called)
         {
-            // A part that has ended hears nothing.
+            // The write fails if the part has ended.
             let _ = io::Write::write_all(&mut running, &[0]);
         }
     }
@@ -245,7 +245,7 @@ fn run(
     }
 }
 
-/// Waits until a part ends, a signal comes or the time is over. Whether a signal has rung the bell.
+/// Waits until a part ends, a signal comes or the time is over. True if a signal has rung the bell.
 fn wait(
     threads: &[Running],
     settings: &Settings,

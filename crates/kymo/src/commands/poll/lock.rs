@@ -11,24 +11,24 @@ use std::time::{Duration, SystemTime};
 use kymo_sys::machine;
 use kymo_sys::own_name::OwnName;
 
-/// An older lock may be taken away, by MRTG as well: whoever holds one for long says so with [`Lock::stay`].
+/// Age at which a lock may be removed, also by MRTG: a process that holds one for long calls [`Lock::stay`].
 const OLD: Duration = Duration::from_secs(30 * 60);
 
 /// A lock that is held.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
-    /// Both, to be removed at the end.
+    /// Both names, which are removed at the end.
     names: [OwnName; 2],
 }
 
 impl Lock {
-    /// Takes the lock; `Err`: who has it, in a line.
+    /// Takes the lock; `Err`: a line with the holder.
     pub(super) fn take(path: &Path) -> Result<Lock, String> {
         if let Some(holder) = holder(path)
             && !Path::new("/proc").join(&holder).is_dir()
         {
-            // Left over. Another may have been faster.
+            // The lock was left over. Another process may have removed it already.
             let _ = fs::remove_file(path);
         }
         let mut own = path.as_os_str().to_owned();
@@ -38,7 +38,7 @@ impl Lock {
         let file = make(&own).map_err(cannot)?;
         let linked = link(&own, path);
         if linked.is_err() {
-            // Nothing was locked by it.
+            // The file has no lock's name, so nothing is locked.
             let _ = fs::remove_file(&own);
         }
         linked?;
@@ -51,19 +51,19 @@ impl Lock {
         })
     }
 
-    /// This process has the lock from now on: it is a child of who took it.
+    /// Makes this process, a child of the one that took the lock, its holder.
     pub(super) fn inherit(&self) -> io::Result<()> {
         let number = std::process::id().to_string();
         self.file.set_len(0)?;
         self.file.write_all_at(number.as_bytes(), 0)
     }
 
-    /// The lock is not old: to be said more often than each half hour.
+    /// Keeps the lock from getting old. Call this more often than each half hour.
     pub(crate) fn stay(&self) -> io::Result<()> {
         self.file.set_modified(SystemTime::now())
     }
 
-    /// It is another process' from now on.
+    /// Leaves the lock to another process.
     pub(super) fn leave(self) {
         std::mem::forget(self);
     }
@@ -72,13 +72,13 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         for name in &self.names {
-            // Another user's folder may not let go of it; then the next one sees that its holder has ended.
+            // Another user's folder may forbid this; then the next poller sees that the holder has ended.
             let _ = name.remove();
         }
     }
 }
 
-/// What is in the lock.
+/// Number of the process that holds the lock.
 fn holder(path: &Path) -> Option<std::ffi::OsString> {
     let mut text = Vec::new();
     let file = options().read(true).open(path).ok()?;
@@ -88,7 +88,7 @@ fn holder(path: &Path) -> Option<std::ffi::OsString> {
     is_number.then(|| std::ffi::OsStr::from_bytes(line).to_owned())
 }
 
-/// Never through a link that somebody else may have put there.
+/// Options for opening: never through a link, which somebody else may have put there.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(machine::PLAIN_FILE);
@@ -96,7 +96,7 @@ fn options() -> OpenOptions {
 }
 
 fn make(path: &Path) -> io::Result<File> {
-    // One of that name is left over: the number is ours.
+    // A file of this name is left over, because the number in it is this process's.
     let _ = fs::remove_file(path);
     let mut file = options()
         .write(true)
@@ -107,7 +107,7 @@ fn make(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A link is made only where there is nothing of that name.
+/// Makes the lock's name, only if there is no such name.
 fn link(own: &Path, path: &Path) -> Result<(), String> {
     let shown = path.display();
     let Err(error) = fs::hard_link(own, path) else {

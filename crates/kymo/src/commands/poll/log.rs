@@ -1,4 +1,5 @@
-//! Where a poller's messages go: stderr, the file of `--logging`, or syslog once it is in the background.
+//! Destination of a poller's messages: stderr, the file of `--logging`, or syslog once it runs in the
+//! background.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,32 +16,32 @@ use crate::process::notices::put_line;
 /// syslog's number for a daemon's warning.
 const DAEMON_WARNING: u32 = (3 << 3) + 4;
 
-/// A poller's messages.
+/// Log of a poller.
 #[derive(Debug)]
 pub(crate) struct PollLog(Mutex<Destination>);
 
 #[derive(Debug)]
 enum Destination {
     Stderr,
-    /// Opened for each line, as MRTG does it, so that it may be moved away at any time.
+    /// Opened for each line, as in MRTG, so that the file may be moved at any time.
     File(PathBuf),
     Syslog(UnixDatagram),
     Nowhere,
 }
 
 impl PollLog {
-    /// To the file, or to stderr.
+    /// A log in the file, or else on stderr.
     pub(super) fn new(file: Option<&Path>) -> PollLog {
         let to = file.map_or(Destination::Stderr, |file| Destination::File(file.into()));
         PollLog(Mutex::new(to))
     }
 
-    /// Nowhere.
+    /// A log that drops all lines.
     pub(super) fn silent() -> PollLog {
         PollLog(Mutex::new(Destination::Nowhere))
     }
 
-    /// There is no stderr from now on: what would go there goes to syslog, if that can be had.
+    /// Leaves stderr: further lines go to syslog, if there is one.
     pub(super) fn leave_terminal(&self, syslog: Option<UnixDatagram>) {
         let Ok(mut to) = self.0.lock() else {
             return;
@@ -50,7 +51,7 @@ impl PollLog {
         }
     }
 
-    /// A line for people. Names in it are made safe to show.
+    /// Logs a line. Names in it are made safe to show.
     pub(crate) fn say(&self, line: &str) {
         let line = DisplayName(line.as_bytes());
         let Ok(to) = self.0.lock() else {
@@ -66,7 +67,7 @@ impl PollLog {
             Destination::Syslog(socket) => {
                 let pid = std::process::id();
                 let text = format!("<{DAEMON_WARNING}>kymo[{pid}]: poll: {line}");
-                // A log that cannot be written to is no reason to end.
+                // A failure of the log is no reason to end.
                 let _ = socket.send(text.as_bytes());
             }
             Destination::Nowhere => {}
@@ -74,7 +75,7 @@ impl PollLog {
     }
 }
 
-/// `2026-11-22 03:04:05 -- `, in the machine's time zone, before it: as MRTG writes it.
+/// Appends a line after `2026-11-22 03:04:05 -- `, in the machine's time zone, as MRTG does.
 fn append(path: &Path, line: &DisplayName<'_>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     // A pipe without a reader counts as a full disk.
@@ -84,11 +85,11 @@ fn append(path: &Path, line: &DisplayName<'_>) -> io::Result<()> {
     file.write_all(format!("{stamp} -- {line}\n").as_bytes())
 }
 
-/// A socket to it, if there is one.
+/// A socket to syslog, if there is one.
 pub(super) fn syslog() -> Option<UnixDatagram> {
     let socket = UnixDatagram::unbound().ok()?;
     socket.connect("/dev/log").ok()?;
-    // Whoever reads the log slowly must not make the poller wait.
+    // A slow reader of the log must not make the poller wait.
     socket.set_nonblocking(true).ok()?;
     Some(socket)
 }

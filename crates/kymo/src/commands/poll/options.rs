@@ -1,5 +1,5 @@
 //! The command line: MRTG's options, read as Getopt::Long reads them, and kymo's own. Names may be shortened as long as
-//! MRTG would know which is meant.
+//! MRTG would find one option only.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,17 @@ use kymo_base::name::DisplayName;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// MRTG's usage, where no file is given and there is none in its usual place.
+/// Configuration that is used without a file on the command line, if it exists.
 const DEFAULT_FILE: &str = "/etc/mrtg/mrtg.cfg";
 
-/// What the command line says, unjudged but for its form.
+/// The words of the command line, of which only the form was checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PollOptions {
     /// Configurations.
     pub files: Vec<PathBuf>,
-    /// As whom to run.
+    /// User to run as.
     pub user: Option<String>,
-    /// In which group.
+    /// Group to run in.
     pub group: Option<String>,
     /// `--lock-file`
     pub lock_file: Option<PathBuf>,
@@ -35,31 +35,31 @@ pub(crate) struct PollOptions {
     pub fhs: bool,
     /// `--check`
     pub check: bool,
-    /// `--log-only`, which says what is done anyway: no pictures, no pages.
+    /// `--log-only`, which changes nothing: kymo writes no pictures and no pages.
     pub log_only: bool,
-    /// Takes the place of the configuration's LogDir.
+    /// Replaces LogDir of the configuration.
     pub log_dir: Option<PathBuf>,
-    /// All devices are asked at once, as MRTG does it.
+    /// Asks all devices at once, as MRTG does.
     pub burst: bool,
-    /// Stamps are whole seconds, as MRTG's.
+    /// Whole seconds as stamps, as MRTG has them.
     pub integer_stamps: bool,
     /// The keeper's socket for writing.
     pub keeper: Option<PathBuf>,
-    /// The folder below which names of the keeper's files lie.
+    /// Base folder of the names of the keeper's files.
     pub base: Option<PathBuf>,
-    /// Where the page of kymo serve finds what targets are called.
+    /// Folder for descriptions of targets, which the page of kymo serve reads.
     pub descriptions: Option<PathBuf>,
-    /// For ever, and not in the background.
+    /// Polls for ever in the foreground.
     pub foreground: bool,
-    /// `.rrd` files are written when they are asked for, not each cycle.
+    /// Writes `.rrd` files on demand and not in each cycle.
     pub on_demand: bool,
-    /// `--debug` shows communities.
+    /// Lets `--debug` show communities.
     pub secrets: bool,
     /// `--help`
     pub help: bool,
 }
 
-/// Which option.
+/// An option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     User,
@@ -85,7 +85,7 @@ enum Name {
     Help,
 }
 
-/// An option's word, and whether a value follows.
+/// An option's word, true if a value follows, and the option.
 type Known = (&'static str, bool, Name);
 
 const MRTGS: &[Known] = &[
@@ -115,7 +115,7 @@ const OWN: &[Known] = &[
     ("help", false, Name::Help),
 ];
 
-/// For `--help`.
+/// Text of `--help`.
 pub(super) const HELP: &str = "\
 Usage: kymo poll [OPTION]... [CONFIGURATION]...
 
@@ -147,7 +147,7 @@ Others:
   --secrets             show communities in what --debug prints
 ";
 
-/// Reads the words behind the program's name; `Err`: what is wrong, in a line.
+/// Reads the words after the program's name; `Err`: a line about the error.
 pub(super) fn read(words: Vec<OsString>) -> Result<PollOptions, String> {
     let mut options = PollOptions::default();
     let mut words = words.into_iter();
@@ -236,7 +236,7 @@ impl PollOptions {
     }
 }
 
-/// In any case, and shortened: first of all as MRTG would understand it.
+/// Finds an option by its name, in upper or lower case, possibly shortened: MRTG's options come first.
 fn find(name: &[u8]) -> Result<&'static Known, String> {
     let shown = DisplayName(name);
     let begins = |known: &&Known| {
@@ -262,7 +262,7 @@ fn find(name: &[u8]) -> Result<&'static Known, String> {
     Err(format!("cannot use --{shown}: no such option"))
 }
 
-/// `a` next to the configuration: its name without what follows the last dot, and `ending`.
+/// Path of a file next to the configuration: its name without the part after the last dot, and `ending`.
 pub(super) fn beside(file: &std::path::Path, ending: &str) -> PathBuf {
     let text = file.as_os_str().as_bytes();
     let slash = text
@@ -270,7 +270,7 @@ pub(super) fn beside(file: &std::path::Path, ending: &str) -> PathBuf {
         .rposition(|&byte| byte == b'/')
         .map_or(0, |at| at + 1);
     let dot = text[slash..].iter().rposition(|&byte| byte == b'.');
-    // Nothing is taken away if nothing follows the dot.
+    // A dot at the end stays.
     let dot = dot.map(|at| slash + at).filter(|&at| at + 1 < text.len());
     let stem = &text[..dot.unwrap_or(text.len())];
     PathBuf::from(OsStr::from_bytes(&[stem, ending.as_bytes()].concat()))

@@ -1,4 +1,4 @@
-//! One configuration while it is polled: poller, runner, thresholds, cache of interfaces, and what people hear of it.
+//! One configuration while it is polled: poller, runner, thresholds, cache of interfaces, and messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,11 +26,11 @@ use super::check::Debugging;
 use super::rarely::Rarely;
 use super::{PollLog, Settings, reading};
 
-/// How often it is looked whether the configuration has changed.
+/// Interval between two checks whether the configuration has changed.
 const WATCH: Duration = Duration::from_secs(10);
-/// Lines about refused values in one go.
+/// Most lines about refused values in a row.
 const REFUSALS: usize = 10;
-/// Targets that a line names.
+/// Most targets that a line names.
 const TARGETS_LISTED: usize = 50;
 
 /// A configuration that is polled.
@@ -41,7 +41,7 @@ pub(super) struct Part {
     cache_file: PathBuf,
     poller: Poller,
     runner: Option<Runner>,
-    /// What the configuration has that is run: the runner must have read the same.
+    /// Fingerprint of the configuration's commands: the runner must have read the same ones.
     fingerprint: u64,
     agrees: bool,
     thresholds: Thresholds,
@@ -51,7 +51,7 @@ pub(super) struct Part {
     looked: Instant,
     descriptions: Option<PathBuf>,
     reasons: WrittenReasons,
-    /// `.rrd` files go where the command line says, not to LogDir.
+    /// True if the command line, and not LogDir, says where `.rrd` files go.
     has_own_log_dir: bool,
     rarely: Rarely,
     log: Arc<PollLog>,
@@ -59,7 +59,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The `number`-th configuration of the settings.
+    /// Prepares the `number`-th configuration of the settings.
     pub(super) fn prepare(
         number: usize,
         mut config: Config,
@@ -123,7 +123,8 @@ impl Part {
         })
     }
 
-    /// Polls, once or until the bell says to end. Targets that were polled, and those of them that lack a value.
+    /// Polls, once or until the bell asks to end. Returns the numbers of polled targets, and of those without a
+    /// value.
     pub(super) fn run(
         &mut self,
         bell: &Bell,
@@ -199,7 +200,8 @@ impl Part {
                 Heard::Answer { number, answer } => {
                     let [first, second] = &answer.values;
                     let values = [first.as_deref(), second.as_deref()];
-                    // Others have these numbers where the two have not read the same.
+                    // If the runner has read another state of the configuration, the number belongs to another
+                    // command.
                     let values = values.map(|value| value.filter(|_| self.agrees));
                     self.poller.command_done(number, values);
                 }
@@ -210,7 +212,7 @@ impl Part {
         Ok(())
     }
 
-    /// What people hear, and what thresholds make of rates.
+    /// Logs messages, and checks thresholds against rates.
     fn tell(&mut self, turn: &Turn) {
         for line in &turn.complaints {
             self.log.say(line);
@@ -248,7 +250,7 @@ impl Part {
         }
     }
 
-    /// For the page: why targets have no value. Not each time that one changes.
+    /// Writes the reasons of missing values for the page, but not at each change.
     fn write_reasons(&mut self) {
         let Some(folder) = &self.descriptions else {
             return;
@@ -275,7 +277,7 @@ impl Part {
         }
     }
 
-    /// Whether the configuration is another one than it was; looked at now and then only.
+    /// True if the configuration has changed. The files are looked at only now and then.
     fn has_changed(&mut self) -> bool {
         if self.looked.elapsed() < WATCH {
             return false;
@@ -284,7 +286,7 @@ impl Part {
         self.watch.changed() || self.runner.is_some() && !self.agrees
     }
 
-    /// Another state of the configuration, if it can be read; otherwise the one before stays.
+    /// Reads the configuration again. If that fails, the old state stays.
     fn reload(&mut self) -> Result<(), String> {
         let debugging = Debugging::new(&[], false);
         let read = reading::read_all(std::slice::from_ref(&self.file), &debugging, &self.log);
@@ -319,7 +321,7 @@ impl Part {
         Ok(())
     }
 
-    /// Whether a state of the configuration needs what was shut off when polling began: folders and servers.
+    /// True if the new configuration needs folders or servers that the sandbox does not allow.
     fn is_elsewhere(&self, new: &Globals) -> bool {
         let old = self.poller.config().globals();
         let places = |globals: &Globals| {
@@ -334,7 +336,7 @@ impl Part {
         is_moved || places(old) != places(new)
     }
 
-    /// `kymo serve` starts a poller that has ended; a daemon of its own goes on with what it has.
+    /// Ends a poller of `kymo serve`, which starts it again; a poller of its own keeps the old configuration.
     fn start_again(&self) -> Result<(), String> {
         let file = self.file.display();
         if self.descriptions.is_some() {
@@ -349,7 +351,7 @@ impl Part {
         Ok(())
     }
 
-    /// The runner reads the configuration again, too.
+    /// Lets the runner read the configuration again, too.
     fn load_commands(&mut self) {
         let commands = Commands::of(self.poller.config());
         self.fingerprint = commands.fingerprint();
@@ -363,7 +365,7 @@ impl Part {
         }
     }
 
-    /// Interfaces' numbers, for the next start. That they cannot be kept costs a few packets then.
+    /// Writes the interfaces' numbers for the next start. Without them that start costs a few packets more.
     fn write_cache(&mut self, cache: &Cache) {
         use std::io::Write;
         use std::os::unix::fs::OpenOptionsExt;
@@ -381,7 +383,7 @@ impl Part {
     }
 }
 
-/// Which reasons of targets the page knows.
+/// State of the reasons that were written for the page.
 #[derive(Default)]
 struct WrittenReasons(Option<(u64, Instant)>);
 
@@ -389,7 +391,7 @@ impl WrittenReasons {
     /// Shortest time between two writes of the reasons.
     const AGAIN: Duration = Duration::from_secs(2);
 
-    /// True if the reasons have to be written now, after that many changes.
+    /// True if the reasons have to be written now; `changes`: number of changes so far.
     fn is_due(&mut self, changes: u64) -> bool {
         let is_known = |&(known, at): &(u64, Instant)| {
             known == changes || at.elapsed() < WrittenReasons::AGAIN
@@ -402,7 +404,7 @@ impl WrittenReasons {
     }
 }
 
-/// For the page of kymo serve.
+/// Writes descriptions of targets for the page of kymo serve.
 fn describe(
     config: &Config,
     name: &str,
@@ -428,14 +430,14 @@ fn describe(
     }
 }
 
-/// To see when the configuration changes.
+/// Watches the configuration's files for changes.
 fn watch(config: &Config) -> Watch {
     use std::os::unix::ffi::OsStrExt;
     let paths = config.file_paths().iter();
     Watch::of(paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))))
 }
 
-/// How values of a configuration are kept by sinks that are at home there.
+/// Rules for keeping values of a configuration, for the sinks of these homes.
 fn keeping(
     config: &Config,
     homes: &[Home],
@@ -457,7 +459,7 @@ fn keeping(
     })
 }
 
-/// Takes what woke the thread.
+/// Reads all bytes of the pipe that woke the thread.
 fn drain(woken: BorrowedFd<'_>) {
     while machine::wait_readable(&[woken], Duration::ZERO) == [true] {
         match rustix::io::read(woken, &mut [0; 64]) {
@@ -467,7 +469,7 @@ fn drain(woken: BorrowedFd<'_>) {
     }
 }
 
-/// Interfaces' numbers as they were kept the last time.
+/// Interfaces' numbers as the last run wrote them.
 fn read_cache(file: &Path, config: &Config) -> Cache {
     let keys = config.sessions().iter();
     let wanted: BTreeSet<Vec<u8>> = keys
@@ -477,7 +479,7 @@ fn read_cache(file: &Path, config: &Config) -> Cache {
     Cache::read(&text, &wanted)
 }
 
-/// Where values of a configuration go, the keeper first.
+/// Sinks for the values of a configuration, the keeper first.
 fn sinks(
     config: &Config,
     number: usize,
@@ -505,14 +507,14 @@ fn sinks(
     Ok((sinks, homes))
 }
 
-/// The rrdcached that values go to: the configuration's, or the one of the environment, as MRTG has it.
+/// The rrdcached for values: the configuration's, or else that of the environment, as in MRTG.
 pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
     let said = globals.rrdcached.as_deref().map(str::to_string);
     let address = said.or_else(|| std::env::var("RRDCACHED_ADDRESS").ok());
     address.filter(|address| !address.is_empty())
 }
 
-/// What writes .rrd files for a configuration, unless another one does.
+/// The writer of .rrd files for a configuration; fails if another configuration has it.
 fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, String> {
     let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
     let mut random = [0; 8];
@@ -529,7 +531,7 @@ fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, S
     }
 }
 
-/// A line on what happened to one of these devices.
+/// A line about an event of one of these devices.
 fn line_of(happening: &Happening, names: &[String], config: &Config) -> String {
     let name = names.get(happening.session()).map_or("?", String::as_str);
     let line = format!("{name} {}", news::words(happening));
@@ -549,7 +551,7 @@ fn line_of(happening: &Happening, names: &[String], config: &Config) -> String {
     }
 }
 
-/// Happenings that get a line. The line that names a silent device's targets stands for the silence itself.
+/// Events that get a line. The line with a silent device's targets replaces the line about the silence itself.
 fn sayable<'a>(
     happenings: &'a [Happening],
     names: &'a [String],
