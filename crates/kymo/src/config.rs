@@ -1,6 +1,6 @@
-//! What `kymo serve` is told: one TOML file, each key with a default. An unknown key or a wrong value is an
-//! error with its line. [`text`] writes the file that [`parse`] reads, so that `kymo config` shows all
-//! there is, and `kymo serve --check` what is in force.
+//! The configuration of `kymo serve`: one TOML file, each key with a default. An unknown key or a wrong
+//! value is an error with its line. [`text`] writes the file that [`parse`] reads: `kymo config` shows all
+//! keys, and `kymo serve --check` the values in force.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -32,7 +32,7 @@ pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
 
-/// Where the file is when none is named.
+/// Path of the file by default.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
 /// Shortest silence that may end a keeper.
 const SILENCE_MIN: Duration = Duration::from_secs(10);
@@ -41,28 +41,28 @@ const SILENCE_MIN: Duration = Duration::from_secs(10);
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Folder that holds everything; `None`: where the system or the user keeps such things.
+    /// Folder for all files; `None`: the usual folder of the system or of the user.
     pub data: Option<PathBuf>,
-    /// Path under which a reverse proxy has it.
+    /// Path under which a reverse proxy serves the page.
     #[serde(deserialize_with = "path_prefix")]
     pub prefix: String,
-    /// Names besides this machine's loopback names that requests may be for.
+    /// Host names that requests may use, in addition to this machine's loopback names.
     pub hosts: Vec<String>,
-    /// Whether a reverse proxy lets nobody in who may not see the numbers.
+    /// True if a reverse proxy admits only users that may see the numbers.
     pub trust_proxy: bool,
-    /// Whether to listen beyond loopback without TLS.
+    /// True if serve may listen beyond loopback without TLS.
     pub insecure: bool,
     /// Certificate chain, PEM.
     pub tls_cert: Option<PathBuf>,
-    /// Its key, PEM.
+    /// Key of the certificate, PEM.
     pub tls_key: Option<PathBuf>,
-    /// User to run as when started by root; empty: nobody else.
+    /// User to run as when started by root; empty: no other user.
     pub user: String,
-    /// Where to listen.
+    /// Addresses of the listeners.
     pub listen: Listen,
-    /// What others send is kept here.
+    /// Keys of the store.
     pub store: Store,
-    /// What collectd's datagrams have to be, and what is made of them.
+    /// Keys of collectd's datagrams and of their .rrd files.
     pub collectd: Collectd,
     /// Writers of series by rrdcached's protocol.
     pub rrdcached: Rrdcached,
@@ -73,31 +73,31 @@ pub(crate) struct Config {
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
     pub poll: Poll,
-    /// Which PostgreSQL servers are asked.
+    /// PostgreSQL servers to ask.
     pub postgres: Postgres,
     /// The recorder's keys.
     pub record: Record,
 }
 
-/// Where to listen. `listen = "ADDRESS"` is the page's alone.
+/// Addresses of the listeners. `listen = "ADDRESS"` sets only the page's address.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Listen {
     /// Address and port of the page and the API.
     pub page: SocketAddr,
-    /// Where rrdcached's protocol is spoken; `None`: on a unix socket in the data folder.
+    /// Places for rrdcached's protocol; `None`: a unix socket in the data folder.
     pub rrdcached: Option<Vec<Place>>,
-    /// Group that may use unix sockets; `None`: their owner's.
+    /// Group that may use unix sockets; `None`: the owner's group.
     pub group: Option<String>,
-    /// Where collectd's datagrams come; `None`: loopback, on collectd's port.
+    /// Addresses for collectd's datagrams; `None`: loopback, on collectd's port.
     pub collectd: Option<Vec<SocketAddr>>,
     /// Addresses of the listeners for lines, by UDP and TCP, in the order of their declarations.
     pub lines: Vec<LineAddresses>,
 }
 
-/// Where one socket listens.
+/// Place of a listening socket.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Place {
-    /// A unix socket's path.
+    /// Path of a unix socket.
     Path(PathBuf),
     /// An address and a port.
     Address(SocketAddr),
@@ -107,7 +107,7 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Rrdcached {
-    /// True: one client alone writes a series.
+    /// True if one client alone writes a series.
     pub one_writer: bool,
 }
 
@@ -115,17 +115,17 @@ pub(crate) struct Rrdcached {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Collectd {
-    /// What is taken.
+    /// Security level that datagrams need.
     pub security: Security,
     /// Users and passwords, as collectd's AuthFile.
     pub auth_file: Option<PathBuf>,
-    /// Networks that senders may be of; empty: all.
+    /// Networks from which datagrams are accepted; empty: all networks.
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<String>,
     /// Trusted networks: their senders count as if they signed.
     #[serde(deserialize_with = "prefixes")]
     pub trusted: Vec<String>,
-    /// Types; `None`: the installed file, or what kymo knows of collectd 5.12.
+    /// Files with types; `None`: the installed file, or kymo's copy of collectd 5.12's types.
     pub types_db: Option<Vec<PathBuf>>,
     /// RRDs: step in seconds; 0: the values' interval.
     pub step: u32,
@@ -133,16 +133,16 @@ pub(crate) struct Collectd {
     pub heartbeat: u32,
     /// RRDs: rows of an archive.
     pub rows: u32,
-    /// RRDs: seconds that archives reach back.
+    /// RRDs: time spans of the archives, in seconds.
     pub timespans: Vec<u32>,
-    /// RRDs: the part of a row that may be unknown.
+    /// RRDs: part of a row that may be unknown.
     #[serde(deserialize_with = "xff")]
     pub xff: f64,
-    /// RRDs: averages only.
+    /// RRDs: true for averages only.
     pub single: bool,
 }
 
-/// What one user of collectd's AuthFile may do.
+/// Rights of a user of collectd's AuthFile.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct User {
@@ -150,15 +150,15 @@ pub(crate) struct User {
     pub hosts: Vec<String>,
 }
 
-/// What is taken of collectd's datagrams.
+/// Security level that collectd's datagrams need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Security {
-    /// All.
+    /// Accepts all datagrams.
     None,
-    /// What is signed or encrypted.
+    /// Accepts signed and encrypted datagrams.
     Sign,
-    /// What is encrypted.
+    /// Accepts encrypted datagrams.
     Encrypt,
 }
 
@@ -166,43 +166,43 @@ pub(crate) enum Security {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Store {
-    /// Names of files lie below this folder; `None`: `rrd` in the data folder.
+    /// Base folder of the names of .rrd files; `None`: `rrd` in the data folder.
     pub base: Option<PathBuf>,
     /// The store's own folder; `None`: `store` in the data folder.
     pub folder: Option<PathBuf>,
-    /// How far .rrd files may be behind, `ask` or `never`.
+    /// Longest delay of .rrd files, or `ask`, or `never`.
     #[serde(deserialize_with = "files")]
     pub files: String,
     /// Most bytes of blocks, as far as dropping raw points helps.
     #[serde(deserialize_with = "size_text")]
     pub bytes: String,
-    /// How long samples of series of points stay.
+    /// Retention of samples in series of points.
     #[serde(deserialize_with = "kept")]
     pub points: String,
-    /// How long the rows of five minutes stay that they become.
+    /// Retention of the rows of five minutes that samples become.
     #[serde(deserialize_with = "kept")]
     pub rows_5m: String,
-    /// How long those of an hour stay.
+    /// Retention of the rows of an hour that samples become.
     #[serde(deserialize_with = "kept")]
     pub rows_1h: String,
-    /// Labels of a new label set at most.
+    /// Most labels of a new label set.
     #[serde(deserialize_with = "labels")]
     pub labels: usize,
-    /// Its bytes at most.
+    /// Most bytes of a label set's text.
     #[serde(deserialize_with = "label_bytes")]
     pub label_bytes: usize,
     /// Most bytes of journal files that only tails need.
     #[serde(deserialize_with = "size_text")]
     pub tail_bytes: String,
-    /// How far behind a tail may be.
+    /// Age up to which journal files are kept for tails.
     #[serde(deserialize_with = "duration")]
     pub tail_age: String,
-    /// Silence after which a keeper is killed and started again; 0: none is.
+    /// Silence after which a keeper is killed and started again; 0: never.
     #[serde(deserialize_with = "silence")]
     pub silence: String,
 }
 
-/// What the recorder is told.
+/// Keys of the recorder.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Record {
@@ -216,18 +216,18 @@ pub(crate) struct Record {
     /// Most bytes of all recordings; `None`: 1 GiB, or 5 % of the file system; of a small one more.
     #[serde(deserialize_with = "size")]
     pub cap: Option<String>,
-    /// Age at which recordings go; `None`: only for room.
+    /// Age at which recordings are removed; `None`: they are removed only to make room.
     #[serde(deserialize_with = "age")]
     pub keep: Option<String>,
-    /// At most this long from a sample to the disk.
+    /// Longest time from a sample to the disk.
     #[serde(deserialize_with = "duration")]
     pub sync: String,
-    /// Which processes are recorded, as `--procfilt` spells it; `None`: all.
+    /// Processes to record, in the syntax of `--procfilt`; `None`: all.
     #[serde(deserialize_with = "processes")]
     pub processes: Option<String>,
-    /// Whether threads are recorded, too.
+    /// True if threads are recorded, too.
     pub threads: bool,
-    /// Whether only the first word of command lines is recorded.
+    /// True if only the first word of command lines is recorded.
     pub redact_args: bool,
 }
 
@@ -287,7 +287,7 @@ impl Default for Collectd {
 }
 
 impl Security {
-    /// As the file has it.
+    /// The word in the file.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Security::None => "none",
@@ -317,7 +317,7 @@ impl Default for Store {
 }
 
 impl Store {
-    /// How long series of points are kept.
+    /// Retention of series of points.
     pub(crate) fn retention(&self) -> Result<PointsRetention, String> {
         Ok(PointsRetention {
             samples_s: kept_s(&self.points)?,
@@ -363,7 +363,7 @@ impl Default for Record {
 }
 
 impl Record {
-    /// The value of `-i`.
+    /// Value of `-i`.
     pub(crate) fn intervals(&self) -> String {
         format!("{}:{}", self.interval, self.process_interval)
     }
@@ -392,7 +392,7 @@ impl Record {
     }
 }
 
-/// Reads the file; `None`: the default one, which need not be there.
+/// Reads the file; `None`: the default one, which may be missing.
 pub(crate) fn load(path: Option<&Path>) -> Result<Config, String> {
     let (path, needed) = match path {
         Some(path) => (path, true),
@@ -429,13 +429,13 @@ fn check_intervals(record: &Record) -> Result<(), String> {
         Scans::AtTheirOwn,
     );
     match read.map_err(|error| cause(&error).to_string())? {
-        // Without pause is for measuring.
+        // Sampling without pause is for measurements only.
         Intervals { first_ns: 0, .. } => Err("shorter than a millisecond".into()),
         _ => Ok(()),
     }
 }
 
-/// `cannot use kymo.toml line 7: unknown key `listn``.
+/// Message about an error, such as `cannot use kymo.toml line 7: unknown key `listn``.
 fn complaint(error: &toml::de::Error, text: &str, name: &str) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join("; ");
     let message = match message.strip_prefix("unknown field ") {
@@ -452,7 +452,7 @@ fn complaint(error: &toml::de::Error, text: &str, name: &str) -> String {
     }
 }
 
-/// The cause alone of an error of a switch.
+/// The cause in an error message of a switch.
 fn cause(error: &str) -> &str {
     error.split_once(": ").map_or(error, |(_, cause)| cause)
 }
@@ -476,7 +476,7 @@ impl<'de> Deserialize<'de> for Listen {
     }
 }
 
-/// Takes the page's address, or a table.
+/// Reads the page's address, or a table.
 struct ListenVisitor;
 
 impl<'de> Visitor<'de> for ListenVisitor {
@@ -598,7 +598,7 @@ fn files<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     checked(files_mode(&text), text)
 }
 
-/// When .rrd files are written: `ask`, `never`, or how far behind they may be.
+/// Mode of writing .rrd files: `ask`, `never`, or their longest delay.
 pub(crate) fn files_mode(text: &str) -> Result<Files, String> {
     match text {
         "ask" => Ok(Files::Asked),
@@ -614,7 +614,7 @@ fn silence<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     checked(silence_limit(&text), text)
 }
 
-/// The longest silence of the keeper; `None`: it may be silent for ever.
+/// Longest allowed silence of the keeper; `None`: no limit.
 pub(crate) fn silence_limit(text: &str) -> Result<Option<Duration>, String> {
     let limit = Duration::from_nanos(options::duration_ns("", text)?);
     match limit {
@@ -671,7 +671,7 @@ fn number<'de, D: Deserializer<'de>>(
     })
 }
 
-/// With a slash before and none behind.
+/// Reads a path that begins with a slash, and removes slashes at its end.
 fn path_prefix<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
@@ -715,7 +715,7 @@ fn checked<T, E: serde::de::Error>(read: Result<T, String>, text: String) -> Res
     }
 }
 
-/// The file that says all of `config`. A key without a value is shown as an example behind `#`.
+/// A file with all keys of `config`. A key without a value is shown as an example after `#`.
 pub(crate) fn text(config: &Config) -> String {
     let mut file = File(String::from(
         "# kymo.toml: what `kymo serve` does. All keys there are, with what is in force without them.\n",
@@ -1052,7 +1052,7 @@ fn record_text(file: &mut File, r: &Record) {
 struct File(String);
 
 impl File {
-    /// `value`: what is set, or an example of what could be.
+    /// Writes a key with its help. `value`: the value in force, or an example.
     fn key(&mut self, name: &str, help: &str, value: Result<String, &str>) {
         self.0.push('\n');
         for line in help.lines() {
@@ -1066,7 +1066,7 @@ impl File {
     }
 }
 
-/// A basic string of TOML.
+/// A text as a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for char in text.chars() {
@@ -1212,7 +1212,7 @@ mod tests {
         assert_eq!(parse(&text(&config), "x"), Ok(config));
     }
 
-    /// Wrong files, each with the line of its mistake and the begin of the message.
+    /// Wrong files, each with the line of its error and the begin of the message.
     const WRONG: &[(&str, &str)] = &[
         ("\n\nlistn = 1\n", "line 3: unknown key `listn`; there is"),
         ("[record]\nintervall = 1", "line 2: unknown key `intervall`"),

@@ -1,7 +1,7 @@
-//! kymo: records what the kernel says of this machine, and plays it back.
+//! kymo: records the kernel's statistics of this machine, and plays them back.
 //!
-//! The command line: plain commands (`kymo record`, `kymo play`), and collectl's
-//! style (`kymo -scdn -i1`), where the switches decide what is done.
+//! The command line has plain commands (`kymo record`, `kymo play`) and collectl's style (`kymo
+//! -scdn -i1`), where the switches choose the work.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -32,7 +32,8 @@ fn main() -> ExitCode {
     machine::share_heap();
     machine::name_process();
     let words: Vec<_> = std::env::args_os().collect();
-    // First: collectl has no commands, and so no program is one of collectl's.
+    // This comes first because collectl has no commands: under its name no word means another
+    // program.
     if let Some(words) = collectl::words::behind_name(&words) {
         return collectl::run(words);
     }
@@ -59,13 +60,13 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(FAILED)
 }
 
-/// Prints a help or a version.
+/// Prints the help or the version.
 fn answer(text: &str) -> ExitCode {
     let shown = output::put(text).map(|()| ExitCode::SUCCESS);
     shown.unwrap_or_else(|error| failed(&error.into()))
 }
 
-/// The error in words. A bare one of the system is of stdout: all others name what they are about.
+/// An error in words. A plain error of the system is about stdout; all others have a context.
 fn said(error: &anyhow::Error) -> String {
     let bare = error
         .downcast_ref::<std::io::Error>()
@@ -80,7 +81,7 @@ fn cannot_print(error: impl std::fmt::Display) -> String {
     format!("cannot write to standard output: {error}")
 }
 
-/// Whoever read our output has gone: nothing is wrong.
+/// True if the reader of the output is gone, which is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let kind = error
         .downcast_ref::<std::io::Error>()

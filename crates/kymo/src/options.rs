@@ -1,5 +1,5 @@
-//! The switches, shared by the plain commands and by collectl's style, and what their
-//! values mean. Every wrong value is one line: `cannot use -X VALUE: <cause>`.
+//! Switches of the plain commands and of collectl's style, and their values. Every wrong value is one line: `cannot use -X VALUE:
+//! <cause>`.
 
 pub(crate) mod adjusted;
 pub(crate) mod intervals;
@@ -21,10 +21,10 @@ use crate::options::shape::Shape;
 use crate::options::texts::Texts;
 use crate::process::daemon::Daemon;
 
-/// Longest file of `--procfilt` that is read.
+/// Most bytes that are read of a file of `--procfilt`.
 const PROCFILT_MAX: u64 = 1 << 20;
 
-/// What and how to show; the same live and played back.
+/// Options of a view, for live samples and for playback.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ViewOptions {
     /// One line of labelled columns for each subsystem instead of one for all
@@ -93,7 +93,7 @@ pub(crate) struct ViewOptions {
     pub texts: Box<Texts>,
 }
 
-/// What to sample, how often and where to keep it.
+/// Options of sampling and recording.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RecordOptions {
     /// The subsystems' letters.
@@ -181,12 +181,12 @@ pub(crate) struct RecordOptions {
     /// What to leave out: `args` keeps the first word of command lines
     #[arg(long, value_name = "args", value_parser = ["args"], hide_possible_values = true)]
     pub redact: Option<String>,
-    /// Which processes are recorded.
+    /// Processes to record.
     #[arg(skip)]
     pub chosen: ChosenProcesses,
 }
 
-/// Which processes are recorded, and what of them.
+/// Processes to record, and the recorded parts of them.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ChosenProcesses {
     /// Processes to record: c comm, C comm's beginning, f command line, g control group, p pid, P parent, u uid, U user; `+` with
@@ -211,12 +211,12 @@ impl ChosenProcesses {
         }
     }
 
-    /// Puts what the file named by `--procfilt` says in its place.
+    /// Replaces `--procfilt` by the contents of the file that it names.
     pub(crate) fn read_file(&mut self) -> Result<(), String> {
         read_filter(&mut self.procfilt)
     }
 
-    /// Whether `--procopts` has a letter.
+    /// True if `--procopts` has this letter.
     pub(crate) fn has(&self, letter: char) -> bool {
         let letters = self.procopts.as_deref().unwrap_or_default();
         letters.contains(letter)
@@ -231,7 +231,7 @@ impl ChosenProcesses {
     }
 }
 
-/// Switches of collectl's that change little or nothing here, taken so that scripts go on.
+/// Switches of collectl that change little or nothing here, accepted so that scripts keep working.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Familiar {
     /// Do not say what is waited for
@@ -258,12 +258,12 @@ pub(crate) struct Familiar {
 }
 
 impl ViewOptions {
-    /// Whether it is processes, or slab caches, that are shown where no letters are given.
+    /// True if processes or slab caches are shown by default, without letters.
     pub(crate) fn is_of_processes(&self) -> bool {
         self.ranked().is_some()
     }
 
-    /// The letter of what is shown where no letters are given: processes, or the slab caches of `--top`.
+    /// Letter of the default view without letters: processes, or the slab caches of `--top`.
     pub(crate) fn ranked(&self) -> Option<&'static str> {
         let top = self.top.as_deref().map(|text| Top::parse(text, 1));
         match top {
@@ -278,13 +278,13 @@ impl ViewOptions {
         self.stamp.concat()
     }
 
-    /// Puts what the file named by `--procfilt` says in its place.
+    /// Replaces `--procfilt` by the contents of the file that it names.
     pub(crate) fn read_files(&mut self) -> Result<(), String> {
         read_filter(&mut self.procfilt)
     }
 }
 
-/// Puts the lines of the file that a filter names in its place, but for empty ones and those that begin with `#`.
+/// Replaces a filter by the lines of the file that it names, without empty ones and those that begin with `#`.
 fn read_filter(filter: &mut Option<String>) -> Result<(), String> {
     let file = filter.as_deref().map(Path::new);
     let Some(path) = file.filter(|path| path.is_file()) else {
@@ -309,7 +309,7 @@ fn read_filter(filter: &mut Option<String>) -> Result<(), String> {
 }
 
 impl RecordOptions {
-    /// Does what `--nohup` and `-N` ask for, before any thread is started.
+    /// Applies `--nohup` and `-N`, before any thread is started.
     pub(crate) fn settle(&self) -> Result<(), String> {
         if self.familiar.nohup {
             machine::ignore_hang_up();
@@ -361,7 +361,7 @@ impl RecordOptions {
         Intervals::parse(self.interval.as_deref(), letters, is_slow, scans)
     }
 
-    /// Intervals after which to end.
+    /// Number of intervals after which the run ends.
     pub(crate) fn count(&self) -> Result<Option<u64>, String> {
         count(self.count.as_deref())
     }
@@ -374,7 +374,7 @@ impl RecordOptions {
             .transpose()
     }
 
-    /// Nanoseconds to keep recordings.
+    /// Retention of recordings in nanoseconds.
     pub(crate) fn keep_ns(&self) -> Result<Option<u64>, String> {
         let days = self.daemon.keep_days()?;
         match (&self.keep, days) {
@@ -384,12 +384,12 @@ impl RecordOptions {
         }
     }
 
-    /// Nanoseconds from a sample to the disk.
+    /// Most nanoseconds from a sample to the disk.
     pub(crate) fn sync_ns(&self) -> Result<u64, String> {
         duration_ns("--sync", &self.sync)
     }
 
-    /// Nanoseconds over which a read is slow.
+    /// Nanoseconds after which a read is slow.
     pub(crate) fn slow_ns(&self) -> Result<u64, String> {
         let ms: Option<f64> = self.slow_ms.parse().ok();
         ms.filter(|ms| *ms > 0.0 && *ms < 1e9)
@@ -402,24 +402,24 @@ impl RecordOptions {
             })
     }
 
-    /// Bytes the recordings may take.
+    /// Most bytes of the recordings.
     pub(crate) fn cap_bytes(&self) -> Result<Option<u64>, String> {
         self.cap.as_deref().map(size_bytes).transpose()
     }
 
-    /// Bytes at which a tail is sealed, and which it takes at first.
+    /// Size at which a tail is sealed, and which it has at first.
     pub(crate) fn seal_bytes(&self) -> Result<Option<u64>, String> {
         self.seal_bytes.as_deref().map(size_bytes).transpose()
     }
 }
 
-/// At whole seconds everything else wakes up, too: 1.83 runnable tasks on the mean at .000, 0.4 to 0.7 from 5 ms later on (one idle
-/// machine of 2 CPUs, 2026-11-22).
+/// At whole seconds other programs wake up, too: on average 1.83 tasks are runnable at .000, and 0.4 to 0.7 from 5 ms later on
+/// (one idle machine of 2 CPUs, 2026-11-22).
 const PHASE_NS: u64 = 10_000_000;
 /// Shorter intervals have no phase.
 const PHASE_FROM_NS: u64 = 100_000_000;
 
-/// What collectl's daemon records where nothing else is said, as far as it is here.
+/// Default letters of collectl's daemon, as far as kymo has them.
 fn daemon_letters() -> String {
     let letters = "bcdfijmnstx".chars();
     letters
@@ -427,7 +427,7 @@ fn daemon_letters() -> String {
         .collect()
 }
 
-/// What the letters of `-s` are.
+/// Help for the letters of `-s`.
 fn letters_help() -> String {
     let letters = subsystem::letters_and_names();
     format!("Subsystems: {letters}; upper case for detail; `+x-y` changes the default")

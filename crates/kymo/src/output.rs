@@ -1,4 +1,4 @@
-//! Where views write: stdout, and folders of plot files.
+//! Outputs of views: stdout, and folders of plot files.
 
 pub(crate) mod broadcast;
 pub(crate) mod carbon;
@@ -21,7 +21,7 @@ use kymo_view::sink::{self, Sink, To};
 
 use crate::output::broadcast::Broadcast;
 
-/// Writes a text to stdout, all of it. A reader that has gone has read enough.
+/// Writes a text to stdout. It is no error if the reader is gone.
 pub(crate) fn put(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let put = stdout.write_all(text.as_bytes());
@@ -31,29 +31,29 @@ pub(crate) fn put(text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether someone watches while it is written.
+/// Pace of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
-    /// A recording is played: as fast as it goes.
+    /// A recording is played, as fast as possible.
     Played,
-    /// Each interval is to be seen when it is over.
+    /// Each interval is flushed as soon as it is over.
     Live,
 }
 
-/// What becomes of a plot file that is there already.
+/// Treatment of an existing plot file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Existing {
-    /// It is left alone: an error.
+    /// The file stays as it is: an error.
     Stays,
-    /// It goes on.
+    /// The output is appended.
     Grows,
-    /// It is written again.
+    /// The file is replaced.
     Goes,
 }
 
 impl Existing {
-    /// What the letters of `-o` say. Else live goes on where an earlier run ended, and what is played never
-    /// mixes with what is there.
+    /// Reads the letters of `-o`. By default live output continues the file of an earlier run, and playback never mixes with
+    /// existing files.
     pub(crate) fn of(letters: &str, pace: Pace) -> Result<Existing, String> {
         match (letters.contains('a'), letters.contains('c'), pace) {
             (true, true, _) => Err("cannot use -o a: not together with -o c".into()),
@@ -64,7 +64,7 @@ impl Existing {
     }
 }
 
-/// Stdout, and below a folder plot files.
+/// Stdout, plot files in a folder, and clients.
 pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     files: Option<Files>,
@@ -72,7 +72,7 @@ pub(crate) struct Output {
     pace: Pace,
 }
 
-/// Where plot files go: into a folder; what their names begin with.
+/// Folder of plot files, and the prefix of their names.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PlotPlace {
     dir: PathBuf,
@@ -80,8 +80,8 @@ pub(crate) struct PlotPlace {
 }
 
 impl PlotPlace {
-    /// `-f` is a folder, made where there is none; to collectl, where there is none, what names begin with, unless `-f` ends
-    /// with a `/`.
+    /// Reads `-f`: a folder, which may be new. Under collectl's name, if there is no such folder and no `/` at the end, it
+    /// is the prefix of names.
     pub(crate) fn of(path: &Path, as_collectl: bool) -> PlotPlace {
         let name = path.file_name().map(|name| name.to_string_lossy());
         let ends_as_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -102,7 +102,7 @@ struct Files {
     place: PlotPlace,
     gzip: bool,
     existing: Existing,
-    /// Those of this run: one whose day comes again goes on.
+    /// Files of this run: if the day of one comes again, it is continued.
     made: BTreeSet<PathBuf>,
     open: BTreeMap<(String, String, String), PlotFile>,
 }
@@ -113,7 +113,7 @@ struct PlotFile {
 }
 
 impl PlotFile {
-    /// `done`, or why it could not be.
+    /// `done`, with the name of the file in its error.
     fn named(&self, done: io::Result<()>) -> io::Result<()> {
         done.map_err(|error| cannot_write(&self.path, &error))
     }
@@ -130,7 +130,7 @@ impl PlotFile {
 }
 
 impl Output {
-    /// To stdout and to clients, and plot files into `dir`.
+    /// Output to stdout and to clients, and of plot files to the folder of `place`.
     pub(crate) fn new(
         pace: Pace,
         (place, clients): (Option<PlotPlace>, Option<Broadcast>),
@@ -172,7 +172,7 @@ impl Output {
         }
     }
 
-    /// Ends all files properly.
+    /// Flushes all files.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.stdout.flush()?;
         match &mut self.files {
@@ -192,7 +192,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
     said(error, format!("cannot write {}: {cause}", path.display()))
 }
 
-/// The same kind of error in our words.
+/// An error of the same kind with another text.
 fn said(error: &io::Error, text: String) -> io::Error {
     io::Error::new(error.kind(), text)
 }
@@ -232,7 +232,7 @@ impl Sink for Output {
 }
 
 impl Files {
-    /// The file of one day; those of other days are done with.
+    /// The file of a day. Files of other days are closed.
     fn get(&mut self, host: &str, when: &str, suffix: &str) -> io::Result<&mut PlotFile> {
         self.open
             .retain(|(_, open, open_suffix), _| open == when || open_suffix != suffix);

@@ -1,4 +1,4 @@
-//! How a process of kymo lives: in the background, confined, with lines on stderr.
+//! Processes of kymo: in the background, confined, with lines on stderr.
 
 pub(crate) mod daemon;
 pub(crate) mod notices;

@@ -1,4 +1,4 @@
-//! A recorder at work, and what it costs.
+//! A running recorder, and its cost.
 
 pub(crate) mod cost;
 pub(crate) mod session;

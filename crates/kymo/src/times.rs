@@ -15,12 +15,12 @@ use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
 use kymo_view::time::{Span, Zone};
 
-/// The span of two switches; a length of time is counted from now.
+/// The span of two switches. A duration is relative to now.
 pub(crate) fn span(from: Option<&str>, thru: Option<&str>) -> Result<Span, String> {
     Span::parse(from, thru, RealClock.now().real_ns)
 }
 
-/// The zone of a machine; says once if UTC is in its place.
+/// Time zone of a machine; prints a message once if UTC is used instead.
 pub(crate) fn zone_of(context: &Context) -> Zone {
     static SAID: Once = Once::new();
     let zone = Zone::of(context);
@@ -30,9 +30,9 @@ pub(crate) fn zone_of(context: &Context) -> Zone {
     zone
 }
 
-/// The range between two times, either of which may be left open. Times without a day hold for every
-/// day: where the recording is of one day they are that day's, else nothing can be left out
-/// here (the view looks at each sample).
+/// Range between two times, each of which may be missing. Times without a day hold for every day. If
+/// the recording is of one day, they get that day; otherwise the range cannot leave anything out,
+/// and the view checks each sample.
 pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
     let mut span = span(from, thru).map_err(anyhow::Error::msg)?;
     if span == Span::default() {
@@ -53,7 +53,7 @@ pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Resu
     Ok(TimeRange { from_ns, thru_ns })
 }
 
-/// The facts of a recording's first sample, and when it was taken.
+/// Facts of a recording's first sample, and its time.
 pub(crate) fn beginning(path: &Path) -> Result<(Context, Moment)> {
     let mut recorded =
         Recorded::open(path, TimeRange::ALL, Kinds::NONE).map_err(anyhow::Error::msg)?;
@@ -69,7 +69,7 @@ pub(crate) fn beginning(path: &Path) -> Result<(Context, Moment)> {
     Ok((recorded.context().clone(), first))
 }
 
-/// No sample is later than this: the present, or of a single block the end that its name tells.
+/// A time after all samples: now, or for a single block the end in its name.
 pub(crate) fn last_ns(path: &Path) -> Result<i64> {
     let now_ns = RealClock.now().real_ns;
     if !path.is_file() {

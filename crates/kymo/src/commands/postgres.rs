@@ -1,6 +1,6 @@
-//! `kymo postgres`: the part of `kymo serve` that asks PostgreSQL servers by SQL, started by its guardian and not by people. Every
-//! ten seconds it hands numbers to the keeper, which become series, and every second what sessions do, while one works or
-//! somebody looks. A server that does not answer keeps no other one waiting.
+//! `kymo postgres`: the part of `kymo serve` that asks PostgreSQL servers by SQL. The guardian starts it, not a person. Every ten
+//! seconds it sends numbers to the keeper, which become series, and every second the sessions' activity, while one works or
+//! somebody looks. A server that does not answer delays no other server.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::process::notices::put_line;
 use crate::process::sandbox;
 
-/// What the guardian says.
+/// The guardian's order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PostgresOrder {
-    /// The keeper's socket for who writes.
+    /// The keeper's socket for processes that write.
     pub keeper: PathBuf,
-    /// Which servers.
+    /// The servers to ask.
     pub servers: Vec<Server>,
 }
 
@@ -36,7 +36,7 @@ fn memory(servers: usize) -> Memory {
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
-    // Who tells all of kymo to flush means the recorder.
+    // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
     let mut text = Vec::new();
     std::io::stdin()

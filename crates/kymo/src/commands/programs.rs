@@ -1,5 +1,5 @@
-//! `kymo programs`: who publishes what it does, and what it does now, on the terminal; a running `kymo serve` is asked. Or what
-//! was done at a moment, as it was recorded.
+//! `kymo programs`: shows publishers and their activity on the terminal, from a running `kymo serve`, or at a moment, from a
+//! recording.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -24,11 +24,11 @@ use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
 use crate::output;
 use crate::times;
 
-/// Exit code where nothing was found.
+/// Exit code when nothing was found.
 const NOTHING: u8 = 1;
-/// How often a terminal is written again.
+/// Time between two refreshes of a terminal.
 const EVERY: Duration = Duration::from_secs(1);
-/// To the first line; what is left of a line, and of the screen, goes.
+/// Escape codes: to the first line, erase the rest of a line, erase the rest of the screen.
 const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
@@ -36,7 +36,7 @@ const ACTIVE: u8 = 2;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// Words of `kymo programs`.
+/// Options of `kymo programs`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProgramsOptions {
     /// Programs of these names alone
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a recording says of a moment.
+/// Prints the programs that a recording has at a moment.
 fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
     let (path, recordings) = match &options.open {
         Some(path) => {
@@ -113,7 +113,7 @@ fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
     )))
 }
 
-/// The moment that a time is in the zone of a recording; without a day the last one that has been, there.
+/// The moment of a time, in the zone of the recording. Without a day, the last one before the end of the recording.
 fn moment(at: &str, path: &Path) -> Result<i64> {
     let now_ns = RealClock.now().real_ns;
     let mut bound = Bound::parse("--at", at, now_ns).map_err(anyhow::Error::msg)?;
@@ -128,7 +128,7 @@ fn moment(at: &str, path: &Path) -> Result<i64> {
             moments.into_iter().flatten().find(|ns| *ns <= last_ns)
         }
     };
-    // What is shown is of the whole second.
+    // The end of the second: the output is for the whole second.
     let moment = moment.with_context(|| format!("cannot use --at {at}: there is no such time"))?;
     Ok(moment + SECOND_NS - 1)
 }
@@ -147,7 +147,7 @@ fn keep_named(programs: &mut Programs, names: &[String]) {
         .retain(|publisher| is_wanted(&publisher.name));
 }
 
-/// Until it is ended by a signal, or the terminal goes.
+/// Refreshes the terminal until a signal ends the process, or the terminal is gone.
 fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<ExitCode> {
     let mut out = io::stdout();
     write!(out, "{HOME}{REST_OF_SCREEN}")?;
@@ -171,7 +171,7 @@ fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<Exi
     }
 }
 
-/// All of it: each publisher, what it does now, what it has counted.
+/// The whole text: each publisher with its activity and its metrics.
 fn page(programs: &Programs, now_ns: i64) -> String {
     let mut out = String::new();
     for publisher in &programs.publishers {
@@ -237,7 +237,7 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
     );
     let mut slots: Vec<&ActiveSlot> = publisher.slots.iter().collect();
     let blockers = Blockers::of(&publisher.slots);
-    // What works, or holds others up, comes first, and what began first.
+    // Working slots and those that hold others up come first, the oldest activity before newer ones.
     let rests = |slot: &ActiveSlot| slot.state != ACTIVE && !blockers.have(slot.pid, slot.xid);
     slots.sort_by_key(|slot| (rests(slot), slot.since_ns, slot.number));
     for slot in slots {
@@ -269,14 +269,14 @@ fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
     }
 }
 
-/// Those that have a value, each after a blank.
+/// Labels with a value, each after a blank.
 fn label_words(labels: &[(Vec<u8>, Vec<u8>)]) -> String {
     let labels = labels.iter().filter(|(_, value)| !value.is_empty());
     let words = labels.map(|(name, value)| format!(" {}={}", shown(name), shown(value)));
     words.collect()
 }
 
-/// What it waits for, and for whom.
+/// The slot's wait, and the sessions that it waits for.
 fn waits(slot: &ActiveSlot) -> String {
     let mut words = String::new();
     if !slot.wait.is_empty() {
@@ -334,7 +334,7 @@ fn metric_name(metric: &Metric) -> String {
     }
 }
 
-/// Whole ones whole; nothing for what is not known.
+/// A number as text: whole ones without decimals, unknown ones empty.
 fn number(value: f64) -> String {
     match value {
         value if value.is_nan() => String::new(),

@@ -1,5 +1,5 @@
-//! `kymo record`: the sampler's records go to the writer, which puts them on disk, and from
-//! there, when asked for, to a view.
+//! `kymo record`: the sampler's records go to the writer, which writes them to the disk and, on
+//! request, passes them to a view.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,14 +27,16 @@ use crate::process::notices::{Notices, put_line};
 use crate::recorder::cost::{self, RunCost};
 use crate::recorder::session::{self, MachineFacts, Session, Setup, spawn, wait_for_end};
 
-/// How long a read may run before the watchdog speaks up.
+/// Duration of a read after which the watchdog reports it.
 const WATCHDOG_NS: u64 = 100_000_000;
-/// Without pause, the writer lets samples gather for so long, to write them with one call.
+/// Without pause between samples: time that the writer lets samples gather, to write them with one
+/// call.
 const GATHER: Duration = Duration::from_millis(5);
-/// And writes so many at a time, so that syncs and seals come as often as by time.
+/// Without pause between samples: samples per write, so that syncs and seals come as often as in
+/// time.
 const GATHERED_SAMPLES: u64 = 60;
 
-/// Runs the command; with `view`, also shows what is recorded.
+/// Runs the command; with `view`, also shows the records.
 pub(crate) fn run(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<ExitCode> {
     talk::never_wait();
     machine::forget_start();
@@ -116,7 +118,7 @@ fn confine(options: &RecordOptions) -> Result<()> {
     if !options.confined {
         return Ok(());
     }
-    // The list of calls below refuses raising a limit.
+    // Now, because the sandbox forbids raising a limit.
     machine::raise_open_files();
     let own = privilege::State::of(std::process::id()).context("cannot read /proc/self/status")?;
     let calls = crate::process::sandbox::Process::Recorder.confine();
@@ -184,7 +186,7 @@ impl DefaultCap {
         let size = existing
             .or(Some(".".as_ref()))
             .and_then(machine::file_system_bytes)
-            // A file system without a size, such as /proc, takes no files.
+            // A file system without a size, such as /proc, accepts no files.
             .filter(|&bytes| bytes > 0);
         DefaultCap {
             bytes: size.map_or(CAP_MAX, cap_of),
@@ -207,7 +209,7 @@ impl DefaultCap {
 }
 
 const CAP_MAX: u64 = 1 << 30;
-/// A ring that takes more than a 20th of its file system is no larger.
+/// Largest cap that may exceed a 20th of its file system.
 const CAP_OF_SMALL: u64 = 8 << 20;
 const CAP_MIN: u64 = 1 << 20;
 const BLOCK_MAX: u64 = 1 << 20;
@@ -215,19 +217,20 @@ const BLOCK_MIN: u64 = 128 << 10;
 /// Bytes an hour of `kymo serve`: 106 kB in 150 s with 2 CPUs and 122 processes (2026-11-25).
 const HOUR_BYTES: u64 = 5 << 19;
 
-/// A 20th of the file system, 1 GiB at most; of a small one an eighth, as far as the ring is small.
+/// The cap for a file system: a 20th of it, 1 GiB at most. For a small file system an eighth,
+/// within `CAP_OF_SMALL`.
 fn cap_of(file_system_bytes: u64) -> u64 {
     let least = (file_system_bytes / 8).clamp(CAP_MIN, CAP_OF_SMALL);
     (file_system_bytes / 20).clamp(least, CAP_MAX)
 }
 
-/// Eight blocks fit into a cap: those of a small one are smaller.
+/// Bytes of a block: eight blocks fit into the cap, so a small cap has smaller blocks.
 fn block_bytes(cap_bytes: u64) -> u64 {
     (cap_bytes / 8).clamp(BLOCK_MIN, BLOCK_MAX) & !4095
 }
 
-/// The writer's clock. Without pause between samples each counts as 10 s, so that syncs and
-/// seals by age come as often as they would in a day of them.
+/// The writer's clock. Without pause each sample counts as 10 s, so that syncs and seals by age
+/// come as often as in a day of such samples.
 struct RunClock {
     pauseless: bool,
     samples: AtomicU64,
@@ -256,33 +259,33 @@ impl Clock for RunClock {
     }
 }
 
-/// The writer's thread.
+/// State of the writer's thread.
 struct Drain {
     writer: Writer,
     queue: Arc<Queue>,
     control: Arc<Control>,
     tee: Option<Arc<Queue>>,
-    /// The view has missed records, and waits for a key.
+    /// True if the view has missed records, and waits for a key record.
     tee_lost: bool,
     interval: Duration,
     ack_fd: Option<i32>,
     facts: MachineFacts,
-    /// As they were recorded last.
+    /// Facts as they were recorded last.
     recorded_facts: String,
     clock: Arc<RunClock>,
     cost: Option<RunCost>,
     notices: Notices,
-    /// Records that could not be written, since the start.
+    /// Number of records that could not be written since the start.
     dropped: u64,
     dropping: bool,
-    /// The loss that goes on was announced.
+    /// True if the current loss was reported.
     loss_said: bool,
-    /// Samples that did not fit the queue, since the start.
+    /// Number of samples that did not fit into the queue since the start.
     overflowed: u64,
     capability_named: bool,
 }
 
-/// A capability is named as the cause only where it is missing.
+/// Message about unreadable files. It blames the capability only if that is missing.
 fn forbidden_line(forbidden: u64, processes: u64, may_trace: bool) -> String {
     let cause = match may_trace {
         true => "the kernel refuses it, although kymo has CAP_SYS_PTRACE",
@@ -292,7 +295,7 @@ fn forbidden_line(forbidden: u64, processes: u64, may_trace: bool) -> String {
 }
 
 impl Drain {
-    /// Says once what cannot be read, and what it would take.
+    /// Reports once that files are unreadable, and why.
     fn name_capability(&mut self) {
         let [processes, forbidden] =
             [&self.control.processes, &self.control.forbidden].map(|n| n.load(Ordering::Relaxed));
@@ -304,7 +307,7 @@ impl Drain {
         }
     }
 
-    /// Takes records until there are no more, then seals what is left.
+    /// Writes records until the queue ends, then seals the rest.
     fn run(mut self) -> Result<(Counters, u64, Option<RunCost>)> {
         let mut batch = Vec::new();
         let mut pause = Duration::ZERO;
@@ -359,7 +362,7 @@ impl Drain {
         Ok(())
     }
 
-    /// Records what the machine has now, where that is not what it had.
+    /// Records the machine's facts if they have changed.
     fn record_facts(&mut self) -> Result<()> {
         let facts = self.facts.gather().text();
         if facts == self.recorded_facts {
@@ -377,7 +380,7 @@ impl Drain {
         Ok(())
     }
 
-    /// Hands records on to the view. One that is too slow gets nothing until the next key.
+    /// Passes records to the view. A view that is too slow gets no more until the next key record.
     fn show(&mut self, batch: &[u8]) {
         let Some(tee) = &self.tee else { return };
         let from = if self.tee_lost {
@@ -394,7 +397,7 @@ impl Drain {
         }
     }
 
-    /// A loss is said with its cause, in `tick`; its size when it is over.
+    /// Counts dropped records. `tick` reports the cause of a loss, this its size when it is over.
     fn count_dropped(&mut self, dropped: u32, recorded: u32) {
         self.dropped += u64::from(dropped);
         if dropped > 0 {
@@ -409,7 +412,7 @@ impl Drain {
         }
     }
 
-    /// Samples that the disk was too slow for, or that are larger than the queue can be.
+    /// Reports samples for which the disk was too slow, or that are larger than the queue can be.
     fn say_overflow(&mut self) {
         let overflowed = self.queue.counts().0;
         if overflowed > self.overflowed {
@@ -421,7 +424,7 @@ impl Drain {
         }
     }
 
-    /// What gathered without pause goes to the writer in portions, time passing between them.
+    /// Writes samples that gathered without pause in portions, with time passing between them.
     fn gathered(&mut self, batch: &mut [u8]) -> Result<()> {
         let mut rest = batch;
         while !rest.is_empty() {
@@ -436,8 +439,8 @@ impl Drain {
         Ok(())
     }
 
-    /// Does what is due; how long to wait for records. Woken by the next sample when that
-    /// comes about then anyway: one waking less a second.
+    /// Does the tasks that are due. Returns the time to wait for records: up to the next sample if
+    /// a task is due about then, which saves a wakeup a second.
     fn tick(&mut self) -> Duration {
         self.say_overflow();
         let now = self.clock.now();
@@ -446,7 +449,7 @@ impl Drain {
         }
         let due = self.writer.tick(now);
         for notice in self.writer.take_notices() {
-            // Further causes of one loss are only causes.
+            // A loss is reported with its first cause; further notices are only causes.
             if self.dropping && !self.loss_said {
                 self.loss_said = true;
                 self.notices.say(&format!("{notice}; records are dropped"));
@@ -464,7 +467,7 @@ impl Drain {
         }
     }
 
-    /// Nothing came in time: says so when a read hangs.
+    /// Without a sample in time: reports a read that hangs.
     fn watch(&mut self) {
         let since_ns = self.control.sampling_since_ns.load(Ordering::Relaxed);
         let running_ns = RealClock.mono_ns().saturating_sub(since_ns);
@@ -477,7 +480,7 @@ impl Drain {
     }
 }
 
-/// Where the first key record begins.
+/// Begin of the first key record.
 fn first_key(batch: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(raw) = record::peek(&batch[at..]) {
@@ -489,7 +492,7 @@ fn first_key(batch: &[u8]) -> Option<usize> {
     None
 }
 
-/// Length of the records up to so many samples, and how many samples those are.
+/// Length of the next records with at most `GATHERED_SAMPLES` samples, and the number of samples.
 fn portion(batch: &[u8]) -> (usize, u64) {
     let (mut length, mut samples) = (0, 0);
     while let Some(raw) = record::peek(&batch[length..]) {
@@ -502,7 +505,7 @@ fn portion(batch: &[u8]) -> (usize, u64) {
     (if length == 0 { batch.len() } else { length }, samples)
 }
 
-/// One line for each recorded sample: its sequence number.
+/// Writes a line for each recorded sample: its sequence number.
 fn acknowledge(fd: i32, batch: &[u8]) -> Result<()> {
     let mut lines = String::new();
     let mut rest = batch;
@@ -537,7 +540,8 @@ mod tests {
         }
     }
 
-    /// Over a file system below 160 MB nothing was recorded: 5 % were less than eight blocks.
+    /// On file systems below 160 MB nothing was recorded, because 5 % of them were less than eight
+    /// blocks.
     #[test]
     fn small_file_systems_have_small_rings() {
         for (size_mib, cap_kib, block_kib) in [

@@ -1,7 +1,7 @@
 //! `kymo rrd`: rrdtool's commands on .rrd files and on a daemon that keeps them, with rrdtool's syntax, output and
 //! exit codes. `graph`, `graphv` and `xport` are not part of it.
 //!
-//! One file a command; [`session`] is what they share, [`file`] and [`client`] are where the data is.
+//! One file for each command; [`session`] is their shared state, [`file`] and [`client`] have the data.
 
 mod client;
 mod clock;
@@ -39,7 +39,7 @@ use kymo_sys::talk;
 use message::Message;
 use session::Session;
 
-/// A command: what the words behind its name ask for.
+/// A command, run with the words after its name.
 type Command = fn(&mut Session, &[&[u8]]) -> Result<(), Message>;
 
 /// All commands.
@@ -63,7 +63,7 @@ const COMMANDS: &[(&str, Command)] = &[
     ("xport", not_here),
 ];
 
-/// Runs what follows `kymo rrd`, or a program named `rrdtool`.
+/// Runs the words after `kymo rrd`, or after the name `rrdtool`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -81,7 +81,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
         words => once(&mut session, words),
     };
     match session.out.flush() {
-        // Whoever read our output has gone: nothing is wrong.
+        // If the reader of the output is gone, nothing is wrong.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             let text = format!(
                 "error flushing output: {}",
@@ -94,7 +94,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// What became of a command that is kymo's own: its errors are one line, and 2 of them that it did not begin.
+/// Exit code of one of kymo's own commands. An error is one line; the exit code is 2 if the command did not begin.
 fn on_store(done: Result<ExitCode, store::Stop>) -> ExitCode {
     match done {
         Ok(code) => code,
@@ -120,7 +120,7 @@ fn once(session: &mut Session, words: &[&[u8]]) -> u8 {
     1
 }
 
-/// Runs one command of at least two words; fewer ask for help.
+/// Runs a command of at least two words; fewer words ask for help.
 fn handle(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (&[name, ref rest @ ..], 2..) = (words, words.len()) else {
         let _ = usage::print(&mut session.out, b"", session.mode);
@@ -142,7 +142,7 @@ fn handle(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
         return Err(Message::of(&[b"unknown function '", name, b"'"]));
     };
     let done = command(session, rest);
-    // An error that did not stop the command fails it all the same.
+    // An error that did not stop the command is a failure at its end.
     let left = session.error.take();
     done.and(left.map_or(Ok(()), Err))
 }

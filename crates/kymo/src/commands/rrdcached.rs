@@ -1,6 +1,6 @@
-//! `kymo rrdcached`, also under the name `rrdcached`: from the command line to a daemon in the background.
-//! The order: fork, the store's locks, pid file, sockets, folder, user, and only then threads. Stock has no store to
-//! take; the rest is its order, as far as whoever starts it can tell.
+//! `kymo rrdcached`, also under the name `rrdcached`: from the command line to a daemon in the background. The order
+//! is fork, the store's locks, pid file, sockets, folder, user, and only then threads. Stock has no store; otherwise
+//! this is its order, as far as a starting process can see.
 
 use kymo_base::name::DisplayName;
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
@@ -29,7 +29,7 @@ use pid_file::PidFile;
 
 use crate::output;
 
-/// Runs the daemon with the words behind its name.
+/// Runs the daemon with the words after its name.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();
     let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -51,13 +51,13 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     })
 }
 
-/// A line for whoever starts the daemon.
+/// Prints a line for the process that starts the daemon.
 fn complain(line: &str) {
     talk::say(DisplayName(line.as_bytes()));
 }
 
-/// What a daemon has before anybody may rely on it. The store comes first, and goes last: whoever has it may replace
-/// the socket and the pid file of the daemon before, and has them for itself.
+/// Resources of a daemon before it serves. The store's locks are taken first and released last: their holder may
+/// replace the socket and the pid file of the daemon before it.
 struct Prepared {
     settings: StoreSettings,
     claim: Claim,
@@ -65,7 +65,7 @@ struct Prepared {
     sockets: Vec<ListeningSocket>,
 }
 
-/// The fork, where there is one; then the daemon, in the foreground or as the child.
+/// Forks unless in the foreground; then runs the daemon, here or in the child.
 fn start(mut options: Options) -> Result<ExitCode, ()> {
     let inherited = sockets::inherited(&options, &mut complain);
     if options.foreground {
@@ -81,7 +81,7 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
         }
         Ok(Side::Parent(_)) => {
             drop(told);
-            // The child says nothing and ends where it cannot go on.
+            // The child reports errors itself, and ends without a sign on the pipe.
             let served = ready.read(&mut [0]).is_ok_and(|count| count > 0);
             Ok(ExitCode::from(u8::from(!served)))
         }
@@ -91,7 +91,7 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
             let prepared = prepare(&options, inherited, &log)?;
             privilege::leave_session();
             let say = move || {
-                // Whoever started the daemon may have gone, and then does not wait.
+                // If the starting process is gone, it does not wait.
                 let _ = privilege::close_standard_files();
                 let _ = (&told).write_all(b".");
             };
@@ -100,13 +100,13 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
     }
 }
 
-/// The store's locks, the pid file, the sockets.
+/// Takes the store's locks, the pid file and the sockets.
 fn prepare(
     options: &Options,
     inherited: Vec<ListeningSocket>,
     log: &DaemonLog,
 ) -> Result<Prepared, ()> {
-    // What is made has to be the user's that the store is opened as.
+    // New files must belong to the user that opens the store later.
     let account = &options.account;
     let claimed = privilege::as_user(account, options.gid, || {
         let settings = place::settings(options)?;
@@ -138,7 +138,7 @@ fn prepare(
     })
 }
 
-/// The daemon itself. `ready` tells whoever waits that it serves.
+/// Runs the daemon. `ready` reports to a waiting process that the daemon serves.
 fn serve(
     options: Options,
     prepared: Prepared,
@@ -159,12 +159,12 @@ fn serve(
     }
     log.say(Severity::Info, "goodbye");
     pid_file.remove();
-    // Only now the next daemon may begin.
+    // The next daemon may begin only now.
     drop(claim);
     ExitCode::from(u8::from(served.is_err()))
 }
 
-/// Why it ends: for the log, and for whoever waits for it, as long as he does.
+/// Reports the reason for the end: to the log, and to the starting process while it waits.
 fn tell(options: &Options, log: &DaemonLog, line: &str) {
     log.say(Severity::Critical, line);
     if !options.foreground {
@@ -172,7 +172,7 @@ fn tell(options: &Options, log: &DaemonLog, line: &str) {
     }
 }
 
-/// Folder, pid file, user.
+/// Sets folder, pid file and user.
 fn settle_down(options: &Options, pid_file: &mut PidFile, log: &DaemonLog) -> Result<(), String> {
     let folder = options.base.as_deref().unwrap_or(Path::new("/tmp"));
     std::env::set_current_dir(folder)

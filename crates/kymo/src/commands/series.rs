@@ -1,4 +1,4 @@
-//! `kymo series`: what others sent to a running `kymo serve`, on the terminal.
+//! `kymo series`: the series of a running `kymo serve`, on the terminal.
 
 mod json;
 mod samples;
@@ -27,10 +27,10 @@ use super::data;
 use super::serve::{ADMIN_SOCKET, KEEPER_SOCKET, running_folder};
 use crate::times::days;
 
-/// Exit code where nothing was found.
+/// Exit code when nothing was found.
 const NOTHING: u8 = 1;
 
-/// Words of `kymo series`.
+/// Options of `kymo series`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SeriesOptions {
     #[command(subcommand)]
@@ -149,7 +149,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
     };
-    // Who reads no further wants no more.
+    // It is no error if the reader of the output is gone.
     match done {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         done => done,
@@ -161,7 +161,7 @@ fn is_broken_pipe(error: &Error) -> bool {
     cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Who answers what is stored.
+/// The keeper that answers questions about the store.
 fn reader(place: &WhichStore) -> Result<Keeper> {
     match &place.open {
         Some(dir) => data::keeper_of(dir),
@@ -189,7 +189,7 @@ fn keeper_socket(place: &DataFolder) -> Result<PathBuf> {
     Ok(socket)
 }
 
-/// Series that all matchers pick; none is a line on stderr.
+/// Series that all matchers pick. If there are none, prints a line on stderr.
 fn select(keeper: &Keeper, texts: &[String]) -> Result<Vec<SeriesInfo>> {
     let matchers = keeper.matchers(texts).map_err(Error::msg)?;
     let found = keeper.select(&matchers).map_err(Error::msg)?;
@@ -285,7 +285,7 @@ fn run_remove(remove: &Remove) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Asks on a terminal; elsewhere a switch says it.
+/// Asks for a confirmation on a terminal; elsewhere it fails and points to `--yes`.
 fn is_wanted(count: usize, range: Option<(i64, i64)>) -> Result<bool> {
     if !(io::stdin().is_terminal() && machine::stderr_is_terminal()) {
         bail!("cannot ask whether to remove {count} series: there is no terminal; use --yes");
@@ -321,7 +321,7 @@ fn columns(info: &SeriesInfo) -> String {
         .join(" ")
 }
 
-/// `-`: not known.
+/// Age of a time; `-`: unknown.
 fn age(last: f64, now: f64) -> String {
     match last > 0.0 {
         true => format!("{} ago", seconds((now - last).max(0.0))),
@@ -329,10 +329,10 @@ fn age(last: f64, now: f64) -> String {
     }
 }
 
-/// `10 s`, `5 min`, `3 h`, `2 d`.
+/// A duration as text: `10 s`, `5 min`, `3 h`, `2 d`.
 fn seconds(seconds: f64) -> String {
     let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min")];
-    // Two of a unit at least: 90 s say more than 1 min.
+    // At least two of a unit: 90 s is more precise than 1 min.
     let found = units.iter().find(|(length, _)| seconds >= 2.0 * length);
     match found {
         Some((length, unit)) => format!("{:.0} {unit}", (seconds / length).floor()),
@@ -341,7 +341,7 @@ fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A line for each: when, how bad, what it is of, and the message.
+/// Prints a line for each event: time, severity, names, and message.
 fn run_events(events: &Events) -> Result<ExitCode> {
     let (from, thru) = range(&events.times)?;
     let hosts = events.hosts.iter().map(|host| host.clone().into_bytes());
@@ -370,7 +370,7 @@ fn run_events(events: &Events) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A second as ISO 8601 has it.
+/// A second in ISO 8601.
 fn stamp(second: i64, zone: &TimeZone) -> String {
     let time = Timestamp::from_second(second).map(|time| time.to_zoned(zone.clone()));
     time.map_or_else(
@@ -379,7 +379,7 @@ fn stamp(second: i64, zone: &TimeZone) -> String {
     )
 }
 
-/// The moment of a bound; one without a day is of today, as rrdtool has it.
+/// The moment of a bound. Without a day it is of today, as in rrdtool.
 fn of_today(mut bound: Bound, now_ns: i64, zone: &mut Zone) -> Option<i64> {
     if let Some(wall) = bound.of_every_day() {
         wall.day = Some(zone.local(now_ns).day);
@@ -387,7 +387,7 @@ fn of_today(mut bound: Bound, now_ns: i64, zone: &mut Zone) -> Option<i64> {
     bound.moment(zone)
 }
 
-/// `--from` and `--thru` in seconds since 1970: as all commands read them, else as rrdtool does.
+/// `--from` and `--thru` in seconds since 1970, in the syntax of all commands, or else in rrdtool's.
 fn range(times: &Times) -> Result<(i64, i64)> {
     let now_ns = RealClock.now().real_ns;
     let now = now_ns.div_euclid(1_000_000_000);
@@ -421,7 +421,7 @@ fn range(times: &Times) -> Result<(i64, i64)> {
 mod tests {
     use super::*;
 
-    /// `--from` may have the end, too, as everywhere.
+    /// `--from` may also have the end, as in all commands.
     #[test]
     fn one_switch_takes_both_times() {
         let between = |from: &str, thru: Option<&str>| {
@@ -450,7 +450,7 @@ mod tests {
             let refused = between(both, Some("now")).unwrap_err();
             assert_eq!(refused, "cannot use --thru: --from has both times");
         }
-        // Times as rrdtool reads them mean what they meant before.
+        // Times in rrdtool's syntax keep their meaning.
         assert!(between("end-1h", Some("now")).is_ok());
     }
 

@@ -1,5 +1,5 @@
-//! `kymo serve`: from the configuration to a plan for the guardian. All that can be wrong is found
-//! here, before anything is started.
+//! `kymo serve`: from the configuration to a plan for the guardian. Errors are found here, before
+//! anything is started.
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -38,9 +38,9 @@ use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, QUESTIONS as KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};
 
-/// What others may do with files that are made here: the group reads, nobody else.
+/// Permissions that new files lack: the group may read them, other users may not.
 const UMASK: u32 = 0o027;
-/// Where Debian's collectd has its types.
+/// types.db of Debian's collectd.
 const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
 /// What `kymo serve` is told.
@@ -88,7 +88,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode> {
     guardian::run(plan)
 }
 
-/// The file, and what the switches say instead. The folder is always named then.
+/// The configuration of the file, with the switches' values instead of its own. `data` is always set.
 fn effective(options: &ServeOptions) -> Result<Config> {
     let mut config = config::load(options.config.as_deref()).map_err(anyhow::Error::msg)?;
     if let Some(address) = &options.listen {
@@ -104,13 +104,13 @@ fn effective(options: &ServeOptions) -> Result<Config> {
     Ok(config)
 }
 
-/// The folder whose files a command reads: the named one, that of a serve that runs, or the default one.
+/// Data folder for a command: the named one, that of a running serve, or the default.
 pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf> {
     let folder = running_folder(named).ok().or_else(default_data);
     folder.context("cannot find the folder of kymo serve: there is no home folder; use --data DIR")
 }
 
-/// The folder of the `kymo serve` that a command asks: the named one, else that of a serve that runs.
+/// Data folder of the `kymo serve` that a command asks: the named one, or that of a running serve.
 pub(crate) fn running_folder(named: Option<&Path>) -> Result<PathBuf> {
     let running = || running::find(default_data());
     named
@@ -123,7 +123,7 @@ pub(crate) fn running_folder(named: Option<&Path>) -> Result<PathBuf> {
         })
 }
 
-/// The service manager's choice, the system's, or the user's.
+/// The default data folder: the service manager's, the system's, or the user's.
 fn default_data() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some(folder) = variable("STATE_DIRECTORY") {
@@ -137,7 +137,7 @@ fn default_data() -> Option<PathBuf> {
     Some(state.or_else(home)?.join("kymo"))
 }
 
-/// What each key alone does not show.
+/// Checks combinations of keys.
 fn check(config: &Config) -> Result<()> {
     let in_the_clear = config.tls_cert.is_none();
     if !config.listen.page.ip().is_loopback() && in_the_clear && !config.insecure {
@@ -149,7 +149,7 @@ fn check(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Certificate chain and key, read by who may: the hub may not.
+/// Certificate chain and key. The hub may not read these files, so this process does.
 fn read_tls(config: &Config) -> Result<Option<(String, String)>> {
     let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
         return Ok(None);
@@ -165,7 +165,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
         std::io::ErrorKind::AddrInUse => anyhow!("cannot listen on {address}: address in use"),
         _ => anyhow!("cannot listen on {address}: {error}"),
     })?;
-    // std's listeners have room for 128 clients that wait to be taken.
+    // std's listeners have room for 128 waiting clients only.
     kymo_sys::listen::listen(&listener).with_context(|| format!("cannot listen on {address}"))?;
     Ok(listener)
 }
@@ -210,7 +210,8 @@ fn open_plan(
         .map(|file| found(file))
         .collect::<Result<Vec<_>>>()?
         .concat();
-    // A folder that was named is one for the token; without it, the token is nobody's.
+    // The token is kept only in a folder that was named on the command line; without one, each start has
+    // a new token.
     let token_path = options.data.as_ref().map(|dir| dir.join("token"));
     let token = match (&options.data, &token_path) {
         (Some(dir), Some(path)) => {
@@ -237,7 +238,7 @@ fn open_plan(
     })
 }
 
-/// A file or folder; DIR/HOST is the folders of that host.
+/// A file or folder of recordings; DIR/HOST stands for the folders of that host.
 fn found(file: &Path) -> Result<Vec<PathBuf>> {
     let error = match std::fs::canonicalize(file) {
         Ok(file) => return Ok(vec![file]),
@@ -255,10 +256,10 @@ fn found(file: &Path) -> Result<Vec<PathBuf>> {
     Err(error).with_context(|| format!("cannot open {}", file.display()))
 }
 
-/// What is the same for a ring and for files.
+/// The part of the hub's order that is the same for a ring and for files.
 fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order> {
     let assets = options.assets.as_ref().map(std::fs::canonicalize);
-    // Behind a proxy, whoever reaches the proxy comes from loopback.
+    // Behind a proxy all clients come from loopback.
     let behind_proxy = !config.prefix.is_empty() || !config.hosts.is_empty();
     Ok(Order {
         listener: -1,
@@ -281,7 +282,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
     })
 }
 
-/// For the hub and the keeper: neither needs a capability, and both end with the guardian.
+/// Role of the hub and of the keeper: neither needs a capability, and both end with the guardian.
 fn role_without_rights(account: Option<Account>, memory_bytes: u64) -> Role {
     Role {
         memory: Memory::Own(memory_bytes),
@@ -293,7 +294,7 @@ fn role_without_rights(account: Option<Account>, memory_bytes: u64) -> Role {
     }
 }
 
-/// The keeper's sockets are made now, while there are rights to make them.
+/// Plans the keeper, and opens its sockets while there are rights for that.
 fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keeper> {
     let mut sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
     let failed = |error| sockets.notices.push(format!("{error:#}"));
@@ -366,13 +367,13 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     })
 }
 
-/// Who the folder of .rrd files belongs to.
+/// The owner of the folder of .rrd files, in words.
 fn owner(sockets: &Sockets) -> String {
     let first = sockets.shown.first();
     first.map_or("kymo serve".into(), |first| format!("unix:{first}"))
 }
 
-/// True if somebody asked for the keeper.
+/// True if the configuration asks for the keeper.
 fn is_configured(config: &Config) -> bool {
     config.store != config::Store::default()
         || config.listen.rrdcached.is_some()
@@ -381,13 +382,13 @@ fn is_configured(config: &Config) -> bool {
         || config.collectd != config::Collectd::default()
 }
 
-/// The folder below which .rrd files of the store lie.
+/// Base folder of the store's .rrd files.
 fn base(config: &Config, dir: &Path) -> PathBuf {
     let named = config.store.base.clone();
     named.unwrap_or_else(|| dir.join("rrd"))
 }
 
-/// All that the order has numbers of.
+/// All files whose descriptors the order has.
 fn files_of(
     rrdcached: Vec<OwnedFd>,
     collectd: Vec<(UdpSocket, SocketAddr)>,
@@ -398,7 +399,7 @@ fn files_of(
     sockets.chain(others).collect()
 }
 
-/// Where others send to, in words.
+/// Addresses of the keeper's listeners, in words.
 fn shown(sockets: &Sockets) -> Vec<String> {
     let mut lines = Vec::new();
     if !sockets.shown.is_empty() {
@@ -432,13 +433,13 @@ fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
     })
 }
 
-/// The types.db that collectd brings along, where it is.
+/// The types.db that Debian's collectd installs, if it exists.
 fn installed_types() -> Option<Vec<PathBuf>> {
     let path = PathBuf::from(TYPES_DB);
     path.exists().then(|| vec![path])
 }
 
-/// Files that the keeper may not read are handed to it.
+/// Order for collectd's listener. The guardian hands over files that the keeper may not read.
 fn collectd_order(
     config: &Config,
     sockets: &Sockets,
@@ -472,7 +473,8 @@ fn collectd_order(
     })
 }
 
-/// The recorder goes on when its guardian is killed: it is the last to lose anything.
+/// Plans the recorder. It goes on when the guardian is killed, because its samples could not be made up
+/// for.
 fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Recorder> {
     let cap = config.record.cap.as_deref().map(options::size_bytes);
     let cap_bytes = cap.transpose().map_err(anyhow::Error::msg)?;
@@ -503,7 +505,7 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
     })
 }
 
-/// What to type into a browser. An address that stands for all is reached by the machine's name.
+/// URL for a browser. For an address that stands for all, it has the machine's name.
 fn url(address: SocketAddr, config: &Config) -> String {
     let scheme = match config.tls_cert {
         Some(_) => "https",

@@ -1,4 +1,4 @@
-//! `kymo status`: what a store's folder has, in numbers.
+//! `kymo status`: the contents of a store's folder in numbers.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::verify::folder_of;
 
-/// What `kymo status` is told.
+/// Options of `kymo status`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StatusOptions {
     /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
@@ -38,13 +38,13 @@ pub(crate) fn run(options: &StatusOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A stamp as people and programs read it, in UTC.
+/// A time in ISO 8601, UTC.
 fn iso(stamp: f64) -> String {
     let time = jiff::Timestamp::from_second(stamp.floor() as i64);
     time.map_or_else(|_| stamp.to_string(), |time| time.to_string())
 }
 
-/// The numbers by name, in the order in which they are shown.
+/// Numbers with their names, in the order of the output.
 fn numbers(found: &Status) -> [(&'static str, u64); 16] {
     let (bytes, unsaved) = (&found.bytes, &found.unsaved);
     [
@@ -67,7 +67,7 @@ fn numbers(found: &Status) -> [(&'static str, u64); 16] {
     ]
 }
 
-/// The stamps by name.
+/// Times with their names.
 fn stamps(found: &Status) -> [(&'static str, Option<String>); 7] {
     let from = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.0));
     let to = |reach: Option<(f64, f64)>| reach.map(|reach| iso(reach.1));

@@ -1,5 +1,5 @@
-//! `--grep`, `--extract` and `--showheader` of what was recorded: its texts, searched, copied or shown as they are. collectl's files
-//! have lines of collectl's, recordings the lines of the kernel's files, each behind the name of its file.
+//! `--grep`, `--extract` and `--showheader` for recorded texts: searches, copies or prints them. collectl's files have collectl's
+//! lines; recordings have the lines of the kernel's files, each after the name of its file.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -29,7 +29,7 @@ use crate::times;
 /// Exit code when nothing was found.
 const NOTHING: u8 = 1;
 
-/// Does what is asked of the files. `view` says which times, and how they are written.
+/// Does the requested work on the files. `view` has the options for times.
 pub(crate) fn run(
     files: &Recordings,
     texts: &Texts,
@@ -70,14 +70,14 @@ pub(crate) fn run(
     })
 }
 
-/// The times asked for, as they were given.
+/// The requested times, as on the command line.
 #[derive(Clone, Copy)]
 pub(crate) struct Between<'a> {
-    /// `--from`.
+    /// Value of `--from`.
     pub(crate) from: Option<&'a str>,
-    /// `--thru`.
+    /// Value of `--thru`.
     pub(crate) thru: Option<&'a str>,
-    /// `--offsettime`.
+    /// Value of `--offsettime`.
     pub(crate) offset_ns: i64,
 }
 
@@ -97,14 +97,14 @@ fn regex(pattern: &str) -> Result<Regex> {
         .with_context(|| format!("cannot use --grep {}", pattern.escape_debug()))
 }
 
-/// A file's lines, and the time zone of the machine.
+/// The lines of a file, and the time zone of its machine.
 fn open(path: &Path) -> Result<(Lines, Zone)> {
     let context = collectl::header(open_raw(path).map_err(anyhow::Error::msg)?)?;
     let lines = Lines::open(open_raw(path).map_err(anyhow::Error::msg)?)?;
     Ok((lines, times::zone_of(&context)))
 }
 
-/// The next line; what is wrong with a file is said, and ends it.
+/// The next line. An error of the file is reported, and ends it.
 fn next(lines: &mut Lines) -> Option<(LineKind, &[u8])> {
     match lines.next_line() {
         Ok(line) => line,
@@ -208,7 +208,7 @@ fn grep_own(
     Ok(found)
 }
 
-/// A time as `-o` asks for it, with a blank behind it; the time of day is always there, but for seconds since 1970.
+/// A time as `-o` asks for it, with a blank after it. The time of day is always part of it, except for seconds since 1970.
 fn put_stamp(out: &mut Vec<u8>, real_ns: i64, zone: &mut Zone, view: &Options) {
     let local = zone.local(real_ns);
     out.clear();
@@ -235,10 +235,10 @@ fn put_stamp(out: &mut Vec<u8>, real_ns: i64, zone: &mut Zone, view: &Options) {
     out.push(b' ');
 }
 
-/// Where an extract goes: into a folder under the same name, or under a name that begins so.
+/// Path of an extract: the same name in a folder, or `to` as the prefix of the name.
 fn extract_path(from: &Path, to: &Path, ending: &str) -> PathBuf {
     let name = from.file_name().unwrap_or_default().to_string_lossy();
-    // An extract is packed by gzip or not at all.
+    // An extract is compressed by gzip or not at all.
     let name = match name.ends_with(".gz") {
         true => &name[..],
         false => collectl::unpacked_name(&name),
@@ -253,7 +253,7 @@ fn extract_path(from: &Path, to: &Path, ending: &str) -> PathBuf {
     }
 }
 
-/// Copies what is within, and the time at which the last of it ended.
+/// Copies the lines in the range, and the time at which the last of them ended.
 fn extract_raw(path: &Path, to: &Path, times: Between) -> Result<bool> {
     let span = times.span()?;
     let (mut lines, mut zone) = open(path)?;
@@ -318,7 +318,7 @@ fn extract_own(path: &Path, _: &Path, _: Between) -> Result<bool> {
     )
 }
 
-/// What these switches are not for.
+/// Refuses switches that make no sense with these.
 pub(crate) fn check(texts: &Texts, times: Between, chooses: bool) -> Result<()> {
     if texts.extract.is_some() {
         if chooses {

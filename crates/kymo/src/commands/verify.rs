@@ -18,7 +18,7 @@ use kymo_sys::disk::{Disk, RealDisk};
 use crate::output::progress::Progress;
 use recorded::Recorded;
 
-/// What `kymo verify` is told.
+/// Options of `kymo verify`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct VerifyOptions {
     /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
@@ -94,13 +94,13 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
         .said
         .and_then(|()| writeln!(report.out, "{found}: {}", texts.join(", ")));
     match said {
-        // Damage is damage, even if the reader of the output has closed it.
+        // Damage counts even if the reader of the output is gone.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::from(u8::from(report.damaged > 0))),
     }
 }
 
-/// The store's folder that is meant by `dir`.
+/// The store's folder, from the folder on the command line.
 pub(crate) fn folder_of(disk: &dyn Disk, dir: &Path) -> Result<PathBuf> {
     let of_serve = dir.join("store");
     let found = match kymo_store::store_folder(disk, dir)? {

@@ -1,4 +1,5 @@
-//! `[poll]`: which configurations of MRTG are polled, as whom, and how.
+//! `[poll]`: the configurations of MRTG to poll, the user to poll as, and
+//! options.
 
 use std::path::PathBuf;
 
@@ -11,34 +12,35 @@ use super::{File, quoted};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Poll {
-    /// Configurations, absolute paths that may have `*`; none: nothing is polled.
+    /// Configurations: absolute paths, which may have `*`; empty: nothing is
+    /// polled.
     #[serde(deserialize_with = "patterns")]
     pub mrtg: Vec<String>,
-    /// User to run as when started by root; empty: as all of serve.
+    /// User to run as when started by root; empty: the user of serve.
     pub user: String,
-    /// When `.rrd` files are written.
+    /// Time at which `.rrd` files are written.
     pub files: FilesWritten,
-    /// Whether all devices are asked at once.
+    /// True if all devices are asked at once.
     pub burst: bool,
-    /// Whether stamps are whole seconds.
+    /// True if stamps are whole seconds.
     pub integer_stamps: bool,
-    /// Takes the place of the configurations' LogDir.
+    /// Replaces LogDir of the configurations.
     pub log_dir: Option<PathBuf>,
 }
 
-/// When the poller's `.rrd` files are written.
+/// Time at which the poller's `.rrd` files are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FilesWritten {
-    /// Each cycle.
+    /// In each cycle.
     #[default]
     Current,
-    /// When somebody asks for them.
+    /// On demand.
     Ask,
 }
 
 impl FilesWritten {
-    /// As the file has it.
+    /// The word in the file.
     fn word(self) -> &'static str {
         match self {
             FilesWritten::Current => "current",
@@ -57,7 +59,7 @@ fn patterns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error>
     }
 }
 
-/// All keys, with what they are.
+/// Writes all keys with their help.
 pub(super) fn text(file: &mut File, poll: &Poll) {
     file.0.push_str("\n[poll]\n");
     let patterns: Vec<_> = poll.mrtg.iter().map(|text| quoted(text)).collect();

@@ -1,4 +1,5 @@
-//! `[postgres]`: which PostgreSQL servers are asked by SQL, and as whom.
+//! `[postgres]`: the PostgreSQL servers to ask by SQL, and the user to
+//! ask as.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,16 +9,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::{File, quoted};
 
-/// What a superuser runs once in each server.
+/// Commands that a superuser runs once in each server.
 const GRANTS: &str = "CREATE ROLE kymo LOGIN; GRANT pg_monitor TO kymo;";
 
-/// The keys.
+/// Keys of `[postgres]`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Postgres {
-    /// User to ask as when started by root; empty: as all of serve.
+    /// User to ask as when started by root; empty: the user of serve.
     pub user: String,
-    /// By what they are called; none: nothing is asked.
+    /// Servers by name; empty: no server is asked.
     pub servers: BTreeMap<String, PostgresServer>,
 }
 
@@ -28,13 +29,13 @@ pub(crate) struct PostgresServer {
     /// Folder of its unix socket.
     #[serde(deserialize_with = "folder")]
     pub socket: PathBuf,
-    /// Its port, which is the end of the socket's name.
+    /// Port, which is the end of the socket's name.
     pub port: u16,
     /// Role to log in as.
     pub role: String,
     /// Database to log in to.
     pub database: String,
-    /// Patterns of the databases that have series of their own.
+    /// Patterns of databases that get series of their own.
     pub databases: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
     }
 }
 
-/// All keys, with what they are.
+/// Writes all keys with their help.
 pub(super) fn text(file: &mut File, postgres: &Postgres) {
     file.0.push_str("\n[postgres]\n");
     file.key(
@@ -83,7 +84,8 @@ pub(super) fn text(file: &mut File, postgres: &Postgres) {
     }
 }
 
-/// `shown`: what is in force, or an example.
+/// Writes the keys of a server. `shown`: marks a text as the value in
+/// force, or as an example.
 fn server_text(
     file: &mut File,
     server: &PostgresServer,

@@ -1,5 +1,5 @@
-//! Recordings played as if they had been made at another time, or on a machine of which other facts are known:
-//! `--offsettime`, `--passwd`, collectl.conf's `DefNetSpeed`.
+//! Recordings played with another time, or with other facts of the machine: `--offsettime`, `--passwd`,
+//! collectl.conf's `DefNetSpeed`.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,20 +12,20 @@ use kymo_query::source::{Moment, Source, Step};
 
 use crate::options::shape::Shape;
 
-/// Longest file of users that is read.
+/// Most bytes that are read of a file of users.
 const PASSWD_MAX: u64 = 16 << 20;
 
-/// A source whose times and facts are as asked for.
+/// A source with adjusted times and facts.
 pub(crate) struct Adjusted {
     source: Box<dyn Source>,
     offset_ns: i64,
     facts: Vec<(String, String)>,
-    /// The context with these facts, and the stamp of that without.
+    /// The adjusted context, and the stamp of the original one.
     context: Option<(u64, Context)>,
 }
 
 impl Adjusted {
-    /// `source` as the switches say.
+    /// Adjusts `source` by the switches.
     pub(crate) fn new(source: Box<dyn Source>, shape: &Shape) -> Result<Adjusted> {
         let secs = shape.offsettime.unwrap_or(0);
         let offset_ns = secs.checked_mul(1_000_000_000);
@@ -86,7 +86,7 @@ impl Source for Adjusted {
     }
 }
 
-/// Facts that the command line knows better than the machine.
+/// Facts that the command line replaces.
 pub(crate) fn facts(shape: &Shape) -> Result<Vec<(String, String)>> {
     let mut facts = match &shape.passwd {
         Some(path) => users(path)?,
@@ -97,7 +97,7 @@ pub(crate) fn facts(shape: &Shape) -> Result<Vec<(String, String)>> {
     Ok(facts)
 }
 
-/// Names of users in a file as /etc/passwd.
+/// Names of users in a file like /etc/passwd.
 fn users(path: &Path) -> Result<Vec<(String, String)>> {
     let mut text = String::new();
     std::fs::File::open(path)

@@ -1,4 +1,4 @@
-//! `-i I[:I2[:I3]]`: how often, and how many samples go by between those of processes.
+//! `-i I[:I2[:I3]]`: the interval of samples, and the number of samples between two scans of processes.
 
 use kymo_kernel::subsystem::{self, Subsystem};
 
@@ -13,17 +13,17 @@ pub(crate) struct Intervals {
     pub third: u32,
 }
 
-/// How often processes are read when nobody says so.
+/// Default interval of scans of processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scans {
-    /// At the second interval's default, a minute.
+    /// The default of the second interval, a minute.
     AtTheirOwn,
-    /// `--top`: who watches processes wants to see them at each interval.
+    /// Each sample, for `--top`: its user wants to see processes at each interval.
     EachSample,
 }
 
 impl Intervals {
-    /// As `-i` takes it: `10:60:120`.
+    /// The value for `-i`: `10:60:120`.
     pub(crate) fn text(&self) -> String {
         let first = self.first_ns as f64 / 1e9;
         let nth = |n: u32| match self.first_ns {
@@ -33,8 +33,8 @@ impl Intervals {
         format!("{first}:{}:{}", nth(self.second), nth(self.third))
     }
 
-    /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, or 10:60:120 where `is_slow`; `-i0:N:M`
-    /// counts samples, 6 and 30 by default; processes alone are read at the second interval.
+    /// Reads the value of `-i`. The defaults are collectl's: 1:60:120, or 10:60:120 if `is_slow`; `-i0:N:M`
+    /// counts samples, 6 and 30 by default. If only processes are shown, their interval is the second one.
     pub(crate) fn parse(
         given: Option<&str>,
         letters: &str,
@@ -67,7 +67,7 @@ impl Intervals {
     }
 }
 
-/// `-i0`: the others count samples.
+/// Intervals of `-i0`: the second and third count samples.
 fn benchmark(second: Option<u64>, third: Option<u64>) -> Option<Intervals> {
     let ratio = |ns: Option<u64>, default: u64| {
         let ns = ns.unwrap_or(default * SECOND);
@@ -97,7 +97,7 @@ fn timed(
     let only_processes = letters.chars().all(is_scanned);
     let explicit = first.is_some();
     let first = match first {
-        // Processes alone: one interval, the second, whatever the first says.
+        // For processes alone there is one interval, the second one, whatever the first is.
         _ if only_processes && second.is_some() => second.unwrap_or(SECOND),
         Some(ns) => ns,
         None if second.is_some() && letters.contains(is_scanned) && !is_slow => SECOND,
@@ -106,7 +106,7 @@ fn timed(
     if first < 1_000_000 {
         return Err("shorter than a millisecond");
     }
-    // A default that does not suit an unusual first interval gives way to it.
+    // A default that is no multiple of the first interval is rounded up to one.
     let fit = |given: Option<u64>, default: u64| {
         given.unwrap_or(if only_processes && explicit {
             first
@@ -142,7 +142,7 @@ fn timed(
 mod tests {
     use super::*;
 
-    /// `--top -scd` showed no process for a minute.
+    /// `--top -scd` once showed no process for a minute.
     #[test]
     fn top_reads_processes_at_each_sample() {
         for (given, letters, files, first_ns, second) in [

@@ -1,4 +1,4 @@
-//! clap's complaints in the project's words: one line, `cannot <verb> <object>: <cause>`.
+//! clap's errors in the project's words: one line, `cannot <verb> <object>: <cause>`.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args as _, Error};
@@ -13,7 +13,7 @@ const ENVIRONMENT: &str = "ipmitool is not run";
 const SLUB: &str = "kernels have no such names where kymo reads slabs, in /proc/slabinfo";
 const ALL_RECORDED: &str = "all devices are recorded; --dskfilt and --netfilt choose what is shown";
 
-/// Switches of collectl that are not here, and why.
+/// Switches of collectl that kymo lacks, and why.
 const REFUSED: &[(&str, &str)] = &[
     ("--address", LIVE),
     ("-A", LIVE),
@@ -115,7 +115,7 @@ pub(crate) fn line(error: &Error) -> String {
     }
 }
 
-/// A switch as people type it.
+/// Name of a switch as on a command line.
 pub(crate) fn name(switch: &Arg) -> String {
     match (switch.get_short(), switch.get_long()) {
         (Some(short), _) => format!("-{short}"),
@@ -134,7 +134,7 @@ fn unknown(argument: &str) -> String {
     if recorder.get_arguments().any(is_this) {
         return format!("cannot use {name}: it is for recording, not for this command");
     }
-    // collectl takes any unique beginning of a long switch.
+    // collectl accepts any unique beginning of a long switch.
     let known = REFUSED
         .iter()
         .find(|(s, _)| *s == name || (name.len() > 4 && s.starts_with(name)));

@@ -1,4 +1,4 @@
-//! collectl's switches that say what of a subsystem is shown and how. They mean the same live and played back.
+//! collectl's switches for parts and formats of subsystems. They mean the same live and in playback.
 
 use std::path::PathBuf;
 
@@ -88,51 +88,51 @@ pub(crate) struct Shape {
     /// Mbit/s of links whose speed is not known; 0: any: collectl.conf's DefNetSpeed
     #[arg(long, value_name = "MBIT", hide = true)]
     pub defnetspeed: Option<u32>,
-    /// Where recordings go while this is shown.
+    /// Folder of the recording that is made at the same time.
     #[arg(skip)]
     pub recorded_in: Option<PathBuf>,
-    /// Started under collectl's name: `-f` may be what names begin with.
+    /// True under collectl's name: `-f` may be the prefix of names.
     #[arg(skip)]
     pub as_collectl: bool,
 }
 
 impl Shape {
-    /// Whether it is shown as vmstat does.
+    /// True for vmstat's format.
     pub(crate) fn is_vmstat(&self) -> bool {
         self.vmstat || self.export.as_deref() == Some("vmstat")
     }
 
-    /// What stands behind `proctree`, if processes are shown as a tree.
+    /// The words after `proctree`, if processes are shown as a tree.
     pub(crate) fn tree(&self) -> Option<Vec<&str>> {
         let mut words = self.export.as_deref()?.split(',');
         (words.next() == Some("proctree")).then(|| words.collect())
     }
 
-    /// Whether each value has a line of its own.
+    /// True if each value has a line of its own.
     pub(crate) fn is_lines(&self) -> bool {
         self.export.is_some() && !self.is_vmstat() && self.tree().is_none()
     }
 
-    /// Whether the export goes to an address of its own.
+    /// True if the export goes to an address of its own.
     pub(crate) fn sends(&self) -> bool {
         let export = self.export.as_deref().unwrap_or_default();
         let name = export.split(',').next().unwrap_or_default();
         ["graphite", "gexpr"].contains(&name)
     }
 
-    /// The file that lexpr's values go to: `f=FILE`, or `L` beside what is recorded.
+    /// The file for lexpr's values: `f=FILE`, or `L` in the folder of the recording.
     pub(crate) fn snapshot(&self) -> Option<PathBuf> {
         let words = self.export.as_deref()?.strip_prefix("lexpr")?;
         let mut names = words
             .split(',')
             .filter_map(|word| word.strip_prefix("f="))
-            // A number of decimals.
+            // A number is a number of decimals.
             .filter(|name| name.parse::<usize>().is_err());
         let beside = || self.recorded_in.as_ref().map(|dir| dir.join("L"));
         names.next().map(PathBuf::from).or_else(beside)
     }
 
-    /// What is exported in lines, and to which address.
+    /// The export in lines, and its address.
     pub(crate) fn lines(&self) -> Result<Option<(Export, Option<&str>)>, String> {
         let Some(text) = self.export.as_deref().filter(|_| self.is_lines()) else {
             return Ok(None);
@@ -147,7 +147,7 @@ impl Shape {
         Ok(Some((Export::parse(name, &words)?, address)))
     }
 
-    /// Has a view's options be as these switches say.
+    /// Applies these switches to the options of a view.
     pub(crate) fn apply(&self, options: &mut Options) -> Result<(), String> {
         for (switch, filter) in [
             ("--cpufilt", &self.cpufilt),

@@ -1,10 +1,10 @@
-//! `--grep`, `--extract`, `--showheader` and `--showcolheaders`: what is asked of recorded texts.
+//! `--grep`, `--extract`, `--showheader` and `--showcolheaders`: questions about recorded texts.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// What is asked of recorded texts.
+/// Questions about recorded texts.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What was recorded, as texts")]
 pub(crate) struct Texts {
@@ -23,7 +23,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Whether texts are asked for, not what they say.
+    /// True if texts are requested, and not their values.
     pub(crate) fn is_asked(&self) -> bool {
         self.grep.is_some() || self.extract.is_some() || self.showheader
     }

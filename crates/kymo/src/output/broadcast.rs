@@ -1,5 +1,5 @@
-//! `-A`: what is shown live also goes to clients. A thread of its own has the sockets, none of which it waits for: the view hands
-//! over what each interval shows, and a client that does not read it is dropped and counted.
+//! `-A`: clients get the live view, too. A thread has their sockets and waits for none of them: the view passes on the output of
+//! each interval, and a client that does not read it is dropped and counted.
 
 mod address;
 mod hub;
@@ -17,20 +17,20 @@ use kymo_sys::talk;
 pub(crate) use address::{Audience, Endpoint};
 use hub::{Batch, Hub, Shared};
 
-/// What stands behind each interval of an export on a socket, as collectl has it.
+/// Mark after each interval of an export on a socket, as in collectl.
 const END_OF_EXPORT: &[u8] = b">>><<<\n";
 
-/// What goes to clients.
+/// Sends the output to clients.
 pub(crate) struct Broadcast {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// The socket's name, to be taken away at the end.
+    /// Name of the socket, which is removed at the end.
     name: Option<OwnName>,
-    /// What is written before each line: the host's name, for one client that hears several hosts.
+    /// Text before each line: the host's name, for one client that gets lines of several hosts.
     prefix: Vec<u8>,
-    /// Whether there is one client alone, without which nothing is to be done.
+    /// True if there is a single client, without which there is no work.
     is_client: bool,
-    /// Whether the terminal shows it as well.
+    /// True if the terminal shows the output, too.
     echo: bool,
     is_open: bool,
     marks_ends: bool,
@@ -39,20 +39,20 @@ pub(crate) struct Broadcast {
     batch: Vec<u8>,
 }
 
-/// How it is sent.
+/// Options of sending.
 pub(crate) struct Manner {
     /// The host's name.
     pub(crate) host: String,
-    /// Whether the terminal shows it as well.
+    /// True if the terminal shows the output, too.
     pub(crate) echo: bool,
-    /// Whether a mark stands behind each interval.
+    /// True if a mark follows each interval.
     pub(crate) marks_ends: bool,
-    /// Nothing is said of where clients are served.
+    /// True if the addresses for clients are not printed.
     pub(crate) quiet: bool,
 }
 
 impl Broadcast {
-    /// Begins to serve. While it makes a socket, no other thread may make files.
+    /// Begins to serve. While this makes a socket, no other thread may make files.
     pub(crate) fn begin(place: &Endpoint, manner: Manner) -> anyhow::Result<Broadcast> {
         let (mut listeners, mut clients) = (Vec::new(), Vec::new());
         let (mut name, mut where_from) = (None, Vec::new());
@@ -99,17 +99,17 @@ impl Broadcast {
         })
     }
 
-    /// Whether others than this user may see it.
+    /// True if other users may see the output.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether the terminal shows it as well.
+    /// True if the terminal shows the output, too.
     pub(crate) fn echoes(&self) -> bool {
         self.echo
     }
 
-    /// Takes bytes of the interval that is being shown.
+    /// Adds bytes to the current interval.
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         if self.prefix.is_empty() {
             return self.batch.extend_from_slice(bytes);
@@ -123,14 +123,14 @@ impl Broadcast {
         }
     }
 
-    /// Takes what stands over the columns: whoever comes later sees it first.
+    /// Adds the head of the columns, which later clients get first.
     pub(crate) fn put_head(&mut self, bytes: &[u8]) {
         self.begins_with_head |= self.batch.is_empty();
         self.head = bytes.into();
         self.put(bytes);
     }
 
-    /// An interval is complete: clients get it. Fails where the one client has gone.
+    /// Sends a complete interval to clients. Fails if the only client is gone.
     pub(crate) fn interval(&mut self) -> io::Result<()> {
         if self.batch.is_empty() {
             return Ok(());
@@ -155,12 +155,12 @@ impl Broadcast {
 impl Drop for Broadcast {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // Somebody else's folder may not let go of it; then it is replaced by whoever listens there next.
+            // Another user's folder may forbid this; then the next program that listens there replaces the socket.
             let _ = name.remove();
         }
         self.shared.end();
         if let Some(thread) = self.thread.take() {
-            // It ends by itself, and has said what was wrong.
+            // The thread ends by itself, and has reported errors.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! `--export graphite`: lines of values to a carbon daemon by TCP. It is asked again with each interval where it does not answer; what
-//! could not be sent is lost, counted, and said at most once a minute. Sampling has a thread of its own and never waits for it.
+//! `--export graphite`: lines of values to a carbon daemon by TCP. Without a connection a new one is tried with each interval.
+//! Lost values are counted, and reported at most once a minute. Sampling has a thread of its own and never waits for this.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -10,11 +10,11 @@ use kymo_view::sink::{Sink, To};
 
 /// carbon's port.
 const PORT: u16 = 2003;
-/// How long a connection or a write may take.
+/// Longest time for a connection or a write.
 const PATIENCE: Duration = Duration::from_secs(5);
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Where lines go.
+/// A connection to a carbon daemon.
 pub(crate) struct Carbon {
     address: String,
     stream: Option<TcpStream>,
@@ -23,7 +23,7 @@ pub(crate) struct Carbon {
 }
 
 impl Carbon {
-    /// To `HOST[:PORT]`.
+    /// A connection to `HOST[:PORT]`, not made yet.
     pub(crate) fn new(address: &str) -> Result<Carbon, String> {
         let with_port = match address.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
@@ -86,7 +86,7 @@ impl Sink for Carbon {
     fn write(&mut self, _: To, bytes: &[u8]) -> io::Result<()> {
         let sent = self.connected().and_then(|stream| stream.write_all(bytes));
         if let Err(error) = sent {
-            // Half a line may have gone: the next one begins on a connection of its own.
+            // Half a line may have been sent, so the next line begins on a new connection.
             self.stream = None;
             self.say(&error);
         }

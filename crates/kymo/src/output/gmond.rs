@@ -1,5 +1,5 @@
-//! `--export gexpr`: packets by UDP to a gmond of Ganglia, or to the group that gmonds listen to. What cannot be sent is lost, counted,
-//! and said at most once a minute.
+//! `--export gexpr`: packets by UDP to a gmond of Ganglia, or to the group that gmonds listen to. Packets that cannot be sent are
+//! counted, and reported at most once a minute.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
@@ -10,7 +10,7 @@ use kymo_view::sink::{Sink, To};
 
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Where packets go.
+/// Destination of packets.
 pub(crate) struct Gmond {
     socket: UdpSocket,
     address: SocketAddr,
@@ -19,7 +19,7 @@ pub(crate) struct Gmond {
 }
 
 impl Gmond {
-    /// To `HOST:PORT`.
+    /// Packets to `HOST:PORT`.
     pub(crate) fn new(text: &str) -> Result<Gmond, String> {
         let cannot =
             |cause: &str| format!("cannot use --export gexpr,{}: {cause}", text.escape_debug());
@@ -32,7 +32,7 @@ impl Gmond {
         let address = address.ok_or_else(|| cannot("it has no IPv4 address"))?;
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0));
         let socket = socket.map_err(|error| cannot(&error.to_string()))?;
-        // Sampling has a thread of its own; this one does not wait for a full queue either.
+        // Sampling has a thread of its own; this thread does not wait for a full queue either.
         let done = socket.set_nonblocking(true);
         done.map_err(|error| cannot(&error.to_string()))?;
         Ok(Gmond {

@@ -1,20 +1,21 @@
-//! A line on the terminal that says how far a long command is. Elsewhere nothing is said.
+//! A line on the terminal with the progress of a long command. Without a terminal there
+//! is no such line.
 
 use std::time::{Duration, Instant};
 
 use kymo_sys::{machine, talk};
 
-/// Between two lines.
+/// Shortest time between two lines.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// The line.
+/// The line with the progress.
 pub(crate) struct Progress {
     on: bool,
     shown: Option<Instant>,
 }
 
 impl Progress {
-    /// One on stderr, if that is a terminal.
+    /// A line on stderr, if that is a terminal.
     pub(crate) fn new() -> Progress {
         Progress {
             on: machine::stderr_is_terminal(),
@@ -22,7 +23,7 @@ impl Progress {
         }
     }
 
-    /// Shows what `text` says in the place of what was shown, not too often.
+    /// Replaces the line by `text`, at most every `EVERY`.
     pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
         let due = self.shown.is_none_or(|shown| shown.elapsed() >= EVERY);
         if self.on && due {
@@ -31,7 +32,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away, before something else is said.
+    /// Erases the line, before another text is printed.
     pub(crate) fn clear(&mut self) {
         if self.on && self.shown.take().is_some() {
             talk::put(b"\r\x1b[K");

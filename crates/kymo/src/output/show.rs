@@ -1,4 +1,4 @@
-//! From switches to a view: what is shown, how, and where to.
+//! From switches to a view: its contents, format and destination.
 
 use std::path::Path;
 
@@ -18,12 +18,12 @@ use crate::output::snapshot::Snapshot;
 use crate::output::{Existing, Output, Pace, PlotPlace};
 use crate::times;
 
-/// Processes that `--top` shows where no terminal says how many there is room for.
+/// Processes of `--top` if no terminal limits them.
 const TOP_DEFAULT: usize = 10;
 /// Lines of a terminal that `--top` needs for its heads.
 const TOP_HEADS: usize = 5;
 
-/// The letters to show: those asked for, and processes when `--top` wants them.
+/// Letters to show: the chosen ones, and that of processes or slab caches if `--top` needs it.
 pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
     if view.shape.is_vmstat() {
         return VMSTAT_LETTERS.into();
@@ -35,8 +35,8 @@ pub(crate) fn letters(chosen: String, view: &ViewOptions) -> String {
     }
 }
 
-/// What is shown of `letters` while they are recorded: one line an interval, of the summaries there are,
-/// unless another format was asked for.
+/// The part of the recorded `letters` to show meanwhile: by default one line an interval with the
+/// summaries; with another format all.
 pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
     let other = view.verbose
         || view.shape.full
@@ -52,7 +52,7 @@ pub(crate) fn beside_recording(letters: &str, view: &ViewOptions) -> String {
     }
 }
 
-/// Makes sense of the switches.
+/// Options of the view by the switches.
 pub(crate) fn options(
     letters: &str,
     view: &ViewOptions,
@@ -103,14 +103,14 @@ pub(crate) fn options(
         }
         Some(-1) => options.header = false,
         Some(n) => options.header_every = u64::try_from(n).ok().filter(|&n| n > 0),
-        // So that a header is always in sight.
+        // So a header is always visible.
         None if view.plot || view.csv => {}
         None => options.header_every = terminal.map(|lines| lines.saturating_sub(2).max(1) as u64),
     }
     Ok(options)
 }
 
-/// Switches that mean something elsewhere alone.
+/// Refuses switches that have a meaning only elsewhere.
 fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> Result<(), String> {
     if let Some(only_files) = letters.chars().find(|c| "acu".contains(*c))
         && dir.is_none()
@@ -150,7 +150,7 @@ fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> R
     Existing::of(letters, pace).map(|_| ())
 }
 
-/// The words of the command line.
+/// Words of the command line.
 fn asked() -> String {
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
@@ -176,7 +176,7 @@ fn format(view: &ViewOptions, dir: Option<&Path>) -> Result<Format, String> {
     })
 }
 
-/// Shows all of `source`.
+/// Shows all samples of `source`.
 pub(crate) fn run(
     source: &mut dyn Source,
     options: &Options,
@@ -207,7 +207,7 @@ pub(crate) fn run(
     let shown = match play(source, options, &mut output) {
         Ok(shown) => shown,
         Err(Stopped::Source(error)) => {
-            // What was shown so far stays shown.
+            // The output up to the error is flushed.
             output.finish()?;
             anyhow::bail!(error);
         }

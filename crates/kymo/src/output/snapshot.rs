@@ -1,4 +1,5 @@
-//! `--export lexpr,f=FILE`: a file that has the values of the last interval. Whoever reads it finds those of one interval, whole.
+//! `--export lexpr,f=FILE`: a file with the values of the last interval. A reader always finds the complete values of one
+//! interval.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,17 +11,17 @@ use kymo_view::sink::{Sink, To};
 
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The file.
+/// The file, and the values for it.
 pub(crate) struct Snapshot {
     path: PathBuf,
     text: Vec<u8>,
-    /// Whether it was ever written: what is wrong from the beginning ends the program.
+    /// True if the file was written before: an error at the first write ends the program.
     is_written: bool,
     said: Option<Instant>,
 }
 
 impl Snapshot {
-    /// Of this name; it is made with the first interval.
+    /// A file with this name, made with the first interval.
     pub(crate) fn new(path: PathBuf) -> Snapshot {
         Snapshot {
             path,
@@ -31,7 +32,7 @@ impl Snapshot {
     }
 
     fn replace(&self) -> io::Result<()> {
-        // Nothing else than a file is replaced: /dev/null stays what it is.
+        // Only regular files are replaced: /dev/null stays a device.
         if fs::metadata(&self.path).is_ok_and(|old| !old.is_file()) {
             return fs::write(&self.path, &self.text);
         }
@@ -90,12 +91,12 @@ mod tests {
             snapshot.write(To::Stream, second.as_bytes()).unwrap();
             snapshot.interval().unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
-            // Nothing came: it stays.
+            // Without values the file stays.
             snapshot.interval().unwrap();
         }
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
-        // It was there once: that is said, no more.
+        // After a first success an error is reported and nothing more.
         snapshot.write(To::Stream, b"d 4\n").unwrap();
         snapshot.interval().unwrap();
         let mut never = Snapshot::new(path);

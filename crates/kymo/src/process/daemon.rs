@@ -1,5 +1,5 @@
-//! Life in the background, in collectl's words: `-D`, `--pname`, `--runas`, `--umask`, `-m`. Whoever starts a daemon goes on once it
-//! samples; what was wrong until then is said where it was started.
+//! Daemons with collectl's switches: `-D`, `--pname`, `--runas`, `--umask`, `-m`. The starting process waits until the daemon
+//! samples; errors up to then are reported where it was started.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Read, Write};
@@ -21,7 +21,7 @@ const FOLDER_MODE: u32 = 0o750;
 /// Exit code of a daemon that could not begin.
 pub(crate) const FAILED: u8 = 2;
 
-/// The switches.
+/// Switches of daemons.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Daemon {
     /// Go on in the background; with -f, or with -A of clients
@@ -50,15 +50,15 @@ pub(crate) struct Daemon {
     pub pidfile: Option<PathBuf>,
 }
 
-/// Who goes on.
+/// The process that continues.
 pub(crate) enum Begun {
-    /// This process; it may be a daemon that has not said yet that it samples.
+    /// This process, which may be a daemon that has not reported yet that it samples.
     Here,
-    /// Another one: this one ends with the code.
+    /// Another process: this one ends with the exit code.
     There(ExitCode),
 }
 
-/// What a daemon holds until it ends, and what it takes to tell that it samples.
+/// Files that a daemon needs to report that it samples, and to leave its terminal.
 struct Waiting {
     pipe: PipeWriter,
     null: File,
@@ -66,7 +66,7 @@ struct Waiting {
 }
 
 static WAITING: Mutex<Option<Waiting>> = Mutex::new(None);
-/// Removed when the daemon ends.
+/// The pid file's name, which is removed at the end.
 static PID_FILE: Mutex<Option<OwnName>> = Mutex::new(None);
 
 impl Daemon {
@@ -97,8 +97,8 @@ impl Daemon {
         Ok(Some(days))
     }
 
-    /// Does what is to be done before anything else; with `-D` goes on in another process, which records into a folder or
-    /// serves clients. `name` is the program's.
+    /// Applies the switches before any other work. With `-D` another process continues, which records into a folder or serves
+    /// clients. `name`: name of the program.
     pub(crate) fn begin(
         &self,
         name: &str,
@@ -146,7 +146,7 @@ impl Daemon {
         match privilege::fork().map_err(cannot)? {
             privilege::Side::Parent(_) => {
                 drop(pipe);
-                // The child says what is wrong itself.
+                // The child reports errors itself.
                 let began = waiting.read(&mut [0]).is_ok_and(|count| count > 0);
                 Ok(Begun::There(match began {
                     true => ExitCode::SUCCESS,
@@ -179,7 +179,7 @@ impl Daemon {
         }
     }
 
-    /// Who `--runas` names. The folder, where there is one, has to be theirs, as collectl wants it.
+    /// User of `--runas`. If there is a folder, that user must own it, as collectl demands.
     fn account(&self, dir: Option<&Path>) -> Result<Option<(Account, u32)>, String> {
         let Some(text) = &self.runas else {
             return Ok(None);
@@ -219,17 +219,17 @@ fn keep<T>(place: &Mutex<Option<T>>, value: T) {
     }
 }
 
-/// Opens the file of the process' number. One whose process lives is another daemon's.
+/// Opens the pid file. If it names a running process, that is another daemon.
 fn take(path: &Path) -> Result<File, String> {
     let cannot =
         |error: io::Error| format!("cannot write the pid file {}: {error}", path.display());
     let mut options = OpenOptions::new();
-    // Never through a link that somebody else may have put there.
+    // Never through a link, which somebody else may have put there.
     options.custom_flags(machine::PLAIN_FILE);
     let options = options.read(true).write(true).create(true).truncate(false);
     let file = options.mode(0o644).open(path).map_err(cannot)?;
     let mut text = String::new();
-    // What is no number is no process's.
+    // A text that is no number names no process.
     let _ = (&file).take(16).read_to_string(&mut text);
     let holder = text.trim().parse().ok();
     match holder.filter(|&pid| pid != std::process::id() && privilege::is_alive(pid)) {
@@ -250,9 +250,9 @@ fn write_number(file: &File, path: &Path) -> Result<(), String> {
         .map_err(|error| format!("cannot write the pid file {}: {error}", path.display()))
 }
 
-/// The file that `-m` writes into, of this month, in a folder that the recorder would make later.
+/// The log of `-m` for this month, in a folder that the recorder would make later.
 fn log(dir: &Path) -> Result<File, String> {
-    // Root would make and write whatever another user's link leads to.
+    // As root, this must not follow another user's link.
     let folder = SureFolder::make(dir, FOLDER_MODE, &[])
         .map_err(|error| format!("cannot make folder {}: {error}", dir.display()))?;
     let month = crate::times::days::month().map_err(|error| format!("{error:#}"))?;
@@ -265,11 +265,11 @@ fn log(dir: &Path) -> Result<File, String> {
     opened.map_err(|error| format!("cannot write {}: {error}", dir.join(name).display()))
 }
 
-/// Says to whoever started a daemon that it samples: it has no terminal from now on.
+/// Reports to the starting process that the daemon samples, and leaves the terminal.
 pub(crate) fn began() {
     let waiting = WAITING.lock().ok().and_then(|mut place| place.take());
     if let Some(waiting) = waiting {
-        // Neither fails, but that who started the daemon may have gone, and then does not wait.
+        // Both can fail only if the starting process is gone, and then it does not wait.
         let _ = privilege::replace_standard_files(&waiting.null);
         if let Some(log) = &waiting.stderr {
             let _ = privilege::replace_standard_error(log);
@@ -284,7 +284,7 @@ pub(crate) fn began() {
     }
 }
 
-/// The time of a line in the log, as in collectl's.
+/// Time of a line in the log, as in collectl's.
 fn stamp() -> String {
     static ZONE: Mutex<Option<Zone>> = Mutex::new(None);
     let now_ns = RealClock.now().real_ns;
@@ -299,21 +299,21 @@ fn stamp() -> String {
     String::from_utf8_lossy(&line).into_owned() + " "
 }
 
-/// Notes in the log which signal ends the daemon, and whose it was.
+/// Logs the signal that ends the daemon, and its sender.
 pub(crate) fn asked_to_end(sent: &machine::Sent) {
     if talk::stamps_lines() {
         talk::say(format_args!("kymo: ends: {sent}"));
     }
 }
 
-/// Takes away the pid file; the log's last line says that the daemon ended.
+/// Removes the pid file, and logs that the daemon ended.
 pub(crate) fn ended() {
     if talk::stamps_lines() {
         talk::say("kymo: ended");
     }
     let name = PID_FILE.lock().ok().and_then(|mut place| place.take());
     if let Some(name) = name {
-        // Another user's folder may not let go of it; then the next daemon sees that its process has ended.
+        // Another user's folder may forbid this; then the next daemon sees that the process has ended.
         let _ = name.remove();
     }
 }

@@ -1,5 +1,5 @@
-//! What a recorder tells people on stderr while it runs: a line an event, and of the same
-//! kind at most one a minute; of a slow file one.
+//! A recorder's messages on stderr: a line for each event, at most one a minute of each
+//! kind, and one for each slow file.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -13,24 +13,25 @@ use kymo_sys::talk;
 const QUIET: Duration = Duration::from_secs(60);
 /// Beginning of an event that names a slow file.
 pub(crate) const SLOW: &str = "slow read: ";
-/// Kinds of message remembered.
+/// Most kinds of messages in memory.
 const KINDS_MAX: usize = 256;
 
-/// Puts a line on stderr that names the program: several programs write there.
+/// Prints a line with the program's name on stderr, because several programs write there.
 pub(crate) fn put_line(text: impl Display) {
     talk::say(format_args!("kymo: {text}"));
 }
 
-/// Remembers when each kind of message was last said.
+/// Times at which each kind of message was printed last.
 #[derive(Default)]
 pub(crate) struct Notices {
     said: HashMap<String, Instant>,
 }
 
 impl Notices {
-    /// Says `line`, unless one that begins alike was said within the minute.
+    /// Prints `line`, unless one of its kind was printed within the minute.
     pub(crate) fn say(&mut self, line: &str) {
-        // `slow read: proc/1234/io took ...`: the first three words, whatever the number.
+        // The first three words without digits, such as `slow read: proc/1234/io took
+        // ...`, are the kind.
         let words: Vec<_> = line.split(' ').take(3).collect();
         let kind = words.join(" ").replace(|c: char| c.is_ascii_digit(), "");
         let now = Instant::now();
@@ -45,7 +46,7 @@ impl Notices {
         put_line(DisplayName(line.as_bytes()));
     }
 
-    /// Says the events of a batch of records. Who started a recorder knows that it starts.
+    /// Prints the events of a batch of records, except the recorder's start.
     pub(crate) fn events(&mut self, batch: &[u8]) {
         let mut rest = batch;
         while let Some(raw) = record::peek(rest) {

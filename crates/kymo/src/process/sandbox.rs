@@ -13,18 +13,18 @@ mod calls;
 
 pub(crate) use calls::Process;
 
-/// What kernels are asked for at most; an older one gives what it has.
+/// Newest version of landlock that is requested; an older kernel gives its own version.
 const ASKED: ABI = ABI::V7;
-/// What time zones are read from.
+/// Files that are needed for time zones.
 const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"];
 
-/// Shuts this thread, and those it starts from now on, in: files to read, folders to write, no
-/// connection out, no signal to others. The state in words.
+/// Confines this thread and all threads that it starts later: files to read, folders to write, no outgoing
+/// connections, no signals to other processes. Returns the state in words.
 pub(crate) fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
     enter_with_ports(read, write, &[])
 }
 
-/// The same, but for connections by TCP to these ports.
+/// Confines like [`enter`], but permits TCP connections to these ports.
 pub(crate) fn enter_with_ports(read: &[PathBuf], write: &[PathBuf], ports: &[u16]) -> String {
     match restrict(read, write, ports) {
         Ok(Some(version)) => format!("landlock v{version}"),
@@ -79,7 +79,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::unix::net::UnixDatagram;
 
-    /// What was tried, and whether it was refused.
+    /// Name of an attempt, and true if it was refused.
     fn tried<T>(what: &'static str, result: std::io::Result<T>) -> (&'static str, bool) {
         let refused = result.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
         (what, refused)
@@ -114,7 +114,7 @@ mod tests {
         fs::write(dir.join("outside"), "text").expect("a file");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
-        // Only the thread that enters is shut in.
+        // Only the thread that calls `enter` is confined.
         let (ring_, rollups_, dir_) = (ring.clone(), rollups.clone(), dir.clone());
         let shut_in = std::thread::spawn(move || {
             let state = enter(
@@ -152,7 +152,7 @@ mod tests {
             return;
         };
         for (n, (what, refused)) in tried.into_iter().enumerate() {
-            // The network is looked after since version 4.
+            // landlock restricts the network since version 4.
             let may = n < 6 || n > 10 && version < 4;
             assert_eq!(refused, !may, "{what} with {state}");
         }

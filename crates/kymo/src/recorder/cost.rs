@@ -1,4 +1,4 @@
-//! What a run of the recorder cost: CPU, memory, bytes, and the price of each source.
+//! Cost of a run of the recorder: CPU, memory, bytes, and the price of each source.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
@@ -96,7 +96,7 @@ pub(crate) fn print(
     crate::output::put(&out)
 }
 
-/// What the process as a whole used.
+/// Adds the lines about the whole process.
 fn whole(samples: f64, control: &Control, counters: &Counters, out: &mut String) {
     let usage = machine::usage();
     let [user, system] = [usage.user_us, usage.system_us].map(|us| us as f64 / 1e6);
@@ -107,7 +107,7 @@ fn whole(samples: f64, control: &Control, counters: &Counters, out: &mut String)
         user + system
     );
     let resident_mb = machine::peak_kb().unwrap_or(0) as f64 / 1024.0;
-    // A kept file in /proc costs its page of buffer and about a KiB for the rest.
+    // A kept file in /proc needs a page for its buffer and about a KiB for the rest.
     let kernel_mb = control.kept_files.load(Relaxed) as f64 * 5.0 / 1024.0;
     let _ = writeln!(
         out,

@@ -1,5 +1,5 @@
-//! A sampler at work: its thread, the slow lane's, and the handle that stops them. What is
-//! done with the records is the caller's: a writer, a view, a count.
+//! A running sampler: its thread, that of the slow lane, and the handle that stops them. The caller
+//! uses the records: for a writer, a view, a count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,32 +31,32 @@ use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
 use crate::process::daemon;
 use crate::times;
 
-/// How long a sampler may take to end.
+/// Longest wait for the sampler's end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The fact that says what was asked to be recorded.
+/// Name of the fact with the requested letters.
 pub(crate) const LETTERS: &str = "letters";
-/// Small stacks: the threads call little, and touched pages count.
+/// Small stacks, because only touched pages use memory and the threads call little.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Everything that is decided before the first sample.
+/// Settings of a run, complete before the first sample.
 pub(crate) struct Setup {
-    /// Where the kernel's files are.
+    /// Root folder of the kernel's files.
     pub root: Arc<Root>,
-    /// The letters asked for.
+    /// The requested letters.
     pub letters: String,
-    /// What is read.
+    /// Plan of reading.
     pub plan: Plan,
-    /// When.
+    /// Schedule of samples.
     pub schedule: Schedule,
-    /// How long after its beat a sample is taken.
+    /// Time from a beat to its sample, in nanoseconds.
     pub phase_ns: u64,
     /// Facts of the machine.
     pub context: Context,
-    /// By which they are gathered again.
+    /// Gathers the facts again.
     pub facts: MachineFacts,
 }
 
-/// Facts of the machine, and those that the command line adds.
+/// Facts of the machine, and facts that the command line adds.
 #[derive(Clone)]
 pub(crate) struct MachineFacts {
     root: Arc<Root>,
@@ -94,7 +94,7 @@ impl MachineFacts {
 }
 
 impl Setup {
-    /// Makes sense of the switches and opens the root.
+    /// Makes the settings from the switches, and opens the root.
     pub(crate) fn new(options: &RecordOptions, view: Option<&ViewOptions>) -> Result<Setup> {
         let usage = anyhow::Error::msg;
         let default = view.and_then(ViewOptions::ranked).unwrap_or("cdn");
@@ -153,20 +153,20 @@ impl Setup {
     }
 }
 
-/// Opens the folder below which the kernel's files are.
+/// Opens the root folder of the kernel's files.
 pub(crate) fn open_root(path: &Path) -> Result<Arc<Root>> {
     let root = Root::open(path).with_context(|| format!("cannot open root {}", path.display()))?;
     Ok(Arc::new(root))
 }
 
-/// How many files the sampler may keep open.
+/// Most files that the sampler may keep open.
 pub(crate) fn files_to_keep() -> u64 {
     machine::raise_open_files()
         .saturating_sub(limits::KEPT_FILES_RESERVE)
         .min(limits::KEPT_FILES_MAX)
 }
 
-/// The kinds of source that the letters need, processes' aside.
+/// Kinds of source that the letters need, without those of processes.
 pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
     let mut kinds = Vec::new();
     for subsystem in subsystem::ALL
@@ -181,7 +181,7 @@ pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
     kinds
 }
 
-/// Which processes are recorded; `None`: all.
+/// Choice of the processes to record; `None`: all.
 fn choice(options: &RecordOptions, context: &Context) -> Result<Option<Choice>, String> {
     let filter = options.chosen.filter()?;
     let fixed = options.chosen.has('p');
@@ -200,7 +200,7 @@ fn choice(options: &RecordOptions, context: &Context) -> Result<Option<Choice>, 
     }))
 }
 
-/// Notes what of processes is not recorded, so that who plays it does not take it for nothing.
+/// Notes the parts of processes that are not recorded, so that playback does not take them for zero.
 fn add_left_out(facts: &mut MachineFacts, chosen: &ChosenProcesses) {
     if let Some(filter) = &chosen.procfilt {
         facts.add(PROCESS_FILTER, filter);
@@ -227,7 +227,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
     let status = match options.status.as_str() {
         "always" => StatusPolicy::Always,
         "never" => StatusPolicy::Never,
-        // Context switches are in status alone.
+        // Only status has context switches.
         _ if has('x') => StatusPolicy::Always,
         _ => StatusPolicy::Changed,
     };
@@ -239,7 +239,7 @@ fn task_plan(options: &RecordOptions, view: Option<&ViewOptions>) -> TaskPlan {
     }
 }
 
-/// Says on a terminal what the first line is waited for: up to twice the interval.
+/// Prints on a terminal when the first line will come: within twice the interval.
 pub(crate) fn say_waiting(setup: &Setup, quiet: bool) {
     let interval_ns = setup.schedule.interval.as_nanos() as i64;
     if quiet || interval_ns < 1_000_000_000 || !machine::stderr_is_terminal() {
@@ -261,11 +261,11 @@ pub(crate) fn say_waiting(setup: &Setup, quiet: bool) {
     ));
 }
 
-/// The threads that sample.
+/// The sampling threads.
 pub(crate) struct Session {
-    /// What the sampler shows of itself.
+    /// Control and counts of the sampler.
     pub control: Arc<Control>,
-    /// Where its records come out.
+    /// Queue of the sampler's records.
     pub queue: Arc<Queue>,
     ticker: Option<Arc<Ticker>>,
     lane: Option<Arc<Lane>>,
@@ -273,7 +273,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Takes the baseline at its beat, then goes on by the schedule. `key_wanted` is the writer's.
+    /// Starts sampling: a baseline at its beat, then samples by the schedule. `key_wanted` belongs to
+    /// the writer.
     pub(crate) fn start(setup: &Setup, key_wanted: Arc<AtomicBool>) -> Result<Session> {
         talk::never_wait();
         let schedule = setup.schedule;
@@ -325,7 +326,7 @@ impl Session {
         })
     }
 
-    /// Ends sampling, from any thread; a sleeping sampler is woken.
+    /// A function that ends sampling, from any thread, and wakes a sleeping sampler.
     pub(crate) fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let (control, ticker, queue) = (
             self.control.clone(),
@@ -336,13 +337,13 @@ impl Session {
             control.stop.store(true, Ordering::Relaxed);
             let rung = ticker.as_ref().map(|ticker| ticker.ring());
             if let Some(Err(_)) = rung {
-                // The sampler may sleep on, but nobody waits for it.
+                // The sampler may sleep on, but no thread waits for it.
                 queue.close();
             }
         }
     }
 
-    /// Has what was recorded so far put on the disk, from any thread.
+    /// A function that flushes all records to the disk, from any thread.
     pub(crate) fn flusher(&self) -> impl Fn() + Send + Sync + 'static {
         let (control, queue) = (self.control.clone(), self.queue.clone());
         move || {
@@ -351,8 +352,8 @@ impl Session {
         }
     }
 
-    /// Waits for the sampler's end, but not for a read that hangs: what it has handed on is kept.
-    /// The slow lane is never waited for; it exists because its reads may hang.
+    /// Waits for the sampler's end, but not for a read that hangs: records in the queue are kept. The
+    /// slow lane is not waited for, because its reads may hang.
     pub(crate) fn join(self) {
         if let Some(lane) = &self.lane {
             lane.close();
@@ -378,8 +379,8 @@ pub(crate) fn spawn<T: Send + 'static>(
         .with_context(|| format!("cannot start the {name} thread"))
 }
 
-/// Sleeps until a signal says stop or the recording ends by itself; has written out what waits when one
-/// says so.
+/// Sleeps until a signal asks to stop or the recording ends by itself; flushes when a signal asks for
+/// that.
 pub(crate) fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn()) {
     loop {
         match signals.wait_and_name(Duration::from_secs(1 << 30)) {

@@ -1,4 +1,4 @@
-//! `TODAY` and `YESTERDAY` in the names of what is played: the days of this machine, as collectl has them.
+//! `TODAY` and `YESTERDAY` in paths for playback: days of this machine, as in collectl.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use kymo_view::time::Zone;
 use crate::times;
 
 const DAY_NS: i64 = 86_400_000_000_000;
-/// The words, and how many days ago they are; no word is the end of one before it.
+/// Words with their distance from today in days. No word is the end of an earlier one.
 const WORDS: &[(&str, i64)] = &[("YESTERDAY", 1), ("TODAY", 0)];
 
-/// The same paths with days in place of the words. A path that exists is itself.
+/// Paths with days in place of the words. An existing path stays as it is.
 pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let has_word = |path: &&PathBuf| {
         let text = path.to_string_lossy();
@@ -34,7 +34,7 @@ pub(crate) fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(named.collect())
 }
 
-/// This machine's zone.
+/// Time zone of this machine.
 pub(crate) fn zone() -> Result<Zone> {
     let root = Root::open(Path::new("/")).context("cannot open /")?;
     Ok(times::zone_of(&facts::gather(&root)))

@@ -1,5 +1,5 @@
-//! Where a poller's own files are: lock, pid, cache of interfaces, log. Beside the configuration, where --fhs has them,
-//! in the folder of --log-dir, in that of kymo serve, or where an option says.
+//! Paths of a poller's own files: lock, pid file, cache of interfaces, log. They are beside the configuration, in the
+//! folders of --fhs, in the folder of --log-dir, in that of kymo serve, or where an option says.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ const FHS_LOCK: (&str, u32, &str) = ("/var/lock/mrtg", 0o755, "mrtg.lck");
 pub(crate) struct Places {
     /// Name of each configuration's series and descriptions; no two are the same.
     pub names: Vec<String>,
-    /// One for each configuration.
+    /// Locks, one for each configuration.
     pub locks: Vec<PathBuf>,
-    /// Of a daemon.
+    /// Pid file of a daemon.
     pub pid: PathBuf,
-    /// Interfaces' numbers, one for each configuration.
+    /// Files for interfaces' numbers, one for each configuration.
     pub caches: Vec<PathBuf>,
-    /// Messages, if they go to a file.
+    /// File for messages; `None`: they go elsewhere.
     pub log: Option<PathBuf>,
 }
 
 impl Places {
-    /// As the options say. Folders of `--fhs` are made, and given to who the poller is to be.
+    /// Paths by the options. Makes the folders of `--fhs`, and gives them to the poller's user and group.
     pub(super) fn of(options: &PollOptions, owner: (u32, u32)) -> Result<Places, String> {
         if options.fhs {
             for (folder, mode, _) in [FHS_PID, FHS_CACHE, FHS_LOG, FHS_LOCK] {
@@ -51,7 +51,7 @@ impl Places {
             let places = files.map(|(number, (file, name))| {
                 absolute(&match (&said, number, &options.descriptions) {
                     (Some(said), 0, _) => said.clone(),
-                    // Each configuration has a file of messages of its own.
+                    // Each configuration gets a file of its own.
                     (Some(said), number, _) => with_ending(said, &format!(".{number}")),
                     (None, _, Some(folder)) => folder.join(format!("{name}{ending}")),
                     (None, _, None) => place(&near(options, file)),
@@ -72,7 +72,7 @@ impl Places {
         })
     }
 
-    /// Keeps the places of the configurations with these numbers.
+    /// Keeps the paths of the configurations with these indexes.
     pub(super) fn keep(&mut self, numbers: &[usize]) {
         let of = |all: &[PathBuf]| numbers.iter().map(|&number| all[number].clone()).collect();
         (self.locks, self.caches) = (of(&self.locks), of(&self.caches));
@@ -98,7 +98,8 @@ impl Places {
     }
 }
 
-/// The names of files without what follows the last dot, and of their folders where an earlier one is called the same.
+/// Names of the configurations: file names without the part after the last dot, and with that of the folder if an
+/// earlier one has the same name.
 fn names(files: &[PathBuf]) -> Vec<String> {
     let text = |part: Option<&std::ffi::OsStr>| {
         let part = part.unwrap_or_default();
@@ -119,7 +120,7 @@ fn names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-/// The configuration's own place, or its name in the folder of `--log-dir`: there MRTG's files are not met.
+/// The configuration's own path, or its name in the folder of `--log-dir`, where no files of MRTG are in the way.
 fn near(options: &PollOptions, file: &Path) -> PathBuf {
     match (&options.log_dir, file.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
@@ -133,7 +134,7 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
     text.into()
 }
 
-/// Without a current folder the path stays as it is.
+/// Absolute path of a file. Without a current folder the path stays as it is.
 fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.into())
 }

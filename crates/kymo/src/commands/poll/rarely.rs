@@ -1,11 +1,11 @@
-//! Messages that come again and again.
+//! Repeated messages.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::PollLog;
 
-/// For messages that come again and again: one of a kind in ten minutes.
+/// Limits repeated messages: the same one is logged once in ten minutes.
 pub(super) struct Rarely(HashMap<String, Instant>);
 
 impl Rarely {
@@ -16,7 +16,7 @@ impl Rarely {
         Rarely(Default::default())
     }
 
-    /// Says a line unless it was said lately.
+    /// Logs a line, unless it was logged lately.
     pub(super) fn say(&mut self, line: String, log: &PollLog) {
         let now = Instant::now();
         if self.0.len() > Rarely::KINDS_MAX {

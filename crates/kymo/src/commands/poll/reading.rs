@@ -1,4 +1,4 @@
-//! Configurations are read; what is wrong with them is said.
+//! Reads configurations and logs their errors.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,7 +12,7 @@ use kymo_wire::mrtg_cfg::{Config, Files};
 use super::check::Debugging;
 use super::log::PollLog;
 
-/// Reads all of them. `Err`: that they cannot be used, after their problems have been said.
+/// Reads all configurations. `Err`: some cannot be used; their errors were logged.
 pub(super) fn read_all(
     files: &[PathBuf],
     debugging: &Debugging,
@@ -41,7 +41,8 @@ pub(super) fn read_all(
     }
 }
 
-/// Reads each. Returns those that can be used, with their numbers; the others are said.
+/// Reads each configuration. Returns the usable ones with their indexes, and logs the errors of the
+/// others.
 pub(super) fn read_each(
     files: &[PathBuf],
     debugging: &Debugging,
@@ -60,14 +61,14 @@ pub(super) fn read_each(
     configs
 }
 
-/// Configurations that are there of these, each once; folders and names may have `*`.
+/// Existing configurations that fit these patterns, each once. Folders and names may have `*`.
 pub(crate) fn configurations(patterns: &[String]) -> Vec<PathBuf> {
     let mut known = HashSet::new();
     let found = patterns.iter().flat_map(|pattern| expand(pattern));
     found.filter(|file| known.insert(file.clone())).collect()
 }
 
-/// The files of an absolute pattern.
+/// Files that fit an absolute pattern.
 fn expand(pattern: &str) -> Vec<PathBuf> {
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty()).collect();
     let mut found = vec![PathBuf::from("/")];
@@ -86,7 +87,7 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What is read and does not do what it says.
+/// Logs parts of a configuration that do not have the effect that they seem to have.
 fn say_oddities(config: &Config, log: &PollLog) {
     for warning in config.warnings() {
         log.say(warning);
@@ -100,7 +101,7 @@ fn say_oddities(config: &Config, log: &PollLog) {
     }
 }
 
-/// The files of this machine, as this process sees them.
+/// Files of this machine, as this process sees them.
 pub(super) struct Disk;
 
 fn path(bytes: &[u8]) -> &Path {
@@ -129,7 +130,7 @@ impl Files for Disk {
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
         let found = names.filter(matches).map(|name| folder.join(name));
         let mut found: Vec<_> = found.map(|path| path.into_os_string().into_vec()).collect();
-        // As Perl sorts them.
+        // In the order of Perl's sort.
         found.sort_by_cached_key(|name| (name.to_ascii_lowercase(), name.clone()));
         found
     }
@@ -143,7 +144,8 @@ impl Files for Disk {
     }
 }
 
-/// Whether the pieces stand in the name in their order, the first at its beginning, the last at its end.
+/// True if the name consists of the pieces in their order, the first at its begin and the last at its
+/// end, with any text between them.
 fn fits(name: &[u8], pieces: &[&[u8]]) -> bool {
     match pieces {
         [] => true,

@@ -1,4 +1,4 @@
-//! `kymo poll-runner`: the process that runs a configuration's commands, started by `kymo poll` and not by people.
+//! `kymo poll-runner`: the process that runs a configuration's commands. `kymo poll` starts it, not a person.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,7 @@ use super::check::Debugging;
 use super::log::PollLog;
 use super::reading;
 
-/// kymo's word for it.
+/// Name of the command.
 const WORD: &str = "poll-runner";
 
 /// Runs the command.
@@ -21,7 +21,7 @@ pub(crate) fn run(file: &OsStr) -> Result<ExitCode> {
     kymo_sys::privilege::lift_memory_limit();
     let files = [PathBuf::from(file)];
     let mut read = || {
-        // What is wrong with a configuration the poller has said.
+        // The poller has logged the errors of the configuration.
         let configs = reading::read_all(&files, &Debugging::new(&[], false), &PollLog::silent())
             .map_err(|_| "cannot run commands: the configuration cannot be read".to_string())?;
         Ok(configs.first().map(Commands::of).unwrap_or_default())
@@ -30,7 +30,7 @@ pub(crate) fn run(file: &OsStr) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the runner of a configuration, which is named by an absolute path.
+/// Starts the runner of a configuration, whose path is absolute.
 pub(super) fn start(file: &std::path::Path) -> Result<Runner, String> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("kymo").arg(WORD).arg(file);

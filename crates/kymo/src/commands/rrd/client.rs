@@ -1,5 +1,5 @@
-//! A connection to a daemon: rrdcached's or kymo's own, over a unix socket or TCP. One is kept from command
-//! to command. What is asked over it is in [`super::request`].
+//! A connection to a daemon: rrdcached or kymo, over a unix socket or TCP. It is kept from command to
+//! command. [`super::request`] has the requests.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::ToSocketAddrs as _;
@@ -12,15 +12,15 @@ use kymo_wire::rrdcached::reply::status_of;
 use super::message::Message;
 use super::path::path;
 
-/// Bytes of a request: more than that a stock daemon may not take.
+/// Most bytes of a request that a stock daemon accepts.
 const REQUEST_MAX: usize = 4096;
-/// Port of a daemon whose address names none.
+/// Port of a daemon whose address has none.
 const PORT: &str = "42217";
 
 /// The daemon's client.
 pub(super) struct Client {
     connection: Option<Connection>,
-    /// `RRDCACHED_ADDRESS`; empty counts as none.
+    /// `RRDCACHED_ADDRESS`, unless it is empty.
     from_environment: Option<Vec<u8>>,
     /// `RRDCACHED_STRIPPATH`.
     strip: Option<Vec<u8>>,
@@ -31,19 +31,19 @@ struct Connection {
     stream: BufReader<Stream>,
 }
 
-/// What the daemon answered; below 0 there is an error instead.
+/// An answer of the daemon with a status of 0 or more; below 0 the request failed.
 pub(super) struct Reply {
-    /// The text behind the status.
+    /// Text after the status.
     pub message: Vec<u8>,
-    /// As many lines as the status said, without their ends.
+    /// Lines, as many as the status, without their ends.
     pub lines: Vec<Vec<u8>>,
 }
 
-/// A request that did not get one.
+/// Reason why a request has no answer.
 pub(super) enum Refusal {
-    /// It has more bytes than fit.
+    /// The request has too many bytes.
     TooLong,
-    /// The text says why.
+    /// The daemon or the connection failed; the text says why.
     Failed(Message),
 }
 
@@ -54,7 +54,7 @@ impl From<Message> for Refusal {
 }
 
 impl Client {
-    /// Not connected yet.
+    /// A client without a connection yet.
     pub(super) fn from_environment() -> Client {
         let variable = |name| std::env::var_os(name).map(OsStringExt::into_vec);
         let address: Option<Vec<u8>> = variable("RRDCACHED_ADDRESS");
@@ -65,7 +65,7 @@ impl Client {
         }
     }
 
-    /// Connects to a daemon, or the environment's; if there is none, leaves all as it is.
+    /// Connects to this daemon, or else to the environment's. Without either, nothing changes.
     pub(super) fn connect(&mut self, daemon: Option<&[u8]>) -> Result<(), Message> {
         let address = daemon.map(<[u8]>::to_vec).or(self.from_environment.clone());
         let Some(address) = address.filter(|address| !address.is_empty()) else {
@@ -84,7 +84,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether a command that names this daemon (or none) goes to the one connected to.
+    /// True if a command for this daemon (`None`: for no named one) uses the current connection.
     pub(super) fn is_connected(&self, daemon: Option<&[u8]>) -> bool {
         match (self.connected_to(), daemon) {
             (None, _) => false,
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Whether there is a connection to any daemon.
+    /// True if there is a connection to any daemon.
     pub(super) fn is_any_connected(&self) -> bool {
         self.connection.is_some()
     }
@@ -131,8 +131,8 @@ impl Client {
         }
     }
 
-    /// A file's name for the daemon: all of it over a unix socket, which is on the same machine; over TCP
-    /// what the daemon's base is to be put before.
+    /// Name of a file for the daemon. Over a unix socket, so on the same machine, it is the whole path;
+    /// over TCP it is the path below the daemon's base.
     pub(super) fn path(&self, name: &[u8]) -> Result<Vec<u8>, Message> {
         let local = self
             .connected_to()
@@ -153,7 +153,7 @@ impl Client {
     }
 }
 
-/// The real path; of a file that is not there yet, its folder's and its name.
+/// Real path of a file; for a new file, the real path of its folder and its name.
 fn whole_path(name: &[u8]) -> Result<Vec<u8>, Message> {
     let real = |name: &[u8]| {
         Some(
@@ -180,7 +180,7 @@ fn whole_path(name: &[u8]) -> Result<Vec<u8>, Message> {
     }
 }
 
-/// Words with blanks and backslashes escaped, in a line.
+/// Joins words to a line, with blanks and backslashes escaped.
 fn line_of(words: &[&[u8]]) -> Result<Vec<u8>, Refusal> {
     let mut line = Vec::new();
     for word in words {
@@ -207,7 +207,7 @@ fn line_of(words: &[&[u8]]) -> Result<Vec<u8>, Refusal> {
 }
 
 impl Connection {
-    /// Sends a request; on a connection that the daemon has closed, again on a new one.
+    /// Sends a request. If the daemon has closed the connection, sends again on a new one.
     fn send(&mut self, line: &[u8]) -> io::Result<()> {
         if self.stream.get_mut().write_all(line).is_ok() {
             return Ok(());
@@ -217,7 +217,7 @@ impl Connection {
         self.stream.get_mut().write_all(line)
     }
 
-    /// The inner error is one that the daemon told.
+    /// Reads an answer. The inner error is one that the daemon sent.
     fn read_reply(&mut self) -> io::Result<Result<Reply, Message>> {
         let line = self.read_line()?;
         let (status, message) = status_of(&line).ok_or(io::ErrorKind::InvalidData)?;
@@ -247,7 +247,7 @@ impl Connection {
     }
 }
 
-/// The error is the cause as rrdtool words it.
+/// Connects to an address. The error is the cause in rrdtool's words.
 fn stream_to(address: &[u8]) -> Result<Stream, String> {
     let socket = address.strip_prefix(b"unix:");
     if let Some(socket) = socket.or(Some(address).filter(|it| it.starts_with(b"/"))) {
@@ -274,7 +274,7 @@ fn stream_to(address: &[u8]) -> Result<Stream, String> {
     Stream::to_tcp(found, None).map_err(|error| strerror(&error))
 }
 
-/// `host`, `host:port`, `[v6]` or `[v6]:port`.
+/// Reads `host`, `host:port`, `[v6]` or `[v6]:port`.
 fn host_and_port(address: &str) -> Result<(&str, &str), String> {
     if let Some(inside) = address.strip_prefix('[') {
         let malformed = || format!("malformed address: {address}");

@@ -1,10 +1,10 @@
-//! What time it is, as rrdtool's arithmetic wants it.
+//! The current time for rrdtool's arithmetic.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_rrd::update::Now;
 
-/// The clock.
+/// The current time.
 pub(super) fn now() -> Now {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let since = since.unwrap_or_default();

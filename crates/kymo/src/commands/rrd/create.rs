@@ -1,4 +1,4 @@
-//! `create`: a new file, here or by a daemon.
+//! `create`: a new file, made here or by a daemon.
 
 use kymo_rrd::options::{self, Known, Piece, Takes};
 use kymo_rrd::{Rrd, create, spec};
@@ -20,10 +20,10 @@ const OPTIONS: &[Known] = &[
     ("template", b't', Takes::Argument),
     ("no-overwrite", b'O', Takes::Nothing),
 ];
-/// Nothing begins before: ten years from the epoch.
+/// Earliest begin of a file: ten years after the epoch.
 const EARLIEST: i64 = 3600 * 24 * 365 * 10;
 
-/// What it is told.
+/// Options and words of the command.
 #[derive(Default)]
 struct Asked<'a> {
     start: Option<i64>,
@@ -53,7 +53,8 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     if session.try_connect(asked.daemon) {
         return session.client.create(&request);
     }
-    // As rrdtool has it: without its daemon the file is made here, and nothing is said.
+    // As in rrdtool: if the daemon is not there, the file is made here, without a
+    // message.
     session.error = None;
     local(session, &request)
 }
@@ -146,7 +147,7 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
         template.as_ref(),
         &opened,
     );
-    // Wrong definitions are told before sources that cannot be opened.
+    // Errors of definitions come before those of sources that cannot be opened.
     let made = made?;
     sources?;
     file::replace(session, asked.name, &made)

@@ -21,7 +21,7 @@ const OPTIONS: &[Known] = &[
 ];
 const USAGE: &str = "usage rrdtool dump [--header|-h {none,xsd,dtd}]\n[--no-header|-n]\n[--daemon|-d address]\nfile.rrd [file.xml]";
 
-/// `dump`: from the file, which a daemon brings up to date first.
+/// `dump`: from the file, which a daemon updates first.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let (mut daemon, mut head) = (None, DumpHead::default());
@@ -57,7 +57,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     }
 }
 
-/// Standard output; if whoever read it has gone, nothing is wrong.
+/// Standard output. It is no error if its reader is gone.
 struct Quiet<'a, W>(&'a mut W);
 
 impl<W: Write> Write for Quiet<'_, W> {
@@ -97,7 +97,7 @@ fn into_file(session: &mut Session, name: &[u8], to: &[u8], head: DumpHead) -> R
         calendar.with(|calendar| write(&mut open, head, calendar, &mut out))
     });
     if done.is_err() {
-        // Half a dump is worse than none.
+        // Half a dump is worse than no dump.
         let _ = std::fs::remove_file(path(to));
     }
     done

@@ -1,4 +1,4 @@
-//! `export`: .rrd files of what a store has, for rrdtool and for daemons that read nothing else.
+//! `export`: writes .rrd files from a store, for rrdtool and for daemons that read only such files.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -27,11 +27,11 @@ use crate::output::progress::Progress;
 
 /// Files that are written together.
 const ROUND: usize = 256;
-/// Between two syncs.
+/// Pause between two syncs.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
-/// Between two questions to a daemon.
+/// Pause between two questions to a daemon.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A daemon whose queue does not become shorter for so long has files that it cannot write.
+/// Time without progress in the daemon's queue after which its files count as unwritable.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Write .rrd files of what a store has
@@ -73,7 +73,7 @@ pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// Whether something was left out.
+/// Exports from a store without a daemon. True if something was left out.
 fn offline(options: Options) -> Result<bool, Stop> {
     let missing = || "cannot export: --store is missing; see kymo rrd export --help".to_string();
     let folder = options.store.ok_or_else(missing)?;
@@ -96,13 +96,13 @@ fn offline(options: Options) -> Result<bool, Stop> {
     Ok(failed)
 }
 
-/// A store that is only read, whoever writes it.
+/// Opens a store for reading only, also while another process writes it.
 fn look(folder: &Path, base: &Path) -> Result<Store, String> {
     let (disk, clock): (Arc<dyn Disk>, Arc<dyn Clock>) = (Arc::new(RealDisk), Arc::new(RealClock));
     Store::open_to_look(folder, base, &disk, &clock).map_err(|error| error.to_string())
 }
 
-/// Leaves out names that can have no file, and says how many.
+/// Leaves out names of series without files, and reports their number.
 fn with_files(mut names: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let count = names.len();
     names.retain(|name| !is_set(name));
@@ -115,8 +115,8 @@ fn with_files(mut names: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     names
 }
 
-/// Whether something was left out. The disk begins while there is still something to write: what is exported is to be
-/// there at the end.
+/// Writes files in their own places. True if something was left out. Syncs run while files are still being written,
+/// because at the end all exported files must be on the disk.
 fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop> {
     let ended = AtomicBool::new(false);
     let (mut failed, synced) = std::thread::scope(|scope| {
@@ -124,7 +124,7 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(SYNC_PAUSE);
                 match RealDisk.sync_file_system(base) {
-                    // The checkpoint syncs each file.
+                    // The checkpoint syncs each file instead.
                     Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
                     synced => synced?,
                 }
@@ -135,7 +135,7 @@ fn in_place(store: &Store, names: &[Vec<u8>], base: &Path) -> Result<bool, Stop>
         ended.store(true, Ordering::Relaxed);
         (failed, syncing.join())
     });
-    // An error is told once: without a checkpoint the next start writes the files again.
+    // Without a checkpoint the next start writes the files again.
     let cannot = |error: String| format!("cannot sync {}: {error}", base.display());
     let synced = synced.unwrap_or_else(|_| Err(std::io::Error::other("it ended early")));
     synced.map_err(|error| cannot(error.to_string()))?;
@@ -193,7 +193,7 @@ fn to_target(store: &Store, names: &[Vec<u8>], base: &Path, target: &Path) -> Re
     Ok(failed)
 }
 
-/// Syncs the files that were written, and the folders above them.
+/// Syncs the written files, and the folders above them.
 fn sync_each(files: &HashSet<PathBuf>) -> std::io::Result<()> {
     let mut folders = BTreeSet::new();
     for file in files.iter().filter(|file| file.exists()) {
@@ -206,7 +206,7 @@ fn sync_each(files: &HashSet<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes one file. One with rows that could not be read is written, and is an error all the same.
+/// Writes one file. A file with unreadable rows is written, and is an error all the same.
 fn copy(store: &Store, name: &[u8], path: &Path) -> Result<(), String> {
     let exported = store.export(name).map_err(|error| error.to_string())?;
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -220,7 +220,7 @@ fn copy(store: &Store, name: &[u8], path: &Path) -> Result<(), String> {
     }
 }
 
-/// A file's place below the target: as below the base, or with all of its path. No part of it leads up.
+/// Path of a file below the target: as below the base, or else with the whole path. No part of it leads up.
 fn below(target: &Path, base: &Path, path: &[u8]) -> PathBuf {
     use std::path::Component;
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
@@ -243,7 +243,7 @@ fn below(target: &Path, base: &Path, path: &[u8]) -> PathBuf {
     place
 }
 
-/// Has a daemon write everything, and waits for it.
+/// Lets a daemon write all files, and waits for it.
 fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
     let mut client = Client::from_environment();
     let ask = |client: &mut Client, words: &[&[u8]]| {
@@ -265,7 +265,7 @@ fn from_daemon(address: &[u8]) -> Result<bool, Stop> {
     let mut progress = Progress::new();
     let (mut least, mut since) = (usize::MAX, Instant::now());
     loop {
-        // QUEUE does not tell of those that are just being written.
+        // QUEUE does not show files that are being written now.
         let stats = ask(&mut client, &[b"STATS"])?;
         let mut lines = stats.lines.iter().map(|line| String::from_utf8_lossy(line));
         let left = lines.find_map(|line| line.strip_prefix("QueueLength: ")?.trim().parse().ok());

@@ -18,10 +18,10 @@ const OPTIONS: &[Known] = &[
     ("align-start", b'a', Takes::Nothing),
     ("daemon", b'd', Takes::Argument),
 ];
-/// Nothing before it can be fetched: ten years from the epoch.
+/// Earliest start of a fetch: ten years after the epoch.
 const EARLIEST: i64 = 3600 * 24 * 365 * 10;
 
-/// What it is told.
+/// Options and words of the command.
 struct Asked<'a> {
     start: AtTime,
     end: AtTime,
@@ -54,7 +54,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     };
     let mut text = Vec::new();
     fetch::print(&fetched, &mut text);
-    // A reader that has gone is noticed at the end.
+    // If the reader is gone, the last flush notices it.
     let _ = session.out.write_all(&text);
     Ok(())
 }
@@ -90,7 +90,7 @@ fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<Asked<'a>, Message>
     Ok(asked)
 }
 
-/// Both ends in seconds.
+/// Start and end in seconds.
 fn range(session: &Session, asked: &Asked<'_>) -> Result<(i64, i64), Message> {
     let ends = |calendar: &mut _| at_time::range(&asked.start, &asked.end, calendar);
     let (mut start, mut end) = session.calendar.with(ends)?;

@@ -1,5 +1,5 @@
-//! .rrd files of this machine: opened under a lock as rrdtool's, read and written in place, made beside and
-//! moved over what was there.
+//! .rrd files of this machine: opened under the same lock as rrdtool's, read and written in place; new ones are
+//! made beside their name and moved over an old one.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -24,10 +24,10 @@ const DEFINITION: u64 = 120;
 const PDP_PREP: u64 = 112;
 /// Bytes of `cdp_prep_t`.
 const CDP_PREP: u64 = 80;
-/// Names tried for a file that is made.
+/// Most attempts at a free name for a temporary file.
 const TRIES: usize = 100;
 
-/// What a file is opened for; the lock is shared or exclusive accordingly.
+/// Access for which a file is opened: the lock is shared or exclusive accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Reading.
@@ -36,16 +36,16 @@ pub(super) enum Access {
     Write,
 }
 
-/// A file under its lock, which ends with it.
+/// An open file under its lock.
 pub(super) struct RrdFile {
     file: File,
-    /// What is in front of its rows.
+    /// Header of the file.
     pub header: Header,
     size_bytes: u64,
 }
 
 impl RrdFile {
-    /// Opens a file and reads its header. `bytes` is memory for it and holds it afterwards.
+    /// Opens a file and reads its header. `bytes` is a buffer, and has the header's bytes afterwards.
     pub(super) fn open(
         name: &[u8],
         access: Access,
@@ -64,7 +64,7 @@ impl RrdFile {
         let stat = file
             .metadata()
             .map_err(|error| Message::about("fstat", name, &error))?;
-        // What the original cannot map, it cannot read.
+        // The original cannot read files that it cannot map.
         let cannot_map =
             |cause: &str| Message::of(&[b"mmaping file '", name, b"': ", cause.as_bytes()]);
         if !stat.is_file() {
@@ -89,7 +89,7 @@ impl RrdFile {
         })
     }
 
-    /// The header, to change it, and the rows behind it.
+    /// The header, mutable, and the rows after it.
     pub(super) fn parts(&mut self) -> (&mut Header, FileRows<'_>) {
         let rows = FileRows {
             file: &self.file,
@@ -101,7 +101,7 @@ impl RrdFile {
         (&mut self.header, rows)
     }
 
-    /// Writes what updates change of the header. `bytes` holds the header as it was read, and then as it is.
+    /// Writes the part of the header that updates change. `bytes` must have the header as it was read.
     pub(super) fn write_live(&self, bytes: &mut Vec<u8>, name: &[u8]) -> Result<(), Message> {
         let (live, end) = (self.header.live_offset(), self.header.size_bytes() as usize);
         bytes.truncate(end);
@@ -125,10 +125,10 @@ impl RrdFile {
         written.map_err(|error| Message::about("writing", name, &error))
     }
 
-    /// All of it in memory. The lock stays.
+    /// Loads the whole file into memory, still under the lock.
     pub(super) fn load(&mut self) -> Result<Rrd, Message> {
         let count = self.header.cell_count();
-        // A file with holes may promise more than there is memory.
+        // A file with holes may have more cells than there is memory.
         if count > MEMORY_CELLS_MAX {
             return Err(format!("cannot load {count} cells: more than {MEMORY_CELLS_MAX}").into());
         }
@@ -157,12 +157,12 @@ fn read_header(file: &File, size_bytes: u64, bytes: &mut Vec<u8>) -> io::Result<
     Ok(())
 }
 
-/// What the counts in a file's first bytes say of its header's size.
+/// Size of the header, from the counts in the first bytes of the file.
 fn header_bytes(bytes: &[u8]) -> Option<u64> {
     sections(bytes)?.last().map(|section| section.1)
 }
 
-/// The parts of a header by rrdtool's names, and where each ends.
+/// Parts of a header by rrdtool's names, and the end of each.
 fn sections(bytes: &[u8]) -> Option<[(&'static str, u64); 7]> {
     let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let (sources, archives) = (word(24)?, word(32)?);
@@ -186,7 +186,8 @@ fn sections(bytes: &[u8]) -> Option<[(&'static str, u64); 7]> {
     ])
 }
 
-/// A header's error as rrdtool words it: some with the file's name in front, a cut by the part that is missing.
+/// An error of a header in rrdtool's words: some begin with the file's name; for a header that is cut short,
+/// the text names the missing part.
 fn worded(error: Error, name: &[u8], bytes: &[u8]) -> Message {
     let size_bytes = bytes.len() as u64;
     if error.text.contains("cut short") {
@@ -202,20 +203,20 @@ fn worded(error: Error, name: &[u8], bytes: &[u8]) -> Message {
     }
 }
 
-/// The rows of an open file. Rows that follow each other are gathered and written at once.
+/// Rows of an open file. Consecutive rows are gathered and written together.
 pub(super) struct FileRows<'a> {
     file: &'a File,
-    /// Where rows begin.
+    /// Offset of the first row.
     begin: u64,
-    /// Where the file ends.
+    /// End of the file.
     end: u64,
-    /// Cell of the first of `gathered`.
+    /// Index of the first cell in `gathered`.
     first: u64,
     gathered: Vec<u8>,
 }
 
 impl FileRows<'_> {
-    /// Writes what is gathered. Must be called before the header is written.
+    /// Writes gathered rows. Must be called before the header is written.
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -273,8 +274,8 @@ impl Rows for FileRows<'_> {
     }
 }
 
-/// Puts a file in the place of `name`, with the mode of what was there; `-` is standard output. A
-/// daemon that is connected is told before and after.
+/// Replaces the file `name`, and keeps its mode; `-` is standard output. A connected daemon flushes the file
+/// before, and forgets it afterwards.
 pub(super) fn replace(session: &mut Session, name: &[u8], rrd: &Rrd) -> Result<(), Message> {
     let bytes = rrd.to_bytes();
     if name == b"-" {
@@ -285,7 +286,7 @@ pub(super) fn replace(session: &mut Session, name: &[u8], rrd: &Rrd) -> Result<(
         temporary(name).map_err(|_| Message::from("Cannot create temporary file"))?;
     let done = fill_and_move(session, name, &temporary, file, &bytes);
     if done.is_err() {
-        // What cannot be removed stays: the error is about the file itself.
+        // If this fails, the temporary file stays: the error is about the file itself.
         let _ = std::fs::remove_file(path(&temporary));
     }
     done
@@ -311,7 +312,7 @@ fn fill_and_move(
     Ok(())
 }
 
-/// Tells a daemon that is connected. Whether it knew the file does not matter.
+/// Lets a connected daemon forget a file. It does not matter if the daemon knew the file.
 pub(super) fn forget(session: &mut Session, name: &[u8]) {
     if session.client.is_any_connected() {
         let _ = session.client.forget(name);
@@ -339,7 +340,7 @@ fn open_new(path: &Path, mode: u32) -> io::Result<File> {
     options.write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Writes a file that a dump was restored to: a new one, or over one that is there if `force` says so.
+/// Writes a file that was restored from a dump: a new one, or with `force` over an existing one.
 pub(super) fn write_restored(
     session: &mut Session,
     name: &[u8],
@@ -363,7 +364,7 @@ pub(super) fn write_restored(
     }
     .map_err(creating)?;
     file.write_all(&bytes).map_err(|error| {
-        // A half file is worse than none.
+        // Half a file is worse than no file.
         let _ = std::fs::remove_file(path(name));
         Message::about("a file error occurred while creating", name, &error)
     })
@@ -423,7 +424,7 @@ mod tests {
         head[..8].copy_from_slice(b"RRD\x000003");
         head[24] = 1;
         head[32] = 15;
-        // collectd's file.
+        // The head of one of collectd's files.
         assert_eq!(header_bytes(&head), Some(3496));
         head[7] = b'1';
         assert_eq!(header_bytes(&head), Some(3488));

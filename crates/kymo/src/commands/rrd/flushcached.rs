@@ -1,4 +1,4 @@
-//! `flushcached`: a daemon writes what it holds of files.
+//! `flushcached`: lets a daemon write its values of some files.
 
 use kymo_rrd::options::{self, Known, Piece, Takes};
 
@@ -32,7 +32,8 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     }
     for name in &files {
         session.client.flush(name).map_err(|message| {
-            // Counted as rrdtool does: all but one, whichever failed.
+            // Counted as rrdtool does: all files but one, whichever
+            // failed.
             let left = files.len() - 1;
             let plural = if left == 1 { "" } else { "s" };
             let skipped = format!(". Skipping remaining {left} file{plural}.");

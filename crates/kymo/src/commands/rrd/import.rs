@@ -1,5 +1,5 @@
-//! `import`: whole trees of .rrd files into a store, with all their rows. What is there already is passed over, so that
-//! a run that ended too early goes on with the next one.
+//! `import`: takes whole trees of .rrd files into a store, with all their rows. Known files are skipped, so that the
+//! next run continues one that ended too early.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,10 +20,10 @@ use super::store::{self, Stop};
 use crate::output;
 use crate::output::progress::Progress;
 
-/// Files, and cells of them, that are taken in together.
+/// Most files, and most cells of them, that are imported together.
 const FILES_MAX: usize = 2048;
 const CELLS_MAX: u64 = 8 << 20;
-/// Threads that read files, if nothing else is said.
+/// Default number of threads that read files.
 const JOBS: usize = 2;
 
 /// Take .rrd files into a store, with all their rows
@@ -45,10 +45,10 @@ struct Options {
     jobs: Option<usize>,
 }
 
-/// A file that was read: which one, and what became of it.
+/// A file that was read: its index, and the outcome; `None`: the store has it already.
 type Read = (usize, Result<Option<WholeFile>, FileError>);
 
-/// What became of all.
+/// Number of files by outcome.
 #[derive(Default)]
 struct Tally {
     imported: usize,
@@ -81,7 +81,7 @@ pub(super) fn run(words: &[&[u8]]) -> Result<ExitCode, Stop> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// The store's own folder, which may be new.
+/// Folder of the store, which may be new.
 fn place(dir: &Path) -> Result<PathBuf, StoreError> {
     let found = match dir.exists() {
         true => kymo_store::store_folder(&RealDisk, dir)?,
@@ -93,7 +93,7 @@ fn place(dir: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// All .rrd files, in the order in which a disk has them.
+/// All .rrd files, in the order of their place on the disk.
 fn find(folders: &[PathBuf], tally: &mut Tally) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for folder in folders {
@@ -115,7 +115,7 @@ fn see(path: PathBuf, found: &mut Vec<(u64, u64, PathBuf)>, tally: &mut Tally) {
     }
 }
 
-/// What is below a folder. Links to folders are not followed: they may lead anywhere.
+/// Adds the files below a folder. It does not follow links to folders, because they may lead anywhere.
 fn walk(folder: &Path, found: &mut Vec<(u64, u64, PathBuf)>, tally: &mut Tally) {
     let names = match fs::read_dir(folder) {
         Ok(names) => names,
@@ -173,7 +173,7 @@ fn read_files(store: &Store, paths: &[PathBuf], next: &AtomicUsize, to: &SyncSen
     }
 }
 
-/// Takes in what the readers have read, many files at once.
+/// Imports files that the readers have read, many together.
 fn gather(store: &Store, paths: &[PathBuf], read: &Receiver<Read>, tally: &mut Tally) {
     let mut progress = Progress::new();
     let (mut numbers, mut files, mut cells) = (Vec::new(), Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! `info`: what is in front of a file's rows.
+//! `info`: the header of a file.
 
 use std::io::Write as _;
 
@@ -41,7 +41,8 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     };
     let mut text = Vec::new();
     info::print(&entries, &mut text);
-    // A reader that has gone is noticed at the end.
+    // If the reader is gone, the last flush notices
+    // it.
     let _ = session.out.write_all(&text);
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::message::Message;
 use super::session::Session;
 
 const DAEMON: Known = ("daemon", b'd', Takes::Argument);
-/// `--rraindex` has no letter.
+/// Option `--rraindex`, which has no letter.
 const ARCHIVE: Known = ("rraindex", 129, Takes::Argument);
 
 /// `first`: the stamp of an archive's first row. After an error it is printed as -1.
@@ -65,11 +65,11 @@ fn find_last(session: &mut Session, words: &[&[u8]]) -> Result<i64, Message> {
 }
 
 fn say(session: &mut Session, found: &Result<i64, Message>) {
-    // A reader that has gone is noticed at the end.
+    // If the reader is gone, the last flush notices it.
     let _ = writeln!(session.out, "{}", found.as_ref().unwrap_or(&-1));
 }
 
-/// `lastupdate`: the last reading of each data source, from the file, which a daemon brings up to date first.
+/// `lastupdate`: the last reading of each data source, from the file, which a daemon updates first.
 pub(super) fn last_update(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let (daemon, name) = daemon_and_file(words, "lastupdate")?;
     session.flush_if_connected(daemon, name)?;
@@ -111,7 +111,7 @@ fn daemon_and_file<'a>(
     }
 }
 
-/// `strtol` in base 0, as a C int.
+/// C's `strtol` in base 0, as an int.
 fn integer(text: &[u8]) -> i64 {
     let text = String::from_utf8_lossy(text);
     let text = text.trim_start();

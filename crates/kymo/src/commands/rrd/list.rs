@@ -54,7 +54,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     match local(dir, recursive) {
         Ok(names) if names.is_empty() => complain("Success"),
         Ok(names) => say(session, &names),
-        // Said, but no failure: as rrdtool has it.
+        // A message, but no failure, as in rrdtool.
         Err(error) => complain(&strerror(&error)),
     }
     Ok(())
@@ -62,7 +62,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 
 fn say(session: &mut Session, names: &[Vec<u8>]) {
     for name in names {
-        // A reader that has gone is noticed at the end.
+        // If the reader is gone, the last flush notices it.
         let _ = session.out.write_all(&[name, &b"\n"[..]].concat());
     }
 }
@@ -81,7 +81,7 @@ fn complain_of_daemon(session: &Session) {
     talk::put(&text);
 }
 
-/// Names in a folder, those that fit a pattern, or a single file's.
+/// Names in a folder, names that fit a pattern, or the name of a single file.
 fn local(dir: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
     let error = |errno: rustix::io::Errno| io::Error::from(errno);
     if dir.windows(2).any(|two| two == b"..") {
@@ -114,13 +114,13 @@ fn local(dir: &[u8], recursive: bool) -> io::Result<Vec<Vec<u8>>> {
     Ok(names)
 }
 
-/// What follows the last slash, if there is one.
+/// The part after the last slash; `None`: there is no slash.
 fn last_part(name: &[u8]) -> Option<Vec<u8>> {
     let at = name.iter().rposition(|&byte| byte == b'/')?;
     Some(name[at + 1..].to_vec())
 }
 
-/// Whether the first `.rrd` in a name is its end.
+/// True if the first `.rrd` in a name is at its end.
 fn is_rrd(name: &[u8]) -> bool {
     let first = name.windows(4).position(|four| four == b".rrd");
     first.is_some_and(|at| at + 4 == name.len())
@@ -134,7 +134,7 @@ fn walk(root: &[u8], dir: &[u8], recursive: bool, names: &mut Vec<Vec<u8>>) -> i
             continue;
         };
         if stat.is_dir() && recursive {
-            // A folder that cannot be read is passed over.
+            // A folder that cannot be read is skipped.
             let _ = walk(root, &whole, recursive, names);
         } else if !stat.is_file() || is_rrd(&name) {
             let rest = whole.strip_prefix(root).unwrap_or(&whole);

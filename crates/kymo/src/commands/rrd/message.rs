@@ -1,8 +1,8 @@
-//! What a command complains of: bytes, because names of files are in it, printed as rrdtool prints them.
+//! Error messages of commands: bytes, because they contain file names, printed as rrdtool prints them.
 
 use std::io::{self, Write};
 
-/// Bytes that rrdtool keeps of an error.
+/// Bytes of an error that rrdtool prints.
 const LEN_MAX: usize = 4095;
 
 /// An error's text.
@@ -10,7 +10,7 @@ const LEN_MAX: usize = 4095;
 pub(super) struct Message(pub Vec<u8>);
 
 impl Message {
-    /// Its parts, one behind the other.
+    /// Joins the parts of a text.
     pub(super) fn of(parts: &[&[u8]]) -> Message {
         Message(parts.concat())
     }
@@ -21,17 +21,17 @@ impl Message {
         Message::of(&[verb.as_bytes(), b" '", name, b"': ", cause.as_bytes()])
     }
 
-    /// Prints it among a pipe's answers. A reader that has gone is noticed when these are flushed.
+    /// Prints the message among a pipe's answers. If the reader is gone, a flush notices it.
     pub(super) fn print(&self, out: &mut impl Write) {
         let _ = out.write_all(&self.line());
     }
 
-    /// Prints it on stderr.
+    /// Prints the message on stderr.
     pub(super) fn tell(&self) {
         talk::put(&self.line());
     }
 
-    /// `ERROR: <text>`.
+    /// The line `ERROR: <text>`.
     fn line(&self) -> Vec<u8> {
         let text = &self.0[..self.0.len().min(LEN_MAX)];
         [b"ERROR: ", text, b"\n"].concat()

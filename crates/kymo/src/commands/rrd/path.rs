@@ -1,10 +1,10 @@
-//! Names as commands have them, which are bytes.
+//! File names of commands, which are bytes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Bytes as a path.
+/// A name as a path.
 pub(super) fn path(name: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(name))
 }

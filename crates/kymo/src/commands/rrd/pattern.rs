@@ -1,11 +1,11 @@
-//! File names that fit a shell's pattern: `*`, `?` and `[...]` within a part of a path.
+//! File names that fit a shell pattern: `*`, `?` and `[...]` within a part of a path.
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 
 use super::path::path;
 
-/// All names that fit, in order.
+/// All names that fit the pattern, sorted.
 pub(super) fn expand(pattern: &[u8]) -> Vec<Vec<u8>> {
     let (mut found, mut parts) = (
         vec![Vec::new()],
@@ -44,7 +44,7 @@ fn fitting(dir: &[u8], part: &[u8], is_last: bool, end: &[u8]) -> Vec<Vec<u8>> {
     names
 }
 
-/// Whether a name fits a pattern.
+/// True if a name fits a pattern.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], []) => true,
@@ -60,7 +60,8 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Whether `byte` is one of `[abc]`, `[a-z]` or `[!a]`, and what follows; `None` if it never ends.
+/// True if `byte` belongs to `[abc]`, `[a-z]` or `[!a]`, and the rest of the pattern; `None`: the
+/// bracket is never closed.
 fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let mut rest = pattern.get(1..)?;
     let inverted = matches!(rest, [b'!' | b'^', ..]);

@@ -1,4 +1,5 @@
-//! `kymo rrd -`: a command a line, each answered with `OK` and what was used so far, or with `ERROR`.
+//! `kymo rrd -`: reads a command a line, and answers each with `OK` and the resources used so far, or
+//! with `ERROR`.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::time::Instant;
@@ -8,7 +9,7 @@ use super::session::Session;
 use super::usage::Mode;
 use super::{handle, place};
 
-/// Reads commands until there are no more. `dir` is where to go first.
+/// Reads commands to the end of the input; `dir`: folder to begin in.
 pub(super) fn run(session: &mut Session, dir: &[u8]) -> u8 {
     let started = Instant::now();
     session.mode = Mode::Piped;
@@ -42,7 +43,7 @@ pub(super) fn run(session: &mut Session, dir: &[u8]) -> u8 {
     }
 }
 
-/// The next line with its end. Answers are held back as long as more commands are at hand.
+/// Reads the next line with its end. Answers are flushed only when no more commands are buffered.
 fn next_line(session: &mut Session, line: &mut Vec<u8>) -> io::Result<bool> {
     if !session.input.buffer().contains(&b'\n') {
         session.out.flush()?;
@@ -60,7 +61,7 @@ fn answer(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
 fn say_ok(session: &mut Session, started: Instant) {
     let used = kymo_sys::machine::usage();
     let hundredths = |micros: u64| micros as f64 / 1_000_000.0;
-    // A reader that has gone is noticed when the answers are flushed.
+    // If the reader is gone, a flush notices it.
     let _ = writeln!(
         session.out,
         "OK u:{:.2} s:{:.2} r:{:.2}",
@@ -70,13 +71,13 @@ fn say_ok(session: &mut Session, started: Instant) {
     );
 }
 
-/// Whether a line has anything but blanks. (An empty line has its end, and asks for help.)
+/// True if a line has a byte other than a blank. An empty line has its end, and so asks for help.
 fn count_words(line: &[u8]) -> bool {
     line.iter().any(|&byte| byte != b' ')
 }
 
-/// A line's words: blanks part them, quotes of either kind keep blanks and each other. `None` if one
-/// is left open.
+/// Words of a line: blanks separate them, and quotes of either kind protect blanks and quotes of the
+/// other kind. `None`: a quote is left open.
 fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let line = trimmed(line);
     let (mut words, mut quote, mut inside) = (Vec::<Vec<u8>>::new(), None, false);
@@ -105,7 +106,8 @@ fn split(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     quote.is_none().then_some(words)
 }
 
-/// Without blanks and control characters at either end. (rrdtool also cuts off letters beyond ASCII.)
+/// The line without blanks and control characters at both ends. rrdtool also removes letters beyond
+/// ASCII.
 fn trimmed(line: &[u8]) -> &[u8] {
     let kept = |byte: &u8| *byte > b' ';
     let first = line.iter().position(kept).unwrap_or(line.len());

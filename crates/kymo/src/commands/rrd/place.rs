@@ -1,4 +1,4 @@
-//! Commands of pipe mode about folders: quit ls cd mkdir pwd.
+//! Commands of pipe mode for folders: quit ls cd mkdir pwd.
 
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,14 +21,14 @@ const PLACES: &[(&str, Command)] = &[
     ("ls", ls),
 ];
 
-/// The command of that name.
+/// The command with this name.
 pub(super) fn find(name: &[u8]) -> Option<Command> {
     let found = PLACES.iter().find(|each| each.0.as_bytes() == name);
     found.map(|&(_, command)| command)
 }
 
-/// Goes where `rrdtool - DIR` begins. (Not with that as its root, even for root: Debian's build does not either.)
-/// The error comes with its exit code.
+/// Changes to the folder of `rrdtool - DIR`. It does not become the root folder, even for root, as in Debian's
+/// build. The error comes with its exit code.
 pub(super) fn begin(dir: &[u8]) -> Result<(), (Message, u8)> {
     if dir.is_empty() {
         return Ok(());
@@ -67,7 +67,7 @@ fn pwd(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     Ok(())
 }
 
-/// The shell's name of the current folder if it still is that, else the kernel's.
+/// Name of the current folder: the shell's name if it is still right, or else the kernel's.
 fn here() -> io::Result<Vec<u8>> {
     if let Some(named) = std::env::var_os("PWD") {
         let same =
@@ -108,6 +108,6 @@ fn ls(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
 }
 
 fn say(session: &mut Session, parts: &[&[u8]]) {
-    // A reader that has gone is noticed when the answer is flushed.
+    // If the reader is gone, a flush notices it.
     let _ = session.out.write_all(&parts.concat());
 }

@@ -1,4 +1,4 @@
-//! What is asked of a daemon: a request each, and its answer read.
+//! Requests to a daemon: each is sent, and its answer is read.
 
 use kymo_rrd::UNKNOWN;
 use kymo_rrd::fetch::Fetched;
@@ -9,29 +9,30 @@ use super::client::{Client, Refusal, Reply};
 use super::clock::now;
 use super::message::Message;
 
-/// What a request that does not fit fails with, where rrdtool has a text of its own for it.
+/// Error of a request that is too long, if rrdtool has no other text for it.
 const TOO_LONG: &str = "No buffer space available";
 
-/// A create, its options read.
+/// A CREATE with its options.
 pub(super) struct Create<'a> {
-    /// The file's name.
+    /// Name of the file.
     pub name: &'a [u8],
-    /// Seconds of a primary data point, or 0.
+    /// Step in seconds, or 0.
     pub step: u64,
-    /// The stamp to begin after.
+    /// Time after which the file begins.
     pub start: Option<i64>,
-    /// Whether a file that is there stays.
+    /// True if an existing file is kept.
     pub keep: bool,
-    /// Files to take values from.
+    /// Files whose values fill the new file.
     pub sources: &'a [&'a [u8]],
-    /// A file to take definitions from.
+    /// A file with the definitions to use.
     pub template: Option<&'a [u8]>,
-    /// `DS:` and `RRA:`.
+    /// Definitions: `DS:` and `RRA:`.
     pub definitions: &'a [&'a [u8]],
 }
 
 impl Client {
-    /// A command with a file's name and more words. `too_long` is the error if they do not fit.
+    /// Sends a command with a file's name and more words. `too_long`: the error if they do not
+    /// fit.
     fn on_file(
         &mut self,
         command: &str,
@@ -48,7 +49,7 @@ impl Client {
         })
     }
 
-    /// Has the daemon write what it holds of a file.
+    /// Lets the daemon write its values of a file.
     pub(super) fn flush(&mut self, name: &[u8]) -> Result<(), Message> {
         let path = self.path(name)?;
         match self.request(&[b"flush", &path]) {
@@ -61,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Has the daemon begin to write all that it holds.
+    /// Lets the daemon begin to write all its values.
     pub(super) fn flush_all(&mut self) -> Result<(), Message> {
         match self.request(&[b"flushall"]) {
             Ok(_) | Err(Refusal::TooLong) => Ok(()),
@@ -69,18 +70,18 @@ impl Client {
         }
     }
 
-    /// Has the daemon drop what it holds of a file.
+    /// Lets the daemon drop its values of a file.
     pub(super) fn forget(&mut self, name: &[u8]) -> Result<(), Message> {
         self.on_file("forget", name, &[], TOO_LONG).map(|_| ())
     }
 
-    /// Stamp of the last update.
+    /// Time of the last update.
     pub(super) fn last(&mut self, name: &[u8]) -> Result<i64, Message> {
         let reply = self.on_file("last", name, &[], "rrdc_last: out of memory")?;
         Ok(leading_number(&reply.message))
     }
 
-    /// Stamp of an archive's first row.
+    /// Time of an archive's first row.
     pub(super) fn first(&mut self, name: &[u8], archive: i64) -> Result<i64, Message> {
         let archive = archive.to_string();
         let too_long = "rrdc_first: out of memory";
@@ -88,7 +89,7 @@ impl Client {
         Ok(leading_number(&reply.message))
     }
 
-    /// Sends values. `N` becomes the time of this machine.
+    /// Sends values. `N` is replaced by this machine's time.
     pub(super) fn update(&mut self, name: &[u8], values: &[&[u8]]) -> Result<(), Message> {
         let seconds = now().sec.to_string();
         let stamped = |value: &&[u8]| match value.strip_prefix(b"N:") {
@@ -101,7 +102,7 @@ impl Client {
         self.on_file("update", name, &values, &too_long).map(|_| ())
     }
 
-    /// Has the daemon make a file.
+    /// Lets the daemon make a file.
     pub(super) fn create(&mut self, create: &Create<'_>) -> Result<(), Message> {
         let (start, step) = (
             create.start.map(|it| it.to_string()),
@@ -127,7 +128,7 @@ impl Client {
             .map(|_| ())
     }
 
-    /// Names of files.
+    /// Names of files below a folder.
     pub(super) fn list(&mut self, recursive: bool, dir: &[u8]) -> Result<Vec<Vec<u8>>, Message> {
         let words: &[&[u8]] = match recursive {
             true => &[b"list", b"RECURSIVE", dir],
@@ -140,7 +141,7 @@ impl Client {
         }
     }
 
-    /// What `info` says.
+    /// Entries of `info`.
     pub(super) fn info(&mut self, name: &[u8]) -> Result<Vec<Entry>, Message> {
         let reply = self.on_file("info", name, &[], "rrdc_info: out of memory")?;
         let mut entries = Vec::new();
@@ -153,7 +154,7 @@ impl Client {
         Ok(entries)
     }
 
-    /// Rows from `start` to `end`, in the steps that the daemon chooses.
+    /// Rows from `start` to `end`, in steps that the daemon chooses.
     pub(super) fn fetch(
         &mut self,
         name: &[u8],
@@ -168,7 +169,7 @@ impl Client {
     }
 }
 
-/// `atol`.
+/// A leading number, as C's `atol` reads it.
 fn leading_number(text: &[u8]) -> i64 {
     let signs = text
         .iter()
@@ -177,7 +178,7 @@ fn leading_number(text: &[u8]) -> i64 {
     number.ok().and_then(|it| it.parse().ok()).unwrap_or(0)
 }
 
-/// `key type value`.
+/// Reads a line `key type value`.
 fn entry_of(line: &[u8]) -> Option<(&[u8], i64, &[u8])> {
     let mut parts = line.splitn(3, |&byte| byte == b' ');
     let (key, kind, value) = (parts.next()?, parts.next()?, parts.next()?);
@@ -204,7 +205,7 @@ fn value_of(kind: i64, text: &[u8]) -> Result<Value, Message> {
     })
 }
 
-/// Reads FETCH's lines: six of what it is, then one a row.
+/// Reads FETCH's lines: six lines about the rows, then one for each row.
 fn fetched(lines: &[Vec<u8>]) -> Result<Fetched, String> {
     let short = || "Premature end of response packet".to_string();
     let version = header(lines.first().ok_or_else(short)?, "FlushVersion")?;
@@ -252,7 +253,7 @@ fn fetched(lines: &[Vec<u8>]) -> Result<Fetched, String> {
     })
 }
 
-/// The number of `name: number`.
+/// Reads the number of a line `name: number`.
 fn header(line: &[u8], name: &str) -> Result<i64, String> {
     let (key, value) =
         key_and_value(line).ok_or_else(|| format!("Unable to parse header `{name}'"))?;

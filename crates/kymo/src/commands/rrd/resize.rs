@@ -1,4 +1,5 @@
-//! `resize`: an archive longer or shorter, as a new file named resize.rrd.
+//! `resize`: makes an archive longer or shorter, in a new file named
+//! resize.rrd.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -23,7 +24,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     let cannot =
         |error: std::io::Error| Message::from(format!("Can't create '{TO}': {}", strerror(&error)));
     let mut options = OpenOptions::new();
-    // Not emptied before it is locked.
+    // The file is truncated only after it was locked.
     options.read(true).write(true).create(true).truncate(false);
     let mut to = options.open(TO).map_err(cannot)?;
     fcntl_lock(&to, FlockOperation::NonBlockingLockExclusive)

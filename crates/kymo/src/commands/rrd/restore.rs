@@ -1,4 +1,4 @@
-//! `restore`: a file from a dump.
+//! `restore`: makes a file from a dump.
 
 use std::io::BufRead as _;
 
@@ -16,7 +16,7 @@ const OPTIONS: &[Known] = &[
     ("range-check", b'r', Takes::Nothing),
     ("force-overwrite", b'f', Takes::Nothing),
 ];
-/// Ends XML that comes over the pipe.
+/// End of XML that comes over the pipe.
 const CTRL_Z: u8 = 0x1a;
 
 /// `restore`.
@@ -44,7 +44,8 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     file::write_restored(session, to, &rrd, force)
 }
 
-/// What stands before a control-Z, whose line is dropped with it, or everything.
+/// The input before a control-Z, or all of it. The rest of the line with the
+/// control-Z is dropped.
 fn from_pipe(session: &mut Session) -> Result<Vec<u8>, Message> {
     let mut xml = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! What commands of one run share: the streams, the daemon's connection, the clock, memory that is used again.
+//! Shared state of the commands of one run: streams, the daemon's connection, the calendar, and buffers.
 
 use std::cell::RefCell;
 use std::io::{self, BufReader, BufWriter, Stdin, Stdout};
@@ -19,29 +19,29 @@ const BUFFER: usize = 64 << 10;
 pub(super) struct Session {
     /// Commands in pipe mode, and XML to restore.
     pub input: BufReader<Stdin>,
-    /// What commands print.
+    /// Output of commands.
     pub out: BufWriter<Stdout>,
     /// The daemon of `--daemon` or of the environment.
     pub client: Client,
-    /// An error that does not stop a command, and fails it at its end.
+    /// An error that does not stop a command, and is its failure at the end.
     pub error: Option<Message>,
-    /// Pipe mode or not.
+    /// Way in which commands arrive.
     pub mode: Mode,
-    /// State of the generator that says where rows begin.
+    /// State of the random generator that chooses where rows begin.
     pub random: u64,
-    /// What updates work with.
+    /// Buffers of updates.
     pub scratch: Scratch,
-    /// Bytes of the header of the last file.
+    /// Buffer with the header of the last file.
     pub bytes: Vec<u8>,
-    /// Made when a time is first asked for.
+    /// The calendar, made when the first time is read.
     pub calendar: Lazy,
 }
 
 impl Session {
-    /// A fresh one.
+    /// A new session.
     pub(super) fn new() -> Session {
         let mut seed = [0; 8];
-        // Without the kernel's generator rows begin where the clock says.
+        // If the kernel has no random bytes, the clock's microseconds choose where rows begin.
         let random = match kymo_sys::machine::random(&mut seed) {
             Ok(()) => u64::from_le_bytes(seed),
             Err(_) => now().usec as u64,
@@ -59,8 +59,8 @@ impl Session {
         }
     }
 
-    /// Tries the daemon that a command names, else the environment's. What goes wrong is kept and fails
-    /// the command at its end; whether there is a connection is the answer.
+    /// Connects to the daemon that a command names, or else to the environment's. An error is kept, and is the
+    /// command's failure at its end. True if there is a connection.
     pub(super) fn try_connect(&mut self, daemon: Option<&[u8]>) -> bool {
         if let Err(message) = self.client.connect(daemon) {
             self.error = Some(message);
@@ -68,7 +68,7 @@ impl Session {
         self.client.is_connected(daemon)
     }
 
-    /// As [`Session::try_connect`]; then has the daemon write a file.
+    /// Connects as [`Session::try_connect`], then lets the daemon write a file.
     pub(super) fn flush_if_connected(
         &mut self,
         daemon: Option<&[u8]>,
@@ -82,22 +82,22 @@ impl Session {
     }
 }
 
-/// A calendar of the machine's zone, once it is needed: reading the zone takes longer than an update.
+/// A calendar of the machine's zone, made on demand, because reading the zone needs longer than an update.
 #[derive(Default)]
 pub(super) struct Lazy(RefCell<Option<Calendar>>);
 
 impl Lazy {
-    /// Does something with it.
+    /// Runs `work` with the calendar.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Calendar) -> T) -> T {
         work(self.0.borrow_mut().get_or_insert_with(Calendar::system))
     }
 
-    /// A time as told, from now.
+    /// Reads a time, relative to now.
     pub(super) fn parse(&self, text: &[u8]) -> Result<at_time::AtTime, kymo_rrd::Error> {
         self.with(|calendar| at_time::parse(text, now().sec, calendar))
     }
 
-    /// What stands before an `@`: seconds, or `None` if it is counted from "start" or "end".
+    /// Reads a time before an `@`: seconds, or `None` if it is relative to "start" or "end".
     pub(super) fn stamp(&self, text: &[u8]) -> Result<Option<i64>, String> {
         let time = self.parse(text).map_err(|error| error.text)?;
         let seconds = || self.with(|calendar| time.seconds(calendar));

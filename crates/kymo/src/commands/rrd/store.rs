@@ -1,4 +1,4 @@
-//! What `import` and `export` share: a store without a daemon, and words for what is wrong with a file.
+//! Shared parts of `import` and `export`: opening a store without a daemon, and messages about files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use kymo_sys::talk;
 
 use crate::options::refuse;
 
-/// Longer than any run: nothing is written because it is time.
+/// A time longer than any run: values are never written because of their age.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Why a command ends before it began; the text is a line, or the help.
+/// Reason for which a command ends before it begins, with a line or the help as text.
 pub(super) enum Stop {
     /// Help was asked for.
     Say(String),
-    /// It cannot be done.
+    /// The command cannot run.
     Refuse(String),
 }
 
@@ -30,7 +30,7 @@ impl From<String> for Stop {
     }
 }
 
-/// Reads a command's words.
+/// Reads the words of a command.
 pub(super) fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
     use std::os::unix::ffi::OsStrExt as _;
     let words = words
@@ -43,7 +43,7 @@ pub(super) fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
     })
 }
 
-/// A folder's real path.
+/// Real path of a folder.
 pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
     let cannot = |error| format!("cannot open {}: {error}", folder.display());
     std::fs::canonicalize(folder).map_err(cannot)
@@ -65,7 +65,7 @@ pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
     Ok(store)
 }
 
-/// A line about one file.
+/// Prints a line about a file.
 pub(super) fn complain(verb: &str, path: &[u8], cause: &str) {
     let cause = DisplayName(cause.as_bytes());
     talk::say(format_args!("cannot {verb} {}: {cause}", DisplayName(path)));

@@ -1,11 +1,11 @@
-//! `update --template` through a daemon, which knows no templates: values are put in the file's order, `U` where
-//! the template has none.
+//! `update --template` through a daemon, which knows no templates: values get the order of the file's sources,
+//! with `U` for sources that the template lacks.
 
 use kymo_rrd::Header;
 
 use super::message::Message;
 
-/// Each of `values` with its fields in the file's order.
+/// Reorders the fields of each of the `values` to the file's order.
 pub(super) fn apply(
     template: &[u8],
     header: &Header,
@@ -65,7 +65,7 @@ fn map(
     Ok(mapped)
 }
 
-/// Fields between colons; an empty text has none.
+/// Fields between colons; an empty text has no fields.
 fn fields(text: &[u8]) -> Vec<&[u8]> {
     match text {
         b"" => Vec::new(),

@@ -1,4 +1,4 @@
-//! `tune`: a file's definitions, in place or as a new file.
+//! `tune`: changes a file's definitions, in place or in a new file.
 
 use kymo_rrd::tune::Tune;
 
@@ -6,7 +6,8 @@ use super::file::{self, Access, RrdFile};
 use super::message::Message;
 use super::session::Session;
 
-/// `tune`: here, between a flush and a forget of the daemon.
+/// `tune`: changes the file here, between a flush and a forget of
+/// the daemon.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let tune = Tune::parse(words);
     let daemon = tune.as_ref().ok().and_then(|tune| tune.daemon);
@@ -28,7 +29,7 @@ fn local(session: &mut Session, tune: &Tune<'_>) -> Result<(), Message> {
     let (header, mut rows) = open.parts();
     let applied = tune.apply(header, &mut rows);
     rows.finish()?;
-    // What was done before an error stays done.
+    // Options that were applied before an error stay applied.
     if !tune.options.is_empty() {
         open.write_header(name)?;
     }
@@ -36,7 +37,7 @@ fn local(session: &mut Session, tune: &Tune<'_>) -> Result<(), Message> {
     if tune.is_in_place() {
         return Ok(());
     }
-    // The lock is kept until the new file is in its place.
+    // The lock is held until the new file has replaced the old one.
     if let Some(new) = tune.restructure(&open.load()?, name)? {
         file::replace(session, name, &new)?;
     }

@@ -1,4 +1,5 @@
-//! `update`, on a file or through a daemon, and `updatev`, which tells what it wrote.
+//! `update`, on a file or through a daemon, and `updatev`, which also prints the
+//! written rows.
 
 use std::io::Write as _;
 
@@ -19,7 +20,7 @@ const OPTIONS: &[Known] = &[
     ("skip-past-updates", b's', Takes::Nothing),
 ];
 
-/// What both commands are told.
+/// Options and words of both commands.
 struct Asked<'a> {
     template: Option<&'a [u8]>,
     skip_past: bool,
@@ -81,7 +82,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let known: Vec<Known> = OPTIONS.iter().filter(|it| it.1 != b'd').copied().collect();
     let asked = Asked::read(words, &known)?;
-    // As rrdtool has it: only where the variable is there and empty.
+    // As in rrdtool: only if the variable exists and is empty.
     if std::env::var_os("RRDCACHED_ADDRESS").is_some_and(|address| address.is_empty()) {
         return Err(Message::from(
             "The \"RRDCACHED_ADDRESS\" environment variable is defined, but \"updatev\" cannot work with rrdcached. \
@@ -105,12 +106,12 @@ pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), 
     }
     let mut text = Vec::new();
     info::print(&entries, &mut text);
-    // A reader that has gone is noticed at the end.
+    // If the reader is gone, the last flush notices it.
     let _ = session.out.write_all(&text);
     done
 }
 
-/// What was written, and the header that names it.
+/// Written rows, and the header with their names.
 type Seen<'a> = Option<(&'a mut Vec<Written>, &'a mut Option<Header>)>;
 
 fn local(
@@ -140,13 +141,13 @@ fn local(
         *named = Some(header.clone());
     }
     let done = update::update_with(scratch, header, &mut rows, &how, values, written);
-    // What was done before an error stays done.
+    // Values before an error stay written.
     rows.finish()?;
     open.write_live(bytes, name)?;
     Ok(done?)
 }
 
-/// `[stamp]RRA[cf][pdps a row]DS[name]`.
+/// An entry with the key `[stamp]RRA[cf][pdps a row]DS[name]`.
 fn entry(header: &Header, cell: &Written) -> Entry {
     let archive = &header.rra[cell.archive];
     let mut key = format!("[{}]RRA[", cell.time).into_bytes();

@@ -1,24 +1,24 @@
-//! The help: what each command takes, in rrdtool's syntax.
+//! The help: the syntax of each command, as rrdtool has it.
 
 use std::io::{self, Write};
 
-/// How commands arrive.
+/// Way in which commands arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// One, on the command line.
+    /// One command on the command line.
     Plain,
-    /// Over a pipe.
+    /// Commands over a pipe.
     Piped,
 }
 
-/// What `version` answers: programs look for the number of rrdtool behind its name.
+/// Answer to `version`: programs look for rrdtool's number after its name.
 pub(super) const VERSION: &str = concat!(
     "RRDtool 1.7.2  kymo ",
     env!("CARGO_PKG_VERSION"),
     " (1.700200)\n"
 );
 
-/// The help of a command, of one that is not known the list of all.
+/// Prints the help of a command; for an unknown one, the list of all commands.
 pub(super) fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Result<()> {
     out.write_all(VERSION.as_bytes())?;
     out.write_all(b"\nUsage: rrdtool [options] command command_options\n")?;
@@ -42,7 +42,7 @@ pub(super) fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Res
     }
 }
 
-/// A line after the first is indented.
+/// Joins the lines of a syntax; lines after the first are indented.
 fn indented(syntax: &[&str]) -> String {
     match syntax {
         [] => String::new(),
@@ -50,7 +50,7 @@ fn indented(syntax: &[&str]) -> String {
     }
 }
 
-/// Commands, what they do, and what they take.
+/// Commands with their purpose and syntax.
 const SYNTAX: &[(&str, &str, &[&str])] = &[
     (
         "create",

@@ -1,4 +1,5 @@
-//! Where the daemon's messages go: a file, or syslog; in the foreground stderr as well. Lines have stock's form.
+//! Destination of the daemon's messages: a file, or syslog; in the foreground also stderr. Lines have stock's
+//! form.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,12 +13,12 @@ use kymo_sys::talk;
 
 use super::options::Options;
 
-/// syslog's number for daemons, where a severity is added to it.
+/// syslog's number for daemons, to which a severity is added.
 const FACILITY: u32 = 3 << 3;
 
 /// The log of a running daemon.
 pub(super) struct DaemonLog {
-    /// Worse than this, by number, is kept to itself.
+    /// Highest severity, by number, that is logged.
     level: u32,
     stderr: bool,
     to: To,
@@ -30,7 +31,7 @@ enum To {
 }
 
 impl DaemonLog {
-    /// As the options say; takes the log file out of them.
+    /// A log by the options; takes the log file out of them.
     pub(super) fn new(options: &mut Options) -> Arc<DaemonLog> {
         Arc::new(DaemonLog {
             level: options.log_level,
@@ -52,9 +53,9 @@ impl DaemonLog {
         if self.stderr {
             talk::say(line);
         }
-        // A log that cannot be written to has nobody to tell.
+        // A failure of the log cannot be reported anywhere.
         let _ = match &self.to {
-            // In one write: threads share the file.
+            // In one write, because threads share the file.
             To::File(file) => {
                 let text = format!("{} [{severity}] {line}\n", stamp(now()));
                 (&*file).write_all(text.as_bytes())
@@ -73,7 +74,7 @@ impl DaemonLog {
 fn syslog() -> Option<UnixDatagram> {
     let socket = UnixDatagram::unbound().ok()?;
     socket.connect("/dev/log").ok()?;
-    // Whoever reads the log slowly must not make clients wait.
+    // A slow reader of the log must not make clients wait.
     socket.set_nonblocking(true).ok()?;
     Some(socket)
 }
@@ -83,10 +84,10 @@ fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// `2026-11-22 03:04:05`, UTC.
+/// A time as `2026-11-22 03:04:05`, UTC.
 fn stamp(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of year 0, cut into eras of 400 years: then leap days are at ends.
+    // Days since 1 March of year 0, in eras of 400 years: so leap days are at the ends of years.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -1,5 +1,5 @@
 //! The daemon's command line: all options of rrdcached 1.7.2 to 1.9, with its messages and exit codes, and
-//! those of its own.
+//! options of kymo's own.
 
 use kymo_base::errno::strerror;
 use std::ffi::OsStr;
@@ -18,19 +18,18 @@ use kymo_sys::privilege::{self, Account};
 use kymo_sys::sure_folder::SureFolder;
 use kymo_wire::rrdcached::{Permissions, atoi};
 
-/// Without `-p`.
-/// Without `-l`.
+/// Address without `-l`. `PID_FILE`: pid file without `-p`.
 const ADDRESS_DEFAULT: &str = "unix:/tmp/rrdcached.sock";
 const PID_FILE: &str = "/var/run/rrdcached.pid";
-/// A long name that nobody can type.
+/// A long name that cannot be typed.
 const UNNAMED: &str = "\0";
-/// Stand for options without letters.
+/// Numbers in place of letters, for options without letters.
 const DURABLE: u8 = 1;
 const FILES: u8 = 2;
 const STORE_BYTES: u8 = 3;
 const MAX_SERIES: u8 = 4;
 const MAX_NEW: u8 = 5;
-/// Without `--files`.
+/// Value of `--files` by default.
 const FILES_AFTER: Files = Files::After(Duration::from_secs(7 * 86_400));
 
 const KNOWN: &[Known] = &[
@@ -64,7 +63,7 @@ const KNOWN: &[Known] = &[
     ("max-new", MAX_NEW, Takes::Argument),
 ];
 
-/// syslog's names, worst first.
+/// syslog's names of severities, worst first.
 const LEVELS: [&str; 8] = [
     "LOG_EMERG",
     "LOG_ALERT",
@@ -77,66 +76,66 @@ const LEVELS: [&str; 8] = [
 ];
 const LOG_ERR: u32 = 3;
 
-/// A socket to open, and who may do what there.
+/// A socket to open, with the permissions of its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
-    /// As given.
+    /// The address as on the command line.
     pub text: Vec<u8>,
-    /// `-P` before it.
+    /// Permissions of the `-P` before it.
     pub permissions: Permissions,
-    /// `-s` before it.
+    /// Group of the `-s` before it.
     pub group: Option<u32>,
-    /// `-m` before it.
+    /// Mode of the `-m` before it.
     pub mode: Option<u32>,
 }
 
-/// Everything the command line says.
+/// All options of the command line.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// `-g`.
+    /// Foreground (`-g`).
     pub foreground: bool,
-    /// `-U`, or whoever starts it.
+    /// User (`-U`), or else that of the starting process.
     pub account: Account,
-    /// `-G`.
+    /// Group (`-G`).
     pub gid: u32,
-    /// `-V`: what is worse, by number, is not logged.
+    /// Highest severity, by number, that is logged (`-V`).
     pub log_level: u32,
-    /// `-o`.
+    /// Log file (`-o`).
     pub log_file: Option<File>,
-    /// `-p`.
+    /// Pid file (`-p`).
     pub pid_file: PathBuf,
-    /// `-l` and `-L`, or the default.
+    /// Addresses (`-l`, `-L`), or the default.
     pub addresses: Vec<Address>,
-    /// Of sockets that are handed over.
+    /// Permissions for inherited sockets: those of the last `-P`.
     pub last_permissions: Permissions,
-    /// `-b`.
+    /// Base folder (`-b`).
     pub base: Option<PathBuf>,
-    /// `-j`.
+    /// Folder for the journal (`-j`).
     pub journal: Option<PathBuf>,
-    /// `-t`.
+    /// Threads that write files (`-t`).
     pub writers: usize,
-    /// `-w`, seconds.
+    /// Age at which values are written, in seconds (`-w`).
     pub write_after: u64,
-    /// `-z`, seconds.
+    /// Random part of that age, in seconds (`-z`).
     pub jitter: u64,
-    /// `-f`, seconds.
+    /// Interval of the search for old values, in seconds (`-f`).
     pub sweep_every: u64,
-    /// `--files`.
+    /// Files to write (`--files`).
     pub files: Files,
-    /// `--store-bytes`.
+    /// Most bytes of the store (`--store-bytes`).
     pub store_bytes: u64,
-    /// `--max-series`.
+    /// Most series (`--max-series`).
     pub max_series: u64,
-    /// `--max-new`, in a minute.
+    /// Most new series a minute (`--max-new`).
     pub max_new: u64,
-    /// The rest.
+    /// Settings of the listener.
     pub daemon: daemon::Settings,
-    /// `-F`: whether everything is written to files at the end, unless a signal says otherwise.
+    /// `-F`: true if all values are written to files at the end, unless a signal decides otherwise.
     pub flush_at_end: bool,
 }
 
 impl Options {
-    /// What tells one daemon from another that has neither journal nor base folder.
+    /// A text that distinguishes daemons with neither journal nor base folder.
     pub(super) fn identity(&self) -> String {
         let mut text = self.pid_file.to_string_lossy().into_owned();
         for address in &self.addresses {
@@ -147,28 +146,28 @@ impl Options {
     }
 }
 
-/// Why nothing is started.
+/// Reason for starting nothing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     /// Exit code, as stock's.
     pub code: u8,
-    /// Whether help is printed first.
+    /// True if the help is printed first.
     pub help: bool,
 }
 
-/// What is gathered while options are read.
+/// State while options are read.
 struct Reading<'a> {
     options: Options,
     permissions: Permissions,
     group: Option<u32>,
     mode: Option<u32>,
     help: bool,
-    /// What the last option that could fail left behind, as stock has it: a later one may make it good.
+    /// Status that the last option of its kind left, as in stock: a later one may clear it.
     status: i32,
     complain: &'a mut dyn FnMut(&str),
 }
 
-/// Reads the words behind the program's name. Folders that are named are made.
+/// Reads the words after the program's name. Makes the folders that they name.
 pub(super) fn read(words: &[&[u8]], complain: &mut dyn FnMut(&str)) -> Result<Options, Stop> {
     let mut reading = Reading {
         options: defaults(),
@@ -240,7 +239,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 impl Reading<'_> {
-    /// `Err`: the exit code with which stock stops reading.
+    /// Reads an option. `Err`: the exit code with which stock stops reading.
     fn option(&mut self, letter: u8, argument: &[u8]) -> Result<(), u8> {
         let shown = String::from_utf8_lossy(argument).into_owned();
         let options = &mut self.options;
@@ -268,7 +267,7 @@ impl Reading<'_> {
             b'a' if atoi(argument) <= 0 => {
                 return self.refuse(10, &format!("Invalid allocation size: {shown}"));
             }
-            // Memory is managed otherwise.
+            // The store manages memory in its own way.
             b'a' => {}
             b't' => match usize::try_from(atoi(argument)) {
                 Ok(writers) if writers > 0 => options.writers = writers,
@@ -408,7 +407,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The base folder must be its own real name: names below it are compared as text.
+    /// Sets the base folder. Its name must be its real path, because names below it are compared as text.
     fn base(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
         let folder = path(text);
         if let Err(error) = make_folder(folder) {
@@ -457,14 +456,14 @@ impl Reading<'_> {
             return self.refuse(6, &line);
         }
         self.options.journal = Some(folder);
-        // Stock takes the folder's state for that of all options.
+        // Stock uses one status for the folder and for all options.
         self.status = 0;
         Ok(())
     }
 
     fn log_file(&mut self, text: &[u8], shown: &str) -> Result<(), u8> {
         let mut options = File::options();
-        // A pipe that nothing reads takes nothing, and is not waited for.
+        // A pipe without a reader fails instead of waiting.
         options.custom_flags(libc::O_NONBLOCK);
         match options.append(true).create(true).open(path(text)) {
             Ok(file) => self.options.log_file = Some(file),
@@ -476,7 +475,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// What is no error and may be a mistake.
+    /// Prints warnings about possible mistakes.
     fn advise(&mut self) {
         let options = &self.options;
         let mut lines: Vec<&str> = Vec::new();
@@ -499,7 +498,7 @@ impl Reading<'_> {
     fn finish(self) -> Result<Options, Stop> {
         if self.status != 0 || self.help {
             let code = u8::try_from(self.status).unwrap_or(0);
-            // Stock starts where a good -P or -j follows -h; who asks for help wants no daemon.
+            // Stock starts if a valid -P or -j follows -h; but a user that asks for help wants no daemon.
             return Err(Stop {
                 code,
                 help: self.help,
@@ -517,13 +516,13 @@ impl Reading<'_> {
         }
         options.daemon.base.clone_from(&options.base);
         options.daemon.beneath &= options.base.is_some();
-        // Nothing is there to keep what is not written.
+        // Without a journal, unwritten values would be lost.
         options.flush_at_end |= options.journal.is_none();
         Ok(options)
     }
 }
 
-/// As stock does: an empty list is none.
+/// Permissions as in stock: an empty list permits everything.
 fn all_if_none(permissions: Permissions) -> Permissions {
     match permissions == Permissions::NONE {
         true => Permissions::ALL,
@@ -531,7 +530,7 @@ fn all_if_none(permissions: Permissions) -> Permissions {
     }
 }
 
-/// The whole text as a number; stock takes the empty one for 0.
+/// The whole text as a number; as in stock, an empty text is 0.
 fn whole_number(text: &[u8]) -> Option<u32> {
     match text {
         b"" => Some(0),
@@ -539,12 +538,12 @@ fn whole_number(text: &[u8]) -> Option<u32> {
     }
 }
 
-/// The number that a text begins with; 0 is none.
+/// The number at the begin of a text; `None` for 0.
 fn leading_number(text: &[u8]) -> Option<u32> {
     u32::try_from(atoi(text)).ok().filter(|number| *number > 0)
 }
 
-/// What `-h` prints.
+/// Text of `-h`.
 pub(super) fn help() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!("RRDCacheD 1.9.0 (kymo {version})\n\n{HELP}")
@@ -635,7 +634,7 @@ mod tests {
             "-g -w 10m -z 1m -f 1h -t 9 -a 4 -V LOG_DEBUG -p /x/y.pid -B -b /usr -R -O -F \
              --durable -l unix:/s1 -m 0700 -P FLUSH,PENDING -l /s2 -s 0x -P UPDATE -m 644 -L",
         );
-        // No group begins with that.
+        // No group's name begins like this.
         assert_eq!(
             (options.err().map(|stop| stop.code), said.is_empty()),
             (Some(5), false)

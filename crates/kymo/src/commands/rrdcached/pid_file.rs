@@ -1,5 +1,5 @@
-//! The pid file: made before the fork, so that two daemons of one command line cannot both start; removed at
-//! the end.
+//! The pid file: made before the fork, so that two daemons with the same command line cannot both start;
+//! removed at the end.
 
 use kymo_base::errno::strerror;
 use std::fs::{File, OpenOptions};
@@ -11,14 +11,14 @@ use kymo_sys::own_name::OwnName;
 use kymo_sys::sure_folder::SureFolder;
 use kymo_sys::{machine, privilege};
 
-/// A pid file that is ours.
+/// The pid file of this process.
 pub(super) struct PidFile {
     name: OwnName,
     file: File,
 }
 
 impl PidFile {
-    /// Makes the file, or takes over that of a daemon which is no longer there. What is in the way is said.
+    /// Makes the file, or takes over that of a daemon that has ended. Reports obstacles.
     pub(super) fn take(path: &Path, complain: &mut dyn FnMut(&str)) -> Result<PidFile, ()> {
         if let Some(folder) = path.parent()
             && let Err(error) = make_folder(folder)
@@ -46,19 +46,19 @@ impl PidFile {
         Ok(PidFile { name, file })
     }
 
-    /// Writes the number of this process into it.
+    /// Writes the number of this process into the file.
     pub(super) fn write(&mut self) -> io::Result<()> {
         writeln!(self.file, "{}", std::process::id())
     }
 
-    /// Removes it, if it is still ours.
+    /// Removes the file, if it is still this process's.
     pub(super) fn remove(&self) {
-        // Another user's folder may not let go of it; then the next start takes it over.
+        // Another user's folder may forbid this; then the next start takes the file over.
         let _ = self.name.remove();
     }
 }
 
-/// Never through a link that somebody else may have put there.
+/// Options for opening: never through a link, which somebody else may have put there.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.custom_flags(machine::PLAIN_FILE);

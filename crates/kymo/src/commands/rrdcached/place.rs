@@ -1,4 +1,4 @@
-//! Where the store's own folder is, and what the options mean to the store.
+//! Folder and settings of the store, from the options.
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use kymo_sys::disk::RealDisk;
 
 use super::options::Options;
 
-/// Without `-b`, names are below this folder, as stock has it.
+/// Base of names without `-b`, as in stock.
 const NO_BASE: &str = "/tmp";
 
-/// Settings for the store. Makes its folder where that has to be made with care.
+/// Settings of the store. Makes its folder if that needs care.
 pub(super) fn settings(options: &Options) -> Result<Settings, String> {
     let folder = match (&options.journal, &options.base) {
         (Some(journal), _) => beginning(journal, "kymo")?,
@@ -25,7 +25,7 @@ pub(super) fn settings(options: &Options) -> Result<Settings, String> {
     });
     let base = options.base.clone().unwrap_or_else(|| NO_BASE.into());
     Ok(Settings {
-        // Without -b there is no folder of files, but all of them.
+        // Without -b the daemon owns no folder of files: it may write files anywhere.
         owner: options.base.is_some().then_some(address),
         beneath: options.daemon.beneath,
         stock_journals: options.journal.clone(),
@@ -40,14 +40,15 @@ pub(super) fn settings(options: &Options) -> Result<Settings, String> {
     })
 }
 
-/// The folder of a store, which may be new: none is begun beside another one.
+/// Folder of a store, which may be new. No store is begun beside another one.
 fn beginning(above: &Path, name: &str) -> Result<PathBuf, String> {
     kymo_store::place_of_store(&RealDisk, above, name).map_err(|error| error.to_string())
 }
 
-/// A folder of this user alone in one that everybody may write to, the same for the same command line.
+/// A folder of this user's in one that all users may write to; the same command line gets the same
+/// folder.
 fn private(parent: &Path, identity: &str) -> Result<PathBuf, String> {
-    // FNV-1a, 64 bits: a name, no secret.
+    // FNV-1a, 64 bits: a name and no secret.
     let hash = identity
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

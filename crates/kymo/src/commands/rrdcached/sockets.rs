@@ -1,5 +1,5 @@
-//! The daemon's sockets: those that the service manager hands over, or those of `-l`. One that cannot be made
-//! is said and passed over, as stock does.
+//! The daemon's sockets: those of the service manager, or those of `-l`. A socket that cannot be made is
+//! reported and skipped, as in stock.
 
 use kymo_base::errno::strerror;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use kymo_sys::{listen, privilege};
 
 use super::options::{Address, Options};
 
-/// `-L`, and addresses without a port.
+/// Port of `-L`, and of addresses without a port.
 const PORT: u16 = 42217;
 
 /// Opens the sockets of `-l`.
@@ -33,7 +33,7 @@ pub(super) fn open(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<Lis
     listeners
 }
 
-/// Those that the service manager hands over, to this very process: to be called before a fork.
+/// Sockets that the service manager hands to this process. Must be called before a fork.
 pub(super) fn inherited(options: &Options, complain: &mut dyn FnMut(&str)) -> Vec<ListeningSocket> {
     let mut listeners = Vec::new();
     for socket in privilege::inherited_sockets() {
@@ -80,13 +80,13 @@ fn unix(
         Ok(()) => listeners.push(ListeningSocket {
             socket,
             permissions: address.permissions,
-            // It is there; without it the name stays.
+            // The socket exists; if its name cannot be noted, it stays at the end.
             name: OwnName::of(path).ok(),
         }),
         Err(error) => {
             let cause = strerror(&error);
             complain(&format!("rrdcached: listen({shown}) failed: {cause}."));
-            // It was made a moment ago.
+            // The socket was made a moment ago.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -101,7 +101,7 @@ fn make_folder(path: &Path) -> Result<(), (&Path, io::Error)> {
     made.map(drop).map_err(|error| (folder, error))
 }
 
-/// `-s` and `-m`.
+/// Sets group and mode of a socket, as `-s` and `-m` say.
 fn share(path: &Path, address: &Address, complain: &mut dyn FnMut(&str)) {
     if let Some(gid) = address.group
         && let Err(error) = listen::share_with_group(path, gid)
@@ -149,7 +149,7 @@ fn network(
                 permissions: address.permissions,
                 name: None,
             }),
-            // A host has addresses that this machine has not.
+            // A host may have addresses of a family that this machine lacks.
             Err(error) if any && listen::is_missing_family(&error) => {}
             Err(error) => {
                 let cause = strerror(&error);
@@ -159,7 +159,7 @@ fn network(
     }
 }
 
-/// `host`, `host:port`, `:port`, `[v6]`, `[v6]:port`; the error is what stock says.
+/// Reads `host`, `host:port`, `:port`, `[v6]`, `[v6]:port`; the error is in stock's words.
 fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {

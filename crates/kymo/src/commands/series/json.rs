@@ -1,10 +1,10 @@
-//! What `kymo series` lists as JSON, an object a line.
+//! The lists of `kymo series` as JSON, an object a line.
 
 use kymo_query::stored;
 use kymo_wire::keeper::{Event, SeriesInfo};
 use serde_json::{Value as Json, json};
 
-/// A series as JSON. What is not known is `null`; a name that is no UTF-8 has its bytes beside it.
+/// A series as JSON. Unknown values are `null`; a name that is not UTF-8 is followed by its bytes.
 pub(super) fn series(info: &SeriesInfo) -> Json {
     let columns = info.columns.iter();
     let columns = columns.map(|(name, kind)| json!({"name": text(name), "kind": text(kind)}));

@@ -1,4 +1,4 @@
-//! `kymo series samples`: what is stored as it was received, by a selector of PromQL.
+//! `kymo series samples`: samples as they were received, by a selector of PromQL.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use kymo_sys::talk;
 use super::{NOTHING, Times, WhichStore, folder, range, reader, shown};
 use crate::commands::data;
 
-/// Series of an answer at most.
+/// Most series of an answer.
 const SERIES_MAX: u64 = 10_000;
 
 #[derive(Args, Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Samples {
     place: WhichStore,
 }
 
-/// Prints samples as they come.
+/// Prints samples as they are read.
 struct Printed<'a> {
     out: &'a mut dyn Write,
     labels: String,
@@ -91,7 +91,7 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The recording and the store of a folder.
+/// A reader of the recording and the store of a folder.
 fn union(place: &WhichStore) -> Result<Union<'static>> {
     let dir = match &place.open {
         Some(dir) => dir.clone(),
@@ -100,7 +100,7 @@ fn union(place: &WhichStore) -> Result<Union<'static>> {
     Ok(data::reader(&dir, reader(place)?))
 }
 
-/// A label set as PromQL writes it: `NAME{LABEL="VALUE",...}`.
+/// A label set in PromQL's syntax: `NAME{LABEL="VALUE",...}`.
 pub(super) fn promql(text: &[u8]) -> String {
     let name = label_set::value(text, names::METRIC).into_owned();
     let others = label_set::each(text).filter(|(name, _)| *name != names::METRIC.as_bytes());
@@ -148,7 +148,7 @@ impl Printed<'_> {
     }
 }
 
-/// A moment as ISO 8601 has it.
+/// A moment in ISO 8601.
 pub(super) fn moment(t_ms: i64, zone: &TimeZone) -> String {
     let time = Timestamp::from_millisecond(t_ms).map(|time| time.to_zoned(zone.clone()));
     time.map_or_else(
@@ -157,7 +157,7 @@ pub(super) fn moment(t_ms: i64, zone: &TimeZone) -> String {
     )
 }
 
-/// A value as Prometheus writes it; `stale` says that the series has ended there.
+/// A value in Prometheus' syntax; `stale`: the series has ended.
 pub(super) fn value(value: f64) -> String {
     match value {
         _ if is_stale(value) => "stale".into(),

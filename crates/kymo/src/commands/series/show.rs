@@ -54,7 +54,7 @@ pub(super) fn run(show: &Show) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Rows of all names, in their order.
+/// Rows of all names, in the order of the names.
 fn answers(show: &Show, (from, thru): (i64, i64)) -> Result<Vec<Result<Rows, String>>> {
     let pick = |name: &String| Pick::parse(name).ok();
     let stored: Vec<&String> = show
@@ -93,7 +93,7 @@ fn place(show: &Show) -> Result<std::path::PathBuf> {
     }
 }
 
-/// Rows of fields, of each its instances as columns.
+/// Rows of fields. Each field has its instances as columns.
 fn field_rows(
     dir: &Path,
     picks: &[Pick],
@@ -138,13 +138,13 @@ fn rows_of(answer: &FieldAnswer, pick: usize) -> Rows {
     }
 }
 
-/// An instance's name; `value` for the whole machine.
+/// Name of an instance; `value` for the whole machine.
 fn column(id: &str) -> Vec<u8> {
     let instance = id.split_once(':').map_or("value", |(_, instance)| instance);
     instance.as_bytes().to_vec()
 }
 
-/// A table: when each row ends, and its cells; `-` is unknown.
+/// Prints a table: the end of each row, and its cells; `-` is unknown.
 fn print(out: &mut dyn Write, name: &str, rows: &Rows) -> io::Result<()> {
     let width = rows.columns.len().max(1);
     writeln!(

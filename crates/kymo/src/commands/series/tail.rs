@@ -1,4 +1,4 @@
-//! `kymo series tail`: what a running `kymo serve` takes in, as it comes.
+//! `kymo series tail`: prints values as a running `kymo serve` receives them.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,9 +18,9 @@ use kymo_wire::keeper::{DefinedColumn, DefinedSeries, MissedPart, NumberedSample
 use super::samples::{moment, promql, value};
 use super::{DataFolder, keeper_socket};
 
-/// Longest wait of one question.
+/// Longest wait of a question.
 const WAIT: Duration = Duration::from_secs(30);
-/// Pause before a keeper is asked again that did not answer.
+/// Pause before a keeper that did not answer is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Args, Clone, Debug)]
@@ -47,11 +47,11 @@ enum Begin {
     Now,
 }
 
-/// Prints what comes.
+/// Prints values as they come.
 struct Printed<'a> {
     out: &'a mut dyn Write,
     matchers: Vec<Matcher>,
-    /// Labels of the columns of series that are picked.
+    /// Labels of the picked columns, by series.
     shown: HashMap<u32, Vec<Option<String>>>,
     json: bool,
     zone: TimeZone,
@@ -82,7 +82,7 @@ pub(super) fn run(options: &TailOptions) -> Result<ExitCode> {
         done: Ok(()),
     };
     let mut is_answered = true;
-    // A signal ends it, or a reader who has gone.
+    // A signal ends the loop, or a reader of the output that is gone.
     loop {
         match tail.next(WAIT, &mut printed) {
             Ok(()) => is_answered = true,
@@ -100,7 +100,7 @@ pub(super) fn run(options: &TailOptions) -> Result<ExitCode> {
 }
 
 impl Printed<'_> {
-    /// The labels of a column, if they are picked.
+    /// Labels of a column, if the matchers pick them.
     fn picked(&self, series: &DefinedSeries, column: &DefinedColumn) -> Option<String> {
         let labels = column.labels.as_ref()?;
         let all = |labels: &Labels| {
@@ -112,7 +112,7 @@ impl Printed<'_> {
         };
         let names_one =
             |matcher: &Matcher| matcher.label() == names::METRIC && matcher.only().is_some();
-        // collectd's name of a file is found where it is asked for.
+        // collectd's name of a file is found only by a matcher that names it.
         let alias = || {
             let of = names::collectd_of_path(&series.name)?;
             let counts = matches!(

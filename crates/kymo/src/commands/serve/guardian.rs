@@ -1,6 +1,6 @@
 //! The guardian of `kymo serve`: starts the recorder, the keeper, the hub and pollers, starts each again when it dies, and
-//! ends all. It keeps what privileges it was given, so it does nothing else: it holds the sockets, and no byte from
-//! the network and none of a recording passes through it.
+//! ends all. It keeps the privileges that it was started with, so it does nothing else: it holds the sockets, and no byte
+//! from the network or of a recording passes through it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -37,106 +37,106 @@ pub(crate) use handed_file::HandedFile;
 use ward::Ward;
 use watchdog::{Cause, Finding, Watchdog};
 
-/// How long the children may take to end, so that all is over within a second.
+/// Time for the children to end, so that all have ended within a second.
 const PATIENCE: Duration = Duration::from_millis(900);
-/// How often to look whether the recorder that has the folder is gone.
+/// Interval of checks for the end of another recorder that has the folder.
 const FOLDER_TAKEN: Duration = Duration::from_secs(10);
-/// No longer asleep than this; nothing depends on it.
+/// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
-/// Interval of looking whether types.db has changed.
+/// Interval of checks for a changed types.db.
 const TYPES_EVERY: Duration = Duration::from_secs(30);
-/// The exit code of a child that has said why it cannot run.
+/// Exit code of a child that has reported why it cannot run.
 const REFUSED: i32 = 2;
-/// What children need of the environment.
+/// Environment variables that children need.
 const KEPT_VARIABLES: [&str; 3] = ["TZ", "TZDIR", "RUST_BACKTRACE"];
 
-/// All that is decided before anything is started.
+/// The plan, complete before anything is started.
 pub(crate) struct Plan {
     /// The recorder; `None`: nothing is recorded.
     pub recorder: Option<Recorder>,
-    /// The keeper; `None`: nothing is taken from others.
+    /// The keeper; `None`: no values of others are received.
     pub keeper: Option<Keeper>,
-    /// The poller of devices, one process for all configurations, where there are some.
+    /// The poller of devices: one process for all configurations, if there are any.
     pub pollers: Vec<Poller>,
-    /// Who asks database servers; `None`: none is asked.
+    /// The process that asks database servers; `None`: none is asked.
     pub postgres: Option<SqlAsker>,
-    /// For the hub; its files and its code are filled in at each start.
+    /// Order for the hub; file descriptors and code are filled in at each start.
     pub order: Order,
-    /// As whom the hub runs.
+    /// Role of the hub.
     pub hub_role: Role,
-    /// Where requests come in.
+    /// Socket for requests.
     pub listener: TcpListener,
-    /// `http://127.0.0.1:4280/`.
+    /// URL of the page, such as `http://127.0.0.1:4280/`.
     pub url: String,
-    /// Where the token can be read, if anywhere.
+    /// File with the token, if there is one.
     pub token_path: Option<PathBuf>,
 }
 
-/// How to record.
+/// Plan for the recorder.
 pub(crate) struct Recorder {
-    /// Into which folder, with its cap.
+    /// Folder and cap, in words.
     pub place: String,
-    /// Held by whoever records there.
+    /// Lock file, held by the process that records into the folder.
     pub lock: PathBuf,
     /// Words of the command line.
     pub words: Vec<std::ffi::OsString>,
-    /// The files that the words have numbers of.
+    /// Files whose descriptors the words have.
     pub files: Vec<OwnedFd>,
-    /// As whom.
+    /// Role of the process.
     pub role: Role,
 }
 
-/// How to keep what others send.
+/// Plan for the keeper.
 pub(crate) struct Keeper {
-    /// What the keeper has to do; its pipe is filled in at each start.
+    /// Order for the keeper; its pipe is filled in at each start.
     pub order: keeper::KeeperOrder,
     /// The sockets and files of the order.
     pub files: Vec<OwnedFd>,
-    /// Users of collectd's protocol, if there is such a file; one of the order's, too.
+    /// Copy of the file with users of collectd's protocol, if there is one; its descriptor is in the order, too.
     pub auth_file: Option<HandedFile>,
-    /// Types of collectd's values, if there is such a file; of the order's, too.
+    /// Copy of the file with types of collectd's values, if there is one; its descriptor is in the order, too.
     pub types: Option<HandedFile>,
-    /// Their names in the file system.
+    /// Names of the sockets in the file system.
     pub names: Vec<OwnName>,
-    /// Where they listen, a line each.
+    /// Addresses of the listeners, a line each.
     pub shown: Vec<String>,
-    /// What could not be had at the start, and need not be.
+    /// Messages about optional parts that failed at the start.
     pub notices: Vec<String>,
-    /// Where its watchdog asks it; `None`: nothing watches it.
+    /// Plan for the keeper's watchdog; `None`: nothing watches the keeper.
     pub watched: Option<Watched>,
-    /// Whether somebody asked for it: then a start without it is none.
+    /// True if the configuration asks for the keeper: then a start without it fails.
     pub configured: bool,
-    /// As whom.
+    /// Role of the process.
     pub role: Role,
 }
 
-/// How the keeper is watched.
+/// Plan for the keeper's watchdog.
 pub(crate) struct Watched {
-    /// Where it answers questions.
+    /// Socket at which the keeper answers questions.
     pub socket: PathBuf,
-    /// Silence that ends it.
+    /// Silence after which the keeper is ended.
     pub limit: Duration,
 }
 
-/// How to poll what an mrtg.cfg says.
+/// Plan for the poller.
 pub(crate) struct Poller {
     /// Name of the configuration in messages.
     pub name: String,
     /// Words of the command line.
     pub words: Vec<std::ffi::OsString>,
-    /// As whom.
+    /// Role of the process.
     pub role: Role,
 }
 
-/// How to ask database servers.
+/// Plan for the process that asks database servers.
 pub(crate) struct SqlAsker {
-    /// Which ones.
+    /// Order with the servers.
     pub order: PostgresOrder,
-    /// As whom.
+    /// Role of the process.
     pub role: Role,
 }
 
-/// Guards until a signal says stop.
+/// Guards the children until a signal asks to stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
     let signals = SignalFile::block().context("cannot wait for signals")?;
@@ -169,11 +169,11 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     guardian.run()
 }
 
-/// Which files can be read.
+/// Files that are readable.
 struct Heard {
-    /// The keeper says that it is ready.
+    /// The keeper reports that it is ready.
     keeper: bool,
-    /// The hub says that it is ready.
+    /// The hub reports that it is ready.
     hub: bool,
     /// The keeper has answered its watchdog.
     answer: bool,
@@ -184,22 +184,22 @@ struct Guardian {
     signals: SignalFile,
     recorder: Ward,
     keeper: Answering,
-    /// A file has changed since the keeper that is just starting read its copy, maybe.
+    /// True if a file may have changed since the starting keeper read its copy.
     keeper_is_behind: bool,
     keeper_watchdog: Option<Watchdog>,
     hub: Answering,
-    /// As they are in the plan.
+    /// Pollers, in the order of the plan.
     pollers: Vec<Ward>,
     postgres: Ward,
-    /// The code that the present hub takes.
+    /// Code that the running hub accepts.
     code: Option<String>,
-    /// The hub has answered once.
+    /// True if the hub has answered once.
     is_serving: bool,
-    /// The system calls that are refused to this process, in words.
+    /// System calls that are refused to this process, in words.
     calls: String,
-    /// Another recorder has the folder.
+    /// True if another recorder has the folder.
     reading_along: bool,
-    /// How often the service manager wants a sign of life.
+    /// Interval at which the service manager wants a sign of life.
     sign_interval: Option<Duration>,
 }
 
@@ -249,7 +249,7 @@ impl Guardian {
         recorder.into_iter().for_each(machine::ask_to_flush);
     }
 
-    /// Passes on the present AuthFile and types.db.
+    /// Hands the current AuthFile and types.db to the keeper.
     fn read_again(&mut self) {
         let Some(keeper) = &self.plan.keeper else {
             return;
@@ -265,7 +265,7 @@ impl Guardian {
         }
         match (is_copied, self.keeper.is_ready()) {
             (false, _) => {}
-            // To one that is starting the signal may be its end.
+            // The signal could end a keeper that is still starting.
             (true, false) => self.keeper_is_behind = true,
             (true, true) => {
                 let keeper = self.keeper.ward.pid();
@@ -278,7 +278,7 @@ impl Guardian {
         self.plan.keeper.as_ref()?.types.as_ref()
     }
 
-    /// Waits until there is something to do.
+    /// Waits until a task is due or a file is readable.
     fn wait(&self) -> Heard {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
@@ -396,7 +396,7 @@ impl Guardian {
         Ok(())
     }
 
-    /// One line on what the keeper may do comes when the store is open.
+    /// Logs the keeper's line about its rights, which comes when the store is open.
     fn hear_keeper(&mut self) {
         let (Some(state), Some(keeper)) = (self.keeper.hear(), &self.plan.keeper) else {
             return;
@@ -409,7 +409,7 @@ impl Guardian {
         }
     }
 
-    /// One line on what the hub may do comes when it answers.
+    /// Logs the hub's line about its rights, which comes when it answers.
     fn hear_hub(&mut self) {
         let Some(state) = self.hub.hear() else {
             return;
@@ -435,7 +435,7 @@ impl Guardian {
         }
     }
 
-    /// The code opens the texts: it is shown to who sits at the terminal, and kept out of logs.
+    /// Logs the URL. The code opens the texts, so it is shown on a terminal only, and kept out of logs.
     fn say_url(&mut self) {
         let url = &self.plan.url;
         let code = self.code.take();
@@ -446,7 +446,7 @@ impl Guardian {
         }
     }
 
-    /// Reports a keeper that does not answer, and ends it where another one would do better.
+    /// Reports a keeper that does not answer, and ends it if a new one would do better.
     fn watch_keeper(&mut self, has_answered: bool) {
         let Some(watchdog) = &mut self.keeper_watchdog else {
             return;
@@ -490,7 +490,7 @@ impl Guardian {
         }
     }
 
-    /// Sees who has died. `Some`: there is no point in going on.
+    /// Looks for children that have died. `Some`: it makes no sense to go on.
     fn look_after_children(&mut self) -> Option<ExitCode> {
         let now = Instant::now();
         if let Some(status) = self.hub.ended() {
@@ -515,7 +515,7 @@ impl Guardian {
         None
     }
 
-    /// Ends all, within a second. A recorder or a keeper that is still writing then is left to it.
+    /// Ends all children within a second. A recorder or a keeper that still writes then may finish.
     fn end(&mut self) {
         notify::send("STOPPING=1");
         let deadline = Instant::now() + PATIENCE;
@@ -542,7 +542,7 @@ impl Guardian {
             }
         }
         for name in self.plan.keeper.iter().flat_map(|keeper| &keeper.names) {
-            // Somebody may have done so.
+            // Somebody may have removed the name already.
             let _ = name.remove();
         }
     }
@@ -558,7 +558,7 @@ impl Guardian {
     }
 }
 
-/// This very program, also when its file has been replaced meanwhile.
+/// A command that runs this program, even if its file was replaced meanwhile.
 fn own_command(word: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     let kept = KEPT_VARIABLES
@@ -581,15 +581,15 @@ fn start_with_order(word: &str, order: &impl Serialize, role: Role) -> Result<io
     privilege::confine(&mut command, role);
     let mut child = command.spawn();
     if let Some(mut stdin) = child.as_mut().ok().and_then(|child| child.stdin.take()) {
-        // One that died already is seen in a moment.
+        // If the child is dead already, the guardian notices that soon.
         let _ = stdin.write_all(&order);
     }
     Ok(child)
 }
 
-/// Who records there, as the lock file says.
+/// The process that records into a folder, from its lock file.
 fn holder(lock: &std::path::Path) -> Option<String> {
-    // The folder may be another user's: no link is followed, and no pipe waited for.
+    // The folder may be another user's: links are not followed, and pipes are not waited for.
     let mut file = File::options()
         .read(true)
         .custom_flags(machine::PLAIN_FILE)
@@ -618,12 +618,12 @@ fn words(status: ExitStatus) -> String {
     }
 }
 
-/// A line for people. A terminal that has gone is no reason to end.
+/// Logs a line. A terminal that is gone is no reason to end.
 fn say(line: &str) {
     put_line(line);
 }
 
-/// The child's end, without waiting.
+/// Exit status of a child that has ended, without waiting.
 fn ended(child: &mut Child) -> Option<ExitStatus> {
     child.try_wait().ok().flatten()
 }

@@ -1,5 +1,5 @@
-//! As whom the children run when root starts them: the user who owns the folder. A folder that is made
-//! here is given to the user `kymo`; so nothing that is already there changes hands.
+//! User of the children if root starts them: the user that owns the folder. A folder that is made here
+//! is given to the user `kymo`, so no existing file changes its owner.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +12,10 @@ use kymo_sys::sure_folder::SureFolder;
 
 const MAY_READ: u32 = 0o4;
 const MAY_SEARCH: u32 = 0o1;
-/// Group and others.
+/// Permission bits for writing, of group and others.
 const OTHERS_MAY_WRITE: u32 = 0o022;
 
-/// Makes the folder. Whom the children become; `None`: nobody else.
+/// Makes the folder. Returns the user that the children become; `None`: they stay this user.
 pub(super) fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
     let folder = SureFolder::make(dir, 0o750, &[]);
     let folder = folder.with_context(|| format!("cannot make {}", dir.display()))?;
@@ -44,7 +44,7 @@ pub(super) fn prepare(dir: &Path, user: &str) -> Result<Option<Account>> {
     Ok(Some(account))
 }
 
-/// Opens a folder for a token, and lets it go again.
+/// Checks that a folder may keep a token.
 pub(super) fn sure(dir: &Path) -> Result<()> {
     let cannot = || format!("cannot open {}", dir.display());
     let folder = SureFolder::open(dir).with_context(cannot)?;
@@ -65,8 +65,8 @@ fn refuse_shared(dir: &Path, stat: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Who, with the least rights, can read all of these: `user`, root without capabilities, or else the
-/// first one's owner.
+/// The user with the least rights that can read all of these files: `user`, root without capabilities
+/// (`None`), or else the owner of the first one.
 pub(super) fn who_can_read(files: &[PathBuf], user: &str) -> Option<Account> {
     if !machine::is_root() {
         return None;
@@ -89,14 +89,14 @@ fn can_read(path: &Path, account: &Account) -> bool {
     can_reach(path, account) && fs::metadata(path).is_ok_and(|stat| grants(&stat, account, wanted))
 }
 
-/// Whether every folder above lets the user through.
+/// True if the user may pass all folders above.
 fn can_reach(path: &Path, account: &Account) -> bool {
     path.ancestors()
         .skip(1)
         .all(|folder| fs::metadata(folder).is_ok_and(|stat| grants(&stat, account, MAY_SEARCH)))
 }
 
-/// By the permission bits alone, as for a user without capabilities.
+/// True if the permission bits grant the access to a user without capabilities.
 fn grants(stat: &Metadata, account: &Account, wanted: u32) -> bool {
     let shift = match () {
         () if stat.uid() == account.uid => 6,

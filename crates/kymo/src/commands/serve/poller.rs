@@ -1,5 +1,5 @@
-//! `[poll]`: the poller of `kymo serve`, one process for all configurations. It writes through the keeper, and says in `DATA/poll` what the
-//! page has to know of their targets.
+//! `[poll]`: the poller of `kymo serve`, one process for all configurations. It writes through the keeper, and describes the
+//! targets for the page in `DATA/poll`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use crate::commands::poll;
 use crate::commands::serve::guardian::Poller;
 use crate::config::{Config, FilesWritten};
 
-/// The folder is the poller's; what is made there is of the hub's group, which reads it.
+/// The folder belongs to the poller; files in it get the hub's group, which reads them.
 const MODE: u32 = 0o2750;
 
-/// As whom to poll; `None`: as whoever started this.
+/// User to poll as; `None`: the user of this process.
 pub(super) fn user(config: &Config, hub: Option<&Account>) -> Result<Option<Account>> {
     account("poll", &config.poll.user, hub)
 }
 
-/// The user of that name; without a name, the hub's.
+/// The user with this name; without a name, the hub's.
 pub(super) fn account(verb: &str, name: &str, hub: Option<&Account>) -> Result<Option<Account>> {
     if name.is_empty() {
         return Ok(hub.cloned());
@@ -38,7 +38,7 @@ pub(super) fn account(verb: &str, name: &str, hub: Option<&Account>) -> Result<O
         .with_context(|| format!("cannot {verb} as {name}: there is no such user"))
 }
 
-/// Makes the poller of all present configurations; none where there is nothing to poll.
+/// Plans the poller of all configurations; empty if no configuration is set.
 pub(super) fn pollers(config: &Config, dir: &Path, hub: Option<&Account>) -> Result<Vec<Poller>> {
     let files = poll::configurations(&config.poll.mrtg);
     if config.poll.mrtg.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn pollers(config: &Config, dir: &Path, hub: Option<&Account>) -> Res
     }])
 }
 
-/// The hub's group opens the keeper's socket.
+/// Role of a process that needs the hub's group for the keeper's socket.
 pub(super) fn role(account: Option<Account>, hub: Option<&Account>, memory: Memory) -> Role {
     let mut groups = account.as_ref().map_or(Vec::new(), privilege::groups);
     groups.extend(hub.map(|hub| hub.gid));
@@ -91,7 +91,7 @@ fn make_folder(dir: &Path, account: Option<&Account>, hub: Option<&Account>) -> 
     Ok(path)
 }
 
-/// The command line, without a secret.
+/// Words of the command line, without a secret.
 fn words(config: &Config, dir: &Path, folder: &Path, files: &[PathBuf]) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--foreground".into()];
     let places = [

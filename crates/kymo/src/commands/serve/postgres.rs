@@ -11,12 +11,12 @@ use crate::commands::postgres::PostgresOrder;
 use crate::commands::serve::guardian::SqlAsker;
 use crate::config::Config;
 
-/// As whom to ask; `None`: as whoever started this.
+/// User to ask as; `None`: the user of this process.
 pub(super) fn user(config: &Config, hub: Option<&Account>) -> Result<Option<Account>> {
     poller::account("ask PostgreSQL", &config.postgres.user, hub)
 }
 
-/// What is to be asked; `None`: no server is configured.
+/// Plans the process; `None`: no server is configured.
 pub(super) fn plan(config: &Config, dir: &Path, hub: Option<&Account>) -> Result<Option<SqlAsker>> {
     let account = user(config, hub)?;
     if config.postgres.servers.is_empty() {

@@ -1,5 +1,5 @@
-//! The folder in which programs publish what they do, docs/formats/shm.md: made while there are rights to, and held, so that
-//! only one `kymo serve` collects there.
+//! The folder in which programs publish, docs/formats/shm.md. It is made while there are rights for that, and locked, so
+//! that only one `kymo serve` collects there.
 
 use std::ffi::CString;
 use std::io;
@@ -23,29 +23,29 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::commands::serve::guardian::{Keeper, Recorder};
 
-/// Where root has all programs publish.
+/// The folder for programs of all users, if root runs serve.
 const SHARED: &str = "/run/kymo/pub";
-/// Everybody makes files there, and removes only his own; files are of the folder's group.
+/// All users may make files there, and each may remove only its own; files get the folder's group.
 const SHARED_MODE: u32 = 0o3777;
 const OWN_MODE: u32 = 0o700;
-/// The part of the memory that all publishers together may fill.
+/// One part in ... of the memory is the most that all publishers together may fill.
 const MEMORY_PART: u64 = 4;
-/// What `statfs` says of tmpfs.
+/// Type of tmpfs in `statfs`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
-/// Held by who collects.
+/// Lock file, held by the collecting process.
 const LOCK: &str = "collector.lock";
-/// Bytes of a pipe: four samples of the largest.
+/// Bytes of the pipe: four samples of the largest size.
 const PIPE_BYTES: usize = 1 << 20;
-/// Names that others have put in the lock's place are moved away so often.
+/// Most attempts to get the lock if other files are in its place.
 const TRIES: u32 = 16;
 
-/// The folder, and what holds it.
+/// The folder and its lock.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) lock: OwnedFd,
 }
 
-/// Finds the folder, or makes it, for a collector that runs as `account`, or as this process.
+/// Finds or makes the folder, for a collector that runs as `account`, or as this process's user.
 pub(super) fn prepare(account: Option<&Account>) -> Result<Folder> {
     let own = Account::own();
     let collector = account.unwrap_or(&own);
@@ -64,8 +64,8 @@ pub(super) fn prepare(account: Option<&Account>) -> Result<Folder> {
     Ok(Folder { path, lock })
 }
 
-/// Joins the two by a pipe for what programs do, if that is collected. Both ends stay open here: whoever is started again
-/// finds in it what the other one has said meanwhile.
+/// Joins keeper and recorder by a pipe for the activity of programs, if that is collected. Both ends stay open here, so a
+/// process that is started again finds the packets that were sent meanwhile.
 pub(super) fn record(keeper: &mut Keeper, recorder: &mut Recorder) {
     if keeper.order.programs.is_none() {
         return;
@@ -89,7 +89,7 @@ pub(super) fn record(keeper: &mut Keeper, recorder: &mut Recorder) {
     }
 }
 
-/// `$KYMO_DIR`; root's; the one that the service manager made for this user; this user's own.
+/// The folder to use: `$KYMO_DIR`, or root's, or the one that the service manager made for this user, or this user's own.
 fn chosen(collector: &Account) -> Result<PathBuf> {
     let named = std::env::var_os("KYMO_DIR").filter(|folder| !folder.is_empty());
     let shared = Path::new(SHARED);
@@ -132,7 +132,7 @@ fn cannot(verb: &str, path: &Path, error: Errno) -> anyhow::Error {
     anyhow!("cannot {verb} {}: {why}", path.display())
 }
 
-/// A folder that is there stays as it is. Whether it was made.
+/// Makes a folder; an existing one stays as it is. True if it was made.
 fn make(path: &Path, mode: u32, owner: &Account) -> Result<bool> {
     let failed = |error: io::Error| anyhow!("cannot make {}: {}", path.display(), strerror(&error));
     let folder = SureFolder::make(path, OWN_MODE, &[owner.uid]).map_err(failed)?;
@@ -153,15 +153,15 @@ fn give(path: &Path, mode: u32, owner: &Account) -> Result<()> {
     fchmod(&folder, Mode::from_raw_mode(mode)).map_err(failed)
 }
 
-/// A file system of its own, so that programs fill no other one.
+/// Makes the shared folder, on a file system of its own, so that programs fill no other one.
 fn make_shared(path: &Path, owner: &Account) -> Result<()> {
     if let Some(above) = path.parent() {
         let failed = |error| anyhow!("cannot use {}: {}", above.display(), strerror(&error));
         let folder = SureFolder::make(above, 0o755, &[]).map_err(failed)?;
-        // A link of another user would lead the mount elsewhere.
+        // A link of another user could lead the mount elsewhere.
         folder.trust(&[]).map_err(failed)?;
         if folder.is_new() {
-            // Whatever the umask is: programs of all users go through it.
+            // Independent of the umask, because programs of all users pass this folder.
             folder.set_mode(0o755).map_err(failed)?;
         }
     }
@@ -171,7 +171,7 @@ fn make_shared(path: &Path, owner: &Account) -> Result<()> {
     }
     match mount_tmpfs(path, owner) {
         Ok(()) => give(path, SHARED_MODE, owner),
-        // Without the right to mount, the folder is one of the file system above.
+        // Without the right to mount, the folder is part of the file system above.
         Err(Errno::PERM | Errno::ACCESS) if !is_new => give(path, SHARED_MODE, owner),
         Err(Errno::PERM | Errno::ACCESS) => Ok(()),
         Err(error) => Err(cannot("mount tmpfs on", path, error)),
@@ -187,7 +187,7 @@ fn is_mount_point(path: &Path) -> Result<bool> {
     Ok(device(path)? != device(above)?)
 }
 
-/// The kernel keeps users' quotas if it can; elsewhere the collector removes files beyond them.
+/// Mounts a tmpfs, with quotas of users if the kernel has them; otherwise the collector removes files beyond the quotas.
 fn mount_tmpfs(path: &Path, owner: &Account) -> Result<(), Errno> {
     let bytes = shm_user_bytes(machine::memory_bytes() / MEMORY_PART);
     let quotas = format!(
@@ -210,7 +210,8 @@ fn mount_tmpfs(path: &Path, owner: &Account) -> Result<(), Errno> {
     }
 }
 
-/// The lock is the collector's own file; what somebody else has put there is moved away: the folder's owner may.
+/// Takes the lock, which must be the collector's own file. Files of others in its place are moved away, as the folder's
+/// owner may do.
 fn lock(folder: &OwnedFd, collector: &Account) -> Result<OwnedFd, String> {
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut why = String::new();
@@ -242,7 +243,7 @@ fn lock(folder: &OwnedFd, collector: &Account) -> Result<OwnedFd, String> {
         if moved.is_err() {
             break;
         }
-        // A folder stays, under its other name.
+        // If this fails, a folder stays under its other name.
         let _left = unlinkat(folder, &away, AtFlags::empty());
     }
     Err(why)
@@ -256,7 +257,7 @@ fn is_own(file: &OwnedFd, collector: &Account) -> bool {
     })
 }
 
-/// Names of users, which the collector cannot read any more once it runs.
+/// Names of users: the collector can no longer read them when it runs.
 pub(super) fn users() -> Vec<(u32, String)> {
     let text = std::fs::read("/etc/passwd").unwrap_or_default();
     let users = text.split(|&byte| byte == b'\n').filter_map(|line| {

@@ -1,5 +1,5 @@
-//! Finds the `kymo serve` that runs. At its start serve leaves a link to its data folder in the runtime folder, and commands that are
-//! given no `--data` follow the link where nothing is served from the default folder.
+//! Finds a running `kymo serve`. At its start serve makes a link to its data folder in the runtime folder. Commands without
+//! `--data` follow the link if no serve runs in the default folder.
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -10,14 +10,14 @@ use kymo_sys::sure_folder::SureFolder;
 
 use super::sockets;
 
-/// The link's name in the runtime folder.
+/// Name of the link in the runtime folder.
 const LINK: &str = "serve";
 /// Permissions of a runtime folder that kymo makes.
 const FOLDER_MODE: u32 = 0o755;
-/// The system's runtime folder of kymo.
+/// Runtime folder of a system-wide kymo.
 const SYSTEM: &str = "/run/kymo";
 
-/// Leaves the link. Without a link commands need `--data`, which is no reason not to serve.
+/// Makes the link. If that fails, serve runs all the same, and commands need `--data`.
 pub(super) fn announce(data: &Path) {
     let system = machine::is_root().then(|| PathBuf::from(SYSTEM));
     let folder = named("RUNTIME_DIRECTORY").or(system).or_else(users);
@@ -26,7 +26,7 @@ pub(super) fn announce(data: &Path) {
 
 fn link(folder: &Path, data: &Path) -> io::Result<()> {
     let folder = SureFolder::make(folder, FOLDER_MODE, &[])?;
-    // Another user's link would have commands of this user ask another user's program.
+    // A link of another user could lead this user's commands to another user's program.
     folder.trust(&[machine::user()])?;
     // The umask may be narrow, but other users' programs publish in a folder below this one.
     if folder.is_new() {
@@ -39,7 +39,7 @@ fn link(folder: &Path, data: &Path) -> io::Result<()> {
     std::fs::rename(&new, folder.own_path().join(LINK))
 }
 
-/// The data folder of a serve whose sockets are there: the default one's, else of a serve that left a link.
+/// Data folder of a serve whose sockets exist: the default one, or else one with a link.
 pub(super) fn find(default: Option<PathBuf>) -> Option<PathBuf> {
     let folders = match named("RUNTIME_DIRECTORY") {
         Some(folder) => vec![folder],

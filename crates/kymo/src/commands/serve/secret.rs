@@ -1,4 +1,4 @@
-//! The token that texts need, and codes that are good once.
+//! The token for texts, and codes that are valid once.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,20 +8,20 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use kymo_sys::machine;
 
-/// A token's random bytes.
+/// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
-/// Those of a code.
+/// Random bytes of a code.
 const CODE_BYTES: usize = 16;
-/// Characters that a token which someone made up must have.
+/// Fewest characters of a token that a person chose.
 const TOKEN_CHARS_MIN: usize = 32;
 const TOKEN_CHARS_MAX: usize = 1024;
 
-/// A token that nobody has.
+/// A new random token.
 pub(crate) fn fresh_token() -> Result<String> {
     random_hex(TOKEN_BYTES)
 }
 
-/// A code that nobody has.
+/// A new random code.
 pub(crate) fn fresh_code() -> Result<String> {
     random_hex(CODE_BYTES)
 }
@@ -32,8 +32,8 @@ fn random_hex(length: usize) -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The token of the file, which is made if it is not there. The folder may be another user's: what lies
-/// there is trusted only if nobody else can have put it there, or can read it.
+/// The token of the file, which is made if it does not exist. The folder may be another user's, so the
+/// file is trusted only if no other user can have made it or can read it.
 pub(crate) fn token_of(path: &Path) -> Result<String> {
     let (stat, text) = match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return write(path),
@@ -60,7 +60,8 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether a token file is its owner's alone, and that one is root, who we are, or whose folder it is.
+/// Checks that only its owner can use a token file, and that the owner is root, this user, or the
+/// folder's owner.
 fn trusted(stat: &Metadata, folder_uid: u32) -> Result<(), String> {
     let mode = stat.mode() & 0o7777;
     if mode & 0o077 != 0 {
@@ -87,7 +88,7 @@ fn checked(text: &str) -> Option<&str> {
     (sound && token.bytes().all(plain)).then_some(token)
 }
 
-/// What the file is, and its text.
+/// Metadata and text of the file.
 fn read(path: &Path) -> io::Result<(Metadata, String)> {
     let file = OpenOptions::new()
         .read(true)
@@ -100,11 +101,11 @@ fn read(path: &Path) -> io::Result<(Metadata, String)> {
     let mut text = Vec::new();
     file.take(TOKEN_CHARS_MAX as u64 + 2)
         .read_to_end(&mut text)?;
-    // What is no text is no token either.
+    // A file that is not UTF-8 has no token.
     Ok((stat, String::from_utf8(text).unwrap_or_default()))
 }
 
-/// Whole or not at all.
+/// Writes a new token file, completely or not at all.
 fn write(path: &Path) -> Result<String> {
     let token = fresh_token()?;
     let half = path.with_extension("tmp");
@@ -118,7 +119,7 @@ fn write(path: &Path) -> Result<String> {
             .create_new(true)
             .mode(0o600)
             .open(&half)?;
-        // Who the folder belongs to has to be able to read it without root, too.
+        // The folder's owner must be able to read the file, also without root.
         let owner = fs::metadata(folder_of(path))?;
         if machine::is_root() {
             std::os::unix::fs::fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
@@ -126,7 +127,7 @@ fn write(path: &Path) -> Result<String> {
         file.write_all(format!("{token}\n").as_bytes())?;
         file.sync_all()?;
         fs::rename(&half, path)?;
-        // Links that are given away hold after a power cut, too.
+        // A URL with this token must stay valid after a power cut, too.
         File::open(folder_of(path))?.sync_all()
     })();
     made.with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,5 +1,4 @@
-//! The sockets that the keeper listens on. They are made, and held, by the guardian: clients wait in them while the keeper
-//! is started again.
+//! Sockets of the keeper's listeners. The guardian makes and holds them: clients wait in them while the keeper is started again.
 
 use std::fmt::Display;
 use std::io;
@@ -24,50 +23,52 @@ const LOOPBACK: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
     IpAddr::V6(Ipv6Addr::LOCALHOST),
 ];
-/// What may wait in a socket while a keeper starts again, which takes seconds. The kernel counts more than the bytes of a datagram.
+/// Most bytes that wait in a socket during a restart of the keeper, which needs seconds. The kernel counts more than the bytes of
+/// a datagram.
 const QUEUE_BYTES: usize = 64 << 20;
 
-/// Sockets that listen, and what they are called.
+/// Listening sockets, and their addresses.
 pub(super) struct Sockets {
-    /// For rrdcached's protocol.
+    /// Sockets for rrdcached's protocol.
     pub rrdcached: Vec<OwnedFd>,
-    /// Where, for people.
+    /// Addresses of these sockets, in words.
     pub shown: Vec<String>,
-    /// For questions of the hub and of the command line, by the keeper's protocol.
+    /// Socket for questions of the hub and of commands, by the keeper's protocol.
     pub questions: Option<OwnedFd>,
-    /// For what the hub adds.
+    /// Socket for processes of kymo that write.
     pub writes: Option<OwnedFd>,
-    /// The administrator's, for the same and that series go.
+    /// The administrator's socket, for questions and for removing series.
     pub admin: Option<OwnedFd>,
-    /// For collectd's datagrams, and where.
+    /// Sockets for collectd's datagrams, and their addresses.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// Sockets of the listeners for lines, in the order of their declarations.
     pub lines: Vec<LinePlaces>,
     /// Losses of the sockets for datagrams that keepers have reported.
     pub reported: OwnedFd,
-    /// Names in the file system, to be removed at the end.
+    /// Names in the file system, which are removed at the end.
     pub names: Vec<OwnName>,
-    /// What could not be had, and need not be.
+    /// Messages about optional sockets that failed.
     pub notices: Vec<String>,
 }
 
 /// Sockets of a protocol of lines.
 #[derive(Default)]
 pub(super) struct LinePlaces {
-    /// For datagrams, and where.
+    /// Sockets for datagrams, and their addresses.
     pub datagrams: Vec<(UdpSocket, SocketAddr)>,
-    /// For connections, at the same addresses.
+    /// Sockets for connections, at the same addresses.
     pub streams: Vec<OwnedFd>,
 }
 
-/// The name in DATA of the socket for questions.
+/// Name of the socket for questions, in the data folder.
 pub(crate) const QUESTIONS: &str = "keeper.sock";
-/// And of the one for what the hub adds.
+/// Name of the socket for processes that write.
 pub(super) const WRITES: &str = "keeper-write.sock";
-/// The name of the administrator's.
+/// Name of the administrator's socket.
 pub(crate) const ADMIN: &str = "keeper-admin.sock";
 
-/// Makes them; `reader`: the group of the hub, if that is another user's. One that was asked for has to be there; one of the default is reported when it cannot be had.
+/// Opens the sockets; `reader`: group of the hub, if it runs as another user. A configured socket that fails is an error, a
+/// default one is reported.
 pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<Sockets> {
     let mut sockets = Sockets::none()?;
     let group = config.listen.group.as_deref();
@@ -118,7 +119,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
     Ok(sockets)
 }
 
-/// Who sends can say that he is anybody.
+/// Refuses unprotected addresses: datagrams can have forged senders.
 fn check_datagrams(address: SocketAddr, config: &Config) -> Result<()> {
     if address.ip().is_loopback() || config.insecure {
         return Ok(());
@@ -136,7 +137,7 @@ fn check_datagrams(address: SocketAddr, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// rrdcached's protocol knows no passwords.
+/// Refuses unprotected addresses: rrdcached's protocol has no passwords.
 fn check(place: &Place, config: &Config) -> Result<()> {
     match place {
         Place::Address(address) if !address.ip().is_loopback() && !config.insecure => bail!(
@@ -197,7 +198,7 @@ impl LinePlaces {
         (!places.is_empty()).then(|| format!("{protocol}'s lines on {places} (UDP and TCP)"))
     }
 
-    /// All of them.
+    /// All sockets.
     pub(super) fn files(self) -> impl Iterator<Item = OwnedFd> {
         let datagrams = self.datagrams.into_iter().map(|(socket, _)| socket.socket);
         datagrams.chain(self.streams)
@@ -229,7 +230,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// A socket of kymo's own processes; that it cannot be had is reported.
+    /// A socket for kymo's own processes; a failure is reported.
     fn for_own(&mut self, path: &Path, reader: Option<u32>) -> Option<OwnedFd> {
         let socket = self.bind_unix(path, reader);
         let socket = socket.map_err(|error| cannot(&path.display(), &error));

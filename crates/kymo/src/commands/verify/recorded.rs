@@ -1,4 +1,5 @@
-//! A recording and its roll-ups: every record of every block and tail is read, and every roll-up's checksum.
+//! Checks a recording and its roll-ups: reads each record of each block and tail, and compares the checksum
+//! of each roll-up.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_store::verify::{Finding, Weight};
 use kymo_sys::disk::{Disk, NameKind, OpenMode};
 
-/// Longest roll-up there is.
+/// Largest size of a roll-up.
 const ROLLUP_MAX: u64 = 64 << 20;
 
-/// The size of a check.
+/// Size of a check.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) samples: u64,
@@ -28,7 +29,7 @@ pub(super) fn is_there(disk: &dyn Disk, dir: &Path) -> bool {
     folder::boot_folders(disk, dir).is_ok_and(|folders| !folders.is_empty())
 }
 
-/// Reads all of it, a recorder may be writing.
+/// Reads the whole recording, also while a recorder writes.
 pub(super) fn check(
     disk: &Arc<dyn Disk>,
     dir: &Path,
@@ -70,7 +71,7 @@ fn check_rollups(
                 continue;
             }
             recorded.rollups += 1;
-            // The recorder has removed the file with its block meanwhile.
+            // The recorder removed the file with its block meanwhile.
             let Some(bytes) = read(disk, &path) else {
                 continue;
             };

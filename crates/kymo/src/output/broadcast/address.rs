@@ -1,4 +1,5 @@
-//! What `-A` says: a unix socket, TCP of this machine, or with `--insecure` any; or, as collectl's clients, somebody who waits for us.
+//! The value of `-A`: a unix socket, TCP on this machine, or with `--insecure` on any address; or, as in collectl, a server to
+//! connect to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -11,14 +12,14 @@ use kymo_sys::{listen, machine};
 
 /// collectl's port.
 const PORT: u16 = 2655;
-/// How long collectl waits for a connection.
+/// Seconds that collectl waits for a connection.
 const PATIENCE_SECS: u64 = 10;
-/// The socket's name, below the folder of those who run programs.
+/// Name of the socket, in the runtime folder of the user.
 const SOCKET: &str = "kymo-live.sock";
-/// What stands before an address that is connected to.
+/// Prefix of an address to connect to.
 const CONNECT: &str = "connect:";
 
-/// Who else gets what is shown.
+/// Other readers of the live view.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Who else gets what is shown live")]
 pub(crate) struct Audience {
@@ -31,18 +32,18 @@ pub(crate) struct Audience {
     pub insecure: bool,
 }
 
-/// Where clients are.
+/// Place of the clients.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// A unix socket of this name.
     Unix(PathBuf),
     /// TCP sockets.
     Tcp(Vec<SocketAddr>),
-    /// Somebody who waits for us.
+    /// A server to connect to.
     Peer(Peer),
 }
 
-/// Who is connected to.
+/// A server to connect to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     addresses: Vec<SocketAddr>,
@@ -50,7 +51,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Connects.
+    /// Connects to the first address that accepts.
     pub(super) fn connect(&self) -> anyhow::Result<OwnedFd> {
         let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
         for address in &self.addresses {
@@ -66,19 +67,19 @@ impl Peer {
 }
 
 impl Endpoint {
-    /// Whether others than this user may see what is sent.
+    /// True if other users may see the output.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self, Endpoint::Unix(_))
     }
 
-    /// Whether a socket waits for clients.
+    /// True if a socket waits for clients.
     pub(crate) fn is_server(&self) -> bool {
         !matches!(self, Endpoint::Peer(_))
     }
 }
 
 impl Audience {
-    /// Where it goes. To collectl an address with a dot in it is one that is connected to.
+    /// The place of the clients. Under collectl's name an address with a dot is one to connect to.
     pub(crate) fn place(&self, as_collectl: bool) -> Result<Option<Endpoint>, String> {
         let Some(text) = &self.address else {
             return Ok(None);
@@ -102,7 +103,7 @@ impl Audience {
     }
 
     fn server(&self, text: &str) -> Result<Vec<SocketAddr>, String> {
-        // collectl's third part is of no use to it either.
+        // collectl has no use for a third part either.
         if let Some(rest) = text.strip_prefix("server") {
             let mut parts = rest.split(':').skip(1);
             let port = port(parts.next().unwrap_or_default())?;
@@ -110,7 +111,7 @@ impl Audience {
                 true => [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
                 false => [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
             };
-            // A port of the kernel's choice is not the same for both.
+            // A port that the kernel chooses would differ between the two addresses.
             let count = if port == 0 { 1 } else { own.len() };
             let addresses = own.iter().take(count);
             return Ok(addresses.map(|&ip| SocketAddr::new(ip, port)).collect());
@@ -152,7 +153,7 @@ impl Audience {
     }
 }
 
-/// `HOST[:REST]`, `[IPv6][:REST]`, or a bare IPv6 address.
+/// Splits `HOST[:REST]`, `[IPv6][:REST]`, or a bare IPv6 address.
 fn host_and_rest(text: &str) -> (&str, &str) {
     if text.parse::<Ipv6Addr>().is_ok() {
         return (text, "");

@@ -1,4 +1,4 @@
-//! The thread that has the clients' sockets. It waits for what they are ready for, and for none of them.
+//! The thread with the clients' sockets. It waits for events of all of them, and never for a single client.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -12,31 +12,31 @@ use kymo_sys::ready::{self, Bell, Interest};
 use kymo_sys::talk;
 use kymo_sys::tcp_owner::{self, TcpOwners};
 
-/// Clients that are served at a time.
+/// Most clients at a time.
 const CLIENTS_MAX: usize = 64;
-/// A client that has more bytes than that to read yet when an interval ends is dropped. A guess: an hour of one line a second, and a
-/// few seconds of a thousand processes.
+/// A client with more unread bytes at the end of an interval is dropped. A guess: an hour of one line a second, or a few seconds
+/// of a thousand processes.
 const PENDING_MAX: usize = 1 << 20;
-/// A client that takes nothing for so long is dropped.
+/// Time after which a client that reads nothing is dropped.
 const STALL: Duration = Duration::from_secs(60);
-/// How long clients may take for what is left at the end.
+/// Time at the end for clients to read the rest.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
-/// How often it is said that clients were dropped.
+/// Shortest time between two messages about dropped clients.
 const QUIET: Duration = Duration::from_secs(60);
-/// How long is waited where nothing happens.
+/// Longest wait while nothing happens.
 const LONG: Duration = Duration::from_secs(3600);
-/// Bytes of what a client says that are read at a time; they mean nothing.
+/// Bytes of a client's input that are read at a time; the input means nothing.
 const PIECE: usize = 4096;
 
-/// What an interval shows.
+/// Output of an interval.
 pub(super) struct Batch {
-    /// What whoever has seen nothing yet needs to see first.
+    /// Head for clients that have not seen anything yet.
     pub(super) head: Arc<[u8]>,
-    /// The interval's lines.
+    /// Lines of the interval.
     pub(super) bytes: Arc<[u8]>,
 }
 
-/// What the view hands over, and what it wants to know.
+/// State that the view and the thread share.
 pub(super) struct Shared {
     bell: Bell,
     inbox: Mutex<Inbox>,
@@ -62,33 +62,33 @@ impl Shared {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over an interval. Gives the number of clients there were when last looked.
+    /// Passes an interval to the thread. Returns the number of clients at its last look.
     pub(super) fn send(&self, batch: Batch) -> usize {
         self.lock().batches.push(batch);
         self.bell.ring();
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Nothing comes any more.
+    /// Ends the output.
     pub(super) fn end(&self) {
         self.lock().ends = true;
         self.bell.ring();
     }
 }
 
-/// A client, and what it has not read yet.
+/// A client, and its unread bytes.
 struct Subscriber {
     file: File,
     /// The client that the limits count for.
     peer: Option<Peer>,
-    /// When it last took something, or had nothing to take.
+    /// Time at which the client last read something, or had nothing to read.
     took: Instant,
     pending: Vec<u8>,
     sent: usize,
     is_new: bool,
 }
 
-/// How a client is.
+/// State of a client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Well,
@@ -145,8 +145,8 @@ impl Subscriber {
         Health::Well
     }
 
-    /// Reads what it says, which means nothing, and sees whether it has gone. One piece at a time: who talks for ever holds up
-    /// no other.
+    /// Reads a client's input, which means nothing, and notices if the client is gone. One piece at a time, so that a client that
+    /// sends without end holds up no other.
     fn listen(&mut self) -> Health {
         match (&self.file).read(&mut [0; PIECE]) {
             Ok(0) => Health::Gone,
@@ -160,7 +160,7 @@ impl Subscriber {
     }
 }
 
-/// The thread's own.
+/// State of the thread.
 pub(super) struct Hub {
     shared: Arc<Shared>,
     listeners: Vec<OwnedFd>,
@@ -242,7 +242,7 @@ impl Hub {
 
     fn accept(&mut self) {
         for at in 0..self.listeners.len() {
-            // Few at a time: those who are there are served as well.
+            // A limited number, so that existing clients are served as well.
             for _ in 0..CLIENTS_MAX {
                 let Ok(Some(socket)) = listen::accept(&self.listeners[at]) else {
                     break;
@@ -267,7 +267,7 @@ impl Hub {
         self.clients.push(Subscriber::new(socket, peer));
     }
 
-    /// Has something done with each client; those that have gone or are slow are let go.
+    /// Calls `act` for each client, and drops clients that are gone or slow.
     fn each(&mut self, mut act: impl FnMut(&mut Subscriber) -> Health) {
         let before = self.dropped;
         let dropped = &mut self.dropped;
@@ -310,7 +310,7 @@ impl Hub {
         }
     }
 
-    /// Gives clients a moment for what they have not read.
+    /// Gives clients a moment to read the rest.
     fn end(&mut self) {
         let begin = Instant::now();
         self.listeners.clear();
@@ -376,7 +376,7 @@ mod tests {
     fn who_does_not_read_is_slow_whatever_an_interval_takes() {
         let (mut client, _theirs) = pair();
         let much = vec![b'x'; 3 * PENDING_MAX];
-        // One large interval is not the client's fault.
+        // One large interval does not make a client slow.
         assert!(client.take(&batch("", &much)) == Health::Well);
         assert!(client.take(&batch("", b"y\n")) == Health::Slow);
         let (mut client, theirs) = pair();
@@ -384,11 +384,11 @@ mod tests {
         assert!(client.take(&batch("", b"y\n")) == Health::Gone);
     }
 
-    /// 64 clients that read nothing held all places for as long as they wished.
+    /// 64 clients that read nothing once held all places for as long as they wanted.
     #[test]
     fn the_user_with_most_places_makes_room() {
         let start = Instant::now();
-        // Clients are letters of their users, `!` marks a client that reads nothing; then the user who comes and the
+        // Clients are letters of their users, `!` marks a client that reads nothing; then the user of the new client and the
         // client that goes.
         for (clients, comes, goes) in [
             ("a a a b", 'c', Some(0)),

@@ -16,13 +16,13 @@ use seccompiler::{
 pub(crate) enum Process {
     /// Reads the kernel's files and writes recordings.
     Recorder,
-    /// Serves sockets that it was handed.
+    /// Serves sockets that it inherited.
     Keeper,
-    /// Answers on a socket that it was handed, and asks the keeper.
+    /// Answers on a socket that it inherited, and asks the keeper.
     Hub,
     /// Asks database servers and the keeper by unix sockets.
     Postgres,
-    /// Asks devices, resolves names, and hands on values.
+    /// Asks devices, resolves names, and passes values on.
     Poller,
     /// Starts other programs.
     Starter,
@@ -40,10 +40,10 @@ enum NewSockets {
 
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
-/// An argument by its place, and how it has to compare.
+/// Index of an argument, a comparison, and a value.
 type Condition = (u8, Is, u64);
 
-/// Threads, memory, time, waiting, and files that are open.
+/// Calls for threads, memory, time, waiting, and open files.
 const ALWAYS: &[c_long] = &[
     libc::SYS_brk,
     libc::SYS_clock_getres,
@@ -166,7 +166,7 @@ const ALWAYS_OLD: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALWAYS_OLD: &[c_long] = &[];
 
-/// Files and folders that are made, written and removed.
+/// Calls that make, write and remove files and folders.
 const WRITES: &[c_long] = &[
     libc::SYS_copy_file_range,
     libc::SYS_fallocate,
@@ -202,11 +202,11 @@ const WRITES_OLD: &[c_long] = &[
     libc::SYS_sync_file_range,
     libc::SYS_unlink,
 ];
-/// renameat and sync_file_range, which the crate libc does not name there.
+/// renameat and sync_file_range, which the crate libc does not name for other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 const WRITES_OLD: &[c_long] = &[38, 84];
 
-/// Calls by which the recorder is on time.
+/// Calls that keep the recorder on time.
 const RECORDS: &[c_long] = &[
     libc::SYS_capget,
     libc::SYS_mlock,
@@ -292,7 +292,7 @@ const NEVER: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// Refused by name to processes that start no programs, unless a list above has them.
+/// Calls that are refused by name to processes that start no programs, unless a list above has them.
 const REFUSED: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
@@ -329,7 +329,7 @@ const REFUSED_OLD: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_OLD: &[c_long] = &[];
 
-/// Operations of `fcntl`; none sends signals.
+/// Permitted operations of `fcntl`; none sends signals.
 const FCNTL: &[i32] = &[
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -348,12 +348,12 @@ const FCNTL: &[i32] = &[
     libc::F_ADD_SEALS,
     libc::F_GET_SEALS,
 ];
-/// And by `ioctl`, nothing that types into a terminal: FIOCLEX, FIONBIO, FIONCLEX, FIONREAD, TCGETS, TIOCGWINSZ; and for
-/// addresses with a scope SIOCGIFINDEX.
+/// Permitted operations of `ioctl`; none types into a terminal: FIOCLEX, FIONBIO, FIONCLEX, FIONREAD, TCGETS, TIOCGWINSZ;
+/// and SIOCGIFINDEX for addresses with a scope.
 const IOCTL: [u64; 7] = [0x5451, 0x5421, 0x5450, 0x541b, 0x5401, 0x5413, 0x8933];
-/// The number with which libc names memory for /proc/PID/maps.
+/// Operation of `prctl` by which libc names memory for /proc/PID/maps.
 const PR_SET_VMA: i32 = 0x5356_4d41;
-/// Settings of itself that a process may change.
+/// Permitted operations of `prctl`.
 const PRCTL: &[i32] = &[
     libc::PR_CAPBSET_READ,
     libc::PR_GET_DUMPABLE,
@@ -364,7 +364,7 @@ const PRCTL: &[i32] = &[
     libc::PR_SET_TIMERSLACK,
     PR_SET_VMA,
 ];
-/// Kinds of sockets, without the flags that may be beside them.
+/// Bits of a socket's kind, without the flags beside it.
 const SOCKET_KIND: u64 = 0xf;
 
 impl Process {
@@ -406,7 +406,7 @@ impl Process {
     }
 }
 
-/// The program that the kernel runs before each call.
+/// Makes the BPF program that the kernel runs before each call.
 fn program(process: Process) -> Result<BpfProgram> {
     let (rules, by_default) = match process {
         Process::Starter => (refusals(NEVER)?, ALLOWED),
@@ -429,7 +429,7 @@ fn program(process: Process) -> Result<BpfProgram> {
     Ok(program)
 }
 
-/// BPF_RET with a constant.
+/// Code of BPF_RET with a constant.
 const RETURN: u16 = 0x06;
 const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
 const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
@@ -461,7 +461,7 @@ fn allowed(process: Process) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Calls that are made with some arguments only.
+/// Calls that are permitted with some arguments only.
 fn narrowed(process: Process) -> Result<Rules> {
     let own = u64::from(std::process::id());
     let thread = number(libc::CLONE_THREAD);
@@ -470,7 +470,7 @@ fn narrowed(process: Process) -> Result<Rules> {
     let spaces = number(spaces | libc::CLONE_NEWNET);
     let executable = number(libc::PROT_EXEC);
     let mut rules = Rules::from([
-        // A thread. clone3 has its flags where a filter sees nothing, so it is as if the kernel had none.
+        // A thread. A filter cannot see the flags of clone3, so that call fails as if the kernel lacked it.
         (
             libc::SYS_clone,
             vec![when(&[(0, Is::MaskedEq(thread | spaces), thread)])?],
@@ -493,7 +493,7 @@ fn narrowed(process: Process) -> Result<Rules> {
             vec![when(&[(1, Is::Eq, 0)])?, when(&[(0, Is::Eq, own)])?],
         ),
     ]);
-    // Names of hosts are looked up by libraries that are loaded then.
+    // The resolver loads libraries when it looks up a host.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let rule = match process {
             Process::Poller => Vec::new(),
@@ -510,7 +510,7 @@ fn reading_own_limits() -> Result<SeccompRule> {
     Ok(SeccompRule::new(vec![own, none])?)
 }
 
-/// A rule for each call that refuses it with EPERM.
+/// Rules that refuse these calls with EPERM.
 fn refusals(calls: &[c_long]) -> Result<Rules> {
     let never = [(0, Is::Eq, 0), (0, Is::Eq, 1)];
     let rules = calls.iter().map(|&call| Ok((call, vec![when(&never)?])));
@@ -524,7 +524,7 @@ fn network_sockets() -> Result<Vec<SeccompRule>> {
             rules.push(socket(family, kind)?);
         }
     }
-    // libc asks for this machine's addresses by this socket.
+    // libc lists this machine's addresses by this socket.
     let (family, protocol) = (number(libc::AF_NETLINK), number(libc::NETLINK_ROUTE));
     rules.push(when(&[(0, Is::Eq, family), (2, Is::Eq, protocol)])?);
     Ok(rules)
@@ -544,12 +544,12 @@ fn one_of(place: u8, values: impl IntoIterator<Item = u64>) -> Result<Vec<Seccom
     rules.collect()
 }
 
-/// A number of libc as seccomp takes it; none used here is negative.
+/// A number of libc as seccomp needs it; none of those used here is negative.
 fn number(number: i32) -> u64 {
     number.unsigned_abs().into()
 }
 
-/// A rule that holds if all conditions do.
+/// A rule that holds if all conditions hold.
 fn when(conditions: &[Condition]) -> Result<SeccompRule> {
     let conditions = conditions
         .iter()

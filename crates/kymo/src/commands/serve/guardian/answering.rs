@@ -1,4 +1,4 @@
-//! A child that reads on stdin what to do, and says in a line when it does it.
+//! A child that reads its order on stdin, and reports with a line that it is ready.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -12,18 +12,18 @@ use kymo_sys::privilege::{self, Role};
 use super::ward::Ward;
 use super::{REFUSED, own_command};
 
-/// One of them.
+/// A child that reports when it is ready.
 pub(super) struct Answering {
-    /// Its starts and ends.
+    /// Starts and ends of the child.
     pub ward: Ward,
     word: &'static str,
-    /// Where it says that it is ready, until it has.
+    /// Pipe for the child's report, until it comes.
     ready: Option<PipeReader>,
     was_ready: bool,
 }
 
 impl Answering {
-    /// To be started at once, by `kymo WORD`.
+    /// A child that is due at once; its command is `kymo WORD`.
     pub(super) fn new(word: &'static str, now: Instant) -> Answering {
         Answering {
             ward: Ward::new(word, now),
@@ -33,7 +33,7 @@ impl Answering {
         }
     }
 
-    /// Starts it. `order` makes that, with the number of the pipe on which it says that it is ready.
+    /// Starts the child. `order` makes its order, with the descriptor of the pipe for its report.
     pub(super) fn start(
         &mut self,
         mut role: Role,
@@ -48,7 +48,7 @@ impl Answering {
         privilege::confine(&mut command, role);
         let mut child = command.spawn();
         if let Some(mut stdin) = child.as_mut().ok().and_then(|child| child.stdin.take()) {
-            // One that died already is seen in a moment.
+            // If the child is dead already, the guardian notices that soon.
             let _ = stdin.write_all(&order);
         }
         self.ready = Some(heard);
@@ -56,12 +56,12 @@ impl Answering {
         Ok(())
     }
 
-    /// What can be read when it has something to say.
+    /// A file that becomes readable when the child reports.
     pub(super) fn file(&self) -> Option<BorrowedFd<'_>> {
         self.ready.as_ref().map(AsFd::as_fd)
     }
 
-    /// What it says of itself, when it is ready; nothing comes if it died before.
+    /// The child's report. `None`: it died before.
     pub(super) fn hear(&mut self) -> Option<String> {
         let mut line = [0; 1024];
         let length = self.ready.take()?.read(&mut line).unwrap_or(0);
@@ -69,23 +69,25 @@ impl Answering {
             return None;
         }
         self.was_ready = true;
-        // A child that was taken over says it, maybe: the terminal obeys none of it.
+        // The report may come from a child under foreign control, so a terminal must obey none of
+        // it.
         Some(DisplayName(line[..length].trim_ascii_end()).to_string())
     }
 
-    /// Whether it runs and has said that it is ready.
+    /// True if the child runs and has reported.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.is_none() && self.ward.is_running()
     }
 
-    /// How it ended, if it has.
+    /// Exit status of the child, if it has ended.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.ward.ended()?;
         self.ready = None;
         Some(status)
     }
 
-    /// Whether one that ended so has said why it cannot run: it would be the same the next time.
+    /// True if a child with this status has reported why it cannot run: the next start would fail,
+    /// too.
     pub(super) fn has_refused(&self, status: ExitStatus) -> bool {
         !self.was_ready && status.code() == Some(REFUSED)
     }

@@ -1,6 +1,6 @@
-//! The AuthFile and types.db for the keeper, which cannot reach the files themselves: copies in memory that it inherits. The
-//! guardian writes them at the start, at SIGHUP, and types.db when it has changed; the keeper reads them when it starts, and
-//! when the guardian passes SIGHUP on. Signals come behind writes, so the last reading is of a whole copy.
+//! The AuthFile and types.db for the keeper, which cannot reach the files: it inherits copies in memory. The guardian writes
+//! the copies at the start and at SIGHUP, and types.db also when it has changed. The keeper reads them when it starts, and
+//! when the guardian passes SIGHUP on. The signal follows the write, so the last reading is of a complete copy.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,19 +13,19 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Files, and a copy of them, one behind the other.
+/// Files, and a copy of all their texts in a row.
 pub(crate) struct HandedFile {
     paths: Vec<PathBuf>,
     copy: File,
-    /// When they were changed, as of the copy.
+    /// State of the files when they were copied.
     changed: Cell<Changed>,
 }
 
-/// The newest time, and all sizes together.
+/// Newest time of the files, and the sum of their sizes.
 type Changed = Option<(SystemTime, u64)>;
 
 impl HandedFile {
-    /// Copies files that are there.
+    /// Copies these files.
     pub(crate) fn open(name: &str, paths: Vec<PathBuf>) -> Result<HandedFile> {
         let copy = memfd_create(name, MemfdFlags::CLOEXEC).map_err(io::Error::from);
         let file = HandedFile {
@@ -37,7 +37,7 @@ impl HandedFile {
         Ok(file)
     }
 
-    /// Takes over what the files say now. One that cannot be read leaves the copy as it is.
+    /// Copies the files again. If one of them cannot be read, the copy stays as it is.
     pub(crate) fn copy_again(&self) -> Result<()> {
         self.changed.set(self.change());
         let mut text = Vec::new();
@@ -69,7 +69,7 @@ impl HandedFile {
         newest
     }
 
-    /// The number of the copy.
+    /// File descriptor of the copy.
     pub(crate) fn number(&self) -> RawFd {
         self.copy.as_raw_fd()
     }

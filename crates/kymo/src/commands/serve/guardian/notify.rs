@@ -1,11 +1,12 @@
-//! Messages to a service manager (sd_notify(3)): datagrams to the socket that it names.
+//! Messages to a service manager (sd_notify(3)): datagrams to the socket in the
+//! environment.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// Sends `READY=1` and the like. Without a manager, or if it is deaf, nothing happens.
+/// Sends `READY=1` and the like. Without a manager nothing happens.
 pub(super) fn send(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
@@ -19,7 +20,7 @@ pub(super) fn send(state: &str) {
     }
 }
 
-/// How often a sign of life is wanted: twice as often as the manager's patience is long.
+/// Interval for signs of life: half of the manager's limit.
 pub(super) fn watchdog() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));

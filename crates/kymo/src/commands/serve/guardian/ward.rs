@@ -1,4 +1,4 @@
-//! A child that is started again when it dies: at once enough, but never in a busy loop.
+//! A child that is started again when it dies: soon, but never in a busy loop.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::say;
 
-/// After the first death, and after one in good health.
+/// Pause after the first death, and after a death in good health.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A child that lived so long was well.
+/// A child that lived for this long was healthy.
 const HEALTHY: Duration = Duration::from_secs(60);
 
-/// A child, or when there will be one.
+/// A child, or the time at which it is started.
 pub(super) struct Ward {
     name: String,
     state: State,
-    /// Until the start after the next death.
+    /// Pause after the next death.
     pause: Duration,
-    /// How it ended last: the same again is not said again.
+    /// Last end of the child: an equal end is not reported again.
     said: String,
 }
 
@@ -28,7 +28,7 @@ enum State {
 }
 
 impl Ward {
-    /// One to be started at once.
+    /// A child that is due at once.
     pub(super) fn new(name: impl Into<String>, now: Instant) -> Ward {
         Ward {
             name: name.into(),
@@ -38,7 +38,7 @@ impl Ward {
         }
     }
 
-    /// When it is to be started; `None`: it runs.
+    /// Time of the next start; `None`: the child runs.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.state {
             State::Due(due) => Some(due),
@@ -46,17 +46,17 @@ impl Ward {
         }
     }
 
-    /// Whether it is to be started.
+    /// True if the child has to be started.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due().is_some_and(|due| due <= now)
     }
 
-    /// Whether it runs, as far as is known.
+    /// True if the child runs, as far as is known.
     pub(super) fn is_running(&self) -> bool {
         self.due().is_none()
     }
 
-    /// Its process number.
+    /// Process number of the child.
     pub(super) fn pid(&self) -> Option<u32> {
         match &self.state {
             State::Running { child, .. } => Some(child.id()),
@@ -64,7 +64,7 @@ impl Ward {
         }
     }
 
-    /// It was started, or could not be.
+    /// Notes that the child was started, or could not be.
     pub(super) fn start(&mut self, child: io::Result<Child>, now: Instant) {
         match child {
             Ok(child) => self.state = State::Running { child, since: now },
@@ -72,12 +72,12 @@ impl Ward {
         }
     }
 
-    /// Not before then.
+    /// Puts the next start off.
     pub(super) fn put_off(&mut self, due: Instant) {
         self.state = State::Due(due);
     }
 
-    /// How it ended, if it has; `failed` comes next.
+    /// Exit status of a child that has ended; the caller then calls `failed`.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let State::Running { child, since } = &mut self.state else {
             return None;
@@ -92,7 +92,7 @@ impl Ward {
         Some(status)
     }
 
-    /// It is started again after a pause, each longer than the one before.
+    /// Plans a new start after a pause, which is longer each time.
     pub(super) fn failed(&mut self, now: Instant, how: &str) {
         let pause = self.pause;
         self.state = State::Due(now + pause);
@@ -107,18 +107,18 @@ impl Ward {
         }
     }
 
-    /// Has it end whatever it does, without waiting for that.
+    /// Kills the child, without waiting for its end.
     pub(super) fn send_kill(&mut self) {
         if let State::Running { child, .. } = &mut self.state {
-            // Fails only when it is gone.
+            // This fails only if the child is gone.
             let _ = child.kill();
         }
     }
 
-    /// Ends it whatever it does.
+    /// Kills the child and waits for its end.
     pub(super) fn kill(&mut self) {
         if let State::Running { child, .. } = &mut self.state {
-            // Both fail only when it is gone.
+            // Both fail only if the child is gone.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,4 +1,4 @@
-//! The watchdog of the keeper: asks it the smallest question now and then, so that a keeper that hangs does not stay so.
+//! The watchdog of the keeper: asks it the smallest question now and then, so that a keeper that hangs is replaced.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,18 +11,18 @@ use kymo_wire::keeper::Question;
 
 /// Longest pause between two questions.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Questions until the limit, and until the silence is reported.
+/// Number of questions up to the limit, and up to the report of a silence.
 const ROUNDS: u32 = 12;
 const REPORTED_ROUNDS: u32 = 3;
 
 /// Asks the keeper, and measures its silence.
 pub(super) struct Watchdog {
     socket: PathBuf,
-    /// Silence that ends the keeper; zero: none does.
+    /// Silence after which the keeper is ended; zero: never.
     limit: Duration,
     /// The connection of a question without an answer.
     asked: Option<UnixStream>,
-    /// When the watchdog looked last.
+    /// Time of the last look.
     looked: Instant,
     silence: Duration,
     is_reported: bool,
@@ -75,7 +75,7 @@ impl Watchdog {
         self.limit.saturating_sub(self.silence)
     }
 
-    /// Looks whether the question was answered, and asks again if it was.
+    /// Checks if the question was answered, and asks again if it was.
     pub(super) fn look(&mut self, now: Instant, has_answered: bool) -> Finding {
         if has_answered {
             self.asked = None;
@@ -89,7 +89,7 @@ impl Watchdog {
         if now < self.due() {
             return Finding::Nothing;
         }
-        // After a suspend, or when the guardian itself was stopped, the keeper had no more time than that.
+        // Only the pause counts: after a suspend, or a stop of the guardian, the keeper had no more time than that.
         let passed = now.duration_since(self.looked).min(self.pause());
         self.looked = now;
         if self.asked.is_some() {
@@ -99,7 +99,7 @@ impl Watchdog {
                 Ok(stream) => self.asked = Some(stream),
                 // The queue of the socket is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.silence += passed,
-                // Somebody has removed the socket, say: that tells nothing of the keeper.
+                // If somebody has removed the socket, for example, that is no silence of the keeper.
                 Err(_) => {}
             }
         }
@@ -117,7 +117,7 @@ impl Watchdog {
         (self.limit / ROUNDS).min(PAUSE_MAX)
     }
 
-    /// Never waits.
+    /// Sends a question without waiting.
     fn ask(&self) -> io::Result<UnixStream> {
         let mut stream = listen::connect_at_once(&self.socket)?;
         stream.write_all(&Question::Watched.frame())?;
@@ -128,7 +128,7 @@ impl Watchdog {
 /// Cause of a silence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
-    /// The process has not said yet that it is ready.
+    /// The process has not reported yet that it is ready.
     Opening,
     /// The kernel lets it wait for a disk.
     Disk,
@@ -153,7 +153,7 @@ impl Cause {
         }
     }
 
-    /// Whether another keeper would do better.
+    /// True if a new keeper would do better.
     pub(super) fn is_mended_by_a_restart(self) -> bool {
         match self {
             Cause::Stopped | Cause::Unknown => true,
@@ -161,7 +161,7 @@ impl Cause {
         }
     }
 
-    /// Words that follow a colon.
+    /// The cause in words, for after a colon.
     pub(super) fn text(self) -> &'static str {
         match self {
             Cause::Opening => "it is opening its store",
@@ -180,7 +180,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A socket that nobody answers yet; its name goes with it.
+    /// A socket without answers; its name is removed with it.
     struct Socket {
         path: PathBuf,
         listener: UnixListener,
@@ -276,7 +276,7 @@ mod tests {
         let late = start + 10_000 * SECOND;
         assert_eq!(watchdog.look(late, false), Finding::Nothing);
         assert_eq!(watchdog.left(), 110 * SECOND);
-        // Another keeper begins with all of it.
+        // A new keeper has the full limit.
         watchdog.restart(late);
         assert_eq!(watchdog.left(), 120 * SECOND);
         assert_eq!(watchdog.due(), late + 10 * SECOND);
