@@ -1,8 +1,8 @@
-//! What programs do at a moment, on its way from the keeper, which collects it, to the recorder: a sample is named texts, in
-//! packets of a pipe. The recorder has rights that the keeper has not, so it believes nothing: a sample whose packets do not
-//! all come, one after the other and in order, is none. What a text means is nothing to either end of the pipe.
+//! The activity of programs, on its way from the keeper, which collects it, to the recorder. A sample is a list of named
+//! texts, in packets of a pipe. The recorder has rights that the keeper has not, so the recorder believes nothing: it drops
+//! a sample whose packets do not all come in order. Neither end of the pipe interprets a text.
 
-/// The longest packet: the kernel writes so much to a pipe at once or not at all.
+/// The longest packet: up to this length (PIPE_BUF) the kernel writes a packet to a pipe whole or not at all.
 pub const PACKET_MAX: usize = 4096;
 /// Names and texts of a sample, in bytes.
 pub const SAMPLE_MAX: usize = 256 << 10;
@@ -13,10 +13,10 @@ pub const TEXT_MAX: usize = PACKET_MAX - HEAD - 3 - NAME_MAX;
 
 /// First bytes of a packet; the last one is the version.
 const MAGIC: [u8; 4] = *b"KYA0";
-/// Magic, number of the sample, number of the packet in it, number of its packets.
+/// Signature, number of the sample, number of the packet in the sample, count of its packets.
 const HEAD: usize = 12;
 
-/// Packs a sample. `texts` are sorted by their names, which differ; what is longer than it may be is an error of the caller.
+/// Packs a sample. `texts` are sorted by their names, which differ; the caller guarantees the limits of names and texts.
 pub fn packets(sample: u32, texts: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
     let mut packets: Vec<Vec<u8>> = Vec::new();
     for (name, text) in texts {

@@ -1,5 +1,5 @@
-//! Columns: what is shown, computed from fields. Each is declared once, beside its
-//! fields, and every output format is made of the same declarations.
+//! Columns: shown values that are computed from fields. Each column is declared once, beside its fields, and every output
+//! format is made of the same declarations.
 
 use crate::context::Context;
 use crate::field::Unit;
@@ -10,7 +10,7 @@ use crate::field::Unit;
 pub struct Cells<'a> {
     /// Values at the end of the interval, by field index.
     pub now: &'a [f64],
-    /// Differences of the interval, by field index: of counters what they counted, of gauges the change; NaN at a baseline.
+    /// Differences of the interval, by field index: growth of a counter, change of a gauge; NaN at a baseline.
     pub delta: &'a [f64],
     /// Seconds to divide by: the MONOTONIC length of the interval, or 1 with `-on`.
     pub secs: f64,

@@ -1,14 +1,16 @@
-//! The facts that numbers need to be understood: host, boot, clock ticks, disks
-//! and who they belong to. Text lines `key=value`, part of every block and tail.
+//! The facts that are needed to understand numbers: host, boot, clock ticks, disks and their owners. Text lines `key=value`, part
+//! of every block and tail.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Facts of one machine, by key.
 ///
-/// Keys in use: `host boot_id kernel arch hz page_size cpus mem_kb tz swap_kb
-/// net_path kymo letters` (what was asked to be recorded, as `-s` takes it), `interval` (as `-i` takes it), `comment`, of collectl's files
-/// `recorded_by disk_names net_names started began` as their header has them and `own_tz`, the zone of who plays them, and `uid.N=NAME`; `speed.NAME=MBIT` where it is known; `net.NAME=physical`,
+/// Keys in use: `host boot_id kernel arch hz page_size cpus mem_kb tz swap_kb net_path kymo letters` (the subsystems to record,
+/// in the form of `-s`), `interval` (in the form of `-i`), `comment`; of collectl's files `recorded_by disk_names net_names
+/// started began` as their header has them, `own_tz`, the time zone of the player, and `uid.N=NAME`; `speed.NAME=MBIT` where the
+/// speed is known; `net.NAME=physical`, `outer` (an outermost interface of a machine that has no physical one) or `virtual`;
+/// `disk.NAME`, by sysfs, is one of
 /// `outer` (an outermost one of a machine that has no physical one) or `virtual`; `disk.NAME`, by sysfs, is one of
 /// - `whole`: a disk of its own, the only ones that count in a sum;
 /// - `part:DISK`: a partition of it;

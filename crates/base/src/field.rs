@@ -1,5 +1,4 @@
-//! What a number is: its name, how it moves, its unit, its meaning. A subsystem's
-//! table of fields is the one place where they are declared.
+//! Fields: the name, rule, unit and meaning of a number. A subsystem's table of fields is the one place where they are declared.
 
 /// How a number moves, and so how two of them make a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,8 +9,8 @@ pub enum Rule {
     Counter64,
     /// Grows and wraps at 2^32; a drop is a wrap when plausible, else a reset.
     Counter32,
-    /// Grows, but by itself may step back (iowait, idle, steal, sums over what comes and goes): a small drop counts as
-    /// 0, and a great one says nothing of the others.
+    /// A counter that may step back by itself (iowait, idle, steal, sums over parts that come and go). A small drop counts as 0;
+    /// a great drop does not make the row's other counters unknown.
     CounterMayStepBack,
 }
 

@@ -46,7 +46,7 @@ impl fmt::Display for LabelError {
     }
 }
 
-/// Most that the label set of a new series may have. What is kept already may have more.
+/// Limits of the label set of a new series. Sets that are stored already may be larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelLimits {
     /// Labels.
@@ -161,7 +161,7 @@ impl fmt::Debug for Labels {
     }
 }
 
-/// Whether the name of a series is a label set. That of a file begins otherwise: one that is `{a` is written `./{a`.
+/// True if the name of a series is a label set. The name of a file begins otherwise: a file `{a` is written `./{a`.
 pub fn is_set(name: &[u8]) -> bool {
     name.first() == Some(&b'{')
 }

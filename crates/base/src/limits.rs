@@ -7,11 +7,11 @@ pub const TEXT_MAX: usize = 16 << 20;
 pub const TEXT_RECORDED_MAX: usize = 8 << 20;
 /// Longest command line, cgroup path or program name kept of a process.
 pub const IDENTITY_MAX: usize = 64 << 10;
-/// Bytes of words after which those nobody uses are forgotten at the next key.
+/// Bytes of words after which the unused words are forgotten at the next key.
 pub const WORDS_KEPT_BYTES: usize = 1 << 20;
 /// Room for a text before its length is known, in bytes.
 pub const TEXT_START: usize = 8192;
-/// Most bytes that processes take in one interval of a foreign recording; collectl has about 1.5 kB of each.
+/// Most bytes of processes in one interval of a foreign recording; collectl writes about 1.5 kB for each process.
 pub const TASKS_BYTES_MAX: usize = 64 << 20;
 /// Bytes of words of a kind after which a foreign recording's texts are cut again.
 pub const WORDS_PLAYED_BYTES: usize = 16 << 20;
@@ -86,9 +86,9 @@ pub const STALL_SECONDS: u64 = 60;
 /// See [`STALL_SECONDS`].
 pub const TAKEN_AT_LEAST: usize = 64 << 10;
 
-/// mrtg.cfg: bytes of a configuration with all that it includes, and of what is put together from it.
+/// mrtg.cfg: bytes of a configuration with all included files, and of the configuration that is assembled from them.
 pub const MRTG_CFG_BYTES_MAX: usize = 512 << 20;
-/// mrtg.cfg: files of a configuration. One that includes itself ends here.
+/// mrtg.cfg: files of a configuration. A file that includes itself ends here.
 pub const MRTG_CFG_FILES_MAX: usize = 10_000;
 /// mrtg.cfg: targets.
 pub const MRTG_CFG_TARGETS_MAX: usize = 2_000_000;

@@ -8,8 +8,8 @@ const GONE: u8 = b'?';
 /// Replaces a rest that may be a literal.
 const REST_GONE: &[u8] = b"? ...";
 
-/// SQL without its literals and comments: strings, numbers and what is between `$$` become `?`, blanks become one. A text may end
-/// anywhere: a literal that was cut off is one.
+/// SQL without its literals and comments: strings, numbers and texts between `$$` become `?`, a run of blanks becomes one. A text
+/// may end anywhere: a literal that was cut off counts as one.
 pub fn without_literals(sql: &[u8]) -> Vec<u8> {
     let mut scrubber = Scrubber {
         out: Vec::with_capacity(sql.len()),
@@ -41,7 +41,7 @@ struct Scrubber<'a> {
 /// How a string goes on behind a backslash.
 #[derive(Clone, Copy, PartialEq)]
 enum Backslash {
-    /// It is a character like others, or not: that is a setting of the server.
+    /// A setting of the server decides whether a backslash is an ordinary character.
     Unknown,
     /// A backslash takes the next character's meaning away.
     Escapes,
@@ -115,7 +115,7 @@ impl Scrubber<'_> {
         self.out.push(GONE);
     }
 
-    /// It stays, with what is in it.
+    /// Keeps a quoted name with its text.
     fn quoted_name(&mut self) {
         let end = self.rest.iter().skip(1).position(|&byte| byte == b'"');
         self.keep(end.map_or(self.rest.len(), |end| end + 2));

@@ -1,7 +1,6 @@
-//! A text is a template (all that is not a number) and integers. This file derives
-//! templates from texts, matches texts against them and renders texts again; for any
-//! bytes, what was matched renders to exactly the same bytes. It knows nothing of
-//! what a number means: that is `kernel::interpret`.
+//! A text is a template (all that is not a number) and integers. This file derives templates from texts, matches texts against
+//! them and renders texts again; a matched text renders to exactly the same bytes. The meaning of a number is the business of
+//! `kernel::interpret`.
 
 use crate::limits;
 use crate::scan;
@@ -435,8 +434,7 @@ fn skip_number(text: &[u8], value: u64) -> Option<&[u8]> {
     is_written_so.then(|| &text[len..])
 }
 
-/// Cuts `text` by `grammar` into a new template and its values. Never fails: what is not
-/// clearly a number is literal.
+/// Cuts `text` by `grammar` into a new template and its values. Never fails: bytes that are not clearly a number are literal.
 pub fn derive(
     text: &[u8],
     grammar: Grammar,

@@ -39,9 +39,9 @@ struct Part<'a> {
     bytes: &'a [u8],
     /// Where it begins in the next text.
     start: usize,
-    /// What it is compared with ends here in the present text.
+    /// End of the part of the present text that this part is compared with.
     old_end: usize,
-    /// Whether what is behind it is known, so that numbers may move their places.
+    /// True if the bytes behind this part are known, so that numbers may move their places.
     is_rest: bool,
 }
 

@@ -152,7 +152,8 @@ impl TrackWriter {
         changed
     }
 
-    /// Whether [`TrackWriter::read_in_pieces`] is how to read the instance: its last text is long, and its numbers keep their places.
+    /// True if [`TrackWriter::read_in_pieces`] is the way to read the instance: its last text is long, and its numbers keep their
+    /// places.
     pub fn goes_in_pieces(&self, slot: usize) -> bool {
         let held = self.instances.get(slot).and_then(Option::as_deref);
         held.is_some_and(|held| {
@@ -163,9 +164,9 @@ impl TrackWriter {
         })
     }
 
-    /// As [`TrackWriter::read_exchanging`], of an instance that [`TrackWriter::goes_in_pieces`]: each piece is compared while it is in the
-    /// CPU's cache, and nothing is copied of one that is as before. `more` appends what comes next to a buffer that is not full, 0 bytes at
-    /// the end. After an error the caller says [`TrackWriter::failed`].
+    /// As [`TrackWriter::read_exchanging`], of an instance that [`TrackWriter::goes_in_pieces`]: each piece is compared while it
+    /// is in the CPU's cache, and an unchanged piece is not copied. `more` appends the next bytes to a buffer that is not full, 0
+    /// bytes at the end. After an error the caller calls [`TrackWriter::failed`].
     pub fn read_in_pieces<E>(
         &mut self,
         slot: usize,
@@ -202,8 +203,8 @@ impl TrackWriter {
         Ok(is_recorded)
     }
 
-    /// Reads on as long as numbers keep their places. Where they do not, up to where the instance's text is the next one; `piece` has what was
-    /// read beyond that.
+    /// Reads on as long as numbers keep their places; `None`: to the end. Else the length up to which the instance's text has the
+    /// new values; `piece` has the bytes that were read beyond it.
     fn patch<E>(
         &mut self,
         slot: usize,

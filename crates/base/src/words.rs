@@ -1,5 +1,5 @@
 //! Interned words: the texts of word slots (comm, state, a command line), each
-//! under a number. Ids are stable until [`Words::keep`] drops what nobody uses.
+//! under a number. Ids are stable until [`Words::keep`] drops unused words.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Words {
         id
     }
 
-    /// Places `word` at `id`, as a decoder is told to.
+    /// Places `word` at `id`, for a decoder.
     pub fn define(&mut self, id: u32, word: &[u8]) {
         if self.get(u64::from(id)) == Some(word) {
             return;

@@ -1,7 +1,7 @@
-//! The tail of a keeper: what it takes in, for who carries it on.
+//! The tail of a keeper: a stream of all values that the keeper accepts, for a program that forwards them.
 //!
-//! One connection asks for what comes behind the last position, which acknowledges all before it. After an error the tail begins
-//! again where it has acknowledged, so that values may come twice and none is left out.
+//! One connection asks for the events behind the last position, which acknowledges all events before it. After an error the tail
+//! begins again at the acknowledged position, so that values may come twice and none is left out.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -21,15 +21,15 @@ use std::io::Write as _;
 /// Bytes of the journal that one answer has, about.
 const BYTES_MAX: u32 = 4 << 20;
 
-/// Hears what comes. Numbers of series hold until [`TailSink::begun`].
+/// Receives the events of a tail. Numbers of series hold until the next [`TailSink::begun`].
 pub trait TailSink {
     /// The tail begins, or begins again on another connection: no series is defined, and values may come that came before.
     fn begun(&mut self);
-    /// What the samples of a number belong to from now on.
+    /// Defines the series that a number stands for from now on.
     fn defined(&mut self, series: DefinedSeries);
-    /// There is no such series any more.
+    /// The series does not exist any more.
     fn gone(&mut self, series: u32);
-    /// Part of what came in cannot be had any more.
+    /// A part of the values is lost.
     fn missed(&mut self, missed: MissedPart);
     /// Samples in their order.
     fn samples(&mut self, samples: &[NumberedSample]);
@@ -55,13 +55,13 @@ impl Tail {
         }
     }
 
-    /// Waits for what comes next, at most `wait`, and hands it over. It is acknowledged by the call that follows: until then the
-    /// sink must have taken care of it. After an error the next call begins again.
+    /// Waits at most `wait` for the next events, and hands them to the sink. The next call acknowledges them: until then the sink
+    /// must have taken care of them. After an error the next call begins again.
     pub fn next(&mut self, wait: Duration, sink: &mut dyn TailSink) -> Result<(), String> {
         self.ask(BYTES_MAX, wait, sink)
     }
 
-    /// Acknowledges all that came, without waiting for more.
+    /// Acknowledges all events that came, without waiting for more.
     pub fn acknowledge(&mut self, sink: &mut dyn TailSink) -> Result<(), String> {
         match self.from {
             TailPlace::Position(_) => self.ask(0, Duration::ZERO, sink),

@@ -33,7 +33,7 @@ pub fn at(recordings: &Recordings, at_ns: i64) -> Result<Option<Recorded>, Strin
                 Step::Sample(moment) => {
                     samples_ns = [samples_ns[1], Some(moment.real_ns)];
                     let track = source.tracks().get(kind::ACTIVITY);
-                    // A key that says nothing of programs ends what was known.
+                    // A key without programs ends the known state.
                     let is_known = track.instances().next().is_some();
                     if track.sampled || found.is_none() || !is_known {
                         found = recorded(track);

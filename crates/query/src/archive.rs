@@ -38,9 +38,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 const TAIL_NS: i64 = 1200 * SECOND_NS;
 /// Longer ranges are answered in whole minutes.
 const LONG_NS: i64 = 3 * 3600 * SECOND_NS;
-/// How long what is known of the extent holds.
+/// How long the known extent is used before it is read again.
 const FRESH: Duration = Duration::from_secs(5);
-/// The end of a ring is looked at from here on.
+/// How far before its expected end the end of a ring is read.
 const LOOK_BACK_NS: i64 = 60 * SECOND_NS;
 
 /// How far a recording reaches, and in what steps.
@@ -52,7 +52,7 @@ pub struct Extent {
     pub thru_ns: i64,
     /// Nanoseconds from sample to sample, and from scan to scan of the processes; 0: not known.
     pub interval_ns: i64,
-    /// The same of scans.
+    /// Nanoseconds from scan to scan of the processes; 0: not known.
     pub scan_interval_ns: i64,
     /// Facts of the machine.
     pub context: Context,
@@ -67,7 +67,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// What is asked for may not be there yet.
+    /// An archive of recordings, which need not exist yet.
     pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
         Archive {
             what,
@@ -122,7 +122,7 @@ impl Archive {
         Ok(extent)
     }
 
-    /// The first moment of what has no blocks to tell it.
+    /// The first moment of recordings without blocks, whose names would give it.
     fn first_ns(&self) -> Result<Option<i64>, String> {
         let mut source = self.what.open(TimeRange::ALL, Kinds::NONE)?;
         while let Some(step) = source.next()? {
@@ -192,8 +192,8 @@ impl Distance {
 }
 
 impl Archive {
-    /// Fields over a range, with the length of what was read: of long ranges whole minutes, from roll-ups
-    /// where there are any.
+    /// Fields over a range, with the resolution in nanoseconds: of long ranges whole minutes, from
+    /// roll-ups where there are any.
     pub fn series(
         &self,
         picks: &[Pick],
@@ -236,8 +236,8 @@ impl Archive {
         Ok(known.min().unwrap_or(SECOND_NS))
     }
 
-    /// Adds block by block: its roll-up, or, with those beside it that have none, the blocks themselves;
-    /// then what is in no block yet.
+    /// Adds block by block: the block's roll-up, or, together with its neighbours that have none, the
+    /// block itself; then the samples that are in no block yet.
     fn add_long(&self, ring: &Path, picks: &[Pick], series: &mut Series) -> Result<(), String> {
         let all = Blocks::list(&own(ring))?;
         let range = series.grid.range();
@@ -320,7 +320,7 @@ impl Archive {
         activity::at(&self.what.recordings()?, at_ns)
     }
 
-    /// What happened in a range.
+    /// Marks of the events in a range.
     pub fn marks(&self, from_ns: i64, thru_ns: i64) -> Result<Vec<Mark>, String> {
         let (mut series, _) = self.series(&[], from_ns, thru_ns, 600)?;
         series.sort();

@@ -1,16 +1,15 @@
-//! The rate rule of this machine: raw readings in, differences out. The only place where
-//! two readings of one kernel are subtracted.
+//! The rate rule of this machine: the input is raw readings, the output their differences. The only place where two
+//! readings of one kernel are subtracted.
 //!
-//! A row is the same row while name and key are; what is new is a baseline, and so is all that
-//! follows a gap. A number that was not read in between is spread over the time it took. A row
-//! missing in one reading is neither a removal nor a reset, one doubled counts once: the texts
-//! that take several reads are not atomic.
+//! Two rows are the same row if name and key are the same; a new row is a baseline, and so is every row after a gap. A
+//! number that was not read in between is spread over the time since its last reading. A row that is missing in one
+//! reading was neither removed nor reset, and a doubled row counts once: texts that need several reads are not atomic.
 //!
-//! A counter that is smaller than before was reset; or it has gone round at 2^32, as those of 32-bit kernels and of some
-//! drivers do. That is believed where it is the shorter way and no other counter of the row tells of a reset. A reset
-//! sets back all counters of a row, those as well that have grown past their old value since: none of them is known. A
-//! sum that lacks such a row is not known either. Counters that may step back by themselves do so by a little; a greater
-//! fall is a reset of this one alone. A rate that no link can have is not believed, and the reading says so once.
+//! A counter that is smaller than before was reset, or it has wrapped at 2^32, as those of 32-bit kernels and of some
+//! drivers do. A wrap is believed where it is the smaller change and no other counter of the row shows a reset. A reset
+//! sets back all counters of a row, also those that have grown past their old value since: none of them is known. A sum
+//! that lacks such a row is not known either. Counters that may step back by themselves do so by a little; a greater
+//! fall is a reset of this counter alone. A rate that no link can have is not believed, and the reading reports it once.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -41,8 +40,7 @@ const ROUND: u64 = 1 << 32;
 /// A counter that may step back by itself does so by this much at the most: ticks, milliseconds (a guess).
 const STEP_BACK_MAX: u64 = 10;
 
-/// What was added between two values, by their rule; `None`: it cannot be known. `is_reset`: a counter of the row was
-/// reset.
+/// Difference between two values, by their rule; `None`: it cannot be known. `is_reset`: a counter of the row was reset.
 pub fn added(rule: Rule, last: u64, now: u64, is_reset: bool) -> Option<f64> {
     match rule {
         Rule::Gauge => Some(now as i64 as f64 - last as i64 as f64),
@@ -210,7 +208,7 @@ impl Delta {
         self.rows.clear();
     }
 
-    /// Takes in the next reading and gives what it adds to the one before.
+    /// Adds the next reading and computes its differences from the one before.
     pub fn advance(&mut self, reading: &Reading, moment: &Moment, context: &Context) -> &Rates {
         if self.boot.changes(context) {
             self.restart();
@@ -417,8 +415,8 @@ fn forget_unknown(sum: &mut [f64], part: &Numbers) {
     }
 }
 
-/// Whether a row counted more than can be: then all that it counted is not known. What to say of it. Where the ceiling
-/// is a guess, a rate that stays above it is believed.
+/// Marks a row as unknown if one of its rates is above its ceiling, and gives the remark about it. Where the ceiling is
+/// a guess, a rate that stays above it is believed.
 fn beyond(
     ceiling: &Ceiling,
     past: &mut Past,
@@ -648,7 +646,7 @@ mod tests {
         }
     }
 
-    /// Of control groups: where memory is counted below the root and CPU at the root alone, pressure in all of them.
+    /// Control groups: memory is counted below the root, CPU at the root alone, pressure in all groups.
     #[test]
     fn a_sum_has_peaks_and_what_stands_in() {
         use kymo_kernel::subsystem::cgroups::CGROUPS;
@@ -714,8 +712,8 @@ mod tests {
         assert!(sum.delta[field("io_some")].is_nan());
     }
 
-    /// Reads and writes at 0, 1, 2 ... s, and what is made of each reading behind the first: a driver says zeros, and
-    /// goes on as if nothing was; a device was reset, and counts from zero.
+    /// Reads and writes at 0, 1, 2 ... s, and the expected rate of each reading behind the first: a driver gives zeros
+    /// and then goes on as before; or a device was reset, and counts from zero.
     #[test]
     fn a_value_that_returns_was_never_reset() {
         const NAN: f64 = f64::NAN;
@@ -925,7 +923,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read when, what is added up over time is what the counter grew by.
+        /// With any steps and missed readings, the differences add up to the growth of the counter.
         #[test]
         fn nothing_is_lost(steps in proptest::collection::vec((1u64..5_000, 0u64..1_000_000, any::<bool>()), 2..40)) {
             let mut delta = Delta::new(&DISK);

@@ -44,7 +44,7 @@ impl Downsampler {
         self.sheet.lines()
     }
 
-    /// Reads on, to the end of what is there, or until there are `rows_max` rows.
+    /// Reads on to the end of the source, or until there are `rows_max` rows.
     pub fn read(&mut self, source: &mut dyn Source, rows_max: usize) -> Result<Vec<Row>, String> {
         let mut rows = Vec::new();
         while rows.len() < rows_max {

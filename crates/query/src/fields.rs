@@ -45,8 +45,8 @@ impl Fields {
         self.history.is_some()
     }
 
-    /// Reads fields over a range. If the keeper does not answer, or the recording cannot be read, the answer has the values of the
-    /// other, and says what is missing.
+    /// Reads fields over a range. If the keeper does not answer, or the recording cannot be read, the answer has the values of
+    /// the other, and names the missing part.
     pub fn series(
         &self,
         picks: &[Pick],

@@ -1,7 +1,9 @@
-//! This machine's history: what the store has from before the recording, and what it is given of the recording.
+//! This machine's history: the values of the store from before the recording, and the values that the store gets from the
+//! recording.
 //!
-//! The store gets the raw metrics of this machine under node_exporter's names, for PromQL, and the means of the page's fields, which
-//! raw counters cannot give back: utilisations, maxima over devices, sums of what counts. Both are each ten seconds.
+//! The store gets the raw metrics of this machine under node_exporter's names, for PromQL, and the means of the page's fields,
+//! which cannot be computed from raw counters: utilisations, maxima over devices, sums of the counted devices. Both have a step
+//! of ten seconds.
 
 mod begin;
 mod feeder;

@@ -1,5 +1,5 @@
-//! What happened, as rates: the one trait all data comes through, and the one
-//! place where two readings are subtracted.
+//! Recorded and live samples as rates: the one trait that gives all samples,
+//! and the one place where two readings are subtracted.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

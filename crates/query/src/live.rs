@@ -27,7 +27,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Takes what comes out of `queue`: from a sampler, or from a writer after it was recorded.
+    /// A source of the records in `queue`: from a sampler, or from a writer after it recorded them.
     pub fn new(queue: Arc<Queue>, context: Context, refresh: Refresh) -> Live {
         let decoder = Decoder::default();
         Live {

@@ -51,7 +51,7 @@ pub enum Kind {
     Start,
     /// Anything else.
     Note,
-    /// What a host that sends wanted to be heard, or what a device is like: something is wrong.
+    /// A message of a sending host, or the state of a device: something is wrong.
     Failure,
     /// Something may become wrong.
     Warning,
@@ -104,7 +104,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Takes in a step and calls `each` with what it makes known. `true`: what follows has no past.
+    /// Calls `each` with the marks of a step. `true`: rates begin anew with the next sample.
     pub fn step(&mut self, step: &Step, context: &Context, each: &mut dyn FnMut(Mark)) -> bool {
         match step {
             Step::Sample(moment) => self.sample(moment, context, each),

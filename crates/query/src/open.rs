@@ -1,5 +1,5 @@
-//! What a path holds, opened as one source: recordings and collectl's raw files. A path may be several
-//! with commas between them, and patterns, as collectl takes them. `-` is a raw file on standard input.
+//! Opens the recordings and the raw files of collectl at a path as one source. As with collectl, a path may be
+//! several paths or patterns with commas between them. `-` is a raw file on standard input.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ impl Recordings {
         }
     }
 
-    /// The same, of which reading ends with an error after this moment.
+    /// The same recordings; reading them fails after this moment.
     pub fn until(self, moment: Instant) -> Recordings {
         Recordings {
             until: Some(moment),
@@ -98,7 +98,7 @@ impl Recordings {
         }
     }
 
-    /// The path, when all there is is one recording of our own.
+    /// The path, if there is only one recording, and it is our own.
     pub fn only_recording(&self) -> Option<&Path> {
         match &self.found[..] {
             [Found::Recording(path)] => Some(path),
@@ -114,7 +114,7 @@ impl Recordings {
         })
     }
 
-    /// The letters of what was recorded, collectl's own included, as far as the recordings say.
+    /// The letters of the recorded subsystems, collectl's own included, as far as the recordings name them.
     pub fn letters(&self, range: TimeRange) -> Result<String, String> {
         let mut letters = String::new();
         for found in &self.found {
@@ -149,7 +149,7 @@ impl Recordings {
         })
     }
 
-    /// The same, but merged by time: for who keeps apart what is of different recordings.
+    /// Opens the recordings merged by time, for callers that keep the samples of different recordings apart.
     pub fn open_merged(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
         let mut sources = self.sources(range, kinds)?;
         match sources.len() {
@@ -178,8 +178,8 @@ impl Recordings {
     }
 }
 
-/// The paths that `path` stands for: itself where it exists, else what is between commas, each a pattern or
-/// itself.
+/// The paths that `path` stands for: `path` itself where it exists, else the parts between commas, each a
+/// pattern or a path.
 fn expand(path: &Path) -> Result<Vec<PathBuf>, String> {
     let Some(text) = path.to_str().filter(|_| path.symlink_metadata().is_err()) else {
         return Ok(vec![path.into()]);
@@ -298,14 +298,14 @@ pub fn open_raw(path: &Path) -> Result<File, String> {
     })
 }
 
-/// What the header of one of collectl's files says was recorded; one that cannot be played is told when its
+/// The recorded letters by the header of one of collectl's files. A file that cannot be played fails when its
 /// turn comes.
 fn raw_letters(path: &Path) -> Result<String, String> {
     let context = collectl::header(open_raw(path)?).unwrap_or_default();
     Ok(context.get("letters").unwrap_or_default().into())
 }
 
-/// What the facts of a recording say was recorded. Where they do not, it is told from its first samples.
+/// The recorded letters by the facts of a recording. Where the facts have none, the first samples give them.
 fn own_letters(path: &Path, range: TimeRange) -> Result<String, String> {
     let mut recorded = Recorded::open(path, range, Kinds::NONE)?;
     let (mut letters, mut stamp) = (String::new(), 0);

@@ -105,7 +105,7 @@ fn subsystem_of(id: &str) -> &str {
     id.split('.').next().unwrap_or_default()
 }
 
-/// Values that are the same in all points are told once.
+/// A value that all points share is written once.
 fn encode_line(id: &str, points: &[Point], out: &mut Vec<u8>) {
     push_text(id, out);
     let values = |point: &Point| [point.min, point.mean(), point.max, point.seconds];
@@ -291,7 +291,7 @@ fn is_of(line: &str, pick: &Pick) -> bool {
     }
 }
 
-/// Bytes to be read; what is not there is `None`.
+/// Bytes to be read; a read beyond the end is `None`.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {

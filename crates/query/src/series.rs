@@ -98,7 +98,7 @@ impl Grid {
     }
 }
 
-/// Of seconds.
+/// Converts seconds to nanoseconds.
 pub(crate) fn nanoseconds(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
 }
@@ -129,7 +129,7 @@ impl Point {
         seconds: 0.0,
     };
 
-    /// A value over so many seconds.
+    /// Adds a value that held for `seconds`.
     pub fn add(&mut self, value: f64, seconds: f64) {
         self.merge(&Point {
             min: value,
@@ -176,7 +176,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Nothing, over a grid; for at most so many lines.
+    /// An empty series over a grid, for at most `lines_max` lines.
     pub fn new(grid: Grid, lines_max: usize) -> Series {
         Series {
             grid,

@@ -23,7 +23,7 @@ pub struct Pick {
     pub subsystem: &'static Subsystem,
     /// Which.
     pub column: &'static Column,
-    /// Of what.
+    /// Scope of the field.
     pub of: Of,
 }
 
@@ -173,7 +173,7 @@ struct RowLines {
 }
 
 impl Sheet {
-    /// A sheet of `picks`, of at most so many lines.
+    /// A sheet of `picks`, of at most `lines_max` lines.
     pub fn new(picks: &[Pick], lines_max: usize) -> Sheet {
         let mut sheet = Sheet {
             parts: Vec::new(),

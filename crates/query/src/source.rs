@@ -19,7 +19,7 @@ pub struct Moment {
     pub boot_ns: u64,
     /// Ticks missed just before this sample.
     pub missed: u32,
-    /// Only taken in for the sake of the rates of the next: not to be shown.
+    /// Read for the rates of the next sample only: not to be shown.
     pub warmup: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum Step {
     Event(Moment, String),
     /// The next sample is a new baseline. Why, in a line.
     Gap(String),
-    /// The same, as what was recorded here is lost or cannot be read.
+    /// A gap where recorded data is lost or cannot be read. The reason, in a line.
     Damage(String),
 }
 
@@ -44,8 +44,8 @@ pub trait Source {
     fn tracks(&self) -> &Tracks;
     /// Facts of the machine the samples are of.
     fn context(&self) -> &Context;
-    /// Which of several recordings that are played side by side the last step is of: what is subtracted is
-    /// always of one.
+    /// Number of the recording of the last step, if several recordings are played side by side: only
+    /// samples of the same recording are subtracted.
     fn stream(&self) -> usize {
         0
     }

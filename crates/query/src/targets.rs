@@ -1,5 +1,5 @@
-//! Targets of the poller: what its files say of them (`files.rs`), and what is shown of their series: MRTG's four graphs with the
-//! numbers below them, the 95th percentile, and how they are now. Values come as rows from the keeper; nothing here asks for them.
+//! Targets of the poller: their descriptions in its files (`files.rs`), and the display of their series: MRTG's four graphs with
+//! the numbers below them, the 95th percentile, and the present state. The caller asks the keeper for the rows of values.
 
 mod captions;
 pub mod files;

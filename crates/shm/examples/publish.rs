@@ -1,8 +1,8 @@
-//! A program that says what it is doing: it "executes" commands, and publishes each with its text, its kind and how long it took.
+//! A program that publishes its activity: it "executes" commands, and publishes each with its text, its kind and its duration.
 //!
 //!     cargo run --release -p kymo-shm --example publish -- 1000000
 //!
-//! It ends when its standard input does. `publish.c` is the same in C.
+//! The program ends with its standard input. `publish.c` is the same program in C.
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 

@@ -1,10 +1,10 @@
-//! Log-linear histograms: which bucket a value is in, and what the buckets of all slots say together.
+//! Log-linear histograms: the bucket of a value, and the sum of the buckets over all slots.
 
 /// Cells before the buckets: samples and sum.
 pub(crate) const BEFORE_BUCKETS: usize = 2;
 
-/// The buckets of a histogram: 2^`bits` of equal width for each power of two from 2^`low` to 2^`high`, one for what is below, one
-/// for what is not.
+/// The buckets of a histogram: 2^`bits` of equal width for each power of two from 2^`low` to 2^`high`, one for smaller values,
+/// one for values from 2^`high` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buckets {
     bits: u8,
@@ -48,12 +48,12 @@ impl Buckets {
                 self.count() - 1
             };
         }
-        // Of value's bits, the highest one and `bits` behind it: from 2^bits on, as if there were a power before the lowest.
+        // The highest bit of `value` and the `bits` bits behind it: from 2^bits on, as if there were a power before the lowest.
         let within = (value >> (exponent - self.bits as u32)) as usize;
         ((power as usize) << self.bits) + within + 1 - (1 << self.bits)
     }
 
-    /// The lowest value of a bucket. That of bucket 0 is 0.
+    /// The lowest value of a bucket; 0 for bucket 0.
     pub const fn lower(self, bucket: usize) -> u64 {
         if bucket == 0 {
             return 0;

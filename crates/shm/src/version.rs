@@ -59,8 +59,8 @@ impl<'a, W: Word> Draft<'a, W> {
         } else {
             buffers[1]
         };
-        // Who sees a word of this version sees that the version before was published: a reader of the one before that, which is
-        // overwritten now, tries again.
+        // A reader that sees a word of this version sees that the version before was published: a reader of the one before that,
+        // whose buffer is overwritten now, tries again.
         W::release_fence();
         Draft {
             generation,
@@ -75,7 +75,7 @@ impl<'a, W: Word> Draft<'a, W> {
     }
 }
 
-/// Stores a text, zero-filled to the next 8 bytes. What does not fit is left out.
+/// Stores a text, zero-filled to the next 8 bytes. Bytes that do not fit are left out.
 #[inline]
 pub(crate) fn store_text<W: Word>(words: &[W], text: &[u8]) {
     // By fours: a loop over single words takes twice the instructions.
@@ -109,7 +109,7 @@ fn store_end<W: Word>(words: &[W], text: &[u8]) {
 #[inline(always)]
 pub(crate) unsafe fn store_short<W: Word>(words: &[W], text: &[u8]) {
     let mut at = 0;
-    // SAFETY: what is read are 8 bytes within the text, and the word is where they go.
+    // SAFETY: the 8 bytes that are read lie within the text, and `words` has room for the text.
     let eight = |from: usize| unsafe {
         let bytes = text.as_ptr().add(from).cast::<u64>().read_unaligned();
         words.get_unchecked(from / 8).put(u64::from_le(bytes));
@@ -172,8 +172,8 @@ pub(crate) fn read_head<M: Memory>(memory: &M, at: u64) -> Result<[u64; HEAD_WOR
     Ok(head)
 }
 
-/// Calls `copy` with the generation in word `which` of a head that [`read_head`] gave, until what it copied is whole. The head as it was
-/// read afterwards, of the same generation; `None`: the writer was quicker each time.
+/// Calls `copy` with the generation in word `which` of a head that [`read_head`] gave, until the copy is whole. Returns the head
+/// after the copy, of the same generation; `None`: the writer was quicker each time.
 pub(crate) fn read_whole<M: Memory>(
     memory: &M,
     at: u64,
@@ -285,7 +285,7 @@ mod tests {
                     writer.end();
                 }
             });
-            // Its state may be that of a version to come: then it does not hold (`Head::state`).
+            // The state may be that of a later version; the reader then ignores it (`Head::state`).
             if let Some((generation, copied, _)) = read(&words) {
                 assert_eq!(copied, [generation; 2]);
             }

@@ -282,11 +282,11 @@ impl Shared {
         forks::between(|| self.begin_life())
     }
 
-    /// The same for a caller that holds up forks.
+    /// As [`Shared::life`], for a caller that holds up forks.
     fn begin_life(&self) -> u32 {
         let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
         let forks = forks::count();
-        // The mapping of a parent is not there.
+        // The mapping of the parent does not exist in this process.
         std::mem::forget(life.take_if(|(of, _)| *of != forks));
         if life.is_none() {
             *life = self.lock().map(|life| (forks, life));
@@ -302,13 +302,13 @@ impl Shared {
         Life::begin(file, byte).ok()
     }
 
-    /// Whether the process that was seen as the owner of a slot has ended: its lock says so. Where it could not lock its pid does, in
-    /// the namespace where it means something; the start of the process tells whether its pid is used again.
+    /// True if the process that was seen as the owner of a slot has ended. Its lock shows it. For an owner that could not lock,
+    /// its pid shows it, within the same pid namespace; the start time of the process shows whether the pid is used again.
     fn has_ended(&self, slot: usize, seen: u64) -> bool {
         let head = self.head(slot);
         let [byte, taken] = halves(AtomicU64::load(&head[LIFE], Ordering::Acquire));
         let [pid, seen_taken] = halves(seen);
-        // Else the owner is just taking the slot.
+        // Otherwise the owner is still taking the slot.
         let is_of_owner = taken == seen_taken;
         if is_of_owner && byte != 0 {
             let file = self.file.open(&self.path);

@@ -66,11 +66,11 @@ fn peer_handle(connection: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     if status != 0 || fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made it for this process.
+    // SAFETY: the kernel made this descriptor for this process, in the call above.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The number of a process that is there.
+/// The pid of a process that exists.
 fn pid_of(handle: &OwnedFd) -> Option<u32> {
     let path = format!("/proc/self/fdinfo/{}", handle.as_raw_fd());
     let text = std::fs::read_to_string(path).ok()?;

@@ -163,7 +163,8 @@ impl Datagrams {
         }
     }
 
-    /// Takes what has come, as much as there is room for, in the place of what was taken before; how many. None is no error.
+    /// Receives as many waiting datagrams as there is room for, in place of those received before, and returns their count; 0
+    /// is no error.
     #[allow(unsafe_code)]
     pub fn receive(&mut self, socket: &impl AsFd) -> io::Result<usize> {
         self.filled.clear();
@@ -201,7 +202,7 @@ impl Datagrams {
             };
         };
         for head in &heads[..count] {
-            // SAFETY: the kernel has just filled in the control buffer of this head, up to the length it says there.
+            // SAFETY: recvmmsg filled in the control buffer of this head, up to the length in the head.
             let beside = unsafe { said_beside(&head.msg_hdr) };
             self.filled.push(Filled {
                 length: (head.msg_len as usize).min(DATAGRAM_MAX),
@@ -361,7 +362,7 @@ mod tests {
         datagrams.receive(&bound.socket).unwrap();
         assert!(datagrams.iter_mut().all(|one| one.came_ns.is_none()));
         bound.stamp_datagrams().unwrap();
-        // The kernel turns stamps on a moment later, and until then stamps what is taken.
+        // The kernel turns stamps on a moment later, and until then it stamps a datagram when it is received.
         let is_stamped = (0..1000).any(|_| {
             let before_ns = RealClock.now().real_ns;
             client.send(&[0; 10]).unwrap();

@@ -53,7 +53,7 @@ pub trait Disk: Send + Sync {
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
 }
 
-/// <linux/magic.h>: `FUSE_SUPER_MAGIC`.
+/// From Linux's list of file systems: `FUSE_SUPER_MAGIC`.
 const FUSE: libc::c_long = 0x6573_5546;
 
 /// The machine's own file systems.

@@ -76,9 +76,8 @@ pub trait DiskFile: Send + Sync {
     /// Takes the exclusive lock without waiting; `false` when another open file holds it.
     /// The lock ends when the file is closed, also by the death of the process.
     fn try_lock(&self) -> io::Result<bool>;
-    /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false`
-    /// when somebody else's lock is in the way. It ends when the file is closed here, also while a child that has just been
-    /// forked still has it open.
+    /// Takes a record lock (OFD: it belongs to this open file, not to the process) without waiting; `false` if another lock
+    /// conflicts. The lock ends when the file is closed here, even if a newly forked child still has it open.
     fn try_record_lock(&self, kind: RecordLock) -> io::Result<bool>;
 }
 
@@ -143,8 +142,8 @@ impl DiskFile for RealFile {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// The kernel's cache has one piece of memory for what one call writes, of a MiB and more, and what is touched in a
-    /// mapping makes all of its piece dirty.
+    /// Writes page by page. The kernel's cache has one piece of memory for the bytes of one call, of a MiB and more, and a
+    /// touched byte in a mapping makes all of its piece dirty.
     fn write_zeros(&self, mut range: Range<u64>) -> io::Result<()> {
         while range.start < range.end {
             let page = (range.start / PAGE as u64 + 1) * PAGE as u64;

@@ -1,7 +1,7 @@
 //! How much the tests that work by chance do: `make test` is quick, `make soak` sets `KYMO_EFFORT`. The program itself
 //! never asks.
 
-/// So many cases, rounds or seeds: `quick`, times `KYMO_EFFORT` where that is set.
+/// Number of cases, rounds or seeds: `quick`, times `KYMO_EFFORT` where that is set.
 pub fn effort(quick: u64) -> u64 {
     quick.saturating_mul(number("KYMO_EFFORT").unwrap_or(1).max(1))
 }

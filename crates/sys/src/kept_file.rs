@@ -32,7 +32,7 @@ pub struct Old {
     pub magic: [u8; 7],
     /// The newest of these versions.
     pub newest: u32,
-    /// Behind the magic come a generation and a checksum.
+    /// True if a generation and a checksum follow the signature.
     pub has_generation: bool,
 }
 
@@ -111,8 +111,8 @@ pub fn read(disk: &dyn Disk, path: &Path, kind: &Kind) -> io::Result<Found> {
     Ok(parse(bytes, kind))
 }
 
-/// Puts a whole file in the place of what has its name: after a crash there is the one or the other. With [`Sync::Now`] it is on
-/// the disk once this has returned.
+/// Replaces the file of this name by a whole new one: after a crash there is the one or the other. With [`Sync::Now`] the new
+/// file is on the disk when this returns.
 pub fn replace(
     disk: &dyn Disk,
     path: &Path,

@@ -46,8 +46,7 @@ impl Root {
         &self.path
     }
 
-    /// Whether files may be kept open: on anything but the kernel's own file systems a kept
-    /// file may be an old one.
+    /// True if files may be kept open: on anything but the kernel's own file systems a kept file may be an old one.
     pub fn keeps_files(&self) -> bool {
         self.keeps
     }

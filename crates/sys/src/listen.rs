@@ -42,8 +42,8 @@ pub fn peer(connection: impl AsFd) -> Option<Peer> {
     }
 }
 
-/// Makes a unix socket, in the place of one that nobody listens on any more; whatever else has its name stays, and is
-/// an error. Not yet listening: see [`listen`].
+/// Makes a unix socket, also in place of a dead one, on which no process listens any more; any other file of this name stays,
+/// and is an error. The socket does not listen yet: see [`listen`].
 pub fn bind_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let socket = unix_socket()?;
@@ -260,7 +260,7 @@ mod tests {
         listen(&running).unwrap();
         assert_eq!(cause(), "somebody listens there");
         assert!(accept(&running).unwrap().is_some());
-        // Not by `drop` alone: a child that another test is just starting has the descriptor, too.
+        // `drop` alone does not do: a child that another test is starting has the descriptor, too.
         rustix::net::shutdown(&running, rustix::net::Shutdown::Both).unwrap();
         drop(running);
         let next = bind_unix_for_group(&path, None).unwrap();

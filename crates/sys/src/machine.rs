@@ -99,7 +99,7 @@ extern "C" fn forget_object(
     _: libc::size_t,
     _: *mut libc::c_void,
 ) -> libc::c_int {
-    // SAFETY: dl_iterate_phdr gives a valid info with so many program headers.
+    // SAFETY: dl_iterate_phdr gives a valid info with this number of program headers.
     let (base, headers) = unsafe {
         let info = &*info;
         let count = usize::from(info.dlpi_phnum);
@@ -194,7 +194,8 @@ pub enum Signal {
 enum HangUp {
     /// The terminal is gone: end.
     Ends,
-    /// There is no terminal to be gone; a daemon can write out what waits, and read again what is configured.
+    /// There is no terminal that could be closed; a daemon writes out waiting data, and reads its configuration
+    /// again.
     Flushes,
     /// nohup(1) or [`ignore_hang_up`]: nothing.
     Ignored,
@@ -354,7 +355,7 @@ impl SignalFile {
     #[allow(unsafe_code)]
     pub fn block() -> io::Result<SignalFile> {
         let Signals { mut set, hang_up } = Signals::block();
-        // SAFETY: the set is initialised; a non-negative answer is a new file that is nobody else's.
+        // SAFETY: the set is initialised; a non-negative answer is a new file that has no other owner.
         let file = unsafe {
             libc::sigaddset(&mut set, libc::SIGCHLD);
             libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
@@ -392,7 +393,7 @@ pub enum DaemonSignal {
     FlushAndEnd,
     /// SIGUSR2: end without writing.
     EndAtOnce,
-    /// SIGHUP: read again what is configured.
+    /// SIGHUP: read the configuration again.
     HangUp,
 }
 
@@ -404,8 +405,8 @@ impl DaemonSignals {
     #[allow(unsafe_code)]
     pub fn block() -> io::Result<DaemonSignals> {
         let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: sigemptyset initialises the set; a non-negative answer of signalfd is a new file that is
-        // nobody else's.
+        // SAFETY: sigemptyset initialises the set; a non-negative answer of signalfd is a new file that has no other
+        // owner.
         let file = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             let mut set = set.assume_init();

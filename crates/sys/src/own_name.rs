@@ -1,5 +1,5 @@
-//! A name in the file system that this process made, to be taken back at its end: a socket's, a pid file's. By
-//! then it may be somebody else's, who is left in peace.
+//! A name in the file system that this process made and removes at its end: a socket's, a pid file's. If the
+//! name belongs to another file by then, it stays.
 
 use std::fs::Metadata;
 use std::io;

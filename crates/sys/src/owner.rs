@@ -13,8 +13,8 @@ pub fn owner_of(path: &Path) -> io::Result<u32> {
     std::fs::metadata(path).map(|found| found.uid())
 }
 
-/// Whether each of the files, each folder that leads to it and each link on the way belong to root and only root may write
-/// them. `Err`: which does not, in words.
+/// Checks that each of the files, each folder that leads to it and each link on the way belong to root, and that only root
+/// may write them. `Err`: the first one that fails, in words.
 pub fn only_roots(files: &[PathBuf]) -> Result<(), String> {
     files.iter().try_for_each(|file| only_roots_file(file, 0))
 }

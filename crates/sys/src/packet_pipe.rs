@@ -1,5 +1,6 @@
-//! A pipe of packets between two processes that neither waits for the other: what is written at once is read at once, a full
-//! pipe refuses, an empty one has nothing. Both ends stay open in whoever made it, so that it survives either process.
+//! A pipe of packets between two processes, neither of which waits for the other: the bytes of one write are read by one
+//! read, a full pipe refuses, an empty one has nothing. Both ends stay open in the process that made the pipe, so that the
+//! pipe survives either process.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,14 +17,14 @@ pub fn packet_pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// Reads the next packet, of which what does not fit into `into` is lost. `None`: there is none now.
+/// Reads the next packet; bytes that do not fit into `into` are lost. `None`: there is no packet now.
 pub fn take_packet(pipe: impl AsFd, into: &mut [u8]) -> Option<usize> {
     loop {
         match rustix::io::read(&pipe, &mut *into) {
             Ok(0) => return None,
             Ok(bytes) => return Some(bytes),
             Err(Errno::INTR) => {}
-            // Nothing there, or nothing to be had.
+            // The pipe is empty, or reading failed.
             Err(_) => return None,
         }
     }

@@ -1,5 +1,5 @@
-//! What a child process may do: as whom it runs, which capabilities it keeps, which files it is
-//! handed. All of it is done between fork and exec, so that the program started never had more.
+//! The rights of a child process: its user, its capabilities, and the files that it inherits. All of it is set
+//! between fork and exec, so that the started program never had more.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -224,7 +224,7 @@ pub fn fork() -> io::Result<Side> {
     if threads != 1 {
         return Err(io::Error::other(format!("there are {threads} threads")));
     }
-    // SAFETY: with one thread only, nothing can be half done in the child: no lock is held by who is not there.
+    // SAFETY: with one thread only, nothing can be half done in the child: no other thread holds a lock.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Side::Child),
@@ -273,8 +273,8 @@ pub fn inherited_sockets() -> Vec<OwnedFd> {
     (3..3 + count).filter(open).map(own).collect()
 }
 
-/// Whether a process of that number is there, whoever it belongs to. One that has ended and was not waited for
-/// is not.
+/// True if a process of this number exists, whichever user it belongs to. A process that has ended and was not
+/// waited for does not count.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     if stat
@@ -361,7 +361,7 @@ fn enter(role: &Role, parent: u32) -> io::Result<()> {
         become_user(account, &role.groups)?;
     }
     keep_only(keep)?;
-    // Also where the bounds could not be lowered, nothing is gained by what is started from now on.
+    // Even if the bounds could not be lowered, programs that are started from now on gain no rights.
     set_no_new_privs(true)?;
     if role.ends_with_parent {
         // After the change of user, which would take it back.
@@ -401,8 +401,8 @@ pub fn lift_memory_limit() {
     let _ = setrlimit(Resource::Data, limit);
 }
 
-/// What this process was handed by whoever started it, but for its standard files, is not handed on. Best effort:
-/// Linux 5.11.
+/// Marks all inherited files but the standard ones, so that this process does not hand them on. Best effort: Linux
+/// 5.11.
 #[allow(unsafe_code)]
 pub fn keep_files_back() {
     let after_stderr: libc::c_uint = 3;
@@ -484,8 +484,7 @@ fn keep_only(keep: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that the parent handed over under this number, which it told us; from now on it is not
-/// handed on.
+/// A file that the parent handed over, by the number that the parent names; from now on it is not handed on.
 #[allow(unsafe_code)]
 pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     // 0 to 2 are the standard streams, which others use.
@@ -494,7 +493,7 @@ pub fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     }
     // SAFETY: if the number is not open, fcntl answers EBADF, and nothing is made of it.
     fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC)?;
-    // SAFETY: it is open, and nobody in this program made it: it was there at the start.
+    // SAFETY: the file is open, and this program did not make it: it was open at the start.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -62,7 +62,8 @@ pub fn parent() -> Option<u32> {
     (parent > 1).then_some(parent)
 }
 
-/// The numbers after the state: field n of proc(5) is at n - 3, what is no number is 0.
+/// The numbers after the state: field n of proc(5) is at n - 3; a field that is no number is
+/// 0.
 fn stat_of(pid: u32) -> Option<Vec<u64>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

@@ -1,5 +1,5 @@
-//! A program in a process group of its own, so that it can be ended together with what it starts. Its end is seen on a
-//! file, its output is read without waiting.
+//! A program in its own process group, so that it can be ended together with the processes that it starts. Its end is
+//! seen on a file, its output is read without waiting.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -86,8 +86,8 @@ impl Program {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Kills it and what it has started, unless that has left its group. To be called before its end was seen: afterwards
-    /// the number may be another's.
+    /// Kills the program and the processes that it started, unless they left its group. To be called before its end was
+    /// seen: afterwards the number may be another's.
     pub fn kill(&self) {
         kill_group(&self.child);
     }
@@ -101,7 +101,7 @@ fn watch(child: &Child, output: Option<&ChildStdout>) -> io::Result<OwnedFd> {
 }
 
 fn kill_group(child: &Child) {
-    // It is our child and was not waited for, so the number is still its own; the group may be empty.
+    // The child was not waited for, so the number is still its own; the group may be empty.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 

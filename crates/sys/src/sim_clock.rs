@@ -1,4 +1,4 @@
-//! A clock that a test drives: it moves only when told to.
+//! A clock that a test drives: it moves only when the test moves it.
 
 use crate::clock::{Clock, Stamp};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,10 @@
 //! A file system in memory that fails on command, for crash tests.
 //!
-//! It keeps what a reader sees and what survives a power cut apart: a write is durable only after
-//! `sync_data` of its file, a name only after `sync_dir` of its directory. At a cut each pending
-//! operation is kept, dropped or torn by 512-byte sectors, independently of the others. A failed
-//! sync loses its writes for ever although they can still be read, as Linux does.
+//! The state that a reader sees and the state that survives a power cut are kept apart: a write
+//! is durable only after `sync_data` of its file, a name only after `sync_dir` of its directory.
+//! At a cut each pending operation is kept, dropped or torn by 512-byte sectors, independently of
+//! the others. A failed sync loses its writes for ever although they can still be read, as Linux
+//! does.
 
 mod tree;
 
@@ -691,7 +692,7 @@ impl State {
         self.drop_orphans();
         self.names = self.durable_names.clone();
         for inode in self.inodes.values_mut() {
-            // The time of a change and what was changed reach the disk each by its own way.
+            // The time of a change and the changed bytes reach the disk independently.
             if next_random(&mut self.random) & 1 == 1 {
                 inode.durable_mtime = inode.seen_mtime;
             }
@@ -816,7 +817,7 @@ mod tests {
         let second = disk.open(&dir.join("f"), OpenMode::Write).unwrap();
         assert!(!second.try_lock().unwrap());
         drop(file);
-        // A child that another test is just starting still has the first one's descriptor.
+        // A child that another test is starting still has the first one's descriptor.
         let begun = std::time::Instant::now();
         while !second.try_lock().unwrap() {
             assert!(begun.elapsed().as_secs() < 60, "the lock stays");

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// The first address is of nobody any more.
+    /// No process listens at the first address.
     #[test]
     fn the_first_address_that_answers_is_taken() {
         let [gone, there] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());

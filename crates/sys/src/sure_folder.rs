@@ -85,7 +85,7 @@ impl SureFolder {
         Ok(true)
     }
 
-    /// True if this process has just made the folder.
+    /// True if this process made the folder.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -148,8 +148,8 @@ pub fn give_file(file: &File, user: u32, group: u32) -> io::Result<()> {
     )?)
 }
 
-/// The name of a socket that this process has just bound. Opening it follows no link, and fails for anything but this
-/// user's own socket.
+/// The name of a socket that this process has bound. Opening it follows no link, and fails for anything but this user's own
+/// socket.
 #[derive(Debug)]
 pub struct SocketName(OwnedFd);
 

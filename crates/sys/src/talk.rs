@@ -190,7 +190,7 @@ mod tests {
     fn two_writers_of_a_full_pipe_wait_for_none() {
         let (_reader, writer) = std::io::pipe().unwrap();
         let writer = writer.as_fd();
-        // Each thread takes room that another one has just seen: a write that waited would never return.
+        // Each thread uses room that another thread may have seen as well: a write that waited would never return.
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(move || {

@@ -18,7 +18,7 @@ pub struct Ticker {
 /// Why [`Ticker::wait`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beat {
-    /// The timer fired; so many beats went by unseen before this one.
+    /// The timer fired.
     Tick {
         /// Beats missed.
         missed: u64,

@@ -29,7 +29,8 @@ pub enum Access {
     Read,
     /// Reading and writing.
     Write,
-    /// That, and reading leaves no access time behind, which costs as much as reading, where the file is the caller's own.
+    /// Reading and writing; reading updates no access time, which would cost as much as reading, where the file is the
+    /// caller's own.
     Update,
 }
 
@@ -64,7 +65,8 @@ pub trait Tree: Send + Sync {
         let folder = self.resolve(path.parent().unwrap_or(Path::new("/")))?;
         Ok(folder.join(path.file_name().ok_or(Errno::ISDIR)?))
     }
-    /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename. What it is then.
+    /// Puts a file with these bytes in place: a fresh inode, mode 0644, named by one rename. Returns the metadata of the
+    /// new file.
     fn put(
         &self,
         path: &Path,
@@ -82,11 +84,11 @@ pub trait Tree: Send + Sync {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata>;
-    /// Removes a file's name; on the disk, too, when this returns. A link is removed, not what it leads to.
+    /// Removes a file's name, durably when this returns. A link is removed, not its target.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Makes a folder and missing folders above it, mode 0755.
     fn make_folders(&self, path: &Path) -> io::Result<()>;
-    /// Every name in a folder, links followed, in no order; what can't be looked at is left out.
+    /// Every name in a folder, links followed, in no order; names that cannot be read are left out.
     fn list(&self, path: &Path, each: &mut dyn FnMut(&[u8], NameKind)) -> io::Result<()>;
 }
 

@@ -1,14 +1,16 @@
-//! A part of a file in memory: what is copied there is the kernel's at once, as after `write`, without a system call.
+//! A part of a file in memory: bytes that are copied there are the kernel's at once, as after `write`, without a system
+//! call.
 //!
-//! A page that the file system finds no room for when it is first touched would end the process. So only what was written
-//! before is mapped, and only on file systems that write it where it is.
+//! If the file system finds no room for a page when it is first touched, the process ends. So only written parts are
+//! mapped, and only on file systems that write a page where it is.
 
 use rustix::fs::SeekFrom;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 use std::ops::Range;
 
-/// <linux/magic.h>: ext2 to ext4, tmpfs. Others may write a page elsewhere, of which there may be none.
+/// File systems that write a page in place: ext2 to ext4, tmpfs. Others may write a page elsewhere, where there may be no
+/// room.
 const IN_PLACE: [u32; 2] = [0xef53, 0x0102_1994];
 
 pub(crate) struct Window {
@@ -31,7 +33,7 @@ impl Window {
             return None;
         }
         let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a mapping at an address of the kernel's choice, of which nobody knows but this window.
+        // SAFETY: a mapping at an address of the kernel's choice, which only this window knows.
         let start = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -58,7 +60,7 @@ impl Window {
     pub(crate) fn write(&mut self, bytes: &[u8], offset: u64) {
         assert!(self.holds(offset, bytes.len()), "BUG: beside the window");
         let at = (offset - self.range.start) as usize;
-        // SAFETY: inside of the mapping, which lives as long as `self`; nobody else in this process has it.
+        // SAFETY: inside of the mapping, which lives as long as `self`; no other code of this process uses the mapping.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(at), bytes.len()) };
     }
 }

@@ -54,7 +54,7 @@ impl Blocks {
     }
 }
 
-/// Successive blocks that are read whole, without what is before and after them.
+/// Successive blocks that are read whole, without the samples before and after them.
 pub(super) struct Run {
     first_seq: u64,
     end_seq: u64,
@@ -76,7 +76,7 @@ impl Run {
         }
     }
 
-    /// What comes from `first_seq` on, as far as it is in `range`.
+    /// The records from `first_seq` on that are in `range`.
     pub(super) fn from(first_seq: u64, range: TimeRange) -> Run {
         Run {
             first_seq,

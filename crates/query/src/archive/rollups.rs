@@ -18,14 +18,15 @@ use crate::sheet::Pick;
 
 /// How often new blocks are looked for.
 const LOOK: Duration = Duration::from_secs(60);
-/// After each roll-up the maker rests so many times as long as it took: a tenth of a CPU at most.
+/// Rest after each roll-up, as a multiple of the time for making it: a tenth of a CPU at most.
 const REST: u32 = 9;
 /// Largest roll-up that is read.
 const BYTES_MAX: usize = 64 << 20;
 /// Minutes before a block that its first interval may reach back to.
 const LEAD: u32 = 10;
 const SUFFIX: &str = ".rol";
-/// A block is of minutes, or of hours where samples are rare. One of days is one in which the clock was set.
+/// Longest span of a block. A block spans minutes, or hours where samples are rare; in one that spans days
+/// the clock was set.
 const SPAN_MAX_S: u64 = 6 * 3600;
 
 /// The folder of roll-ups in a data folder.
@@ -71,7 +72,7 @@ impl Rollups {
         Some(bytes)
     }
 
-    /// Makes what is missing, for ever.
+    /// Makes missing roll-ups, for ever.
     pub(super) fn keep_up(&self, what: &What) {
         let mut tried = HashSet::new();
         loop {

@@ -42,7 +42,7 @@ impl What {
         }
     }
 
-    /// What is there now; reading it ends with an error when it takes too long.
+    /// The present recordings; reading them ends with an error after `PATIENCE`.
     pub fn recordings(&self) -> Result<Recordings, String> {
         let recordings = match self {
             What::Ring(dir) => Recordings::ring(&own(dir)),
@@ -56,7 +56,7 @@ impl What {
         self.recordings()?.open(range, kinds)
     }
 
-    /// Whether files can be opened; a ring may come later.
+    /// Checks that files can be opened; a ring may come later.
     pub fn check(&self) -> Result<(), String> {
         match self.ring() {
             Some(_) => Ok(()),

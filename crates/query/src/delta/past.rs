@@ -1,8 +1,8 @@
-//! The past of one row: the last value of each field, and of counters that fell what they were before.
+//! The past of one row: the last value of each field, and the old value of each counter that fell.
 //!
-//! A counter that falls and then stands where it was before was never reset: a driver said zeros for a moment, or a
-//! text was read half. What it counted meanwhile is spread over the time it was away. A counter that comes back near to
-//! where it was, but below, is not believed for once.
+//! A counter that falls and then stands where it was before was never reset: a driver gave zeros for a moment, or a
+//! text was read half. Its growth meanwhile is spread over the time it was away. A counter that comes back near to its
+//! old value, but below it, is not believed in that reading.
 
 use kymo_base::field::{Field, Rule};
 use kymo_base::reading::{MISSING, Row};

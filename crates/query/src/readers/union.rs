@@ -13,7 +13,7 @@ const STANDS_MAX_MS: i64 = 60_000;
 
 /// Readers, the finest first. A union is for one question of its user: it remembers the series that it found.
 ///
-/// A reader that does not answer costs its own part: the union answers with the rest and says what is missing.
+/// If a reader does not answer, its part is missing: the union answers with the rest and names the missing part.
 pub struct Union<'a> {
     readers: Vec<Box<dyn Reader + 'a>>,
     found: RefCell<JoinedSeries>,
@@ -221,7 +221,7 @@ impl Reader for Union<'_> {
         self.texts(|reader| reader.label_values(label, matchers, range))
     }
 
-    /// The first reader that knows a metric says what it means.
+    /// Metadata of each metric by the first reader that knows it.
     fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
         let mut all = BTreeMap::new();
         for (_, answer) in self.ask(|_, reader| reader.metadata(metric))? {

@@ -78,7 +78,7 @@ fn list_of(disk: &dyn Disk, folder: &Path, suffix: &'static str) -> (Vec<Targets
     (names.into_iter().filter_map(stat).collect(), left_out)
 }
 
-/// It is part of a target's id: as much of it as is in sight.
+/// True if the stem may be part of a target's id: visible characters, at most 200 bytes.
 fn is_stem(stem: &str) -> bool {
     let visible = |c: char| !c.is_control() && c != '/';
     (1..=200).contains(&stem.len()) && stem.chars().all(visible)
@@ -161,7 +161,7 @@ impl TargetsFile {
     }
 }
 
-/// Lines with their places, until one is not wanted. What is longer than a line may be is passed over.
+/// Calls `wanted` with lines and their places, until it refuses a line. Lines that are too long are passed over.
 fn each_line(
     file: &dyn DiskFile,
     wanted: &mut dyn FnMut(LinePlace, &[u8]) -> bool,

@@ -166,11 +166,11 @@ pub(super) fn rows_of(target: &DescribedTarget, from: i64, thru: i64, row_s: u32
 }
 
 impl TargetGraph {
-    /// Of rows that were asked for with [`Period::question`] at that moment.
+    /// The graph of rows that were asked for with [`Period::question`] at `now`.
     pub fn new(period: Period, target: &DescribedTarget, rows: &Rows, now: i64) -> TargetGraph {
         let step = rows.step.max(1);
         let columns = columns(rows);
-        // A row that is not over has not its value yet.
+        // A row that has not ended yet has no value yet.
         let over = usize::try_from((now - rows.start) / i64::from(step)).unwrap_or(0);
         let known = |cells: &[f64], of| {
             let mut cells = column(rows, cells, of);
@@ -196,8 +196,8 @@ impl TargetGraph {
         }
     }
 
-    /// Where its axis ends: at MaxBytes where it is unscaled, else at the largest of what is drawn; with `secondmean` at
-    /// the mean of what is above the mean. 0: nothing is known.
+    /// Upper end of the axis: MaxBytes where the graph is unscaled, else the largest drawn value; with `secondmean` the
+    /// mean of the values above the mean. 0: nothing is known.
     pub fn top(&self, target: &DescribedTarget) -> f64 {
         let [one, other] = target.max_bytes;
         if self.period.is_unscaled(target) && one.max(other) > 0 {

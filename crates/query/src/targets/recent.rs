@@ -35,8 +35,8 @@ impl Recent {
         (now - SPAN_S, now, ROWS_MAX)
     }
 
-    /// Of rows that were asked for, of a target that is polled each `interval_s`. The value of a row that has just ended
-    /// comes with the next poll: of two intervals nothing is missing yet.
+    /// The present state by these rows, of a target that is polled each `interval_s`. The value of a row comes with the
+    /// poll after its end: the rows of the last two intervals cannot be missing yet.
     pub fn new(rows: &Rows, interval_s: u32, now: i64) -> Recent {
         let step = i64::from(rows.step.max(1));
         let [in_, out] = columns(rows).map(|of| column(rows, &rows.mean, of));

@@ -16,11 +16,11 @@ pub struct TargetUnit {
     pub scale: f64,
     /// Further factor of the numbers below a graph.
     pub factor: f64,
-    /// What those beside it are.
+    /// Further factor of the numbers beside a graph.
     pub tics_factor: f64,
     /// Factor between two prefixes.
     pub kilo: f64,
-    /// From none on; `None`: it is left out.
+    /// Prefixes, the one of 1 first; each next one is `kilo` times as large. `None`: the prefix is skipped.
     pub prefixes: Vec<Option<String>>,
     /// `b/s`
     pub name: String,
@@ -67,14 +67,14 @@ impl TargetUnit {
             .into()
     }
 
-    /// A number beside a graph, of what is multiplied with `scale` already.
+    /// Text of a number beside a graph; `value` is multiplied with `scale` already.
     pub fn tick(&self, value: f64) -> String {
         let (number, prefix) = self.prefixed(value * self.tics_factor, 1.0);
         let number = (number * 1e4).round() / 1e4;
         format!("{number} {prefix}").trim_end().into()
     }
 
-    /// A number and the prefix that it gets, from `turn` kilos on the next.
+    /// A number and its prefix: the next prefix begins at `turn` kilos.
     fn prefixed(&self, number: f64, turn: f64) -> (f64, &str) {
         let (mut number, mut at) = (number, 0);
         while at + 1 < self.prefixes.len()
@@ -87,7 +87,7 @@ impl TargetUnit {
     }
 }
 
-/// Seconds that rates are of, and their names. What is no counter is as it is.
+/// Seconds per unit of the rate's name, and the short and the long name. A target that is no counter keeps its values.
 fn per(target: &DescribedTarget) -> (f64, &'static str, &'static str) {
     let is_counter = !["gauge", "absolute", "derive"]
         .iter()

@@ -68,8 +68,8 @@ pub struct Identity {
 pub struct Activity {
     /// The process that has it.
     pub owner: Option<Owner>,
-    /// Whether that process has ended without giving the slot back: what is here is the last that it did. Also while a process is just
-    /// taking the slot.
+    /// True if the owner ended without giving the slot back: the values are its last ones. Also true while a process takes the
+    /// slot over.
     pub has_ended: bool,
     /// Commands that ever began in this slot, under any owner.
     pub commands: u64,

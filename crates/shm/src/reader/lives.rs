@@ -8,7 +8,7 @@ use crate::layout::{LIFE, OWNER};
 use crate::life;
 use crate::reader::bytes::Bytes;
 
-/// The first minor version whose writers say by which lock they live.
+/// The first minor version whose writers publish the lock that shows that they live.
 const MINOR: u16 = 1;
 /// The kernel goes through all locks of a file for each question. Questions times locks of a look, at most: about 5 ms
 /// (guessed from 5 ns a lock). Of more processes a part is asked for by turns: of 5,000 all in 25 looks.
@@ -19,13 +19,13 @@ const LEAST: usize = 64;
 /// Ownership of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tenure {
-    /// Nobody has it.
+    /// The slot has no owner.
     Free,
     /// The owner lives, as far as can be known.
     Lives,
     /// The owner has ended without giving the slot back.
     Ended,
-    /// The owner is just taking the slot: its values are of the owner before.
+    /// An owner is taking the slot: the values are those of the owner before.
     Begins,
 }
 

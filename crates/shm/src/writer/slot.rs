@@ -171,8 +171,8 @@ impl Slot {
         self.cells().observe(histogram, value, weight);
     }
 
-    /// Who works in this slot: the leader of processes that work together, the start of the session by the publisher's clock (or 0), and a
-    /// value for each of the schema's labels. Longer ones than 63 bytes are cut off and marked.
+    /// Publishes the owner of this slot: the leader of its group of processes, the start of the session by the publisher's clock
+    /// (or 0), and a value for each of the schema's labels. Labels longer than 63 bytes are cut off and marked.
     pub fn identify(&mut self, leader: Option<u32>, stamp: u64, labels: &[&[u8]]) {
         self.identify_as(own_pid(), leader, stamp, labels);
     }

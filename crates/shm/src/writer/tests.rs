@@ -255,7 +255,7 @@ fn a_schema_has_limits() {
     assert_eq!((room.cells, room.described), (6, table.len() + 16));
 }
 
-/// Cells: one was spare, one is in use. No more is added, neither a counter nor a gauge, and what was refused uses nothing.
+/// One cell was spare, and one is in use. Neither a further counter nor a gauge is added, and a refused metric uses no cell.
 #[test]
 fn metrics_are_added_while_there_are_cells() {
     let mut schema = Schema::new("cells", 1).spare(2, 1024);

@@ -40,8 +40,8 @@ const SOURCES: [(&str, &str); 3] = [
     ("c++", "tests/all/programs/header.cc"),
 ];
 
-/// Whoever includes the header may turn warnings into errors. What is found depends on what is inlined, so all levels are tried with
-/// programs that call what there is.
+/// Programs that include the header may turn warnings into errors. The warnings depend on inlining, so all optimisation levels
+/// are tried with programs that call all functions.
 #[test]
 fn the_header_compiles_without_warnings() {
     let folder = crate::folder::Folder::new("header");

@@ -1,4 +1,4 @@
-//! The examples of both writers run, and a reader finds what they published.
+//! The examples of both writers run, and a reader finds the published values.
 
 use std::process::Command;
 
@@ -12,7 +12,8 @@ use crate::running::Running;
 #[path = "../../examples/publish.rs"]
 mod publish;
 
-/// What 1,000 commands leave: each fourth one writes, about an eighth is in the histogram, with the weight 8.
+/// Checks the result of 1,000 commands: each fourth one writes, about an eighth is in the histogram, with the
+/// weight 8.
 fn check(reader: &mut Reader, application: &[u8]) {
     let mut scratch = Scratch::default();
     reader.scan(&mut scratch).expect("a scan");

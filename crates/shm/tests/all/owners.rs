@@ -1,4 +1,4 @@
-//! Owners of slots that ended without a word: what they counted stays, and what they did is not there any more.
+//! Owners of slots that ended without giving the slot back: their counts stay, their activity is removed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Master {
         }
     }
 
-    /// What it says next that is a number or a word.
+    /// The next line of the master that is a number or `none`.
     fn said(&mut self) -> String {
         let mut line = String::new();
         while self.says.read_line(&mut line).expect("a line") > 0 {
@@ -157,7 +157,7 @@ fn an_owner_in_another_namespace_lives() {
     }
 }
 
-/// What `owners.c` does, in Rust.
+/// The same program as `owners.c`, in Rust.
 #[test]
 #[ignore = "the others start it"]
 fn master() {
@@ -222,12 +222,12 @@ fn enter_namespace() {
 
 #[allow(unsafe_code)]
 fn give_up(mode: &str) {
-    // SAFETY: a worker that has nothing open but what it needs, and that only waits from now on.
+    // SAFETY: a worker that has only its necessary files open, and that only waits from now on.
     unsafe {
         match mode {
             "nobody" => assert!(libc::setgid(65_534) == 0 && libc::setuid(65_534) == 0),
             "closed" => {
-                // Not the pipe by which the worker says that it is ready.
+                // Keeps the pipe by which the worker reports that it is ready.
                 (3..1000).for_each(|number| {
                     libc::close(number);
                 });

@@ -9,7 +9,7 @@ use kymo_shm::{Kind, Publisher, Schema};
 
 use crate::c::compile;
 
-/// What the writer in Rust does in a process of its own: the path of its file, or why there is none.
+/// The writer in Rust, in a separate process: prints the path of its file, or why there is none.
 #[test]
 #[ignore = "the others start it"]
 fn writer() {
@@ -27,7 +27,7 @@ fn writer() {
     std::process::exit(0);
 }
 
-/// Whether mounts of its own can be had; says why not.
+/// True if separate mount namespaces can be made; prints the reason if not.
 fn has_namespaces() -> bool {
     let has = Command::new("unshare")
         .args(["-m", "true"])

@@ -1,4 +1,4 @@
-//! What a program in Rust publishes is what a reader reads, from a file and from a mapping.
+//! A reader reads the values that a program in Rust publishes, from a file and from a mapping.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -267,7 +267,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// `count` programs that have just ended. A stamp of the future is as young as one of now, and stays so.
+    /// `count` programs that ended in the last moments. A stamp of the future is as young as one of now, and stays so.
     fn new(count: usize) -> Ended {
         let folder = Folder::new("ended");
         let schema = Schema::new("shop", 1).folder(folder.path()).text_bytes(8);

@@ -34,7 +34,7 @@ struct Part {
 unsafe impl Send for Outbox {}
 
 impl Outbox {
-    /// Adds one; `put` appends its bytes to what it gets.
+    /// Adds one; `put` appends its bytes to the buffer.
     pub fn push(&mut self, address: SocketAddr, put: impl FnOnce(&mut Vec<u8>)) {
         self.add(None, address, put);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Contents, Found, Kind};
 
-/// Magic, version, checksum, generation.
+/// Signature, version, checksum, generation.
 const HEAD: usize = 24;
 const SECOND_HEAD: usize = 512;
 const RECORDS: usize = 1024;
