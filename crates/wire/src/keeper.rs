@@ -1,4 +1,4 @@
-//! The keeper's protocol, docs/formats/keeper.md: what the hub and the command line ask about stored series. Each frame is
+//! The keeper's protocol, docs/formats/keeper.md, by which the hub and the command line ask for stored series. Each frame is
 //! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
 
 mod accounts;
@@ -39,52 +39,52 @@ use frame::frames;
 use kymo_base::label_set::is_name;
 use kymo_base::labels::Matcher;
 
-/// Series of one RANGE or REMOVE at most.
+/// Most series of one RANGE or REMOVE.
 pub const NAMES_MAX: usize = 4096;
-/// Matchers of one SELECT at most.
+/// Most matchers of one SELECT.
 const MATCHERS_MAX: usize = 64;
-/// Columns of a series that are believed.
+/// Most columns of a series in an answer.
 const COLUMNS_MAX: usize = 4096;
 
 frames! {
-    /// What is asked.
+    /// A question to the keeper.
     Question {
-        /// Which series there are: answered with one or more [`Answer::Series`].
+        /// The series that matchers pick: answered with one or more [`Answer::Series`].
         1 = Select(matchers: Vec<Matcher>; put_matchers, take_matchers),
-        /// Their rows: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
+        /// Rows of series: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
         2 = Range(range: Range; Range::put, Range::take),
-        /// Who sends: answered with one [`Answer::Accounts`].
+        /// The senders of collectd's protocol: answered with one [`Answer::Accounts`].
         3 = Accounts,
-        /// What senders wanted to be heard: answered with one [`Answer::Events`].
+        /// Notifications of senders and events of devices: answered with one [`Answer::Events`].
         4 = Events(range: EventRange; EventRange::put, EventRange::take),
-        /// Series named by label sets begin, unless they are there: answered with one [`Answer::Done`] or [`Answer::Refused`] for
+        /// Creates series named by label sets, unless they exist: answered with one [`Answer::Done`] or [`Answer::Refused`] for
         /// each, in order.
         5 = Define(series: Vec<LabelledSeries>; write::put_definitions, write::definitions),
-        /// Their values: answered likewise.
+        /// Values of series named by label sets: answered as [`Question::Define`].
         6 = Write(series: Vec<LabelledValues>; write::put_values, write::values),
-        /// Removes series with their values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name, in
-        /// order.
+        /// Removes series with their values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name,
+        /// in order.
         7 = Remove(names: Vec<Vec<u8>>; remove::put, remove::take),
-        /// Series named as files are begin, or get other definitions: answered with one [`Answer::Taken`].
+        /// Creates series that are named as files, or changes their definitions: answered with one [`Answer::Taken`].
         8 = Create(series: Vec<FileSeries>; file_series::put_definitions, file_series::definitions),
-        /// Their values: answered likewise.
+        /// Values of series that are named as files: answered with one [`Answer::Taken`].
         9 = Update(values: FileValues; FileValues::put, FileValues::take),
-        /// What happened to devices that are polled: answered with one [`Answer::Done`]. At most [`NOTIFIED_MAX`].
+        /// Events of polled devices, at most [`NOTIFIED_MAX`]: answered with one [`Answer::Done`].
         10 = Notify(events: Vec<Event>; put_notified, take_notified),
-        /// Who publishes, and what it does now: answered with one [`Answer::Programs`].
+        /// Publishers of activity, and their present activity: answered with one [`Answer::Programs`].
         11 = Programs {
-            /// With texts of commands.
+            /// True: with texts of commands.
             texts: bool; put_flag, Take::flag
         },
-        /// What the sessions of a server do: answered with one [`Answer::Watched`].
+        /// The activity of the sessions of a server, from its observer: answered with one [`Answer::Watched`].
         12 = Activity(activity: ServerActivity; ServerActivity::put, ServerActivity::take),
-        /// Whether somebody looks at what programs do: answered likewise.
+        /// Asks whether a viewer watches the activity of programs: answered with one [`Answer::Watched`].
         13 = Watched,
         /// Removes the values of a range of time: answered as [`Question::Remove`].
         14 = Erase(erased: Erased; Erased::put, Erased::take),
-        /// Which series have some labels: answered with one or more [`Answer::Found`].
+        /// The series that Prometheus' matchers pick: answered with one or more [`Answer::Found`].
         15 = Find(find: Find; Find::put, Find::take),
-        /// Their samples: answered with one or more [`Answer::Samples`].
+        /// Samples of series: answered with one or more [`Answer::Samples`].
         16 = Samples(samples: SamplesOf; SamplesOf::put, SamplesOf::take),
         /// Names of labels, or values of one: answered with one or more [`Answer::Labels`].
         17 = Labels(labels: LabelsOf; LabelsOf::put, LabelsOf::take),
@@ -92,7 +92,7 @@ frames! {
         18 = Tail(after: TailAfter; TailAfter::put, TailAfter::take),
         /// Ends a registered tail: answered with one [`Answer::Done`].
         19 = EndTail(name: String; tail::put_name, tail::take_name),
-        /// Which tails are registered: answered with one [`Answer::Tails`].
+        /// The registered tails: answered with one [`Answer::Tails`].
         20 = Tails,
         /// Counts of the listeners for lines: answered with one [`Answer::Lines`].
         21 = Lines,
@@ -100,23 +100,23 @@ frames! {
 }
 
 frames! {
-    /// What is answered.
+    /// An answer of the keeper.
     Answer {
         /// Series, and whether another frame with more follows.
         0x81 = Series(series: Vec<SeriesInfo>, more: bool; put_series, take_series),
         /// Rows of one series.
         0x82 = Rows(rows: Rows; Rows::put, Rows::take),
-        /// What is known of who sends.
+        /// Accounts of the senders and of the hosts of their values.
         0x83 = Accounts(accounts: Accounts; Accounts::put, Accounts::take),
         /// Events, by their time.
         0x84 = Events(events: Vec<Event>; put_events, take_events),
-        /// It is done.
+        /// The question succeeded.
         0x85 = Done,
-        /// What became of many series.
+        /// Results of the series of a CREATE or UPDATE.
         0x86 = Taken(taken: Taken; Taken::put, Taken::take),
-        /// Who publishes.
+        /// The publishers and their activity.
         0x87 = Programs(programs: Programs; Programs::put, Programs::take),
-        /// Whether somebody looks.
+        /// True if a viewer watches the activity of programs.
         0x88 = Watched(is_watched: bool; put_flag, Take::flag),
         /// Series, and whether another frame with more follows.
         0x89 = Found(found: Vec<FoundSeries>, more: bool; points::put_found, points::take_found),
@@ -135,40 +135,40 @@ frames! {
     }
 }
 
-/// Rows of series.
+/// Names and range of a RANGE question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
-    /// Names of series, as SELECT tells them.
+    /// Names of series, as in [`Answer::Series`].
     pub names: Vec<Vec<u8>>,
-    /// From this moment on, seconds since 1970.
+    /// First moment, seconds since 1970.
     pub from: i64,
-    /// Up to this one.
+    /// Last moment, seconds since 1970; later than `from`.
     pub thru: i64,
-    /// No more rows than these.
+    /// Most rows of an answer.
     pub rows_max: u32,
 }
 
 /// A series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesInfo {
-    /// Below the base, with `.rrd`; or a label set.
+    /// Path below the base, with `.rrd`, or a label set.
     pub name: Vec<u8>,
-    /// Stamp of its newest value, seconds since 1970; 0: not known.
+    /// Stamp of the newest value, seconds since 1970; 0: not known.
     pub last: f64,
     /// Seconds of a primary data point; 0: not known.
     pub step: u32,
-    /// Name and kind of its columns; none: a file that the store does not know.
+    /// Name and kind of each column; none: a file that the store does not know.
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Rows of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// Where the first row begins, seconds since 1970.
+    /// Begin of the first row, seconds since 1970.
     pub start: i64,
     /// Seconds of a row.
     pub step: u32,
-    /// Names of its columns.
+    /// Names of the columns.
     pub columns: Vec<Vec<u8>>,
     /// Row after row, a cell for each column; NaN: unknown.
     pub mean: Vec<f64>,

@@ -1,22 +1,22 @@
-//! ACCOUNTS: what the keeper knows of who sends, and of the hosts that values are of.
+//! ACCOUNTS: the keeper's accounts of senders, and of the hosts that values belong to.
 
 use std::net::IpAddr;
 use std::ops::{AddAssign, Index, IndexMut};
 
 use super::body::{Put, Take};
 
-/// What is counted of a sender.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Datagrams.
     Datagrams,
     /// Values that were stored.
     Values,
-    /// Damaged or forged datagrams, the rest of which was not used.
+    /// Damaged or forged datagrams; the rest of such a datagram is not used.
     Bad,
-    /// Datagrams of senders that are of no network which may send.
+    /// Datagrams of senders outside the networks that may send.
     Foreign,
-    /// Datagrams that were there before.
+    /// Datagrams that had come before.
     Replayed,
     /// Values without a time, a name and the like.
     Unfit,
@@ -24,17 +24,17 @@ pub enum Count {
     Late,
     /// Values too far in the future.
     Future,
-    /// Values of other number or kinds than those that made the series.
+    /// Values whose number or kinds differ from those of the series.
     Mismatched,
-    /// Values of series that may not be made.
+    /// Values of series that may not be created.
     Refused,
-    /// Values of series whose values another one sends.
+    /// Values of series that another sender writes.
     Held,
     /// Values of hosts that their user may not send for.
     Others,
     /// Values that could not be written.
     Unwritten,
-    /// Series that were made.
+    /// Series that were created.
     New,
     /// Notifications.
     Notifications,
@@ -47,7 +47,7 @@ impl Count {
         self as usize
     }
 
-    /// All of them, in the order of a frame.
+    /// All counters, in the order of a frame.
     pub const ALL: [Count; 16] = [
         Count::Datagrams,
         Count::Values,
@@ -67,7 +67,7 @@ impl Count {
         Count::Once,
     ];
 
-    /// Its name in answers.
+    /// Name of the counter in answers.
     pub fn name(self) -> &'static str {
         match self {
             Count::Datagrams => "datagrams",
@@ -90,7 +90,7 @@ impl Count {
     }
 }
 
-/// Numbers since the keeper's start, one for each [`Count`].
+/// Counters since the keeper's start, one for each [`Count`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts([u64; Count::ALL.len()]);
 
@@ -114,71 +114,71 @@ impl AddAssign<(Count, u64)> for Counts {
     }
 }
 
-/// All that is known.
+/// All accounts of the keeper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accounts {
-    /// Where datagrams come.
+    /// Accounts of the sockets that receive datagrams.
     pub sockets: Vec<SocketAccount>,
-    /// Hosts that values are of: the first 4,096.
+    /// Accounts of the hosts that values belong to: the first 4,096.
     pub hosts: Vec<HostAccount>,
     /// Types that types.db lacks, or has with another number of sources: the first 64.
     pub types: Vec<OddType>,
 }
 
-/// A type of values that types.db does not know as they come.
+/// A type of values that does not fit types.db.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OddType {
     /// The type's name.
     pub name: Vec<u8>,
-    /// A series of it.
+    /// A series of the type.
     pub series: Vec<u8>,
-    /// Sources that types.db has of it; 0: it lacks it.
+    /// Number of sources in types.db; 0: types.db lacks the type.
     pub known: u8,
-    /// Values of it that came together.
+    /// Number of values that came together.
     pub came: u8,
 }
 
 /// A socket's account.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SocketAccount {
-    /// Its address.
+    /// Address of the socket.
     pub name: Vec<u8>,
-    /// Datagrams the kernel dropped because they were not taken in time; whose they were is not known.
+    /// Datagrams that the kernel dropped because the keeper did not read them in time; their senders are not known.
     pub lost: u64,
-    /// Who sent there: the first 4,096, and one for the rest.
+    /// Senders to the socket: the first 4,096, and one account for the rest.
     pub senders: Vec<SenderAccount>,
 }
 
 /// A sender's account.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SenderAccount {
-    /// `None`: those that have no account of their own, together.
+    /// Address of the sender; `None`: the account of all senders that have no account of their own.
     pub address: Option<IpAddr>,
-    /// Seconds since its last datagram.
+    /// Seconds since the last datagram.
     pub age_s: f64,
-    /// Seconds that its clock is behind the keeper's; NaN: not known. See [`HostAccount::offset_s`].
+    /// Seconds that the sender's clock is behind the keeper's; NaN: not known. See [`HostAccount::offset_s`].
     pub offset_s: f64,
-    /// What came, and what became of it.
+    /// Counters of the sender.
     pub counts: Counts,
 }
 
-/// What is known of a host.
+/// Account of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostAccount {
-    /// The label `host` of its series.
+    /// The label `host` of the host's series.
     pub host: Vec<u8>,
-    /// Who sent its last values; `None`: not known.
+    /// Sender of the last values; `None`: not known.
     pub address: Option<IpAddr>,
-    /// Seconds since its last value came.
+    /// Seconds since the last value came.
     pub age_s: f64,
-    /// Seconds that lie between its datagrams, as a rule; NaN: not known.
+    /// Usual seconds between two datagrams; NaN: not known.
     pub gap_s: f64,
-    /// Seconds that its clock is behind the keeper's, and what its values wait before they are sent: the least of the last
-    /// one to two minutes; NaN: not known.
+    /// Seconds that the host's clock is behind the keeper's, plus the time that its values wait before they are sent: the
+    /// least of the last one to two minutes; NaN: not known.
     pub offset_s: f64,
     /// Values a second, over the last minute; NaN: not known.
     pub rate: f64,
-    /// Values that were taken since the keeper's start.
+    /// Values that the keeper accepted since its start.
     pub values: u64,
 }
 

@@ -1,56 +1,56 @@
-//! ACTIVITY: what the sessions of a database server do, as the server itself says it; asked by SQL, and handed to the keeper.
+//! ACTIVITY: the activity of the sessions of a database server, as the server itself reports it by SQL.
 
 use super::body::{Put, Take};
 use super::programs::{list, numbers, put_labels, put_numbers, take_labels};
 
-/// Sessions of one ACTIVITY at most.
+/// Most sessions of one ACTIVITY.
 const SESSIONS_MAX: usize = 4096;
 
-/// What the sessions of a server do.
+/// Activity of the sessions of a server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerActivity {
-    /// What the configuration calls the server.
+    /// Name of the server in the configuration.
     pub server: Vec<u8>,
-    /// Its port there.
+    /// Port of the server in the configuration.
     pub port: u16,
-    /// The number of the user whom its socket belongs to.
+    /// Number of the user that owns the server's socket.
     pub uid: u32,
-    /// When the server began, nanoseconds since 1970; 0: not known.
+    /// Start of the server, nanoseconds since 1970; 0: not known.
     pub started_ns: u64,
-    /// Who works first.
+    /// Sessions, the working ones first.
     pub sessions: Vec<ServerSession>,
-    /// Sessions for which there was no room.
+    /// Number of sessions for which there was no room.
     pub left_out: u32,
 }
 
 /// A session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerSession {
-    /// Its process, in the server's namespace; 0: a prepared transaction has none.
+    /// Pid in the server's namespace; 0: a prepared transaction has none.
     pub pid: u32,
     /// The number of a prepared transaction; 0: this is a session.
     pub xid: u32,
     /// The leader of processes that work together; 0: none.
     pub leader: u32,
-    /// When it began, nanoseconds since 1970.
+    /// Start of the session, nanoseconds since 1970.
     pub started_ns: u64,
-    /// As of a slot: 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 6 prepared.
+    /// State of a slot: 0 not known, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 6 prepared.
     pub state: u8,
-    /// When its command began, nanoseconds since 1970; 0: there was none.
+    /// Start of the command, nanoseconds since 1970; 0: there was none.
     pub command_ns: u64,
-    /// When its state changed.
+    /// Time of the last change of `state`, nanoseconds since 1970; 0: not known.
     pub since_ns: u64,
-    /// What it waits for: `Lock:relation`.
+    /// Event that the session waits for, such as `Lock:relation`.
     pub wait: Vec<u8>,
-    /// Processes that it waits for.
+    /// Pids of the processes that block the session.
     pub blocked_by: Vec<u32>,
-    /// Prepared transactions that it waits for, by their numbers.
+    /// Numbers of the prepared transactions that block the session.
     pub blocked_by_xids: Vec<u32>,
-    /// Names and values.
+    /// Names and values of labels.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
     /// The command that runs or ran last, without its literals.
     pub text: Vec<u8>,
-    /// Whether more of the text was there.
+    /// True if the text was longer.
     pub is_cut: bool,
 }
 
@@ -79,7 +79,7 @@ impl ServerActivity {
 }
 
 impl ServerSession {
-    /// Bytes that it takes in a question.
+    /// Bytes of the session in a question.
     pub fn bytes(&self) -> usize {
         let labels = self.labels.iter();
         let labels = labels.map(|(name, value)| name.len() + value.len() + 4);

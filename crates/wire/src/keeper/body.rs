@@ -2,7 +2,7 @@
 
 use super::VERSION;
 
-/// Appends them.
+/// Appends numbers and texts.
 pub(super) trait Put {
     fn u8(&mut self, value: u8);
     fn u16(&mut self, value: usize);
@@ -20,7 +20,7 @@ impl Put for Vec<u8> {
         self.push(value);
     }
 
-    /// A count; more than it can say is a bug of the caller.
+    /// A 16-bit count; a larger one is a bug of the caller.
     fn u16(&mut self, value: usize) {
         debug_assert!(value <= usize::from(u16::MAX), "BUG: a count of {value}");
         self.extend((value.min(usize::from(u16::MAX)) as u16).to_le_bytes());
@@ -38,7 +38,8 @@ impl Put for Vec<u8> {
         self.extend(value.to_le_bytes());
     }
 
-    /// Of what is as long as it likes: more than it can say is no frame anyway.
+    /// The 32-bit length of a list. A longer list is too long for a frame
+    /// anyway.
     fn length(&mut self, length: usize) {
         self.u32(u32::try_from(length).unwrap_or(u32::MAX));
     }
@@ -47,7 +48,7 @@ impl Put for Vec<u8> {
         self.u64(value.to_bits());
     }
 
-    /// Its length, and as much of it as that can say.
+    /// A 16-bit length, and the text, cut off at the greatest length.
     fn text(&mut self, text: &[u8]) {
         let text = &text[..text.len().min(usize::from(u16::MAX))];
         self.u16(text.len());
@@ -60,12 +61,12 @@ impl Put for Vec<u8> {
     }
 }
 
-/// Reads them; `None`: there is too little left.
+/// Reads numbers and texts; `None`: too few bytes are left.
 #[derive(Clone)]
 pub(super) struct Take<'a>(&'a [u8]);
 
 impl<'a> Take<'a> {
-    /// The kind of a frame, and its body.
+    /// Reads the head of a frame: its kind, and its body.
     pub(super) fn begin(frame: &'a [u8]) -> Result<(u8, Take<'a>), &'static str> {
         match frame {
             [VERSION, kind, body @ ..] => Ok((*kind, Take(body))),
@@ -74,17 +75,17 @@ impl<'a> Take<'a> {
         }
     }
 
-    /// Of bytes that are no frame.
+    /// Reads bytes without a frame's head.
     pub(super) fn of(bytes: &'a [u8]) -> Take<'a> {
         Take(bytes)
     }
 
-    /// What is left.
+    /// The unread bytes.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    /// Nothing may be left.
+    /// Fails if bytes are left.
     pub(super) fn end(&self) -> Result<(), &'static str> {
         match self.0 {
             [] => Ok(()),
@@ -116,7 +117,7 @@ impl<'a> Take<'a> {
         }
     }
 
-    /// A count, if it is not above `most`.
+    /// A count of at most `most`.
     pub(super) fn count(&mut self, most: usize) -> Option<usize> {
         let count = usize::from(self.array().map(u16::from_le_bytes)?);
         (count <= most).then_some(count)
@@ -143,7 +144,7 @@ impl<'a> Take<'a> {
         self.bytes(count)
     }
 
-    /// `count` whole numbers, likewise.
+    /// `count` whole numbers of 8 bytes; a false count allocates nothing.
     pub(super) fn stamps(&mut self, count: usize) -> Option<Vec<i64>> {
         let bytes = self.bytes(count.checked_mul(8)?)?;
         let (stamps, _) = bytes.as_chunks();
@@ -155,7 +156,7 @@ impl<'a> Take<'a> {
         )
     }
 
-    /// `count` numbers; nothing is allocated for what is not there.
+    /// `count` numbers; a false count allocates nothing.
     pub(super) fn cells(&mut self, count: usize) -> Option<Vec<f64>> {
         let bytes = self.bytes(count.checked_mul(8)?)?;
         let (cells, _) = bytes.as_chunks();

@@ -1,51 +1,51 @@
-//! EVENTS and NOTIFY: what senders want to be heard, as collectd's notifications, and what happened to devices that are polled.
-//! The bytes of one event are also what the keeper's files have (docs/formats/notifications.md).
+//! EVENTS and NOTIFY: notifications of senders, as collectd has them, and events of polled devices. The keeper's files have the
+//! bytes of an event as well (docs/formats/notifications.md).
 
 use super::NAMES_MAX;
 use super::body::{Put, Take};
 use crate::collectd::Severity;
 
-/// The plugin of events of devices that are polled; the host is the device.
+/// The plugin of events of polled devices; the host is the device.
 pub const POLL: &[u8] = b"poll";
-/// Events of one NOTIFY at most.
+/// Most events of one NOTIFY.
 pub const NOTIFIED_MAX: usize = 1024;
 
-/// Which events.
+/// A choice of events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventRange {
-    /// From this moment on, seconds since 1970.
+    /// First second, since 1970.
     pub from: i64,
-    /// Up to this one, itself not.
+    /// End, seconds since 1970; not included.
     pub thru: i64,
-    /// No more than these; the latest are kept.
+    /// Most events of an answer; the latest are kept.
     pub events_max: u32,
-    /// Hosts whose events they are; none: of all.
+    /// Hosts of the events; none: all hosts.
     pub hosts: Vec<Vec<u8>>,
 }
 
-/// What a sender wanted to be heard.
+/// A notification of a sender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// When, as the sender says; nanoseconds since 1970.
+    /// Time that the sender gives; nanoseconds since 1970.
     pub time_ns: i64,
-    /// How bad it is.
+    /// Severity of the event.
     pub severity: Severity,
-    /// As the label `host` of its series; each name may be empty.
+    /// Host, as in the label `host` of its series; may be empty, as each further name.
     pub host: Vec<u8>,
-    /// What it is about.
+    /// Plugin; may be empty.
     pub plugin: Vec<u8>,
-    /// The same.
+    /// Instance of the plugin; may be empty.
     pub plugin_instance: Vec<u8>,
-    /// The same.
+    /// Type; may be empty.
     pub type_name: Vec<u8>,
-    /// The same.
+    /// Instance of the type; may be empty.
     pub type_instance: Vec<u8>,
-    /// For people.
+    /// Text for people.
     pub message: Vec<u8>,
 }
 
 impl Event {
-    /// `host/plugin[-plugin_instance]/type[-type_instance]`, as far as it is said.
+    /// `host/plugin[-plugin_instance]/type[-type_instance]`, without the empty parts.
     pub fn name(&self) -> Vec<u8> {
         let mut name = self.host.clone();
         for (first, instance) in [
@@ -62,7 +62,7 @@ impl Event {
         name
     }
 
-    /// Appends its bytes.
+    /// Appends the bytes of the event.
     pub fn put(&self, out: &mut Vec<u8>) {
         let [severity, ..] = self.severity.code().to_le_bytes();
         out.i64(self.time_ns);
@@ -70,7 +70,7 @@ impl Event {
         self.texts().into_iter().for_each(|text| out.text(text));
     }
 
-    /// Of its bytes alone.
+    /// Reads an event; `None`: the bytes are not exactly one event.
     pub fn read(bytes: &[u8]) -> Option<Event> {
         let mut body = Take::of(bytes);
         let event = Event::take(&mut body)?;
@@ -106,7 +106,7 @@ impl Event {
 }
 
 impl EventRange {
-    /// Whether an event is one of them.
+    /// True if the event is in the range and of one of the hosts.
     pub fn has(&self, event: &Event) -> bool {
         let second = event.time_ns.div_euclid(1_000_000_000);
         (self.from..self.thru).contains(&second)

@@ -1,69 +1,69 @@
-//! Series that are named as .rrd files are, and their values as rrdtool takes them: what may be asked where the role is `write`.
+//! Series that are named as .rrd files, and their values as rrdtool takes them: questions on the socket for writing.
 
 use super::body::{Put, Take};
 use super::frame::QUESTION_MAX;
 
-/// Series of one question at most.
+/// Most series of one question.
 const SERIES_MAX: usize = 4096;
-/// Words of a definition at most.
+/// Most words of a definition.
 const WORDS_MAX: usize = 256;
-/// Values of a series in one question at most.
+/// Most values of a series in one question.
 const VALUES_MAX: usize = 4096;
 /// Bytes of a question before its series.
 const FRONT: usize = 16;
 
-/// What a series with a file is to be.
+/// Definition of a series with a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSeries {
-    /// Its name below the base, with `.rrd`.
+    /// Path below the base, with `.rrd`.
     pub name: Vec<u8>,
     /// Seconds of a primary data point.
     pub step: u32,
-    /// Its first value is later than this, in seconds since 1970: nothing is known before.
+    /// The first value is later than this, in seconds since 1970; before it nothing is known.
     pub start: i64,
-    /// Seconds that values are kept as they were sent.
+    /// How long raw values are kept, in seconds.
     pub points_kept_s: u32,
     /// `DS:` and `RRA:` words, as `rrdtool create` takes them.
     pub words: Vec<Vec<u8>>,
 }
 
-/// Values of such series, as arguments of `rrdtool update`: series after series, in the frame's own bytes.
+/// Values of series with files, as arguments of `rrdtool update`: series after series, in the frame's own bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileValues {
     count: usize,
     bytes: Vec<u8>,
 }
 
-/// What became of definitions or values.
+/// Result of definitions or values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Series that began.
+    /// Number of series that began.
     pub began: u32,
-    /// Series that have other definitions now.
+    /// Number of series whose definitions changed.
     pub changed: u32,
-    /// Which were not taken, or not as a whole, by their place in the question, and why.
+    /// Series that were refused, wholly or in part, with the reasons.
     pub refused: Vec<Refused>,
 }
 
-/// A series that was not taken.
+/// A series that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its place in the question.
+    /// Place of the series in the question.
     pub place: u32,
-    /// What is wrong with it.
+    /// Kind of the refusal.
     pub fault: Fault,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
 }
 
-/// What somebody may do about a series that was not taken.
+/// Kinds of refusal, by the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// There is no remedy.
     Other,
-    /// There is no such series: defining it mends that.
+    /// There is no such series: defining it helps.
     Missing,
-    /// It has values that are as new. Where they may have been sent before, all is well.
+    /// The series has a value that is as new. If the client may have sent these values before, it can ignore the refusal.
     Past,
 }
 
@@ -86,23 +86,23 @@ impl Fault {
 }
 
 impl FileValues {
-    /// Nothing; memory is kept.
+    /// Removes all series; the memory is kept.
     pub fn clear(&mut self) {
         self.count = 0;
         self.bytes.clear();
     }
 
-    /// How many series.
+    /// Number of series.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// True if there are no series.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds a series; `false`: the question is full, nothing was added.
+    /// Adds a series; `false`: the question is full, and nothing was added.
     pub fn push(&mut self, name: &[u8], arguments: &[&[u8]]) -> bool {
         let bytes: usize = arguments.iter().map(|argument| argument.len() + 2).sum();
         let needed = self.bytes.len() + name.len() + 4 + bytes + FRONT;
@@ -116,7 +116,7 @@ impl FileValues {
         true
     }
 
-    /// Names with their arguments, in their order.
+    /// Names with their arguments, in the order of the question.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Arguments<'_>)> {
         let mut rest = Take::of(&self.bytes);
         std::iter::from_fn(move || next(&mut rest))
@@ -141,7 +141,7 @@ impl FileValues {
     }
 }
 
-/// Values of a series.
+/// Arguments of a series.
 #[derive(Clone)]
 pub struct Arguments<'a> {
     left: usize,
@@ -157,7 +157,7 @@ impl<'a> Iterator for Arguments<'a> {
     }
 }
 
-/// A series; `None`: there is no more, or it is cut short.
+/// Reads a series; `None`: there is no more, or it is cut short.
 fn next<'a>(rest: &mut Take<'a>) -> Option<(&'a [u8], Arguments<'a>)> {
     let name = rest.text()?;
     let left = rest.count(VALUES_MAX)?;

@@ -4,12 +4,12 @@
 pub const HEAD: usize = 4;
 /// The version of the protocol.
 pub const VERSION: u8 = 4;
-/// Bytes of a question at most.
+/// Most bytes of a question.
 pub const QUESTION_MAX: usize = 1 << 20;
-/// Bytes of an answer at most.
+/// Most bytes of an answer.
 pub const ANSWER_MAX: usize = 64 << 20;
 
-/// How many bytes follow a frame's length, if that is sound.
+/// Number of bytes behind a frame's length; an error if the length is not sound.
 pub fn body_bytes(head: [u8; HEAD], most: usize) -> Result<usize, &'static str> {
     let bytes = u32::from_le_bytes(head) as usize;
     match bytes {
@@ -19,7 +19,8 @@ pub fn body_bytes(head: [u8; HEAD], most: usize) -> Result<usize, &'static str> 
     }
 }
 
-/// Declares an enum of frames: of each its code, its fields, and the functions that append and read its body.
+/// Declares an enum of frames: for each frame its code, its fields, and the functions that append and read
+/// its body.
 macro_rules! frames {
     ($(#[$doc:meta])* $name:ident {$(
         $(#[$about:meta])*
@@ -35,7 +36,7 @@ macro_rules! frames {
         )+}
 
         impl $name {
-            /// As a frame.
+            /// The bytes of the frame.
             pub fn frame(&self) -> Vec<u8> {
                 match self {$(
                     $name::$frame $(($($field),+))? $({$named})? => $crate::keeper::frame::framed($code, |_out| {
@@ -45,8 +46,8 @@ macro_rules! frames {
                 )+}
             }
 
-            /// Reads what follows a frame's length; why not, for people.
-            // The pattern of one field alone needs no parentheses.
+            /// Reads the bytes behind a frame's length. The error is the reason, for people.
+            // The pattern of a single field needs no parentheses.
             #[allow(unused_parens)]
             pub fn read(frame: &[u8]) -> Result<$name, &'static str> {
                 let (code, mut body) = Take::begin(frame)?;
@@ -65,7 +66,7 @@ macro_rules! frames {
 }
 pub(super) use frames;
 
-/// A frame with this body.
+/// A frame with this kind and body.
 pub(super) fn framed(kind: u8, put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; HEAD];
     out.extend([VERSION, kind]);

@@ -1,13 +1,13 @@
-//! Series as `kymo_series` has them: found by Prometheus' matchers, with samples as they were received.
+//! Series as in `kymo_series`: found by Prometheus' matchers, with samples as they were received.
 
 use super::body::{Put, Take};
 use super::put_flag;
 use kymo_base::label_set::Labels;
 use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
-/// Matchers of a question at most.
+/// Most matchers of a question.
 const MATCHERS_MAX: usize = 64;
-/// Series of one SAMPLES at most.
+/// Most series of one SAMPLES.
 pub const IDS_MAX: usize = 1000;
 
 /// A matcher of Prometheus.
@@ -15,13 +15,13 @@ pub const IDS_MAX: usize = 1000;
 pub struct LabelMatcher {
     /// The label.
     pub label: String,
-    /// How it compares.
+    /// Comparison of the matcher.
     pub op: MatchOp,
-    /// What it compares with.
+    /// Text or expression to compare with.
     pub value: String,
 }
 
-/// How a matcher compares.
+/// Comparisons of matchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchOp {
     /// `=`
@@ -43,47 +43,47 @@ impl MatchOp {
     ];
 }
 
-/// Which series, of a range of time.
+/// A choice of series, in a range of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Find {
-    /// All of them have to pick a series.
+    /// Matchers, all of which a series has to match.
     pub matchers: Vec<LabelMatcher>,
-    /// Milliseconds since 1970.
+    /// First moment, milliseconds since 1970.
     pub from_ms: i64,
-    /// Milliseconds since 1970, itself too.
+    /// Last moment, milliseconds since 1970; included.
     pub thru_ms: i64,
-    /// More series are an error.
+    /// Most series; more are an error.
     pub series_max: u64,
 }
 
-/// Samples of series.
+/// Question for samples of series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplesOf {
-    /// Numbers of series, as FIND tells them; at most [`IDS_MAX`].
+    /// Numbers of series, as in [`FoundSeries`]; at most [`IDS_MAX`].
     pub ids: Vec<u64>,
-    /// Milliseconds since 1970.
+    /// First moment, milliseconds since 1970.
     pub from_ms: i64,
-    /// Milliseconds since 1970, itself too.
+    /// Last moment, milliseconds since 1970; included.
     pub thru_ms: i64,
-    /// More samples are an error.
+    /// Most samples; more are an error.
     pub samples_max: u64,
 }
 
-/// Names of labels, or values of one.
+/// Question for names of labels, or values of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelsOf {
-    /// The label whose values are wanted; empty: names of labels.
+    /// The label whose values are asked for; empty: names of labels.
     pub label: String,
-    /// Of which series.
+    /// The series whose labels are asked for.
     pub find: Find,
 }
 
 /// A series that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSeries {
-    /// Its number, as long as the keeper runs.
+    /// Number of the series, as long as the keeper runs.
     pub id: u64,
-    /// Its labels.
+    /// Labels of the series.
     pub labels: Labels,
 }
 
@@ -92,11 +92,11 @@ pub struct FoundSeries {
 pub struct SamplesPiece {
     /// The series.
     pub id: u64,
-    /// Seconds between samples that are rows of such a length; 0: they are as they were received.
+    /// Seconds between samples that are rows; 0: the samples are as they were received.
     pub resolution_s: u32,
-    /// Milliseconds since 1970, rising.
+    /// Stamps, milliseconds since 1970, rising.
     pub stamps_ms: Vec<i64>,
-    /// Their values.
+    /// Value of each stamp.
     pub values: Vec<f64>,
 }
 
@@ -207,7 +207,8 @@ pub(super) fn take_texts(body: &mut Take) -> Option<(Vec<String>, bool)> {
 }
 
 impl SamplesPiece {
-    /// Appends it: stamps as changes of the step from one to the next, which mostly are one byte.
+    /// Appends the piece. A stamp is stored as the change of its distance to the stamp before, mostly
+    /// in one byte.
     pub(super) fn put(&self, more: &bool, out: &mut Vec<u8>) {
         put_flag(more, out);
         out.u64(self.id);
@@ -226,7 +227,7 @@ impl SamplesPiece {
         let more = body.flag()?;
         let (id, resolution_s) = (body.u64()?, body.u32()?);
         let count = usize::try_from(body.u32()?).ok()?;
-        // Each stamp has a byte and each value eight: nothing is allocated for what is not there.
+        // Each stamp has at least a byte and each value eight: a false count allocates nothing.
         if count.checked_mul(9)? > body.rest().len() {
             return None;
         }
@@ -235,7 +236,7 @@ impl SamplesPiece {
         let stamps_ms = (0..count).map(|_| {
             let left = rest.len();
             let change = take(&mut rest)?;
-            // One text for one number: no longer than it has to be.
+            // Each number has one encoding: the shortest one.
             if left - rest.len() != len(change) {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! PROGRAMS: who publishes what it does, and what it does now.
+//! PROGRAMS: the publishers of activity, and their present activity.
 
 use std::collections::HashSet;
 
@@ -7,68 +7,68 @@ use super::body::{Put, Take};
 /// The state of a prepared transaction, which is a slot without a process.
 pub const PREPARED: u8 = 6;
 
-/// All that publish.
+/// All publishers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Programs {
-    /// By name and owner.
+    /// Publishers, by name and owner.
     pub publishers: Vec<Publisher>,
-    /// Of each user whose files are not all taken, or not as often as others'.
+    /// Users whose files the keeper did not read completely, or less often than those of others.
     pub limited: Vec<Limited>,
-    /// Publishers for which the answer had no room.
+    /// Number of publishers for which the answer had no room.
     pub left_out: u32,
-    /// Samples of what programs did that are not in this machine's recording: the recorder did not take them.
+    /// Samples of activity that are missing in this machine's recording, because the recorder did not take them.
     pub dropped: u64,
 }
 
-/// Whether processes of a publisher live.
+/// State of the processes of a publisher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Life {
-    /// All have ended, and its numbers are about to be kept.
+    /// All processes have ended; their numbers are about to be kept.
     Ended,
-    /// One has its file open.
+    /// A process has the file open.
     #[default]
     Alive,
-    /// All that ended before, together.
+    /// All publishers of this name and user that ended before, together.
     Retired,
 }
 
 /// A publisher.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Publisher {
-    /// What it calls itself.
+    /// Name of the publisher.
     pub name: Vec<u8>,
-    /// Names and values that all its metrics have; of a database server `server` and `port`.
+    /// Names and values of the labels of all metrics; `server` and `port` for a database server.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The owner of its file, or of theirs: name and number.
+    /// Name of the user that owns the file, or the files.
     pub user: Vec<u8>,
-    /// His number.
+    /// Number of the user.
     pub uid: u32,
-    /// Its first process, in its own namespace; 0: several.
+    /// Pid of the first process, in its own namespace; 0: several.
     pub pid: u32,
-    /// When it began, nanoseconds since 1970; 0: not known.
+    /// Start of the publisher, nanoseconds since 1970; 0: not known.
     pub started_ns: u64,
-    /// Whether it lives.
+    /// State of the processes.
     pub life: Life,
-    /// ActiveSlots that were ever taken.
+    /// Number of slots that were ever taken.
     pub slots_used: u32,
     /// Cells of a slot.
     pub cells: u32,
-    /// Metrics that are no series: their labels are none, or reserved, or beyond what its owner may have.
+    /// Metrics that are no series: their labels are invalid or reserved, or the owner has reached his limit.
     pub refused: u32,
-    /// In the order of its table.
+    /// Metrics, in the order of the publisher's table.
     pub metrics: Vec<Metric>,
-    /// ActiveSlots that have an owner, by their numbers.
+    /// Slots that have an owner, by their numbers.
     pub slots: Vec<ActiveSlot>,
-    /// Such slots for which the answer had no room.
+    /// Number of slots for which the answer had no room.
     pub slots_left_out: u32,
 }
 
-/// What a metric is.
+/// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// Only grows.
+    /// A counter: only grows.
     Counter,
-    /// Goes up and down.
+    /// A gauge: goes up and down.
     Gauge,
     /// Counts values by their size.
     Histogram,
@@ -77,75 +77,75 @@ pub enum MetricKind {
 /// A metric over all slots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Without the publisher's name.
+    /// Name, without the publisher's name.
     pub name: Vec<u8>,
     /// `seconds`, `bytes`, or nothing.
     pub unit: Vec<u8>,
-    /// One sentence.
+    /// Description: one sentence.
     pub help: Vec<u8>,
-    /// Keys and values.
+    /// Keys and values of labels.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What it is.
+    /// Kind of the metric.
     pub kind: MetricKind,
-    /// Its total in its unit; of a histogram the number of values.
+    /// Total in the unit of the metric; for a histogram the number of values.
     pub value: f64,
-    /// A second, since the scan before; NaN: not known, or a gauge's.
+    /// Growth a second, since the scan before; NaN: not known, or a gauge.
     pub rate: f64,
-    /// Of a histogram.
+    /// Quantiles of a histogram.
     pub latency: Latency,
 }
 
-/// What a histogram says of the values since the scan before.
+/// Quantiles of the values of a histogram since the scan before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// How many values the estimate rests on.
+    /// Number of values that the estimate rests on.
     pub samples: u64,
-    /// Half, nine of ten, 99 of 100 values are below; NaN: there were none.
+    /// Bounds of half, nine of ten, 99 of 100 values; NaN: there were no values.
     pub quantiles: [f64; 3],
 }
 
 impl Latency {
-    /// Of what is no histogram.
+    /// The latency of a metric that is no histogram.
     pub const NONE: Latency = Latency {
         samples: 0,
         quantiles: [f64::NAN; 3],
     };
 }
 
-/// What a process or a thread does now.
+/// Present activity of a process or a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActiveSlot {
-    /// The slot's number.
+    /// Number of the slot.
     pub number: u32,
-    /// The process, in its own namespace; 0: a prepared transaction has none.
+    /// Pid in the process's own namespace; 0: a prepared transaction has none.
     pub pid: u32,
-    /// The number of a prepared transaction; 0: the slot is a session's.
+    /// Number of a prepared transaction; 0: the slot is a session's.
     pub xid: u32,
     /// The leader of processes that work together; 0: none.
     pub leader: u32,
-    /// 0 nothing said, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 5 gone, [`PREPARED`].
+    /// State: 0 not known, 1 idle, 2 active, 3 idle in a transaction, 4 idle in a failed one, 5 gone, [`PREPARED`].
     pub state: u8,
-    /// Of the text: 0 no command, 1 SQL, 2 plain, 3 secret.
+    /// Kind of the text: 0 no command, 1 SQL, 2 plain, 3 secret.
     pub kind: u8,
-    /// Since when it is in that state, nanoseconds since 1970; 0: not known.
+    /// Begin of the state, nanoseconds since 1970; 0: not known.
     pub since_ns: u64,
     /// Commands that ever began in this slot.
     pub commands: u64,
-    /// Names and values.
+    /// Names and values of labels.
     pub labels: Vec<(Vec<u8>, Vec<u8>)>,
-    /// SQL without its literals, or a plain text up to its first blank; empty for who may not see it.
+    /// SQL without its literals, or a plain text up to its first blank; empty for clients that may not see it.
     pub text: Vec<u8>,
-    /// Whether more of the text was there.
+    /// True if the text was longer.
     pub is_cut: bool,
-    /// What it waits for, as its server calls that: `Lock:relation`; empty: nothing, or not known.
+    /// Event that the process waits for, in the words of its server, such as `Lock:relation`; empty: none, or not known.
     pub wait: Vec<u8>,
-    /// Processes that it waits for.
+    /// Pids of the processes that block this one.
     pub blocked_by: Vec<u32>,
-    /// Prepared transactions that it waits for, by their numbers.
+    /// Numbers of the prepared transactions that block this process.
     pub blocked_by_xids: Vec<u32>,
 }
 
-/// Sessions and prepared transactions that others of the same server wait for.
+/// Sessions and prepared transactions that block others of the same server.
 #[derive(Clone, Debug, Default)]
 pub struct Blockers {
     pids: HashSet<u32>,
@@ -162,13 +162,13 @@ impl Blockers {
         blockers
     }
 
-    /// Adds what one session waits for.
+    /// Adds the blockers of a session.
     pub fn add(&mut self, pids: &[u32], xids: &[u32]) {
         self.pids.extend(pids);
         self.xids.extend(xids);
     }
 
-    /// True if somebody waits for this process or this prepared transaction.
+    /// True if a session waits for this process or this prepared transaction.
     pub fn have(&self, pid: u32, xid: u32) -> bool {
         match xid {
             0 => self.pids.contains(&pid),
@@ -177,15 +177,15 @@ impl Blockers {
     }
 }
 
-/// A user who wants more than a user has.
+/// A user whose files exceed a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited {
-    /// His name.
+    /// Name of the user.
     pub user: Vec<u8>,
-    /// His number.
+    /// Number of the user.
     pub uid: u32,
-    /// How often something of his was not taken, since the keeper's start: files, files for their cells, label sets, samples of
-    /// texts, files that are no publisher's.
+    /// Parts that the keeper left out since its start: files, files for their cells, label sets, samples of texts, files that
+    /// are no publisher's.
     pub counts: [u64; 5],
 }
 
@@ -357,7 +357,7 @@ pub(super) fn numbers(body: &mut Take) -> Option<Vec<u32>> {
     (0..count).map(|_| body.u32()).collect()
 }
 
-/// Nothing is allocated for what is not there.
+/// Reads a list; a false count allocates nothing.
 pub(super) fn list<T>(
     body: &mut Take,
     mut each: impl FnMut(&mut Take) -> Option<T>,

@@ -1,4 +1,4 @@
-//! REMOVE: series that are to go, with their values and files. ERASE: values of theirs.
+//! REMOVE: removes series with their values and files. ERASE: removes values of series.
 
 use super::NAMES_MAX;
 use super::body::{Put, Take};
@@ -16,14 +16,14 @@ pub(super) fn take(body: &mut Take) -> Option<Vec<Vec<u8>>> {
     names.collect()
 }
 
-/// Values of series that are to go.
+/// Values of series to be removed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Erased {
-    /// Names of series, as SELECT tells them.
+    /// Names of series, as in [`super::Answer::Series`].
     pub names: Vec<Vec<u8>>,
-    /// From this second on, since 1970.
+    /// First second, since 1970.
     pub from: i64,
-    /// Up to and with this one.
+    /// Last second, since 1970; included.
     pub thru: i64,
 }
 

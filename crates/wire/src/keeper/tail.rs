@@ -1,5 +1,5 @@
-//! TAIL: what the journal says from a position on, for who carries it on. Series have numbers; each is defined before its
-//! first value.
+//! TAIL: the records of the journal behind a position, for a client that forwards them. Series have numbers; each is defined
+//! before its first value.
 
 use super::body::{Put, Take};
 use super::put_flag;
@@ -8,52 +8,52 @@ use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
 /// Longest wait of a TAIL, in milliseconds.
 pub const TAIL_WAIT_MAX_MS: u32 = 60_000;
-/// Columns of a series that are believed.
+/// Most columns of a series in an answer.
 const COLUMNS_MAX: usize = 4096;
-/// Bytes of a sample at least: a series, a stamp and a value.
+/// Least bytes of a sample: a series, a stamp and a value.
 const SAMPLE_MIN: usize = 10;
 
-/// What comes behind a position.
+/// Question for the events behind a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailAfter {
-    /// Name of a registered tail, which begins if it is not there; empty: of none.
+    /// Name of a registered tail, which is registered if it is not yet; empty: no registered one.
     pub name: String,
-    /// Where it begins.
+    /// Begin of the tail.
     pub from: TailPlace,
-    /// Bytes of the journal at most, about.
+    /// Most bytes of the journal, about.
     pub bytes_max: u32,
-    /// How long to wait where there is nothing, milliseconds.
+    /// Longest wait for a first event, milliseconds.
     pub wait_ms: u32,
 }
 
 /// Where a tail begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailPlace {
-    /// At this position, before which a registered tail acknowledges all.
+    /// At this position; a registered tail acknowledges all events before it.
     Position(u64),
-    /// With what comes; a registered tail goes on where it has acknowledged.
+    /// With future events; a registered tail goes on where it has acknowledged.
     Now,
-    /// With the oldest that is there; likewise.
+    /// With the oldest events; a registered tail goes on where it has acknowledged.
     Oldest,
 }
 
-/// Some of what the journal says.
+/// Some events of the journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailPiece {
-    /// Who has this piece, and those before it, has all before this position.
+    /// A client that has this piece and those before it has all events before this position.
     pub position: u64,
-    /// In their order.
+    /// Events, in their order.
     pub events: Vec<TailEvent>,
 }
 
-/// One thing that it says.
+/// An event of the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TailEvent {
-    /// What the samples of a number belong to from now on.
+    /// Defines the series that a number stands for from now on.
     Defined(DefinedSeries),
-    /// There is no such series any more.
+    /// The series does not exist any more.
     Gone(u32),
-    /// Part of the journal cannot be had any more.
+    /// A part of the journal is lost.
     Missed(MissedPart),
     /// Samples, in their order.
     Samples(Vec<NumberedSample>),
@@ -62,30 +62,30 @@ pub enum TailEvent {
 /// A series of a tail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefinedSeries {
-    /// Its number on this connection.
+    /// Number of the series on this connection.
     pub series: u32,
-    /// Below the base, with `.rrd`; or a label set.
+    /// Path below the base, with `.rrd`, or a label set.
     pub name: Vec<u8>,
-    /// How its values move; `None`: it has archives, and its columns say it.
+    /// Kind of the values; `None`: the series has archives, and its columns have the kinds.
     pub kind: Option<PointKind>,
     /// Seconds of a primary data point.
     pub step_s: u32,
-    /// Seconds without a value after which nothing is known.
+    /// Seconds without a value after which the values are unknown.
     pub heartbeat_s: u32,
-    /// What each of its columns is.
+    /// Columns of the series.
     pub columns: Vec<DefinedColumn>,
 }
 
-/// How values of a series of points move.
+/// Kinds of series of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointKind {
     /// Not known.
     Untyped,
-    /// Up and down.
+    /// Goes up and down.
     Gauge,
-    /// Up, until they begin again.
+    /// Grows, until it begins again.
     Counter,
-    /// A part of a histogram, which counts.
+    /// A part of a histogram, which is a counter.
     Histogram,
 }
 
@@ -101,22 +101,22 @@ impl PointKind {
 /// A column of a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefinedColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: Vec<u8>,
     /// `GAUGE`, `DERIVE` ...
     pub kind: Vec<u8>,
-    /// Its labels, as FIND has them; `None`: they are more than a set may have.
+    /// Labels of the column, as in FIND; `None`: they exceed the limits of a label set.
     pub labels: Option<Labels>,
 }
 
-/// Part of the journal that cannot be had any more.
+/// A lost part of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissedPart {
-    /// Its first position.
+    /// First position of the part.
     pub from: u64,
-    /// The position behind it.
+    /// Position behind the part.
     pub to: u64,
-    /// Values in it; `None`: not known.
+    /// Number of values in the part; `None`: not known.
     pub values: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ pub struct NumberedSample {
     pub series: u32,
     /// Number of the column, from 0.
     pub column: u16,
-    /// Milliseconds since 1970.
+    /// Moment, milliseconds since 1970.
     pub t_ms: i64,
     /// The value, as it was sent.
     pub v: f64,
@@ -136,15 +136,15 @@ pub struct NumberedSample {
 /// A registered tail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailAccount {
-    /// Its name.
+    /// Name of the tail.
     pub name: String,
-    /// All before it is acknowledged.
+    /// Position before which all events are acknowledged.
     pub position: u64,
-    /// Bytes of the journal behind that.
+    /// Bytes of the journal behind `position`.
     pub backlog_bytes: u64,
-    /// Seconds since the first of them was written, about.
+    /// Seconds since the first of these bytes was written, about.
     pub backlog_age_s: f64,
-    /// Values that it has missed since it is registered.
+    /// Values that the tail has missed since it was registered.
     pub missed_values: u64,
 }
 
@@ -303,8 +303,8 @@ impl MissedPart {
     }
 }
 
-/// Appends samples: of each how far its series is from that of the one before, twice, and 1 more where a column other than the
-/// first follows; how far its stamp is from the one before; and eight bytes of its value.
+/// Appends samples. Each one is: twice the distance from the series before, plus 1 if a column other than the first follows;
+/// the distance from the stamp before; eight bytes of the value.
 fn put_samples(out: &mut Vec<u8>, samples: &[NumberedSample]) {
     out.length(samples.len());
     out.reserve(SAMPLE_MIN * samples.len());
@@ -327,7 +327,7 @@ fn put_samples(out: &mut Vec<u8>, samples: &[NumberedSample]) {
 fn take_samples(body: &mut Take) -> Option<Vec<NumberedSample>> {
     let count = usize::try_from(body.u32()?).ok()?;
     let mut rest = body.rest();
-    // Nothing is allocated for what is not there.
+    // A false count allocates nothing.
     if count.checked_mul(SAMPLE_MIN)? > rest.len() {
         return None;
     }
@@ -356,7 +356,7 @@ fn take_samples(body: &mut Take) -> Option<Vec<NumberedSample>> {
     Some(samples)
 }
 
-/// A varint in its only text: no longer than it has to be.
+/// Reads a varint; `None`: it is longer than necessary.
 fn take_shortest(rest: &mut &[u8]) -> Option<u64> {
     let left = rest.len();
     let number = take(rest)?;

@@ -336,7 +336,7 @@ fn frames_come_back() {
     }
 }
 
-/// The bytes are the format: docs/formats/keeper.md shows them.
+/// The bytes are those of docs/formats/keeper.md.
 #[test]
 fn bytes_are_as_the_document_says() {
     let matcher = Matcher::parse("host=web*").expect("a matcher");
@@ -374,7 +374,8 @@ fn what_is_cut_or_longer_is_refused() {
         let frame = answer.frame();
         for end in HEAD..frame.len() {
             let cut = Answer::read(&frame[HEAD..end]);
-            // A piece of a tail has no count of its events: one that ends with another event is a shorter piece.
+            // A piece of a tail has no count of its events: a frame that is cut off behind an event is a shorter
+            // piece.
             let is_shorter = matches!((&answer, &cut), (Answer::Tailed(whole, _), Ok(Answer::Tailed(cut, _)))
                 if whole.events.starts_with(&cut.events));
             assert!(cut.is_err() || is_shorter, "{answer:?} {cut:?}");
@@ -430,7 +431,7 @@ fn an_event_is_named_picked_and_read_alone() {
     }
 }
 
-/// A count that promises more than there is takes no memory.
+/// A false count allocates nothing.
 #[test]
 fn counts_are_not_believed() {
     let rows = [
@@ -450,7 +451,7 @@ fn counts_are_not_believed() {
     assert_eq!(Answer::read(&series.concat()), Err("is cut short"));
 }
 
-/// What fuzzing begins with is sound.
+/// The seeds of fuzzing can be read.
 #[test]
 fn the_corpus_can_be_read() {
     let accounts = include_bytes!("../../../../tests/corpus/keeper_accounts.bin");
@@ -479,7 +480,7 @@ fn the_corpus_can_be_read() {
     assert!(matches!(Question::read(notify), Ok(Question::Notify(_))));
 }
 
-/// A piece of a tail as the document has it, and numbers that are written in a longer way than they have to be.
+/// The bytes of a piece of a tail are those of the document, and longer encodings of its numbers are refused.
 #[test]
 fn a_piece_of_a_tail_as_the_document_has_it() {
     let sample = NumberedSample {
@@ -498,14 +499,14 @@ fn a_piece_of_a_tail_as_the_document_has_it() {
     let frame = &bytes[HEAD..];
     let longer = [&frame[..16], b"\x9c\0", &frame[17..]].concat();
     assert_eq!(Answer::read(&longer), Err("is cut short"));
-    // A column that is said to be the first.
+    // The first column, which must not be written.
     let first = [&frame[..16], b"\x1d\0", &frame[17..]].concat();
     assert_eq!(Answer::read(&first), Err("is cut short"));
     let count = [&frame[..12], &[0xff; 4], &frame[16..]].concat();
     assert_eq!(Answer::read(&count), Err("is cut short"));
 }
 
-/// As docs/formats/keeper.md has them.
+/// The bytes are those of docs/formats/keeper.md.
 #[test]
 fn values_of_files_as_the_document_has_them() {
     let mut values = FileValues::default();

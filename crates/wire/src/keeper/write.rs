@@ -1,35 +1,35 @@
-//! Series named by label sets, and their values: what may be asked where the role is `write`.
+//! Series named by label sets, and their values: questions on the socket for writing.
 
 use kymo_base::label_set::Labels;
 
 use super::body::{Put, Take};
 
-/// Definitions, or series with values, of one question at most.
+/// Most definitions, or series with values, of one question.
 const SERIES_MAX: usize = 4096;
-/// Columns of a series at most.
+/// Most columns of a series.
 const COLUMNS_MAX: usize = 256;
 
-/// What a series named by a label set is to be.
+/// Definition of a series named by a label set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledSeries {
-    /// Its name.
+    /// Name of the series.
     pub labels: Labels,
     /// Seconds of a primary data point.
     pub step: u32,
-    /// Seconds without a value after which what was is unknown.
+    /// Seconds without a value after which the values are unknown.
     pub heartbeat: u32,
-    /// Its first value is later than this, in seconds since 1970: nothing is known before.
+    /// The first value is later than this, in seconds since 1970; before it nothing is known.
     pub start: i64,
-    /// Name and kind (`GAUGE`, `DERIVE` ...) of its columns.
+    /// Name and kind (`GAUGE`, `DERIVE` ...) of each column.
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Values of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledValues {
-    /// Its name.
+    /// Name of the series.
     pub labels: Labels,
-    /// When, in milliseconds since 1970, oldest first.
+    /// Stamps in milliseconds since 1970, oldest first.
     pub stamps_ms: Vec<i64>,
     /// For each stamp a cell for each column; NaN: unknown.
     pub cells: Vec<f64>,
@@ -86,7 +86,7 @@ pub(super) fn values(body: &mut Take) -> Option<Vec<LabelledValues>> {
         let labels = Labels::parse(body.text()?).ok()?;
         let width = body.count(COLUMNS_MAX)?;
         let rows = body.u32()? as usize;
-        // Values of no columns would be written as none.
+        // Rows without columns could not be told from no rows.
         if rows > 0 && width == 0 || rows == 0 && width > 0 {
             return None;
         }
