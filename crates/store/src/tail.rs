@@ -1,9 +1,9 @@
-//! The tail: what the journal says from a position on, in its order, for who carries it on: definitions of series, and values of
-//! both kinds as they were sent. Each series is defined before its first value.
+//! The tail: a reader of the journal from a position on, in the journal's order, for a program that forwards it. It gives
+//! definitions of series, and values of both kinds as they were sent. Each series is defined before its first value.
 //!
-//! A *registered* tail has a name, and what it has acknowledged is on the disk: journal files behind that are kept for it, up to a
-//! cap. What it has not acknowledged comes again after a crash of either side. A reader has file descriptors and a place of its
-//! own, and takes the store's lock for moments alone.
+//! A registered tail has a name, and its acknowledged position is on the disk: journal files behind that position are kept for
+//! the tail, up to a cap. Values that the tail has not acknowledged come again after a crash of either side. A reader has its own
+//! file descriptors and position, and holds the store's lock only for moments.
 
 mod batch;
 mod cap;
@@ -23,55 +23,55 @@ use std::sync::{MutexGuard, PoisonError};
 
 use crate::wal::tails::{Missed, Tails};
 
-/// Where a tail begins.
+/// Begin of a tail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailFrom {
-    /// Behind all that was given before this position.
+    /// Behind the values that were given before this position.
     Position(Position),
-    /// With what is on the disk from now on; a registered tail goes on where it has acknowledged.
+    /// With future values; a registered tail goes on where it has acknowledged.
     Now,
-    /// With the oldest that is there; likewise.
+    /// With the oldest values; a registered tail goes on where it has acknowledged.
     Oldest,
 }
 
-/// Hears what the journal says.
+/// Receives the events of a tail.
 pub trait TailSink {
-    /// The series of samples that follow, until it is defined again: it may have another name then.
+    /// Defines the series of the samples that follow. A series is defined again where it has another name.
     fn defined(&mut self, series: &TailSeries);
-    /// There is no such series any more.
+    /// The series does not exist any more.
     fn gone(&mut self, series: u32);
-    /// Part of the journal cannot be had any more.
+    /// A part of the journal is lost.
     fn missed(&mut self, missed: Missed);
-    /// Samples in the journal's order. Those of one value of several columns follow one another.
+    /// Samples in the journal's order. Samples of the columns of one value follow one another.
     fn samples(&mut self, samples: &[TailSample]);
 }
 
 /// A series of a tail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailSeries {
-    /// What it is, without its newest stamp.
+    /// Definition of the series, without its newest stamp.
     pub known: KnownSeries,
-    /// Seconds without a value after which nothing is known of its first column.
+    /// Seconds without a value after which the first column is unknown.
     pub heartbeat_s: u64,
 }
 
-/// A registered tail, for who looks.
+/// State of a registered tail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailStatus {
-    /// Its name.
+    /// Name of the tail.
     pub name: String,
-    /// All before it is acknowledged, or missed.
+    /// Position before which everything is acknowledged or missed.
     pub position: u64,
-    /// Bytes of the journal behind that.
+    /// Bytes of the journal behind `position`.
     pub backlog_bytes: u64,
-    /// Seconds since the first of them was written, about.
+    /// Seconds since the first of these bytes was written, about.
     pub backlog_age_s: f64,
-    /// Values that it has missed since it is registered.
+    /// Values that the tail has missed since it was registered.
     pub missed_values: u64,
 }
 
 impl TailStatus {
-    /// Of a tail, where the journal has these files and this end.
+    /// The state of a tail, for a journal with these files and this end.
     pub(crate) fn of(
         name: &str,
         tail: Tail,
@@ -88,37 +88,37 @@ impl TailStatus {
     }
 }
 
-/// Why there is no tail, or why it cannot go on.
+/// Errors of opening a tail and of reading on.
 #[derive(Debug, thiserror::Error)]
 pub enum TailError {
     /// The journal has no such position yet.
     #[error("position {position} is behind the end of the journal, which is {end}")]
     Beyond {
-        /// What was asked for.
+        /// The position that was asked for.
         position: u64,
-        /// Where the journal ends on the disk.
+        /// End of the journal on the disk.
         end: u64,
     },
-    /// The position is in the middle of something.
+    /// No record begins at the position.
     #[error("no record of the journal begins at position {0}")]
     NotARecord(u64),
-    /// A name that no tail may have.
+    /// No tail may have this name.
     #[error("a name has 1 to {NAME_MAX} letters, digits, dots, dashes and underscores")]
     Name,
-    /// There are too many.
+    /// There are too many tails.
     #[error("there are {TAILS_MAX} tails: end one of them first")]
     TooMany,
-    /// A tail that is not registered, or was ended.
+    /// The tail is not registered, or was ended.
     #[error("no such tail is registered")]
     Unknown,
-    /// The disk said no.
+    /// The disk failed.
     #[error("{}", kymo_base::errno::strerror(.0))]
     Io(#[from] io::Error),
 }
 
 impl Store {
-    /// A reader of the journal. With a name the tail is registered, if it is not: what it has acknowledged lasts. A position of
-    /// which only later ones are left begins with these, and tells what is missing.
+    /// Opens a reader of the journal. A name registers the tail if it is not registered yet: its acknowledgements are durable. If
+    /// the journal begins behind the position, the reader begins there and reports the missing part.
     pub fn tail(&self, name: Option<&str>, from: TailFrom) -> Result<TailReader, TailError> {
         let Some(name) = name else {
             let position = self.inner.begin_of_tail(from)?;
@@ -136,13 +136,13 @@ impl Store {
             return TailReader::open(self, Some(name), position);
         }
         let position = self.inner.begin_of_tail(from)?;
-        // A position that is none registers nothing.
+        // An invalid position registers nothing.
         let reader = TailReader::open(self, Some(name), position)?;
         self.inner.register(name, reader.position().0)?;
         Ok(reader)
     }
 
-    /// Ends a registered tail: nothing is kept for it any more. `false`: there was none.
+    /// Ends a registered tail: no files are kept for it any more. `false`: there was none.
     pub fn end_tail(&self, name: &str) -> Result<bool, TailError> {
         let mut tails = self.inner.tails();
         if tails.get(name).is_none() {
@@ -166,7 +166,7 @@ impl Store {
             .collect()
     }
 
-    /// No reader waits any longer for what comes.
+    /// Ends the waiting of all readers.
     pub fn end_waiting_tails(&self) {
         let mut state = self.inner.lock();
         state.tails_end = true;
@@ -175,7 +175,7 @@ impl Store {
 }
 
 impl Inner {
-    /// The registered tails. Whoever has them may take the store's lock, and not the other way round.
+    /// Locks the registered tails. A holder of this lock may take the store's lock, but not the other way round.
     pub(crate) fn tails(&self) -> MutexGuard<'_, Tails> {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,7 +209,7 @@ impl Inner {
         self.keep_for(&tails)
     }
 
-    /// All before a position was taken by a registered tail. `is_told`: what it has missed, too.
+    /// Acknowledges everything before a position for a registered tail. `is_told`: the sink got its missed parts, too.
     fn acknowledge(&self, name: &str, position: u64, is_told: bool) -> Result<(), TailError> {
         let mut tails = self.tails();
         let mut tail = tails.get(name).ok_or(TailError::Unknown)?;
@@ -220,7 +220,7 @@ impl Inner {
         self.keep_for(&tails)
     }
 
-    /// Keeps what these tails need, and nothing else.
+    /// Keeps only the journal files and removed series that these tails need.
     pub(crate) fn keep_for(&self, tails: &Tails) -> Result<(), TailError> {
         let from = tails.needed_from();
         let mut state = self.lock();

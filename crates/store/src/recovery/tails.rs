@@ -1,4 +1,4 @@
-//! Tails at a start: those that are registered, and the journal files that are kept for them.
+//! Tails at a start: the registered tails, and the journal files that are kept for them.
 
 use crate::memtable::state::State;
 use crate::wal::frame::{FRAMES_OFFSET, FileHead};
@@ -12,7 +12,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What tails need goes on to be kept, and nothing else is; with lines for the log. `heads`: of the journal's files, by sequence.
+/// Restores the tails: files that they need are kept, others are removed. With lines for the log. `heads`: of the journal's
+/// files, by sequence.
 pub(super) fn restore(
     state: &mut State,
     disk: &Arc<dyn Disk>,
@@ -49,7 +50,7 @@ fn of_earlier_life(heads: Vec<FileHead>, now: Stamp) -> Vec<JournalFile> {
         .collect()
 }
 
-/// The files of a store that is only looked at. `heads`: of the journal's files, by sequence.
+/// The journal files of a store that is opened for reading. `heads`: of the journal's files, by sequence.
 pub(crate) fn look(
     disk: &dyn Disk,
     folder: &Path,
@@ -64,8 +65,8 @@ pub(crate) fn look(
     })
 }
 
-/// The journal has a file again that comes before some which were left to tails: the power failed before names were on the disk.
-/// Then it has those, too.
+/// Renames files of tails back to journal files. If the power failed before new names were on the disk, the journal may have a
+/// file that is older than some files of tails: these belong to the journal again.
 pub(super) fn give_back(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     let mut journal = Vec::new();
     disk.list(folder, &mut |name, _| {
@@ -83,7 +84,7 @@ pub(super) fn give_back(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A tail that has acknowledged more than there is goes on at the journal's end: it is another journal, or was damaged.
+/// Moves a tail that has acknowledged more than the journal has to the journal's end: the journal is another one, or was damaged.
 fn go_on_before(tails: &mut Tails, end: u64) {
     let beyond = tails.iter().filter(|(_, tail)| tail.position > end);
     let changes = beyond.map(|(name, tail)| {
@@ -100,13 +101,13 @@ fn go_on_before(tails: &mut Tails, end: u64) {
         (name.to_string(), Some(tail))
     });
     let changes: Vec<(String, Option<Tail>)> = changes.collect();
-    // What cannot be written is found again at the next start.
+    // If this cannot be written, the next start finds it again.
     if !changes.is_empty() && tails.put(&changes).is_err() {
         tails.put_in_memory(&changes);
     }
 }
 
-/// The files that are kept, oldest first. What has no head is none, and goes.
+/// Lists the kept files, oldest first. A file without a valid head is removed.
 fn read(
     disk: &dyn Disk,
     folder: &Path,

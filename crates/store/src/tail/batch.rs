@@ -1,4 +1,4 @@
-//! Samples on their way to a sink: the series of each is defined before it.
+//! Samples on their way to a sink: each series is defined before its first sample.
 
 use super::entries::{Heard, TailSample};
 use super::{TailSeries, TailSink};
@@ -12,17 +12,17 @@ use std::sync::Arc;
 /// Samples that are handed over at once.
 const SAMPLES: usize = 8192;
 
-/// What was read and not handed over.
+/// Samples and changes that were read and not handed over yet.
 #[derive(Default)]
 pub(super) struct Batch {
     samples: Vec<TailSample>,
-    /// True for each series that the sink knows, or will with this batch.
+    /// By series: true if the sink knows it, or will know it with this batch.
     defined: Vec<bool>,
-    /// Series that it does not know yet.
+    /// Series that the sink does not know yet.
     unknown: Vec<u32>,
-    /// Samples that have no definition.
+    /// Samples without a definition.
     lost: u64,
-    /// What comes of series behind the samples.
+    /// Changes of series behind the samples.
     behind: Vec<Change>,
 }
 
@@ -63,12 +63,12 @@ impl Batch {
         self.unknown.push(id);
     }
 
-    /// True if it should be handed over before more is read.
+    /// True if the batch should be handed over before more is read.
     pub(super) fn is_full(&self) -> bool {
         self.samples.len() >= SAMPLES || !self.behind.is_empty() || self.lost > 0
     }
 
-    /// Hands all over; `range`: of the journal, where it was read.
+    /// Hands all over; `range`: the part of the journal that was read.
     pub(super) fn hand_over(&mut self, inner: &Inner, range: (u64, u64), sink: &mut dyn TailSink) {
         if !self.unknown.is_empty() {
             self.define(inner, sink);
@@ -92,7 +92,7 @@ impl Batch {
         }
     }
 
-    /// Defines the series that are new. Samples of one that is not known any more are lost.
+    /// Defines the new series. Samples of a series that is not known any more are lost.
     fn define(&mut self, inner: &Inner, sink: &mut dyn TailSink) {
         let (mut last, mut strange) = (None, Vec::new());
         let state = inner.lock();
@@ -127,7 +127,7 @@ fn at(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-/// A series that is there, or was.
+/// A series, if it exists or was kept when it was removed.
 fn series(
     inner: &Inner,
     state: &State,

@@ -1,5 +1,5 @@
-//! The cap on journal files that are kept for tails: the oldest go, and each tail that had not acknowledged all of one has missed
-//! the values that are in it behind its position. How many these are is on the disk before the file goes.
+//! The cap on journal files that are kept for tails: the oldest file is removed, and each tail that had not acknowledged all of
+//! it misses the values in it behind its position. The number of these values is on the disk before the file is removed.
 
 use super::entries::{Count, Decoder};
 use super::window::Window;
@@ -11,7 +11,7 @@ use kymo_sys::disk::{OpenMode, is_full};
 use std::io;
 
 impl Inner {
-    /// Removes files that only tails need, as long as they are too many or too old, or there is no room for the journal.
+    /// Removes files that only tails need, as long as these are too large together, too old, or the journal has no room.
     pub(crate) fn trim_tails(&self) {
         while !self.lock().journal.files.tailed.is_empty() {
             let mut tails = self.tails();
@@ -45,7 +45,7 @@ impl Inner {
         let behind = tails.iter().filter(|(_, tail)| tail.position < file.end);
         let behind: Vec<(String, Tail)> = behind.map(|(name, tail)| (name.into(), tail)).collect();
         let from: Vec<u64> = behind.iter().map(|(_, tail)| tail.position).collect();
-        // Of a file that cannot be read it is not known.
+        // If the file cannot be read, the number of missing values is not known.
         let counts = self.count_values(file, &from).unwrap_or_default();
         let (mut changes, mut lines) = (Vec::new(), Vec::new());
         for (at, (name, mut tail)) in behind.into_iter().enumerate() {
@@ -64,7 +64,8 @@ impl Inner {
             changes.push((name, Some(tail)));
         }
         match tails.put(&changes) {
-            // The room comes first; after a crash it would not be known how many are missing.
+            // Room comes first, even if the new state cannot be written; after a crash the number of missing values is then not
+            // known.
             Err(error) if is_full(&error) => tails.put_in_memory(&changes),
             written => written?,
         }
@@ -76,7 +77,7 @@ impl Inner {
         state.journal.remove_tailed(file)
     }
 
-    /// Values in a file behind each of these positions; `None`: it is damaged.
+    /// Counts the values in a file behind each of these positions; `None`: the file is damaged.
     fn count_values(&self, file: &TailedFile, from: &[u64]) -> io::Result<Option<Vec<u64>>> {
         let place = FilePlace {
             head: file.head,

@@ -1,5 +1,5 @@
-//! What frames of the journal say to a tail: values of both kinds, series that are gone, and series with other names. Values
-//! that the journal only repeats for a series that takes another's place are passed over.
+//! Decodes frames of the journal for a tail: values of both kinds, removed series, and series with other names. Values that
+//! the journal only repeats for a series that takes another's place are passed over.
 
 use crate::hole;
 use crate::wal::frame::{FileHead, Frame};
@@ -10,9 +10,9 @@ use crate::wal::value::{Field, Stamps, put_number, stamp_of, take_fields};
 use kymo_rrd::number::{Parsed, strtodbl};
 use std::collections::HashSet;
 
-/// Columns of a value that are believed.
+/// Most columns of a value.
 const COLUMNS_MAX: u16 = 4096;
-/// Whole numbers below it are doubles without rounding, and so are powers of ten up to the seventh.
+/// Whole numbers below this are exact as doubles, and so are powers of ten up to the seventh.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 const POWERS: [f64; 8] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7];
 
@@ -23,18 +23,18 @@ pub struct TailSample {
     pub series: u32,
     /// Number of the column, from 0.
     pub column: u16,
-    /// Milliseconds since 1970.
+    /// Moment, milliseconds since 1970.
     pub t_ms: i64,
-    /// The value, as it was sent: no rate. NaN: unknown, or a stale marker.
+    /// The value as it was sent: no rate. NaN: unknown, or a stale marker.
     pub v: f64,
 }
 
-/// Hears what frames say.
+/// Receives the contents of frames.
 pub(super) trait Heard {
     fn sample(&mut self, sample: TailSample);
-    /// A sample whose value is a step from one that is lost, or whose series cannot be there.
+    /// A sample whose value is a difference to a lost one, or whose series cannot exist.
     fn lost(&mut self);
-    /// There is no such series any more.
+    /// The series does not exist any more.
     fn gone(&mut self, id: u32);
     /// The series has another name, or is a new one.
     fn named(&mut self, id: u32);
@@ -60,20 +60,20 @@ impl Heard for Count {
     fn named(&mut self, _id: u32) {}
 }
 
-/// Reads frames in their order.
+/// Decodes frames in their order.
 #[derive(Default)]
 pub(super) struct Decoder {
-    /// The decimals of series of points in this journal file, as far as all of it was read.
+    /// The last decimals of each series of points in this journal file, if the file was read from its beginning.
     decimals: Vec<Before>,
     /// Series that began in this frame.
     began: HashSet<u32>,
-    /// No series has this number, or a higher one.
+    /// All numbers of series are below this.
     pub(super) next_id: u32,
     text: Vec<u8>,
 }
 
 impl Decoder {
-    /// No series has this number, or a higher one.
+    /// A decoder for a store whose series have numbers below `next_id`.
     pub(super) fn below(next_id: u32) -> Decoder {
         Decoder {
             next_id,
@@ -81,12 +81,12 @@ impl Decoder {
         }
     }
 
-    /// Another file begins, or what was before is not known.
+    /// Forgets the values before: another file begins, or a part was not read.
     pub(super) fn forget(&mut self) {
         self.decimals.clear();
     }
 
-    /// Reads the entries of a frame, which `bytes` begin with; `None`: one is not understood.
+    /// Decodes the entries of a frame, with which `bytes` begin; `None`: an entry is not understood.
     pub(super) fn frame(
         &mut self,
         bytes: &[u8],
@@ -211,7 +211,7 @@ impl Decoder {
     }
 }
 
-/// A value that is kept as the text that was sent.
+/// A value that the journal has as the text that was sent.
 fn text_value(series: u32, text: &[u8], heard: &mut impl Heard) {
     let Some(stamp) = stamp_of(text).filter(|_| !hole::is_one(text)) else {
         return;
@@ -232,7 +232,7 @@ fn text_value(series: u32, text: &[u8], heard: &mut impl Heard) {
 fn milliseconds(number: i64, digits: u8) -> i64 {
     match digits {
         0 => number.saturating_mul(1000),
-        // Microseconds: no other digits are kept as a number.
+        // Microseconds: only those digits are kept as a number.
         _ => number.saturating_add(500).div_euclid(1000),
     }
 }
@@ -243,7 +243,7 @@ fn cell(field: Field<'_>, text: &mut Vec<u8>) -> f64 {
         Field::Number(number, digits) => {
             let power = POWERS.get(usize::from(digits));
             match power.filter(|_| number.unsigned_abs() < EXACT || digits == 0) {
-                // One rounding: both are doubles without any, or there is nothing to divide by.
+                // A single rounding: both operands are exact as doubles, or the power is 1.
                 Some(power) => number as f64 / power,
                 None => {
                     text.clear();
@@ -286,7 +286,7 @@ mod tests {
         fn named(&mut self, _id: u32) {}
     }
 
-    /// As the nearest doubles, and the nearest millisecond.
+    /// Texts become the nearest doubles and the nearest millisecond.
     #[test]
     fn values_that_were_sent_as_texts() {
         for (text, t_ms, cells) in [

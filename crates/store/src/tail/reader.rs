@@ -1,4 +1,4 @@
-//! A reader of the journal: which file it is in, how far, and what it makes of damage and of files that are gone.
+//! A reader of the journal: its file and position, and its handling of damage and of removed files.
 
 use super::batch::Batch;
 use super::entries::{Count, Decoder};
@@ -15,35 +15,35 @@ use kymo_sys::disk::{DiskFile, OpenMode};
 use std::io;
 use std::time::Duration;
 
-/// Tries to open a file that gets another name meanwhile.
+/// Tries to open a file that is renamed meanwhile.
 const TRIES: usize = 8;
 
 /// Reads the journal from a position on.
 pub struct TailReader {
     store: Store,
     name: Option<String>,
-    /// All before it was read.
+    /// Position before which everything was read.
     position: u64,
     open: Option<Open>,
     window: Window,
     decoder: Decoder,
     batch: Batch,
-    /// What the tail has missed, which the sink has not heard.
+    /// Missed parts that the sink has not got yet.
     missed: Vec<Missed>,
-    /// The sink has heard what was missed before this position.
+    /// The sink has got the missed parts before this position.
     told_to: u64,
 }
 
-/// The file that is read.
+/// The file that is being read.
 struct Open {
     file: Box<dyn DiskFile>,
     place: FilePlace,
 }
 
-/// What comes at a position.
+/// The next part of the journal.
 enum Next {
     Frame(Frame),
-    /// Nothing that could be read before this position.
+    /// No frame can be read before this position.
     Damage(u64),
 }
 
@@ -65,7 +65,7 @@ impl TailReader {
             missed: tail.and_then(|tail| tail.missed).into_iter().collect(),
             told_to: 0,
         };
-        // A position that is none is an error at once.
+        // An invalid position is an error at once.
         let end = reader.look();
         let missed = reader.enter(end)?;
         let is_news = |missed: &Missed| !reader.missed.contains(missed);
@@ -74,7 +74,7 @@ impl TailReader {
         Ok(reader)
     }
 
-    /// All before it was read.
+    /// Position before which everything was read.
     pub fn position(&self) -> Position {
         Position(self.position)
     }
@@ -84,7 +84,7 @@ impl TailReader {
         self.name.as_deref()
     }
 
-    /// The tail has all that was read, and does not get it again.
+    /// Acknowledges everything that was read: the tail does not get it again.
     pub fn acknowledge(&mut self) -> Result<(), TailError> {
         match &self.name {
             Some(name) => {
@@ -95,7 +95,7 @@ impl TailReader {
         }
     }
 
-    /// Waits until there is something to read, or for this time. False: there is nothing.
+    /// Waits at most this time until there is something to read. False: there is nothing.
     pub fn wait(&self, at_most: Duration) -> bool {
         let clock = &self.store.inner.clock;
         let until_ns = clock.mono_ns().saturating_add(nanos(at_most));
@@ -115,7 +115,7 @@ impl TailReader {
         }
     }
 
-    /// Reads on, about this number of bytes of the journal or to its end; all of it is in the sink when this returns.
+    /// Reads on, about this number of bytes of the journal or to its end; the sink has all of it when this returns.
     pub fn read(&mut self, bytes_max: u64, sink: &mut dyn TailSink) -> Result<(), TailError> {
         for missed in std::mem::take(&mut self.missed) {
             self.tell_missed(missed, sink);
@@ -141,14 +141,15 @@ impl TailReader {
         }
     }
 
-    /// Where the journal ends on the disk; no series has a higher number up to there.
+    /// The end of the journal on the disk; updates the limit of the numbers of series.
     fn look(&mut self) -> u64 {
         let state = self.store.inner.lock();
         self.decoder.next_id = state.series.next_id();
         state.journal.synced
     }
 
-    /// Opens the file that has the position, and passes over what is before it. What cannot be had before that file.
+    /// Opens the file of the position, and passes over the frames before the position. Returns the missed part before
+    /// that file.
     fn enter(&mut self, end: u64) -> Result<Option<Missed>, TailError> {
         let mut tries = 0;
         loop {
@@ -181,7 +182,7 @@ impl TailReader {
         }
     }
 
-    /// Passes over the frames of a file before the position: values may be steps from those there.
+    /// Passes over the frames of a file before the position: later values may be differences to theirs.
     fn pass_to(&mut self, place: FilePlace, end: u64) -> Result<Option<Missed>, TailError> {
         let base = place.head.base;
         if self.position < base {
@@ -213,7 +214,7 @@ impl TailReader {
         }
     }
 
-    /// Goes on at a position, before which there is nothing; what the tail misses.
+    /// Goes on at a later position, because there is nothing before it; returns the missed part.
     fn skip_to(&mut self, to: u64) -> Option<Missed> {
         let from = self.position;
         if from >= to {
@@ -233,7 +234,7 @@ impl TailReader {
         sink.missed(missed);
     }
 
-    /// Reads the file that is open, to its end or about up to a position.
+    /// Reads the open file, to its end or about up to a position.
     fn read_file(
         &mut self,
         end: u64,
@@ -260,7 +261,8 @@ impl TailReader {
                 }
                 Next::Damage(to) => {
                     if !self.is_still(&place) {
-                        // Used again meanwhile: there is another file, or what is missing is said then.
+                        // The file was reused meanwhile: the next step opens another file, or reports the missing
+                        // part.
                         self.open = None;
                         return Ok(());
                     }
@@ -278,7 +280,7 @@ impl TailReader {
         Ok(())
     }
 
-    /// True if the file is still one that tails can read.
+    /// True if tails can still read the file.
     fn is_still(&self, place: &FilePlace) -> bool {
         let state = self.store.inner.lock();
         let now = state.journal.files.place_of(self.position);
@@ -313,7 +315,7 @@ impl TailReader {
         }
     }
 
-    /// Reads a frame, which the window begins with; `false`: an entry is not understood.
+    /// Decodes the frame at the window's start; `false`: an entry is not understood.
     fn take(&mut self, frame: &Frame) -> bool {
         let Some(head) = self.open.as_ref().map(|open| open.place.head) else {
             return false;
@@ -324,7 +326,7 @@ impl TailReader {
         taken.is_some()
     }
 
-    /// Likewise, for what the values behind it need of it.
+    /// As [`TailReader::take`], but keeps only the decoder's state for the values behind the frame.
     fn pass_over(&mut self, frame: &Frame) -> bool {
         let Some(head) = self.open.as_ref().map(|open| open.place.head) else {
             return false;
@@ -343,7 +345,7 @@ impl TailReader {
     }
 }
 
-/// Where the first frame begins behind a position at which none is.
+/// Position of the first frame behind a position at which no frame begins.
 fn behind_damage(
     file: &dyn DiskFile,
     place: &FilePlace,

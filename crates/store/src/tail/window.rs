@@ -4,25 +4,25 @@ use crate::wal::frame::{FRAMES_OFFSET, FileHead, Frame, frame_of};
 use kymo_sys::disk::DiskFile;
 use std::io;
 
-/// Bytes that are read at once; more where a frame is longer.
+/// Bytes of one read; more if a frame is longer.
 const PIECE: usize = 256 << 10;
 
 /// A part of a file's frames.
 #[derive(Default)]
 pub(super) struct Window {
     bytes: Vec<u8>,
-    /// What lies before it is done with.
+    /// Start of the bytes that are not used yet.
     at: usize,
 }
 
 impl Window {
-    /// Nothing is read yet.
+    /// Drops all bytes.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;
     }
 
-    /// The bytes that are not done with.
+    /// The bytes that are not used yet.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
@@ -32,7 +32,7 @@ impl Window {
         self.at = self.at.min(self.bytes.len());
     }
 
-    /// The frame at a position, which the bytes that are left begin with, if it ends before `limit`.
+    /// The frame at a position, with which the unused bytes begin, if it ends before `limit`.
     pub(super) fn frame(
         &mut self,
         file: &dyn DiskFile,
@@ -51,13 +51,14 @@ impl Window {
             }
             let offset = position - head.base + FRAMES_OFFSET;
             if self.read(file, offset, limit - position)? == 0 {
-                // The file is shorter than it was.
+                // The file has become shorter.
                 return Ok(None);
             }
         }
     }
 
-    /// Reads on, up to `most` bytes from what is left on, which lies at this offset; how many came.
+    /// Reads on, up to `most` bytes from the unused bytes on, which lie at this offset; returns the
+    /// number of new bytes.
     fn read(&mut self, file: &dyn DiskFile, offset: u64, most: u64) -> io::Result<usize> {
         self.bytes.drain(..self.at);
         self.at = 0;

@@ -1,6 +1,7 @@
-//! Which journal files there are, by the positions that they have, and those that the store needs no more while a tail does.
+//! The journal files by their positions, and the files that only tails still need.
 //!
-//! Such a file gets another name, so that a start does not read it again and the journal does not count as long.
+//! A file that only tails need is renamed, so that a start does not read it again and it does not count as a part of the
+//! journal.
 
 use crate::wal::frame::FileHead;
 use kymo_sys::clock::Stamp;
@@ -15,12 +16,12 @@ const PREFIX: &str = "tailed-";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JournalFile {
     pub(crate) head: FileHead,
-    /// Monotonic nanoseconds of its beginning: below zero where the machine has started since.
+    /// Monotonic nanoseconds of the file's beginning: below zero if the machine has started since.
     pub(crate) begun_ns: i64,
 }
 
 impl JournalFile {
-    /// A file that an earlier life began.
+    /// A file that an earlier run of the store began.
     pub(crate) fn of_earlier_life(head: FileHead, now: Stamp) -> JournalFile {
         let age_ns = now.real_ns.saturating_sub(head.real_ns).max(0);
         let begun_ns = now.mono_ns.cast_signed().saturating_sub(age_ns);
@@ -32,20 +33,20 @@ impl JournalFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailedFile {
     pub(crate) head: FileHead,
-    /// Position at which its frames end.
+    /// Position at which the frames end.
     pub(crate) end: u64,
     pub(crate) size_bytes: u64,
-    /// Monotonic nanoseconds of its beginning.
+    /// Monotonic nanoseconds of the file's beginning.
     pub(crate) begun_ns: i64,
-    /// Monotonic nanoseconds of its last frame.
+    /// Monotonic nanoseconds of the last frame.
     pub(crate) ended_ns: i64,
 }
 
-/// The place of a position.
+/// The file of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilePlace {
     pub(crate) head: FileHead,
-    /// The base of the next file; the largest number where there is none.
+    /// The base of the next file; the largest number if there is none.
     pub(crate) end: u64,
     pub(crate) is_tailed: bool,
     /// The next file begins with all that memory held.
@@ -55,16 +56,16 @@ pub(crate) struct FilePlace {
 /// All files that can be read.
 #[derive(Debug, Default)]
 pub(crate) struct JournalFiles {
-    /// Those that only tails need, oldest first.
+    /// Files that only tails need, oldest first.
     pub(crate) tailed: VecDeque<TailedFile>,
-    /// Those of the journal, behind them.
+    /// Files of the journal, behind those.
     pub(crate) journal: Vec<JournalFile>,
-    /// Tails have acknowledged all before this; `None`: no tail is registered.
+    /// Position before which all tails have acknowledged; `None`: no tail is registered.
     pub(crate) needed_from: Option<u64>,
 }
 
 impl JournalFiles {
-    /// A file was begun.
+    /// Adds a new file.
     pub(crate) fn begin(&mut self, head: FileHead, begun_ns: i64) {
         self.journal.push(JournalFile { head, begun_ns });
     }
@@ -74,7 +75,7 @@ impl JournalFiles {
         next.map_or(u64::MAX, |next| next.head.base)
     }
 
-    /// The file of the journal with this sequence, if a tail needs it; then it is known as such from now on.
+    /// Removes a file from the journal, and returns it if a tail needs it. The caller renames it.
     pub(crate) fn leave_to_tails(&mut self, sequence: u64) -> Option<TailedFile> {
         let is_it = |file: &JournalFile| file.head.sequence == sequence;
         let at = self.journal.iter().position(is_it)?;
@@ -90,7 +91,7 @@ impl JournalFiles {
         })
     }
 
-    /// JournalFiles that no registered tail needs.
+    /// Removes and returns the files that no registered tail needs.
     pub(crate) fn take_needless(&mut self) -> Vec<TailedFile> {
         let from = self.needed_from.unwrap_or(u64::MAX);
         let (kept, needless) = self.tailed.drain(..).partition(|file| file.end > from);
@@ -105,7 +106,7 @@ impl JournalFiles {
         tailed.or(journal)
     }
 
-    /// The first file that has something at or behind a position.
+    /// The first file with bytes at or behind a position.
     pub(crate) fn place_of(&self, position: u64) -> Option<FilePlace> {
         let tailed = self.tailed.iter().map(|file| (file.head, file.end, true));
         let journal = self.journal.iter().enumerate();
@@ -121,7 +122,7 @@ impl JournalFiles {
         })
     }
 
-    /// Seconds since the record at a position was written, as far as the moments of the files tell; `end`: of the journal.
+    /// Seconds since the record at a position was written, estimated from the times of the files; `end`: the journal's.
     pub(crate) fn age_s(&self, position: u64, end: u64, now_ns: i64) -> f64 {
         let tailed = self.tailed.iter();
         let tailed = tailed.map(|file| (file.head.base, file.begun_ns, file.ended_ns));

@@ -1,5 +1,5 @@
-//! Registered tails: how far each has acknowledged the journal, and what it has missed. All of it is in the file `tails`, on the
-//! disk before anybody relies on it. Layout: docs/formats/store.md, "Tails".
+//! Registered tails: the acknowledged position of each, and the values that it missed. All of it is in the file `tails`, on the
+//! disk before it takes effect. Layout: docs/formats/store.md, "Tails".
 
 use kymo_sys::disk::Disk;
 use kymo_sys::kept_file::{KeptFile, Kind, Old, Records, Sync};
@@ -8,9 +8,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// In the store's folder.
+/// Name of the file in the store's folder.
 pub const TAILS_NAME: &str = "tails";
-/// Its format.
+/// Format of the file.
 pub const TAILS_FILE: Kind = Kind {
     magic: *b"KYMOTAIL",
     version: 1,
@@ -21,26 +21,26 @@ pub const TAILS_FILE: Kind = Kind {
         has_generation: false,
     },
 };
-/// Tails at most.
+/// Most tails of a store.
 pub(crate) const TAILS_MAX: usize = 16;
-/// Bytes of a name at most.
+/// Most bytes of a name.
 pub(crate) const NAME_MAX: usize = 64;
-/// A longer file is written again.
+/// Size at which the file is written anew.
 const FILE_MAX: usize = 64 << 10;
 
-/// Part of the journal that a tail did not get.
+/// A part of the journal that a tail did not get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missed {
-    /// Its first position.
+    /// First position of the part.
     pub from: u64,
-    /// The position behind it.
+    /// Position behind the part.
     pub to: u64,
-    /// Values in it; `None`: not known.
+    /// Number of values in the part; `None`: not known.
     pub values: Option<u64>,
 }
 
 impl Missed {
-    /// Both, where one comes right behind the other or they overlap.
+    /// Merges two parts that overlap or follow one another.
     fn with(self, later: Missed) -> Missed {
         let values = self.values.zip(later.values);
         Missed {
@@ -54,15 +54,15 @@ impl Missed {
 /// A registered tail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tail {
-    /// All before it is acknowledged, or missed.
+    /// Position before which everything is acknowledged or missed.
     pub(crate) position: u64,
-    /// What it has not yet heard of.
+    /// The missed part that the sink has not got yet.
     pub(crate) missed: Option<Missed>,
-    /// Values that it has missed since it is registered.
+    /// Values that the tail has missed since it was registered.
     pub(crate) missed_values: u64,
 }
 
-/// All of them.
+/// All registered tails.
 pub(crate) struct Tails {
     file: Option<KeptFile>,
     list: BTreeMap<String, Tail>,
@@ -74,13 +74,13 @@ pub(crate) fn is_name(name: &str) -> bool {
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
-/// Whether a record of the file makes sense.
+/// True if a record of the file can be read.
 pub fn is_tails(_version: u32, body: &[u8]) -> bool {
     take(body).is_some()
 }
 
 impl Tails {
-    /// None, for who only looks: none can be registered.
+    /// No tails, for a store that is opened for reading: none can be registered.
     pub(crate) fn none() -> Tails {
         Tails {
             file: None,
@@ -88,7 +88,7 @@ impl Tails {
         }
     }
 
-    /// Those of a store's folder; and a line for the log.
+    /// Opens the tails of a store's folder; with a line for the log.
     pub(crate) fn open(disk: Arc<dyn Disk>, folder: &Path) -> (Tails, Option<String>) {
         let path = folder.join(TAILS_NAME);
         match KeptFile::open(disk, path.clone(), TAILS_FILE) {
@@ -117,12 +117,12 @@ impl Tails {
         self.list.len()
     }
 
-    /// The position that the tail has which is furthest behind.
+    /// The lowest position of all tails.
     pub(crate) fn needed_from(&self) -> Option<u64> {
         self.list.values().map(|tail| tail.position).min()
     }
 
-    /// Sets tails, and removes those without a state. On an error nothing has changed.
+    /// Sets tails, and removes those without a state. After an error nothing has changed.
     pub(crate) fn put(&mut self, changes: &[(String, Option<Tail>)]) -> io::Result<()> {
         let before = self.list.clone();
         for (name, tail) in changes {
@@ -138,7 +138,7 @@ impl Tails {
         written
     }
 
-    /// The same for what may not reach the disk: a start finds the state before.
+    /// As [`Tails::put`] for tails with a state, without the disk: a start finds the state before.
     pub(crate) fn put_in_memory(&mut self, changes: &[(String, Option<Tail>)]) {
         for (name, tail) in changes {
             if let Some(tail) = tail {
@@ -168,7 +168,7 @@ impl Tails {
     }
 }
 
-/// Tails as the newest records of their names have them.
+/// Tails by the newest record of each name.
 pub(crate) fn list_of<'a>(bodies: impl Iterator<Item = &'a [u8]>) -> BTreeMap<String, Tail> {
     let mut list = BTreeMap::new();
     for (name, tail) in bodies.filter_map(take) {
@@ -184,7 +184,7 @@ pub(crate) fn list_of<'a>(bodies: impl Iterator<Item = &'a [u8]>) -> BTreeMap<St
 }
 
 impl Tail {
-    /// What is before a position is gone, and was not acknowledged.
+    /// Adds a missed part: it was removed before the tail acknowledged it.
     pub(crate) fn lose(&mut self, missed: Missed) {
         self.missed_values = self
             .missed_values
@@ -196,7 +196,8 @@ impl Tail {
         self.position = self.position.max(missed.to);
     }
 
-    /// All before a position is taken. `is_told`: the tail has heard what it missed up to there. `false`: nothing is new.
+    /// Acknowledges everything before a position. `is_told`: the sink has got the missed parts up to there. `false`: nothing has
+    /// changed.
     pub(crate) fn acknowledge(&mut self, position: u64, is_told: bool) -> bool {
         let before = *self;
         let is_news = |missed: &Missed| position < missed.to || (position == missed.to && !is_told);
@@ -206,7 +207,7 @@ impl Tail {
     }
 }
 
-/// States of a tail in a record: it has ended, it is there, and it has missed a number of values that is known, or is not.
+/// States of a tail in a record: it was ended; it exists; it exists and has missed a known number of values, or an unknown one.
 const ENDED: u8 = 0;
 const THERE: u8 = 1;
 const MISSED: u8 = 2;

@@ -56,10 +56,10 @@ pub struct Refused {
     pub why: String,
 }
 
-/// Kinds of refusal, by the remedy.
+/// Kinds of refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no remedy.
+    /// Any other reason, which a client cannot mend.
     Other,
     /// There is no such series: defining it helps.
     Missing,

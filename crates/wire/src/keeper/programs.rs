@@ -100,7 +100,7 @@ pub struct Metric {
 pub struct Latency {
     /// Number of values that the estimate rests on.
     pub samples: u64,
-    /// Bounds of half, nine of ten, 99 of 100 values; NaN: there were no values.
+    /// Bounds below which half, nine of ten, 99 of 100 values are; NaN: there were no values.
     pub quantiles: [f64; 3],
 }
 

@@ -499,7 +499,7 @@ fn a_piece_of_a_tail_as_the_document_has_it() {
     let frame = &bytes[HEAD..];
     let longer = [&frame[..16], b"\x9c\0", &frame[17..]].concat();
     assert_eq!(Answer::read(&longer), Err("is cut short"));
-    // The first column, which must not be written.
+    // The number of the first column, which is never written.
     let first = [&frame[..16], b"\x1d\0", &frame[17..]].concat();
     assert_eq!(Answer::read(&first), Err("is cut short"));
     let count = [&frame[..12], &[0xff; 4], &frame[16..]].concat();

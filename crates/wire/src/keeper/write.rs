@@ -86,7 +86,7 @@ pub(super) fn values(body: &mut Take) -> Option<Vec<LabelledValues>> {
         let labels = Labels::parse(body.text()?).ok()?;
         let width = body.count(COLUMNS_MAX)?;
         let rows = body.u32()? as usize;
-        // Rows without columns could not be told from no rows.
+        // Rows without columns would be written again as no rows.
         if rows > 0 && width == 0 || rows == 0 && width > 0 {
             return None;
         }
