@@ -10,7 +10,7 @@ use kymo_sys::kept_file::{self, Contents, Found, Kind};
 use crate::collectd::event_files;
 use crate::programs::retired;
 
-/// Reads of a growing file before an incomplete end counts as damage.
+/// Number of reads of a growing file, after which an incomplete end counts as damage.
 const TRIES: usize = 4;
 
 /// A file: its name, its format, and a check that a record can be read.

@@ -6,7 +6,8 @@ use kymo_store::KnownSeries;
 
 use super::kind_of;
 
-/// Labels of a column of a series; `None`: there is no such column, or a set cannot have so many labels.
+/// Labels of a column of a series; `None`: there is no such column, or its labels exceed the limits of a
+/// label set.
 pub(crate) fn labels_of(series: &KnownSeries, column: u16) -> Option<Labels> {
     let (source, _) = series.columns.columns.get(usize::from(column))?;
     if !label_set::is_set(&series.name) {

@@ -1,6 +1,6 @@
 //! `kymo cost`: the method of collectl's author built in. A day of 10 s samples without pause
 //! shows the CPU; 30 samples a second apart show what a sample costs when caches are cold.
-//! Each is a recorder of its own, run as a child, that prints what it used.
+//! Each run is a recorder in a child process, which prints the resources that it used.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

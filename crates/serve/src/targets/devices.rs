@@ -53,13 +53,13 @@ impl Default for DeviceState {
 /// Health in a word, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Health {
-    /// It does not answer.
+    /// The device does not answer.
     Dead,
-    /// It answers late or not always.
+    /// The device answers late or not always.
     Slow,
-    /// It answers.
+    /// The device answers.
     Good,
-    /// It was not asked yet.
+    /// The device was not asked yet.
     Unknown,
 }
 
