@@ -166,7 +166,7 @@ pub struct Series {
     pub lines: Vec<Line>,
     /// Points, a row a line.
     pub points: Vec<Vec<Point>>,
-    /// Kind of the event.
+    /// Marks of events.
     pub marks: Vec<Mark>,
     /// Samples that were taken in.
     pub samples: u64,
