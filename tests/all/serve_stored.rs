@@ -413,6 +413,20 @@ fn tools_read_the_store_of_a_serve_that_runs() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
     }
+    // A relative path was no base for names, and made the store seem damaged.
+    let above = shown.dir.parent().expect("a folder above");
+    let last = shown.dir.file_name().expect("a name");
+    let status = Command::new(kymo())
+        .current_dir(above)
+        .arg("status")
+        .arg(last)
+        .output()
+        .expect("kymo runs");
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(
+        status.contains("bytes of journal") && !status.contains('#'),
+        "{status}"
+    );
     for name in ["sw1/port-id1.rrd", "web1/cpu-0/cpu-idle.rrd"] {
         let file = shown.scratch.path("exported").join(name);
         let rows = fetched(&shown.dir, &file, 0, (BIRTH + 100, BIRTH + 400));

@@ -9,7 +9,7 @@ use kymo_sys::clock::Stamp;
 use kymo_sys::disk::{Disk, OpenMode};
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Restores the tails: files that they need are kept, others are removed. With lines for the log. `heads`: of the journal's
@@ -23,7 +23,14 @@ pub(super) fn restore(
     let (mut tails, notice) = Tails::open(disk.clone(), folder);
     let mut notices: Vec<String> = notice.into_iter().collect();
     let journal = of_earlier_life(heads, now);
-    let kept = read(&**disk, folder, &journal, now).unwrap_or_else(|error| {
+    let kept = read(&**disk, folder, &journal, now).and_then(|found| {
+        found
+            .headless
+            .iter()
+            .try_for_each(|path| disk.unlink(path))?;
+        Ok(found.kept)
+    });
+    let kept = kept.unwrap_or_else(|error| {
         notices.push(format!(
             "cannot read journal files that are kept for tails: {error}"
         ));
@@ -59,7 +66,7 @@ pub(crate) fn look(
 ) -> io::Result<JournalFiles> {
     let journal = of_earlier_life(heads, now);
     Ok(JournalFiles {
-        tailed: read(disk, folder, &journal, now)?,
+        tailed: read(disk, folder, &journal, now)?.kept,
         journal,
         needed_from: None,
     })
@@ -107,14 +114,22 @@ fn go_on_before(tails: &mut Tails, end: u64) {
     }
 }
 
-/// Lists the kept files, oldest first. A file without a valid head is removed.
+/// Journal files that are kept for tails.
+struct FoundFiles {
+    /// Files with a valid head, oldest first.
+    kept: VecDeque<TailedFile>,
+    /// Files without one.
+    headless: Vec<PathBuf>,
+}
+
+/// Lists the files that are kept for tails.
 fn read(
     disk: &dyn Disk,
     folder: &Path,
     journal: &[JournalFile],
     now: Stamp,
-) -> io::Result<VecDeque<TailedFile>> {
-    let mut heads = Vec::new();
+) -> io::Result<FoundFiles> {
+    let (mut heads, mut headless) = (Vec::new(), Vec::new());
     for sequence in tailed::list(disk, folder)? {
         let path = folder.join(tailed::name_of(sequence));
         let file = disk.open(&path, OpenMode::Read)?;
@@ -126,7 +141,7 @@ fn read(
                 let size_bytes = file.metadata()?.size_bytes;
                 heads.push((JournalFile::of_earlier_life(head, now), size_bytes));
             }
-            Ok(_) | Err(_) => disk.unlink(&path)?,
+            Ok(_) | Err(_) => headless.push(path),
         }
     }
     let next = heads.iter().skip(1).map(|(file, _)| *file);
@@ -142,5 +157,8 @@ fn read(
             begun_ns: file.begun_ns,
             ended_ns: next.begun_ns,
         });
-    Ok(kept.filter(|file| file.head.base < file.end).collect())
+    Ok(FoundFiles {
+        kept: kept.filter(|file| file.head.base < file.end).collect(),
+        headless,
+    })
 }

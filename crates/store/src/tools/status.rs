@@ -100,7 +100,8 @@ fn look(disk: &Arc<dyn Disk>, clock: &dyn Clock, folder: &Path) -> Result<Status
         segments,
         state,
         notices,
-    } = Contents::read(disk, clock, (folder, folder), 0)?;
+        // Names do not matter, and a relative folder is no base.
+    } = Contents::read(disk, clock, (folder, Path::new("/")), 0)?;
     let sizes = segments.sizes();
     let (rows, fine_rows, points) =
         reaches(&segments, &state).tried("read the segments of", folder)?;

@@ -10,6 +10,7 @@ use crate::wal::frame;
 use crate::wal::frame::{FRAMES_OFFSET, FileHead, Frame};
 use crate::wal::point_records::skip_points;
 use crate::wal::record::{Record, take_next, take_short};
+use crate::wal::tailed;
 use crate::wal::value::{Stamps, take_value};
 use crate::wal::writer;
 use kymo_sys::disk::OpenMode;
@@ -66,8 +67,15 @@ impl Check<'_> {
 
     fn walk_journal(&mut self, seen: &mut Seen) -> Result<Vec<Walked>, Error> {
         let mut files = Vec::new();
-        for sequence in writer::list(&*self.disk, self.folder)? {
-            let path = self.folder.join(writer::name_of(sequence));
+        let tailed = tailed::list(&*self.disk, self.folder).tried("list", self.folder)?;
+        let tailed = tailed
+            .into_iter()
+            .map(|sequence| (sequence, tailed::name_of(sequence)));
+        let journal = writer::list(&*self.disk, self.folder)?.into_iter();
+        let journal = journal.map(|sequence| (sequence, writer::name_of(sequence)));
+        // Tails alone need the oldest files.
+        for (sequence, name) in tailed.chain(journal) {
+            let path = self.folder.join(name);
             let Some(bytes) = self.read(&path, seen)? else {
                 continue;
             };
