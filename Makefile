@@ -11,7 +11,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3560000
 
-.PHONY: run test soak bench fuzz peers build tools lean web format clean
+.PHONY: run test soak bench fuzz peers build tools lean web book format clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
@@ -60,6 +60,11 @@ lean:
 web:
 	cd web-tests && npm ci --no-audit --no-fund --silent && \
 	  KYMO=$${KYMO:-../target/quick/kymo} FIRST_VIEW_BAR=4 npm test
+
+# The documents as a book with a search, in target/book. A link that leads nowhere is an error.
+book:
+	@tests/fetch-book
+	NO_MKDOCS_2_WARNING=1 target/book-env/bin/mkdocs build --strict --quiet
 
 # Formats what is written in Rust and the page's JavaScript.
 format:
