@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
+mod book;
 mod cgroups;
 mod chosen_processes;
 mod clock_steps;
