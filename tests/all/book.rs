@@ -1,8 +1,9 @@
 //! The documents as a book: each link leads somewhere, and each document is in the book. `commands.rs` tries the commands in
-//! them, `facts.rs` compares their figures, messages and keys with the sources.
+//! them, `facts.rs` compares their figures, messages and keys with the sources, `start.rs` does all that the first page says.
 
 mod commands;
 mod facts;
+mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

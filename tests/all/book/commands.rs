@@ -124,7 +124,7 @@ fn wrong_command(line: &str, helps: &mut Helps) -> Option<String> {
 }
 
 /// Command lines of kymo's in a document: behind `$` in code, and between backticks.
-fn commands(document: &Document) -> Vec<(usize, String)> {
+pub(super) fn commands(document: &Document) -> Vec<(usize, String)> {
     let mut commands = Vec::new();
     if document.is_of(LINES_OF) && !document.is_of(&["docs/journal"]) {
         for (number, line) in document.text.lines().enumerate() {
