@@ -11,6 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)\s]*)?\)")
 # Lines of code blocks, by a fence or by four blanks, have no links.
 FENCE = re.compile(r"^\s*```")
+# In a table of a repository's pages code has its bars behind a backslash; mkdocs would show it.
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CODE = re.compile(r"`[^`]*`")
 
 
 def page_of(path):
@@ -46,6 +49,7 @@ def turned(text, path):
             return found[0]
         return f"{found[1]}{posixpath.relpath(page, here or '.')}{found[3] or ''})"
 
+    text = ROW.sub(lambda row: CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), text)
     return LINK.sub(turn, text)
 
 
