@@ -1,4 +1,5 @@
-//! Figures of the documents are those of bench/RESULTS.md, messages those of the sources, keys those of the program.
+//! Figures of the documents are those of bench/RESULTS.md, messages those of the sources, keys those of the program; files that
+//! they name are there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::Path;
 use kymo_tests::stdout_of;
 use regex_lite::Regex;
 
-use super::{Document, prose, root};
+use super::{Document, documents, prose, root};
 
 /// Rows of tables, each as its cells.
 fn rows(text: &str) -> Vec<Vec<&str>> {
@@ -93,6 +94,31 @@ fn sources() -> String {
     }
     let pieces = texts.split("\\\n").map(str::trim_start);
     pieces.collect::<String>().replace("\\\"", "\"")
+}
+
+#[test]
+fn named_files_are_there() {
+    let folder = "tests|crates|web-tests|bench|fuzz|dist|docs|include|postgres";
+    let named = Regex::new(&format!(r"^({folder})/[A-Za-z0-9_./-]+$")).expect("a pattern");
+    // Forms, and files that a build makes.
+    let is_made = |path: &str| path.contains("NAME") || path.contains("node_modules");
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    // The journal's are of their day.
+    let documents = documents().into_iter();
+    for document in documents.filter(|document| !document.is_of(&["docs/journal"])) {
+        for (line, text) in prose(&document.text) {
+            let paths = spans(text).into_iter().filter(|span| named.is_match(span));
+            for path in paths.filter(|path| !is_made(path)) {
+                count += 1;
+                if !root().join(path).exists() {
+                    let place = document.path.display();
+                    wrong.push(format!("{place}:{}: there is no {path}", line + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 200, "only {count} files were found");
 }
 
 /// A part between two `...` that is shorter may be anywhere.
