@@ -5,6 +5,7 @@
 pub(crate) mod keyed_hash;
 mod line_accounts;
 mod line_clients;
+mod line_listener;
 pub(crate) mod line_server;
 pub(crate) mod refill;
 mod reported;
@@ -13,5 +14,6 @@ pub(crate) mod series_limit;
 pub(crate) mod troubles;
 
 pub use line_accounts::LineAccounts;
+pub use line_listener::{LineListener, LineSettings, NumberSetting};
 pub use line_server::LineSockets;
 pub use reported::Reported;

@@ -12,7 +12,7 @@ mod graphite;
 pub mod keeper;
 pub mod kept;
 mod labelled_series;
-pub mod line_listener;
+pub mod line_listeners;
 pub mod listener;
 pub mod log;
 pub mod name_space;

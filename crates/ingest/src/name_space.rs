@@ -8,7 +8,7 @@ use kymo_base::labels;
 use kymo_series::names;
 use kymo_store::SeriesName;
 
-use crate::line_listener;
+use crate::line_listeners;
 
 /// The folder of the poller's files.
 const POLLER_FOLDER: &[u8] = b"mrtg";
@@ -43,7 +43,7 @@ impl Input {
             Input::Postgres,
             Input::Programs,
         ];
-        let lines = line_listener::ALL.iter();
+        let lines = line_listeners::ALL.iter();
         let lines = lines.map(|listener| Input::Lines(listener.name));
         WITHOUT_LINES.into_iter().chain(lines)
     }

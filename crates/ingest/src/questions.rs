@@ -258,15 +258,18 @@ impl Answers {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
             }
-            Question::Erase(Erased { names, from, thru }) => {
-                let (from, thru) = (*from, *thru);
-                let done = format!(
-                    "removed the values from {from} to {thru} of {{}} series: an administrator asked for it"
-                );
-                let erase = |names: &[Vec<u8>]| store.erase(names, TimeRange { from, thru });
-                self.remove(names, &done, &erase, stream)
-            }
+            Question::Erase(erased) => self.erase(erased, store, stream),
         }
+    }
+
+    /// Removes values of a range of time.
+    fn erase(&self, erased: &Erased, store: &Store, stream: &mut UnixStream) -> io::Result<()> {
+        let (from, thru) = (erased.from, erased.thru);
+        let done = format!(
+            "removed the values from {from} to {thru} of {{}} series: an administrator asked for it"
+        );
+        let erase = |names: &[Vec<u8>]| store.erase(names, TimeRange { from, thru });
+        self.remove(&erased.names, &done, &erase, stream)
     }
 
     /// Defines series, or adds values to the store.

@@ -15,9 +15,8 @@ use std::io;
 
 use kymo_store::Store;
 
-use crate::common::LineSockets;
 use crate::common::line_server::LineServer;
-use crate::line_listener::{LineListener, NumberSetting};
+use crate::common::{LineListener, LineSockets, NumberSetting};
 use crate::listener::{Listener, StopSignal};
 use crate::log::Log;
 use intake::StatsdIntake;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kymo_base::label_set::{LABELS_MAX, LabelLimits, TEXT_MAX};
-use kymo_ingest::line_listener::LineSettings;
+use kymo_ingest::line_listeners::LineSettings;
 use kymo_ingest::prefix::Prefix;
 use kymo_kernel::subsystem;
 use kymo_store::{Files, PointsRetention};
@@ -1085,7 +1085,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_ingest::line_listener;
+    use kymo_ingest::line_listeners;
 
     #[test]
     fn the_printed_default_is_the_default() {
@@ -1149,7 +1149,7 @@ mod tests {
                 single: true,
             },
             rrdcached: Rrdcached { one_writer: true },
-            lines: line_listener::ALL
+            lines: line_listeners::ALL
                 .iter()
                 .map(|listener| {
                     let values = listener.settings.iter().map(|setting| setting.range.1);

@@ -104,7 +104,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Calls `each` with the marks of a step. `true`: rates begin anew with the next sample.
+    /// Calls `each` with the marks of a step. `true`: rates begin again with the next sample.
     pub fn step(&mut self, step: &Step, context: &Context, each: &mut dyn FnMut(Mark)) -> bool {
         match step {
             Step::Sample(moment) => self.sample(moment, context, each),

@@ -214,7 +214,7 @@ impl Reader {
         }
     }
 
-    /// Decides whether the newly opened streams continue the previous ones or start anew.
+    /// Decides whether the newly opened streams continue the previous ones or begin again.
     fn follow(&mut self, last_header: Header, last_host: Option<&str>, ends: &[i64]) {
         if let Some(error) = self.refused.take() {
             self.notes.push_back(Item::Damage(error.to_string()));

@@ -17,7 +17,7 @@ use kymo_base::name::DisplayName;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
 use kymo_ingest::common::{LineAccounts, LineSockets, Reported};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
-use kymo_ingest::line_listener::{self, LineSettings};
+use kymo_ingest::line_listeners::{self, LineSettings};
 use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
@@ -284,7 +284,7 @@ fn line_listeners(
 ) -> Result<Vec<Box<dyn Listener>>> {
     let mut before = order.collectd.sockets.len();
     let mut listeners = Vec::new();
-    for (listener, order) in line_listener::ALL.iter().zip(&order.lines) {
+    for (listener, order) in line_listeners::ALL.iter().zip(&order.lines) {
         let settings = LineSettings::of(listener, order.settings.clone());
         let settings = settings.unwrap_or_else(|| listener.defaults());
         if let Some(sockets) = order.sockets(reported, accounts, before)? {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use kymo_base::limits;
-use kymo_ingest::line_listener;
+use kymo_ingest::line_listeners;
 use kymo_query::archive::ROLLUPS_FOLDER;
 use kymo_recording::folder::{boot_folders_of, safe_host};
 use kymo_serve::Tls;
@@ -416,7 +416,7 @@ fn shown(sockets: &Sockets) -> Vec<String> {
             .collect();
         lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
     }
-    let lines_of = line_listener::ALL.iter().zip(&sockets.lines);
+    let lines_of = line_listeners::ALL.iter().zip(&sockets.lines);
     lines.extend(lines_of.filter_map(|(listener, places)| places.shown(listener.title)));
     lines
 }

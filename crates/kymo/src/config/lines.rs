@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 
-use kymo_ingest::line_listener::{self, LineListener, LineSettings};
+use kymo_ingest::line_listeners::{self, LineListener, LineSettings};
 use serde::de::{DeserializeSeed, Error as _, IntoDeserializer as _, MapAccess, Visitor};
 use serde::{Deserialize as _, Deserializer};
 
@@ -14,7 +14,7 @@ use super::File;
 /// Addresses of a listener; `None`: it does not listen.
 pub(crate) type LineAddresses = Option<Vec<SocketAddr>>;
 
-/// A value that each listener has, in the order of [`line_listener::ALL`].
+/// A value that each listener has, in the order of [`line_listeners::ALL`].
 pub(super) trait LineValue: Sized {
     /// The value without a key.
     fn default_of(listener: &'static LineListener) -> Self;
@@ -27,7 +27,7 @@ pub(super) trait LineValue: Sized {
 
 /// The values of all listeners without any key.
 pub(super) fn defaults<T: LineValue>() -> Vec<T> {
-    line_listener::ALL.iter().map(T::default_of).collect()
+    line_listeners::ALL.iter().map(T::default_of).collect()
 }
 
 impl LineValue for LineAddresses {
@@ -153,7 +153,7 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for AnyKey<K> {
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         let key = String::deserialize(from)?;
-        let mut listeners = line_listener::ALL.iter();
+        let mut listeners = line_listeners::ALL.iter();
         match listeners.position(|listener| listener.name == key) {
             Some(at) => Ok(Key::OfListener(at, self.0)),
             None => self.0.deserialize(key.into_deserializer()).map(Key::Other),
@@ -168,7 +168,7 @@ impl<'de, T: LineValue> DeserializeSeed<'de> for ListenerValue<T> {
     type Value = Option<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Option<T>, D::Error> {
-        match line_listener::ALL.get(self.0) {
+        match line_listeners::ALL.get(self.0) {
             Some(listener) => T::read(listener, from).map(Some),
             None => Ok(None),
         }
@@ -177,7 +177,7 @@ impl<'de, T: LineValue> DeserializeSeed<'de> for ListenerValue<T> {
 
 /// Writes the keys of addresses.
 pub(super) fn addresses_text(file: &mut File, lines: &[LineAddresses]) {
-    for (listener, addresses) in line_listener::ALL.iter().zip(lines) {
+    for (listener, addresses) in line_listeners::ALL.iter().zip(lines) {
         let help = format!(
             "Addresses and ports for {}, by UDP and TCP. Without it: none.\nBeyond loopback it takes `insecure`.",
             listener.takes
@@ -190,7 +190,7 @@ pub(super) fn addresses_text(file: &mut File, lines: &[LineAddresses]) {
 
 /// Writes the tables of listeners that have settings.
 pub(super) fn settings_text(file: &mut File, lines: &[LineSettings]) {
-    for (listener, settings) in line_listener::ALL.iter().zip(lines) {
+    for (listener, settings) in line_listeners::ALL.iter().zip(lines) {
         if !listener.settings.is_empty() {
             file.0.push_str(&format!("\n[{}]\n", listener.name));
         }

@@ -25,7 +25,7 @@ pub const TAILS_FILE: Kind = Kind {
 pub(crate) const TAILS_MAX: usize = 16;
 /// Most bytes of a name.
 pub(crate) const NAME_MAX: usize = 64;
-/// Size at which the file is written anew.
+/// Size at which the file is rewritten.
 const FILE_MAX: usize = 64 << 10;
 
 /// A part of the journal that a tail did not get.

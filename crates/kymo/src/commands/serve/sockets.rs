@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kymo_base::errno::strerror;
-use kymo_ingest::line_listener::LineSettings;
+use kymo_ingest::line_listeners::LineSettings;
 use kymo_sys::datagrams::{UdpSocket, bind_udp};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};

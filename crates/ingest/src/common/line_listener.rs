@@ -1,10 +1,9 @@
-//! Listeners for protocols of lines. Each declares its key, its settings with their help and how it starts; the configuration,
-//! the sockets, the keeper and the names that it may write all come from the declaration.
+//! The declaration of a listener for a protocol of lines: its key, its settings with their help, and its start. The configuration,
+//! the sockets, the keeper and the names that it may write all come from it.
 
-use crate::common::LineSockets;
+use super::LineSockets;
 use crate::listener::Listener;
 use crate::log::Log;
-use crate::{graphite, statsd};
 
 /// A listener as it is declared.
 pub struct LineListener {
@@ -35,9 +34,6 @@ pub struct NumberSetting {
     /// The smallest and the largest value.
     pub range: (u32, u32),
 }
-
-/// All listeners.
-pub const ALL: &[LineListener] = &[graphite::DECLARATION, statsd::DECLARATION];
 
 /// Values of a listener's settings, in the order of its declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,30 +85,6 @@ impl LineSettings {
     pub fn set(&mut self, at: usize, value: u32) {
         if let Some(place) = self.0.get_mut(at) {
             *place = value;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn declarations_are_whole() {
-        for listener in ALL {
-            for setting in listener.settings {
-                assert_eq!(setting.check(setting.default), Ok(setting.default));
-                let (least, most) = setting.range;
-                assert!(setting.check(most).is_ok() && setting.check(most + 1).is_err());
-                assert!(setting.check(least).is_ok());
-            }
-            let defaults = listener.defaults();
-            assert_eq!(
-                LineSettings::of(listener, defaults.values().to_vec()),
-                Some(defaults)
-            );
-            assert_eq!(LineSettings::of(listener, vec![1; 99]), None);
-            assert!(listener.example.parse::<std::net::SocketAddr>().is_ok());
         }
     }
 }
