@@ -1,4 +1,4 @@
-//! What a store does with locks, names, files that others change, and journals of a stock daemon.
+//! Store behaviour with locks, names, files that other programs change, and journals of stock rrdcached.
 
 use crate::common::{Bench, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
@@ -16,7 +16,7 @@ fn bench(count: usize) -> Bench {
     bench
 }
 
-/// The file is what the arithmetic makes of all values that were accepted for it.
+/// Checks that the file equals rrdtool's arithmetic over all values accepted for it.
 fn is_current(bench: &Bench, name: &str) {
     let (_, before) = bench.files.iter().find(|file| file.0 == name).unwrap();
     let acked = bench.acked.iter().filter(|acked| acked.name == name);
@@ -61,7 +61,7 @@ fn requests_and_their_answers() {
         Err(Refusal::NoStamp { value })
     );
     assert_eq!(batch.update(b"f0.rrd", []), Err(Refusal::NoValues));
-    // Values before a bad one stay.
+    // Values before a bad one in the same call stay.
     assert!(
         batch
             .update(b"f0.rrd", [&b"1000000030:3"[..], b"x"])
@@ -70,7 +70,7 @@ fn requests_and_their_answers() {
     assert_eq!(batch.last_stamp(b"f0.rrd"), Some(1000000030.0));
     batch.commit().unwrap();
     assert_eq!(texts(&bench, "f0.rrd").len(), 3);
-    // A batch that is not committed has not been.
+    // A batch that is dropped without a commit has no effect.
     let mut batch = store.write_batch();
     batch.update(b"f0.rrd", [&b"1000000040:4"[..]]).unwrap();
     assert!(batch.forget(b"f0.rrd"));
@@ -118,7 +118,7 @@ fn due_files_are_written_in_path_order_when_it_is_time() {
     bench.clock.advance_ns(299 * SECOND);
     bench.update("f2.rrd", &["1000000020:1"]).unwrap();
     assert_eq!(bench.store().flush_due(), 0);
-    // The wall clock says nothing.
+    // Due times do not depend on the wall clock.
     bench.clock.step_wall_ns(-86_400 * SECOND as i64);
     bench.clock.advance_ns(SECOND);
     for name in ["f2.rrd", "f1.rrd", "f0.rrd"] {
@@ -146,7 +146,7 @@ fn due_files_are_written_in_path_order_when_it_is_time() {
     for name in ["f0.rrd", "f1.rrd", "f2.rrd"] {
         is_current(&bench, name);
     }
-    // Those nobody updates any more are found by the sweep.
+    // The sweep writes due files that get no more updates.
     bench.update("f0.rrd", &["1000000040:1"]).unwrap();
     bench.clock.advance_ns(3601 * SECOND);
     store.maintain();
@@ -216,7 +216,7 @@ fn a_bad_value_harms_no_neighbour() {
     is_current(&bench, "f1.rrd");
     assert_eq!(bench.store().write_batch().stats().values_refused, 2);
     assert_eq!(bench.store().take_notices().len(), 2);
-    // A stamp that no file takes must not refuse those that come.
+    // A stamp that the file refuses must not block later values.
     bench.update("f0.rrd", &["1e300:x"]).unwrap();
     bench.flush("f0.rrd").unwrap();
     bench.acked.pop();
@@ -225,7 +225,7 @@ fn a_bad_value_harms_no_neighbour() {
     is_current(&bench, "f0.rrd");
 }
 
-/// A stamp from the far future was acknowledged and then refused: what comes after it counts, also after a start.
+/// A value with a stamp far in the future is acknowledged, then refused: later values count, also after a start.
 #[test]
 fn a_refused_stamp_from_the_future_hides_nothing_after_a_start() {
     for by_saving in [false, true] {
@@ -235,7 +235,7 @@ fn a_refused_stamp_from_the_future_hides_nothing_after_a_start() {
         bench.acked.pop();
         match by_saving {
             true => {
-                // Saved, and lost again: the block was not on the disk.
+                // The crash below drops the block that `maintain` saves, as no sync follows.
                 bench.update("f0.rrd", &["99999999999:1:2"]).unwrap();
                 bench.update("f0.rrd", &["1e300:1"]).unwrap();
                 bench.acked.truncate(1);
@@ -285,7 +285,7 @@ fn names() {
         assert_eq!(bench.update(name, &[&value]), Ok(1), "{name}");
         assert_eq!(texts(&bench, name).len(), i + 1, "{name}");
     }
-    // More spellings than are remembered.
+    // More spellings than the store remembers.
     for i in 1..30 {
         let name = format!("{}f0.rrd", "./".repeat(i));
         let value = format!("{}:{i}", START + 200 + i as i64);
@@ -373,7 +373,7 @@ fn create_and_tune() {
         .update("x/y/n.rrd", &["1000000010:1", "1000000020:2"])
         .unwrap();
     bench.sync();
-    // A file that was made and is lost with the power is made again.
+    // A start recreates a file that CREATE made and a power cut lost.
     let mut cut = bench.fork();
     cut.disk.crash(&mut |_| kymo_sys::sim_disk::Fate::Drop);
     assert!(cut.disk.bytes(&base().join("x/y/n.rrd")).is_none());
@@ -406,7 +406,7 @@ fn create_and_tune() {
     );
 }
 
-/// Others replace, edit, delete and restore a file while values are pending and after a crash.
+/// Other programs replace, edit, delete and restore a file while values are pending and after a crash.
 #[test]
 fn files_that_others_change() {
     for crash in [false, true] {
@@ -417,7 +417,7 @@ fn files_that_others_change() {
         bench.flush("f0.rrd").unwrap();
         bench.update("f0.rrd", &["1000000030:3"]).unwrap();
         bench.update("f1.rrd", &["1000000030:3"]).unwrap();
-        // Replaced by another with a later stamp: older values are not its own.
+        // Another program puts a file with a later stamp in its place: older values do not apply to the new file.
         let theirs = oracle(&rrd(b"GAUGE").to_bytes(), &[b"1000000025:9"]);
         replace(&bench, "f0.rrd", &theirs);
         if crash {
@@ -426,7 +426,7 @@ fn files_that_others_change() {
         }
         bench.flush("f0.rrd").unwrap();
         assert_eq!(bench.bytes("f0.rrd"), oracle(&theirs, &[b"1000000030:3"]));
-        // Tuned in place.
+        // Another program tunes the file in place.
         let mut tuned = Rrd::parse(&bench.bytes("f0.rrd")).unwrap();
         tuned.header.ds[0].par[0] = 500;
         let file = bench
@@ -445,7 +445,8 @@ fn files_that_others_change() {
             bench.bytes("f0.rrd"),
             oracle(&tuned.to_bytes(), &[b"1000000040:4"])
         );
-        // Deleted: said at the next UPDATE after that was noticed; the values wait for its return.
+        // Another program deletes the file: once a flush has noticed it, UPDATE fails; pending values wait for the file's
+        // return.
         let old = bench.bytes("f0.rrd");
         bench.update("f0.rrd", &["1000000050:5"]).unwrap();
         bench.disk.unlink(&base().join("f0.rrd")).unwrap();
@@ -465,7 +466,8 @@ fn files_that_others_change() {
     }
 }
 
-/// What rrdtool tune does, while the file is behind: nothing is lost, and what comes later has the new definitions.
+/// Another program tunes a file that lacks recent values, as rrdtool tune does: no value is lost, and later values use the
+/// new definitions.
 #[test]
 fn files_that_others_tune() {
     for (crash, pending, flushed) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
@@ -492,7 +494,7 @@ fn files_that_others_tune() {
             bench.reopen();
         }
         let told = texts(&bench, "f0.rrd");
-        // A look merges, and the next value has the new definitions.
+        // A read merges the edit; the next value uses the new definitions.
         bench.store().read(b"f0.rrd", Fresh::AsIs).unwrap();
         assert_eq!(texts(&bench, "f0.rrd"), told);
         bench.update("f0.rrd", &["1000000300:7"]).unwrap();
@@ -519,7 +521,7 @@ fn files_that_others_tune() {
     }
 }
 
-/// A file that is as it was, but for its time or its place on the disk, is still ours.
+/// A file with the same contents but another mtime or another inode still belongs to the store.
 #[test]
 fn files_that_others_only_touch() {
     let mut bench = bench(1);
@@ -540,7 +542,7 @@ fn files_that_others_only_touch() {
     assert_eq!(bench.store().take_notices(), Vec::<String>::new());
 }
 
-/// An update by others, and an old copy that is put back: what blocks have of newer values is applied to it.
+/// Another program updates the file, or restores an old copy: the store applies the newer values of its blocks.
 #[test]
 fn files_that_others_update_or_restore() {
     for crash in [false, true] {
@@ -567,11 +569,11 @@ fn files_that_others_update_or_restore() {
         let notices = bench.store().take_notices();
         let notice = "/db/f0.rrd was changed by others and counts as it is: 24 newer values are applied to it, 5 that it does not take are dropped";
         assert_eq!(notices, [notice]);
-        // The old copy.
+        // An old copy of the file.
         replace(&bench, "f0.rrd", &old);
         bench.flush("f0.rrd").unwrap();
         assert_eq!(bench.bytes("f0.rrd"), oracle(&old, &texts[15..]));
-        // Another one, of which values have two numbers.
+        // A file with two data sources.
         let mut other = rrd(b"GAUGE");
         other.header.ds.push(other.header.ds[0]);
         other.header.ds[1].ds_nam[0] = b'y';
@@ -588,7 +590,7 @@ fn files_that_others_update_or_restore() {
     }
 }
 
-/// A file under a new name keeps what only blocks have; one that has its number by chance does not.
+/// A renamed file keeps values that only blocks have; another file with the same inode number by chance does not.
 #[test]
 fn files_that_others_rename() {
     for (crash, saved, told) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
@@ -631,7 +633,7 @@ fn files_that_others_rename() {
             "{crash} {saved} {told}"
         );
         assert!(bench.update("f0.rrd", &["1000000500:1"]).is_err());
-        // Another file with its number.
+        // Another file's contents under the same inode number.
         let theirs = rrd(b"GAUGE").to_bytes();
         let third = base().join("third.rrd");
         bench.disk.rename(&new, &third).unwrap();
@@ -647,7 +649,7 @@ fn files_that_others_rename() {
     }
 }
 
-/// Files that were made are not made once more by each start that follows a kill.
+/// A checkpoint follows new files, so that not each start after a kill makes them again.
 #[test]
 fn a_checkpoint_follows_new_files() {
     for (count, rest, redone) in [(3, 29, 3), (3, 30, 0), (1000, 6, 0)] {
@@ -670,7 +672,7 @@ fn a_checkpoint_follows_new_files() {
     }
 }
 
-/// Everything is in blocks.
+/// Saves all values to blocks.
 fn save(bench: &Bench) {
     bench.clock.advance_ns(7 * 3600 * SECOND);
     bench.store().maintain();
@@ -693,14 +695,14 @@ fn replace(bench: &Bench, name: &str, bytes: &[u8]) {
     bench.disk.rename(&beside, &base().join(name)).unwrap();
 }
 
-/// As stock, which reads the header with the first UPDATE after its start. Ours refused what was older than the newest value
-/// of the file before.
+/// Stock rrdcached reads the header at the first UPDATE after its start. Kymo once refused values that were older than the
+/// newest value of the replaced file.
 #[test]
 fn a_file_that_was_replaced_while_no_daemon_ran_is_seen_before_its_values_are_refused() {
     let mut bench = Bench::new(1, 2);
     bench.open();
     for name in ["f0.rrd", "f1.rrd"] {
-        // So many that they are saved.
+        // Enough values for `maintain` to save them.
         for second in 100..200 {
             bench
                 .update(name, &[&format!("1000000{second}:1")])
@@ -710,7 +712,7 @@ fn a_file_that_was_replaced_while_no_daemon_ran_is_seen_before_its_values_are_re
     }
     bench.store().maintain();
     bench.reopen();
-    // With another source: values of the file before are none of its own.
+    // The new file has other sources, so values of the replaced file do not apply to it.
     let definitions: [&[u8]; 3] = [
         b"DS:a:GAUGE:600:U:U",
         b"DS:b:GAUGE:600:U:U",
@@ -771,7 +773,7 @@ fn journals_of_a_stock_daemon() {
         .filter(|name| name.contains("rrd.journal"))
         .collect();
     assert_eq!(names, ["/j/replayed-rrd.journal.1000000001.000001"]);
-    // Once is enough, and a crash changes nothing.
+    // A power cut loses none of the replayed values.
     bench.disk.crash(&mut |_| kymo_sys::sim_disk::Fate::Drop);
     bench.reopen();
     bench.flush("f0.rrd").unwrap();
@@ -818,7 +820,7 @@ fn shutdown_leaves_everything_in_the_files_when_asked() {
     }
 }
 
-/// A real folder, threads and all.
+/// A store in a real folder, with its threads.
 #[test]
 fn on_a_real_disk() {
     use kymo_store::{Settings, Store};
@@ -867,7 +869,7 @@ fn on_a_real_disk() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// How old a file is its mtime tells, whenever the daemon was started.
+/// A file's age follows from its mtime, not from the daemon's start.
 #[test]
 fn starts_make_no_file_younger() {
     use kymo_store::{Settings, Store};
@@ -912,7 +914,7 @@ fn starts_make_no_file_younger() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// Who goes on without files after a crash is told that some of them may not be whole.
+/// A start without files after a crash names the .rrd files that may be incomplete.
 #[test]
 fn without_files_what_was_cut_short_is_told() {
     let mut bench = Bench::new(1, 2);
@@ -933,7 +935,7 @@ fn without_files_what_was_cut_short_is_told() {
     assert_eq!(bench.replayed.notices, Vec::<String>::new());
 }
 
-/// A file that is written once more keeps rows whose frames are damaged.
+/// A rewrite of a file keeps the file's rows where the store's frames are damaged.
 #[test]
 fn damaged_frames_take_nothing_from_files() {
     use kymo_store::Store;
@@ -956,7 +958,7 @@ fn damaged_frames_take_nothing_from_files() {
         batch.commit().unwrap();
         store.maintain();
         if i == 4 {
-            // What comes later says that this is on the disk: it cannot be taken for the end.
+            // Later frames prove that this part is on the disk, so damage in it cannot pass for the end.
             store.checkpoint();
         }
     }
@@ -998,7 +1000,7 @@ fn damaged_frames_take_nothing_from_files() {
             assert!(std::fs::read(&file).unwrap() == expected, "{at}");
         }
         drop(store);
-        // As it was left.
+        // Restores the file and its mtime.
         std::fs::write(&file, &expected).unwrap();
         let open = std::fs::File::options().write(true).open(&file).unwrap();
         open.set_modified(modified).unwrap();
@@ -1007,7 +1009,7 @@ fn damaged_frames_take_nothing_from_files() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// Updates, flushes, reads, checkpoints and due files at once; in the end every file has every value.
+/// Updates, flushes, reads, checkpoints and writes of due files run at once; in the end every file has every value.
 #[test]
 fn many_threads() {
     use kymo_store::{Settings, Store};
@@ -1091,7 +1093,7 @@ fn many_threads() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// On a real disk, for a simulated one has no owners.
+/// Needs a real disk, since files of the simulated disk have no owners.
 #[test]
 fn journals_that_others_may_have_written_are_refused() {
     use kymo_store::{Settings, Store};
@@ -1115,7 +1117,7 @@ fn journals_that_others_may_have_written_are_refused() {
     put("rrd.journal.1", START + 20, 0o646);
     put("rrd.journal.2", START + 30, 0o644);
     let path = put("rrd.journal.3", START + 40, 0o600);
-    // Only root can give a file away.
+    // Only root can change a file's owner.
     if std::os::unix::fs::chown(&path, Some(12345), None).is_ok() {
         expected = 3;
     } else {
@@ -1142,7 +1144,7 @@ fn journals_that_others_may_have_written_are_refused() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// The rows of a series, as the arithmetic has them.
+/// Bytes of the file that the series' rows would make.
 fn image(bench: &Bench, name: &str) -> Vec<u8> {
     bench.store().load(name.as_bytes()).unwrap().to_bytes()
 }
@@ -1175,7 +1177,7 @@ fn series_without_files() {
     assert!(bench.disk.bytes(&base().join("d/n.rrd")).is_none());
     assert_eq!(store.list(b"/db", false).unwrap(), [b"d".to_vec()]);
     assert_eq!(store.list(b"/db", true).unwrap(), [b"d/n.rrd".to_vec()]);
-    // A file with rows, as CREATE with a source makes it, and TUNE.
+    // CREATE with a source makes a file with rows; TUNE edits it.
     let full = Rrd::parse(&expected).unwrap();
     store.install(b"full.rrd", &full, true).unwrap();
     assert_eq!(image(&bench, "full.rrd"), expected);
@@ -1192,7 +1194,7 @@ fn series_without_files() {
     assert_eq!(tuned.header.ds[0].par[0], 77);
     assert_eq!(tuned.cells.len(), full.cells.len());
     bench.update("full.rrd", &["1000000500:7"]).unwrap();
-    // Files after all.
+    // A start with files enabled.
     bench.store = None;
     bench.settings.files = Files::After(Duration::from_secs(300));
     bench.disk.create_dir_all(&base().join("d")).unwrap();
@@ -1201,7 +1203,7 @@ fn series_without_files() {
     assert_eq!(bench.bytes("d/n.rrd"), expected);
 }
 
-/// The rows of a series that is gone are nobody else's, also after a start.
+/// A new series never shows rows of a series that is gone, also after a start.
 #[test]
 fn places_of_series_that_are_gone() {
     let mut bench = bench(2);

@@ -1,7 +1,7 @@
-//! One bit of a segment or of the journal that is another one: each row is what it was, or unknown, also when the series go
-//! on; and where something is missing, `verify` says so.
+//! Flips one bit of a segment or of the journal: each number keeps its value or becomes unknown, also when the series
+//! continue, and `verify` reports damage wherever a number is missing.
 //!
-//! With more effort than `make test` every bit of the small store is looked at, and two thousand of a large one.
+//! With more effort than `make test`, the tests flip every bit of the small store and 2,000 bits of the large one.
 
 use crate::common::{Bench, SECOND, START, base, folder, oracle};
 use kymo_base::random::next_random;
@@ -20,7 +20,7 @@ fn is_soak() -> bool {
     effort(1) > 1
 }
 
-/// A file with all that sources and archives do with what is unknown.
+/// An empty file whose sources and archives treat unknown values in different ways.
 fn file(rows: u32) -> Vec<u8> {
     let mut definitions: Vec<String> = ["GAUGE", "COUNTER"]
         .iter()
@@ -58,7 +58,7 @@ fn rows(rrd: &Rrd) -> Vec<(usize, i64, &[f64])> {
     all
 }
 
-/// How many numbers are unknown now; `Err`: one is another.
+/// Counts the numbers that became unknown; fails if a number differs or is new.
 fn compare(was: &Rrd, is: &Rrd) -> Result<u64, String> {
     let key = |(archive, end, _): &(usize, i64, &[f64])| (*archive, -*end);
     let (was, is) = (rows(was), rows(is));
@@ -86,15 +86,15 @@ fn compare(was: &Rrd, is: &Rrd) -> Result<u64, String> {
     Ok(missing)
 }
 
-/// A store that was killed when all was on the disk, and known to be.
+/// A store that was killed after it had synced everything and recorded that.
 struct Ended {
     bench: Bench,
-    /// What the series were, and what they are after some values more.
+    /// All series at the kill; `later` has them after the values of [`more`].
     then: Vec<Rrd>,
     later: Vec<Rrd>,
 }
 
-/// One value for each of some series, all at a time.
+/// Sends a value to each of some series, all with the same stamp.
 fn round(bench: &mut Bench, number: u64, series: impl Iterator<Item = usize>) {
     bench.now_s += [10, 7, 10, 13, 10, 41][number as usize % 6];
     let at = bench.now_s;
@@ -162,7 +162,7 @@ fn end(mut bench: Bench) -> Ended {
     Ended { bench, then, later }
 }
 
-/// What came of a flipped bit.
+/// Effect of a flipped bit: how many numbers are missing, and whether the start had notices.
 #[derive(Default)]
 struct Outcome {
     missing: u64,
@@ -189,7 +189,7 @@ impl Ended {
         self.look(bench, &story, at.is_multiple_of(3))
     }
 
-    /// Opens a store that was changed, and compares.
+    /// Opens the changed store and compares its rows with the original ones.
     fn look(&self, mut bench: Bench, story: &str, twice: bool) -> Outcome {
         let found = damaged(&bench.disk);
         bench.reopen();
@@ -206,7 +206,7 @@ impl Ended {
                 told: !notices.is_empty(),
             };
         }
-        // Another life has the same holes, and files say what the store does.
+        // Another start has the same holes, and flushed files agree with the store.
         bench.store().maintain();
         bench.disk.kill();
         bench.reopen();
@@ -242,7 +242,7 @@ fn damaged(disk: &SimDisk) -> u64 {
     verify(disk, &folder(), &mut |_| {}).unwrap().damaged
 }
 
-/// A few series, of which one is silent for long, in several segments; the journal before the last checkpoint is gone.
+/// A few series in several segments; one series is silent for long, and the journal before the last checkpoint is gone.
 fn small() -> Ended {
     let mut bench = begin(3, 200);
     bench.settings.chunk_values = 8;
@@ -295,8 +295,8 @@ fn any_bit_of_a_small_store() {
     assert!(lost > 500 && told > 100, "{flips} {lost} {told}");
 }
 
-/// A segment that is not there at all, and each that ends where a block ends. Of those before the newest nobody knows what
-/// they had.
+/// Removes the newest segment, or truncates it where a block ends. Older segments are left out: no other file says what
+/// they held.
 #[test]
 fn segments_that_are_gone_or_end_too_early() {
     let ended = small();
@@ -330,7 +330,7 @@ fn some_bits_of_a_large_store() {
     bench.settings.segment_bytes = 1 << 20;
     bench.open();
     for number in 0..u64::from(rounds) {
-        // Some are silent now and then.
+        // A seventh of the series is silent at a time.
         let silent = number / 50 % 7;
         round(
             &mut bench,

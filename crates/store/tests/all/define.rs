@@ -1,4 +1,4 @@
-//! Series that a listener defines, many at once, with and without files.
+//! Definitions of many series at once, as a listener sends them, with and without files.
 
 use crate::common::{Bench, MODES, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
@@ -16,7 +16,7 @@ fn bench(seed: u64, files: Files) -> Bench {
     bench
 }
 
-/// Defines these; whether each began.
+/// Defines the series; for each, returns whether it is new.
 fn define(bench: &Bench, names: &[&str]) -> Vec<Result<bool, FileError>> {
     let header = rrd(b"GAUGE").header;
     let definitions = names.iter().map(|name| Definition {
@@ -35,7 +35,7 @@ fn image(bench: &Bench, name: &str) -> Vec<u8> {
 }
 
 fn is_there(bench: &Bench, name: &str) -> bool {
-    // A placeholder of 0 bytes is no file.
+    // An empty placeholder does not count as a file.
     let bytes = bench.disk.bytes(&base().join(name));
     bytes.is_some_and(|bytes| !bytes.is_empty())
 }
@@ -78,7 +78,7 @@ fn a_series_is_the_same_with_and_without_a_file() {
         assert_eq!(bench.flush("h/cpu/idle.rrd").unwrap(), Flushed::Done);
         if files != Files::Never {
             assert_eq!(bench.bytes("h/cpu/idle.rrd"), expected(&values));
-            // A day later a file that was not asked for is still not there.
+            // A day later, a file that no client asked for is still missing.
             bench.clock.advance_ns(86_400 * SECOND);
             bench.store().maintain();
             assert_eq!(is_there(&bench, "h/cpu/user.rrd"), at_once, "{files:?}");
@@ -137,7 +137,7 @@ fn nothing_begins_where_it_must_not() {
     }
 }
 
-/// CREATE of a series without a file: with -O it is there, without it begins again.
+/// CREATE of a series without a file fails with -O, and begins the series again without -O.
 #[test]
 fn create_knows_series_without_files() {
     let mut bench = bench(4, Files::Asked);
@@ -153,7 +153,7 @@ fn create_knows_series_without_files() {
     assert!(!is_there(&bench, "d/n.rrd"));
     store.install(b"d/n.rrd", &new, true).unwrap();
     assert_eq!(bench.bytes("d/n.rrd"), new.to_bytes());
-    // TUNE asks for the file.
+    // TUNE makes the file.
     began(define(&bench, &["d/t.rrd"]));
     let values = fill(&mut bench, "d/t.rrd", 1, 9);
     let mut edit = |mut rrd: Rrd| {
@@ -172,7 +172,7 @@ fn create_knows_series_without_files() {
     assert_eq!(bits(&tuned), bits(&Rrd::parse(&expected(&values)).unwrap()));
 }
 
-/// The journal has no room: nothing began, and the next try works.
+/// Without room for the journal no series begins, and the next attempt works.
 #[test]
 fn a_full_disk() {
     for files in MODES {
@@ -189,7 +189,7 @@ fn a_full_disk() {
         bench.clock.advance_ns(SECOND);
         let again = began(define(&bench, &names));
         for (first, again) in outcomes.iter().zip(&again) {
-            // With a file the first try may have got so far.
+            // With files, the first attempt may have begun a series and failed later.
             let counted = matches!(first, Ok(true)) != *again;
             assert!(counted || matches!(files, Files::After(_)), "{files:?}");
         }
@@ -200,7 +200,7 @@ fn a_full_disk() {
     }
 }
 
-/// The power goes at any moment: what was defined and synced is there, and its file is made when it is asked for.
+/// After a power cut at any moment, a defined and synced series is there, and its file is made on request.
 #[test]
 fn power_cuts() {
     for seed in 0..effort(60) {
@@ -241,7 +241,7 @@ fn power_cuts() {
     }
 }
 
-/// A series without a file is dropped when it has been silent for longer than its archives reach; no file is made for it.
+/// The store drops a series without a file after a silence longer than its archives reach, and makes no file for it.
 #[test]
 fn silent_series_go() {
     let mut bench = bench(6, Files::Asked);
@@ -260,8 +260,8 @@ fn silent_series_go() {
     assert!(bench.store().has_without_file(b"h/b.rrd"));
 }
 
-/// A file that somebody removed: the series begins again with its next value, as collectd makes a file again,
-/// where files are kept up to date; where they are made when somebody asks it goes on (`views`).
+/// The file of a series is removed. Where files are kept up to date, the series begins again with its next value, as
+/// collectd recreates a file; where files are made on request, the series goes on (`views`).
 #[test]
 fn a_removed_file_is_a_new_series() {
     let files = Files::After(Duration::from_secs(300));
@@ -275,7 +275,7 @@ fn a_removed_file_is_a_new_series() {
         bench.update("h/a.rrd", &["1000000400:1"]).is_err(),
         "{files:?}"
     );
-    // As collectd's: it begins just before the value that it is made for.
+    // Like a file that collectd makes, the series begins shortly before its first value.
     let mut new = rrd(b"GAUGE");
     new.header.last_up = START + 400;
     let definition = Definition {

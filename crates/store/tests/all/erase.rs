@@ -1,4 +1,4 @@
-//! Values of a range of time that an administrator removes: rows that overlap it are unknown, all others are what they were.
+//! An administrator erases values of a time range: rows that overlap it become unknown, all others stay.
 
 use crate::common::{Bench, MODES, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
@@ -43,7 +43,7 @@ fn image(bench: &Bench) -> Vec<u8> {
     bench.store().load(b"h/a.rrd").unwrap().to_bytes()
 }
 
-/// All known rows: archive, end of the row, cell.
+/// All known rows: archive, end of the row since START, cell.
 fn rows(bytes: &[u8]) -> Vec<(usize, i64, f64)> {
     let rrd = Rrd::parse(bytes).unwrap();
     let (mut rows, mut first) = (Vec::new(), 0);
@@ -73,7 +73,7 @@ fn whole(upto: i64) -> Vec<u8> {
     oracle(&rrd(b"GAUGE").to_bytes(), &texts)
 }
 
-/// The rows that are left of a series of so many values, whose steps are 10 and 30 s.
+/// Rows of 10 and 30 s that an erased range leaves of a series with values up to `upto`.
 fn left(upto: i64, (from, thru): (i64, i64)) -> Vec<(usize, i64, f64)> {
     let overlaps = |archive: usize, end: i64| {
         let begin = end - [10, 30][archive];
@@ -86,7 +86,6 @@ fn left(upto: i64, (from, thru): (i64, i64)) -> Vec<(usize, i64, f64)> {
 
 #[test]
 fn rows_that_overlap_are_unknown() {
-    // Six hours are saved, or nothing is.
     for files in MODES {
         for has_file in [false, true] {
             for range in [(155, 165), (170, 170), (100, 141), (1, 60), (0, 10_000)] {
@@ -107,7 +106,7 @@ fn rows_that_overlap_are_unknown() {
                     bench.flush("h/a.rrd").unwrap();
                     assert_eq!(rows(&bench.bytes("h/a.rrd")), expected, "{story}");
                 }
-                // Later values are as if nothing had happened, where nothing of the range is in its rows.
+                // Later values make the same rows as without the erasure, except for rows that overlap the range.
                 fill(&mut bench, 23, 14);
                 let newest = |rows: Vec<(usize, i64, f64)>| {
                     let newer = rows.into_iter().filter(|(_, end, _)| *end > 270);
@@ -120,7 +119,7 @@ fn rows_that_overlap_are_unknown() {
     }
 }
 
-/// A value of 2033 kept all others out; it goes, and those that come now are taken.
+/// A value of the year 2033 blocks all others until it is erased.
 #[test]
 fn a_value_of_the_future_gives_way() {
     for files in MODES {
@@ -148,7 +147,7 @@ fn a_value_of_the_future_gives_way() {
     }
 }
 
-/// A power cut or a kill leaves all of a range or nothing of it.
+/// After a power cut or a kill, a range is erased as a whole or not at all.
 #[test]
 fn all_of_a_range_goes_or_nothing() {
     let (mut stayed, mut went) = (0, 0);
@@ -182,7 +181,7 @@ fn all_of_a_range_goes_or_nothing() {
                 }
                 bench.reopen();
                 let story = format!("seed {seed}, {files:?}, power {power}, operation {operation}");
-                // Whoever looks at the file finds the same.
+                // The second look follows a flush of the file.
                 for _ in 0..2 {
                     let found = rows(&image(&bench));
                     let is_one = outcomes.iter().position(|rows| *rows == found);

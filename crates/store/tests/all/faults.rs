@@ -1,5 +1,5 @@
-//! Kills, power cuts, full disks, broken syncs: what was promised is in the .rrd files, bit for bit, and nothing
-//! else. Every fault is counted, so that no test passes because nothing happened.
+//! Kills, power cuts, full disks, failed syncs: the .rrd files hold every promised value, bit for bit, and no others. Each test
+//! counts its faults, so that none passes without faults.
 
 use crate::common::{Bench, SECOND};
 use kymo_rrd::Rrd;
@@ -7,8 +7,8 @@ use kymo_store::{Files, Fresh, Position};
 use kymo_sys::sim_disk::{Fate, Faults};
 use std::time::Duration;
 
-/// One step of a script that has everything: values, flushes, files that are forgotten, due files, syncs, checkpoints, a
-/// wall clock that is set now and then.
+/// One step of a script of values, flushes, FORGETs, due files, syncs, checkpoints and maintenance, with occasional jumps of
+/// the wall clock.
 fn step(bench: &mut Bench, number: u64) {
     bench.clock.advance_ns(SECOND / 2);
     if number % 8 == 3 {
@@ -22,7 +22,7 @@ fn step(bench: &mut Bench, number: u64) {
             let _faults = bench.flush(&name);
         }
         9 => bench.sync(),
-        // With nothing to write it loses nothing.
+        // FORGET after a flush has no pending value to lose.
         13 => {
             let at = bench.random(bench.files.len() as u64) as usize;
             let name = bench.files[at].0.clone();
@@ -40,7 +40,7 @@ fn step(bench: &mut Bench, number: u64) {
             store.flush_due();
         }
         14 if number % 32 == 30 => bench.store().checkpoint(),
-        // What threads do from time to time: chunks are saved, segments merged.
+        // Periodic work of the threads: saves chunks, merges segments.
         7 | 15 => drop(bench.store().maintain()),
         _ => {
             let _faults = bench.any_update();
@@ -48,14 +48,14 @@ fn step(bench: &mut Bench, number: u64) {
     }
 }
 
-/// After a cut: it opens by itself, what was synced is there, and it goes on.
+/// Opens the store after a cut: it reports no damage and has the first `least` values.
 fn survives(mut bench: Bench, least: usize, story: &str) {
     bench.reopen();
     no_damage(&bench, story);
     bench.judge(least, story);
 }
 
-/// Nothing was found that only a damaged disk explains.
+/// Checks that the start reported only faults that a power cut explains.
 fn no_damage(bench: &Bench, story: &str) {
     let mut notices = bench.replayed.notices.iter();
     let power = ["the power failed when it was begun?", "did the power fail?"];
@@ -140,7 +140,7 @@ fn kill_at_every_step() {
     }
 }
 
-/// Life after life on one disk, each ended by a kill or a power cut.
+/// Several lives on one disk, each ended by a kill or a power cut.
 #[test]
 fn many_lives() {
     let seeds = kymo_sys::effort::effort(30);
@@ -168,7 +168,7 @@ fn many_lives() {
             let mut look = bench.fork();
             look.reopen();
             look.judge(least, &story);
-            // What was not synced may be gone or not: what is there decides.
+            // Values without a sync may be lost: the files show how many are left.
             let kept = (least..=look.acked.len()).rev().find(|&k| {
                 look.files.iter().all(|(name, before)| {
                     let acked = look.acked[..k].iter().filter(|acked| acked.name == *name);
@@ -184,7 +184,7 @@ fn many_lives() {
     assert!(lost > 10 * seeds, "{lost}");
 }
 
-/// A full disk: the batch is refused whole, nothing of it happens, and all goes on when there is room.
+/// A full disk refuses a batch as a whole, without effect; updates work again once there is room.
 #[test]
 fn full_at_every_write() {
     let (mut refused, mut faults) = (0, 0);
@@ -223,7 +223,7 @@ fn full_at_every_write() {
     assert!(refused > 300 && faults > 1000, "{refused} {faults}");
 }
 
-/// FETCH was refused where the journal took nothing, though all was in memory: reading never depends on writing.
+/// A read never depends on a write: FETCH once failed on values in memory because the journal was full.
 #[test]
 fn a_full_disk_can_be_read() {
     for files in [Files::After(Duration::from_secs(86_400)), Files::Never] {
@@ -244,7 +244,7 @@ fn a_full_disk_can_be_read() {
             full_writes: Some((0, u64::MAX)),
             ..Faults::default()
         };
-        // Once while it runs, once by one that begins where nothing can be written.
+        // The second round starts the store on the full disk.
         for _ in 0..2 {
             bench.disk.set_faults(full.clone());
             let story = format!("{files:?}");
@@ -279,7 +279,7 @@ fn pending(bench: &Bench) -> Vec<Vec<Vec<u8>>> {
     pending.collect()
 }
 
-/// A journal file whose write or sync failed is never trusted again, and nothing is lost while the process lives.
+/// After a failed write or sync the store never trusts that journal file again, and loses nothing while the process lives.
 #[test]
 fn broken_once() {
     let (mut given_up, mut refused) = (0, 0);
@@ -319,7 +319,7 @@ fn broken_once() {
     assert!(given_up > 60 && refused > 20, "{given_up} {refused}");
 }
 
-/// SEASONAL archives are changed where they lie: a redo must go back to what they were.
+/// SEASONAL archives change in place, so a redo must begin with their former state.
 #[test]
 fn power_cut_with_seasons() {
     let definitions: [&[u8]; 3] = [
@@ -327,7 +327,7 @@ fn power_cut_with_seasons() {
         b"RRA:AVERAGE:0.5:1:9",
         b"RRA:HWPREDICT:250:0.1:0.0035:200",
     ];
-    // Of one chunk, and smoothed at rows of their own.
+    // Both series share a chunk, but are smoothed at different rows.
     let made = ["hw.rrd", "another.rrd"].map(|name| {
         let create = kymo_rrd::create::Create {
             file_name: name.as_bytes(),
@@ -369,7 +369,7 @@ fn power_cut_with_seasons() {
     assert!(redone > 60 && cuts > 150, "{redone} {cuts}");
 }
 
-/// A file that CREATE made, torn or missing after a cut, is made again with all it was promised.
+/// A start recreates a file that CREATE made and a cut tore or lost, with every promised value.
 #[test]
 fn power_cut_after_create() {
     let (mut made, mut redone) = (0, 0);
@@ -405,7 +405,7 @@ fn power_cut_after_create() {
     assert!(made > 100 && redone > 60, "{made} {redone}");
 }
 
-/// A file that others tuned while it was behind, and the power fails while that is merged.
+/// Another program tunes a file that lacks recent values, and the power fails while the store merges this edit.
 #[test]
 fn power_cut_while_edits_are_merged() {
     use kymo_sys::disk::{Disk, OpenMode};
@@ -469,7 +469,7 @@ fn power_cut_while_edits_are_merged() {
     assert!(cuts > 10 && torn > 10, "{cuts} {torn}");
 }
 
-/// A file with two names is tuned where it lies, and the power fails meanwhile.
+/// The power fails while the store tunes a file with two names in place.
 #[test]
 fn power_cut_while_a_file_with_two_names_is_tuned() {
     let (mut cuts, mut before, mut after) = (0, 0, 0);
@@ -487,7 +487,7 @@ fn power_cut_while_a_file_with_two_names_is_tuned() {
         bench.store().checkpoint();
         bench.sync();
         let edit = |mut rrd: kymo_rrd::Rrd| {
-            // One byte, which is there or not.
+            // A change of one byte, which a cut cannot tear.
             rrd.header.ds[0].par[0] = 15;
             Ok(rrd)
         };
@@ -525,8 +525,8 @@ fn power_cut_while_a_file_with_two_names_is_tuned() {
     );
 }
 
-/// A write that failed came after one that had ended: what that one wrote counted as on the disk, though no checkpoint had been
-/// there, and after a power cut it was not written again.
+/// A write fails after an earlier one has ended. The earlier write once counted as on the disk although no checkpoint had
+/// followed, and was not repeated after a power cut.
 #[test]
 fn power_cut_after_a_write_that_failed() {
     let (mut failed, mut lost) = (0, 0);
@@ -545,7 +545,7 @@ fn power_cut_after_a_write_that_failed() {
         send(&mut bench, 4, 6);
         let before = bench.disk.counts();
         bench.disk.set_faults(Faults {
-            // START is the first write.
+            // The first write puts START into the journal.
             broken_write: Some(before.writes + 1 + seed % 3),
             ..Faults::default()
         });
@@ -561,8 +561,7 @@ fn power_cut_after_a_write_that_failed() {
     assert!(failed > 20 && lost > 20, "{failed} {lost}");
 }
 
-/// A file that was made for a series which had none was torn by a power cut: its rows were written again, but not its
-/// definitions.
+/// A power cut tears the new file of a series that had none. The start once restored the file's rows but not its definitions.
 #[test]
 fn power_cut_after_a_series_without_a_file_got_one() {
     let (mut redone, mut lost) = (0, 0);
@@ -594,7 +593,7 @@ fn power_cut_after_a_series_without_a_file_got_one() {
     assert!(redone > 20 && lost > 20, "{redone} {lost}");
 }
 
-/// CREATE replaces a file whose rows were on the disk: a power cut leaves the new file or the old one, and no torn one.
+/// CREATE replaces a file whose rows were on the disk: a power cut leaves the new or the old file, not a torn one.
 #[test]
 fn power_cut_after_create_replaced_a_file() {
     let mut lost = 0;
@@ -624,8 +623,8 @@ fn power_cut_after_create_replaced_a_file() {
     assert!(lost > 20, "{lost}");
 }
 
-/// A start made files again that a crash had cut short, and a power cut took the END that named them: torn files under known
-/// names counted as somebody else's.
+/// A start recreates files that a crash cut short, and a power cut loses the END that names them. Torn files under known names
+/// once counted as files of other programs.
 #[test]
 fn power_cut_after_files_were_made_again() {
     let (mut redone, mut lost) = (0, 0);
@@ -644,7 +643,7 @@ fn power_cut_after_files_were_made_again() {
             bench.flush(name).unwrap();
         }
         bench.sync();
-        // Each start makes them again, as no checkpoint has settled them.
+        // Each start recreates them, as no checkpoint has settled them.
         for _ in 0..=seed % 2 {
             bench.disk.kill();
             bench.reopen();

@@ -1,11 +1,12 @@
-//! FETCH, from blocks and from what earlier ones left: always what rrdtool's arithmetic makes of all values.
+//! FETCH from blocks and from the state that earlier FETCHes left always equals rrdtool's arithmetic over
+//! all values.
 
 use crate::common::{Bench, SECOND, START, oracle, rrd};
 use kymo_rrd::Rrd;
 use kymo_rrd::fetch::{Fetched, fetch};
 use kymo_store::Files;
 
-/// What the file would answer if all that was acknowledged were in it.
+/// Answer of the file if it held every acknowledged value.
 fn expected(bench: &Bench, name: &str, cf: &[u8], (start, end): (i64, i64)) -> Fetched {
     let (_, before) = bench.files.iter().find(|file| file.0 == name).unwrap();
     let acked = bench.acked.iter().filter(|acked| acked.name == name);
@@ -39,10 +40,10 @@ fn it_is_what_the_arithmetic_makes_of_all_values() {
                 0 => drop(bench.flush(&name)),
                 1 => drop(bench.store().maintain()),
                 2 => bench.reopen(),
-                // A gap: rows of nothing, in runs, and longer than the archives.
+                // A gap: runs of unknown rows, also longer than the archives.
                 3 => bench.now_s += bench.random(400) as i64,
                 4..=9 => check(&mut bench, &name),
-                // A batch that has not been.
+                // A batch without a commit.
                 10 => {
                     let text = format!("{}:7", bench.now_s + 1);
                     let mut batch = bench.store().write_batch();
@@ -64,7 +65,7 @@ fn what_was_forgotten_is_not_in_it() {
     }
     check(&mut bench, "f0.rrd");
     for step in [4, 6, 8] {
-        // Here one value is dropped, and another comes before the next FETCH.
+        // FORGET drops this value, and another one arrives before the next FETCH.
         bench.update("f0.rrd", &[&text(step)]).unwrap();
         let mut batch = bench.store().write_batch();
         assert!(batch.forget(b"f0.rrd"));
@@ -97,7 +98,7 @@ fn a_value_and_forget_in_one_batch_are_the_same_after_a_start() {
     bench.update("f0.rrd", &[&text(1)]).unwrap();
     bench.clock.advance_ns(301 * SECOND);
     let mut batch = bench.store().write_batch();
-    // It counts as written at once, so that FORGET leaves it.
+    // This value is due and counts as written at once, so FORGET leaves it.
     batch.update(b"f0.rrd", [text(4).as_bytes()]).unwrap();
     assert!(batch.forget(b"f0.rrd"));
     batch.commit().unwrap();
@@ -126,7 +127,7 @@ fn a_tuned_series_is_found_after_a_start() {
         bench.now_s = START + 100;
         bench.store().maintain();
     };
-    // Both chunks are saved; then f1 moves to that of f0, which is saved alone.
+    // `maintain` saves both chunks; then f1 joins the chunk of f0, which is saved alone.
     send(&mut bench, 1..5);
     let tune = &mut |mut rrd: Rrd| {
         rrd.header.ds[0].dst = kymo_rrd::header::field(b"GAUGE");
@@ -138,7 +139,7 @@ fn a_tuned_series_is_found_after_a_start() {
     bench.reopen();
     bench.update("f1.rrd", &[&text(9)]).unwrap();
     let after = rows(&bench, "f1.rrd");
-    // Of seven rows the oldest is gone, and there is a new one.
+    // Of seven rows, the oldest is gone and one is new.
     assert_eq!(after[2..8], before[2..8]);
     assert!(f64::from_bits(after[8]).is_finite());
 }

@@ -1,4 +1,4 @@
-//! Journals that are cut, flipped, made up; and one of each version that every build reads.
+//! Journals that are cut, flipped or made up, and one of each version that every build must read.
 
 use crate::common::{Bench, folder};
 use kymo_base::random::next_random;
@@ -13,7 +13,7 @@ fn journal() -> PathBuf {
     folder().join("journal-000000000001")
 }
 
-/// A store with so many values pending, killed; and its journal up to the last frame.
+/// A killed store with this number of pending values, and its journal up to the last frame.
 fn killed(count: usize) -> (Bench, Vec<u8>) {
     let mut bench = Bench::new(3, 3);
     bench.open();
@@ -51,7 +51,7 @@ fn a_flipped_bit_costs_one_frame() {
         bench.disk.set_bytes(&journal(), flipped);
         let mut found = bench.fork();
         found.reopen();
-        // Nothing was synced, so what lies behind a gap does not count.
+        // Without a sync, frames behind a gap do not count.
         found.judge(0, &format!("byte {at}"));
     }
     let (mut bench, _) = killed(20);
@@ -82,8 +82,8 @@ fn a_flipped_bit_costs_one_frame() {
     assert!(damaged > 20, "{damaged}");
 }
 
-/// A block says by its position that the journal before it was on the disk: what is damaged there is damage, and what
-/// lies behind it counts, though no frame tells.
+/// A block's position proves that the journal before it was on the disk. A flipped bit there is damage, and frames
+/// behind it count, although no later frame records a sync.
 #[test]
 fn a_block_proves_what_was_on_the_disk() {
     let mut bench = Bench::new(3, 2);
@@ -113,7 +113,7 @@ fn a_block_proves_what_was_on_the_disk() {
     assert_eq!(summary.unwrap().damaged, 1);
     bench.reopen();
     assert_eq!(bench.replayed.notices.len(), 1, "{:?}", bench.replayed);
-    // What is around the hole is unknown.
+    // Rows around the damaged frame are unknown.
     bench.flush("f1.rrd").unwrap();
     let rrd = kymo_rrd::Rrd::parse(&bench.bytes("f1.rrd")).unwrap();
     assert_eq!(rrd.header.last_up, 1_000_000_030);
@@ -123,8 +123,8 @@ fn a_block_proves_what_was_on_the_disk() {
     bench.judge(bench.acked.len(), "the rest");
 }
 
-/// A file that could not be synced was given up, and the one after it has all that memory held: what that one proves is
-/// nothing about the first, whose end may have reached the disk in part.
+/// After a failed sync the store gives up the journal file, and the next one repeats all that memory held. A sync of
+/// the next file proves nothing about the first one, whose end may have reached the disk in part.
 #[test]
 fn what_carries_over_proves_nothing_about_a_file_that_was_given_up() {
     let mut bench = Bench::new(3, 2);
@@ -193,7 +193,7 @@ fn made_up_journals_do_no_harm() {
     }
 }
 
-/// Many candidates for a frame, each of them long: the search must not become quadratic.
+/// Many long candidates for a frame must not make the search quadratic.
 #[test]
 fn a_journal_made_to_be_slow_is_not() {
     let (_, bytes) = killed(3);
@@ -206,7 +206,7 @@ fn a_journal_made_to_be_slow_is_not() {
         let mark = (generation.wrapping_add(mixed) >> 57) as u8;
         [0xff, 0xff, 0x7f, 0, 0, 0, 0, mark | 0x80]
     });
-    // What another use of the file has left.
+    // Random bytes, like the rest of an earlier use of the file.
     let used = (0..16 << 20).map(|_| next_random(&mut random) as u8);
     for slow in [marked.collect::<Vec<u8>>(), used.collect()] {
         let mut journal = bytes[..FRAMES].to_vec();
@@ -217,7 +217,7 @@ fn a_journal_made_to_be_slow_is_not() {
     }
 }
 
-/// `tests/fixtures/journal-N` was written by the first build that knew version N; KYMO_BLESS=1 makes the newest anew.
+/// The first build that knew version N wrote `tests/fixtures/journal-N`; KYMO_BLESS=1 rewrites the newest.
 #[test]
 fn all_versions_are_read_for_ever() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
@@ -231,7 +231,7 @@ fn all_versions_are_read_for_ever() {
         std::fs::write(format!("{fixtures}/journal-4"), &bytes[..used]).unwrap();
         return;
     }
-    // What the script acknowledges, and how it leaves the files.
+    // Values that the script acknowledges, and the files that it leaves.
     let mut written = Bench::new(3, 2);
     written.open();
     script(&mut written);

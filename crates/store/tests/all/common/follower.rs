@@ -1,4 +1,4 @@
-//! A client of a tail, and a judge that knows which values were accepted, and which of these were on the disk.
+//! A client of a tail, and a judge that knows the accepted values and which of them were on the disk.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,15 +10,15 @@ use kymo_store::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Values of a series: moment and bits.
+/// Value of a series: time in milliseconds, and the bits of the number.
 pub(crate) type Value = (i64, u64);
 
-/// What a tail told.
+/// Everything that a tail has delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
-    /// Names of series that were defined since the tail was opened.
+    /// Names of the series defined since the tail was opened, by number.
     pub names: BTreeMap<u32, String>,
-    /// Values in their order, by series.
+    /// Values in the order of delivery, by series.
     pub values: BTreeMap<String, Vec<Value>>,
     pub missed: Vec<Missed>,
     pub gone: Vec<String>,
@@ -59,19 +59,19 @@ pub(crate) fn labels(name: &str) -> Labels {
     Labels::new([("__name__", name.as_bytes()), ("job", b"tail")]).unwrap()
 }
 
-/// A store with files and series of points, and a registered tail of it.
+/// A store with files and point series, and a registered tail of it.
 pub(crate) struct Follower {
     pub bench: Bench,
     pub points: usize,
-    /// Accepted values, in their order.
+    /// Accepted values in order.
     pub accepted: Vec<(String, Value)>,
-    /// So many of them were on the disk when that was last promised.
+    /// Number of accepted values before the last successful sync.
     pub synced: usize,
     pub reader: Option<TailReader>,
     pub told: Told,
-    /// The tail has acknowledged all before this.
+    /// Position up to which the tail has acknowledged everything.
     pub acknowledged: u64,
-    /// Values of `told` when that was done.
+    /// `told.count` at the last acknowledgement.
     pub acknowledged_count: u64,
 }
 
@@ -116,7 +116,7 @@ impl Follower {
         defined.into_iter().map(Result::ok).collect()
     }
 
-    /// A value of a file, or a batch of samples.
+    /// Sends a value of a file, or a batch of samples.
     pub(crate) fn send(&mut self) {
         if self.points == 0 || (!self.bench.files.is_empty() && self.bench.random(2) == 0) {
             let before = self.bench.acked.len();
@@ -171,7 +171,7 @@ impl Follower {
         }
     }
 
-    /// Opens the tail, which is registered from the beginning.
+    /// Opens the registered tail; a new one begins at the oldest position.
     pub(crate) fn open(&mut self) -> Result<(), TailError> {
         let reader = self.bench.store().tail(Some(NAME), TailFrom::Oldest)?;
         assert!(
@@ -200,7 +200,8 @@ impl Follower {
         Ok(())
     }
 
-    /// The tail told all that was on the disk, in its order, and nothing that was not accepted.
+    /// Checks that the tail delivered the first `least` accepted values, each series in order, and no value
+    /// that was not accepted.
     pub(crate) fn judge(&self, least: usize, story: &str) {
         let mut accepted: BTreeMap<&str, (Vec<Value>, Vec<Value>)> = BTreeMap::new();
         for (at, (name, value)) in self.accepted.iter().enumerate() {

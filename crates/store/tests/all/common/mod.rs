@@ -1,4 +1,4 @@
-//! A store on a simulated disk, and a judge that knows what was acknowledged and what the arithmetic makes of it.
+//! A store on a simulated disk, and a judge that applies rrdtool's arithmetic to the acknowledged values.
 
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const START: i64 = 1_000_000_000;
-/// Ways of writing .rrd files.
+/// All modes of writing .rrd files.
 pub(crate) const MODES: [Files; 3] = [
     Files::Never,
     Files::Asked,
@@ -46,7 +46,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A file with one data source of this kind and two archives.
+/// An empty file with one data source of this type and two archives.
 pub(crate) fn rrd(kind: &[u8]) -> Rrd {
     let rra = |cf: &[u8], row_cnt, pdp_cnt| RraDef {
         cf_nam: field(cf),
@@ -86,7 +86,7 @@ pub(crate) fn rrd(kind: &[u8]) -> Rrd {
     Rrd { header, cells }
 }
 
-/// What rrdtool's arithmetic makes of these values, one after the other; those it refuses are left out.
+/// Applies values in order to a file by rrdtool's arithmetic; values that it refuses are left out.
 pub(crate) fn oracle(bytes: &[u8], values: &[&[u8]]) -> Vec<u8> {
     let mut rrd = Rrd::parse(bytes).unwrap();
     let how = Update {
@@ -109,7 +109,7 @@ pub(crate) fn oracle(bytes: &[u8], values: &[&[u8]]) -> Vec<u8> {
     rrd.to_bytes()
 }
 
-/// One value that was acknowledged.
+/// An acknowledged value.
 #[derive(Clone, Debug)]
 pub(crate) struct Acked {
     pub name: String,
@@ -122,13 +122,13 @@ pub(crate) struct Bench {
     pub settings: Settings,
     pub store: Option<Store>,
     pub replayed: Replayed,
-    /// Files and how they were in the beginning.
+    /// Names of files, and their initial bytes.
     pub files: Vec<(String, Vec<u8>)>,
     pub acked: Vec<Acked>,
-    /// So many of them were on the disk when that was last promised.
+    /// Number of acknowledged values before the last successful sync.
     pub synced: usize,
     pub random: u64,
-    /// The stamp of the next value.
+    /// Stamp of the newest value, seconds.
     pub now_s: i64,
 }
 
@@ -165,7 +165,7 @@ impl Bench {
         }
     }
 
-    /// What a test knows, over a copy of the disk, without a store.
+    /// Copies the disk and the test's knowledge; the copy has no open store.
     pub(crate) fn fork(&self) -> Bench {
         Bench {
             disk: self.disk.fork(),
@@ -201,7 +201,7 @@ impl Bench {
         next_random(&mut self.random) % below
     }
 
-    /// One batch with these values; touches what must be.
+    /// Sends these values in one batch; touches the file first where the store requires it.
     pub(crate) fn update(&mut self, name: &str, values: &[&str]) -> Result<usize, String> {
         let texts: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
         for _ in 0..2 {
@@ -226,7 +226,7 @@ impl Bench {
         Err("still untouched".into())
     }
 
-    /// A value for one of the files, by chance.
+    /// Sends a random value to a random file.
     pub(crate) fn any_update(&mut self) -> Result<usize, String> {
         let at = self.random(self.files.len() as u64) as usize;
         let gap = 1 + self.random(25) as i64;
@@ -242,7 +242,7 @@ impl Bench {
         self.update(&name, &[&text])
     }
 
-    /// Everything acknowledged so far is on the disk, if this works.
+    /// Syncs the journal: on success every value acknowledged so far is on the disk.
     pub(crate) fn sync(&mut self) {
         let count = self.acked.len();
         if self.store().durable(kymo_store::Position(u64::MAX)).is_ok() {
@@ -258,14 +258,14 @@ impl Bench {
         self.disk.bytes(&base().join(name)).unwrap()
     }
 
-    /// The power comes back, or the process: a new store is opened.
+    /// Opens a new store, as after a power cut or a kill.
     pub(crate) fn reopen(&mut self) {
         self.store = None;
         self.open();
     }
 
-    /// After a flush the files are what the arithmetic makes of the first `k` acknowledged values,
-    /// `k` at least `least`.
+    /// Flushes all files and checks that they hold the first `k` acknowledged values, for some `k` of at least
+    /// `least`.
     pub(crate) fn judge(&self, least: usize, story: &str) {
         for (name, _) in &self.files {
             if let Err(error) = self.flush(name) {
