@@ -1,7 +1,7 @@
-//! Stores as earlier builds left them, kept for ever: a journal and segments. `tests/fixtures/store-3-2` is of the first build with
-//! version 3 of the journal and version 2 of segments, whose names are absolute; `store-4-3` of the first with versions 4 and 3;
+//! Stores of earlier builds, kept for ever: a journal and segments. `tests/fixtures/store-3-2` is of the first build with version
+//! 3 of the journal and version 2 of segments, whose names are absolute; `store-4-3` of the first with versions 4 and 3;
 //! `store-5-4` of the first with samples.
-//! KYMO_BLESS=1 writes the newest again.
+//! KYMO_BLESS=1 rewrites the newest.
 
 use crate::common::{Bench, START, base, folder, settings};
 use kymo_base::label_set::Labels;
@@ -17,7 +17,7 @@ fn path_of(fixture: &str) -> PathBuf {
     all.join(fixture)
 }
 
-/// Puts it where stores are.
+/// Copies the fixture into the store's folder.
 fn put(bench: &Bench, fixture: &str) {
     bench.disk.create_dir_all(&folder()).unwrap();
     let mut names = Vec::new();
@@ -33,7 +33,7 @@ fn put(bench: &Bench, fixture: &str) {
     }
 }
 
-/// Samples of three series: numbers, and what is none.
+/// Samples of three series, some of them NaN.
 fn samples() -> impl Iterator<Item = (usize, Point)> {
     (0..50_i64).map(|n| {
         let v = match n % 7 {
@@ -78,7 +78,7 @@ fn has_samples(bench: &Bench) {
     }
 }
 
-/// A store that was killed: some values are in blocks, some only in the journal.
+/// A killed store with some values in blocks and some only in the journal.
 fn lived() -> Bench {
     let mut bench = Bench::new(9, 3);
     bench.open();
@@ -143,7 +143,7 @@ fn stores_of_all_versions_are_read_for_ever() {
     }
 }
 
-/// The names of all series, and what a start says.
+/// Opens the store with this base; returns the names of all series, and the notices.
 fn names(bench: &Bench, base: &str) -> (Vec<String>, Vec<String>) {
     bench.disk.create_dir_all(Path::new(base)).unwrap();
     let settings = Settings {
@@ -163,7 +163,7 @@ fn names(bench: &Bench, base: &str) -> (Vec<String>, Vec<String>) {
     (names, replayed.notices)
 }
 
-/// A folder that was restored elsewhere had an absolute path beside a new empty series.
+/// A store restored elsewhere once listed series by absolute paths, beside new empty ones.
 #[test]
 fn names_follow_a_store_that_is_moved() {
     let series = ["f0.rrd", "f1.rrd", "f2.rrd"];
@@ -177,7 +177,7 @@ fn names_follow_a_store_that_is_moved() {
     let after = |first: (&'static str, &'static str)| [(first.0, &series, first.1)];
     for (fixture, starts) in [
         ("store-4-3", [after(("/moved/db", "")), moved].concat()),
-        // Started once where it was.
+        // Started once in its old place.
         (
             "store-3-2",
             [
@@ -187,7 +187,7 @@ fn names_follow_a_store_that_is_moved() {
             ]
             .concat(),
         ),
-        // Moved before that: only one folder can have been the base.
+        // Moved before any start: only one folder can have been the base.
         (
             "store-3-2",
             [
@@ -199,7 +199,7 @@ fn names_follow_a_store_that_is_moved() {
             ]
             .concat(),
         ),
-        // It is not known where it was.
+        // The old place is unknown.
         (
             "store-3-2",
             vec![(

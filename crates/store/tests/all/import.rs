@@ -1,4 +1,4 @@
-//! Files are taken into a store with all their rows: nothing is lost when their files go, whenever the run ended before.
+//! Import of files with all their rows: no row is lost when the files go, even after a run that was cut short.
 
 use crate::common::{Bench, START, base, folder, oracle};
 use kymo_rrd::Rrd;
@@ -10,7 +10,7 @@ use kymo_sys::disk::Disk;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files with rows; those of one kind are all the same but for their names.
+/// Files with rows; files of one type differ only in their names.
 fn bench(count: usize) -> Bench {
     let mut bench = Bench::new(3, 0);
     for i in 0..count {
@@ -31,7 +31,7 @@ fn bench(count: usize) -> Bench {
     bench
 }
 
-/// Reads files and takes those in that the store has not; how many.
+/// Imports those files that the store lacks; returns how many.
 fn import(bench: &Bench, names: &[String]) -> usize {
     let store = bench.store();
     let read = names
@@ -61,7 +61,7 @@ fn files_are_in_the_store_and_may_go() {
     let mut bench = bench(45);
     bench.open();
     let all = names(&bench);
-    // Batches that end in the middle of stripes; and whole ones, whose blocks have the same bytes.
+    // Batches that end within a stripe, and whole stripes whose blocks have the same bytes.
     for some in [&all[..5], &all[5..33], &all[33..]] {
         assert_eq!(import(&bench, some), some.len());
     }
@@ -115,7 +115,7 @@ fn files_whose_values_the_store_has_already() {
     judge(&bench, &all, "known before");
 }
 
-/// A stripe with the rows of another has the same frames: one block was taken for a copy of the other.
+/// Stripes with the same rows have the same frames: one block once counted as a copy of the other.
 #[test]
 fn series_with_the_same_rows_keep_their_own() {
     let mut bench = bench(64);
@@ -216,7 +216,7 @@ fn archives_longer_than_a_frame_take_several_blocks() {
     judge(&bench, &[name], "long");
 }
 
-/// Rows that were taken in lie in blocks before any block has the state that they belong to.
+/// Rows of a CREATE lie in blocks before any block has the state of their series.
 #[test]
 fn rows_that_came_with_a_create_outlive_merges_before_their_series_is_saved() {
     let mut bench = bench(6);

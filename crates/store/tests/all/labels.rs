@@ -1,5 +1,5 @@
-//! Series that are named by label sets: they have no files, and rows finer than their archives for as long as points are kept. So have
-//! files whose points are kept for long.
+//! Series named by label sets have no files. While their points are kept, these series answer with rows finer than their
+//! archives, as do files with a long retention of points.
 
 use crate::common::{Bench, MODES, SECOND, START, base};
 use kymo_base::label_set::Labels;
@@ -21,7 +21,7 @@ fn labels(field: &str) -> Labels {
     Labels::new([("field", field.as_bytes()), ("host", b"a/b")]).unwrap()
 }
 
-/// A gauge each 10 seconds, its archives have 50 rows of 100 seconds; points are kept for a while.
+/// A gauge with a step of 10 seconds, archives of 50 rows of 100 seconds, and points kept for `kept_s`.
 fn header(start: i64, kept_s: u32) -> Header {
     let request = Create {
         file_name: b"",
@@ -41,7 +41,7 @@ fn header(start: i64, kept_s: u32) -> Header {
 struct Labelled {
     bench: Bench,
     labels: Labels,
-    /// What was taken, by the number of its interval.
+    /// Accepted values, one for each interval of 10 seconds.
     values: Vec<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Labelled {
         found.unwrap_or_else(|error| panic!("{error:?}, {:?}", self.bench.replayed))
     }
 
-    /// What is in a folder.
+    /// Names of the files in a folder.
     fn names(&self, folder: &Path) -> Vec<String> {
         let mut names = Vec::new();
         let mut each = |name: &str, _| names.push(name.to_string());
@@ -101,7 +101,7 @@ impl Labelled {
         names
     }
 
-    /// Rows of points from interval `first` on are what was sent.
+    /// Checks that rows from interval `first` on equal the sent values.
     fn check(&self, first: usize, story: &str) {
         let last = self.values.len() as i64;
         let found = self.look(first as i64, last, 10).mean;
@@ -136,7 +136,7 @@ fn rows_are_as_fine_as_the_points_and_survive() {
         all.check(0, "after an end that writes all files");
         let listed = all.names(&base());
         assert!(listed.is_empty(), "{files:?}: {listed:?}");
-        // Archives where they are fine enough.
+        // Archives answer where they are fine enough.
         let Looked {
             mean: coarse,
             min,
@@ -145,7 +145,7 @@ fn rows_are_as_fine_as_the_points_and_survive() {
         assert_eq!(coarse.step, 100);
         let mean: f64 = all.values[0..10].iter().sum::<f64>() / 10.0;
         assert!((coarse.rows[0] - mean).abs() < 1e-9);
-        // There is no archive of the least values.
+        // No archive has minima.
         assert_eq!(min, None);
         let peaks = max.unwrap();
         let peak = all.values[0..10].iter().copied().fold(0.0, f64::max);
@@ -153,7 +153,7 @@ fn rows_are_as_fine_as_the_points_and_survive() {
     }
 }
 
-/// What a sender that was cut off sends again is passed over, and what is newer is taken.
+/// After a start, a resent old value is refused and a newer one is taken.
 #[test]
 fn old_values_are_old_after_a_start() {
     let mut all = Labelled::new(Files::Asked, 86_400);
@@ -168,7 +168,7 @@ fn old_values_are_old_after_a_start() {
     all.check(0, "the next one");
 }
 
-/// Who only looks sees what is acknowledged, beside a daemon and after its death, and leaves all as it was.
+/// A read-only store sees the acknowledged values, beside a daemon and after its death, and changes no file.
 #[test]
 fn who_looks_changes_nothing() {
     let mut all = Labelled::new(Files::Asked, 15 * 86_400);
@@ -207,11 +207,11 @@ fn who_looks_changes_nothing() {
 
 #[test]
 fn points_are_kept_as_long_as_the_schema_says() {
-    // 2,000 s: 200 values.
+    // 2,000 s have 200 values.
     let mut all = Labelled::new(Files::Asked, 2000);
     all.append(500);
     all.check(320, "what is young enough");
-    // Before that the archives answer.
+    // Archives answer for older values.
     assert_eq!(all.look(100, 500, 10).mean.step, 100);
     let kept = |all: &Labelled| {
         let folder = all.bench.settings.folder.clone();
@@ -226,7 +226,7 @@ fn points_are_kept_as_long_as_the_schema_says() {
     assert!(kept(&long) > kept(&all), "{} {}", kept(&long), kept(&all));
 }
 
-/// A series with a file, whose archives have 20 rows of 10 seconds and 50 of 60.
+/// Fills a file with archives of 20 rows of 10 seconds and 50 of 60, and looks at it; returns the values and the answer.
 fn look_at_file(kept_s: u32, first: i64, step: u64) -> (Vec<f64>, Looked) {
     let mut bench = Bench::new(7, 0);
     bench.open();
@@ -276,9 +276,9 @@ fn points_of_a_file_are_read_where_they_are_kept_for_that() {
         assert!((found - sent).abs() < 1e-9, "row {at}: {found} {sent}");
     }
     for (kept_s, first, step, expect) in [
-        // Points as others have them are for other uses.
+        // Points kept for 48 hours do not serve looks at files.
         (48 * 3600, 0, 10, 60),
-        // An archive that is nearly as fine is enough, and one that is as fine and reaches back.
+        // An archive suffices if it is nearly as fine, or if it is as fine and reaches back far enough.
         (LONG, 0, 55, 60),
         (LONG, 185, 10, 10),
     ] {
@@ -292,14 +292,14 @@ fn a_label_set_is_no_file_and_a_file_is_no_label_set() {
     let mut all = Labelled::new(Files::After(Duration::from_secs(300)), 86_400);
     all.append(3);
     let text = String::from_utf8(all.labels.text().to_vec()).unwrap();
-    // Clients of rrdcached name files.
+    // Clients of rrdcached can only name files.
     let mut batch = all.bench.store().write_batch();
     let taken = batch.update(text.as_bytes(), [&b"1000009000:1"[..]]);
     assert_eq!(taken, Err(Refusal::Untouched));
     drop(batch);
     assert!(all.bench.update(&text, &["1000009000:1"]).is_err());
     assert!(all.bench.flush(&text).is_err());
-    // A file whose name looks like one is shown as what it is.
+    // A file whose name looks like a label set is listed by its path.
     let name = "{x}.rrd";
     let bytes = crate::common::rrd(b"GAUGE").to_bytes();
     all.bench.disk.set_bytes(&base().join(name), bytes);
@@ -396,10 +396,10 @@ fn a_removed_one_begins_again() {
     all.check(0, "the next one");
 }
 
-/// Where rows of five minutes begin.
+/// Start of the first row of five minutes.
 const BEGIN: i64 = START + 200;
 
-/// A counter each 300 seconds, as MRTG lays out its file: 8 rows of it, 8 of half an hour.
+/// A counter every 300 seconds in the layout of an MRTG file: 8 rows of 300 seconds, 40 of half an hour.
 #[test]
 fn points_of_a_file_reach_where_its_fine_rows_do_not() {
     let name = SeriesName::File(b"mrtg/r1.rrd");
@@ -415,7 +415,7 @@ fn points_of_a_file_reach_where_its_fine_rows_do_not() {
         let update = |bench: &Bench, at: i64| {
             bench.clock.advance_ns(300 * SECOND);
             let mut batch = bench.store().write_batch();
-            // Beyond what 64 bits hold, and a rate that changes with each value.
+            // A count beyond 64 bits, and a rate that changes with each value.
             let counted = 3 * u128::from(u64::MAX) + u128::from((at * at) as u64) * 150;
             let value = format!("{}:{counted}:0", BEGIN + at * 300);
             assert_eq!(batch.update(b"mrtg/r1.rrd", [value.as_bytes()]), Ok(1));
@@ -448,10 +448,10 @@ fn points_of_a_file_reach_where_its_fine_rows_do_not() {
         bench.disk.kill();
         bench.reopen();
         check(&bench, 20);
-        // Where archives are near enough they answer.
+        // Archives close enough to the wanted step answer.
         assert_eq!(look(&bench, 160, 199, 1500).step, 1800);
         assert_eq!(look(&bench, 195, 199, 300).step, 300);
-        // Other definitions: what was before is known from archives alone.
+        // After a redefinition, only archives know the time before it.
         let mut wider = made.clone();
         wider.ds[0].par[2] = 5.0f64.to_bits();
         let change = Redefinition {

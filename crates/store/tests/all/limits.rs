@@ -1,4 +1,4 @@
-//! What goes by itself, and what stays.
+//! Series and points that the store drops by itself, and those that stay.
 
 use crate::common::{Bench, SECOND, START, base, folder, oracle};
 use kymo_rrd::Rrd;
@@ -16,7 +16,7 @@ fn series(bench: &Bench) -> u64 {
     found.unwrap().series
 }
 
-/// Hours go by, in each of which one series gets a value; what the log says.
+/// Sends a value to one series every hour, with maintenance between; returns the notices.
 fn hours(bench: &mut Bench, name: &str, count: u64) -> Vec<String> {
     let mut said = Vec::new();
     for _ in 0..count {
@@ -55,7 +55,7 @@ fn series_without_files_go_when_they_were_silent_for_long() {
     }
     fill(&mut bench, "f0.rrd");
     fill(&mut bench, "f1.rrd");
-    // However late the clock says it is, without newer values nobody is silent.
+    // Only newer values of other series make a series silent, however late the clock is.
     bench.clock.step_wall_ns((3650 * DAY * SECOND) as i64);
     for _ in 0..10 {
         bench.clock.advance_ns(DAY * SECOND);
@@ -80,7 +80,7 @@ fn series_without_files_go_when_they_were_silent_for_long() {
         let exported = bench.store().export(b"f2.rrd").unwrap();
         assert!(exported.bytes == oracle(&bench.files[2].1, &values(&bench, "f2.rrd")));
     }
-    // Whoever makes one anew has a new one.
+    // A series made anew begins empty.
     let rrd = Rrd::parse(&bench.files[0].1).unwrap();
     bench.store().install(b"f0.rrd", &rrd, false).unwrap();
     assert!(bench.store().export(b"f0.rrd").unwrap().bytes == bench.files[0].1);
@@ -135,14 +135,14 @@ fn values_of_files_wait_for_a_base_that_is_away() {
     assert_eq!(series(&bench), 2);
     bench.disk.create_dir_all(&base()).unwrap();
     away(&bench, other, &base());
-    // Nobody asks for a file, and all are there: they wait for nothing.
+    // All files are there and no request comes: no series is dropped.
     for _ in 0..9 {
         bench.clock.advance_ns(DAY * SECOND);
         bench.store().maintain();
     }
     assert_eq!(series(&bench), 2);
     bench.judge(bench.acked.len(), "the base is back");
-    // One that is removed is gone, and its values with it.
+    // A file is removed: its series goes, with the values.
     bench.disk.unlink(&base().join("f0.rrd")).unwrap();
     assert!(bench.flush("f0.rrd").is_err());
     for _ in 0..9 {
@@ -152,7 +152,8 @@ fn values_of_files_wait_for_a_base_that_is_away() {
     assert_eq!(series(&bench), 1);
 }
 
-/// Many values, ten seconds apart, so that no point is old; what the log says, and the most bytes of blocks and of points.
+/// Sends many values, ten seconds apart, so that no point is old; returns the notices, and the most bytes of blocks and of
+/// points.
 fn stream(bench: &mut Bench, count: i64) -> (Vec<String>, u64, u64) {
     let (mut said, mut most, mut points) = (Vec::new(), 0, 0);
     for number in 0..count {
@@ -201,12 +202,12 @@ fn points_go_where_room_is_short_and_archives_stay() {
     assert!(most > 25_000 && points > 12_000, "{most} {points}");
     assert_eq!(said, Vec::<String>::new());
     let (said, most, points) = run(20_000);
-    // The segment that is written has its own room.
+    // The segment being written has its own room.
     assert!(most < 20_000 + 5000 && points > 5000, "{most} {points}");
     assert_eq!(said, Vec::<String>::new());
     let (said, _, points) = run(500);
     assert!(points < 5000, "{points}");
-    // In two and a half hours.
+    // The run takes two and a half hours.
     assert_eq!(said.len(), 3, "{said:?}");
     for line in said {
         assert!(
@@ -225,7 +226,7 @@ fn many_series_are_told_of_once_and_all_are_kept() {
     let mut said = Vec::new();
     for number in 0..60 {
         let name = format!("f{number}.rrd");
-        // Ten a minute, then twenty.
+        // Ten new series a minute, then twenty.
         bench
             .clock
             .advance_ns(if number < 40 { 6 } else { 3 } * SECOND);

@@ -1,4 +1,4 @@
-//! Many series with few values, and a year in which none came: what a store of a million is, at a twentieth of it.
+//! Many series with few values, and a year without any: a store of a million series at a twentieth of its size.
 
 use crate::common::{Bench, SECOND, START, folder, oracle};
 use kymo_rrd::Rrd;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const SERIES: usize = 50_000;
 const YEAR: i64 = 31_536_000;
 
-/// A value for each series.
+/// Sends a value to each series.
 fn round(bench: &Bench, stamp: i64) {
     let store = bench.store();
     for few in (0..SERIES).collect::<Vec<_>>().chunks(1000) {
@@ -22,7 +22,7 @@ fn round(bench: &Bench, stamp: i64) {
         }
         batch.commit().unwrap();
     }
-    // Merging takes some segments at a time, and has its turn before the next values come.
+    // A merge takes some segments at a time, so merges get several turns before the next values.
     for _ in 0..3 {
         store.maintain();
     }
@@ -82,7 +82,7 @@ fn many_series_with_a_year_between_their_values() {
     assert!(most > 50, "{most} segments at most");
     // Rows from before the year are dead.
     assert_eq!(found.rows.unwrap().0, (later[0] - 50) as f64, "{found:?}");
-    // Of these the journal alone has one more each, in a frame of its own.
+    // Some series get one more value each, which only the journal has, in a frame of its own.
     let last = later[5] + 10;
     let looked_at = || (0..SERIES).step_by(997);
     for number in looked_at() {
@@ -109,7 +109,7 @@ fn many_series_with_a_year_between_their_values() {
     }
 }
 
-/// rrdtool makes a number of a file's name, and keeps it in the definitions of Holt-Winters archives.
+/// rrdtool derives a number from a file's name, and keeps it in the definitions of Holt-Winters archives.
 #[test]
 fn files_of_holt_winters_archives_share_their_blocks() {
     const FILES: usize = 300;

@@ -1,5 +1,5 @@
-//! Series of points: what was acknowledged comes back bit for bit, through flushes, merges, kills, power cuts and full disks; what
-//! is too old becomes rows.
+//! Point series: acknowledged samples come back bit for bit through flushes, merges, kills, power cuts and full disks; old
+//! samples become rows.
 
 use crate::common::{Bench, SECOND, START};
 use kymo_base::label_set::Labels;
@@ -25,15 +25,15 @@ pub(crate) fn labels(name: &str) -> Labels {
     Labels::new([("__name__", name.as_bytes()), ("job", b"test")]).unwrap()
 }
 
-/// Samples by series and moment.
+/// Samples by series and time in milliseconds, as bits.
 type Model = BTreeMap<usize, BTreeMap<i64, u64>>;
 
 struct Points {
     bench: Bench,
     schemas: Vec<PointsSchema>,
-    /// Samples that were acknowledged, by series.
+    /// Acknowledged samples with their series.
     acked: Vec<(usize, Point)>,
-    /// So many of them were on the disk when that was last promised.
+    /// Number of acknowledged samples before the last successful sync.
     synced: usize,
     newest: BTreeMap<usize, i64>,
     refused: u64,
@@ -74,7 +74,7 @@ impl Points {
         defined.map(Result::ok).collect()
     }
 
-    /// A batch by chance: most of one moment, some late, some twice, some that are no numbers.
+    /// Appends a random batch: most samples are of the current time, some late, some duplicate, some stale or infinite.
     fn append(&mut self) {
         let Some(series) = self.define() else { return };
         let now_ms = self.bench.clock.now().real_ns / 1_000_000;
@@ -163,7 +163,7 @@ impl Points {
         found
     }
 
-    /// What is there is what the first samples that were acknowledged make, `least` of them at least; how many.
+    /// Checks that the store has the first n acknowledged samples, for some n of at least `least`; returns n.
     fn judge(&self, least: usize, story: &str) -> usize {
         let found = self.read();
         let counts = (least..=self.acked.len()).rev();
@@ -255,7 +255,6 @@ fn samples_that_were_synced_come_back_through_power_cuts() {
                 cut.bench.reopen();
                 let story = format!("seed {seed}, step {number}, fates {combination}");
                 cut.judge(cut.synced, &story);
-                // It goes on.
                 cut.newest = BTreeMap::new();
                 lost += cut.bench.disk.counts().lost_at_cut;
             }
@@ -292,7 +291,7 @@ fn a_full_disk_refuses_batches_whole() {
     assert!(faults > 300, "{faults}");
 }
 
-/// A hundred samples each of three series, of which samples stay for 200 seconds, and rows of 50 and 200 seconds.
+/// Three series that keep samples for 200 seconds, 40 rows of 50 seconds and 1,000 rows of 200 seconds.
 fn short(seed: u64) -> Points {
     let mut points = Points::new(seed, 3);
     let tier = |step_s, rows| TierDefinition { step_s, rows };
@@ -303,7 +302,7 @@ fn short(seed: u64) -> Points {
     points
 }
 
-/// Rows of a length that samples make.
+/// Rows of `step_s` seconds that the samples of a series make, by the end of the row.
 pub(crate) fn rows(samples: &[(usize, Point)], series: usize, step_s: i64) -> BTreeMap<i64, Tier> {
     let mut rows: BTreeMap<i64, Tier> = BTreeMap::new();
     let mine = samples.iter().filter(|(at, _)| *at == series);
@@ -442,7 +441,7 @@ fn who_looks_sees_means_of_gauges_and_rates_of_counters() {
     }
 }
 
-/// Bytes that are kept and written for a sample, of 720 samples of 1,000 series: every ten seconds one of each.
+/// Bytes kept and written per sample: 1,000 series with 720 samples each, ten seconds apart.
 #[test]
 fn samples_take_few_bytes() {
     for (kind, kept_max, written_max) in [
@@ -496,7 +495,7 @@ fn samples_take_few_bytes() {
         let status = status::status(disk, &*points.bench.clock, Path::new("/j/kymo")).unwrap();
         let bytes = &status.bytes;
         let kept = (bytes.points + bytes.rows + bytes.states + bytes.names + bytes.heads) as f64;
-        // Each block is written once here, and no zeros count that lie ahead of records.
+        // Each block is written once here, and zeros ahead of records do not count.
         let (kept, written) = (kept / 720e3, (journal + kept) / 720e3);
         eprintln!("{kind}: {kept:.2} B kept, {written:.2} B written a sample");
         assert!(
@@ -506,7 +505,7 @@ fn samples_take_few_bytes() {
     }
 }
 
-/// A writer keeps a series; its kind and its interval are known; it goes with its samples.
+/// A series belongs to its writer, is listed with its kind and interval, and is removed with its samples.
 #[test]
 fn series_are_held_listed_and_removed() {
     let mut points = Points::new(1, 2);
@@ -547,7 +546,7 @@ fn series_are_held_listed_and_removed() {
     assert!(store.find_points(&labels("m1")).is_some());
 }
 
-/// The document of the format is enough: a script that knows nothing else reads the same samples.
+/// A script that follows the format's document alone reads the same samples.
 #[test]
 fn a_script_reads_the_same_samples() {
     let has = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
@@ -599,14 +598,14 @@ fn a_script_reads_the_same_samples() {
     assert_eq!(seen, found);
 }
 
-/// CPU of this thread up to when it last gave its CPU away, in microseconds.
+/// CPU time of this thread up to its last switch to another thread, microseconds.
 fn cpu_us() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let first = text.split(' ').next().unwrap();
     first.parse::<f64>().unwrap() / 1000.0
 }
 
-/// CPU of a sample from the batch into a block on a real disk, all in this thread; for people.
+/// Prints the CPU time per sample from the batch into a block on a real disk, all in this thread.
 #[test]
 #[ignore = "a measurement"]
 fn samples_cost_little() {

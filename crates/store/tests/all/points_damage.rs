@@ -1,5 +1,5 @@
-//! One bit of a file with samples that is another one: each sample is what it was, or missing, and rows are of those that are
-//! there; `verify` names the file and the place.
+//! Flips one bit of a file with samples: each sample keeps its value or is missing, rows are of the samples that are left,
+//! and `verify` names the file and the place.
 
 use crate::common::{Bench, folder};
 use crate::points::{ALL, labels};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Series of a store by number: their samples, and rows of a length.
+/// A store's samples by series and time, and rows by series, length and end.
 #[derive(Default)]
 struct Known {
     samples: BTreeMap<(usize, i64), u64>,
@@ -38,7 +38,7 @@ fn known(store: &Store) -> Known {
     known
 }
 
-/// A store that was killed: some samples are rows, some are in blocks, the last ones in the journal alone.
+/// A killed store: some samples are rows, some are in blocks, the last ones in the journal alone.
 fn ended() -> (Counters, Known) {
     let mut all = Counters::new(5, 2, retention(HOUR, 100 * HOUR, 200 * HOUR));
     all.run(150);
@@ -62,7 +62,8 @@ fn files(disk: &SimDisk, prefix: &str) -> Vec<PathBuf> {
     files.filter(ours).collect()
 }
 
-/// What `verify` finds, and how many samples and rows are missing, where one bit of a file is another one.
+/// Flips a bit and opens the store. Returns the findings of `verify`, and the number of missing samples, plus one if rows
+/// lack samples.
 fn flipped(bench: &Bench, known: &Known, path: &Path, bit: usize) -> (Vec<Finding>, usize) {
     let mut after = bench.fork();
     let mut bytes = after.disk.bytes(path).unwrap();
@@ -76,7 +77,7 @@ fn flipped(bench: &Bench, known: &Known, path: &Path, bit: usize) -> (Vec<Findin
         }
     });
     let story = format!("{} bit {bit}", path.display());
-    // A version that is another one is refused as such.
+    // The store refuses a changed version.
     if after.try_open().is_err() {
         assert!(checked.is_err() || !findings.is_empty(), "{story}");
         return (findings, 1);
@@ -87,7 +88,7 @@ fn flipped(bench: &Bench, known: &Known, path: &Path, bit: usize) -> (Vec<Findin
     }
     for (key, row) in &found.rows {
         let was = &known.rows[key];
-        // Where samples or a part of a row are missing the row is of those that are left.
+        // A row that lacks samples is made of those that are left.
         let is_part = row.count < was.count && row.min >= was.min && row.max <= was.max;
         assert!(is_part || row == was, "{story}: {key:?} {row:?} {was:?}");
     }
@@ -97,7 +98,7 @@ fn flipped(bench: &Bench, known: &Known, path: &Path, bit: usize) -> (Vec<Findin
     (findings, samples + usize::from(is_less))
 }
 
-/// Bits of heads and of all that is behind them; the rest of a head's page is zeros that nobody reads.
+/// Bits of the heads and of everything behind their page; the rest of that page is unused zeros.
 fn bits(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
     let places = (0..64).chain(2048..2112).chain(4096..end);
@@ -117,7 +118,7 @@ fn a_bit_of_a_segment_with_samples() {
             let here = findings.iter().filter(|it| it.path == path);
             let here: Vec<u64> = here.map(|it| it.offset).collect();
             let at = (bit / 8) as u64;
-            // A block that is damaged is found from its beginning on.
+            // `verify` reports a damaged block at its beginning.
             let is_near = |place: &u64| *place <= at + 8;
             assert!(
                 lost == 0 || here.iter().any(is_near),
@@ -144,7 +145,7 @@ fn a_bit_of_a_journal_with_samples() {
             is_told.push(findings.iter().any(|it| it.path == path));
             missing += usize::from(lost > 0);
         }
-        // Nobody tells of what was not synced for certain: of the last frames.
+        // `verify` does not report the last frames, which may not have been synced.
         let heads = bits(&bytes).take_while(|bit| bit / 8 < 4096).count();
         let last = is_told
             .iter()

@@ -1,4 +1,4 @@
-//! Samples of a range that are removed: from memory, the journal, blocks and rows; all of them or none, whatever happens.
+//! Erases samples of a range from memory, the journal, blocks and rows: all of them or none, whatever happens.
 
 use crate::common::START;
 use crate::points::{ALL, labels};
@@ -6,7 +6,7 @@ use crate::points_kept::{Counters, HOUR, retention};
 use kymo_store::{Point, TimeRange};
 use kymo_sys::sim_disk::Faults;
 
-/// A counter of which early samples are rows, some are in blocks, and a few only in memory.
+/// Two counters: early samples are rows, some are in blocks, and a few are only in memory.
 fn counters(seed: u64, samples: i64) -> Counters {
     let mut all = Counters::new(seed, 2, retention(HOUR, 100 * HOUR, 200 * HOUR));
     all.late_every = 9;
@@ -31,7 +31,7 @@ fn has(range: TimeRange, point: &Point) -> bool {
     (range.from..=range.thru).contains(&point.t_ms.div_euclid(1000))
 }
 
-/// Ranges by seconds since the start of four hundred minutes.
+/// Ranges in seconds since the start; the counters run for four hundred minutes.
 const RANGES: [(i64, i64); 8] = [
     (23_900, 24_500),
     (22_000, 23_000),
@@ -73,7 +73,7 @@ fn samples_of_a_range_go_and_rows_that_overlap() {
                 let overlaps = |end: i64| range.from <= end && end - step <= range.thru;
                 for (end, row) in before.iter().filter(|(end, _)| !overlaps(**end)) {
                     let now = after.get(end).unwrap_or_else(|| panic!("{story}: {end}"));
-                    // The next sample grew from the one before the range.
+                    // The increase may differ: the next sample now grows from the one before the range.
                     assert_eq!(
                         (now.count, now.sum, now.min, now.max, now.last),
                         (row.count, row.sum, row.min, row.max, row.last),
@@ -94,14 +94,14 @@ fn samples_of_a_range_go_and_rows_that_overlap() {
             }
             all.bench.reopen();
         }
-        // It goes on.
+        // The series still accepts samples.
         all.run(100);
         assert!(samples(&all, 0).len() > 60, "{story}");
     }
     assert!(went > 200, "{went}");
 }
 
-/// Those who write the series have its old number.
+/// Writers still hold the number that the series had before.
 #[test]
 fn who_holds_the_series_goes_on_with_it() {
     let all = counters(1, 100);
@@ -134,7 +134,7 @@ fn who_holds_the_series_goes_on_with_it() {
     }
 }
 
-/// A sample of 2033 kept all others out; it goes, and those that come now are taken.
+/// A sample of the year 2033 blocks all others until it is erased.
 #[test]
 fn a_sample_of_the_future_gives_way() {
     let mut all = counters(3, 50);
@@ -155,7 +155,7 @@ fn a_sample_of_the_future_gives_way() {
     assert!(samples(&all, 0).len() > count);
 }
 
-/// A power cut or a kill leaves all of a range or nothing of it.
+/// After a power cut or a kill, a range is erased as a whole or not at all.
 #[test]
 fn all_of_a_range_goes_or_nothing() {
     let (mut stayed, mut went) = (0, 0);

@@ -1,4 +1,4 @@
-//! How long series of points are kept: by what the store is told, and by the room that there is.
+//! Retention of point series: by the configured times, and by the room for the store.
 
 use crate::common::{Bench, SECOND, START, folder};
 use crate::points::{ALL, labels, rows};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 pub(crate) const HOUR: i64 = 3600;
 
-/// Counters of which each gets a sample at a time.
+/// Counters that all get a sample at each interval.
 pub(crate) struct Counters {
     pub(crate) bench: Bench,
     values: Vec<f64>,
     pub(crate) acked: Vec<(usize, Point)>,
     said: Vec<String>,
     interval_s: u32,
-    /// Of so many samples one begins at 0 again and comes six minutes late; 0: none.
+    /// On average, one of this number of samples is a counter reset that arrives six minutes late; 0: none.
     pub(crate) late_every: u64,
     held: Vec<(usize, Point)>,
 }
@@ -53,7 +53,7 @@ impl Counters {
         *defined[0].as_ref().unwrap()
     }
 
-    /// The same over a copy of the disk, opened.
+    /// Copies the disk and the test's knowledge, and opens the copy.
     pub(crate) fn fork(&self) -> Counters {
         let mut bench = self.bench.fork();
         bench.open();
@@ -109,7 +109,7 @@ impl Counters {
         self.bench.store().maintain();
     }
 
-    /// Seconds that samples of a series stand for. Segments of which little is dead may keep old ones.
+    /// Seconds that the stored samples of a series cover. Segments with few dead samples may keep old ones.
     fn samples_reach_s(&self, at: usize) -> i64 {
         let read = self.bench.store().samples(self.series(at), ALL).unwrap();
         let mine = self.acked.iter().filter(|(series, _)| *series == at);
@@ -120,7 +120,7 @@ impl Counters {
         read.points.len() as i64 * i64::from(self.interval_s)
     }
 
-    /// Rows that a store has of a series.
+    /// Rows of a series in the store, by the end of the row.
     pub(crate) fn rows(&self, at: usize, step_s: u32) -> BTreeMap<i64, Tier> {
         let store = self.bench.store();
         let found = store.tier_rows(self.series(at), step_s, (0, i64::MAX / 2));
@@ -133,7 +133,7 @@ impl Counters {
         status::status(disk, &*self.bench.clock, &folder()).unwrap()
     }
 
-    /// Seconds of a row of early hours, of which each is known.
+    /// Step of the answer for some early hours, of which each row is known.
     fn seen_s(&self, at: usize) -> u64 {
         let name = labels(&format!("m{at}"));
         let range = LookRange {
@@ -148,7 +148,7 @@ impl Counters {
         mean.step
     }
 
-    /// How many rows there are; those of the last so many seconds are the samples' rows.
+    /// Checks that rows of the last `kept_s` seconds are those of the samples; returns the number of all rows.
     fn rows_count(&self, at: usize, step_s: u32, kept_s: i64) -> usize {
         let mut sorted = self.acked.clone();
         sorted.sort_by_key(|(_, point)| point.t_ms);
@@ -162,7 +162,7 @@ impl Counters {
         count
     }
 
-    /// How far counters grew; a late sample may be the last one of its row.
+    /// Checks counts and increases of all rows, but not `last`, which a late sample may have set.
     fn increases_fit(&self, at: usize, step_s: u32) {
         let mut sorted = self.acked.clone();
         sorted.sort_by_key(|(_, point)| point.t_ms);
@@ -205,7 +205,7 @@ fn other_times_count_for_series_that_are_there() {
         assert!((36..100).contains(&count), "{count}");
         all.rows_count(at, 3600, 24 * HOUR);
     }
-    // Longer ones keep what comes from now on.
+    // Longer times apply to samples from now on.
     all.bench.settings.points = retention(5 * HOUR, 24 * HOUR, 48 * HOUR);
     all.bench.reopen();
     all.run(400);
@@ -215,7 +215,7 @@ fn other_times_count_for_series_that_are_there() {
         all.rows_count(at, 300, 9 * HOUR);
         all.rows_count(at, 3600, 48 * HOUR);
     }
-    // A series that begins now stands beside them.
+    // A new series beside the others.
     all.values.push(0.0);
     all.run(20);
     assert!(all.rows_count(2, 300, 24 * HOUR) > 0);
@@ -259,7 +259,7 @@ fn long_label_sets_begin_no_series_and_stay_where_they_are() {
     assert!(defined[0].is_err(), "{defined:?}");
 }
 
-/// A late sample whose neighbours were saved before it came added nothing to a counter's growth, and the next one too much.
+/// A late sample whose neighbours were saved first once added nothing to its counter's growth, and the next one too much.
 #[test]
 fn late_resets_are_in_the_growth_when_samples_leave() {
     for seed in 0..4 {
@@ -277,7 +277,7 @@ fn late_resets_are_in_the_growth_when_samples_leave() {
     }
 }
 
-/// An old range read every block that was younger.
+/// A read of an old range once read every younger block.
 #[test]
 fn an_old_hour_is_read_from_few_blocks() {
     let mut bench = Bench::new(1, 0);
@@ -316,7 +316,7 @@ fn an_old_hour_is_read_from_few_blocks() {
     }
 }
 
-/// Where room is short samples go first, then rows of five minutes, and rows of an hour stay.
+/// Where room is short, samples go first, then rows of five minutes; rows of an hour stay.
 #[test]
 fn samples_go_first_and_rows_of_an_hour_stay() {
     let run = |store_bytes: u64| {
@@ -355,7 +355,7 @@ fn samples_go_first_and_rows_of_an_hour_stay() {
                     false => assert!(all.rows(at, 300).len() < 150, "{cap}"),
                 }
                 assert_eq!(all.rows(at, 3600), *hours, "{cap}");
-                // Whoever looks at old rows sees those that are there.
+                // The answer for early hours has the finest rows that are left.
                 assert_eq!(all.seen_s(at), if is_fine_whole { 300 } else { 3600 });
             }
             all.bench.reopen();

@@ -1,4 +1,4 @@
-//! Series whose definitions change while values come: one series, with its rows from before in the new definitions.
+//! Definitions of a series change while values arrive: it remains one series, with its former rows in the new definitions.
 
 use crate::common::{Bench, MODES, SECOND, START, oracle, rrd};
 use kymo_rrd::create::{Create, create};
@@ -7,7 +7,7 @@ use kymo_store::{Definition, FileError, Files, Redefinition, SeriesName, Writer}
 use kymo_sys::effort::effort;
 use kymo_sys::sim_disk::Faults;
 
-/// Rows of ten seconds, and of a minute.
+/// A step of ten seconds; [`wide`] has one of a minute.
 fn narrow() -> Header {
     rrd(b"DERIVE").header
 }
@@ -52,7 +52,7 @@ fn all_done(outcomes: &[Result<bool, FileError>]) -> bool {
     outcomes.iter().all(|outcome| matches!(outcome, Ok(true)))
 }
 
-/// A counter that grows by its number of seconds and a little.
+/// A counter that grows by about seven each second.
 fn values(stamps: impl Iterator<Item = i64>) -> Vec<String> {
     stamps
         .map(|at| format!("{}:{}", START + at, at * 7 + at % 13))
@@ -69,13 +69,13 @@ fn texts(values: &[String]) -> Vec<&[u8]> {
     values.iter().map(|value| value.as_bytes()).collect()
 }
 
-/// All values are in blocks.
+/// Saves all values to blocks.
 fn save(bench: &Bench) {
     bench.clock.advance_ns(7 * 3600 * SECOND);
     bench.store().maintain();
 }
 
-/// What rrdtool makes of it: `create --source`, and the values since.
+/// rrdtool's result: `create --source`, then the later values.
 fn expected(before: &[String], after: &[String]) -> Vec<u8> {
     let narrow = Rrd {
         header: narrow(),
@@ -147,7 +147,7 @@ fn rows_are_joined_and_values_since_the_change_count() {
     }
 }
 
-/// Values that are in a block count as what they were taken for.
+/// Values in a block keep the definitions under which they were accepted, even if they are newer than the change.
 #[test]
 fn values_in_blocks_are_applied() {
     let mut bench = bench(2, Files::Asked);
@@ -179,7 +179,7 @@ fn others_stay_what_they_are() {
         let own = image(&bench, "own.rrd");
         let outcomes = redefine(&bench, &["own.rrd", "nowhere.rrd", "a.rrd", "a.rrd"], 60);
         let outcomes: Vec<bool> = outcomes.into_iter().filter_map(Result::ok).collect();
-        // The same twice in one call: one of them at most waits for the other's file in vain.
+        // The call names a.rrd twice: one of the two may wait for the other's file in vain.
         assert_eq!(outcomes[..3], [false, false, true], "{files:?}");
         assert!(image(&bench, "own.rrd") == own, "{files:?}");
         assert!(matches!(redefine(&bench, &["a.rrd"], 60)[..], [Ok(false)]));
@@ -187,7 +187,7 @@ fn others_stay_what_they_are() {
     }
 }
 
-/// Who signed goes on to hold what he writes.
+/// A series keeps the writer that holds it.
 #[test]
 fn its_writer_stays() {
     for files in MODES {
@@ -208,7 +208,7 @@ fn its_writer_stays() {
     }
 }
 
-/// Many at once, while merges and saves go on; then rows are in their own series.
+/// Many redefinitions while merges and saves go on: rows stay with their own series.
 #[test]
 fn many_at_once() {
     let mut bench = bench(5, Files::Asked);
@@ -245,8 +245,8 @@ struct Stop {
     is_power: bool,
 }
 
-/// Stops at one operation of the disk; whether there was one. A series is the old one or the new one, whole either way, and no
-/// other series finds its rows.
+/// Stops a redefinition at one disk operation; returns true if the redefinition did not end before it. Each series is whole,
+/// with old or new definitions, and no other series finds its rows.
 fn stops(stop: &Stop) -> bool {
     let Stop {
         files,
@@ -332,7 +332,7 @@ fn kills_and_power_cuts_at_each_step() {
     }
 }
 
-/// The disk is full, or a write or a sync fails: the series goes on as it was, and the next try works.
+/// After a full disk or a failed write or sync the series is whole, and the next attempt works.
 #[test]
 fn disks_that_fail() {
     for at in 0..effort(90) {
@@ -364,7 +364,7 @@ fn disks_that_fail() {
         bench.clock.advance_ns(SECOND);
         if !done {
             let all = [&before[..], &change[..]].concat();
-            // A file that was put in its place counts.
+            // A new file that is already in its place counts.
             let is = image(&bench, "a.rrd");
             let new = expected(&before, &change);
             assert!(is == unchanged(&all) || is == new, "{story}");

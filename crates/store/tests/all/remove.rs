@@ -1,4 +1,4 @@
-//! Series that are removed, with and without files.
+//! Removal of series, with and without files.
 
 use crate::common::{Bench, MODES, SECOND, START, base, oracle, rrd};
 use kymo_store::{Definition, FileError, Files, SeriesName};
@@ -51,7 +51,7 @@ fn image(bench: &Bench, name: &str) -> Option<Vec<u8>> {
 }
 
 fn is_there(bench: &Bench, name: &str) -> bool {
-    // A placeholder of 0 bytes is no file.
+    // An empty placeholder does not count as a file.
     let bytes = bench.disk.bytes(&base().join(name));
     bytes.is_some_and(|bytes| !bytes.is_empty())
 }
@@ -81,7 +81,7 @@ fn a_removed_series_is_gone_and_begins_again() {
             bench.reopen();
         }
         define(&bench, &["h/a.rrd"]);
-        // Older values than those that went.
+        // Values older than the removed ones.
         let values = fill(&mut bench, "h/a.rrd", 5, 9);
         assert_eq!(
             image(&bench, "h/a.rrd"),
@@ -116,7 +116,7 @@ fn a_file_that_the_store_does_not_know_goes() {
     ));
 }
 
-/// Who reads or writes the file is not harmed: it stays, and so does the series.
+/// A file that another program has locked stays, and so does its series.
 #[test]
 fn a_file_that_others_have_locked_stays() {
     let mut bench = bench(3, Files::Asked);
@@ -139,7 +139,7 @@ fn a_file_that_others_have_locked_stays() {
     assert!(!is_there(&bench, "h/a.rrd"));
 }
 
-/// The process is killed, or the power goes, before any operation of the disk: the series is there, whole, or it is not.
+/// After a kill or a power cut before any disk operation, the series is whole or gone.
 #[test]
 fn all_of_a_series_or_nothing() {
     let mut cut = 0;

@@ -1,4 +1,4 @@
-//! Threads of a store that has nothing to do sleep for half a minute. Whatever makes work for them wakes them.
+//! Idle threads of a store sleep for half a minute; any work for them wakes them.
 
 use crate::common::{START, base, rrd, settings};
 use kymo_store::{Files, Settings, Store};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Much shorter than a rest, much longer than the pauses between rounds.
 const SOON: Duration = Duration::from_secs(15);
-/// After this threads without work rest.
+/// Time after which threads without work rest.
 const QUIET: Duration = Duration::from_millis(1500);
 
-/// Waits until that is so; if a thread slept on, that would take longer than [`SOON`].
+/// Waits until the condition holds; a thread that slept on would take longer than [`SOON`].
 fn is_soon(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -22,7 +22,7 @@ fn is_soon(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Stamp of the last value that a power cut would leave.
+/// Stamp of the newest value that a power cut would leave.
 fn last_after_a_cut(disk: &SimDisk, settings: &Settings) -> Option<f64> {
     let disk = disk.fork();
     disk.crash(&mut |_| Fate::Drop);

@@ -1,4 +1,4 @@
-//! A store's numbers are those of what it has, beside a store at work.
+//! Status numbers agree with the contents of a store, beside a store at work.
 
 use crate::common::{Bench, START, folder};
 use kymo_store::status::{Status, status};
@@ -65,7 +65,7 @@ fn numbers() {
     }
     let (from, to) = found.rows.unwrap();
     let newest = START as f64 + 640.0;
-    // The oldest rows are of an archive of four rows of thirty seconds, the newest values wait for a block.
+    // The oldest rows are of an archive of four rows of thirty seconds; the newest values wait for a block.
     assert!(
         from >= newest - 180.0 && from < newest && to <= newest && to > newest - 60.0,
         "{found:?}"
@@ -77,7 +77,7 @@ fn numbers() {
     );
 }
 
-/// A journal file that a daemon dropped between listing and reading was reported as one that cannot be read.
+/// A journal file that a daemon dropped between listing and reading was once reported as unreadable.
 #[test]
 fn a_journal_file_dropped_meanwhile_is_no_notice() {
     let mut bench = Bench::new(8, 3);

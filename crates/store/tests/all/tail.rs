@@ -1,4 +1,4 @@
-//! The tail: definitions before values, positions that are none, the cap and what is missed beyond it, series that go.
+//! The tail: definitions before values, invalid positions, the cap and missed values beyond it, removed series.
 
 use crate::common::SECOND;
 use crate::common::follower::{Follower, NAME, Told, labels};
@@ -8,7 +8,7 @@ use kymo_store::{
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A store with some files and series of points, and values in it that are on the disk.
+/// A store with some files and point series, whose values are all on the disk, and a registered tail.
 fn filled(seed: u64, steps: u64) -> Follower {
     let mut follower = Follower::new(seed, 2, 3);
     follower.bench.open();
@@ -34,7 +34,7 @@ fn all_values_come_in_their_order_wherever_a_reader_begins() {
         follower.accepted.len() as u64,
         "each once"
     );
-    // In small pieces, each by a reader of its own.
+    // Reads small pieces, each with a new reader.
     let store = follower.bench.store().clone();
     let (mut position, mut told, mut readers) = (TailFrom::Oldest, Told::default(), 0);
     loop {
@@ -77,7 +77,7 @@ fn what_is_not_on_the_disk_is_not_given() {
     follower.reader = Some(reader);
     follower.read(u64::MAX).unwrap();
     assert!(follower.told.count > before);
-    // A reader that waits for nothing ends with the store.
+    // A waiting reader returns when the store ends its tails.
     let reader = follower.reader.take().unwrap();
     let waits = std::thread::spawn(move || reader.wait(Duration::from_secs(600)));
     store.end_waiting_tails();
@@ -107,7 +107,8 @@ fn definitions_say_what_a_series_is() {
     assert_eq!((points.heartbeat_s, points.known.columns.step), (60, 10));
 }
 
-/// Beyond the end, in the middle of a record, older than all there is: an error or what is missing, and never garbage.
+/// A position beyond the end or within a record is an error; one before the oldest record gives a missed range. None
+/// gives garbage.
 #[test]
 fn positions_that_are_none() {
     let mut follower = filled(4, 400);
@@ -138,7 +139,7 @@ fn positions_that_are_none() {
         }
     }
     assert_eq!(store.tails().len(), 1, "none of these was registered");
-    // Files that no tail needs any more go.
+    // The store drops journal files that no tail needs.
     assert!(store.end_tail(NAME).unwrap());
     assert!(!store.end_tail(NAME).unwrap());
     follower.reader = None;
@@ -174,14 +175,14 @@ fn there_are_sixteen_tails_at_most() {
     }
     let refused = store.tail(Some("another"), TailFrom::Now);
     assert!(matches!(refused.err(), Some(TailError::TooMany)));
-    // One that is there goes on, and one that has ended makes room.
+    // A registered tail can be opened again, and an ended tail makes room.
     store.tail(Some("tail3"), TailFrom::Now).unwrap();
     assert!(store.end_tail("tail3").unwrap());
     store.tail(Some("another"), TailFrom::Now).unwrap();
     assert_eq!(store.tails().len(), 16);
 }
 
-/// Journal files that the store needs no more stay for a tail that is away, however often the store is opened.
+/// Journal files that the store no longer needs stay for an absent tail, however often the store is opened.
 #[test]
 fn files_are_kept_for_a_tail_that_is_away() {
     let mut follower = Follower::new(6, 2, 3);
@@ -237,7 +238,7 @@ fn files_are_kept_for_a_tail_that_is_away() {
     );
 }
 
-/// Beyond the cap the files go, and the tail hears how many values were in them: with those that it got they are all.
+/// The store drops files beyond the cap and counts their values for the tail: delivered and missed values add up to all.
 #[test]
 fn the_cap_is_kept_and_what_is_missed_is_counted() {
     for (bytes, age_s, reopens) in [
@@ -285,7 +286,7 @@ fn the_cap_is_kept_and_what_is_missed_is_counted() {
         };
         let missed_values = status.missed_values;
         assert!(missed_values > 500, "{story}: {status:?}");
-        // It is told until it has acknowledged that.
+        // The tail reports missed values until they are acknowledged.
         for _ in 0..2 {
             let mut told = Told::default();
             let mut reader = follower
@@ -331,7 +332,7 @@ fn the_cap_is_kept_and_what_is_missed_is_counted() {
     }
 }
 
-/// A reader that is not registered holds nothing up: its files are used again, and it hears what is gone.
+/// A reader without registration delays nothing: the store reuses its files, and the reader learns which range is gone.
 #[test]
 fn a_reader_that_sleeps_hears_what_is_gone() {
     let mut follower = filled(8, 100);
@@ -362,7 +363,7 @@ fn a_reader_that_sleeps_hears_what_is_gone() {
     }
 }
 
-/// Values of a series that was removed before a tail got them still come, with what it was called; then that it is gone.
+/// Values of a removed series that a tail had not read still arrive, with the series' name, and then its removal.
 #[test]
 fn series_that_go_are_told() {
     for reopens in [false, true] {
@@ -387,7 +388,7 @@ fn series_that_go_are_told() {
             follower.told.gone,
             [String::from_utf8(name.clone()).unwrap()]
         );
-        // It begins again, as another series of this name.
+        // The name begins again, as another series.
         follower.send();
         follower.send();
         follower.sync();
@@ -404,7 +405,7 @@ fn series_that_go_are_told() {
     }
 }
 
-/// What the journal only repeats for a series that takes another's place does not come twice.
+/// A series that takes another's place repeats values in the journal; the tail delivers them once.
 #[test]
 fn repeated_values_come_once() {
     let mut follower = Follower::new(10, 1, 0);
@@ -428,7 +429,7 @@ fn repeated_values_come_once() {
     follower.judge(follower.accepted.len(), "erased in part");
 }
 
-/// A damaged place costs what is in it, and that is said; samples whose values are steps from it are counted.
+/// A damaged place loses its samples, and the tail reports that; samples stored as steps from lost ones are counted.
 #[test]
 fn damage_is_told() {
     let mut follower = filled(11, 40);
@@ -458,7 +459,7 @@ fn damage_is_told() {
     told.missed(*damaged[0]);
 }
 
-/// A full disk: files that are kept for a tail make room, and the store goes on.
+/// On a full disk, files kept for a tail make room, and the store goes on.
 #[test]
 fn a_dead_tail_does_not_fill_the_disk() {
     let mut follower = Follower::new(12, 2, 3);
@@ -499,7 +500,7 @@ fn a_dead_tail_does_not_fill_the_disk() {
     assert_eq!(follower.told.count + missed, follower.accepted.len() as u64);
 }
 
-/// Counts and steps: samples of one moment, late ones, and runs come as they were sent.
+/// The tail delivers samples as they were sent, also late, infinite and stale ones.
 #[test]
 fn samples_come_as_they_were_sent() {
     let mut follower = Follower::new(13, 0, 2);
@@ -535,7 +536,7 @@ fn samples_come_as_they_were_sent() {
     assert_eq!(follower.told.values[&name], expected);
 }
 
-/// CPU of a sample: a million of them, of a thousand series each ten seconds.
+/// CPU time per sample of a tail: a million samples of a thousand series, ten seconds apart.
 #[test]
 #[ignore = "a measurement"]
 fn what_a_sample_costs() {

@@ -1,11 +1,11 @@
-//! Kills, power cuts and full disks while a tail reads and acknowledges, and values, flushes, merges and checkpoints go on: the
-//! tail gets all that was on the disk, each series in its order, and an acknowledged position is never lost.
+//! Kills, power cuts and full disks while a tail reads and acknowledges beside updates, flushes, merges and checkpoints: the
+//! tail gets every value that was on the disk, each series in order, and an acknowledged position is never lost.
 
 use crate::common::SECOND;
 use crate::common::follower::Follower;
 use kymo_sys::sim_disk::{Fate, Faults};
 
-/// One step of a script that has everything.
+/// One step of a script of updates, syncs, reads, acknowledgements, flushes, checkpoints and maintenance.
 fn step(follower: &mut Follower, number: u64) {
     follower.bench.clock.advance_ns(SECOND / 2);
     match number % 16 {
@@ -30,7 +30,7 @@ fn step(follower: &mut Follower, number: u64) {
     }
 }
 
-/// After a cut: the tail goes on where it has acknowledged, and gets the rest.
+/// After a cut, the tail goes on at its acknowledged position and gets the rest.
 fn survives(mut follower: Follower, least: usize, story: &str) {
     follower.reopen();
     follower
@@ -68,7 +68,7 @@ fn power_cut_at_every_operation() {
         follower.bench.disk.crash_by_chance(at);
         lost += follower.bench.disk.counts().lost_at_cut;
         let least = follower.synced;
-        // Before it is registered a tail begins with what is there.
+        // If the cut came before its registration, the tail begins with the oldest record.
         survives(follower, least, &format!("power off at {at}"));
     }
     assert!(cuts > 250 && lost > 300, "{cuts} {lost}");
@@ -127,7 +127,7 @@ fn kill_at_every_step() {
     }
 }
 
-/// Life after life on one disk, each ended by a kill or a power cut.
+/// Several lives on one disk, each ended by a kill or a power cut.
 #[test]
 fn many_lives() {
     let seeds = kymo_sys::effort::effort(20);
@@ -154,7 +154,7 @@ fn many_lives() {
             };
             follower.reopen();
             follower.read(u64::MAX).unwrap();
-            // What was not on the disk may be there or not, and is not promised.
+            // Values that were not on the disk may be lost.
             let promised: Vec<bool> = (0..all).map(|at| at < least.max(kept)).collect();
             let values = follower.accepted.clone();
             let told = |at: usize| {
@@ -171,7 +171,7 @@ fn many_lives() {
     }
 }
 
-/// A full disk: acknowledging fails or not, and what was acknowledged stays so.
+/// On a full disk an acknowledgement may fail, but a successful one stays.
 #[test]
 fn full_at_every_write() {
     let mut faults = 0;
@@ -201,7 +201,7 @@ fn full_at_every_write() {
     assert!(faults > 300, "{faults}");
 }
 
-/// A sync that fails: the journal goes on in another file, which begins with all that is in no block.
+/// After a failed sync the journal goes on in another file, which begins with all values that no block has.
 #[test]
 fn broken_syncs_lose_nothing() {
     let mut faults = 0;

@@ -1,5 +1,4 @@
-//! A store's folder is checked: what is whole is found whole, also beside a store at work, and each byte that is another
-//! one is told.
+//! `verify` finds no damage in a whole store, also beside a store at work, and reports each changed byte.
 
 use crate::common::{Bench, folder};
 use kymo_store::verify::{Event, Finding, Summary, Weight, verify};
@@ -47,7 +46,7 @@ fn files(disk: &SimDisk, prefix: &str) -> Vec<PathBuf> {
     files.filter(ours).collect()
 }
 
-/// What is found when one byte of a file is another one.
+/// Flips a bit of one byte and returns the findings of `verify`.
 fn flipped(disk: &SimDisk, path: &Path, at: usize) -> Vec<Finding> {
     let disk = disk.fork();
     let mut bytes = disk.bytes(path).unwrap();
@@ -82,14 +81,14 @@ fn a_byte_of_any_frame_that_is_another_one_is_told() {
         let bytes = bench.disk.bytes(&path).unwrap();
         for at in (4096..bytes.len()).step_by(3) {
             let findings = flipped(&bench.disk, &path, at);
-            // Behind the frames of a block lie zeros up to the next multiple of eight.
+            // Zeros behind a block's frames fill up to a multiple of eight.
             assert!(
                 !findings.is_empty() || bytes[at] == 0,
                 "{} {at}",
                 path.display()
             );
             for finding in findings {
-                // Of a block that is missing nobody knows where it was.
+                // The place of a missing block is unknown, so the finding names the folder.
                 let missing = finding.what.contains("is missing");
                 assert!(finding.path == if missing { folder() } else { path.clone() });
                 let end = finding.what.find([' ', ':']).unwrap();
@@ -115,14 +114,14 @@ fn a_byte_of_the_journal_that_is_another_one_is_told() {
         let end = bytes.iter().rposition(|&byte| byte != 0).unwrap();
         assert!(end > 4096);
         for at in 0..64 {
-            // A head is there twice.
+            // Each head has a copy.
             assert_eq!(flipped(&bench.disk, &path, at), vec![]);
         }
         let offsets = (4096..end + 1).step_by(3);
         let told: Vec<bool> = offsets
             .map(|at| !flipped(&bench.disk, &path, at).is_empty())
             .collect();
-        // What was not synced is told by nobody, and behind it lies what an earlier use of the file has left.
+        // `verify` does not report damage in frames without a sync; behind them lie bytes of an earlier use of the file.
         let last = told.iter().rposition(|&told| told);
         let last = last.unwrap_or_else(|| panic!("{}", path.display()));
         assert!(told[..last].iter().all(|&told| told), "{}", path.display());
@@ -150,7 +149,7 @@ fn a_segment_that_has_lost_its_head_or_its_end_is_told() {
         assert!(summary.damaged > 0, "{findings:?}");
         for end in (4096..bytes.len()).step_by(40) {
             disk.set_bytes(path, bytes[..end].to_vec());
-            // Where a block ends nobody knows that there was another one.
+            // A segment that ends where a block ends is not known to be cut, so findings are not checked.
             look(&disk);
         }
     }

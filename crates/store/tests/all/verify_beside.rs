@@ -1,4 +1,4 @@
-//! A store that saves and merges as fast as it can, on a real disk, is looked at meanwhile: nothing is taken for damage.
+//! `verify` and `status` find no damage in a store that saves and merges as fast as it can on a real disk.
 
 use crate::common::START;
 use kymo_store::status::status;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long it is looked at.
+/// Least time of the looks.
 const LOOKS: Duration = Duration::from_secs(4);
-/// Where so much else runs that less is seen.
+/// Longest time, for a busy machine on which a look sees less.
 const LOOKS_MAX: Duration = Duration::from_secs(60);
 
-/// A folder that is removed when this is dropped.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -39,11 +39,11 @@ fn settings(folder: &Path) -> Settings {
     }
 }
 
-/// Values for all series, again and again.
+/// Sends values to all series until `stop` is set.
 fn feed(store: &Store, names: &[String], stop: &AtomicBool) {
     let mut stamp = START;
     while !stop.load(Ordering::Relaxed) {
-        // So long that points, too, are soon old.
+        // Large steps make points old soon, too.
         stamp += 3000;
         let mut batch = store.write_batch();
         for name in names {
@@ -51,7 +51,7 @@ fn feed(store: &Store, names: &[String], stop: &AtomicBool) {
             batch.update(name.as_bytes(), [text.as_bytes()]).unwrap();
         }
         batch.commit().unwrap();
-        // So that saving keeps up.
+        // A pause lets saving keep up.
         std::thread::sleep(Duration::from_micros(500));
     }
 }

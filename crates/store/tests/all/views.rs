@@ -1,4 +1,4 @@
-//! Files that are made when somebody asks for them: a series goes on without, and whoever asks again has it again.
+//! Files made on request: a series goes on without its file, and the next request makes the file again.
 
 use crate::common::{Bench, SECOND, START, base, oracle, rrd};
 use kymo_rrd::Rrd;
@@ -32,7 +32,7 @@ fn fill(bench: &mut Bench, name: &str, from: i64, count: i64) {
     }
 }
 
-/// The file of a series that began with this one.
+/// File of a series that began as `before`, with values up to `upto`.
 fn expected(before: &[u8], upto: i64) -> Vec<u8> {
     let values: Vec<String> = (1..=upto)
         .map(|at| format!("{}:{at}", START + at * 10))
@@ -41,7 +41,7 @@ fn expected(before: &[u8], upto: i64) -> Vec<u8> {
     oracle(before, &texts)
 }
 
-/// As FETCH does, which writes no file.
+/// Reads as FETCH does, which writes no file.
 fn look(bench: &Bench, name: &str) {
     drop(bench.store().read(name.as_bytes(), Fresh::Flushed).unwrap());
 }
@@ -50,7 +50,7 @@ fn remove_file(bench: &Bench, name: &str) {
     bench.disk.unlink(&base().join(name)).unwrap();
 }
 
-/// Origin of a series.
+/// First source of a series: a definition, CREATE, or a file.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     Defined,
@@ -58,7 +58,7 @@ enum Origin {
     Found,
 }
 
-/// A view was removed: the history was gone, values counted as stored and were lost, and FLUSH told of success without a file.
+/// A removed file once took the history with it: values counted as stored and were lost, and FLUSH succeeded without a file.
 #[test]
 fn a_removed_view_is_made_again() {
     for origin in [Origin::Defined, Origin::Created, Origin::Found] {
@@ -84,7 +84,7 @@ fn a_removed_view_is_made_again() {
             remove_file(&bench, name);
             if is_looked_at {
                 look(&bench, name);
-                // Longer than the values of a missing file are kept.
+                // Longer than the store keeps values of a missing file.
                 bench.clock.advance_ns(9 * 86_400 * SECOND);
                 bench.store().maintain();
                 bench.clock.advance_ns(9 * 86_400 * SECOND);
@@ -113,7 +113,7 @@ fn a_removed_view_is_made_again() {
     }
 }
 
-/// A file that somebody put in the place of a removed one counts as it is, whoever looked in between.
+/// A file that another program puts in the place of a removed one counts as it is, even if a client read the series in between.
 #[test]
 fn a_file_in_the_place_of_a_removed_one_counts() {
     for is_looked_at in [false, true] {
@@ -135,7 +135,7 @@ fn a_file_in_the_place_of_a_removed_one_counts() {
     }
 }
 
-/// FORGET and a removed file: nothing of the series is left for the one that comes after it.
+/// After FORGET and a removed file, the next series of this name inherits nothing.
 #[test]
 fn a_forgotten_series_does_not_outlive_its_file() {
     let mut bench = bench(3, 0);
@@ -154,7 +154,7 @@ fn a_forgotten_series_does_not_outlive_its_file() {
     assert!(bench.bytes("a.rrd") == expected);
 }
 
-/// `rrdtool graph --daemon unix:` resolves a name before it asks: a series without a file has one of 0 bytes.
+/// `rrdtool graph --daemon unix:` resolves a name before it asks, so a series without a file has an empty placeholder.
 #[test]
 fn a_series_without_a_file_has_a_placeholder() {
     let mut bench = bench(4, 0);
@@ -181,7 +181,7 @@ fn a_series_without_a_file_has_a_placeholder() {
     assert!(bench.bytes("h/b.rrd") == expected);
     bench.flush("h/a.rrd").unwrap();
     assert!(bench.bytes("h/a.rrd") == expected);
-    // A placeholder that somebody removed comes back with the sweep; that of a removed series goes with it.
+    // The sweep restores a removed placeholder; a removed series takes its placeholder with it.
     remove_file(&bench, "h/c.rrd");
     remove_file(&bench, "h/a.rrd");
     look(&bench, "h/a.rrd");
@@ -198,7 +198,7 @@ fn a_series_without_a_file_has_a_placeholder() {
     assert!(bench.disk.bytes(&base().join("h/c.rrd")).is_none());
 }
 
-/// Nobody's placeholder, and what a power cut left of a new file, is no series: the first value is told that there is no file.
+/// A stray empty file, or the zeros that a power cut left of a new file, is no series: a touch reports a missing file.
 #[test]
 fn a_hollow_file_is_never_taken_over() {
     for files in [Files::Asked, Files::After(Duration::from_secs(300))] {
@@ -224,8 +224,8 @@ fn a_hollow_file_is_never_taken_over() {
     }
 }
 
-/// The first file of a series was put in place, and the power went before END was on the disk: the file was somebody else's for
-/// ever.
+/// A power cut comes after the first file of a series is in place and before END is on the disk. The file once counted as
+/// another program's for ever.
 #[test]
 fn power_cut_at_the_end_of_a_first_file() {
     let (mut whole, mut missing) = (0, 0);
@@ -266,7 +266,7 @@ fn power_cut_at_the_end_of_a_first_file() {
     assert!(whole > 20, "{whole} {missing}");
 }
 
-/// Somebody put a file there while no daemon ran: it is not the store's.
+/// Another program put a file there while no daemon ran: the store leaves it alone.
 #[test]
 fn a_file_of_others_stays() {
     let mut bench = bench(7, 0);
