@@ -276,7 +276,7 @@ impl Intake {
         self.accounts.has_trouble()
     }
 
-    /// Logs what was lost, damaged or refused since the last report.
+    /// Logs losses, damage and refusals since the last report.
     pub(super) fn tell(&mut self, log: &Log) {
         if let Some(news) = self.accounts.take_news() {
             let line = format!("collectd on {}: {news}", self.name);

@@ -40,7 +40,7 @@ pub struct NumberSetting {
 pub struct LineSettings(Vec<u32>);
 
 impl LineListener {
-    /// Its settings without a configuration.
+    /// Default settings of the listener.
     pub fn defaults(&self) -> LineSettings {
         LineSettings(
             self.settings

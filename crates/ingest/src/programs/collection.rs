@@ -33,7 +33,7 @@ const ROOM_EVERY_NS: u64 = 9_000_000_000;
 
 /// Reason for not reading a name.
 enum NotRead {
-    /// Its owner has reached a limit.
+    /// The owner of the name has reached a limit.
     Waits(u32),
     /// The file is not a publisher's, or went bad.
     Bad,
@@ -146,7 +146,7 @@ impl Collection {
             }
         }
         let took_ns = super::moment().mono_ns.saturating_sub(now.mono_ns);
-        // A user who has filled the folder may fill it again, so the collector looks again soon.
+        // After a sweep a user may fill the folder again, so the collector looks again soon.
         self.look_ns = if is_swept { 0 } else { took_ns };
     }
 

@@ -255,7 +255,7 @@ impl<'a> EventLoop<'a> {
                     }
                     self.after_sending(place);
                 }
-                // It is unknown if the update was stored, so the client may get neither yes nor no.
+                // The update may be stored or not, so the client may get neither yes nor no.
                 Synced::Failed(_) => self.close(place),
             }
         }

@@ -19,8 +19,8 @@ pub(super) type Returned = (Box<Connection>, Stop);
 pub(super) enum Synced {
     /// Everything before this position is on the disk.
     To(Position),
-    /// It is unknown if everything before this position is on the disk, so no
-    /// waiting client may get a success.
+    /// Records before this position may be on the disk or not, so no waiting
+    /// client may get a success.
     Failed(Position),
 }
 
