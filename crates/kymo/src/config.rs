@@ -69,7 +69,7 @@ pub(crate) struct Config {
     /// Settings of the listeners for lines, in the order of their declarations.
     #[serde(skip)]
     pub lines: Vec<LineSettings>,
-    /// What users of collectd's AuthFile may do; one who is not here may do all.
+    /// Rights of users of collectd's AuthFile; a user without an entry may do everything.
     pub users: BTreeMap<String, User>,
     /// The poller's keys.
     pub poll: Poll,

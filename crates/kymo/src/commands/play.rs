@@ -1,5 +1,5 @@
-//! `kymo play`: shows recordings and collectl's raw files. It says on stderr what it does not show,
-//! and why.
+//! `kymo play`: shows recordings and collectl's raw files, and says on stderr which parts it leaves
+//! out, and why.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

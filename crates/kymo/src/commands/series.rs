@@ -149,7 +149,7 @@ pub(crate) fn run(options: &SeriesOptions) -> Result<ExitCode> {
         SeriesCommand::Events(events) => run_events(events),
         SeriesCommand::Rm(remove) => run_remove(remove),
     };
-    // It is no error if the reader of the output is gone.
+    // A reader that closes the output early is no error.
     match done {
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         done => done,

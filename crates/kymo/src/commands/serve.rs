@@ -43,7 +43,7 @@ const UMASK: u32 = 0o027;
 /// types.db of Debian's collectd.
 const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
-/// What `kymo serve` is told.
+/// Options of `kymo serve`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServeOptions {
     /// Configuration; default: /etc/kymo/kymo.toml if it is there. See kymo config
