@@ -60,7 +60,7 @@ pub struct Extent {
 
 /// The recording.
 pub struct Archive {
-    /// What is shown.
+    /// Recording that the archive shows.
     pub what: What,
     rollups: Option<Rollups>,
     extent: Mutex<Option<(Instant, Arc<Extent>)>>,

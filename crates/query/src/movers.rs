@@ -98,14 +98,14 @@ pub struct Process {
     pub rss: f64,
 }
 
-/// Whether a process was there at both ends of the minute.
+/// Presence of a process at the two ends of the minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was there all the time.
+    /// Present all the time.
     Stayed,
-    /// It was born within the minute.
+    /// Born within the minute.
     Born,
-    /// It ended within the minute.
+    /// Ended within the minute.
     Ended,
 }
 
@@ -114,7 +114,7 @@ pub enum Fate {
 pub struct Mover {
     /// The process as it was seen last.
     pub process: Process,
-    /// Whether it was there at both ends.
+    /// Presence at the two ends of the minute.
     pub fate: Fate,
     /// The number before; 0 if there was no such process.
     pub was: f64,

@@ -90,7 +90,7 @@ impl Recordings {
         }
     }
 
-    /// The same recordings; reading them fails after this moment.
+    /// Makes reads of the recordings fail after this moment.
     pub fn until(self, moment: Instant) -> Recordings {
         Recordings {
             until: Some(moment),
