@@ -328,7 +328,7 @@ impl Lines {
         Stream::open(file).map(Lines)
     }
 
-    /// Returns the next line without its end; `None` at the end. The error says what is wrong with the file.
+    /// Returns the next line without its end; `None` at the end. The error describes the damage of the file.
     pub fn next_line(&mut self) -> Result<Option<(LineKind, &[u8])>, String> {
         let wrong = |name: &str, what: &str| Err(format!("{name} {what}"));
         match self.0.line() {
@@ -1288,7 +1288,7 @@ mod tests {
         }
     }
 
-    /// Of several files, an unplayable one is skipped and the others are played.
+    /// An unplayable file among several is skipped, and the others are played.
     #[test]
     fn another_file_among_them_is_told() {
         let body = |n: u32| format!("{HEADER}>>> {n}.0 <<<\nload {n}\n>>> {}.0 <<<\n", n + 1);

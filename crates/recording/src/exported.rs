@@ -65,7 +65,7 @@ fn header(blocks: &[(BlockName, u64)]) -> Vec<u8> {
     header
 }
 
-/// Reads the list of blocks of a file of `size` bytes; the error says what is wrong with it.
+/// Reads the list of blocks of a file of `size` bytes; the error describes the fault.
 fn entries(
     read_at: &dyn Fn(&mut [u8], u64) -> io::Result<usize>,
     size: u64,

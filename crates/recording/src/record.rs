@@ -256,7 +256,7 @@ pub struct Record<'a> {
     count: u16,
 }
 
-/// Parses and verifies the record at the start of `bytes`; the error says what is wrong with it.
+/// Parses and verifies the record at the start of `bytes`; the error describes the fault.
 pub fn parse(bytes: &[u8], epoch: u64) -> Result<Record<'_>, &'static str> {
     let raw = peek(bytes).ok_or("bad head")?;
     let record = bytes.get(..raw.length).ok_or("cut short")?;
