@@ -20,7 +20,7 @@ fn numbers(first: u8) -> [u8; 16] {
     std::array::from_fn(|number| first + number.to_le_bytes()[0])
 }
 
-/// The same calls as in `programs/golden.c`.
+/// Makes the same calls as `programs/golden.c`.
 fn write(folder: &Folder) -> (Publisher, Slot, Slot) {
     let mut schema = Schema::new("golden", 3)
         .text_bytes(99)

@@ -157,7 +157,7 @@ fn an_owner_in_another_namespace_lives() {
     }
 }
 
-/// The same program as `owners.c`, in Rust.
+/// The program of `owners.c` in Rust.
 #[test]
 #[ignore = "the others start it"]
 fn master() {
