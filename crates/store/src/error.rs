@@ -57,7 +57,7 @@ pub enum Error {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         version: u32,
         /// The version that this build supports.
         known: u32,

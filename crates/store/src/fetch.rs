@@ -193,7 +193,7 @@ impl LookRange {
     }
 }
 
-/// Whether a read publishes pending values.
+/// Effect of a read on pending values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
     /// The values are published, as by rrdcached's FETCH.

@@ -29,7 +29,7 @@ pub struct KnownSeries {
     pub name: Vec<u8>,
     /// The newest accepted stamp, in seconds since 1970; `None` if the series never had a value.
     pub last: Option<f64>,
-    /// Its columns, shared by series with equal definitions.
+    /// Columns, shared by series with equal definitions.
     pub columns: Arc<Columns>,
 }
 

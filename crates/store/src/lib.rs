@@ -1,9 +1,9 @@
 //! The store of acknowledged values: a journal, values in memory, segments
 //! with saved blocks, and .rrd files that are updated from these.
 //!
-//! The segments are authoritative; the journal and memory have what is not in them yet; .rrd files are views. A
-//! [`WriteBatch`] takes requests and costs one write of the journal. The other functions of [`Store`] open files and may
-//! wait for locks and disks, so they are for worker threads. This crate has no sockets and no replies.
+//! The segments are authoritative; the journal and memory have the values that no segment has yet; .rrd files are views.
+//! A [`WriteBatch`] takes requests and costs one write of the journal. The other functions of [`Store`] open files and
+//! may wait for locks and disks, so they are for worker threads. This crate has no sockets and no replies.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

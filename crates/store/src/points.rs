@@ -286,7 +286,7 @@ impl PointsSnapshot {
         let in_range = |point: &Point| (from_ms..=thru_ms).contains(&point.t_ms);
         read.points.retain(in_range);
         if !read.points.is_sorted_by(|one, next| one.t_ms < next.t_ms) {
-            // Of samples with the same time the first counts.
+            // The first of several samples with the same time counts.
             read.points.sort_by_key(|point| point.t_ms);
             read.points.dedup_by_key(|point| point.t_ms);
         }

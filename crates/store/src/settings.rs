@@ -98,7 +98,7 @@ pub struct Settings {
     pub labels: LabelLimits,
     /// Limit of the bytes of journal files that only tails need.
     pub tail_bytes: u64,
-    /// Those that have ended so long ago go.
+    /// Time after the end of such a file at which the store drops it.
     pub tail_age: Duration,
     /// Number of series, above which the log has a warning.
     pub max_series: u64,

@@ -26,7 +26,7 @@ pub(crate) enum Fate {
 struct OrderedSample {
     point: Point,
     source: usize,
-    /// It is counted, now or later; false for the value of a previous sample.
+    /// True for a sample that is counted, now or later; false for the value of a previous sample.
     is_sample: bool,
     leaves: bool,
     /// Samples that stay have it as the sample before them.

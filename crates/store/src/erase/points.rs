@@ -182,7 +182,7 @@ impl PointsSnapshot {
                 let end_s = i64::try_from(number.saturating_mul(archive.step));
                 !range.has_row(end_s.unwrap_or(i64::MAX), step_s)
             });
-            // Of the parts of a row the later one's last value counts, and these parts will be later than samples of the row.
+            // These parts of a row will follow the row's samples, and the last value of the latest part counts.
             let step = u32::try_from(archive.step).unwrap_or(u32::MAX);
             let whole = self.tiers(step, (0, u64::MAX))?;
             for (number, row) in &mut tiers.rows {

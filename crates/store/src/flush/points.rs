@@ -46,7 +46,7 @@ pub(super) fn build_part<'a>(
         let before = words.and_then(last);
         points.clear();
         points.extend(member.points.iter());
-        // Of samples with the same time the first counts.
+        // The first of several samples with the same time counts.
         points.sort_by_key(|point| point.t_ms);
         points.dedup_by_key(|point| point.t_ms);
         // Late samples lie between those of earlier blocks, the others after the newest of these.

@@ -1,4 +1,4 @@
-//! Series that are gone, while a tail has not got all their values: what they were called, and their definitions.
+//! Names and definitions of removed series, kept until the tails have all their values.
 
 use crate::consolidation::schema::Schema;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Departed {
         self.series.get(&id)
     }
 
-    /// Those that an earlier life of the store had go went before this position.
+    /// Sets the position of all series that an earlier life of the store removed.
     pub(crate) fn begin_life(&mut self, position: u64) {
         for departed in self.series.values_mut() {
             departed.position = position;

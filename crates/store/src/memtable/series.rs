@@ -22,7 +22,7 @@ pub(crate) struct Series {
     /// Set by FORGET: clients do not see the series until it is touched again.
     pub(crate) forgotten: bool,
     pub(crate) suspended: bool,
-    /// Its file has another path than blocks have.
+    /// The path of the file differs from the path in blocks.
     pub(crate) renamed: bool,
     pub(crate) values: Accepted,
     pub(crate) file: FileState,

@@ -52,7 +52,7 @@ pub(crate) struct State {
     pub(crate) gone: Vec<(u32, u32)>,
     /// Series that are gone, for tails.
     pub(crate) departed: Departed,
-    /// No tail waits any longer for what comes.
+    /// True if tails no longer wait for new records.
     pub(crate) tails_end: bool,
     /// Series of which the disk has another name than is written now.
     pub(crate) to_rename: BTreeSet<u32>,
@@ -620,7 +620,7 @@ impl State {
         }
     }
 
-    /// What a batch did is undone.
+    /// Undoes the effects of a batch.
     pub(crate) fn roll_back(&mut self) {
         self.journal.abandon();
         self.roll_back_points();

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub enum Fresh {
     /// Publishes pending values first (FETCH, DUMP).
     Flushed,
-    /// Reads what is published (INFO, FIRST, LAST).
+    /// Reads published values only (INFO, FIRST, LAST).
     AsIs,
 }
 

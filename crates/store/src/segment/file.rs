@@ -294,7 +294,7 @@ pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Numbers>> {
             all.extend(Numbers::parse(name));
         }
     })?;
-    // Of those with the same first number, the longest comes first, then the most often merged.
+    // Among segments with the same first number, the longest comes first, then the most often merged.
     all.sort_unstable_by_key(|numbers| (numbers.first, Reverse((numbers.last, numbers.merges))));
     let (mut kept, mut superfluous) = (Vec::<Numbers>::new(), Vec::new());
     for numbers in all {

@@ -84,7 +84,7 @@ pub struct Status {
     pub points: Option<(f64, f64)>,
     /// The registered tails, by name.
     pub tails: Vec<TailStatus>,
-    /// What a start would log.
+    /// Notices that a start would log.
     pub notices: Vec<String>,
 }
 

@@ -1,8 +1,7 @@
 //! The journal's writer: it collects entries, and a commit writes them with one system call, or with none if the file is mapped.
 //!
-//! JournalFiles are filled with zeros ahead of what is written (so that most syncs need not wait for the file system's
-//! own journal), named by a rising sequence and used again. A file that failed to write or to sync is never
-//! written again.
+//! Journal files are filled with zeros ahead of the frames (so that most syncs need not wait for the file system's own journal),
+//! named by a rising sequence and used again. A file that failed to write or to sync is never written again.
 
 use crate::bell::Bell;
 use crate::error::{Error, Tried};
@@ -370,7 +369,7 @@ impl Journal {
         self.lacks_room = false;
     }
 
-    /// Whether there is something to sync, but for a frame that only tells what is synced.
+    /// True if a sync has work; a frame with nothing but the synced position does not count.
     pub(crate) fn is_behind(&self) -> bool {
         let said = self.open.as_ref().map_or(u64::MAX, |open| open.said);
         self.names_unsynced || self.synced < said

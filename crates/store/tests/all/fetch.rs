@@ -139,7 +139,7 @@ fn a_tuned_series_is_found_after_a_start() {
     bench.reopen();
     bench.update("f1.rrd", &[&text(9)]).unwrap();
     let after = rows(&bench, "f1.rrd");
-    // Of seven rows, the oldest is gone and one is new.
+    // The oldest of seven rows is gone, and one row is new.
     assert_eq!(after[2..8], before[2..8]);
     assert!(f64::from_bits(after[8]).is_finite());
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 /// A block being verified.
 struct Block<'a> {
     bytes: &'a [u8],
-    /// Its segment and offset.
+    /// Segment and offset of the block.
     place: (&'a Path, u64),
     seen: &'a mut Seen,
 }
