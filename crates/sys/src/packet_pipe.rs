@@ -12,7 +12,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 pub fn packet_pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK | PipeFlags::DIRECT;
     let (read, write) = pipe_with(flags)?;
-    // A user who has many pipes gets small ones.
+    // The kernel gives small pipes to a user with many.
     let _smaller = fcntl_setpipe_size(&write, bytes);
     Ok((read, write))
 }
