@@ -16,7 +16,7 @@ use crate::time::{Local, PlayedZone};
 
 /// A chosen subsystem.
 pub(crate) struct Part {
-    /// Whether to show the summary, the instances, or both.
+    /// Selection of the summary, the instances, or both.
     pub choice: Choice,
     /// True if this interval has its numbers.
     pub fresh: bool,

@@ -123,7 +123,7 @@ impl Columns {
         self.adapted(head, row)
     }
 
-    /// The same columns without the start time.
+    /// Returns the columns without the start time.
     pub(crate) fn without_start(self) -> Columns {
         Columns {
             start: None,

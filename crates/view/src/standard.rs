@@ -27,7 +27,7 @@ pub(crate) enum Topmost {
     Of(&'static str),
 }
 
-/// Whether to draw a standard graph.
+/// Condition for drawing a standard graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Always,

@@ -8,7 +8,7 @@ use kymo_base::field::Unit;
 pub(super) struct Shown {
     /// Size in the recorded unit.
     pub size: f64,
-    /// Its name.
+    /// Name of the unit.
     pub name: &'static str,
 }
 
