@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BadLine {
     /// Number of the line, from 1 on.
     pub line: usize,
-    /// What is wrong with the line, for a message.
+    /// Fault of the line, for a message.
     pub why: &'static str,
 }
 

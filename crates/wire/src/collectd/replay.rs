@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-/// Whether a packet is accepted.
+/// Outcome of the search for a packet in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The window has no such packet.

@@ -194,7 +194,7 @@ impl Decimal {
         self.digits.magnitude().to_string().len()
     }
 
-    /// The same number without trailing zeros; they move into the exponent.
+    /// Moves trailing zeros into the exponent, which leaves the number's value.
     fn normalized(&self) -> Decimal {
         let text = self.digits.magnitude().to_string();
         let zeros = text.len() - text.trim_end_matches('0').len();

@@ -480,7 +480,7 @@ impl<'f> Reader<'f> {
         number
     }
 
-    /// The same text with tabs replaced by blanks.
+    /// Replaces tabs in the text by blanks.
     fn tidied(&mut self, text: Text) -> Text {
         match memchr::memchr(b'\t', &self.texts.get(text)) {
             Some(_) => text.to_be_joined(),

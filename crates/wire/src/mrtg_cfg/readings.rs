@@ -45,7 +45,7 @@ pub(super) struct Readings {
     key: Vec<u8>,
 }
 
-/// Whether MRTG has seen the reading's text before.
+/// Number of a reading, which is new or has the text of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Seen {
     Before(u32),

@@ -25,7 +25,7 @@ pub(super) enum What<'t> {
     Neither,
 }
 
-/// Whether a `-` precedes the interface, which swaps in and out.
+/// Sign before the interface: a `-` swaps in and out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Turned {
     No,

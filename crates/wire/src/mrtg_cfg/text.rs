@@ -52,7 +52,7 @@ impl Text {
         self.len & JOINED != 0
     }
 
-    /// The same text with tabs replaced by blanks.
+    /// Returns the text with a mark to join it at each access, which replaces tabs by blanks.
     pub(super) fn to_be_joined(self) -> Text {
         Text {
             len: self.len | JOINED,

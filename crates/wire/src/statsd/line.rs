@@ -119,7 +119,7 @@ struct Bundle<'a> {
 impl<'a> Iterator for Bundles<'a> {
     type Item = Bundle<'a>;
 
-    /// Of a repeated field the last one counts, as DogStatsD documents.
+    /// The last one of a repeated field counts, as DogStatsD documents.
     fn next(&mut self) -> Option<Bundle<'a>> {
         let (values, fields) = cut(self.rest.take()?, b'|');
         let mut bundle = Bundle {
