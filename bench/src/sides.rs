@@ -1,5 +1,5 @@
-//! The same work by several peers in turns, so that the machine's other load
-//! affects all of them; medians afterwards.
+//! Runs the same work with several peers in turns, so that the machine's
+//! other load affects all of them, and takes medians.
 
 use crate::bench::Bench;
 use crate::child::{Running, Usage};
