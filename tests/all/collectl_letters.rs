@@ -387,7 +387,7 @@ fn what_collectl_recorded_here() {
     done.expect("collectl, which `make test` installs");
     drop(traffic);
     let raw = recorded(&folder);
-    // The same bytes, including blanks.
+    // Both programs show the same bytes, including blanks.
     let shown = Command::new("collectl").args(["-p", &raw, "-sJ"]).output();
     let theirs = String::from_utf8(shown.expect("collectl").stdout).expect("UTF-8");
     let ours = stdout_of(&["-p", &raw, "-sJ"]);

@@ -67,7 +67,7 @@ fn compare(ours: &Path, theirs: &Path, story: &str) {
     assert_eq!(difference(&read(ours), &read(theirs)), None, "{story}");
 }
 
-/// The same values, in files that the poller writes itself.
+/// Files with the same values, written by the poller itself.
 fn expected(scratch: &Scratch, numbers: u64) -> PathBuf {
     let beside = scratch.path("beside");
     let mut sink = Sink::Files(files());

@@ -207,7 +207,7 @@ fn counters_are_exact_and_those_of_the_dead_are_kept_once() {
     );
 }
 
-/// Of a thousand programs in quick succession 29 were not counted.
+/// The collector once missed 29 of a thousand programs in quick succession.
 #[test]
 fn what_short_programs_counted_is_counted_exactly() {
     const PROGRAMS: u32 = 300;

@@ -526,7 +526,7 @@ fn trees_of_files_are_taken_in_and_may_go() {
     }
     fs::write(world.base.join("bad.rrd"), "no file of rrdtool's").expect("a file");
     fs::write(world.base.join("d/other"), "").expect("a file");
-    // The same path as -j. An import once used another folder, so that the daemon started an empty store.
+    // --store has the path of -j. An import once used another folder, so that the daemon started an empty store.
     let (store, _) = world.names();
     let import = [
         "rrd", "import", "--jobs", "3", &base, "--store", &store, "-b", &base,

@@ -113,7 +113,7 @@ impl Drop for Following {
 
 type Event = Box<dyn FnOnce(&mut Heard)>;
 
-/// What one question brought.
+/// Events of one call of `Tail::next`, in order.
 struct Piece(Vec<Event>);
 
 impl TailSink for Piece {
@@ -199,7 +199,7 @@ fn send(hub: &Hub, stamps: std::ops::Range<u64>, now_s: u64) -> Vec<u64> {
         if reply.show().starts_with("0 errors") {
             acknowledged.push(stamp);
         }
-        // The keeper may be away: what is lost on the way is nobody's.
+        // The keeper may be away: losses of these values do not count.
         let _refused = hub.statsd.send(b"deploys:1|c\n");
         let _refused = hub
             .collectd
@@ -253,7 +253,7 @@ fn a_tail_gets_all_values_through_kills_of_the_keeper() {
     eventually(|| (!following.values(COUNTER).is_empty()).then_some(())).expect("statsd's");
     eventually(|| (!following.values(USERS).is_empty()).then_some(())).expect("collectd's");
 
-    // Who looks sees the tail.
+    // `/kymo/v1/status` and `kymo status` show the tail.
     let status = eventually(|| {
         let status = get(&hub.address, "/kymo/v1/status", "");
         status["tails"][0]["name"].is_string().then_some(status)
@@ -271,7 +271,7 @@ fn a_tail_gets_all_values_through_kills_of_the_keeper() {
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("tail follower: position "), "{shown}");
 
-    // What came was on the disk before.
+    // Delivered samples were on the disk before.
     let keeper = hub.served.child("keeper").expect("a keeper");
     let counted = following.values(COUNTER);
     drop(following);

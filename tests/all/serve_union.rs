@@ -182,7 +182,7 @@ fn one_question_has_one_answer() {
     assert_eq!(on_the_terminal(&dir, "--data", range(thru)), both);
     check_samples(&samples(&dir, "--data", begun_s - BEFORE_S), begun_s);
 
-    // The same folder without a service.
+    // Reads the same folder without a service.
     drop(served);
     assert_eq!(on_the_terminal(&dir, "--open", range(thru)), both);
     check_samples(&samples(&dir, "--open", begun_s - BEFORE_S), begun_s);

@@ -360,7 +360,7 @@ fn bad_create(random: &mut Random) -> String {
         .to_string()
 }
 
-/// The same name with some bytes escaped by a backslash.
+/// Escapes some bytes of the name by a backslash.
 fn escaped(random: &mut Random, name: &str) -> String {
     let mut out = String::new();
     for letter in name.chars() {
