@@ -172,7 +172,7 @@ fn create_knows_series_without_files() {
     assert_eq!(bits(&tuned), bits(&Rrd::parse(&expected(&values)).unwrap()));
 }
 
-/// Without room for the journal no series begins, and the next attempt works.
+/// On a full disk a failed definition begins no series, and the next attempt works.
 #[test]
 fn a_full_disk() {
     for files in MODES {

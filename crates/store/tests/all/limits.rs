@@ -207,7 +207,7 @@ fn points_go_where_room_is_short_and_archives_stay() {
     assert_eq!(said, Vec::<String>::new());
     let (said, _, points) = run(500);
     assert!(points < 5000, "{points}");
-    // The run takes two and a half hours.
+    // A notice an hour at most, in two and a half hours.
     assert_eq!(said.len(), 3, "{said:?}");
     for line in said {
         assert!(
