@@ -18,6 +18,7 @@ use kymo_tests::{Scratch, free_port, kymo};
 /// A `kymo serve` that receives lines on its own ports.
 pub(crate) struct LineHub {
     served: Served,
+    address: String,
     dir: PathBuf,
     graphite: u16,
     pub(crate) statsd: u16,
@@ -36,7 +37,7 @@ impl LineHub {
              [statsd]\ninterval = 1\n"
         );
         let mut served = Served::configured(&scratch, &dir, &config);
-        served.address();
+        let address = served.address();
         served.has_said(&format!(
             "Graphite's lines on 127.0.0.1:{graphite} (UDP and TCP)"
         ));
@@ -45,6 +46,7 @@ impl LineHub {
         ));
         LineHub {
             served,
+            address,
             dir,
             graphite,
             statsd,
@@ -63,8 +65,8 @@ impl LineHub {
     }
 
     /// Counts of a listener, as the page has them.
-    fn account(&mut self, protocol: &str) -> serde_json::Value {
-        let hosts = get(&self.served.address(), "/kymo/v1/hosts", "");
+    fn account(&self, protocol: &str) -> serde_json::Value {
+        let hosts = get(&self.address, "/kymo/v1/hosts", "");
         let lines = hosts["lines"].as_array().expect("listeners").iter();
         let mut of_it = lines.filter(|account| account["protocol"] == protocol);
         of_it.next().expect(protocol).clone()
