@@ -41,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("statsd", kymo_wire::fuzz::fuzz_statsd),
     ("graphite", kymo_wire::fuzz::fuzz_graphite),
+    ("remote_write", kymo_wire::fuzz::fuzz_remote_write),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("questions", kymo_ingest::fuzz::fuzz_questions),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),

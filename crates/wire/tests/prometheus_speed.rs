@@ -1,0 +1,86 @@
+//! How long a sample takes to read, printed; nothing is asserted. `cargo test --release -p kymo-wire --test prometheus_speed --
+//! --ignored --nocapture`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use kymo_wire::remote_write::{
+    WriteEncoder, WriteItem, WriteLabel, WriteLimits, WriteReader, WriteSample, WriteVersion,
+    compress, decompress,
+};
+
+const SERIES: usize = 2000;
+const ROUNDS: usize = 200;
+
+/// A message of a node_exporter behind Prometheus: eight labels, one sample a series.
+fn message(version: WriteVersion) -> Vec<u8> {
+    let mut encoder = WriteEncoder::new(version);
+    for at in 0..SERIES {
+        let (cpu, instance) = (
+            (at % 64).to_string(),
+            format!("node-{}.example.net:9100", at / 512),
+        );
+        let labels = [
+            ("__name__", "node_cpu_seconds_total"),
+            ("cluster", "production-eu-west-1"),
+            ("cpu", cpu.as_str()),
+            ("env", "production"),
+            ("instance", instance.as_str()),
+            ("job", "node-exporter"),
+            ("mode", ["user", "system", "idle", "iowait"][at / 64 % 4]),
+            ("region", "eu-west-1"),
+        ];
+        let labels = labels.map(|(name, value)| WriteLabel { name, value });
+        let sample = WriteSample {
+            t_ms: 1_700_000_000_000,
+            value: at as f64 * 1.25,
+            created_ms: None,
+        };
+        encoder.push(&labels, &[sample], None);
+    }
+    let mut message = Vec::new();
+    encoder.finish(&mut message);
+    message
+}
+
+/// The best of several rounds, in ns a sample.
+fn measure(what: &str, samples: usize, mut run: impl FnMut()) {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let begin = Instant::now();
+        run();
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    println!("{what}: {:.1} ns a sample", best * 1e9 / samples as f64);
+}
+
+#[test]
+#[ignore = "prints times"]
+fn remote_write() {
+    for version in [WriteVersion::V1, WriteVersion::V2] {
+        let message = message(version);
+        let (mut block, mut out) = (Vec::new(), Vec::new());
+        compress(&message, &mut block).unwrap();
+        println!(
+            "{version:?}: {} bytes, {} packed",
+            message.len(),
+            block.len()
+        );
+        measure("  unpack", SERIES, || {
+            decompress(black_box(&block), 1 << 25, &mut out).unwrap()
+        });
+        measure("  read", SERIES, || {
+            let mut reader =
+                WriteReader::new(version, black_box(&message), WriteLimits::default()).unwrap();
+            let mut bytes = 0;
+            while let Some(item) = reader.read().unwrap() {
+                if let WriteItem::Series(series) = item {
+                    bytes += series.labels.len() + series.samples.len();
+                }
+            }
+            assert_eq!(bytes, 9 * SERIES);
+        });
+    }
+}
