@@ -6,6 +6,7 @@
 
 pub mod activity;
 pub mod collectd;
+pub mod exposition_text;
 #[cfg(feature = "testing")]
 pub mod fuzz;
 pub mod graphite;

@@ -49,6 +49,13 @@ impl MetricType {
         }
     }
 
+    /// The type that a word of OpenMetrics means.
+    pub(crate) fn of_word(word: &str) -> Option<MetricType> {
+        MetricType::ALL
+            .into_iter()
+            .find(|known| known.word() == word)
+    }
+
     /// The number in remote write.
     pub(crate) fn number(self) -> u64 {
         match self {
@@ -80,7 +87,9 @@ mod tests {
         for (number, of) in MetricType::ALL.into_iter().enumerate() {
             assert_eq!(of.number(), number as u64);
             assert_eq!(MetricType::of_number(of.number()), of);
+            assert_eq!(MetricType::of_word(of.word()), Some(of));
         }
         assert_eq!(MetricType::of_number(8), MetricType::Unknown);
+        assert_eq!(MetricType::of_word("untyped"), None);
     }
 }

@@ -36,6 +36,25 @@ pub(crate) fn is_signed(text: &[u8]) -> bool {
     matches!(text.first(), Some(b'+' | b'-'))
 }
 
+/// Seconds as milliseconds, rounded; `None`: not a number, or more than an i64 can hold.
+pub(crate) fn whole_ms(seconds: f64) -> Option<i64> {
+    let ms = (seconds * 1000.0).round();
+    // The least bound is a power of two, and so is the first number that is too large.
+    if !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&ms) {
+        return None;
+    }
+    let bits = ms.abs().to_bits();
+    let (exponent, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
+    // The fraction of a number from 2^52 on is whole, that of a smaller one has bits behind the point, all of them 0 here.
+    let mantissa = fraction | 1 << 52;
+    let magnitude = match exponent.checked_sub(1075) {
+        Some(left) => i128::from(mantissa) << left.min(63),
+        None => i128::from(mantissa >> (1075 - exponent).min(63)),
+    };
+    let signed = if ms < 0.0 { -magnitude } else { magnitude };
+    i64::try_from(signed).ok()
+}
+
 fn unsigned(text: &[u8]) -> &[u8] {
     text.get(usize::from(is_signed(text))..).unwrap_or_default()
 }
@@ -117,6 +136,38 @@ mod tests {
             assert_eq!(read, *expected, "{text}");
             let sign = read.map(f64::is_sign_negative);
             assert_eq!(sign, expected.map(f64::is_sign_negative), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_become_milliseconds() {
+        for (seconds, expected) in [
+            (0.0, Some(0)),
+            (-0.0, Some(0)),
+            (1.0, Some(1000)),
+            (-1.5, Some(-1500)),
+            (0.0004, Some(0)),
+            (0.0005, Some(1)),
+            (1_395_066_363.119, Some(1_395_066_363_119)),
+            (9_007_199_254_740_993.0, Some(9_007_199_254_740_992_000)),
+            (9.2e15, Some(9_200_000_000_000_000_000)),
+            (-9.2e15, Some(-9_200_000_000_000_000_000)),
+            (9.3e15, None),
+            (-9.3e15, None),
+            (f64::MIN_POSITIVE, Some(0)),
+            (f64::MAX, None),
+            (f64::INFINITY, None),
+            (f64::NAN, None),
+        ] {
+            assert_eq!(whole_ms(seconds), expected, "{seconds}");
+        }
+        for ms in
+            (-100_000..100_000).chain((-50i64..50).map(|n| n * 180_000_000_000_000_007 / 1_000))
+        {
+            assert_eq!(
+                whole_ms(ms as f64 / 1000.0),
+                Some(((ms as f64 / 1000.0) * 1000.0).round() as i64)
+            );
         }
     }
 }

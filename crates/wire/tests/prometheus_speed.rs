@@ -6,6 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use kymo_wire::exposition_text::{ExposedLine, ExpositionFormat, ExpositionReader};
 use kymo_wire::remote_write::{
     WriteEncoder, WriteItem, WriteLabel, WriteLimits, WriteReader, WriteSample, WriteVersion,
     compress, decompress,
@@ -83,4 +84,31 @@ fn remote_write() {
             assert_eq!(bytes, 9 * SERIES);
         });
     }
+}
+
+/// A scrape of a node_exporter: three labels, no timestamps.
+#[test]
+#[ignore = "prints times"]
+fn exposition_text() {
+    let mut text = String::from("# TYPE node_cpu_seconds_total counter\n");
+    for at in 0..SERIES {
+        let mode = ["user", "system", "idle", "iowait"][at % 4];
+        let value = at as f64 * 1.25;
+        text += &format!(
+            "node_cpu_seconds_total{{cpu=\"{}\",mode=\"{mode}\",zone=\"a\"}} {value}\n",
+            at / 4
+        );
+    }
+    println!("text: {} bytes", text.len());
+    measure("  read", SERIES, || {
+        let mut reader =
+            ExpositionReader::new(ExpositionFormat::Prometheus, black_box(text.as_bytes()));
+        let mut labels = 0;
+        while let Some(line) = reader.read().unwrap() {
+            if let ExposedLine::Sample(sample) = line {
+                labels += sample.labels.len();
+            }
+        }
+        assert_eq!(labels, 3 * SERIES);
+    });
 }
