@@ -15,6 +15,7 @@ pub mod line_stream;
 mod metric_type;
 pub mod mrtg_cfg;
 mod number;
+pub mod otlp;
 mod protobuf;
 pub mod remote_write;
 pub mod rrdcached;

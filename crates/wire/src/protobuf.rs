@@ -7,6 +7,8 @@ mod write;
 
 use kymo_base::varint;
 
+#[cfg(test)]
+pub(crate) use write::put_fixed64;
 pub(crate) use write::{put_bytes, put_double, put_message, put_number};
 
 /// Deepest nesting of groups that is passed over. No message of today has a group.
@@ -33,14 +35,14 @@ pub(crate) enum Wire<'a> {
 
 /// The fields of a message in the order they were written. After an error there are no more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct MessageFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MessageFields<'a> {
     /// The message's own fields; those of messages in it are read by another one.
-    pub(crate) fn of(message: &'a [u8]) -> Fields<'a> {
-        Fields { rest: message }
+    pub(crate) fn of(message: &'a [u8]) -> MessageFields<'a> {
+        MessageFields { rest: message }
     }
 
     #[inline]
@@ -111,7 +113,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for MessageFields<'a> {
     type Item = Result<(u64, Wire<'a>), BadProtobuf>;
 
     #[inline]
@@ -124,5 +126,45 @@ impl<'a> Iterator for Fields<'a> {
             self.rest = &[];
         }
         Some(field)
+    }
+}
+
+/// Numbers of eight bytes of a repeated field: one by one, or packed into bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Numbers<'a> {
+    /// One that stands alone.
+    One(u64),
+    /// All of them behind each other.
+    Packed(&'a [u8]),
+}
+
+impl<'a> Numbers<'a> {
+    /// Of a field whose numbers take eight bytes each; `None`: the field is of another kind.
+    pub(crate) fn of_fixed64(wire: Wire<'a>) -> Option<Numbers<'a>> {
+        match wire {
+            Wire::Fixed64(number) => Some(Numbers::One(number)),
+            Wire::Bytes(bytes) => Some(Numbers::Packed(bytes)),
+            Wire::Varint(_) | Wire::Other => None,
+        }
+    }
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = Result<u64, BadProtobuf>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = match self {
+            Numbers::Packed([]) => return None,
+            Numbers::One(number) => Some(*number),
+            Numbers::Packed(rest) => rest.split_first_chunk::<8>().map(|(bytes, behind)| {
+                *rest = behind;
+                u64::from_le_bytes(*bytes)
+            }),
+        };
+        if found.is_none() || matches!(self, Numbers::One(_)) {
+            *self = Numbers::Packed(&[]);
+        }
+        Some(found.ok_or(BadProtobuf))
     }
 }

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use kymo_wire::exposition_text::{ExposedLine, ExpositionFormat, ExpositionReader};
+use kymo_wire::otlp::{OtlpLimits, OtlpSample, read_metrics};
 use kymo_wire::remote_write::{
     WriteEncoder, WriteItem, WriteLabel, WriteLimits, WriteReader, WriteSample, WriteVersion,
     compress, decompress,
@@ -110,5 +111,46 @@ fn exposition_text() {
             }
         }
         assert_eq!(labels, 3 * SERIES);
+    });
+}
+
+/// Sums of a program, three attributes each.
+#[test]
+#[ignore = "prints times"]
+fn otlp() {
+    // Heads of fields: the metrics of a resource, of a scope, a metric, its sum, a point, and attributes of a point.
+    fn field(head: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut field = vec![head];
+        kymo_base::varint::put_bytes(&mut field, bytes);
+        field
+    }
+    let attribute = |key: &str, value: &str| {
+        let value = field(0x0a, value.as_bytes());
+        field(
+            0x3a,
+            &[field(0x0a, key.as_bytes()), field(0x12, &value)].concat(),
+        )
+    };
+    let mut points = b"\x10\x02\x18\x01".to_vec();
+    for at in 0..SERIES {
+        let number = (at as u64).to_le_bytes();
+        let time = 1_700_000_000_000_000_000u64.to_le_bytes();
+        let mut point = [&b"\x19"[..], &time, b"\x31", &number].concat();
+        point.extend(attribute("http.route", &format!("/api/v1/{at}")));
+        point.extend(attribute("http.request.method", "GET"));
+        point.extend(attribute("http.response.status_code", "200"));
+        points.extend(field(0x0a, &point));
+    }
+    let metric = [field(0x0a, b"http.server.requests"), field(0x3a, &points)].concat();
+    let message = field(0x0a, &field(0x12, &field(0x12, &metric)));
+    println!("otlp: {} bytes", message.len());
+    measure("  read", SERIES, || {
+        let mut labels = 0;
+        let limits = OtlpLimits::default();
+        let counts = read_metrics(black_box(&message), &limits, &mut |sample: &OtlpSample| {
+            labels += sample.labels.iter().len();
+        });
+        assert_eq!(counts.unwrap().refused_points(), 0);
+        assert_eq!(labels, 4 * SERIES);
     });
 }

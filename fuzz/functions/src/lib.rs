@@ -43,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     ("graphite", kymo_wire::fuzz::fuzz_graphite),
     ("remote_write", kymo_wire::fuzz::fuzz_remote_write),
     ("exposition_text", kymo_wire::fuzz::fuzz_exposition_text),
+    ("otlp", kymo_wire::fuzz::fuzz_otlp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("questions", kymo_ingest::fuzz::fuzz_questions),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),

@@ -43,8 +43,8 @@ impl<'a> ExpositionReader<'a> {
     pub fn read(&mut self) -> Result<Option<ExposedLine<'_, 'a>>, ExpositionFault> {
         match self.find() {
             Ok(None) => Ok(None),
-            Ok(Some(Found::Metadata(line))) => Ok(Some(line)),
-            Ok(Some(Found::Sample(sample))) => {
+            Ok(Some(LineKind::Metadata(line))) => Ok(Some(line)),
+            Ok(Some(LineKind::Sample(sample))) => {
                 Ok(Some(ExposedLine::Sample(sample.with(&self.labels))))
             }
             Err(why) => {
@@ -55,7 +55,7 @@ impl<'a> ExpositionReader<'a> {
         }
     }
 
-    fn find(&mut self) -> Result<Option<Found<'a>>, BadExposition> {
+    fn find(&mut self) -> Result<Option<LineKind<'a>>, BadExposition> {
         while !self.has_ended {
             let Some(text) = self.take_line()? else {
                 break;
@@ -70,12 +70,12 @@ impl<'a> ExpositionReader<'a> {
                 match metadata::read(line)? {
                     Comment::Free => {}
                     Comment::Eof => self.end()?,
-                    Comment::Metadata(line) => return Ok(Some(Found::Metadata(line))),
+                    Comment::Metadata(line) => return Ok(Some(LineKind::Metadata(line))),
                 }
             } else if !line.rest.is_empty() || blanks == Blanks::Single {
                 let sample = sample::read(line, &mut self.labels)?;
                 self.exemplars += u64::from(sample.has_exemplar);
-                return Ok(Some(Found::Sample(sample)));
+                return Ok(Some(LineKind::Sample(sample)));
             }
         }
         Ok(None)
@@ -114,7 +114,7 @@ impl<'a> ExpositionReader<'a> {
     }
 }
 
-enum Found<'a> {
+enum LineKind<'a> {
     Sample(sample::Plain<'a>),
     Metadata(ExposedLine<'a, 'a>),
 }

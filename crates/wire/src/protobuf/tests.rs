@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn all(message: &[u8]) -> Option<Vec<(u64, Wire<'_>)>> {
-    Fields::of(message).collect::<Result<_, _>>().ok()
+    MessageFields::of(message).collect::<Result<_, _>>().ok()
 }
 
 #[test]
@@ -56,6 +56,21 @@ fn groups_in_groups_have_a_limit() {
     }
 }
 
+#[test]
+fn lists_are_packed_or_not() {
+    let fixed = |wire| {
+        let numbers = Numbers::of_fixed64(wire)?;
+        numbers.collect::<Result<Vec<u64>, _>>().ok()
+    };
+    assert_eq!(fixed(Wire::Fixed64(5)), Some(vec![5]));
+    assert_eq!(
+        fixed(Wire::Bytes(b"\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0")),
+        Some(vec![5, 6])
+    );
+    assert_eq!(fixed(Wire::Bytes(b"\x05\0\0\0\0\0\0\0\x06")), None);
+    assert_eq!(fixed(Wire::Varint(5)), None);
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(number in 1u64..FIELD_MAX, value: u64, bytes: Vec<u8>, double: f64) {
@@ -63,7 +78,7 @@ proptest! {
         put_number(&mut out, number, value);
         put_bytes(&mut out, number, &bytes);
         put_double(&mut out, number, double);
-        write::put_fixed64(&mut out, number, value);
+        put_fixed64(&mut out, number, value);
         put_message(&mut out, number, |out| out.extend_from_slice(&bytes));
         let expected = [
             Wire::Varint(value),
@@ -77,6 +92,7 @@ proptest! {
 
     #[test]
     fn any_bytes_end(bytes: Vec<u8>) {
-        prop_assert!(Fields::of(&bytes).count() <= bytes.len());
+        prop_assert!(MessageFields::of(&bytes).count() <= bytes.len());
+        prop_assert!(Numbers::Packed(&bytes).count() <= bytes.len());
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64, value: u64) {
 }
 
 /// Appends the bits of a number of 64 bits.
-pub(super) fn put_fixed64(out: &mut Vec<u8>, number: u64, bits: u64) {
+pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u64, bits: u64) {
     put_tag(out, number, 1);
     out.extend_from_slice(&bits.to_le_bytes());
 }

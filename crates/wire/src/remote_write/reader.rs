@@ -6,13 +6,13 @@ use super::model::{
 };
 use super::refusal::BadWrite;
 use super::series::{read_metadata_v1, read_v1, read_v2};
-use crate::protobuf::{Fields, Wire};
+use crate::protobuf::{MessageFields, Wire};
 
 /// Reads a message series by series, in time and memory that its size and the limits bound.
 #[derive(Debug)]
 pub struct WriteReader<'a> {
     version: WriteVersion,
-    fields: Fields<'a>,
+    fields: MessageFields<'a>,
     symbols: Vec<Option<&'a str>>,
     series: Decoded<'a>,
     counts: WriteCounts,
@@ -28,7 +28,7 @@ impl<'a> WriteReader<'a> {
     ) -> Result<WriteReader<'a>, BadWrite> {
         Ok(WriteReader {
             version,
-            fields: Fields::of(message),
+            fields: MessageFields::of(message),
             symbols: match version {
                 WriteVersion::V1 => Vec::new(),
                 WriteVersion::V2 => symbols(message, limits.symbols)?,
@@ -47,38 +47,38 @@ impl<'a> WriteReader<'a> {
     pub fn read(&mut self) -> Result<Option<WriteItem<'_, 'a>>, BadWrite> {
         let found = self.find();
         if found.is_err() {
-            self.fields = Fields::of(&[]);
+            self.fields = MessageFields::of(&[]);
         }
         match found? {
-            Found::End => Ok(None),
-            Found::Metadata(metadata) => Ok(Some(WriteItem::Metadata(metadata))),
-            Found::Series => Ok(Some(self.judge())),
+            WriteStep::End => Ok(None),
+            WriteStep::Metadata(metadata) => Ok(Some(WriteItem::Metadata(metadata))),
+            WriteStep::Series => Ok(Some(self.judge())),
         }
     }
 
-    fn find(&mut self) -> Result<Found<'a>, BadWrite> {
+    fn find(&mut self) -> Result<WriteStep<'a>, BadWrite> {
         for field in self.fields.by_ref() {
             match (self.version, field?) {
                 (WriteVersion::V1, (1, Wire::Bytes(series))) => {
                     self.series.clear();
                     read_v1(series, &mut self.series)?;
-                    return Ok(Found::Series);
+                    return Ok(WriteStep::Series);
                 }
                 (WriteVersion::V1, (3, Wire::Bytes(metadata))) => {
                     if let Some(metadata) = read_metadata_v1(metadata)? {
                         self.counts.metadata += 1;
-                        return Ok(Found::Metadata(metadata));
+                        return Ok(WriteStep::Metadata(metadata));
                     }
                 }
                 (WriteVersion::V2, (5, Wire::Bytes(series))) => {
                     self.series.clear();
                     read_v2(series, &self.symbols, &mut self.series)?;
-                    return Ok(Found::Series);
+                    return Ok(WriteStep::Series);
                 }
                 _ => {}
             }
         }
-        Ok(Found::End)
+        Ok(WriteStep::End)
     }
 
     fn judge(&mut self) -> WriteItem<'_, 'a> {
@@ -111,7 +111,7 @@ impl<'a> WriteReader<'a> {
     }
 }
 
-enum Found<'a> {
+enum WriteStep<'a> {
     Series,
     Metadata(FamilyMetadata<'a>),
     End,
@@ -120,7 +120,7 @@ enum Found<'a> {
 /// The texts of a message of 2.0. One that is not UTF-8 spoils only the series that use it.
 fn symbols(message: &[u8], limit: usize) -> Result<Vec<Option<&str>>, BadWrite> {
     let mut symbols = Vec::new();
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         if let (4, Wire::Bytes(text)) = field? {
             if symbols.len() >= limit {
                 return Err(BadWrite::Symbols);

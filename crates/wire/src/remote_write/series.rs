@@ -6,7 +6,7 @@ use super::decoded::Decoded;
 use super::model::{FamilyMetadata, SeriesMetadata, WriteSample};
 use super::refusal::{BadSeries, BadWrite};
 use crate::metric_type::MetricType;
-use crate::protobuf::{BadProtobuf, Fields, Wire};
+use crate::protobuf::{BadProtobuf, MessageFields, Wire};
 
 /// Texts of a message of 2.0; `None`: not UTF-8.
 pub(super) type Symbols<'a> = [Option<&'a str>];
@@ -14,7 +14,7 @@ pub(super) type Symbols<'a> = [Option<&'a str>];
 /// Reads a series of 1.0.
 pub(super) fn read_v1<'a>(message: &'a [u8], series: &mut Decoded<'a>) -> Result<(), BadWrite> {
     let rest = read_short_labels(message, series)?;
-    for field in Fields::of(rest) {
+    for field in MessageFields::of(rest) {
         match field? {
             (1, Wire::Bytes(label)) => read_label(label, series)?,
             (2, Wire::Bytes(sample)) => series.push_sample(read_sample(sample)?)?,
@@ -74,7 +74,7 @@ fn take_short(text: &str, head: u8) -> Option<(&str, &str)> {
 #[inline]
 fn read_label<'a>(message: &'a [u8], series: &mut Decoded<'a>) -> Result<(), BadWrite> {
     let (mut name, mut value) = (&b""[..], &b""[..]);
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         match field? {
             (1, Wire::Bytes(text)) => name = text,
             (2, Wire::Bytes(text)) => value = text,
@@ -113,7 +113,7 @@ fn read_plain_sample(message: &[u8]) -> Option<WriteSample> {
 
 fn read_any_sample(message: &[u8]) -> Result<WriteSample, BadWrite> {
     let (mut value, mut t_ms, mut created) = (0.0, 0, 0);
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         match field? {
             (1, Wire::Fixed64(bits)) => value = f64::from_bits(bits),
             (2, Wire::Varint(number)) => t_ms = number.cast_signed(),
@@ -136,7 +136,7 @@ pub(super) fn read_v2<'a>(
 ) -> Result<(), BadWrite> {
     // References may lie in several fields, and a name in another one than its value.
     let mut name = None;
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         match field? {
             (1, wire) => read_references(wire, symbols, &mut name, series)?,
             (2, Wire::Bytes(sample)) => series.push_sample(read_sample(sample)?)?,
@@ -247,7 +247,7 @@ fn read_metadata_v2<'a>(
             ""
         }),
     };
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         match field? {
             (1, Wire::Varint(number)) => metadata.metric_type = MetricType::of_number(number),
             (3, Wire::Varint(reference)) => metadata.help = text(reference),
@@ -262,7 +262,7 @@ fn read_metadata_v2<'a>(
 pub(super) fn read_metadata_v1(message: &[u8]) -> Result<Option<FamilyMetadata<'_>>, BadProtobuf> {
     let mut metric_type = MetricType::Unknown;
     let (mut family, mut help, mut unit) = (&b""[..], &b""[..], &b""[..]);
-    for field in Fields::of(message) {
+    for field in MessageFields::of(message) {
         match field? {
             (1, Wire::Varint(number)) => metric_type = MetricType::of_number(number),
             (2, Wire::Bytes(text)) => family = text,

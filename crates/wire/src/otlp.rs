@@ -1,0 +1,25 @@
+//! Metrics of OpenTelemetry as they are pushed over HTTP: `ExportMetricsServiceRequest` in protobuf, read as Prometheus reads it
+//! with its defaults, so that a program that pushes to both has the same series in both.
+//!
+//! Gauges and sums are series of their own; a histogram with explicit bounds becomes `_bucket`, `_sum` and `_count`, a summary
+//! becomes quantiles, `_sum` and `_count`. `job` and `instance` come from the resource, whose other attributes are labels of
+//! `target_info`. Not taken, but counted and said in the answer: exponential histograms, and sums and histograms of delta
+//! temporality, which would have to be added up first.
+
+mod attribute;
+mod labels;
+mod model;
+pub mod names;
+mod point;
+mod reader;
+mod refusal;
+mod resource;
+pub mod response;
+#[cfg(test)]
+mod tests;
+
+pub use crate::metric_type::MetricType;
+pub use labels::OtlpLabels;
+pub use model::{OtlpCounts, OtlpLimits, OtlpSample};
+pub use reader::read_metrics;
+pub use refusal::{BadDataPoint, BadOtlp};
