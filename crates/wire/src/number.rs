@@ -45,7 +45,7 @@ pub(crate) fn whole_ms(seconds: f64) -> Option<i64> {
     }
     let bits = ms.abs().to_bits();
     let (exponent, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
-    // The fraction of a number from 2^52 on is whole, that of a smaller one has bits behind the point, all of them 0 here.
+    // The fraction of a number from 2^52 on is whole. A smaller one has bits behind the point, all of them 0 here.
     let mantissa = fraction | 1 << 52;
     let magnitude = match exponent.checked_sub(1075) {
         Some(left) => i128::from(mantissa) << left.min(63),

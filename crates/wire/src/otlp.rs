@@ -1,13 +1,14 @@
-//! Metrics of OpenTelemetry as they are pushed over HTTP: `ExportMetricsServiceRequest` in protobuf, read as Prometheus reads it
-//! with its defaults, so that a program that pushes to both has the same series in both.
+//! Metrics of OpenTelemetry as they are pushed over HTTP: `ExportMetricsServiceRequest` in protobuf, read as Prometheus
+//! reads it with its defaults, so that a program that pushes to both has the same series in both.
 //!
-//! Gauges and sums are series of their own; a histogram with explicit bounds becomes `_bucket`, `_sum` and `_count`, a summary
-//! becomes quantiles, `_sum` and `_count`. `job` and `instance` come from the resource, whose other attributes are labels of
-//! `target_info`. Not taken, but counted and said in the answer: exponential histograms, and sums and histograms of delta
-//! temporality, which would have to be added up first.
+//! Gauges and sums are series of their own; a histogram with explicit bounds becomes `_bucket`, `_sum` and `_count`, a
+//! summary becomes quantiles, `_sum` and `_count`. `job` and `instance` come from the resource, whose other attributes
+//! are labels of `target_info`. Not taken, but counted and said in the answer: exponential histograms, and sums and
+//! histograms of delta temporality, which would have to be added up first.
 
 mod attribute;
 mod labels;
+mod limits;
 mod model;
 pub mod names;
 mod point;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use crate::metric_type::MetricType;
 pub use labels::OtlpLabels;
-pub use model::{OtlpCounts, OtlpLimits, OtlpSample};
+pub use limits::OtlpLimits;
+pub use model::{OtlpCounts, OtlpSample};
 pub use reader::read_metrics;
 pub use refusal::{BadDataPoint, BadOtlp};

@@ -1,5 +1,5 @@
-//! Protobuf's wire format, read and written field by field without a schema: what the messages of remote write and of OTLP are
-//! made of. Unknown fields and groups are passed over; a known field with another wire type counts as unknown.
+//! Protobuf's wire format, read and written field by field without a schema: what the messages of remote write and of
+//! OTLP are made of. Unknown fields and groups are passed over; a known field with another wire type counts as unknown.
 
 #[cfg(test)]
 mod tests;
@@ -139,7 +139,7 @@ pub(crate) enum Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Of a field whose numbers take eight bytes each; `None`: the field is of another kind.
+    /// The numbers of a field; `None`: they do not take eight bytes each.
     pub(crate) fn of_fixed64(wire: Wire<'a>) -> Option<Numbers<'a>> {
         match wire {
             Wire::Fixed64(number) => Some(Numbers::One(number)),

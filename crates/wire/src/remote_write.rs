@@ -1,9 +1,9 @@
 //! Prometheus' remote write as a receiver and as a sender: the messages of 1.0 (`prometheus.WriteRequest`) and of 2.0
 //! (`io.prometheus.write.v2.Request`), Snappy's blocks around them, and which headers and statuses an answer has.
 //!
-//! A message is read series by series. Texts are borrowed from it; labels and samples of one series lie in buffers that the
-//! next one uses again. A series that breaks a rule is refused alone, and the samples that are lost so are counted. What is known
-//! of float samples only is taken: native histograms are counted as not taken, exemplars as passed over.
+//! A message is read series by series. Texts are borrowed from it; labels and samples of one series lie in buffers that
+//! the next one uses again. A series that breaks a rule is refused alone, and the samples that are lost so are counted.
+//! Float samples alone are taken; native histograms are counted as not taken, exemplars as passed over.
 
 mod decoded;
 mod encode;

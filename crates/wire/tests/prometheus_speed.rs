@@ -1,5 +1,5 @@
-//! How long a sample takes to read, printed; nothing is asserted. `cargo test --release -p kymo-wire --test prometheus_speed --
-//! --ignored --nocapture`.
+//! How long a sample takes to read, printed; nothing is asserted. `cargo test --release -p kymo-wire --test
+//! prometheus_speed -- --ignored --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

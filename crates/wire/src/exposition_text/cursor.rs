@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
             at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
             match bytes.get(at) {
                 Some(b'"') => break,
-                // Whatever a backslash precedes does not end the text.
+                // A character behind a backslash does not end the text.
                 _ => at += 2,
             }
         }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct ExpositionFault {
     /// From 1 on.
     pub line: usize,
-    /// Its fault.
+    /// The fault.
     pub why: BadExposition,
 }
 

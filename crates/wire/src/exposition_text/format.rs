@@ -14,8 +14,8 @@ pub enum ExpositionFormat {
 }
 
 impl ExpositionFormat {
-    /// The format that a header says; `None`: none of these. Prometheus refuses such an answer unless it is configured to take
-    /// it for some format, and so may the caller.
+    /// The format that a header says; `None`: none of these. Prometheus refuses such an answer unless it is configured
+    /// to take it for some format, and so may the caller.
     pub fn of_content_type(text: &str) -> Option<ExpositionFormat> {
         let mut parts = text.split(';').map(str::trim);
         let media_type = parts.next()?;

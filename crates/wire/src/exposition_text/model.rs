@@ -82,8 +82,8 @@ pub struct ExposedLabel<'a> {
 /// A value of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExposedSample<'r, 'a> {
-    /// The series as the line spells it, name and labels. Of one scrape target equal texts are one series, so that a caller
-    /// who remembers them need not look at the labels again.
+    /// The series as the line spells it, name and labels. Of one scrape target equal texts are one series, so that a
+    /// caller who remembers them need not look at the labels again.
     pub series: &'a str,
     /// The metric's name, not empty.
     pub name: EscapedText<'a>,

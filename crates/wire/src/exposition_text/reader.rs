@@ -21,7 +21,7 @@ pub struct ExpositionReader<'a> {
 }
 
 impl<'a> ExpositionReader<'a> {
-    /// Of a whole answer; how long that may be is the caller's to limit.
+    /// Takes a whole answer; the caller limits how long it may be.
     pub fn new(format: ExpositionFormat, text: &'a [u8]) -> ExpositionReader<'a> {
         ExpositionReader {
             format,
@@ -38,8 +38,8 @@ impl<'a> ExpositionReader<'a> {
         self.exemplars
     }
 
-    /// The next line that says something; `None` at the end, and behind a fault. Comments and, in 0.0.4, empty lines are passed
-    /// over.
+    /// The next line that says something; `None` at the end, and behind a fault. Comments and, in 0.0.4, empty lines
+    /// are passed over.
     pub fn read(&mut self) -> Result<Option<ExposedLine<'_, 'a>>, ExpositionFault> {
         match self.find() {
             Ok(None) => Ok(None),

@@ -83,7 +83,7 @@ fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// Of 15 digits at most.
+/// The number has 15 digits at most.
 #[inline]
 fn exact(whole: u64) -> f64 {
     whole as f64
@@ -108,8 +108,8 @@ fn timestamp_ms(line: &mut Cursor) -> Result<Option<i64>, BadExposition> {
     }
 }
 
-/// Seconds, and perhaps an exemplar, which is passed over. Prometheus cuts seconds off to milliseconds, and so loses one where
-/// the nearest f64 is below; here they are rounded.
+/// Seconds, and perhaps an exemplar, which is passed over. Prometheus cuts seconds off to milliseconds, and so loses
+/// one where the nearest f64 is below; here they are rounded.
 fn timestamp_s(line: &mut Cursor) -> Result<(Option<i64>, bool), BadExposition> {
     if line.rest.is_empty() {
         return Ok((None, false));

@@ -1,5 +1,5 @@
-//! Metrics that are scraped: any bytes as a text of either format; a sample that is read is written, and read again as the same
-//! sample.
+//! Metrics that are scraped: any bytes as a text of either format; a sample that is read is written, and read again as
+//! the same sample.
 
 use super::statsd::pieced;
 use crate::exposition_text::{
@@ -39,7 +39,10 @@ const PIECES: [&[u8]; 24] = [
 pub fn fuzz_exposition_text(input: &[u8]) {
     for format in [ExpositionFormat::Prometheus, ExpositionFormat::OpenMetrics] {
         read(format, input);
-        read(format, &pieced(input, &PIECES));
+        let pieces = pieced(input, &PIECES);
+        for begin in [&b""[..], b"a{a=\"b\",", b"a{} 1 ", b"# "] {
+            read(format, &[begin, &pieces].concat());
+        }
     }
 }
 
@@ -70,7 +73,7 @@ fn look(sample: &ExposedSample) {
     assert!(!sample.value.is_nan() || sample.value.to_bits() == f64::NAN.to_bits());
 }
 
-/// Its series is a line's beginning, as it is.
+/// A sample's series begins a line as it is.
 fn comes_back(sample: &ExposedSample) {
     let time = sample.t_ms.map_or(String::new(), |t_ms| format!(" {t_ms}"));
     let line = format!("{} {:?}{time}", sample.series, sample.value);

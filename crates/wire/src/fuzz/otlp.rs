@@ -40,7 +40,12 @@ const PIECES: [&[u8]; 22] = [
 pub fn fuzz_otlp(input: &[u8]) {
     read(input);
     let (&mode, rest) = input.split_first().unwrap_or((&0, &[]));
-    let point = pieced(rest, &PIECES);
+    // Most points have a time, and a number that is a value or a count of a bucket.
+    let begin: &[u8] = match mode < 200 {
+        true => b"\x19\x00\x94\x35\x77\0\0\0\0\x31\x05\0\0\0\0\0\0\0",
+        false => b"",
+    };
+    let point = [begin, &pieced(rest, &PIECES)].concat();
     // A field of a metric for each kind of points, behind which are its temporality and a monotonic sum.
     let kind = [0x2a, 0x3a, 0x4a, 0x52, 0x5a][usize::from(mode) % 5];
     let points = [&field(0x0a, &point)[..], b"\x10\x02\x18\x01"].concat();

@@ -1,5 +1,5 @@
-//! Remote write: any bytes as a block and as a message of either version; series that are read are written, and read again as the
-//! same series.
+//! Remote write: any bytes as a block and as a message of either version; series that are read are written, and read
+//! again as the same series.
 
 use super::statsd::pieced;
 use crate::remote_write::{
@@ -14,7 +14,7 @@ const LIMITS: WriteLimits = WriteLimits {
     symbols: 100,
 };
 
-/// Pieces of messages: heads of fields, and what is in them.
+/// Pieces of messages: heads of fields, and their values.
 const PIECES: [&[u8]; 20] = [
     b"\x0a\x1f\x0a\x0e\x0a\x08__name__\x12\x02up\x12\x0b\x09\0\0\0\0\0\0\xf0\x3f\x10\x02",
     b"\x0a\x10\x0a\x0e\x0a\x08__name__\x12\x02up",
@@ -86,7 +86,7 @@ fn look(series: &WriteSeries) {
 }
 
 fn comes_back(version: WriteVersion, series: &WriteSeries) {
-    // Such a series of 2.0 is none without its exemplars.
+    // In 2.0 such a series is none without its exemplars.
     if series.samples.is_empty() {
         return;
     }

@@ -48,7 +48,7 @@ enum AnyValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Of several kinds the last one counts.
+/// The last one counts of several kinds.
 fn any_value(message: &[u8]) -> Result<AnyValue<'_>, Unread> {
     let mut value = AnyValue::None;
     for field in MessageFields::of(message) {

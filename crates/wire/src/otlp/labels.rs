@@ -1,7 +1,7 @@
 //! The labels of a sample, in one buffer that all samples use.
 
 use super::attribute;
-use super::model::OtlpLimits;
+use super::limits::OtlpLimits;
 use super::names::put_label_name;
 use super::refusal::{BadDataPoint, Unread};
 
@@ -97,8 +97,8 @@ impl LabelBuffer {
         self.base.is_empty()
     }
 
-    /// Makes labels of the attributes. Keys that become one name have one label, their values in the order of the keys with
-    /// `;` between them. `fixed` labels win over attributes.
+    /// Makes labels of the attributes. Keys that become one name have one label, their values in the order of the keys
+    /// with `;` between them. `fixed` labels win over attributes.
     pub(super) fn finish(&mut self, fixed: &[(&str, &str)]) -> Result<(), BadDataPoint> {
         let LabelBuffer { text, base, .. } = self;
         let at = |span: Span| text.get(span.from..span.to).unwrap_or_default();

@@ -25,7 +25,7 @@ pub struct OtlpSample<'r> {
     pub value: f64,
 }
 
-/// What has been read.
+/// Counts of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OtlpCounts {
     /// Points that were taken.
@@ -54,28 +54,6 @@ impl OtlpCounts {
         let all = BadDataPoint::ALL.iter().zip(&mut self.refused);
         for (_, count) in all.filter(|(known, _)| **known == why) {
             *count += points;
-        }
-    }
-}
-
-/// Most that one point may have. Each bounds what is held in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OtlpLimits {
-    /// Attributes of a point, or of a resource.
-    pub attributes: usize,
-    /// Bytes of their keys and values.
-    pub attribute_bytes: usize,
-    /// Buckets of a histogram, quantiles of a summary; each is a sample.
-    pub buckets: usize,
-}
-
-impl Default for OtlpLimits {
-    /// OpenTelemetry's own default is 128 attributes.
-    fn default() -> OtlpLimits {
-        OtlpLimits {
-            attributes: 128,
-            attribute_bytes: 16_384,
-            buckets: 1024,
         }
     }
 }

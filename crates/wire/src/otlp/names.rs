@@ -1,7 +1,7 @@
-//! Names and units as Prometheus writes those of OpenTelemetry by default: illegal characters become `_`, a metric's name ends
-//! in its unit in words, and in `_total` if it counts, or in `_ratio` if it is a share.
+//! Names and units as Prometheus writes those of OpenTelemetry by default: illegal characters become `_`, a metric's
+//! name ends in its unit in words, and in `_total` if it counts, or in `_ratio` if it is a share.
 
-/// What of a metric concerns its name.
+/// The part of a metric's type that its name depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
     /// A gauge; of unit 1 it is a ratio.
@@ -109,8 +109,8 @@ pub fn unit_name(unit: &str) -> String {
     joined.strip_suffix('_').unwrap_or(joined).to_owned()
 }
 
-/// Appends a label's name for an attribute's key; `false`: nothing of it is left. A name that would begin with a digit gets
-/// `key_` in front, one that would begin with a single `_` gets `key`.
+/// Appends a label's name for an attribute's key; `false`: nothing of it is left. A name that would begin with a digit
+/// gets `key_` in front, one that would begin with a single `_` gets `key`.
 pub fn put_label_name(out: &mut String, key: &str) -> bool {
     let mut chars = key.chars();
     let is_legal = |c: Option<char>| c.map(|c| c.is_ascii_alphanumeric());
@@ -134,7 +134,8 @@ fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == ':'
 }
 
-/// Words of the unit and of the unit that it is by, the latter behind `per_`; empty: none, or one in braces, which is a remark.
+/// Words of the unit and of the unit that it is by, the latter behind `per_`; empty: none, or one in braces, which is a
+/// remark.
 fn unit_words(unit: &str) -> (String, String) {
     let (main, per) = unit.split_once('/').unwrap_or((unit, ""));
     let per = word_of(per, &PER_UNITS);
@@ -168,5 +169,45 @@ fn legal_word(word: &str) -> String {
     match legal.strip_prefix('_') {
         Some(rest) => rest.to_owned(),
         None => legal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables were made by Prometheus' own library (otlptranslator 1.0) of texts put together at random.
+    #[test]
+    fn names_are_prometheus() {
+        let table = include_str!("../../tests/otlp/metrics.tsv");
+        for line in table.lines() {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let [name, unit, kind, expected, expected_unit] = columns[..] else {
+                panic!("{line}");
+            };
+            let kind = match kind {
+                "gauge" => NameKind::Gauge,
+                "counter" => NameKind::Counter,
+                _ => NameKind::Other,
+            };
+            assert_eq!(
+                metric_name(name, unit, kind).unwrap_or_default(),
+                expected,
+                "{line}"
+            );
+            assert_eq!(unit_name(unit), expected_unit, "{line}");
+        }
+        let table = include_str!("../../tests/otlp/labels.tsv");
+        for line in table.lines() {
+            let (key, expected) = line.split_once('\t').unwrap();
+            let mut name = String::new();
+            assert_eq!(
+                put_label_name(&mut name, key),
+                !expected.is_empty(),
+                "{line}"
+            );
+            assert!(expected.is_empty() || name == expected, "{line}: {name}");
+        }
+        assert!(!put_label_name(&mut String::new(), ""));
     }
 }

@@ -1,7 +1,7 @@
 //! Data points: numbers, histograms and summaries, with their attributes in the label buffer.
 
 use super::labels::{LabelBuffer, METRIC_NAME};
-use super::model::OtlpLimits;
+use super::limits::OtlpLimits;
 use super::refusal::{BadDataPoint, Unread};
 use crate::protobuf::{BadProtobuf, MessageFields, Numbers, Wire};
 

@@ -2,7 +2,8 @@
 
 use super::attribute::utf8;
 use super::labels::{LabelBuffer, METRIC_NAME};
-use super::model::{OtlpCounts, OtlpLimits, OtlpSample};
+use super::limits::OtlpLimits;
+use super::model::{OtlpCounts, OtlpSample};
 use super::names::{NameKind, metric_name, unit_name};
 use super::point::{Distribution, Moment, read_histogram, read_number, read_summary};
 use super::refusal::{BadDataPoint, BadOtlp, Unread};
@@ -17,8 +18,8 @@ const TARGET_INFO: &str = "target_info";
 const DELTA: u64 = 1;
 const CUMULATIVE: u64 = 2;
 
-/// Gives each sample of an `ExportMetricsServiceRequest` to `sink`, in the message's order. The bytes are those that HTTP
-/// brought, unpacked; how many they may be is the caller's to limit. Time and memory are bounded by their number.
+/// Gives each sample of an `ExportMetricsServiceRequest` to `sink`, in the message's order. The bytes are those that
+/// HTTP brought, unpacked; how many they may be is the caller's to limit. Time and memory are bounded by their number.
 pub fn read_metrics(
     message: &[u8],
     limits: &OtlpLimits,
@@ -49,7 +50,7 @@ struct MetricsReader<'r, S> {
     parts: Distribution,
     /// For bounds and quantiles.
     text: String,
-    /// Of the resource's points.
+    /// The latest of the resource's points.
     latest_ms: Option<i64>,
 }
 
@@ -104,8 +105,8 @@ impl<S: FnMut(&OtlpSample)> MetricsReader<'_, S> {
         self.target_info(message, &resource)
     }
 
-    /// One sample of the resource's other attributes, at its latest point. Prometheus writes more of them where points lie far
-    /// apart. A resource whose attributes cannot be labels has none; its points are taken all the same.
+    /// One sample of the resource's other attributes, at its latest point. Prometheus writes more of them where points
+    /// lie far apart. A resource whose attributes cannot be labels has none; its points are taken all the same.
     fn target_info(&mut self, message: &[u8], resource: &Resource) -> Result<(), BadOtlp> {
         let Some(t_ms) = self.latest_ms.filter(|_| resource.is_known()) else {
             return Ok(());

@@ -17,13 +17,13 @@ impl fmt::Display for BadOtlp {
 /// Why a data point is not taken. Other points count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadDataPoint {
-    /// Of a sum or histogram whose points are differences, not totals.
+    /// The sum or histogram has differences for points, not totals.
     Delta,
-    /// Of a sum or histogram that does not say which of both its points are.
+    /// The sum or histogram does not say which of both its points are.
     NoTemporality,
     /// An exponential histogram.
     Exponential,
-    /// Of a metric without a name, or with one of illegal characters only.
+    /// The metric has no name, or one of illegal characters only.
     Name,
     /// A text that is not UTF-8.
     NotUtf8,

@@ -2,7 +2,7 @@
 
 use super::attribute;
 use super::labels::LabelBuffer;
-use super::model::OtlpLimits;
+use super::limits::OtlpLimits;
 use super::refusal::{BadDataPoint, Unread};
 use crate::protobuf::{MessageFields, Wire};
 

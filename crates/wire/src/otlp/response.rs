@@ -8,8 +8,8 @@ use crate::protobuf::{put_bytes, put_message, put_number};
 /// Media type of request and answer. JSON, which OTLP has as well, is not read.
 pub const MEDIA_TYPE: &str = "application/x-protobuf";
 
-/// Appends the answer to a request that was read, whose status is 200 even if points were refused: a sender does not send them
-/// again. Nothing is appended, and that is an answer as well, if all were taken.
+/// Appends the answer to a request that was read, whose status is 200 even if points were refused: a sender does not
+/// send them again. Nothing is appended, and that is an answer as well, if all were taken.
 pub fn put_response(out: &mut Vec<u8>, counts: &OtlpCounts) {
     let refused = counts.refused_points();
     if refused == 0 {

@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::names::{NameKind, metric_name, put_label_name, unit_name};
 use super::response::{is_protobuf, put_response};
 use super::*;
 use crate::protobuf::{put_bytes, put_double, put_fixed64, put_message, put_number};
@@ -142,40 +141,6 @@ fn refusal(metric: &[u8], limits: &OtlpLimits) -> BadDataPoint {
         "{reasons:?}"
     );
     reasons[0].0
-}
-
-#[test]
-fn names_are_prometheus() {
-    let table = include_str!("../../tests/otlp/metrics.tsv");
-    for line in table.lines() {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let [name, unit, kind, expected, expected_unit] = columns[..] else {
-            panic!("{line}");
-        };
-        let kind = match kind {
-            "gauge" => NameKind::Gauge,
-            "counter" => NameKind::Counter,
-            _ => NameKind::Other,
-        };
-        assert_eq!(
-            metric_name(name, unit, kind).unwrap_or_default(),
-            expected,
-            "{line}"
-        );
-        assert_eq!(unit_name(unit), expected_unit, "{line}");
-    }
-    let table = include_str!("../../tests/otlp/labels.tsv");
-    for line in table.lines() {
-        let (key, expected) = line.split_once('\t').unwrap();
-        let mut name = String::new();
-        assert_eq!(
-            put_label_name(&mut name, key),
-            !expected.is_empty(),
-            "{line}"
-        );
-        assert!(expected.is_empty() || name == expected, "{line}: {name}");
-    }
-    assert!(!put_label_name(&mut String::new(), ""));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Fields appended to a buffer. As protobuf 3 has it, the caller leaves out what is 0 or empty.
+//! Fields appended to a buffer. As protobuf 3 has it, the caller leaves out values that are 0 or empty.
 
 use kymo_base::varint;
 

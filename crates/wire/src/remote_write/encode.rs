@@ -48,7 +48,8 @@ impl WriteEncoder {
         }
     }
 
-    /// Adds a series. Labels are to be sorted by names, samples by times; metadata and created timestamps are sent by 2.0 only.
+    /// Adds a series. Labels are to be sorted by names, samples by times; metadata and created timestamps are sent by
+    /// 2.0 only.
     pub fn push(
         &mut self,
         labels: &[WriteLabel],

@@ -1,5 +1,5 @@
-//! Headers and statuses of a request by remote write, without a server: the message that a request has by its headers, the
-//! status of its answer, and how many samples a receiver says it wrote.
+//! Headers and statuses of a request by remote write, without a server: the message that a request has by its headers,
+//! the status of its answer, and how many samples a receiver says it wrote.
 
 use std::fmt;
 
@@ -45,8 +45,8 @@ impl fmt::Display for Unsupported {
 }
 
 impl WriteVersion {
-    /// The message that a request has by its headers, `None` for those it lacks: as Prometheus does, no content type means 1.0
-    /// and no encoding means Snappy.
+    /// The message that a request has by its headers, `None` for those it lacks: as Prometheus does, no content type
+    /// means 1.0 and no encoding means Snappy.
     pub fn of_headers(
         content_type: Option<&str>,
         content_encoding: Option<&str>,
@@ -104,8 +104,8 @@ fn of_content_type(text: &str) -> Option<WriteVersion> {
 pub enum WriteOutcome {
     /// All of it is written.
     Written,
-    /// Some of it or all of it never will be: the message or some of its series are not as they have to be, or samples are
-    /// too old or in disorder. The rest may have been written. A sender drops the request.
+    /// Some of it or all of it never will be: the message or some of its series are not as they have to be, or samples
+    /// are too old or in disorder. The rest may have been written. A sender drops the request.
     Invalid,
     /// Another method than POST.
     Method,
@@ -113,8 +113,8 @@ pub enum WriteOutcome {
     TooLong,
     /// The headers ask for another message or encoding. A sender may try again with other ones.
     Unsupported,
-    /// The sender is to wait: a limit of its own, or too many at once. Nothing may be written, or writing it twice must be as
-    /// good as once. Prometheus tries again only if it is configured to.
+    /// The sender is to wait: a limit of its own, or too many at once. Nothing may be written, or writing it twice must
+    /// be as good as once. Prometheus tries again only if it is configured to.
     TooMany,
     /// The store cannot write now. Nothing is written, and a sender has to try again.
     Unavailable,
@@ -135,8 +135,9 @@ impl WriteOutcome {
         WriteOutcome::Failed,
     ];
 
-    /// The outcome of a message of which the store took every sample that the reader gave. Native histograms are samples that
-    /// this receiver does not take, so that a message with any is not written whole; exemplars are unknown to it.
+    /// The outcome of a message of which the store took every sample that the reader gave. Native histograms are
+    /// samples that this receiver does not take, so that a message with any is not written whole; exemplars are unknown
+    /// to it.
     pub fn of_counts(counts: &WriteCounts) -> WriteOutcome {
         match counts.refused_series == 0 && counts.histograms == 0 {
             true => WriteOutcome::Written,
@@ -159,12 +160,13 @@ impl WriteOutcome {
     }
 }
 
-/// Whether a sender sends a request again after an answer of that status. It has to after 5xx; after 429 it may.
+/// True if a sender sends a request again after an answer of that status: it has to after 5xx, it may after 429.
 pub fn is_tried_again(status: u16) -> bool {
     status == 429 || (500..600).contains(&status)
 }
 
-/// How many of each were written. 2.0 demands the headers in each answer to a request that was understood, 1.0 allows them.
+/// How many of each were written. 2.0 demands the headers in each answer to a request that was understood, 1.0 allows
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Float samples.

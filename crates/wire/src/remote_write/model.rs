@@ -32,14 +32,14 @@ pub struct WriteSample {
     pub created_ms: Option<i64>,
 }
 
-/// What a sender says of a metric.
+/// A metric as its sender describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeriesMetadata<'a> {
     /// How its values are made.
     pub metric_type: MetricType,
     /// A sentence; may be empty.
     pub help: &'a str,
-    /// Its unit; may be empty.
+    /// The unit; may be empty.
     pub unit: &'a str,
 }
 
@@ -70,7 +70,7 @@ pub enum WriteItem<'r, 'a> {
     Series(WriteSeries<'r, 'a>),
     /// A series is not taken, nor its samples.
     Refused {
-        /// Its labels as far as they could be read, in the sender's order; for a message.
+        /// The labels that could be read, in the sender's order; for a message.
         labels: &'r [WriteLabel<'a>],
         /// The first rule that it breaks.
         why: BadSeries,
@@ -81,7 +81,7 @@ pub enum WriteItem<'r, 'a> {
     Metadata(FamilyMetadata<'a>),
 }
 
-/// What a reader has seen so far.
+/// Counts of a message so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteCounts {
     /// Series that were given to the caller.

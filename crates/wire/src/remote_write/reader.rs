@@ -19,8 +19,8 @@ pub struct WriteReader<'a> {
 }
 
 impl<'a> WriteReader<'a> {
-    /// Of the bytes that [`super::decompress`] gave. The symbols of a message of 2.0 are looked for first, for they need not
-    /// stand in front of the series that use them.
+    /// Takes the bytes that [`super::decompress`] gave. The symbols of a message of 2.0 are looked for first, for they
+    /// need not stand in front of the series that use them.
     pub fn new(
         version: WriteVersion,
         message: &'a [u8],

@@ -26,8 +26,9 @@ pub(super) fn read_v1<'a>(message: &'a [u8], series: &mut Decoded<'a>) -> Result
     Ok(())
 }
 
-/// Reads the labels in front of a series and returns the rest, or all of it where this is not the usual case. Heads of fields
-/// shorter than 128 bytes are ASCII, so that labels in a row are one text, and one look for UTF-8 does for all of them.
+/// Reads the labels in front of a series and returns the rest, or all of it where this is not the usual case. Heads of
+/// fields shorter than 128 bytes are ASCII, so that labels in a row are one text, and one look for UTF-8 does for all
+/// of them.
 fn read_short_labels<'a>(
     message: &'a [u8],
     series: &mut Decoded<'a>,

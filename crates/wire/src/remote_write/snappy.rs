@@ -32,8 +32,8 @@ impl fmt::Display for BadSnappy {
     }
 }
 
-/// Replaces `out` with the message in a block, at most `limit_bytes` long. Memory is taken only for a size that so long a block
-/// can have.
+/// Replaces `out` with the message in a block, at most `limit_bytes` long. Memory is taken only for a size that so long
+/// a block can have.
 pub fn decompress(block: &[u8], limit_bytes: usize, out: &mut Vec<u8>) -> Result<(), BadSnappy> {
     out.clear();
     let size = raw::decompress_len(block).map_err(|_| BadSnappy::Malformed)?;

@@ -1,4 +1,4 @@
-//! Messages of both versions: what is written is read, what is wrong is refused, and any bytes end.
+//! Messages of both versions: they come back, rules are kept, and any bytes end.
 
 use proptest::prelude::*;
 
