@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod peer;
 mod protoc;
 mod python;
+mod receiver;
 mod sender;
 mod text;
 

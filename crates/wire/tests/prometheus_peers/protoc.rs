@@ -1,8 +1,10 @@
 //! Messages that Python's protobuf library encoded from Prometheus' own schemas, with fields that are not taken as
 //! well.
 
-use kymo_wire::remote_write::WriteVersion;
 use kymo_wire::remote_write::http::WriteOutcome;
+use kymo_wire::remote_write::{
+    FamilyMetadata, MetricType, SeriesMetadata, WriteEncoder, WriteLabel, WriteSample, WriteVersion,
+};
 
 use super::{hex, written};
 
@@ -46,4 +48,58 @@ fn version_2() {
     );
     assert_eq!((counts.series, counts.samples), (3, 2));
     assert_eq!((counts.histograms, counts.exemplars), (1, 1));
+}
+
+/// A message of two series as a sender makes it.
+fn sent(version: WriteVersion) -> Vec<u8> {
+    let long = "v".repeat(200);
+    let labels = [
+        ("__name__", "http_requests_total"),
+        ("code", "200"),
+        ("path", "/\u{e4}"),
+        ("z", long.as_str()),
+    ];
+    let labels = labels.map(|(name, value)| WriteLabel { name, value });
+    let metadata = SeriesMetadata {
+        metric_type: MetricType::Counter,
+        help: "Requests.",
+        unit: "",
+    };
+    let mut encoder = WriteEncoder::new(version);
+    for (labels, value) in [(&labels[..], 12.5), (&labels[..3], 13.5)] {
+        let first = WriteSample {
+            t_ms: 1_700_000_000_000,
+            value,
+            created_ms: Some(1_600_000_000_000),
+        };
+        let second = WriteSample {
+            t_ms: -1,
+            value: 0.0,
+            created_ms: None,
+        };
+        encoder.push(labels, &[first, second], Some(&metadata));
+    }
+    encoder.push_family(&FamilyMetadata {
+        family: "http_requests_total",
+        metadata,
+    });
+    let mut message = Vec::new();
+    encoder.finish(&mut message);
+    message
+}
+
+#[test]
+fn messages_are_encoded_as_protoc_does() {
+    for (version, expected) in [
+        (
+            WriteVersion::V1,
+            include_str!("../remote_write/sent_v1.hex"),
+        ),
+        (
+            WriteVersion::V2,
+            include_str!("../remote_write/sent_v2.hex"),
+        ),
+    ] {
+        assert_eq!(sent(version), hex(expected), "{version:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,20 +11,11 @@ use std::time::Duration;
 use kymo_wire::remote_write::http::WriteOutcome;
 use kymo_wire::remote_write::{WriteVersion, decompress};
 
+use super::peer::{Ended, Folder};
 use super::written;
 
 /// How long the peer may be silent.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A program that ends with the test.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A request's headers that matter, and its body.
 struct Posted {
@@ -76,8 +67,8 @@ fn read(posted: &Receiver<Posted>, missing: &[String]) -> Vec<String> {
     lines
 }
 
-fn prometheus(address: &str) -> Option<(Ended, tempfolder::Folder)> {
-    let folder = tempfolder::Folder::new();
+fn prometheus(address: &str) -> Option<(Ended, Folder)> {
+    let folder = Folder::new("sender");
     let config = folder.path.join("prometheus.yml");
     let text = format!(
         "global: {{scrape_interval: 1s}}
@@ -163,27 +154,4 @@ fn take_request(reader: &mut BufReader<TcpStream>) -> Option<(String, Posted)> {
     }
     reader.read_exact(&mut posted.body).ok()?;
     Some((first, posted))
-}
-
-/// A folder that goes with its owner.
-mod tempfolder {
-    use std::path::PathBuf;
-
-    pub(super) struct Folder {
-        pub(super) path: PathBuf,
-    }
-
-    impl Folder {
-        pub(super) fn new() -> Folder {
-            let path = std::env::temp_dir().join(format!("kymo-wire-peers-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Folder { path }
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
-    }
 }
