@@ -5,6 +5,11 @@
 //! summary becomes quantiles, `_sum` and `_count`. `job` and `instance` come from the resource, whose other attributes
 //! are labels of `target_info`. Not taken, but counted and said in the answer: exponential histograms, and sums and
 //! histograms of delta temporality, which would have to be added up first.
+//!
+//! The samples of 12,000 messages put together at random were those of Prometheus' converter, but for three things. One
+//! bad point is refused alone; Prometheus drops the rest of its metric. `target_info` has one sample, at the latest point;
+//! Prometheus writes one every 150 s from the earliest point on, as many as a sender likes. Histograms whose bounds do not
+//! rise or do not fit the buckets are refused; Prometheus takes them.
 
 mod attribute;
 mod labels;

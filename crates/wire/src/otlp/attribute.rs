@@ -68,7 +68,8 @@ fn any_value(message: &[u8]) -> Result<AnyValue<'_>, Unread> {
 
 fn put_json(out: &mut String, value: AnyValue, depth: usize) -> Result<(), Unread> {
     match value {
-        AnyValue::None => out.push_str("null"),
+        // Prometheus writes no bytes like no value.
+        AnyValue::None | AnyValue::Bytes([]) => out.push_str("null"),
         AnyValue::Text(text) => put_json_text(out, text),
         AnyValue::Bool(value) => out.push_str(if value { "true" } else { "false" }),
         AnyValue::Int(number) => put(out, format_args!("{number}")),

@@ -289,6 +289,8 @@ fn attributes_become_labels() {
             put_message(out, 1, |out| put_number(out, 3, 5));
             put_message(out, 1, |_| ());
             put_message(out, 1, |out| put_bytes(out, 7, b"ab"));
+            put_message(out, 1, |out| put_bytes(out, 7, b""));
+            put_message(out, 1, |out| put_bytes(out, 1, b""));
         });
     });
     let map = fields(|out| {
@@ -312,7 +314,7 @@ fn attributes_become_labels() {
         (double(f64::NEG_INFINITY), "-Inf"),
         (fields(|out| put_bytes(out, 7, b"abcd")), "YWJjZA=="),
         (fields(|out| put_bytes(out, 7, b"abc?\xff")), "YWJjP/8="),
-        (list, "[\"a\\\"\\\\\\n\\u0001\",5,null,\"YWI=\"]"),
+        (list, "[\"a\\\"\\\\\\n\\u0001\",5,null,\"YWI=\",null,\"\"]"),
         (map, "{\"k\":\"v\",\"l\":[]}"),
     ] {
         let metric = metric("t", "", GAUGE, &[number(1, &[("x", value)])], &[]);

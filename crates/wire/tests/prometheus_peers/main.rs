@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod converter;
 mod peer;
 mod protoc;
 mod python;
