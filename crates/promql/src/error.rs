@@ -1,0 +1,41 @@
+//! Why a text is no expression.
+
+use std::fmt;
+
+use crate::ast::Span;
+
+/// Why a text is no expression, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The bytes that are wrong.
+    pub span: Span,
+    /// Line of the first of them, from 1.
+    pub line: usize,
+    /// Its byte in the line, from 1.
+    pub column: usize,
+    /// For people, without the place.
+    pub message: String,
+}
+
+impl ParseError {
+    /// An error of a text.
+    pub(crate) fn new(text: &str, span: Span, message: String) -> ParseError {
+        let before = text.as_bytes().get(..span.start).unwrap_or_default();
+        let line_start = (before.iter().rposition(|&byte| byte == b'\n')).map_or(0, |at| at + 1);
+        ParseError {
+            span,
+            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            column: before.len() - line_start + 1,
+            message,
+        }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = (self.line, self.column);
+        write!(out, "{line}:{column}: parse error: {}", self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
