@@ -95,6 +95,11 @@ impl Matcher {
                 label_set::LabelError::Name
             )));
         }
+        Matcher::of_any_label(label, op, value)
+    }
+
+    /// A matcher of a label that no kept series may have, such as `a.b` of Prometheus 3. Readers need not know it.
+    pub fn of_any_label(label: &str, op: Op, value: &str) -> Result<Matcher, MatcherError> {
         let test = match op {
             Op::Equal | Op::NotEqual => Test::OneOf([value.into()].into()),
             Op::Matches | Op::NotMatches => Test::of_expression(value).map_err(|why| {
@@ -173,7 +178,10 @@ impl fmt::Display for Matcher {
         let mut value = Vec::new();
         put_value(&mut value, self.value.as_bytes());
         let value = String::from_utf8_lossy(&value);
-        write!(out, "{}{}\"{value}\"", self.label, self.op.text())
+        match label_set::is_name(self.label.as_bytes()) {
+            true => write!(out, "{}{}\"{value}\"", self.label, self.op.text()),
+            false => write!(out, "{:?}{}\"{value}\"", self.label, self.op.text()),
+        }
     }
 }
 

@@ -59,3 +59,12 @@ fn expressions_have_limits() {
     assert!(many.matches(b"web2999") && !many.matches(b"web3000"));
     assert_eq!(many.only().map(<[_]>::len), Some(3000));
 }
+
+#[test]
+fn a_matcher_may_be_of_a_label_that_no_series_has() {
+    assert!(Matcher::new("a.b", Op::Equal, "x").is_err());
+    let matcher = Matcher::of_any_label("a.b", Op::NotEqual, "x").unwrap();
+    assert_eq!(matcher.to_string(), r#""a.b"!="x""#);
+    assert!(matcher.matches_empty());
+    assert!(Matcher::of_any_label("a.b", Op::Matches, "(").is_err());
+}
