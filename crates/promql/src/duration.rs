@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::ast::{NumberLiteral, Span};
+use crate::number::{DURATION_MS_MAX, seconds_of, whole};
 
 /// A duration.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,27 +109,10 @@ fn milliseconds(expr: &DurationExpr, times: QueryTimes) -> Result<i64, DurationE
     if !seconds.is_finite() {
         return Err(expr.error("duration is NaN or infinite"));
     }
-    milliseconds_of(seconds).ok_or_else(|| expr.error("duration is out of range"))
-}
-
-/// Whole milliseconds of seconds, toward 0; `None`: more than 292 years.
-pub(crate) fn milliseconds_of(seconds: f64) -> Option<i64> {
-    // Go's durations are nanoseconds in an i64, and so these limits are Prometheus'.
-    const SECONDS_MAX: f64 = 9_223_372_036.854_775;
-    if !(-SECONDS_MAX..=SECONDS_MAX).contains(&seconds) {
-        return None;
+    match whole(seconds * 1000.0) {
+        ms if ms.unsigned_abs() <= DURATION_MS_MAX.unsigned_abs() => Ok(ms),
+        _ => Err(expr.error("duration is out of range")),
     }
-    Some(truncated(seconds * 1000.0))
-}
-
-/// The whole part of a number; the nearest i64 where it has none.
-fn truncated(value: f64) -> i64 {
-    value as i64
-}
-
-/// Milliseconds as seconds.
-pub(crate) fn seconds_of(ms: i64) -> f64 {
-    ms as f64 / 1000.0
 }
 
 impl DurationExpr {
@@ -191,6 +175,8 @@ impl DurationOp {
             DurationOp::Modulo if right == 0.0 => Err("modulo by zero"),
             DurationOp::Modulo => Ok(left % right),
             DurationOp::Power => Ok(left.powf(right)),
+            // As in Go, NaN wins.
+            DurationOp::Min | DurationOp::Max if left.is_nan() || right.is_nan() => Ok(f64::NAN),
             DurationOp::Min => Ok(left.min(right)),
             DurationOp::Max => Ok(left.max(right)),
         }

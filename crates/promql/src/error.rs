@@ -4,6 +4,23 @@ use std::fmt;
 
 use crate::ast::Span;
 
+/// What is wrong with which bytes, before lines are counted.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub span: Span,
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault of some bytes.
+    pub(crate) fn at(span: Span, message: impl Into<String>) -> Fault {
+        Fault {
+            span,
+            message: message.into(),
+        }
+    }
+}
+
 /// Why a text is no expression, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
@@ -18,8 +35,9 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// An error of a text.
-    pub(crate) fn new(text: &str, span: Span, message: String) -> ParseError {
+    /// A fault of a text.
+    pub(crate) fn of(text: &str, fault: Fault) -> ParseError {
+        let Fault { span, message } = fault;
         let before = text.as_bytes().get(..span.start).unwrap_or_default();
         let line_start = (before.iter().rposition(|&byte| byte == b'\n')).map_or(0, |at| at + 1);
         ParseError {

@@ -6,16 +6,28 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod ast;
+mod check;
 mod duration;
 mod error;
 mod functions;
 mod functions_table;
+#[cfg(feature = "testing")]
+pub mod fuzz;
+mod lexer;
+mod number;
 mod operators;
 mod parser;
+mod pretty;
+mod print;
+mod string;
+mod token;
+mod tree;
 
 pub use ast::{Expr, Span, ValueType};
 pub use duration::{Duration, DurationError, DurationExpr, DurationOp, QueryTimes};
 pub use error::ParseError;
 pub use functions::{Function, FunctionId, Variadic};
 pub use operators::{AggregateOp, BinaryOp, Cardinality, UnaryOp};
-pub use parser::{parse, parse_selector};
+pub use parser::{LEVELS_MAX, TEXT_MAX, parse, parse_selector};
+pub use pretty::pretty;
+pub use tree::Tree;

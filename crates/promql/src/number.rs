@@ -1,0 +1,206 @@
+//! Numbers and durations as they are written: `1_000`, `0x1f`, `0755`, `1e-3`, `Inf`, `1h30m`.
+
+use crate::token::TokenKind;
+
+/// Units of a duration from the longest, and their milliseconds.
+pub(crate) const UNITS: [(&str, i64); 7] = [
+    ("y", 365 * 86_400_000),
+    ("w", 7 * 86_400_000),
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1000),
+    ("ms", 1),
+];
+
+/// Milliseconds that a duration may have: Go keeps nanoseconds in an i64.
+pub(crate) const DURATION_MS_MAX: i64 = i64::MAX / 1_000_000;
+
+/// The number or duration at the start of a text that begins with a digit or a dot: its kind, if it is one, and its
+/// bytes.
+pub(crate) fn extent(text: &str) -> (Option<TokenKind>, usize) {
+    let bytes = text.as_bytes();
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut end = 0;
+    while let Some(&byte) = bytes.get(end) {
+        let is_sign_of_exponent = matches!(byte, b'+' | b'-')
+            && matches!(bytes.get(end.wrapping_sub(1)), Some(b'e' | b'E'))
+            && !is_hexadecimal(text);
+        if !is_word(byte) && byte != b'.' && !is_sign_of_exponent {
+            break;
+        }
+        end += 1;
+    }
+    let word = text.get(..end).unwrap_or_default();
+    let kind = match () {
+        () if is_number(word) => Some(TokenKind::Number),
+        () if is_duration(word) => Some(TokenKind::Duration),
+        () => None,
+    };
+    (kind, end)
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'0', b'x' | b'X', ..])
+}
+
+/// True for digits parted by single underscores, of which there is at least one.
+fn are_digits(text: &str, is_digit: fn(char) -> bool) -> bool {
+    let parts_are = text
+        .split('_')
+        .all(|part| !part.is_empty() && part.chars().all(is_digit));
+    parts_are && !text.is_empty()
+}
+
+fn is_decimal(text: &str) -> bool {
+    are_digits(text, |c| c.is_ascii_digit())
+}
+
+fn is_number(word: &str) -> bool {
+    if let Some(digits) = hexadecimal_digits(word) {
+        return are_digits(digits, |c| c.is_ascii_hexdigit());
+    }
+    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (word, None),
+    };
+    let is_exponent = |text: &str| is_decimal(text.strip_prefix(['+', '-']).unwrap_or(text));
+    let is_mantissa = match mantissa.split_once('.') {
+        Some((whole, "")) => is_decimal(whole),
+        Some(("", part)) => is_decimal(part),
+        Some((whole, part)) => is_decimal(whole) && is_decimal(part),
+        None => is_decimal(mantissa),
+    };
+    is_mantissa && exponent.is_none_or(is_exponent)
+}
+
+/// The digits of `0x1f` or `0x_1f`.
+fn hexadecimal_digits(word: &str) -> Option<&str> {
+    let digits = word.strip_prefix("0x").or(word.strip_prefix("0X"))?;
+    Some(digits.strip_prefix('_').unwrap_or(digits))
+}
+
+/// True for numbers with letters that a duration's unit may begin or end with.
+fn is_duration(word: &str) -> bool {
+    let mut rest = word;
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let Some(first) = unit.chars().next() else {
+            return false;
+        };
+        if unit.len() == rest.len() || !"smhdwy".contains(first) {
+            return false;
+        }
+        let after = unit.get(1..).unwrap_or_default();
+        rest = after.strip_prefix('s').unwrap_or(after);
+    }
+    true
+}
+
+/// The value of a number.
+pub(crate) fn number(word: &str) -> Result<f64, String> {
+    let lower = word.to_ascii_lowercase();
+    match lower.as_str() {
+        "inf" => return Ok(f64::INFINITY),
+        "nan" => return Ok(f64::NAN),
+        _ => {}
+    }
+    let plain = lower.replace('_', "");
+    if let Some(digits) = plain.strip_prefix("0x") {
+        let value = i64::from_str_radix(digits, 16);
+        return (value.map(rounded)).map_err(|_| "error parsing number: value out of range".into());
+    }
+    // As in Go, a leading zero makes an integer octal, if its digits are.
+    let octal = plain
+        .strip_prefix('0')
+        .map(|digits| i64::from_str_radix(digits, 8));
+    if let Some(Ok(value)) = octal {
+        return Ok(rounded(value));
+    }
+    match plain.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        Ok(_) => Err("error parsing number: value out of range".into()),
+        Err(_) => Err(format!("error parsing number: {word:?}")),
+    }
+}
+
+/// The nearest number of an integer.
+fn rounded(value: i64) -> f64 {
+    value as f64
+}
+
+/// Milliseconds of a duration.
+pub(crate) fn duration_ms(word: &str) -> Result<i64, String> {
+    let invalid = || format!("not a valid duration string: {word:?}");
+    let mut rest = word;
+    let mut units = UNITS.iter();
+    let mut total = 0i64;
+    while !rest.is_empty() {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let (digits, after) = rest.split_at(rest.len() - after.len());
+        let unit_end = (after.find(|c: char| c.is_ascii_digit())).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        if !UNITS.iter().any(|(known, _)| *known == unit) {
+            return Err(format!("unknown unit {unit:?} in duration {word:?}"));
+        }
+        // Each unit comes once, the longest first.
+        let (_, unit_ms) = units
+            .find(|(known, _)| *known == unit)
+            .ok_or_else(invalid)?;
+        let ms = (digits.parse::<i64>().ok()).and_then(|count| count.checked_mul(*unit_ms));
+        total = (ms.and_then(|ms| total.checked_add(ms)))
+            .filter(|total| *total <= DURATION_MS_MAX)
+            .ok_or("duration out of range")?;
+        rest = after;
+    }
+    Ok(total)
+}
+
+/// Milliseconds of seconds that stand for a duration, cut from rounded nanoseconds as in Go; `None`: more than 292
+/// years.
+pub(crate) fn ms_of_seconds(seconds: f64) -> Option<i64> {
+    const NANOSECONDS_MAX: f64 = 9_223_372_036_854_775_807.0;
+    let nanoseconds = (seconds * 1e9).round();
+    let fits = nanoseconds.abs() <= NANOSECONDS_MAX;
+    fits.then(|| whole(nanoseconds) / 1_000_000)
+}
+
+/// The whole part of a number; the nearest i64 where it has none.
+pub(crate) fn whole(value: f64) -> i64 {
+    value as i64
+}
+
+/// Milliseconds as seconds.
+pub(crate) fn seconds_of(ms: i64) -> f64 {
+    rounded(ms) / 1000.0
+}
+
+/// Appends a duration as Prometheus writes it: `1h30m`, `0s`.
+pub(crate) fn put_duration(out: &mut String, ms: i64) {
+    if ms < 0 {
+        out.push('-');
+    }
+    let mut left = ms.unsigned_abs();
+    if left == 0 {
+        out.push_str("0s");
+    }
+    for (unit, unit_ms) in UNITS {
+        let unit_ms = unit_ms.unsigned_abs();
+        // Years and weeks stand alone: 8 days are 8d, 14 are 2w.
+        let is_whole = !matches!(unit, "y" | "w") || left.is_multiple_of(unit_ms);
+        if left >= unit_ms && is_whole {
+            out.push_str(&format!("{}{unit}", left / unit_ms));
+            left %= unit_ms;
+        }
+    }
+}
+
+/// A number as Prometheus writes it: without an exponent, as short as it reads back.
+pub(crate) fn shown(value: f64) -> String {
+    match value {
+        f64::INFINITY => "+Inf".into(),
+        f64::NEG_INFINITY => "-Inf".into(),
+        _ if value.is_nan() => "NaN".into(),
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,11 @@
+//! Prometheus' own expressions: those of its test files, and those of its parser's tests with their errors. All are
+//! read from its Go module, which is downloaded at the time of the test and is no part of this tree.
+
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod go_module;
+
+mod round_trip;
+mod same_errors;
+
