@@ -40,6 +40,7 @@ const CASTS: &[(&str, usize)] = &[
     ("kernel", 12),
     ("kymo", 43),
     ("poll", 35),
+    ("promql", 1),
     ("query", 28),
     ("recording", 105),
     ("rrd", 205),

@@ -5,61 +5,10 @@ use kymo_series::Matcher;
 
 use crate::duration::Duration;
 use crate::functions::Function;
+pub use crate::number::NumberLiteral;
 use crate::operators::{AggregateOp, BinaryOp, Cardinality, UnaryOp};
-
-/// Bytes of a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// The first.
-    pub start: usize,
-    /// Behind the last.
-    pub end: usize,
-}
-
-impl Span {
-    /// From the start of one to the end of another.
-    pub fn to(self, last: Span) -> Span {
-        Span {
-            start: self.start,
-            end: last.end,
-        }
-    }
-}
-
-/// Type of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueType {
-    /// A number a step.
-    Scalar,
-    /// Series with a sample a step: an instant vector.
-    Vector,
-    /// Series with the samples of a range a step: a range vector.
-    Matrix,
-    /// A text.
-    String,
-}
-
-impl ValueType {
-    /// As the HTTP API has it.
-    pub fn text(self) -> &'static str {
-        match self {
-            ValueType::Scalar => "scalar",
-            ValueType::Vector => "vector",
-            ValueType::Matrix => "matrix",
-            ValueType::String => "string",
-        }
-    }
-
-    /// As people call it.
-    pub fn documented(self) -> &'static str {
-        match self {
-            ValueType::Scalar => "scalar",
-            ValueType::Vector => "instant vector",
-            ValueType::Matrix => "range vector",
-            ValueType::String => "string",
-        }
-    }
-}
+pub use crate::span::Span;
+pub use crate::value_type::ValueType;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,17 +74,6 @@ impl Expr {
         }
         inner
     }
-}
-
-/// A number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NumberLiteral {
-    /// Of a duration: seconds.
-    pub value: f64,
-    /// True if it was written as a duration, such as `5m`.
-    pub is_duration: bool,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// A text.

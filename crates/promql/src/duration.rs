@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::ast::{NumberLiteral, Span};
-use crate::number::{DURATION_MS_MAX, seconds_of, whole};
+use crate::number::{DURATION_MS_MAX, NumberLiteral, seconds_of, whole};
+use crate::span::Span;
 
 /// A duration.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ast::Span;
+use crate::span::Span;
 
 /// What is wrong with which bytes, before lines are counted.
 #[derive(Debug)]

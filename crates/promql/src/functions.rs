@@ -1,7 +1,6 @@
 //! Functions of the language.
 
-use crate::ast::ValueType;
-use crate::functions_table::{EXPERIMENTAL, FUNCTIONS, NATIVE_HISTOGRAM};
+use crate::value_type::ValueType;
 
 /// How the number of arguments may differ from the list of their types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,33 +37,6 @@ pub struct Function {
     pub variadic: Variadic,
     /// Type of the result.
     pub returns: ValueType,
-}
-
-impl Function {
-    /// Every one, sorted by name.
-    pub fn all() -> &'static [Function] {
-        FUNCTIONS
-    }
-
-    /// The function of a name.
-    pub fn named(name: &str) -> Option<&'static Function> {
-        let at = FUNCTIONS
-            .binary_search_by(|function| function.name.cmp(name))
-            .ok()?;
-        FUNCTIONS.get(at)
-    }
-
-    /// Why Prometheus has a function or aggregation of this name and kymo has not.
-    pub(crate) fn refusal(name: &str) -> Option<String> {
-        if EXPERIMENTAL.contains(&name) {
-            return Some(format!(
-                "function {name:?} is not enabled: it is experimental"
-            ));
-        }
-        NATIVE_HISTOGRAM
-            .contains(&name)
-            .then(|| format!("function {name:?} is of native histograms, which are not kept here"))
-    }
 }
 
 /// Which function.

@@ -1,7 +1,34 @@
 //! The table of functions: names, types of arguments, how many there may be, type of the result.
 
-use crate::ast::ValueType::{self, Matrix, Scalar, String, Vector};
 use crate::functions::{Function, FunctionId, Variadic};
+use crate::value_type::ValueType::{self, Matrix, Scalar, String, Vector};
+
+impl Function {
+    /// Every one, sorted by name.
+    pub fn all() -> &'static [Function] {
+        FUNCTIONS
+    }
+
+    /// The function of a name.
+    pub fn named(name: &str) -> Option<&'static Function> {
+        let at = FUNCTIONS
+            .binary_search_by(|function| function.name.cmp(name))
+            .ok()?;
+        FUNCTIONS.get(at)
+    }
+
+    /// Why Prometheus has a function or aggregation of this name and kymo has not.
+    pub(crate) fn refusal(name: &str) -> Option<std::string::String> {
+        if EXPERIMENTAL.contains(&name) {
+            return Some(format!(
+                "function {name:?} is not enabled: it is experimental"
+            ));
+        }
+        NATIVE_HISTOGRAM
+            .contains(&name)
+            .then(|| format!("function {name:?} is of native histograms, which are not kept here"))
+    }
+}
 
 const fn function(
     id: FunctionId,
@@ -35,7 +62,7 @@ const fn variadic(
 }
 
 /// Every function, sorted by name.
-pub(crate) static FUNCTIONS: &[Function] = &[
+static FUNCTIONS: &[Function] = &[
     function(FunctionId::Abs, "abs", &[Vector], Vector),
     function(FunctionId::Absent, "absent", &[Vector], Vector),
     function(
@@ -232,7 +259,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 /// Names of experimental functions and aggregations, sorted.
-pub(crate) const EXPERIMENTAL: &[&str] = &[
+const EXPERIMENTAL: &[&str] = &[
     "double_exponential_smoothing",
     "end",
     "histogram_quantiles",
@@ -256,10 +283,26 @@ pub(crate) const EXPERIMENTAL: &[&str] = &[
 ];
 
 /// Names of functions that only native histograms have values for, sorted.
-pub(crate) const NATIVE_HISTOGRAM: &[&str] = &[
+const NATIVE_HISTOGRAM: &[&str] = &[
     "histogram_avg",
     "histogram_count",
     "histogram_stddev",
     "histogram_stdvar",
     "histogram_sum",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_found() {
+        assert!(FUNCTIONS.is_sorted_by(|before, after| before.name < after.name));
+        for function in Function::all() {
+            assert_eq!(Function::named(function.name), Some(function));
+            assert!(Function::refusal(function.name).is_none());
+        }
+        assert!(Function::named("rates").is_none());
+        assert!(EXPERIMENTAL.is_sorted() && NATIVE_HISTOGRAM.is_sorted());
+    }
+}

@@ -2,11 +2,33 @@
 
 use crate::{Expr, Tree, parse, parse_selector, pretty};
 
-/// Any text is an expression whose canonical texts are the same tree, or is refused with a place within the text.
+/// Words that bytes stand for: of what expressions consist.
+const WORDS: &str = "x y:z rate( sum( by( on( group_left( offset step() range() min_of( , ) ( [ ] { } 5m 1h30m 2 0x1f \
+    0.5 1e3 Inf NaN + - * / % ^ == != < <= > >= = =~ !~ : @ start() end() and or unless atan2 bool ignoring( without( \
+    topk( count_values( 'a' \"b\\n\" `c` {a=\"b\"} [5m] [1h:5m] label_join( time() vector( anchored smoothed sum offset \
+    'ä.b' a group_right quantile( histogram_quantile( scalar( </ fill( # a_b 0 -1 1ms 10y \\";
+
+/// Any text is an expression whose canonical texts are the same tree, or is refused with a place within the text. So is
+/// any text of words.
 pub fn fuzz_promql(input: &[u8]) {
-    let Ok(text) = std::str::from_utf8(input) else {
-        return;
-    };
+    if let Ok(text) = std::str::from_utf8(input) {
+        check_text(text);
+    }
+    let words: Vec<&str> = WORDS.split_whitespace().collect();
+    // A byte with the high bit stands for a word without a blank behind it.
+    let text: String = (input.iter())
+        .flat_map(|byte| {
+            let word = words.get(usize::from(byte & 0x7f) % words.len());
+            [
+                word.copied().unwrap_or_default(),
+                if byte & 0x80 == 0 { " " } else { "" },
+            ]
+        })
+        .collect();
+    check_text(&text);
+}
+
+fn check_text(text: &str) {
     match parse(text) {
         Ok(expr) => check_texts(&expr),
         Err(error) => {

@@ -1,9 +1,9 @@
 //! From a text to tokens. A word inside braces is always a label; between brackets stand durations alone.
 
-use crate::ast::Span;
 use crate::error::Fault;
 use crate::number;
 use crate::operators::BinaryOp;
+use crate::span::Span;
 use crate::token::{Keyword, Token, TokenKind};
 
 /// The tokens of a text. The last one is `End` or `Bad`; then there is a fault.
@@ -58,7 +58,17 @@ pub(crate) fn lex(text: &str) -> Lexed {
 enum Place {
     Outside,
     Braces,
+    /// Before the first number or word.
     Brackets,
+    /// Behind it.
+    BracketsWithin(Colon),
+}
+
+/// If the colon between range and step has been.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Colon {
+    ToCome,
+    Seen,
 }
 
 struct Lexer<'a> {
@@ -108,10 +118,11 @@ impl Lexer<'_> {
     fn token(&mut self) -> Result<TokenKind, String> {
         match (self.peek(), self.place) {
             (None, _) => self.end(),
-            (Some(c @ ('"' | '\'' | '`')), Place::Outside | Place::Braces) => self.string(c),
+            (Some(c @ ('"' | '\'' | '`')), place) if place != Place::Brackets => self.string(c),
             (Some(c), Place::Outside) => self.outside(c),
             (Some(c), Place::Braces) => self.in_braces(c),
             (Some(c), Place::Brackets) => self.in_brackets(c),
+            (Some(c), Place::BracketsWithin(colon)) => self.further_in_brackets(c, colon),
         }
     }
 
@@ -119,7 +130,10 @@ impl Lexer<'_> {
         match self.place {
             Place::Braces => Err("unexpected end of input inside braces".into()),
             Place::Brackets => Err("unexpected end of input in duration expression".into()),
-            Place::Outside if self.parens > 0 => Err("unclosed left parenthesis".into()),
+            Place::Outside | Place::BracketsWithin(_) if self.parens > 0 => {
+                Err("unclosed left parenthesis".into())
+            }
+            Place::BracketsWithin(_) => Err("unclosed left bracket".into()),
             Place::Outside => Ok(TokenKind::End),
         }
     }
@@ -260,18 +274,18 @@ impl Lexer<'_> {
 
     fn in_brackets(&mut self, c: char) -> Result<TokenKind, String> {
         let unexpected = || format!("unexpected character in duration expression: {c:?}");
-        match c {
-            '0'..='9' | '.' => return self.number(),
+        let kind = match c {
+            '0'..='9' | '.' => {
+                self.place = Place::BracketsWithin(Colon::ToCome);
+                return self.number();
+            }
             '(' | ')' => return self.parenthesis(),
             'a'..='z' | 'A'..='Z' => {
-                let word = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
-                return TokenKind::of_duration_word(word).ok_or_else(unexpected);
+                self.place = Place::BracketsWithin(Colon::ToCome);
+                return self.duration_word().ok_or_else(unexpected);
             }
-            _ => {}
-        }
-        let kind = match c {
+            ':' => return Err("unexpected colon before duration in duration expression".into()),
             ',' => TokenKind::Comma,
-            ':' => TokenKind::Colon,
             ']' => {
                 self.place = Place::Outside;
                 TokenKind::RightBracket
@@ -283,6 +297,33 @@ impl Lexer<'_> {
         };
         self.at += 1;
         Ok(kind)
+    }
+
+    fn further_in_brackets(&mut self, c: char, colon: Colon) -> Result<TokenKind, String> {
+        let kind = match c {
+            ':' if colon == Colon::Seen => return Err("unexpected colon ':'".into()),
+            ':' => {
+                self.place = Place::BracketsWithin(Colon::Seen);
+                TokenKind::Colon
+            }
+            ']' => {
+                self.place = Place::Outside;
+                TokenKind::RightBracket
+            }
+            '[' => return Err("unexpected left bracket '['".into()),
+            '_' | 'a'..='z' | 'A'..='Z' => {
+                let kind = self.duration_word();
+                return kind.ok_or_else(|| format!("unexpected character: {c:?}, expected ':'"));
+            }
+            _ => return self.outside(c),
+        };
+        self.at += 1;
+        Ok(kind)
+    }
+
+    fn duration_word(&mut self) -> Option<TokenKind> {
+        let word = self.take_while(|c| c.is_ascii_alphabetic() || c == '_');
+        TokenKind::of_duration_word(word)
     }
 
     /// Finds the end of a text in quotes. Escapes are read later.

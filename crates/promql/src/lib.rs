@@ -19,9 +19,11 @@ mod operators;
 mod parser;
 mod pretty;
 mod print;
+mod span;
 mod string;
 mod token;
 mod tree;
+mod value_type;
 
 pub use ast::{Expr, Span, ValueType};
 pub use duration::{Duration, DurationError, DurationExpr, DurationOp, QueryTimes};

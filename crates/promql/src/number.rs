@@ -1,6 +1,18 @@
 //! Numbers and durations as they are written: `1_000`, `0x1f`, `0755`, `1e-3`, `Inf`, `1h30m`.
 
+use crate::span::Span;
 use crate::token::TokenKind;
+
+/// A number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberLiteral {
+    /// Of a duration: seconds.
+    pub value: f64,
+    /// True if it was written as a duration, such as `5m`.
+    pub is_duration: bool,
+    /// Where it stands.
+    pub span: Span,
+}
 
 /// Units of a duration from the longest, and their milliseconds.
 pub(crate) const UNITS: [(&str, i64); 7] = [
@@ -202,5 +214,96 @@ pub(crate) fn shown(value: f64) -> String {
         f64::NEG_INFINITY => "-Inf".into(),
         _ if value.is_nan() => "NaN".into(),
         _ => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_gos() {
+        for (word, wanted) in [
+            ("1", Ok(1.0)),
+            ("1.", Ok(1.0)),
+            (".5", Ok(0.5)),
+            ("1_000.5e-1_0", Ok(1_000.5e-10)),
+            ("0x_1F", Ok(31.0)),
+            ("0x7fffffffffffffff", Ok(9_223_372_036_854_775_807.0)),
+            ("0755", Ok(493.0)),
+            ("0_7", Ok(7.0)),
+            ("089", Ok(89.0)),
+            ("00.5", Ok(0.5)),
+            ("9007199254740993", Ok(9_007_199_254_740_992.0)),
+            ("INF", Ok(f64::INFINITY)),
+            ("1e999", Err(())),
+            ("0xffffffffffffffff", Err(())),
+        ] {
+            assert_eq!(number(word).map_err(drop), wanted, "{word}");
+        }
+        assert!(number("NaN").is_ok_and(f64::is_nan));
+    }
+
+    #[test]
+    fn extents_end_where_words_do() {
+        for (text, kind, length) in [
+            ("1+2", Some(TokenKind::Number), 1),
+            ("1e+2-", Some(TokenKind::Number), 4),
+            ("0x1e+2", Some(TokenKind::Number), 4),
+            ("5m:1s", Some(TokenKind::Duration), 2),
+            ("1h30m)", Some(TokenKind::Duration), 5),
+            ("5hs", Some(TokenKind::Duration), 3),
+            ("5mm", None, 3),
+            ("1__0", None, 4),
+            ("1_", None, 2),
+            ("1.2.3", None, 5),
+            ("1e", None, 2),
+            ("0x", None, 2),
+            ("1é", Some(TokenKind::Number), 1),
+        ] {
+            assert_eq!(extent(text), (kind, length), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units_in_their_order() {
+        for (word, wanted) in [
+            (
+                "1y2w3d4h5m6s7ms",
+                Ok(31_536_000_000 + 1_209_600_000 + 273_906_007),
+            ),
+            ("0s", Ok(0)),
+            ("292y", Ok(292 * 365 * 86_400_000)),
+            ("293y", Err("duration out of range")),
+            ("99999999999999999999s", Err("duration out of range")),
+            ("1m1m", Err("not a valid duration string: \"1m1m\"")),
+            ("1s1m", Err("not a valid duration string: \"1s1m\"")),
+            ("5hs", Err("unknown unit \"hs\" in duration \"5hs\"")),
+        ] {
+            let found = duration_ms(word);
+            assert_eq!(
+                found.as_ref().map_err(String::as_str),
+                wanted.as_ref().map_err(|e| *e),
+                "{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_prometheus_does() {
+        for (ms, wanted) in [
+            (0, "0s"),
+            (1, "1ms"),
+            (-90_000, "-1m30s"),
+            (7 * 86_400_000, "1w"),
+            (8 * 86_400_000, "8d"),
+            (365 * 86_400_000, "1y"),
+            (366 * 86_400_000, "366d"),
+            (3_600_001, "1h1ms"),
+        ] {
+            let mut out = String::new();
+            put_duration(&mut out, ms);
+            assert_eq!(out, wanted);
+        }
     }
 }

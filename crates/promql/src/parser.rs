@@ -54,6 +54,7 @@ fn read<'a, T>(text: &'a str, whole: fn(&mut Parser<'a>) -> Result<T, Fault>) ->
         at: 0,
         fault,
         levels: 0,
+        aggregations: 0,
         duration_start: 0,
     };
     whole(&mut parser)
@@ -75,6 +76,8 @@ struct Parser<'a> {
     fault: Option<Fault>,
     /// Levels that are open.
     levels: usize,
+    /// Aggregations whose arguments are being read.
+    aggregations: usize,
     /// Place of the first token of the last duration.
     duration_start: usize,
 }
@@ -153,6 +156,10 @@ impl Parser<'_> {
     /// The fault of a next token that does not fit; empty: nothing to say of where and what fits.
     fn unexpected(&mut self, place: &str, expected: &str) -> Fault {
         let token = self.peek();
+        let place = match place {
+            "" if self.aggregations > 0 => "aggregation",
+            place => place,
+        };
         if token.kind == TokenKind::Bad
             && let Some(fault) = self.fault.take()
         {

@@ -99,3 +99,35 @@ fn indent(out: &mut String, level: usize) {
         out.push_str("  ");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::pretty;
+    use crate::parse;
+
+    #[test]
+    fn long_expressions_are_broken() {
+        let long = "a_metric_with_a_long_name_a_metric_with_a_long_name_a_metric_with_a_long_name";
+        let text = format!(
+            "-(sum by (a) (rate({long}[5m])) / on (b) topk(3, {long} + {long}))[5m:] offset 1m"
+        );
+        // Types do not matter to the printer, but to the parser.
+        let text = format!("sum_over_time({})", &text[1..]);
+        let wanted = format!(
+            "sum_over_time(
+  (
+      sum by (a) (rate({long}[5m]))
+    / on (b)
+      topk(
+        3,
+          {long}
+        +
+          {long}
+      )
+  )[5m:] offset 1m
+)"
+        );
+        assert_eq!(pretty(&parse(&text).unwrap()), wanted);
+        assert_eq!(pretty(&parse("sum( up )").unwrap()), "sum(up)");
+    }
+}

@@ -108,3 +108,61 @@ pub(crate) fn put_quoted(out: &mut String, text: &str) {
 fn is_printable(c: char) -> bool {
     matches!(c, '\'') || c.escape_debug().eq([c])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_gos() {
+        for (word, wanted) in [
+            (
+                r#""a\a\b\f\n\r\t\v\\\"""#,
+                Ok("a\u{7}\u{8}\u{c}\n\r\t\u{b}\\\""),
+            ),
+            (r"'\''", Ok("'")),
+            (r#"'"'"#, Ok("\"")),
+            (r"`\n`", Ok("\\n")),
+            (r#""\x41\101\u00e4\U0001F600""#, Ok("AA\u{e4}\u{1f600}")),
+            (r#""\xc3\xa4""#, Ok("\u{e4}")),
+            (r#""\'""#, Err("unknown escape sequence U+0027 '\\''")),
+            (
+                r#""\ud800""#,
+                Err("escape sequence is an invalid Unicode code point"),
+            ),
+            (
+                r#""\U00110000""#,
+                Err("escape sequence is an invalid Unicode code point"),
+            ),
+            (
+                r#""\400""#,
+                Err("escape sequence is an invalid Unicode code point"),
+            ),
+            (r#""\x4""#, Err("escape sequence not terminated")),
+            (
+                r#""\xg1""#,
+                Err("illegal character U+0067 'g' in escape sequence"),
+            ),
+            (r#""\xff""#, Err(r#"string "\xff" is not UTF-8"#)),
+        ] {
+            let found = unquoted(word);
+            let found = found.as_deref().map_err(String::as_str);
+            assert_eq!(found, wanted, "{word}");
+        }
+    }
+
+    #[test]
+    fn quoted_texts_read_back() {
+        for text in [
+            "",
+            "a\"b\\",
+            "\0\u{7}\u{1b}\u{7f}",
+            "ä☺\u{202e}\u{10ffff}\u{ad}",
+        ] {
+            let mut quoted = String::new();
+            put_quoted(&mut quoted, text);
+            assert!(!quoted.chars().any(char::is_control), "{quoted}");
+            assert_eq!(unquoted(&quoted).as_deref(), Ok(text), "{quoted}");
+        }
+    }
+}

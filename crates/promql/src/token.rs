@@ -1,7 +1,7 @@
 //! Tokens, and how messages name them.
 
-use crate::ast::Span;
 use crate::operators::{AggregateOp, BinaryOp};
+use crate::span::Span;
 
 /// A word or sign of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,12 +193,16 @@ impl Token {
             TokenKind::End => "end of input".into(),
             TokenKind::Identifier => format!("identifier {word:?}"),
             TokenKind::MetricIdentifier => format!("metric identifier {word:?}"),
-            TokenKind::Op(_) | TokenKind::Trim | TokenKind::At => format!("<op:{word}>"),
+            TokenKind::Op(_)
+            | TokenKind::Trim
+            | TokenKind::At
+            | TokenKind::Regex
+            | TokenKind::NotRegex => format!("<op:{word}>"),
             TokenKind::Aggregate(_) | TokenKind::ExperimentalAggregate => {
                 format!("<aggr:{word}>")
             }
             TokenKind::Keyword(Keyword::Start | Keyword::End) => format!("{word:?}"),
-            TokenKind::Keyword(word) if word.is_of_durations() => format!("{word:?}"),
+            TokenKind::Keyword(keyword) if keyword.is_of_durations() => format!("{word:?}"),
             TokenKind::Keyword(_) => format!("<{word}>"),
             TokenKind::Number => format!("number {}", shortened(word)),
             TokenKind::Duration => format!("duration {}", shortened(word)),
@@ -212,9 +216,7 @@ impl Token {
             | TokenKind::LeftBracket
             | TokenKind::RightBracket
             | TokenKind::Colon
-            | TokenKind::Assign
-            | TokenKind::Regex
-            | TokenKind::NotRegex => format!("{word:?}"),
+            | TokenKind::Assign => format!("{word:?}"),
         }
     }
 }

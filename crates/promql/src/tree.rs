@@ -270,3 +270,76 @@ fn of_number(number: &NumberLiteral) -> Tree {
         ("val", text(&shown(number.value))),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    /// A tree in few words.
+    fn shown(tree: &Tree) -> String {
+        match tree {
+            Tree::Null => "null".into(),
+            Tree::Bool(value) => value.to_string(),
+            Tree::Number(number) => number.to_string(),
+            Tree::Text(text) => format!("{text:?}"),
+            Tree::List(list) => {
+                let parts: Vec<String> = list.iter().map(shown).collect();
+                format!("[{}]", parts.join(" "))
+            }
+            Tree::Object(fields) => {
+                let parts = fields.iter();
+                let parts = parts.map(|(name, value)| format!("{name}:{}", shown(value)));
+                format!("{{{}}}", parts.collect::<Vec<_>>().join(" "))
+            }
+        }
+    }
+
+    #[test]
+    fn trees_have_the_fields_of_prometheus() {
+        let plain = r#"anchored:false matchers:[{name:"__name__" type:"=" value:"x"}] name:"x" offset:0 offsetExpr:null"#;
+        let rest = r#"smoothed:false startOrEnd:null timestamp:null type:"vectorSelector""#;
+        let x = format!("{{{plain} {rest}}}");
+        for (text, wanted) in [
+            ("1m", r#"{type:"numberLiteral" val:"60"}"#.into()),
+            ("'a'", r#"{type:"stringLiteral" val:"a"}"#.into()),
+            ("x", x.clone()),
+            (
+                "-(x)",
+                format!(r#"{{expr:{{expr:{x} type:"parenExpr"}} op:"-" type:"unaryExpr"}}"#),
+            ),
+            (
+                "sum by (a) (x)",
+                format!(
+                    r#"{{expr:{x} grouping:["a"] op:"sum" param:null type:"aggregation" without:false}}"#
+                ),
+            ),
+            (
+                "x or on (a) x",
+                format!(
+                    r#"{{bool:false lhs:{x} matching:{{card:"many-to-many" fillValues:{{lhs:null rhs:null}} include:[] labels:["a"] on:true}} op:"or" rhs:{x} type:"binaryExpr"}}"#
+                ),
+            ),
+            (
+                "abs(x)",
+                format!(
+                    r#"{{args:[{x}] func:{{argTypes:["vector"] name:"abs" returnType:"vector" variadic:0}} type:"call"}}"#
+                ),
+            ),
+            (
+                "x[5m:-(1) + step()]",
+                format!(
+                    r#"{{expr:{x} offset:0 offsetExpr:null range:300000 rangeExpr:null startOrEnd:null step:0 stepExpr:{{lhs:{{lhs:null op:"-" rhs:{{lhs:null op:"+" rhs:{{duration:false type:"numberLiteral" val:"1"}} type:"durationExpr" wrapped:true}} type:"durationExpr" wrapped:false}} op:"+" rhs:{{lhs:null op:"step" rhs:null type:"durationExpr" wrapped:false}} type:"durationExpr" wrapped:false}} timestamp:null type:"subquery"}}"#
+                ),
+            ),
+            (
+                "x[1m] smoothed @ 1.5",
+                format!(
+                    r#"{{{plain} range:60000 rangeExpr:null smoothed:true startOrEnd:null timestamp:1500 type:"matrixSelector"}}"#
+                ),
+            ),
+        ] {
+            assert_eq!(shown(&Tree::of(&parse(text).unwrap())), wanted, "{text}");
+        }
+    }
+}

@@ -58,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     ("shm", kymo_shm::fuzz::fuzz_shm),
     ("selector", kymo_series::fuzz::fuzz_selector),
     ("names", kymo_series::fuzz::fuzz_names),
+    ("promql", kymo_promql::fuzz::fuzz_promql),
     ("statement", statement),
     ("activity", activity),
 ];

@@ -22,11 +22,13 @@ impl Parser<'_> {
             let why = Function::refusal(&name).unwrap_or(name);
             return Err(Fault::at(token.span, why));
         };
+        self.aggregations += 1;
         let before = self.grouping()?;
         if self.peek().kind != TokenKind::LeftParen {
-            return Err(self.unexpected("aggregation", ""));
+            return Err(self.unexpected("", ""));
         }
         let (arguments, mut end) = self.arguments()?;
+        self.aggregations -= 1;
         let grouping = match before {
             Some(grouping) => grouping,
             None => match self.grouping()? {

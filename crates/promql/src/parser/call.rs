@@ -4,6 +4,7 @@ use super::{Node, Parser, above};
 use crate::ast::{Call, Expr, Span};
 use crate::error::Fault;
 use crate::functions::Function;
+use crate::operators::BinaryOp;
 use crate::token::{Keyword, TokenKind};
 
 impl Parser<'_> {
@@ -58,10 +59,24 @@ impl Parser<'_> {
             let Some(comma) = self.take(TokenKind::Comma) else {
                 return Err(self.unexpected("", ""));
             };
-            if self.peek().kind == TokenKind::RightParen {
+            if !self.may_begin_operand() {
                 let message = "trailing commas not allowed in function call args";
                 return Err(Fault::at(comma.span, message));
             }
+        }
+    }
+
+    /// True if the next token may begin an operand, or is none at all.
+    fn may_begin_operand(&self) -> bool {
+        match self.peek().kind {
+            TokenKind::Op(BinaryOp::Add | BinaryOp::Subtract)
+            | TokenKind::Number
+            | TokenKind::Duration
+            | TokenKind::String
+            | TokenKind::LeftParen
+            | TokenKind::LeftBrace
+            | TokenKind::Bad => true,
+            kind => kind.is_metric_name(),
         }
     }
 

@@ -139,7 +139,7 @@ impl Parser<'_> {
         self.open(place)?;
         let left = self.duration(0, place)?;
         if self.take(TokenKind::Comma).is_none() {
-            return Err(self.unexpected(place, "\",\""));
+            return Err(self.unexpected(place, EXPECTED));
         }
         let right = self.duration(0, place)?;
         self.close(place)?;
@@ -150,14 +150,14 @@ impl Parser<'_> {
     fn open(&mut self, place: &str) -> Result<(), Fault> {
         match self.take(TokenKind::LeftParen) {
             Some(_) => Ok(()),
-            None => Err(self.unexpected(place, "\"(\"")),
+            None => Err(self.unexpected(place, EXPECTED)),
         }
     }
 
     fn close(&mut self, place: &str) -> Result<(), Fault> {
         match self.take(TokenKind::RightParen) {
             Some(_) => Ok(()),
-            None => Err(self.unexpected(place, "\")\"")),
+            None => Err(self.unexpected(place, EXPECTED)),
         }
     }
 }

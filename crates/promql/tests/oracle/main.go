@@ -1,43 +1,64 @@
+// Reads expressions, a JSON string a line, with Prometheus' own parser and answers a JSON object a line: the canonical
+// text, the text of several lines, the tree and the bytes of the expression; or the first error and its bytes.
+//
+// The test that builds this puts translateAST beside it, from Prometheus' web/api/v1.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"log"
 	"os"
 
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
 type answer struct {
-	Shown  string `json:"shown,omitempty"`
-	Pretty string `json:"pretty,omitempty"`
-	Error  string `json:"error,omitempty"`
-	Start  int    `json:"start"`
-	End    int    `json:"end"`
+	Shown   string
+	Pretty  string
+	Tree    any
+	Message string
+	Start   int
+	End     int
+}
+
+func read(p parser.Parser, text string) answer {
+	expr, err := p.ParseExpr(text)
+	if err == nil {
+		place := expr.PositionRange()
+		return answer{
+			Shown:  expr.String(),
+			Pretty: parser.Prettify(expr),
+			Tree:   translateAST(expr),
+			Start:  int(place.Start),
+			End:    int(place.End),
+		}
+	}
+	var list parser.ParseErrors
+	if !errors.As(err, &list) || len(list) == 0 {
+		return answer{Message: err.Error()}
+	}
+	first := list[0]
+	return answer{
+		Message: first.Err.Error(),
+		Start:   int(first.PositionRange.Start),
+		End:     int(first.PositionRange.End),
+	}
 }
 
 func main() {
 	p := parser.NewParser(parser.Options{})
-	in := json.NewDecoder(bufio.NewReader(os.Stdin))
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
 	out := json.NewEncoder(os.Stdout)
-	out.SetEscapeHTML(false)
-	for {
+	for lines.Scan() {
 		var text string
-		if in.Decode(&text) != nil {
-			return
+		if err := json.Unmarshal(lines.Bytes(), &text); err != nil {
+			log.Fatal(err)
 		}
-		expr, err := p.ParseExpr(text)
-		var a answer
-		if err != nil {
-			a.Error = err.Error()
-			if list, ok := err.(parser.ParseErrors); ok && len(list) > 0 {
-				a.Start, a.End = int(list[0].PositionRange.Start), int(list[0].PositionRange.End)
-			}
-		} else {
-			a.Shown, a.Pretty = expr.String(), parser.Prettify(expr)
-			r := expr.PositionRange()
-			a.Start, a.End = int(r.Start), int(r.End)
+		if err := out.Encode(read(p, text)); err != nil {
+			log.Fatal(err)
 		}
-		out.Encode(a)
 	}
 }

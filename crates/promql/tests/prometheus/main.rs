@@ -1,11 +1,14 @@
 //! Prometheus' own expressions: those of its test files, and those of its parser's tests with their errors. All are
 //! read from its Go module, which is downloaded at the time of the test and is no part of this tree.
 
+#![allow(clippy::print_stderr, reason = "a person reads it")]
 #![allow(clippy::unwrap_used)]
 
 mod cases;
 mod go_module;
-
+mod oracle;
+mod pieces;
+mod refusals;
 mod round_trip;
+mod same_answers;
 mod same_errors;
-

@@ -5,18 +5,7 @@ use kymo_promql::parse;
 
 use crate::cases::{evaluations, parser_cases, printed_cases};
 use crate::go_module;
-
-/// Parts of messages that say of what kymo has nothing.
-const REFUSALS: [&str; 4] = [
-    "is not enabled: it is experimental",
-    "binop fill modifiers are experimental",
-    "native histograms, which are not kept here",
-    "is not UTF-8",
-];
-
-fn is_refusal(message: &str) -> bool {
-    REFUSALS.iter().any(|refusal| message.contains(refusal))
-}
+use crate::refusals::is_refusal;
 
 #[test]
 fn expressions_of_the_test_files() {
