@@ -26,7 +26,7 @@ impl Fault {
 pub struct ParseError {
     /// The bytes that are wrong.
     pub span: Span,
-    /// Line of the first of them, from 1.
+    /// Line of the first of them, from 1; 0 in an empty text.
     pub line: usize,
     /// Its byte in the line, from 1.
     pub column: usize,
@@ -42,7 +42,8 @@ impl ParseError {
         let line_start = (before.iter().rposition(|&byte| byte == b'\n')).map_or(0, |at| at + 1);
         ParseError {
             span,
-            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            line: before.iter().filter(|&&byte| byte == b'\n').count()
+                + usize::from(!text.is_empty()),
             column: before.len() - line_start + 1,
             message,
         }
@@ -51,8 +52,11 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, column) = (self.line, self.column);
-        write!(out, "{line}:{column}: parse error: {}", self.message)
+        match (self.line, self.column) {
+            (0, _) => out.write_str("unknown position")?,
+            (line, column) => write!(out, "{line}:{column}")?,
+        }
+        write!(out, ": parse error: {}", self.message)
     }
 }
 

@@ -14,18 +14,20 @@ pub fn fuzz_promql(input: &[u8]) {
     if let Ok(text) = std::str::from_utf8(input) {
         check_text(text);
     }
+    check_text(&spelled(input));
+}
+
+/// The text of words that bytes stand for.
+fn spelled(input: &[u8]) -> String {
     let words: Vec<&str> = WORDS.split_whitespace().collect();
     // A byte with the high bit stands for a word without a blank behind it.
-    let text: String = (input.iter())
+    (input.iter())
         .flat_map(|byte| {
             let word = words.get(usize::from(byte & 0x7f) % words.len());
-            [
-                word.copied().unwrap_or_default(),
-                if byte & 0x80 == 0 { " " } else { "" },
-            ]
+            let blank = if byte & 0x80 == 0 { " " } else { "" };
+            [word.copied().unwrap_or_default(), blank]
         })
-        .collect();
-    check_text(&text);
+        .collect()
 }
 
 fn check_text(text: &str) {

@@ -168,13 +168,14 @@ pub(crate) fn duration_ms(word: &str) -> Result<i64, String> {
     Ok(total)
 }
 
-/// Milliseconds of seconds that stand for a duration, cut from rounded nanoseconds as in Go; `None`: more than 292
-/// years.
+/// Whole milliseconds of seconds that stand for a duration; `None`: more than 292 years.
 pub(crate) fn ms_of_seconds(seconds: f64) -> Option<i64> {
-    const NANOSECONDS_MAX: f64 = 9_223_372_036_854_775_807.0;
-    let nanoseconds = (seconds * 1e9).round();
-    let fits = nanoseconds.abs() <= NANOSECONDS_MAX;
-    fits.then(|| whole(nanoseconds) / 1_000_000)
+    let ms = seconds * 1000.0;
+    // Go rounds to nanoseconds first, and what a multiplication loses of a long duration may be more than one.
+    let slack = (ms.abs() * 5e-16).max(5e-7);
+    let ms = whole(ms + slack.copysign(ms));
+    let fits = !seconds.is_nan() && ms.unsigned_abs() <= DURATION_MS_MAX.unsigned_abs();
+    fits.then_some(ms)
 }
 
 /// The whole part of a number; the nearest i64 where it has none.
@@ -286,6 +287,29 @@ mod tests {
                 wanted.as_ref().map_err(|e| *e),
                 "{word}"
             );
+        }
+    }
+
+    /// Seconds in a float gave a millisecond less than was written, in years.
+    #[test]
+    fn milliseconds_come_back_from_seconds() {
+        let mut ms = 1i64;
+        while ms <= DURATION_MS_MAX {
+            for ms in [ms - 1, ms, -ms, DURATION_MS_MAX - ms] {
+                assert_eq!(ms_of_seconds(seconds_of(ms)), Some(ms));
+            }
+            ms = ms * 9 / 8 + 1;
+        }
+        for (seconds, wanted) in [
+            (4.018, Some(4018)),
+            (0.0015, Some(1)),
+            (-0.0015, Some(-1)),
+            (0.000_999_999_9, Some(1)),
+            (9.3e9, None),
+            (f64::NAN, None),
+            (f64::NEG_INFINITY, None),
+        ] {
+            assert_eq!(ms_of_seconds(seconds), wanted, "{seconds}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::duration::Duration;
 use crate::error::Fault;
 use crate::number;
 use crate::operators::BinaryOp;
-use crate::token::{Keyword, Token, TokenKind};
+use crate::token::{Keyword, TokenKind};
 
 impl Parser<'_> {
     pub(super) fn with_modifiers(&mut self, mut node: Node) -> Result<Node, Fault> {
@@ -132,7 +132,7 @@ impl Parser<'_> {
     }
 
     fn edges(&mut self, mut node: Node, edges: Edges) -> Result<Node, Fault> {
-        let token: Token = self.next();
+        self.next();
         let word = match edges {
             Edges::Smoothed => "smoothed",
             Edges::Plain | Edges::Anchored => "anchored",
@@ -151,12 +151,8 @@ impl Parser<'_> {
             let message = "anchored and smoothed modifiers cannot be used together";
             return Err(Fault::at(span, message));
         }
+        // As in Prometheus, the word is no part of the selector's bytes.
         selector.edges = edges;
-        match &mut node.expr {
-            Expr::Vector(selector) => selector.span.end = token.span.end,
-            Expr::Matrix(matrix) => matrix.span.end = token.span.end,
-            _ => {}
-        }
         Ok(node)
     }
 }

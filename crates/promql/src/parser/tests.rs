@@ -97,6 +97,7 @@ fn texts_have_a_canonical_form() {
         ("90d", "90d"),
         ("14d", "2w"),
         ("-1m", "-1m"),
+        ("5027138301s", "58184d11h18m21s"),
         ("x[300]", "x[5m]"),
         ("x[1.5]", "x[1s500ms]"),
         ("x[4.018]", "x[4s18ms]"),
@@ -247,7 +248,11 @@ fn computed_durations_follow_the_query() {
 #[test]
 fn wrong_texts_are_refused_with_their_place() {
     for (text, wanted) in [
-        ("", "1:1: parse error: no expression found in input"),
+        (
+            "",
+            "unknown position: parse error: no expression found in input",
+        ),
+        ("\n #", "1:1: parse error: no expression found in input"),
         ("1 +", "1:4: parse error: unexpected end of input"),
         (
             "a\n + )",

@@ -21,6 +21,20 @@ type answer struct {
 	Message string
 	Start   int
 	End     int
+	Spans   [][2]int
+}
+
+// spans are the bytes of each node, parents before their children.
+func spans(expr parser.Expr) [][2]int {
+	var found [][2]int
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if node != nil {
+			place := node.PositionRange()
+			found = append(found, [2]int{int(place.Start), int(place.End)})
+		}
+		return nil
+	})
+	return found
 }
 
 func read(p parser.Parser, text string) answer {
@@ -33,6 +47,7 @@ func read(p parser.Parser, text string) answer {
 			Tree:   translateAST(expr),
 			Start:  int(place.Start),
 			End:    int(place.End),
+			Spans:  spans(expr),
 		}
 	}
 	var list parser.ParseErrors

@@ -6,6 +6,7 @@
 
 mod cases;
 mod go_module;
+mod grown;
 mod oracle;
 mod pieces;
 mod refusals;

@@ -16,8 +16,10 @@ pub(crate) struct Answer {
     pub(crate) tree: serde_json::Value,
     /// The first error; empty: none.
     pub(crate) message: String,
-    /// Bytes of the expression or of the error.
+    /// Bytes of the error.
     pub(crate) place: (usize, usize),
+    /// Bytes of each node, parents before their children.
+    pub(crate) spans: Vec<(usize, usize)>,
 }
 
 /// Builds the program in a folder from the files of the module; `None`: this machine cannot.
@@ -61,12 +63,16 @@ pub(crate) fn ask(program: &Path, texts: &[String]) -> Vec<Answer> {
 fn answer(line: &str) -> Answer {
     let fields: serde_json::Value = serde_json::from_str(line).unwrap();
     let text = |name: &str| fields[name].as_str().unwrap().to_string();
-    let number = |name: &str| usize::try_from(fields[name].as_i64().unwrap()).unwrap_or(0);
+    let whole = |value: &serde_json::Value| usize::try_from(value.as_i64().unwrap()).unwrap_or(0);
+    let spans = fields["Spans"].as_array().into_iter().flatten();
     Answer {
+        spans: spans
+            .map(|pair| (whole(&pair[0]), whole(&pair[1])))
+            .collect(),
         shown: text("Shown"),
         pretty: text("Pretty"),
         tree: fields["Tree"].clone(),
         message: text("Message"),
-        place: (number("Start"), number("End")),
+        place: (whole(&fields["Start"]), whole(&fields["End"])),
     }
 }

@@ -1,4 +1,4 @@
-//! Texts made of pieces of others, always the same ones.
+//! Texts made of pieces of others, and numbers to choose by, always the same ones.
 
 /// So many texts, each of one or two others with tokens left out, doubled, moved or put together.
 pub(crate) fn made(texts: &[String], count: usize) -> Vec<String> {
@@ -63,10 +63,10 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 /// Numbers without an order.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use kymo_promql::{Expr, ParseError, Tree, parse, pretty};
+use kymo_promql::{Expr, ParseError, Span, Tree, parse, pretty};
 use serde_json::Value;
 
 use crate::cases::{evaluations, parser_cases, printed_cases};
 use crate::oracle::{Answer, ask, build};
 use crate::refusals::{is_native_refusal, is_refusal};
-use crate::{go_module, pieces};
+use crate::{go_module, grown, pieces};
 
-/// Texts made of pieces.
+/// Texts made of pieces, and as many grown from the grammar.
 const MADE: usize = 200_000;
 
 #[test]
@@ -29,6 +29,7 @@ fn both_parsers_agree() {
         .chain(printed_cases(&module))
         .collect();
     texts.extend(pieces::made(&texts, MADE));
+    texts.extend(grown::grown(MADE));
     let mut tally = Tally::default();
     let answers = ask(&program, &texts);
     assert_eq!(answers.len(), texts.len());
@@ -40,12 +41,67 @@ fn both_parsers_agree() {
     assert!(tally.wrong.is_empty(), "{} differ", tally.wrong.len());
 }
 
-/// True for differences that are meant: a plus that changes nothing, flags of expressions that come twice, and
-/// milliseconds that Go's multiplication by 1e9 loses.
+/// True for differences that are meant: a plus that changes nothing, flags of expressions that come twice,
+/// milliseconds that Go's multiplication by 1e9 loses, and NaN as a duration, which there fails later.
 fn is_known(wrong: &str) -> bool {
-    ["+min_of", "+max_of", "+step", "+range", "(?ii", "1001ms"]
-        .iter()
-        .any(|known| wrong.contains(known))
+    let parts = ["+min_of", "+max_of", "+step", "+range", "(?ii", "1001ms"];
+    let is_nan = wrong.contains("NaN") && wrong.contains("duration out of range");
+    is_nan || parts.iter().any(|part| wrong.contains(part))
+}
+
+/// In which answer both differ.
+fn difference(text: &str, expr: &Expr, theirs: &Answer) -> Option<String> {
+    let shown = expr.to_string();
+    let pretty = pretty(expr);
+    let tree = json(&Tree::of(expr));
+    let spans = spans(expr);
+    // Behind an offset in parentheses, what Prometheus takes for the end is that of the next token.
+    let is_same = |(ours, theirs): (&(usize, usize), &(usize, usize))| {
+        ours == theirs || (ours.0 == theirs.0 && ours.1 < theirs.1 && text.contains("offset"))
+    };
+    let are_same = spans.len() == theirs.spans.len();
+    let are_same = are_same && spans.iter().zip(&theirs.spans).all(is_same);
+    match () {
+        () if shown != theirs.shown => Some(format!("{shown}, but {}", theirs.shown)),
+        () if pretty != theirs.pretty => Some(format!("{pretty}, but {}", theirs.pretty)),
+        () if tree != theirs.tree => Some(format!("{tree}, but {}", theirs.tree)),
+        () if !are_same => Some(format!("{spans:?}, but {:?}", theirs.spans)),
+        () => None,
+    }
+}
+
+/// Bytes of each node, parents before their children, as Prometheus has them.
+fn spans(expr: &Expr) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    put_spans(&mut found, expr);
+    found
+}
+
+fn put_spans(found: &mut Vec<(usize, usize)>, expr: &Expr) {
+    let mut put = |span: Span| found.push((span.start, span.end));
+    put(expr.span());
+    match expr {
+        Expr::Number(_) | Expr::String(_) | Expr::Vector(_) => {}
+        Expr::Matrix(matrix) => put(matrix.selector.span),
+        Expr::Subquery(subquery) => put_spans(found, &subquery.expr),
+        Expr::Unary(unary) => put_spans(found, &unary.expr),
+        Expr::Paren(paren) => put_spans(found, &paren.expr),
+        Expr::Binary(binary) => {
+            put_spans(found, &binary.left);
+            put_spans(found, &binary.right);
+        }
+        Expr::Aggregation(aggregation) => {
+            put_spans(found, &aggregation.expr);
+            if let Some(parameter) = &aggregation.parameter {
+                put_spans(found, parameter);
+            }
+        }
+        Expr::Call(call) => {
+            for arg in &call.args {
+                put_spans(found, arg);
+            }
+        }
+    }
 }
 
 fn json(tree: &Tree) -> Value {
@@ -81,25 +137,10 @@ struct Tally {
 impl Tally {
     fn add(&mut self, text: &str, ours: &Result<Expr, ParseError>, theirs: &Answer) {
         match ours {
-            Ok(expr) if theirs.message.is_empty() => {
-                let span = expr.span();
-                let mut place = (span.start, span.end);
-                // Here the word is a part of what it changes, there it is not.
-                let last = text.split_whitespace().last().unwrap_or_default();
-                if last.ends_with("anchored") || last.ends_with("smoothed") {
-                    place.1 = theirs.place.1;
-                }
-                let tree = json(&Tree::of(expr));
-                let found = (expr.to_string(), pretty(expr), place, &tree);
-                let (shown, pretty) = (theirs.shown.clone(), theirs.pretty.clone());
-                let wanted = (shown, pretty, theirs.place, &theirs.tree);
-                match found == wanted {
-                    true => self.same += 1,
-                    false => self
-                        .wrong
-                        .push(format!("{text:?}\n  {found:?}\n  {wanted:?}")),
-                }
-            }
+            Ok(expr) if theirs.message.is_empty() => match difference(text, expr, theirs) {
+                None => self.same += 1,
+                Some(difference) => self.wrong.push(format!("{text:?}: {difference}")),
+            },
             Ok(expr) => {
                 let message = &theirs.message;
                 self.wrong.push(format!("{text:?}: {expr}, but {message}"));
