@@ -50,7 +50,7 @@ impl Expr {
         }
     }
 
-    /// Its bytes in the text.
+    /// The bytes in the text.
     pub fn span(&self) -> Span {
         match self {
             Expr::Number(number) => number.span,
@@ -200,7 +200,7 @@ pub struct VectorMatching {
     pub cardinality: Cardinality,
     /// `on`: `labels` are compared. Else all but those and the name are.
     pub is_on: bool,
-    /// Of `on` or `ignoring`.
+    /// Labels of `on` or `ignoring`.
     pub labels: Vec<String>,
     /// Labels that `group_left` or `group_right` takes over from the side of the one.
     pub include: Vec<String>,
@@ -222,7 +222,7 @@ pub struct Aggregation {
     pub op: AggregateOp,
     /// An instant vector.
     pub expr: Expr,
-    /// Of `topk`, `bottomk`, `quantile` a scalar, of `count_values` a string, of others none.
+    /// A scalar for `topk`, `bottomk` and `quantile`, a string for `count_values`; others have none.
     pub parameter: Option<Expr>,
     /// By which labels.
     pub grouping: Grouping,
@@ -235,7 +235,7 @@ pub struct Aggregation {
 pub struct Call {
     /// The function.
     pub function: &'static Function,
-    /// What it is given.
+    /// Arguments in their order.
     pub args: Vec<Expr>,
     /// Where it stands.
     pub span: Span,
@@ -244,7 +244,7 @@ pub struct Call {
 /// An expression in parentheses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParenExpr {
-    /// What stands between them.
+    /// The expression between them.
     pub expr: Expr,
     /// Where it stands, with the parentheses.
     pub span: Span,

@@ -116,7 +116,7 @@ fn milliseconds(expr: &DurationExpr, times: QueryTimes) -> Result<i64, DurationE
 }
 
 impl DurationExpr {
-    /// Its bytes in the text.
+    /// The bytes in the text.
     pub fn span(&self) -> Span {
         match self {
             DurationExpr::Number(number) => number.span,

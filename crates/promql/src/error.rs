@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::span::Span;
 
-/// What is wrong with which bytes, before lines are counted.
+/// An error of some bytes, before lines are counted.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub span: Span,
@@ -28,7 +28,7 @@ pub struct ParseError {
     pub span: Span,
     /// Line of the first of them, from 1; 0 in an empty text.
     pub line: usize,
-    /// Its byte in the line, from 1.
+    /// Place of the byte in the line, from 1.
     pub column: usize,
     /// For people, without the place.
     pub message: String,

@@ -5,7 +5,7 @@ use crate::value_type::ValueType;
 /// How the number of arguments may differ from the list of their types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variadic {
-    /// It may not.
+    /// All arguments are needed.
     No,
     /// The last one may be missing.
     Optional,

@@ -1,4 +1,4 @@
-//! What is fuzzed here.
+//! The fuzz function of the parser and of the printers.
 
 use crate::{Expr, Tree, parse, parse_selector, pretty};
 

@@ -6,7 +6,7 @@ use crate::token::TokenKind;
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberLiteral {
-    /// Of a duration: seconds.
+    /// Seconds if it is a duration.
     pub value: f64,
     /// True if it was written as a duration, such as `5m`.
     pub is_duration: bool,

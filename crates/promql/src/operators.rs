@@ -116,7 +116,7 @@ pub enum Cardinality {
     ManyToOne,
     /// `group_right`
     OneToMany,
-    /// Of `and`, `or`, `unless`.
+    /// All series with equal labels, for `and`, `or`, `unless`.
     ManyToMany,
 }
 

@@ -1,6 +1,6 @@
 //! From a text to an expression: operators by their precedence, each operand with the ranges and modifiers behind it.
 //!
-//! Prometheus' grammar is one of yacc. Where that is ambiguous, what its generated parser prefers is taken here too.
+//! Prometheus' grammar is one of yacc. This parser resolves ambiguities as the generated one does.
 
 mod aggregation;
 mod call;
@@ -20,6 +20,7 @@ use crate::number;
 use crate::operators::{BinaryOp, UnaryOp};
 use crate::string;
 use crate::token::{Token, TokenKind};
+use selector::Regexes;
 
 /// Bytes of a text at most.
 pub const TEXT_MAX: usize = 256 << 10;
@@ -55,6 +56,7 @@ fn read<'a, T>(text: &'a str, whole: fn(&mut Parser<'a>) -> Result<T, Fault>) ->
         fault,
         levels: 0,
         aggregations: 0,
+        regexes: Regexes::default(),
         duration_start: 0,
     };
     whole(&mut parser)
@@ -78,6 +80,8 @@ struct Parser<'a> {
     levels: usize,
     /// Aggregations whose arguments are being read.
     aggregations: usize,
+    /// Regular expressions that were compiled.
+    regexes: Regexes,
     /// Place of the first token of the last duration.
     duration_start: usize,
 }
@@ -228,7 +232,7 @@ impl Parser<'_> {
         above(Expr::Binary(Box::new(binary)), levels)
     }
 
-    /// A sign and what it binds, or what stands between operators.
+    /// A sign with the operand that it binds, or an operand alone.
     fn operand(&mut self) -> Result<Node, Fault> {
         let token = self.peek();
         let op = match token.kind {
@@ -324,7 +328,7 @@ fn leaf(expr: Expr) -> Node {
     Node { expr, levels: 1 }
 }
 
-/// A node above others that have so many levels.
+/// A node above others with a number of levels.
 fn above(expr: Expr, levels: usize) -> Result<Node, Fault> {
     let levels = levels + 1;
     match levels > LEVELS_MAX {

@@ -19,7 +19,7 @@ pub(crate) fn unquoted(word: &str) -> Result<String, String> {
     String::from_utf8(out).map_err(|_| format!("string {word} is not UTF-8"))
 }
 
-/// Reads an escape behind its `\`; what is left.
+/// Reads an escape behind its `\` and returns the rest.
 fn put_escaped<'a>(text: &'a str, quote: char, out: &mut Vec<u8>) -> Result<&'a str, String> {
     let mut chars = text.chars();
     let c = chars.next().ok_or("escape sequence not terminated")?;

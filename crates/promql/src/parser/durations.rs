@@ -8,7 +8,7 @@ use crate::number;
 use crate::operators::BinaryOp;
 use crate::token::{Keyword, Token, TokenKind};
 
-/// What a message says that fits.
+/// Tokens that a message says would fit.
 const EXPECTED: &str = "number, duration, step(), or range()";
 /// Tokens of a duration at most.
 const TOKENS_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! What stands behind a binary operator: `bool`, `on (a, b)`, `group_left (c)`; and lists of labels.
+//! Modifiers of a binary operator: `bool`, `on (a, b)`, `group_left (c)`; and lists of labels.
 
 use super::Parser;
 use crate::ast::VectorMatching;
@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::operators::Cardinality;
 use crate::token::{Keyword, TokenKind};
 
-/// What modifies an operator.
+/// Modifiers of one operator.
 pub(super) struct OperatorModifiers {
     pub is_bool: bool,
     pub matching: VectorMatching,

@@ -1,4 +1,4 @@
-//! What stands behind an operand: `[5m]`, `[1h:1m]`, `offset 5m`, `@ 1.5`, `anchored`.
+//! Ranges and modifiers behind an operand: `[5m]`, `[1h:1m]`, `offset 5m`, `@ 1.5`, `anchored`.
 
 use super::{Node, Parser, above};
 use crate::ast::{At, Edges, Expr, MatrixSelector, Span, Subquery, VectorSelector};
@@ -180,7 +180,7 @@ fn unshiftable(span: Span, modifier: &str) -> Fault {
     Fault::at(span, message)
 }
 
-/// What `offset` and `@` change.
+/// Fields that `offset` and `@` change.
 struct Shift<'a> {
     offset: &'a mut Duration,
     at: &'a mut Option<At>,

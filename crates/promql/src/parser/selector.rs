@@ -9,6 +9,40 @@ use crate::error::Fault;
 use crate::operators::BinaryOp;
 use crate::token::{Token, TokenKind};
 
+/// Regular expressions of a text at most. A thousand small ones took 8 MB and 0.3 s (2026-11-27, two shared cores).
+const REGEXES_MAX: usize = 1000;
+/// Large ones at most. Each may take the 4 MB that a matcher may have; 64 of the largest took 105 MB and 0.9 s.
+const LARGE_REGEXES_MAX: usize = 64;
+
+/// Counts of regular expressions in a text.
+#[derive(Default)]
+pub(super) struct Regexes {
+    all: usize,
+    large: usize,
+}
+
+impl Regexes {
+    fn add(&mut self, regex: &str) -> Result<(), String> {
+        // Counts and classes make much of few bytes.
+        let is_large = ["{", "\\p", "\\P", "(?", "[[:"]
+            .iter()
+            .any(|part| regex.contains(part));
+        self.all += 1;
+        self.large += usize::from(is_large);
+        if self.all > REGEXES_MAX {
+            return Err(format!(
+                "the expression has more than {REGEXES_MAX} regular expressions"
+            ));
+        }
+        if self.large > LARGE_REGEXES_MAX {
+            return Err(format!(
+                "the expression has more than {LARGE_REGEXES_MAX} regular expressions with counts or classes"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Where a message says that a token does not fit.
 const PLACE: &str = "label matching";
 
@@ -70,6 +104,10 @@ impl Parser<'_> {
             return Err(self.unexpected(PLACE, "string"));
         };
         let text = self.unquoted(value)?;
+        if let Op::Matches | Op::NotMatches = op {
+            let added = self.regexes.add(&text);
+            added.map_err(|message| Fault::at(value.span, message))?;
+        }
         Matcher::of_any_label(&label, op, &text)
             .map_err(|error| Fault::at(token.span.to(value.span), error.to_string()))
     }

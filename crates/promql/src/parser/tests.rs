@@ -402,11 +402,19 @@ fn deep_and_long_texts_are_refused() {
         format!("a offset {}1", "-".repeat(many)),
         format!("(((a{0}){0}){0})", "+a".repeat(100)),
         "a".repeat(TEXT_MAX + 1),
+        format!("x{{{}}}", "a=~'.',".repeat(1001)),
+        format!("x{{{}}}", "a!~'.{2}',".repeat(65)),
     ] {
         let shown: String = text.chars().take(20).collect();
         let error = fault(&text);
         assert!(error.message.contains("has more than"), "{shown}: {error}");
     }
+    let text = format!(
+        "x{{{}{}}}",
+        "a=~'.',".repeat(936),
+        "a=~'[[:alpha:]]',".repeat(64)
+    );
+    assert!(parse(&text).is_ok());
     let fits = LEVELS_MAX - 1;
     let text = format!("{}a{}", "(".repeat(fits), ")".repeat(fits));
     assert_eq!(parse(&text).unwrap().to_string(), text);

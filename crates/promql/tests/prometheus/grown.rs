@@ -2,7 +2,7 @@
 
 use crate::pieces::Numbers;
 
-/// So many expressions.
+/// Grows `count` expressions.
 pub(crate) fn grown(count: usize) -> Vec<String> {
     let mut numbers = Numbers(3);
     (0..count).map(|_| vector(&mut numbers, 4)).collect()

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::go_module::VERSION;
 
-/// Its answer to a text.
+/// The answer to a text.
 pub(crate) struct Answer {
     /// The canonical text.
     pub(crate) shown: String,
@@ -39,7 +39,7 @@ pub(crate) fn build(module: &Path, folder: &Path) -> Option<PathBuf> {
     (has_module && go(&["build", "-o", "oracle", "."])).then(|| folder.join("oracle"))
 }
 
-/// Its answers to texts.
+/// Asks the program about texts.
 pub(crate) fn ask(program: &Path, texts: &[String]) -> Vec<Answer> {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())

@@ -1,6 +1,6 @@
 //! Texts made of pieces of others, and numbers to choose by, always the same ones.
 
-/// So many texts, each of one or two others with tokens left out, doubled, moved or put together.
+/// Texts, each of one or two others with tokens left out, doubled, moved or put together.
 pub(crate) fn made(texts: &[String], count: usize) -> Vec<String> {
     let tokens: Vec<Vec<&str>> = texts.iter().map(|text| pieces(text)).collect();
     let mut numbers = Numbers(1);

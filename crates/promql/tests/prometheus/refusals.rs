@@ -1,11 +1,11 @@
-//! Of which parts of PromQL kymo has nothing.
+//! Parts of PromQL that kymo refuses by name.
 
-/// Parts of the messages that say so of what Prometheus refuses too, unless a flag is set.
+/// Parts of messages about features that Prometheus keeps behind a flag.
 const EXPERIMENTAL: [&str; 2] = [
     "is not enabled: it is experimental",
     "binop fill modifiers are experimental",
 ];
-/// Of what Prometheus has.
+/// Parts of messages about features that Prometheus has.
 const NATIVE: [&str; 3] = [
     "native histograms, which are not kept here",
     "trim native histograms",

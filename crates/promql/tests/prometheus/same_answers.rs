@@ -1,4 +1,5 @@
-//! Prometheus' parser and this one agree: on all expressions of its files, and on texts made of pieces of them.
+//! Prometheus' parser and this one agree: on all expressions of its files, on texts made of pieces of them, and on
+//! expressions grown from the grammar. Run it with `cargo test -p kymo-promql --test prometheus -- --ignored --nocapture`.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +124,7 @@ struct Tally {
     same: usize,
     /// Refused by both.
     refused: usize,
-    /// Those refused in the same words, and at the same place.
+    /// Texts refused in the same words, and at the same place.
     same_words: usize,
     same_place: usize,
     /// Refused by name here.
