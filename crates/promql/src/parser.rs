@@ -26,6 +26,8 @@ use selector::Regexes;
 pub const TEXT_MAX: usize = 256 << 10;
 /// Levels of a tree at most. Whoever walks one may recurse.
 pub const LEVELS_MAX: usize = 256;
+/// Parentheses, calls and operands within each other at most: the parser takes up to 3 KB of stack for each.
+const NESTED_MAX: usize = 128;
 
 /// Reads an expression and checks its types.
 pub fn parse(text: &str) -> Result<Expr, ParseError> {
@@ -182,8 +184,8 @@ impl Parser<'_> {
     /// Counts a level that opens.
     fn open_level(&mut self) -> Result<(), Fault> {
         self.levels += 1;
-        match self.levels > LEVELS_MAX {
-            true => Err(too_deep(self.peek().span)),
+        match self.levels > NESTED_MAX {
+            true => Err(too_deep(self.peek().span, NESTED_MAX)),
             false => Ok(()),
         }
     }
@@ -332,14 +334,13 @@ fn leaf(expr: Expr) -> Node {
 fn above(expr: Expr, levels: usize) -> Result<Node, Fault> {
     let levels = levels + 1;
     match levels > LEVELS_MAX {
-        true => Err(too_deep(expr.span())),
+        true => Err(too_deep(expr.span(), LEVELS_MAX)),
         false => Ok(Node { expr, levels }),
     }
 }
 
-fn too_deep(span: Span) -> Fault {
-    let message = format!("the expression has more than {LEVELS_MAX} levels");
-    Fault::at(span, message)
+fn too_deep(span: Span, most: usize) -> Fault {
+    Fault::at(span, format!("the expression has more than {most} levels"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::ast::{At, Edges, Expr, Grouping, Span, ValueType};
 use crate::duration::{Duration, QueryTimes};
-use crate::{LEVELS_MAX, ParseError, TEXT_MAX, parse, parse_selector};
+use crate::{LEVELS_MAX, ParseError, TEXT_MAX, Tree, parse, parse_selector, pretty};
 
 /// An expression with parentheses around each operation.
 fn grouped(expr: &Expr) -> String {
@@ -415,12 +415,37 @@ fn deep_and_long_texts_are_refused() {
         "a=~'[[:alpha:]]',".repeat(64)
     );
     assert!(parse(&text).is_ok());
-    let fits = LEVELS_MAX - 1;
-    let text = format!("{}a{}", "(".repeat(fits), ")".repeat(fits));
-    assert_eq!(parse(&text).unwrap().to_string(), text);
-    assert!(parse(&format!("({text})")).is_err());
-    let text = format!("a{}", " + a".repeat(fits));
-    assert_eq!(parse(&text).unwrap().to_string(), text);
+}
+
+/// The deepest expressions fit the stack of a thread of the hub, with as much left for others.
+#[test]
+fn deep_expressions_fit_a_small_stack() {
+    let deep = || {
+        let nested = super::NESTED_MAX - 1;
+        for (before, after) in [
+            ("(", ")"),
+            ("abs(", ")"),
+            ("sum(", ")"),
+            ("-", ""),
+            ("1 ^ ", ""),
+        ] {
+            let text = format!("{}a{}", before.repeat(nested), after.repeat(nested));
+            let expr = parse(&text).unwrap();
+            assert_eq!(expr.to_string(), text);
+            assert!(!pretty(&expr).is_empty() && Tree::of(&expr) != Tree::Null);
+            assert!(
+                parse(&format!("{before}{text}{after}")).is_err(),
+                "{before}"
+            );
+        }
+        let text = format!("a{}", " + a".repeat(LEVELS_MAX - 1));
+        let expr = parse(&text).unwrap();
+        assert_eq!(expr.to_string(), text);
+        assert!(!pretty(&expr).is_empty() && Tree::of(&expr) != Tree::Null);
+        assert!(parse(&format!("{text} + a")).is_err());
+    };
+    let thread = std::thread::Builder::new().stack_size(512 << 10);
+    thread.spawn(deep).unwrap().join().unwrap();
 }
 
 #[test]
