@@ -16,7 +16,7 @@ mod sample;
 mod selector;
 
 pub use kymo_base::label_set::{LabelError, Labels};
-pub use matcher::{Matcher, MatcherError, Op};
+pub use matcher::{Matcher, MatcherError, Op, anchored_regex};
 pub use reader::{
     Budget, Metadata, ReadError, Reader, Row, RowSink, SampleSink, SeriesId, TimeRange,
 };

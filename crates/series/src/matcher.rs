@@ -203,17 +203,24 @@ impl Test {
             }
             _ => {}
         }
-        let expression = RegexBuilder::new(&re2::anchored(text)?)
-            .size_limit(COMPILED_MAX)
-            .dfa_size_limit(COMPILED_MAX)
-            .nest_limit(NESTED_MAX)
-            .build();
-        let expression = expression.map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => "it is too large".to_string(),
-            _ => "it is not valid".to_string(),
-        })?;
-        Ok(Test::Expression(Box::new(expression)))
+        Ok(Test::Expression(Box::new(anchored_regex(text)?)))
     }
+}
+
+/// An expression as Prometheus has it (RE2), ready to run; it has to match all of a text. Groups keep their numbers.
+pub fn anchored_regex(text: &str) -> Result<Regex, String> {
+    if text.len() > EXPRESSION_MAX {
+        return Err(format!("it has more than {EXPRESSION_MAX} bytes"));
+    }
+    let expression = RegexBuilder::new(&re2::anchored(text)?)
+        .size_limit(COMPILED_MAX)
+        .dfa_size_limit(COMPILED_MAX)
+        .nest_limit(NESTED_MAX)
+        .build();
+    expression.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "it is too large".to_string(),
+        _ => "it is not valid".to_string(),
+    })
 }
 
 #[cfg(test)]

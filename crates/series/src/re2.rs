@@ -17,6 +17,7 @@ pub(crate) fn anchored(text: &str) -> Result<String, String> {
         out: String::with_capacity(text.len() + 16),
         depth: 0,
         last: Last::Nothing,
+        names: Vec::new(),
     };
     translator.out.push_str("^(?s:");
     while let Some(c) = translator.input.next() {
@@ -46,6 +47,8 @@ struct Translator<'a> {
     out: String,
     depth: usize,
     last: Last,
+    /// Names of groups.
+    names: Vec<String>,
 }
 
 impl Translator<'_> {
@@ -187,8 +190,16 @@ impl Translator<'_> {
         if name.is_empty() || !name.chars().all(is_word) {
             return Err(format!("invalid named capture: `(?P<{name}>`"));
         }
-        // A matcher does not use the text of groups, so the name is omitted.
-        self.out.push(':');
+        let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+        match is_number || self.names.iter().any(|known| known == name) {
+            // The crate has no such names, and none twice. The group keeps its number.
+            true => self.out.truncate(self.out.len() - 1),
+            false => {
+                // Writing to a String cannot fail.
+                let _ = write!(self.out, "P<{name}>");
+                self.names.push(name.into());
+            }
+        }
         Ok(())
     }
 

@@ -68,3 +68,28 @@ fn a_matcher_may_be_of_a_label_that_no_series_has() {
     assert!(matcher.matches_empty());
     assert!(Matcher::of_any_label("a.b", Op::Matches, "(").is_err());
 }
+
+#[test]
+fn groups_of_an_expression_keep_their_numbers() {
+    let found = |expression: &str, value: &str| {
+        let regex = anchored_regex(expression).unwrap();
+        let groups = regex.captures(value.as_bytes()).unwrap();
+        let text = |at| {
+            groups
+                .get(at)
+                .map_or("", |found| str::from_utf8(found.as_bytes()).unwrap())
+        };
+        [text(1).to_string(), text(2).to_string()]
+    };
+    // Go takes names that begin with a digit, and names that come twice.
+    for expression in [
+        "(a+)-(b+)",
+        "(?P<x>a+)-(?<y>b+)",
+        "(?P<1x>a+)-(b+)",
+        "(?P<x>a+)-(?P<x>b+)",
+    ] {
+        assert_eq!(found(expression, "aa-b"), ["aa", "b"], "{expression}");
+    }
+    assert!(anchored_regex("(").is_err());
+    assert!(anchored_regex(&"x".repeat(EXPRESSION_MAX + 1)).is_err());
+}
