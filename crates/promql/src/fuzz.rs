@@ -1,5 +1,6 @@
 //! The fuzz function of the parser and of the printers.
 
+pub use crate::eval::fuzz::fuzz_evaluation;
 use crate::{Expr, Tree, parse, parse_selector, pretty};
 
 /// Words that bytes stand for: of what expressions consist.
@@ -15,6 +16,12 @@ pub fn fuzz_promql(input: &[u8]) {
         check_text(text);
     }
     check_text(&spelled(input));
+}
+
+/// Any text, and any text of words, is refused or has a value at each moment.
+pub fn fuzz_promql_values(input: &[u8]) {
+    fuzz_evaluation(input);
+    fuzz_evaluation(spelled(input).as_bytes());
 }
 
 /// The text of words that bytes stand for.
@@ -75,5 +82,25 @@ fn ordered(tree: Tree) -> Tree {
                 .collect(),
         ),
         leaf @ (Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_)) => leaf,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_words_have_values() {
+        let mut state = 1_u64;
+        for length in 0..40_000 {
+            let mut input = [0; 14];
+            for byte in &mut input {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                *byte = state.to_le_bytes()[2];
+            }
+            fuzz_promql_values(&input[..length % 14]);
+        }
     }
 }
