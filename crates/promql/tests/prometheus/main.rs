@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod cases;
+mod engine;
 mod exceptions;
+mod expressions;
 mod go_module;
 mod grown;
 mod loaded;
@@ -18,5 +20,6 @@ mod script;
 mod bounds;
 mod round_trip;
 mod same_answers;
+mod same_engine;
 mod same_errors;
 mod same_values;
