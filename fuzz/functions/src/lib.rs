@@ -59,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     ("selector", kymo_series::fuzz::fuzz_selector),
     ("names", kymo_series::fuzz::fuzz_names),
     ("promql", kymo_promql::fuzz::fuzz_promql),
+    ("promql_values", kymo_promql::fuzz::fuzz_promql_values),
     ("statement", statement),
     ("activity", activity),
 ];
