@@ -23,3 +23,4 @@ mod same_answers;
 mod same_engine;
 mod same_errors;
 mod same_values;
+mod speed;
