@@ -17,6 +17,7 @@ mod grid;
 mod histogram;
 mod label_set;
 mod matching;
+mod merge;
 mod meter;
 mod note;
 mod number;

@@ -2,12 +2,13 @@
 
 use crate::ast::{Call, Expr, Span};
 use crate::duration::Duration;
-use crate::eval::column::{Column, is_there, merged, missing};
+use crate::eval::column::{Column, is_there, missing};
 use crate::eval::elementwise::{clamped, of_moment, of_value, rounded};
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::histogram::{Asked, check_shares, of_histograms};
 use crate::eval::label_set::LabelSet;
+use crate::eval::merge::{merged, without_void};
 use crate::eval::number::seconds;
 use crate::eval::rank::Pick;
 use crate::eval::relabel::{Replacement, joined};
@@ -79,7 +80,7 @@ impl Evaluator<'_> {
             }
             column.labels = column.labels.without_metric();
         }
-        merged(columns)
+        merged(&self.context.meter, columns)
     }
 
     fn calendar(
@@ -147,7 +148,7 @@ impl Evaluator<'_> {
         for column in &mut columns {
             column.labels = column.labels.without_metric();
         }
-        merged(columns)
+        merged(&self.context.meter, columns)
     }
 
     fn label_replace(&self, call: &Call, grid: Grid) -> Result<Vec<Column>, EvalError> {
@@ -157,19 +158,16 @@ impl Evaluator<'_> {
             source: text(call, 3)?,
             expression: text(call, 4)?,
         };
-        replacement.replace(self.vector(arg(call, 0)?, grid)?)
+        let columns = self.vector(arg(call, 0)?, grid)?;
+        replacement.replace(&self.context.meter, columns)
     }
 
     fn label_join(&self, call: &Call, grid: Grid) -> Result<Vec<Column>, EvalError> {
         let (label, separator) = (text(call, 1)?, text(call, 2)?);
         let sources: Result<Vec<&str>, EvalError> =
             (3..call.args.len()).map(|at| text(call, at)).collect();
-        joined(
-            self.vector(arg(call, 0)?, grid)?,
-            label,
-            separator,
-            &sources?,
-        )
+        let columns = self.vector(arg(call, 0)?, grid)?;
+        joined(&self.context.meter, columns, label, separator, &sources?)
     }
 
     fn clamp(&self, call: &Call, grid: Grid) -> Result<Vec<Column>, EvalError> {
@@ -192,10 +190,7 @@ impl Evaluator<'_> {
             }
         })?;
         self.context.meter.release(min.len() + max.len());
-        Ok(columns
-            .into_iter()
-            .filter(|column| !column.is_void())
-            .collect())
+        Ok(without_void(&self.context.meter, columns))
     }
 
     fn round(&self, call: &Call, grid: Grid) -> Result<Vec<Column>, EvalError> {
@@ -217,7 +212,9 @@ impl Evaluator<'_> {
         let columns = self.vector(arg(call, 1)?, grid)?;
         let place = span(call, 1);
         let asked = Asked::Quantile(&shares);
-        of_histograms(self.context, grid, columns, asked, place)
+        let results = of_histograms(self.context, grid, columns, asked, place)?;
+        self.context.meter.release(shares.len());
+        Ok(results)
     }
 
     fn histogram_fraction(&self, call: &Call, grid: Grid) -> Result<Vec<Column>, EvalError> {
@@ -226,7 +223,9 @@ impl Evaluator<'_> {
         let columns = self.vector(arg(call, 2)?, grid)?;
         let place = span(call, 2);
         let asked = Asked::Fraction(&lower, &upper);
-        of_histograms(self.context, grid, columns, asked, place)
+        let results = of_histograms(self.context, grid, columns, asked, place)?;
+        self.context.meter.release(lower.len() + upper.len());
+        Ok(results)
     }
 }
 

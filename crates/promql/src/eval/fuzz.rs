@@ -183,6 +183,10 @@ fn sample(id: SeriesId, at: i64) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::QueryTimes;
+    use crate::eval::context::Context;
+    use crate::eval::grid::{Grid, QuerySpan};
+    use crate::eval::run::{Evaluated, Evaluator};
 
     #[test]
     fn moments_are_steps_of_ranges() {
@@ -200,5 +204,73 @@ mod tests {
             parse(text).unwrap();
             fuzz_evaluation(text.as_bytes());
         }
+    }
+
+    #[test]
+    fn memory_is_given_back() {
+        let inner = [
+            "x",
+            "x > 30",
+            "-x",
+            "rate(x[5m])",
+            "x @ 700",
+            "max_over_time((x > 1)[3m:7s])",
+            "quantile_over_time(0.5, x[2m])",
+            "clamp(x, 5, 1)",
+            "round(x, 5)",
+            "absent(x)",
+            "vector(scalar(y:z))",
+            "label_replace(x, \"c\", \"$1\", \"a\", \"(.*)\")",
+            "histogram_quantile(0.9, b)",
+            "hour()",
+            "timestamp(x)",
+        ];
+        let outer = [
+            "sum by (a) (%)",
+            "topk(1, %)",
+            "quantile(0.5, %)",
+            "count_values(\"v\", %)",
+            "(%) / on (a) group_left () y:z",
+            "x unless on (a) (%)",
+            "(%) or y:z",
+            "(%) and x",
+            "1 < (%)",
+            "sort(%)",
+        ];
+        let query = QuerySpan {
+            from_ms: 600_000,
+            thru_ms: 900_000,
+            times: QueryTimes {
+                step_ms: 15_000,
+                range_ms: 300_000,
+            },
+        };
+        let canceled = AtomicBool::new(false);
+        let watch = Watch {
+            canceled: &canceled,
+            is_late: &|| false,
+        };
+        let mut evaluated = 0;
+        for (inner, outer) in inner
+            .iter()
+            .flat_map(|inner| outer.map(|outer| (inner, outer)))
+        {
+            let text = outer.replace('%', inner);
+            let expr = parse(&text).unwrap();
+            for grid in [
+                Grid::instant(600_000),
+                Grid::range(600_000, 900_000, 15_000).unwrap(),
+            ] {
+                let context = Context::new(Limits::default(), &Few, query, watch);
+                let evaluator = Evaluator { context: &context };
+                let Ok(Evaluated::Vector(columns)) = evaluator.eval(&expr, grid) else {
+                    continue;
+                };
+                let kept: usize = columns.iter().map(|column| column.values.len()).sum();
+                assert_eq!(context.meter.held(), kept, "{text} of {} steps", grid.count);
+                evaluated += 1;
+            }
+        }
+        assert!(evaluated > 200, "{evaluated} expressions are too few");
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use crate::ast::Span;
-use crate::eval::column::{Column, is_there, merged};
+use crate::eval::column::{Column, is_there};
 use crate::eval::context::Context;
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::label_set::LabelSet;
+use crate::eval::merge::merged;
 use crate::eval::number::message_text;
 use crate::eval::quantile::{Bucket, fraction, of_buckets};
 
@@ -70,7 +71,7 @@ pub(crate) fn of_histograms(
             values,
         });
     }
-    merged(results)
+    merged(&context.meter, results)
 }
 
 fn histograms(context: &Context, columns: Vec<Column>, span: Span) -> Vec<Histogram> {

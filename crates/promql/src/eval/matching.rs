@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use crate::ast::VectorMatching;
-use crate::eval::column::{Column, is_missing, is_there, merged};
+use crate::eval::column::{Column, is_missing, is_there};
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::label_set::{LabelSet, is_of_metric};
+use crate::eval::merge::merged;
 use crate::eval::meter::Meter;
 use crate::eval::operate::{Comparing, of_series};
 use crate::operators::{BinaryOp, Cardinality};
@@ -65,7 +66,7 @@ impl Joining<'_> {
         }
         self.meter.drop_all(many);
         self.meter.drop_all(one);
-        merged(results)
+        merged(self.meter, results)
     }
 
     /// True if the left side is the one that has a series a step.

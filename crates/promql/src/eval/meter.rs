@@ -85,6 +85,12 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
+    /// Values in memory.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.held.get()
+    }
+
     /// Values that may still be in memory.
     pub(crate) fn left(&self) -> usize {
         self.most.saturating_sub(self.held.get())

@@ -70,11 +70,11 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Series and a scalar.
+/// Series and a scalar. Some may have no value then.
 pub(crate) fn with_scalar(
     op: BinaryOp,
     comparing: Comparing,
-    columns: &mut Vec<Column>,
+    columns: &mut [Column],
     scalars: &[f64],
     side: Side,
 ) {
@@ -93,7 +93,6 @@ pub(crate) fn with_scalar(
             column.labels = column.labels.without_metric();
         }
     }
-    columns.retain(|column| !column.is_void());
 }
 
 /// Two scalars.
@@ -153,7 +152,7 @@ mod tests {
             assert_eq!(values.collect::<Vec<_>>(), expected);
             assert_eq!(columns[0].labels.metric() == "x", is_named);
         }
-        let mut none = vec![column()];
+        let mut none = [column()];
         with_scalar(
             BinaryOp::Equal,
             Comparing::Filters,
@@ -161,7 +160,7 @@ mod tests {
             &[f64::NAN; 3],
             Side::Left,
         );
-        assert!(none.is_empty());
+        assert!(none[0].is_void());
     }
 
     #[test]

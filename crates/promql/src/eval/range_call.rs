@@ -3,12 +3,13 @@
 use kymo_series::{Sample, is_stale};
 
 use crate::ast::{Call, Edges, Expr, Span, ValueType};
-use crate::eval::column::{Column, is_there, merged, missing};
+use crate::eval::column::{Column, is_there, missing};
 use crate::eval::edges::{self, Extension};
 use crate::eval::error::EvalError;
 use crate::eval::grid::{Ends, Grid};
 use crate::eval::histogram::check_shares;
 use crate::eval::label_set::LabelSet;
+use crate::eval::merge::merged;
 use crate::eval::number::{count, seconds};
 use crate::eval::over_time;
 use crate::eval::rate::{self, Growth, Resets};
@@ -83,12 +84,12 @@ impl Evaluator<'_> {
         meter.release(function.parameters.len());
         match call.function.id {
             FunctionId::AbsentOverTime => self.absent(columns, grid, range),
-            FunctionId::LastOverTime | FunctionId::FirstOverTime => merged(columns),
+            FunctionId::LastOverTime | FunctionId::FirstOverTime => merged(meter, columns),
             _ => {
                 for column in &mut columns {
                     column.labels = column.labels.without_metric();
                 }
-                merged(columns)
+                merged(meter, columns)
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::eval::column::{Column, is_there, missing};
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::label_set::LabelSet;
+use crate::eval::merge::without_void;
 use crate::eval::meter::Meter;
 use crate::eval::number::{label_text, whole_part};
 
@@ -61,17 +62,17 @@ pub(crate) fn picked(
             ranked.truncate(most.unwrap_or(0));
         }
         match grid.count {
-            1 => results.extend(in_order(&mut members, &ranked)),
+            1 => {
+                results.extend(in_order(&members, &ranked));
+                meter.release(members.len() - ranked.len());
+            }
             _ => results.append(&mut members),
         }
     }
-    Ok(results
-        .into_iter()
-        .filter(|column| !column.is_void())
-        .collect())
+    Ok(without_void(meter, results))
 }
 
-fn in_order(members: &mut [Column], ranked: &[(usize, f64)]) -> Vec<Column> {
+fn in_order(members: &[Column], ranked: &[(usize, f64)]) -> Vec<Column> {
     let ranked = ranked.iter().filter_map(|&(at, value)| {
         Some(Column {
             labels: members.get(at)?.labels.clone(),

@@ -2,9 +2,11 @@
 
 use kymo_series::{Matcher, Op, anchored_regex};
 
-use crate::eval::column::{Column, merged};
+use crate::eval::column::Column;
 use crate::eval::error::EvalError;
 use crate::eval::label_set::{LabelSet, is_of_metric};
+use crate::eval::merge::merged;
+use crate::eval::meter::Meter;
 
 /// `label_replace`
 pub(crate) struct Replacement<'a> {
@@ -20,7 +22,11 @@ pub(crate) struct Replacement<'a> {
 
 impl Replacement<'_> {
     /// The series with the label replaced where the expression matches.
-    pub(crate) fn replace(&self, mut columns: Vec<Column>) -> Result<Vec<Column>, EvalError> {
+    pub(crate) fn replace(
+        &self,
+        meter: &Meter,
+        mut columns: Vec<Column>,
+    ) -> Result<Vec<Column>, EvalError> {
         let regex = anchored_regex(self.expression).map_err(|_| {
             let expression = self.expression;
             EvalError::Execution(format!(
@@ -43,7 +49,7 @@ impl Replacement<'_> {
                 .with(self.label, &String::from_utf8_lossy(&value))?;
             column.labels = labels;
         }
-        merged(columns)
+        merged(meter, columns)
     }
 }
 
@@ -53,6 +59,7 @@ fn no_name(kind: &str, function: &str, name: &str) -> EvalError {
 
 /// `label_join`: sets a label to the values of others.
 pub(crate) fn joined(
+    meter: &Meter,
     mut columns: Vec<Column>,
     label: &str,
     separator: &str,
@@ -72,7 +79,7 @@ pub(crate) fn joined(
         let labels = column.labels.with(label, &values.join(separator))?;
         column.labels = labels;
     }
-    merged(columns)
+    merged(meter, columns)
 }
 
 /// The labels of `absent`: those for which the matchers leave one value.
@@ -119,7 +126,7 @@ mod tests {
                 source: "a",
                 expression,
             };
-            let replaced = replacement.replace(columns()).unwrap();
+            let replaced = replacement.replace(&Meter::unlimited(), columns()).unwrap();
             assert_eq!(replaced[0].labels.to_string(), expected);
         }
         let wrong = Replacement {
@@ -128,8 +135,15 @@ mod tests {
             source: "a",
             expression: "(",
         };
-        assert!(wrong.replace(columns()).is_err());
-        let joined = joined(columns(), "c", "-", &["a", "none", "b"]).unwrap();
+        assert!(wrong.replace(&Meter::unlimited(), columns()).is_err());
+        let joined = joined(
+            &Meter::unlimited(),
+            columns(),
+            "c",
+            "-",
+            &["a", "none", "b"],
+        )
+        .unwrap();
         assert_eq!(joined[0].labels.get("c"), "foo:1--x");
     }
 

@@ -4,12 +4,14 @@ use kymo_series::Sample;
 
 use crate::ast::{Aggregation, BinaryExpr, Expr};
 use crate::eval::aggregate::{Fold, folded, quantiles};
-use crate::eval::column::{Column, is_there, merged};
+use crate::eval::column::{Column, is_there};
 use crate::eval::context::Context;
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::histogram::check_shares;
 use crate::eval::matching::Joining;
+use crate::eval::merge::{merged, without_void};
+use crate::eval::meter::Meter;
 use crate::eval::operate::{Comparing, Side, scalars, with_scalar};
 use crate::eval::rank::{Pick, count_values, picked};
 use crate::eval::select::{Shown, instants};
@@ -66,7 +68,7 @@ impl Evaluator<'_> {
             Expr::Paren(paren) => self.eval(&paren.expr, grid),
             Expr::Unary(unary) => Ok(match (unary.op, self.eval(&unary.expr, grid)?) {
                 (UnaryOp::Plus, value) => value,
-                (UnaryOp::Minus, value) => negated(value)?,
+                (UnaryOp::Minus, value) => negated(meter, value)?,
             }),
             Expr::Vector(selector) => {
                 let columns = instants(self.context, selector, grid, Shown::Value)?;
@@ -85,6 +87,7 @@ impl Evaluator<'_> {
     fn spread(&self, once: Evaluated, grid: Grid) -> Result<Evaluated, EvalError> {
         let spread = |values: &[f64]| {
             let value = values.first().copied().unwrap_or(f64::NAN);
+            self.context.meter.release(values.len());
             self.context.meter.filled(grid, value)
         };
         Ok(match once {
@@ -108,13 +111,16 @@ impl Evaluator<'_> {
         let columns = self.vector(aggregation.expr.unwrapped(), grid)?;
         let fold = match (aggregation.op, parameter) {
             (AggregateOp::TopK, Some((Evaluated::Scalar(counts), _))) => {
+                meter.release(counts.len());
                 return picked(meter, grid, columns, grouping, Pick::Largest, &counts);
             }
             (AggregateOp::BottomK, Some((Evaluated::Scalar(counts), _))) => {
+                meter.release(counts.len());
                 return picked(meter, grid, columns, grouping, Pick::Smallest, &counts);
             }
             (AggregateOp::Quantile, Some((Evaluated::Scalar(shares), span))) => {
                 check_shares(self.context, &shares, span);
+                meter.release(shares.len());
                 return quantiles(meter, grid, columns, grouping, &shares);
             }
             (AggregateOp::CountValues, Some((Evaluated::Text(label), _))) => {
@@ -158,12 +164,14 @@ impl Evaluator<'_> {
             (Evaluated::Vector(mut columns), Evaluated::Scalar(values)) => {
                 with_scalar(binary.op, comparing, &mut columns, &values, Side::Left);
                 meter.release(values.len());
-                Ok(Evaluated::Vector(merged(columns)?))
+                let columns = without_void(meter, columns);
+                Ok(Evaluated::Vector(merged(meter, columns)?))
             }
             (Evaluated::Scalar(values), Evaluated::Vector(mut columns)) => {
                 with_scalar(binary.op, comparing, &mut columns, &values, Side::Right);
                 meter.release(values.len());
-                Ok(Evaluated::Vector(merged(columns)?))
+                let columns = without_void(meter, columns);
+                Ok(Evaluated::Vector(merged(meter, columns)?))
             }
             (Evaluated::Vector(left), Evaluated::Vector(right)) => {
                 let columns = self.vectors(binary, comparing, grid, left, right)?;
@@ -207,7 +215,7 @@ pub(crate) fn untyped() -> EvalError {
     EvalError::Execution("the expression has a value of a wrong type".into())
 }
 
-fn negated(value: Evaluated) -> Result<Evaluated, EvalError> {
+fn negated(meter: &Meter, value: Evaluated) -> Result<Evaluated, EvalError> {
     let negate = |values: &mut [f64]| {
         let there = values.iter_mut().filter(|value| is_there(**value));
         there.for_each(|value| *value = -*value);
@@ -222,7 +230,7 @@ fn negated(value: Evaluated) -> Result<Evaluated, EvalError> {
                 negate(&mut column.values);
                 column.labels = column.labels.without_metric();
             }
-            Evaluated::Vector(merged(columns)?)
+            Evaluated::Vector(merged(meter, columns)?)
         }
         Evaluated::Text(_) => return Err(untyped()),
     })

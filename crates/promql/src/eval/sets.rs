@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use crate::ast::VectorMatching;
-use crate::eval::column::{Column, is_there, merged, missing};
+use crate::eval::column::{Column, is_there, missing};
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
 use crate::eval::label_set::LabelSet;
 use crate::eval::matching::signature;
+use crate::eval::merge::{merged, without_void};
 use crate::eval::meter::Meter;
 
 /// Which series a set operator keeps.
@@ -48,16 +49,14 @@ pub(crate) fn combined(
             (SetOp::Or | SetOp::Unless, None) => {}
         }
     }
-    meter.release(present.len().saturating_mul(grid.count) / FLAGS_PER_VALUE);
+    meter.release((grid.count / FLAGS_PER_VALUE).saturating_mul(present.len()));
     let mut kept = left;
     match op {
         SetOp::And | SetOp::Unless => meter.drop_all(right),
         SetOp::Or => kept.append(&mut right),
     }
-    let before = kept.len();
-    kept.retain(|column| !column.is_void());
-    meter.release((before - kept.len()).saturating_mul(grid.count));
-    merged(kept)
+    let kept = without_void(meter, kept);
+    merged(meter, kept)
 }
 
 fn presence(
