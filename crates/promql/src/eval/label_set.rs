@@ -84,6 +84,11 @@ impl LabelSet {
         self.bytes.is_empty()
     }
 
+    /// Bytes in memory.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The labels of which `keeps` is true.
     pub(crate) fn filtered(&self, keeps: impl Fn(&str) -> bool) -> LabelSet {
         if self.pairs().all(|(name, _)| keeps(text(name))) {

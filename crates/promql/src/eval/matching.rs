@@ -57,12 +57,13 @@ impl Joining<'_> {
             true => (right, left),
             false => (left, right),
         };
+        let meetings = self.meetings(&many, &one);
+        for (signature, meeting) in meetings.iter().filter(|(_, of)| of.one.len() > 1) {
+            self.check_one(signature, meeting, &many, &one)?;
+        }
         let mut results = Vec::new();
-        for (signature, meeting) in self.meetings(&many, &one) {
-            if meeting.one.len() > 1 {
-                self.check_one(&signature, &meeting, &many, &one)?;
-            }
-            self.meet(&meeting, &many, &one, &mut results)?;
+        for (_, meeting) in &meetings {
+            self.meet(meeting, &many, &one, &mut results)?;
         }
         self.meter.drop_all(many);
         self.meter.drop_all(one);

@@ -47,6 +47,7 @@ impl Replacement<'_> {
             let labels = column
                 .labels
                 .with(self.label, &String::from_utf8_lossy(&value))?;
+            grow(meter, &column.labels, &labels)?;
             column.labels = labels;
         }
         merged(meter, columns)
@@ -77,9 +78,17 @@ pub(crate) fn joined(
             .map(|source| column.labels.get(source))
             .collect();
         let labels = column.labels.with(label, &values.join(separator))?;
+        grow(meter, &column.labels, &labels)?;
         column.labels = labels;
     }
     merged(meter, columns)
+}
+
+/// Takes memory for what a set has more than the one before; a join may make it many times as long.
+fn grow(meter: &Meter, before: &LabelSet, after: &LabelSet) -> Result<(), EvalError> {
+    const VALUE_BYTES: usize = 8;
+    let more = after.size_bytes().saturating_sub(before.size_bytes());
+    meter.hold(more / VALUE_BYTES)
 }
 
 /// The labels of `absent`: those for which the matchers leave one value.

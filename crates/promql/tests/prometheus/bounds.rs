@@ -153,6 +153,16 @@ fn a_question_ends_at_its_limits() {
         ..Limits::default()
     };
     let usual = Limits::default();
+    // Labels take memory, too.
+    let few_values = Limits {
+        values: 3000,
+        ..Limits::default()
+    };
+    let long = format!(
+        r#"label_replace(vector(1), "a", "{}", "", "")"#,
+        "y".repeat(10_000)
+    );
+    let joined = &*format!(r#"label_join({long}, "b", "", "a", "a")"#);
     for (text, limits, error) in [
         ("x", usual, None),
         ("x", few, Some(EvalError::TooManySamples)),
@@ -165,6 +175,7 @@ fn a_question_ends_at_its_limits() {
             Some(EvalError::TooManySamples),
         ),
         ("1 + 1", small, None),
+        (joined, few_values, Some(EvalError::TooManySamples)),
         ("x", one, Some(EvalError::TooManySeries)),
     ] {
         let reader = troubled(Trouble::None);

@@ -67,7 +67,16 @@ const SELECTORS: [&str; 10] = [
     "none",
     r#"a_total{job=~"x|z"}"#,
 ];
-const LENGTHS: [&str; 6] = ["1m", "5m", "30s", "10m", "15s", "1ms"];
+const LENGTHS: [&str; 8] = [
+    "1m",
+    "5m",
+    "30s",
+    "10m",
+    "15s",
+    "1ms",
+    "(1m - 10s)",
+    "(range() + step() + 1s)",
+];
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Random {
@@ -129,6 +138,8 @@ impl Random {
             0 => " offset 1m",
             1 => " offset -2m",
             2 => " @ 1200",
+            5 => " smoothed",
+            6 => " anchored",
             3 => " @ end() offset 10s",
             4 => " @ start()",
             _ => "",
@@ -203,7 +214,7 @@ impl Random {
 
     fn parametric(&mut self, levels: usize) -> String {
         let (vector, grouping) = (self.vector(levels), self.grouping());
-        match self.below(6) {
+        match self.below(10) {
             // Which one of equal values is picked depends on the order of series; these values differ.
             0 => format!("topk {grouping} (2, rate(a_total[5m]))"),
             1 => format!("bottomk {grouping} (1, rate(b_total[5m]))"),
@@ -211,6 +222,10 @@ impl Random {
             // A label with a computed value would tell in which order values were added.
             3 => format!(r#"count_values {grouping} ("v", {})"#, self.selector()),
             4 => format!("clamp({vector}, -5, 50)"),
+            5 => format!("clamp_min({vector}, {})", self.scalar(1)),
+            6 => format!("clamp_max({vector}, {})", self.scalar(1)),
+            7 => format!("round({vector}, 0.25)"),
+            8 => format!("histogram_fraction(0.5, 2, {vector})"),
             _ => format!("histogram_quantile(0.9, {vector})"),
         }
     }
@@ -224,11 +239,17 @@ impl Random {
         }
         let group = match matching {
             "" => "",
-            _ => self.one_of(&["", "", "group_left", "group_right", "group_left (job)"]),
+            _ => self.one_of(&[
+                "",
+                "",
+                "group_left ()",
+                "group_right ()",
+                "group_left (job)",
+            ]),
         };
         // A label may not be both compared and taken over.
         let group = if matching.contains("job") && group.contains("job") {
-            "group_left"
+            "group_left ()"
         } else {
             group
         };
