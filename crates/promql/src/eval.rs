@@ -39,6 +39,7 @@ use kymo_series::{Reader, Sample};
 
 use crate::ast::{Expr, ValueType};
 use crate::duration::QueryTimes;
+use column::is_there;
 use context::Context;
 use grid::{Grid, QuerySpan};
 use run::{Evaluated, Evaluator, put_samples, untyped};
@@ -162,7 +163,7 @@ impl Engine {
         };
         let context = Context::new(self.limits, reader, query, watch);
         let evaluator = Evaluator { context: &context };
-        let tracks = tracks(evaluator.eval(expr, grid)?, grid)?;
+        let tracks = tracks(&context, evaluator.eval(expr, grid)?, grid)?;
         context.meter.check()?;
         Ok(Answer {
             value: Value::Matrix(tracks),
@@ -188,19 +189,24 @@ fn value_at(evaluated: Evaluated) -> Value {
     }
 }
 
-fn tracks(evaluated: Evaluated, grid: Grid) -> Result<Vec<Track>, EvalError> {
-    let track = |labels, values: &[f64]| {
-        let mut samples = Vec::with_capacity(values.len());
-        put_samples(values, grid, &mut samples);
-        Track { labels, samples }
+fn tracks(context: &Context, evaluated: Evaluated, grid: Grid) -> Result<Vec<Track>, EvalError> {
+    let track = |labels, values: Vec<f64>| {
+        let count = values.iter().filter(|&&value| is_there(value)).count();
+        // A sample takes the memory of two values.
+        context.meter.hold(count.saturating_mul(2))?;
+        let mut samples = Vec::with_capacity(count);
+        put_samples(&values, grid, &mut samples);
+        context.meter.release(values.len());
+        Ok(Track { labels, samples })
     };
     match evaluated {
-        Evaluated::Scalar(values) => Ok(vec![track(LabelSet::empty(), &values)]),
+        Evaluated::Scalar(values) => Ok(vec![track(LabelSet::empty(), values)?]),
         Evaluated::Vector(columns) => {
-            let tracks = columns
-                .into_iter()
-                .map(|column| track(column.labels, &column.values));
-            Ok(sorted(tracks.collect()))
+            let tracks = columns.into_iter();
+            let tracks: Result<Vec<Track>, EvalError> = tracks
+                .map(|column| track(column.labels, column.values))
+                .collect();
+            Ok(sorted(tracks?))
         }
         Evaluated::Text(_) => Err(untyped()),
     }

@@ -61,6 +61,9 @@ pub(crate) enum Fold {
     Stdvar,
 }
 
+/// Values that the state of a fold takes a step, at most.
+const STATE_VALUES: usize = 5;
+
 /// One series of each group.
 pub(crate) fn folded(
     meter: &Meter,
@@ -73,6 +76,7 @@ pub(crate) fn folded(
     for Group { labels, members } in groups(columns, grouping) {
         let mut values = meter.values(grid)?;
         meter.worked(members.len().saturating_mul(grid.count))?;
+        meter.hold(grid.count.saturating_mul(STATE_VALUES))?;
         match fold {
             Fold::Sum => sum(&members, &mut values),
             Fold::Avg => mean(&members, &mut values),
@@ -90,6 +94,7 @@ pub(crate) fn folded(
                 present.for_each(|value| *value = value.sqrt());
             }
         }
+        meter.release(grid.count.saturating_mul(STATE_VALUES));
         meter.drop_all(members);
         results.push(Column { labels, values });
     }

@@ -206,6 +206,41 @@ mod tests {
         }
     }
 
+    /// The deepest expressions that the parser takes fit half the stack of a thread of the hub.
+    #[test]
+    fn deep_expressions_fit_a_small_stack() {
+        let deep = || {
+            for (before, after, levels) in [
+                ("abs(", ")", 126),
+                ("sum(", ")", 126),
+                ("-", "", 126),
+                ("1 ^ ", "", 126),
+                ("max_over_time(", "[1m:1m])", 63),
+                ("label_join(", ", \"c\", \"\", \"a\")", 126),
+                ("round(", ", 1)", 126),
+                ("topk(1, ", ")", 126),
+                ("histogram_quantile(0.9, ", ")", 126),
+                ("x + ", "", 250),
+                ("", " and x", 250),
+            ] {
+                let text = format!("{}x{}", before.repeat(levels), after.repeat(levels));
+                let is_whole = parse(&text).map(|expr| {
+                    let canceled = AtomicBool::new(false);
+                    let watch = Watch {
+                        canceled: &canceled,
+                        is_late: &|| false,
+                    };
+                    let engine = Engine::new(Limits::default());
+                    let range = engine.range(&expr, 600_000, 660_000, 15_000, &Few, watch);
+                    range.is_ok()
+                });
+                assert_eq!(is_whole, Ok(true), "{before}x{after}");
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        thread.spawn(deep).unwrap().join().unwrap();
+    }
+
     #[test]
     fn memory_is_given_back() {
         let inner = [

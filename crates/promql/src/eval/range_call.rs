@@ -192,7 +192,9 @@ impl Evaluator<'_> {
                 for column in self.vector(&subquery.expr, inner)? {
                     put_samples(&column.values, inner, &mut samples);
                     self.context.meter.release(column.values.len());
+                    self.context.meter.hold(samples.len().saturating_mul(2))?;
                     each(column.labels, &samples)?;
+                    self.context.meter.release(samples.len().saturating_mul(2));
                 }
                 Ok(())
             }
