@@ -3,6 +3,7 @@
 use kymo_series::{Sample, is_stale};
 
 use crate::ast::{Call, Edges, Expr, Span, ValueType};
+use crate::duration::DurationError;
 use crate::eval::column::{Column, is_there, missing};
 use crate::eval::edges::{self, Extension};
 use crate::eval::error::EvalError;
@@ -128,7 +129,7 @@ impl Evaluator<'_> {
     /// The windows of a range vector at each step.
     pub(crate) fn windows(&self, range: &Expr, grid: Grid) -> Result<Windows, EvalError> {
         let times = self.context.query.times;
-        let wrong = |error: crate::DurationError| EvalError::Execution(error.to_string());
+        let wrong = |error: DurationError| EvalError::Execution(error.to_string());
         let lookback_ms = self.context.limits.lookback_ms;
         match range {
             Expr::Matrix(matrix) => {
