@@ -13,7 +13,7 @@ const NOTES_MAX: usize = 1000;
 pub enum NoteKind {
     /// The answer may be wrong or is not whole.
     Warning,
-    /// The question may not mean what it says.
+    /// The question may have another meaning than it seems to.
     Info,
 }
 

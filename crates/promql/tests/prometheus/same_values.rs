@@ -422,7 +422,7 @@ fn fix(expr: &mut Expr, t_ms: i64) -> bool {
 }
 
 fn uses_moment(expr: &Expr) -> bool {
-    // A changed copy tells; what is changed in it does not matter.
+    // A copy is changed, and only the answer is kept.
     !fix(&mut expr.clone(), 0)
 }
 

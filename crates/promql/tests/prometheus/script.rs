@@ -17,7 +17,7 @@ pub(crate) enum Command {
 pub(crate) struct LoadedSeries {
     pub described: Described,
     pub step_ms: i64,
-    /// Loaded once more as a native histogram.
+    /// Loaded again as a native histogram.
     pub is_native_too: bool,
     /// Has start timestamps.
     pub has_starts: bool,
