@@ -13,6 +13,7 @@ mod metrics;
 mod movers;
 mod processes;
 pub(crate) mod programs;
+pub(crate) mod prometheus;
 mod series;
 mod session;
 mod stored;
@@ -194,8 +195,19 @@ impl Hub {
         asker: Asker,
         question: impl FnOnce(&Hub) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
+        self.ask_within(WAIT, lane, asker, question).await
+    }
+
+    /// The same with another longest wait.
+    async fn ask_within<T: Send + 'static>(
+        self: Arc<Hub>,
+        wait: Duration,
+        lane: Lane,
+        asker: Asker,
+        question: impl FnOnce(&Hub) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let busy = || Refusal::unavailable("cannot answer now: too many questions at once");
-        let turn = tokio::time::timeout(WAIT, self.lanes.of(lane).wait(asker)).await;
+        let turn = tokio::time::timeout(wait, self.lanes.of(lane).wait(asker)).await;
         let turn = turn.ok().flatten().ok_or_else(busy)?;
         let answer = tokio::task::spawn_blocking(move || {
             let answer = question(&self);
@@ -279,6 +291,8 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/kymo/v1/text", get(texts::text))
         .route("/kymo/v1/session", post(session::begin))
         .route("/metrics", get(metrics::answer))
+        .nest("/api/v1", prometheus::router())
+        .nest("/prometheus/api/v1", prometheus::router())
         .fallback(get(page))
         .method_not_allowed_fallback(async || {
             Refusal::new(
@@ -304,7 +318,8 @@ async fn in_time(
 
 /// True for paths of answers, which are not files of the page: kymo's own paths, and those of Prometheus' clients.
 fn is_answer(path: &str) -> bool {
-    path.starts_with("/kymo/") || path.starts_with("/api/")
+    let parts = ["/kymo/", "/api/", "/prometheus/"];
+    parts.iter().any(|part| path.starts_with(part))
 }
 
 async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {

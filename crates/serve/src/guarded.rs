@@ -16,7 +16,7 @@ use crate::access::Scopes;
 use crate::answer::Refusal;
 
 /// Labels with names of people, or with values that tell of them.
-const PERSONAL: [&[u8]; 7] = [
+pub(crate) const PERSONAL: [&[u8]; 7] = [
     b"user", b"uid", b"group", b"gid", b"cgroup", b"command", b"cmdline",
 ];
 /// Number of a hidden user, which no user has.

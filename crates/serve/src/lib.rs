@@ -27,6 +27,7 @@ mod tally;
 mod targets;
 mod tls;
 mod turns;
+mod visible;
 mod visitor;
 
 use std::path::PathBuf;
@@ -39,6 +40,10 @@ use kymo_sys::tcp_owner::TcpOwners;
 pub use api::fuzz::fuzz_parameters;
 pub use api::programs::{
     body as programs_json, recorded_body as recorded_programs_json, state_words as program_state,
+};
+pub use api::prometheus::{
+    json_of_answer as prometheus_json, push_number as push_prometheus_number,
+    step_ms as prometheus_step_ms,
 };
 pub use server::run;
 pub use tls::Tls;

@@ -2,37 +2,53 @@
 
 use std::path::PathBuf;
 
+use kymo_keeper_client::Keeper;
 use kymo_query::series::{Grid, Series};
-use kymo_query::stored::{Listed, SharedKeeper, StoredField};
+use kymo_query::stored::{KeeperReader, Listed, SharedKeeper, StoredField};
 use kymo_wire::keeper::Programs;
 
 use crate::access::Scopes;
 use crate::answer::Refusal;
 use crate::guarded::{self, Guarded};
-use crate::turns::KEEPER_TURNS_MAX;
+use crate::turns::{KEEPER_TURNS_MAX, SERIES_TURNS_MAX};
+use crate::visible::{Described, Visible};
 
 /// The store as the hub sees it.
-pub(crate) struct Stored(SharedKeeper);
+pub(crate) struct Stored {
+    keeper: SharedKeeper,
+    /// Its connections for questions of Prometheus' clients.
+    of_series: Keeper,
+}
 
 impl Stored {
     /// The store of the keeper with this socket.
     pub(crate) fn new(socket: PathBuf) -> Stored {
-        Stored(SharedKeeper::new(socket, KEEPER_TURNS_MAX))
+        let keeper = SharedKeeper::new(socket, KEEPER_TURNS_MAX);
+        Stored {
+            of_series: keeper.keeper().apart(SERIES_TURNS_MAX),
+            keeper,
+        }
     }
 
     /// The keeper itself, for questions whose answers tell of no people.
     pub(crate) fn keeper(&self) -> &SharedKeeper {
-        &self.0
+        &self.keeper
+    }
+
+    /// The keeper as a reader for an asker.
+    pub(crate) fn reader(&self, scopes: Scopes) -> Visible<KeeperReader> {
+        let reader = KeeperReader::new(self.of_series.clone());
+        Visible::new(reader, scopes, Described::OfSeries)
     }
 
     /// All series, by name.
     pub(crate) fn list(&self) -> Result<Guarded<Listed>, String> {
-        self.0.all().map(Guarded::new)
+        self.keeper.all().map(Guarded::new)
     }
 
     /// Publishers. Without the scope, the keeper does not even send texts of commands.
     pub(crate) fn programs(&self, scopes: Scopes) -> Result<Programs, String> {
-        let programs = self.0.keeper().programs(scopes.tells_of_people())?;
+        let programs = self.keeper.keeper().programs(scopes.tells_of_people())?;
         Ok(Guarded::new(programs).seen_by(scopes))
     }
 
@@ -50,7 +66,9 @@ impl Stored {
         series: &mut Series,
     ) -> Result<Option<u32>, Refusal> {
         self.check(fields, scopes)?;
-        self.0.add(fields, series).map_err(Refusal::unavailable)
+        self.keeper
+            .add(fields, series)
+            .map_err(Refusal::unavailable)
     }
 }
 

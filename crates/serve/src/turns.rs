@@ -13,6 +13,8 @@ use crate::asker::Asker;
 const TURNS_MAX: usize = 3;
 /// Turns for questions to the keeper, each with a connection of its own. The keeper answers 16 connections.
 pub(crate) const KEEPER_TURNS_MAX: usize = 4;
+/// Turns for questions of Prometheus' clients, each with a connection to the keeper.
+pub(crate) const SERIES_TURNS_MAX: usize = 3;
 /// Askers with the token go before those without, but for each turn of this number, so that none waits for ever.
 const TOKENLESS_EACH: u32 = 4;
 
@@ -25,16 +27,19 @@ pub(crate) enum Lane {
     Long,
     /// Questions to the keeper, which may hang.
     Keeper,
+    /// Questions of Prometheus' clients, which ask many at once.
+    Series,
 }
 
 /// Threads that all lanes need.
-pub(crate) const THREADS: usize = 2 * TURNS_MAX + KEEPER_TURNS_MAX;
+pub(crate) const THREADS: usize = 2 * TURNS_MAX + KEEPER_TURNS_MAX + SERIES_TURNS_MAX;
 
 /// All lanes.
 pub(crate) struct Lanes {
     short: Arc<Turns>,
     long: Arc<Turns>,
     keeper: Arc<Turns>,
+    series: Arc<Turns>,
 }
 
 impl Default for Lanes {
@@ -43,6 +48,7 @@ impl Default for Lanes {
             short: Turns::new(TURNS_MAX),
             long: Turns::new(TURNS_MAX),
             keeper: Turns::new(KEEPER_TURNS_MAX),
+            series: Turns::new(SERIES_TURNS_MAX),
         }
     }
 }
@@ -54,6 +60,7 @@ impl Lanes {
             Lane::Short => &self.short,
             Lane::Long => &self.long,
             Lane::Keeper => &self.keeper,
+            Lane::Series => &self.series,
         }
     }
 }

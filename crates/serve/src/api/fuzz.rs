@@ -3,7 +3,7 @@
 use axum::http::Uri;
 use kymo_query::series::Grid;
 
-use super::{Params, series};
+use super::{Params, prometheus, series};
 use crate::access::Scopes;
 
 /// Reads bytes as a query, and line by line as values of known parameters. Values that are accepted must be
@@ -15,6 +15,7 @@ pub fn fuzz_parameters(input: &[u8]) {
         known.extend_from_slice(name.as_bytes());
         known.extend_from_slice(value);
     }
+    prometheus::fuzz_form(input);
     for query in [input, &known] {
         if let Ok(uri) = Uri::try_from([b"/?", query].concat()) {
             check_parameters(&uri);

@@ -1,0 +1,191 @@
+//! `/api/v1/`: Prometheus' API, over all series that kymo has.
+//!
+//! `form` reads parameters, `query` evaluates expressions, `labels` lists what there is, `descriptions` says what metrics and
+//! the server are; `json` and `failure` write answers.
+
+mod descriptions;
+mod expressions;
+mod failure;
+mod form;
+mod json;
+mod labels;
+mod query;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use kymo_promql::TEXT_MAX;
+use kymo_query::readers::{RecordedReader, Union};
+use kymo_series::Reader;
+
+use self::failure::{ErrorType, Failure};
+use self::form::Form;
+use super::{Asked, Hub};
+use crate::access::Scopes;
+use crate::answer::{Made, Wishes};
+use crate::turns::Lane;
+use crate::visible::{Described, Visible};
+
+pub use self::form::step_ms;
+pub use self::json::{json_of_answer, push_number};
+
+/// Longest time of a question, with its wait for a turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Most bytes of an answer: all that the hub holds of answers that are being sent.
+const ANSWER_MAX: usize = 32 << 20;
+/// Most bytes of a form: the longest expression, each byte of which may be written with three.
+const FORM_MAX: usize = 4 * TEXT_MAX;
+
+/// The paths below `/api/v1`.
+pub(super) fn router() -> Router<Arc<Hub>> {
+    Router::new()
+        .route("/query", get(query::instant).post(query::instant))
+        .route("/query_range", get(query::range).post(query::range))
+        .route(
+            "/query_exemplars",
+            get(descriptions::no_list).post(descriptions::no_list),
+        )
+        .route(
+            "/format_query",
+            get(expressions::format).post(expressions::format),
+        )
+        .route(
+            "/parse_query",
+            get(expressions::parsed).post(expressions::parsed),
+        )
+        .route("/labels", get(labels::names).post(labels::names))
+        .route("/label/{name}/values", get(labels::values))
+        .route("/series", get(labels::series).post(labels::series))
+        .route("/metadata", get(descriptions::metadata))
+        .route("/status/buildinfo", get(descriptions::build))
+        .route("/rules", get(descriptions::no_rules))
+        .route("/alerts", get(descriptions::no_alerts))
+        .route("/targets", get(descriptions::no_targets))
+        .layer(DefaultBodyLimit::max(FORM_MAX))
+}
+
+/// A request with its parameters.
+struct Asking {
+    asked: Asked,
+    form: Form,
+}
+
+impl<S: Sync> FromRequest<S> for Asking {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Asking, Response> {
+        use axum::extract::FromRequestParts as _;
+        let (mut parts, body) = request.into_parts();
+        let asked = Asked::from_request_parts(&mut parts, state).await;
+        let asked = asked.map_err(|refusal| Failure::from(refusal).into_response())?;
+        let body = Bytes::from_request(Request::from_parts(parts, body), &()).await;
+        let body = body.map_err(|error: BytesRejection| {
+            let text = format!("error parsing form values: {}", error.body_text());
+            Failure::new(ErrorType::BadData, text).into_response()
+        })?;
+        let form = Form::of(&asked.uri, &asked.headers, &body);
+        Ok(Asking { asked, form })
+    }
+}
+
+/// Sets the flag of a question when its client has gone, or the question has an answer.
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Terms of a question: the asker's scopes, its deadline, and the flag of a client that has gone.
+struct Terms {
+    scopes: Scopes,
+    deadline: Instant,
+    canceled: Arc<AtomicBool>,
+}
+
+impl Terms {
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// A reader of all series that the asker may see. Lists of the recording's labels begin at `listed_from_ms`.
+    fn reader(&self, hub: &Hub, listed_from_ms: i64) -> Result<Union<'static>, Failure> {
+        let recordings = hub.archive.what.recordings();
+        let recordings = recordings.map_err(|why| Failure::new(ErrorType::Unavailable, why))?;
+        let recorded = RecordedReader::new(recordings.until(self.deadline));
+        let recorded = Visible::new(recorded, self.scopes, Described::Always);
+        let recorded = recorded.listed_from(listed_from_ms);
+        let mut readers: Vec<Box<dyn Reader>> = vec![Box::new(recorded)];
+        if let Some(stored) = &hub.stored {
+            readers.push(Box::new(stored.reader(self.scopes)));
+        }
+        Ok(Union::new(readers))
+    }
+}
+
+/// Answers a question on a reader thread. A question whose client goes away ends.
+async fn answer(
+    hub: Arc<Hub>,
+    asked: &Asked,
+    timeout: Duration,
+    question: impl FnOnce(&Hub, &Terms) -> Result<String, Failure> + Send + 'static,
+) -> Result<Response, Failure> {
+    let gone = Gone(Arc::default());
+    let terms = Terms {
+        scopes: asked.scopes,
+        deadline: Instant::now() + timeout,
+        canceled: gone.0.clone(),
+    };
+    let (room, wishes) = (hub.room.clone(), Wishes::of(&asked.headers));
+    let made = move |hub: &Hub| {
+        let body = question(hub, &terms);
+        Ok(body.map(|body| Made::tagged(&wishes, "application/json", body.into_bytes())))
+    };
+    let asker = asked.visitor.asker;
+    let made = hub.ask_within(timeout, Lane::Series, asker, made).await??;
+    Ok(made.response(&room, &asked.visitor)?)
+}
+
+/// Reads bytes as a form, and as values of its parameters. Values that are accepted must be sound.
+#[cfg(feature = "testing")]
+pub(super) fn fuzz_form(input: &[u8]) {
+    use axum::http::{HeaderMap, HeaderValue, Uri, header};
+    let mut headers = HeaderMap::new();
+    let form_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+    headers.insert(header::CONTENT_TYPE, form_type);
+    let names = ["time=", "&step=", "&timeout=", "&limit=", "&match[]="];
+    let values = input.split(|&byte| byte == b'\n');
+    let known: Vec<&[u8]> = names
+        .iter()
+        .zip(values)
+        .flat_map(|(name, value)| [name.as_bytes(), value])
+        .collect();
+    for body in [input, &known.concat()] {
+        let form = Form::of(&Uri::from_static("/"), &headers, body);
+        let step_ms = form::step_ms(form.text("step"));
+        assert!(step_ms.is_none_or(|step_ms| step_ms > 0), "no step");
+        let timeout = form.timeout(PATIENCE);
+        assert!(
+            timeout.is_ok_and(|timeout| timeout <= PATIENCE) || !form.text("timeout").is_empty()
+        );
+        assert!(form.limit() != Ok(Some(0)), "a limit without an answer");
+        let sets = form.matchers().ok().flatten().unwrap_or_default();
+        let matches_all = |set: &Vec<kymo_series::Matcher>| set.iter().all(|m| m.matches_empty());
+        assert!(!sets.iter().any(matches_all), "a set that picks all");
+        let _times = (form.time("time"), form.range());
+    }
+}
+
+/// A fixed answer.
+fn fixed(data: &str) -> Response {
+    let body = format!("{{\"status\":\"success\",\"data\":{data}}}");
+    Made::plain("application/json", body.into_bytes()).unbounded()
+}

@@ -1,0 +1,89 @@
+//! `/api/v1/metadata` and `/api/v1/status/buildinfo`, and answers to questions for rules, alerts and targets, which kymo does
+//! not have.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use kymo_series::{Kind, Reader as _};
+use serde_json::json;
+
+use super::failure::{ErrorType, Failure};
+use super::json::{Json, Remarks, success};
+use super::{ANSWER_MAX, Asking, Hub, PATIENCE, Terms, answer, fixed};
+
+/// The version of Prometheus whose API this is: clients choose their questions by it.
+const VERSION: &str = "3.0.0";
+
+pub(super) async fn metadata(
+    State(hub): State<Arc<Hub>>,
+    asking: Asking,
+) -> Result<Response, Failure> {
+    let limit = number(&asking, "limit")?;
+    // Each metric has one description.
+    let _one_is_there = number(&asking, "limit_per_metric")?;
+    let metric = asking.form.text("metric").to_string();
+    let described = move |hub: &Hub, terms: &Terms| {
+        let reader = terms.reader(hub, i64::MIN)?;
+        let mut all = reader.metadata((!metric.is_empty()).then_some(&metric))?;
+        all.retain(|of| metric.is_empty() || of.metric == metric);
+        let most = limit.and_then(|limit| usize::try_from(limit).ok());
+        all.truncate(most.unwrap_or(usize::MAX));
+        let mut remarks = Remarks::default();
+        remarks.warn(reader.missing());
+        let each = all.iter().map(|of| (&*of.metric, of));
+        success(&remarks, ANSWER_MAX, |json| {
+            json.members(each, |json: &mut Json, of| {
+                json.list([of], |json, of| {
+                    json.object([("type", word(of.kind)), ("help", &of.help), ("unit", "")]);
+                });
+            });
+        })
+    };
+    answer(hub, &asking.asked, PATIENCE, described).await
+}
+
+fn number(asking: &Asking, name: &str) -> Result<Option<i64>, Failure> {
+    let text = asking.form.text(name);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |_| Failure::new(ErrorType::BadData, format!("{name} must be a number"));
+    text.parse().map(Some).map_err(wrong)
+}
+
+/// A kind as Prometheus calls it.
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Counter | Kind::Gauge | Kind::Histogram => kind.word(),
+        Kind::Untyped => "unknown",
+    }
+}
+
+pub(super) async fn build() -> Response {
+    let data = json!({
+        "version": VERSION,
+        "revision": concat!("kymo ", env!("CARGO_PKG_VERSION")),
+        "branch": "",
+        "buildUser": "",
+        "buildDate": "",
+        "goVersion": "",
+    });
+    fixed(&data.to_string())
+}
+
+pub(super) async fn no_rules() -> Response {
+    fixed(r#"{"groups":[]}"#)
+}
+
+pub(super) async fn no_alerts() -> Response {
+    fixed(r#"{"alerts":[]}"#)
+}
+
+pub(super) async fn no_targets() -> Response {
+    fixed(r#"{"activeTargets":[],"droppedTargets":[],"droppedTargetCounts":{}}"#)
+}
+
+pub(super) async fn no_list() -> Response {
+    fixed("[]")
+}
