@@ -15,7 +15,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    config, export, graph, hub, keeper, poll, postgres, programs, series, serve, status, verify,
+    config, export, graph, hub, keeper, poll, postgres, programs, query, series, serve, status,
+    verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -76,6 +77,9 @@ enum Command {
     /// Show what programs on this machine say they are doing
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
+    /// Evaluate an expression of PromQL over all that kymo has
+    #[cfg(feature = "serve")]
+    Query(query::QueryOptions),
     /// List and print what others sent to a running serve
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
@@ -364,6 +368,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Graph(options)) => graph::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Programs(options)) => programs::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Query(options)) => query::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),

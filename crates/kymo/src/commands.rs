@@ -23,6 +23,8 @@ pub(crate) mod poll;
 pub(crate) mod postgres;
 #[cfg(feature = "serve")]
 pub(crate) mod programs;
+#[cfg(feature = "serve")]
+pub(crate) mod query;
 pub(crate) mod record;
 #[cfg(feature = "serve")]
 pub(crate) mod rrd;

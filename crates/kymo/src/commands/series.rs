@@ -5,6 +5,8 @@ mod samples;
 mod show;
 mod tail;
 
+pub(super) use samples::{moment as sample_time, union};
+
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,7 +63,7 @@ struct DataFolder {
 }
 
 #[derive(Args, Clone, Debug)]
-struct WhichStore {
+pub(super) struct WhichStore {
     #[command(flatten)]
     served: DataFolder,
     /// Read the store in this folder instead, whoever writes it: nothing is changed there
@@ -111,7 +113,7 @@ struct Remove {
 }
 
 #[derive(Args, Clone, Debug)]
-struct Times {
+pub(super) struct Times {
     /// Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now; or as rrdtool reads it. With the end: 14:30-15:00
     #[arg(
         long,
@@ -119,10 +121,10 @@ struct Times {
         default_value = "-1h",
         allow_hyphen_values = true
     )]
-    from: String,
+    pub(super) from: String,
     /// End at this time, not now
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    thru: Option<String>,
+    pub(super) thru: Option<String>,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -387,8 +389,28 @@ fn of_today(mut bound: Bound, now_ns: i64, zone: &mut Zone) -> Option<i64> {
     bound.moment(zone)
 }
 
+/// A time in seconds since 1970, in the syntax of all commands, or else in rrdtool's.
+pub(super) fn moment(text: &str) -> Result<i64> {
+    let now_ns = RealClock.now().real_ns;
+    let now = now_ns.div_euclid(1_000_000_000);
+    let bound = Span::parse(Some(text), None, now_ns)
+        .unwrap_or_default()
+        .from;
+    let own = bound.and_then(|bound| of_today(bound, now_ns, &mut days::zone().ok()?));
+    if let Some(ns) = own {
+        return Ok(ns.div_euclid(1_000_000_000));
+    }
+    let mut calendar = Calendar::system();
+    let wrong = |why: String| Error::msg(format!("cannot use --time {text:?}: {why}"));
+    let time = at_time::parse(text.as_bytes(), now, &mut calendar);
+    let time = time.map_err(|error| wrong(error.text))?;
+    let range = at_time::range(&time, &time, &mut calendar);
+    let (second, _) = range.map_err(|error| wrong(error.text))?;
+    Ok(second)
+}
+
 /// `--from` and `--thru` in seconds since 1970, in the syntax of all commands, or else in rrdtool's.
-fn range(times: &Times) -> Result<(i64, i64)> {
+pub(super) fn range(times: &Times) -> Result<(i64, i64)> {
     let now_ns = RealClock.now().real_ns;
     let now = now_ns.div_euclid(1_000_000_000);
     let mut zone = days::zone()?;

@@ -92,7 +92,7 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
 }
 
 /// A reader of the recording and the store of a folder.
-fn union(place: &WhichStore) -> Result<Union<'static>> {
+pub(in crate::commands) fn union(place: &WhichStore) -> Result<Union<'static>> {
     let dir = match &place.open {
         Some(dir) => dir.clone(),
         None => folder(&place.served)?,
@@ -149,7 +149,7 @@ impl Printed<'_> {
 }
 
 /// A moment in ISO 8601.
-pub(super) fn moment(t_ms: i64, zone: &TimeZone) -> String {
+pub(in crate::commands) fn moment(t_ms: i64, zone: &TimeZone) -> String {
     let time = Timestamp::from_millisecond(t_ms).map(|time| time.to_zoned(zone.clone()));
     time.map_or_else(
         |_| t_ms.to_string(),

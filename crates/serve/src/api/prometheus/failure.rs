@@ -4,7 +4,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kymo_promql::EvalError;
 use kymo_series::ReadError;
-use serde_json::json;
 
 use crate::answer::Refusal;
 use crate::refusal::set_type;
@@ -104,12 +103,9 @@ impl From<ReadError> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let body = json!({
-            "status": "error",
-            "errorType": self.kind.word(),
-            "error": self.text,
-        });
-        let mut response = (self.kind.status(), body.to_string()).into_response();
+        let (word, text) = (self.kind.word(), serde_json::Value::from(self.text));
+        let body = format!("{{\"status\":\"error\",\"errorType\":\"{word}\",\"error\":{text}}}");
+        let mut response = (self.kind.status(), body).into_response();
         set_type(&mut response, "application/json");
         response
     }
