@@ -8,6 +8,7 @@ _kymo() {
     config) words='--help -h' ;;
     graph) words='--data --from --height --help --output --period --points --series --subsys --target --theme --thru --width -h -o -s' ;;
     programs) words='--at --data --help --json --once --open -h' ;;
+    query) words='--csv --data --from --help --json --open --step --thru --time -h' ;;
     series) words='--help -h' ;;
     dump) words='--from --help --raw --source --thru -h' ;;
     export) words='--from --help --thru -h' ;;
@@ -16,7 +17,7 @@ _kymo() {
     verify) words='--help -h' ;;
     status) words='--help --json -h' ;;
   esac
-  [ "$COMP_CWORD" = 1 ] && [ "${COMP_WORDS[0]##*/}" = kymo ] && words="$words record play serve config graph programs series dump export doctor cost verify status collectl rrd rrdcached poll"
+  [ "$COMP_CWORD" = 1 ] && [ "${COMP_WORDS[0]##*/}" = kymo ] && words="$words record play serve config graph programs query series dump export doctor cost verify status collectl rrd rrdcached poll"
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 complete -o default -F _kymo kymo

@@ -30,6 +30,7 @@ use self::form::Form;
 use super::{Asked, Hub};
 use crate::access::Scopes;
 use crate::answer::{Made, Wishes};
+use crate::places::Doing;
 use crate::turns::Lane;
 use crate::visible::{Described, Visible};
 
@@ -90,6 +91,8 @@ impl<S: Sync> FromRequest<S> for Asking {
             let text = format!("error parsing form values: {}", error.body_text());
             Failure::new(ErrorType::BadData, text).into_response()
         })?;
+        // A client has less time for a form than the answer may take.
+        asked.visitor.place.does(Doing::IsAnswered);
         let form = Form::of(&asked.uri, &asked.headers, &body);
         Ok(Asking { asked, form })
     }
