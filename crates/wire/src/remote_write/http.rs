@@ -4,6 +4,8 @@
 use std::fmt;
 
 use super::model::{WriteCounts, WriteVersion};
+use super::refusal::BadWrite;
+use super::snappy::BadSnappy;
 
 /// The only media type there is.
 pub const MEDIA_TYPE: &str = "application/x-protobuf";
@@ -160,6 +162,30 @@ impl WriteOutcome {
     }
 }
 
+impl From<Unsupported> for WriteOutcome {
+    fn from(_: Unsupported) -> WriteOutcome {
+        WriteOutcome::Unsupported
+    }
+}
+
+impl From<BadSnappy> for WriteOutcome {
+    fn from(bad: BadSnappy) -> WriteOutcome {
+        match bad {
+            BadSnappy::Malformed => WriteOutcome::Invalid,
+            BadSnappy::Size => WriteOutcome::TooLong,
+        }
+    }
+}
+
+impl From<BadWrite> for WriteOutcome {
+    fn from(bad: BadWrite) -> WriteOutcome {
+        match bad {
+            BadWrite::Malformed => WriteOutcome::Invalid,
+            BadWrite::Samples | BadWrite::Symbols => WriteOutcome::TooLong,
+        }
+    }
+}
+
 /// True if a sender sends a request again after an answer of that status: it has to after 5xx, it may after 429.
 pub fn is_tried_again(status: u16) -> bool {
     status == 429 || (500..600).contains(&status)
@@ -276,6 +302,20 @@ mod tests {
             },
         ] {
             assert_eq!(WriteOutcome::of_counts(&counts).status(), 400);
+        }
+    }
+
+    #[test]
+    fn faults_have_statuses() {
+        for (outcome, status) in [
+            (WriteOutcome::from(Unsupported::Encoding), 415),
+            (WriteOutcome::from(BadSnappy::Malformed), 400),
+            (WriteOutcome::from(BadSnappy::Size), 413),
+            (WriteOutcome::from(BadWrite::Malformed), 400),
+            (WriteOutcome::from(BadWrite::Samples), 413),
+            (WriteOutcome::from(BadWrite::Symbols), 413),
+        ] {
+            assert_eq!(outcome.status(), status, "{outcome:?}");
         }
     }
 
