@@ -53,6 +53,7 @@ mod programs;
 mod programs_recorded;
 mod programs_users;
 mod prometheus;
+mod prometheus_api;
 mod record;
 mod root_paths;
 mod rrd_at_time;
