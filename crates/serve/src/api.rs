@@ -198,7 +198,7 @@ impl Hub {
         self.ask_within(WAIT, lane, asker, question).await
     }
 
-    /// The same with another longest wait.
+    /// Answers as [`Hub::ask`] does, with another longest wait.
     async fn ask_within<T: Send + 'static>(
         self: Arc<Hub>,
         wait: Duration,

@@ -16,7 +16,7 @@ use crate::visible::{Described, Visible};
 /// The store as the hub sees it.
 pub(crate) struct Stored {
     keeper: SharedKeeper,
-    /// Its connections for questions of Prometheus' clients.
+    /// Connections for questions of Prometheus' clients.
     of_series: Keeper,
 }
 

@@ -53,9 +53,9 @@ fn exposed(subsystem: &Subsystem) -> impl Iterator<Item = &'static str> + use<> 
 /// Names of metrics that a reader describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Described {
-    /// All that there can be, from tables.
+    /// All possible names, from tables.
     Always,
-    /// Those of its series.
+    /// Names of series that there are.
     OfSeries,
 }
 
@@ -79,7 +79,7 @@ impl<R: Reader> Visible<R> {
         }
     }
 
-    /// The same, but earlier series are not looked for.
+    /// Earlier series are not looked for.
     pub(crate) fn listed_from(self, listed_from_ms: i64) -> Visible<R> {
         Visible {
             listed_from_ms,

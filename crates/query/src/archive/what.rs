@@ -44,11 +44,16 @@ impl What {
 
     /// The present recordings; reading them ends with an error after `PATIENCE`.
     pub fn recordings(&self) -> Result<Recordings, String> {
+        self.recordings_within(PATIENCE)
+    }
+
+    /// Opens as [`What::recordings`] does, for another time, which may be shorter.
+    pub fn recordings_within(&self, time: Duration) -> Result<Recordings, String> {
         let recordings = match self {
             What::Ring(dir) => Recordings::ring(&own(dir)),
             What::Files(paths) => Recordings::find(paths)?,
         };
-        Ok(recordings.until(Instant::now() + PATIENCE))
+        Ok(recordings.until(Instant::now() + time.min(PATIENCE)))
     }
 
     /// Opens it, as above.

@@ -13,7 +13,7 @@ mod query;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -24,6 +24,7 @@ use axum::routing::get;
 use kymo_promql::TEXT_MAX;
 use kymo_query::readers::{RecordedReader, Union};
 use kymo_series::Reader;
+use kymo_sys::clock::{Clock as _, RealClock};
 
 use self::failure::{ErrorType, Failure};
 use self::form::Form;
@@ -73,15 +74,15 @@ pub(super) fn router() -> Router<Arc<Hub>> {
 }
 
 /// A request with its parameters.
-struct Asking {
+struct FormRequest {
     asked: Asked,
     form: Form,
 }
 
-impl<S: Sync> FromRequest<S> for Asking {
+impl<S: Sync> FromRequest<S> for FormRequest {
     type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Asking, Response> {
+    async fn from_request(request: Request, state: &S) -> Result<FormRequest, Response> {
         use axum::extract::FromRequestParts as _;
         let (mut parts, body) = request.into_parts();
         let asked = Asked::from_request_parts(&mut parts, state).await;
@@ -94,7 +95,7 @@ impl<S: Sync> FromRequest<S> for Asking {
         // A client has less time for a form than the answer may take.
         asked.visitor.place.does(Doing::IsAnswered);
         let form = Form::of(&asked.uri, &asked.headers, &body);
-        Ok(Asking { asked, form })
+        Ok(FormRequest { asked, form })
     }
 }
 
@@ -110,20 +111,25 @@ impl Drop for Gone {
 /// Terms of a question: the asker's scopes, its deadline, and the flag of a client that has gone.
 struct Terms {
     scopes: Scopes,
-    deadline: Instant,
+    /// In nanoseconds of the monotonic clock.
+    deadline_ns: u64,
     canceled: Arc<AtomicBool>,
 }
 
 impl Terms {
     fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
+        self.left() == Duration::ZERO
+    }
+
+    fn left(&self) -> Duration {
+        Duration::from_nanos(self.deadline_ns.saturating_sub(RealClock.mono_ns()))
     }
 
     /// A reader of all series that the asker may see. Lists of the recording's labels begin at `listed_from_ms`.
     fn reader(&self, hub: &Hub, listed_from_ms: i64) -> Result<Union<'static>, Failure> {
-        let recordings = hub.archive.what.recordings();
+        let recordings = hub.archive.what.recordings_within(self.left());
         let recordings = recordings.map_err(|why| Failure::new(ErrorType::Unavailable, why))?;
-        let recorded = RecordedReader::new(recordings.until(self.deadline));
+        let recorded = RecordedReader::new(recordings);
         let recorded = Visible::new(recorded, self.scopes, Described::Always);
         let recorded = recorded.listed_from(listed_from_ms);
         let mut readers: Vec<Box<dyn Reader>> = vec![Box::new(recorded)];
@@ -141,10 +147,11 @@ async fn answer(
     timeout: Duration,
     question: impl FnOnce(&Hub, &Terms) -> Result<String, Failure> + Send + 'static,
 ) -> Result<Response, Failure> {
+    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     let gone = Gone(Arc::default());
     let terms = Terms {
         scopes: asked.scopes,
-        deadline: Instant::now() + timeout,
+        deadline_ns: RealClock.mono_ns().saturating_add(timeout_ns),
         canceled: gone.0.clone(),
     };
     let (room, wishes) = (hub.room.clone(), Wishes::of(&asked.headers));

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::failure::{ErrorType, Failure};
 use super::json::{Json, Remarks, success};
-use super::{ANSWER_MAX, Asking, Hub, PATIENCE, Terms, answer, fixed};
+use super::{ANSWER_MAX, FormRequest, Hub, PATIENCE, Terms, answer, fixed};
 
 /// The version of Prometheus whose API this is: clients choose their questions by it.
 const VERSION: &str = "3.0.0";
 
 pub(super) async fn metadata(
     State(hub): State<Arc<Hub>>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
     let limit = number(&asking, "limit")?;
     // Each metric has one description.
@@ -43,7 +43,7 @@ pub(super) async fn metadata(
     answer(hub, &asking.asked, PATIENCE, described).await
 }
 
-fn number(asking: &Asking, name: &str) -> Result<Option<i64>, Failure> {
+fn number(asking: &FormRequest, name: &str) -> Result<Option<i64>, Failure> {
     let text = asking.form.text(name);
     if text.is_empty() {
         return Ok(None);

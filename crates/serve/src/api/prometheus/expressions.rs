@@ -6,20 +6,20 @@ use kymo_promql::{Expr, Tree, parse, pretty};
 
 use super::failure::Failure;
 use super::json::{Json, Remarks, success};
-use super::{ANSWER_MAX, Asking};
+use super::{ANSWER_MAX, FormRequest};
 use crate::refusal::set_type;
 
-pub(super) async fn format(asking: Asking) -> Result<Response, Failure> {
+pub(super) async fn format(asking: FormRequest) -> Result<Response, Failure> {
     let expr = expression(&asking)?;
     written(|json| json.text(&pretty(&expr)))
 }
 
-pub(super) async fn parsed(asking: Asking) -> Result<Response, Failure> {
+pub(super) async fn parsed(asking: FormRequest) -> Result<Response, Failure> {
     let expr = expression(&asking)?;
     written(|json| json.tree(&Tree::of(&expr)))
 }
 
-fn expression(asking: &Asking) -> Result<Expr, Failure> {
+fn expression(asking: &FormRequest) -> Result<Expr, Failure> {
     let expr = parse(asking.form.text("query"));
     expr.map_err(|error| Failure::parameter("query", error))
 }

@@ -48,9 +48,9 @@ impl ErrorType {
 /// An error of a question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// Its type.
+    /// Type.
     pub(super) kind: ErrorType,
-    /// Its text, for people.
+    /// Text for people.
     pub(super) text: String,
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Uri, header};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kymo_promql::parse_selector;
 use kymo_series::{Matcher, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -169,7 +169,13 @@ impl Form {
 
 /// Milliseconds without their fraction; NaN is 0, and others are limited to what fits.
 pub(super) fn whole(milliseconds: f64) -> i64 {
-    milliseconds as i64
+    match SignedDuration::try_from_secs_f64(milliseconds) {
+        // A duration of as many seconds has them as a whole number.
+        Ok(seconds) => seconds.as_secs(),
+        Err(_) if milliseconds > 0.0 => i64::MAX,
+        Err(_) if milliseconds < 0.0 => i64::MIN,
+        Err(_) => 0,
+    }
 }
 
 /// A step in milliseconds, as the API takes it: seconds, or numbers with units. `None`: it is none, or not above 0.

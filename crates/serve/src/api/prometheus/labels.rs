@@ -12,7 +12,7 @@ use kymo_series::{Budget, Labels, Matcher, ReadError, Reader, TimeRange};
 use super::failure::{ErrorType, Failure};
 use super::form::Form;
 use super::json::{Remarks, success};
-use super::{ANSWER_MAX, Asking, Hub, PATIENCE, Terms, answer};
+use super::{ANSWER_MAX, FormRequest, Hub, PATIENCE, Terms, answer};
 
 /// Series of an answer at most.
 const SERIES_MAX: u64 = 1_000_000;
@@ -20,7 +20,7 @@ const SERIES_MAX: u64 = 1_000_000;
 const LISTED_MS: i64 = 3_600_000;
 
 /// A question for series or labels.
-struct Question {
+struct ListQuestion {
     sets: Vec<Vec<Matcher>>,
     range: TimeRange,
     /// First moment of the recording that is looked at.
@@ -33,9 +33,9 @@ type Pair = (String, String);
 
 pub(super) async fn names(
     State(hub): State<Arc<Hub>>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
-    let question = Question::of(&asking.form)?;
+    let question = ListQuestion::of(&asking.form)?;
     let listed = move |hub: &Hub, terms: &Terms| {
         question.texts(hub, terms, |reader, set, range| {
             reader.label_names(set, range)
@@ -47,14 +47,14 @@ pub(super) async fn names(
 pub(super) async fn values(
     State(hub): State<Arc<Hub>>,
     Path(name): Path<String>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
     let name = unescaped(&name).unwrap_or(name);
     if name.is_empty() {
         let text = format!("invalid label name: {name:?}");
         return Err(Failure::new(ErrorType::BadData, text));
     }
-    let mut question = Question::of(&asking.form)?;
+    let mut question = ListQuestion::of(&asking.form)?;
     if !label_set::is_name(name.as_bytes()) {
         // No kept series has such a label.
         question.sets.clear();
@@ -69,19 +69,19 @@ pub(super) async fn values(
 
 pub(super) async fn series(
     State(hub): State<Arc<Hub>>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
     if asking.form.matchers()?.is_none() {
         let text = "no match[] parameter provided";
         return Err(Failure::new(ErrorType::BadData, text));
     }
-    let question = Question::of(&asking.form)?;
+    let question = ListQuestion::of(&asking.form)?;
     let listed = move |hub: &Hub, terms: &Terms| question.series(hub, terms);
     answer(hub, &asking.asked, PATIENCE, listed).await
 }
 
-impl Question {
-    fn of(form: &Form) -> Result<Question, Failure> {
+impl ListQuestion {
+    fn of(form: &Form) -> Result<ListQuestion, Failure> {
         let (limit, range) = (form.limit()?, form.range()?);
         if range.thru_ms < range.from_ms {
             let why = "end timestamp must not be before start time";
@@ -91,7 +91,7 @@ impl Question {
             "" => range.thru_ms.min(form.now_ms()).saturating_sub(LISTED_MS),
             _ => range.from_ms,
         };
-        Ok(Question {
+        Ok(ListQuestion {
             sets: form.matchers()?.unwrap_or_else(|| vec![Vec::new()]),
             range,
             recorded_from_ms,

@@ -10,7 +10,7 @@ use kymo_query::readers::Union;
 use super::failure::{ErrorType, Failure};
 use super::form::{Form, whole};
 use super::json::{Remarks, success};
-use super::{ANSWER_MAX, Asking, Hub, PATIENCE, Terms, answer};
+use super::{ANSWER_MAX, FormRequest, Hub, PATIENCE, Terms, answer};
 
 /// Most points of a series.
 const POINTS_MAX: i64 = 11_000;
@@ -29,7 +29,7 @@ enum Moments {
 }
 
 /// An expression to be evaluated.
-struct Question {
+struct Evaluation {
     text: String,
     expr: Expr,
     moments: Moments,
@@ -39,7 +39,7 @@ struct Question {
 
 pub(super) async fn instant(
     State(hub): State<Arc<Hub>>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
     let moments = Moments::At(asking.form.time_or("time", asking.form.now_ms())?);
     evaluate(hub, asking, moments).await
@@ -47,15 +47,19 @@ pub(super) async fn instant(
 
 pub(super) async fn range(
     State(hub): State<Arc<Hub>>,
-    asking: Asking,
+    asking: FormRequest,
 ) -> Result<Response, Failure> {
     let moments = moments(&asking.form)?;
     evaluate(hub, asking, moments).await
 }
 
-async fn evaluate(hub: Arc<Hub>, asking: Asking, moments: Moments) -> Result<Response, Failure> {
+async fn evaluate(
+    hub: Arc<Hub>,
+    asking: FormRequest,
+    moments: Moments,
+) -> Result<Response, Failure> {
     let timeout = asking.form.timeout(PATIENCE)?;
-    let question = Question::of(&asking.form, moments)?;
+    let question = Evaluation::of(&asking.form, moments)?;
     let evaluated = move |hub: &Hub, terms: &Terms| question.answer(hub, terms);
     answer(hub, &asking.asked, timeout, evaluated).await
 }
@@ -87,8 +91,8 @@ fn moments(form: &Form) -> Result<Moments, Failure> {
     })
 }
 
-impl Question {
-    fn of(form: &Form, moments: Moments) -> Result<Question, Failure> {
+impl Evaluation {
+    fn of(form: &Form, moments: Moments) -> Result<Evaluation, Failure> {
         let limit = form.limit()?;
         let mut limits = Limits {
             values: VALUES_MAX,
@@ -99,7 +103,7 @@ impl Question {
         }
         let text = form.text("query").to_string();
         let expr = parse(&text).map_err(|error| Failure::parameter("query", error))?;
-        Ok(Question {
+        Ok(Evaluation {
             text,
             expr,
             moments,
