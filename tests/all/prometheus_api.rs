@@ -148,7 +148,7 @@ fn write(dir: &Path, series: &[&[(&str, &str)]], stamps_s: &[i64], value: f64) {
 fn this_machine_is_asked_as_prometheus_is() {
     let shown = Shown::start("prometheus-api");
     let address = &shown.address;
-    // What Grafana asks first.
+    // Grafana's first question.
     let form = [("query", "1+1"), ("time", "4")];
     let (status, answer) = post(address, "/api/v1/query", &form);
     let two = json!({"resultType": "scalar", "result": [4, "2"]});

@@ -226,7 +226,7 @@ fn of_duration(duration: Option<&Duration>) -> (Tree, Tree) {
 fn of_duration_expr(expr: &DurationExpr) -> Tree {
     match expr {
         DurationExpr::Number(number) => of_number(number),
-        // In Prometheus, parentheses are a property of what they hold; a number's are those of a sign.
+        // In Prometheus, parentheses are a property of their content; a number's are those of a sign.
         DurationExpr::Paren(inner, _) => match &**inner {
             DurationExpr::Number(number) => operation("+", Tree::Null, of_number(number), true),
             inner => of_operation(inner, true),

@@ -27,7 +27,7 @@ pub(crate) struct QueryOptions {
     /// As PromQL has it: rate(node_cpu_seconds_total[1m])
     #[arg(value_name = "EXPR")]
     expr: String,
-    /// Its value at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
+    /// Time of the value: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now
     #[arg(
         long,
         value_name = "TIME",
@@ -35,7 +35,7 @@ pub(crate) struct QueryOptions {
         allow_hyphen_values = true
     )]
     time: Option<String>,
-    /// Its values from this time on, a step after the other. With the end: 14:30-15:00
+    /// Beginning of the values, one a step. With the end: 14:30-15:00
     #[arg(long, value_name = "TIME[-THRU]", allow_hyphen_values = true)]
     from: Option<String>,
     /// Up to this time, not now
@@ -94,7 +94,7 @@ pub(crate) fn run(options: &QueryOptions) -> Result<ExitCode> {
         .map_err(|error| Error::msg(format!("cannot evaluate {:?}: {error}", options.expr)))?;
     let missing = reader.missing();
     match put(options, &answer, moments, missing.clone()) {
-        // It is no error if the reader of the output is gone.
+        // A reader of the output that is gone is no error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         done => done?,
     }

@@ -1,4 +1,4 @@
-//! Operators of two vectors: which series meet, and what comes of it.
+//! Operators of two vectors: matching of series, and the results.
 
 use std::collections::HashMap;
 

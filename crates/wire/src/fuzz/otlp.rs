@@ -1,4 +1,4 @@
-//! OTLP: any bytes as a request. Samples have sorted labels with usable names, and are as many as what was counted.
+//! OTLP: any bytes as a request. Samples have sorted labels with usable names, and are as many as the count says.
 
 use super::statsd::pieced;
 use crate::otlp::response::put_response;

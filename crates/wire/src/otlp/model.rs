@@ -1,4 +1,4 @@
-//! Samples that points become, what was counted, and limits.
+//! Samples that points become, counts, and limits.
 
 use super::labels::OtlpLabels;
 use super::refusal::BadDataPoint;

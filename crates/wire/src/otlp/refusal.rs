@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::protobuf::BadProtobuf;
 
-/// The bytes are no protobuf message. What was read before may be used, or be forgotten with it.
+/// The bytes are no protobuf message. The caller may use the parts read before, or drop them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BadOtlp;
 

@@ -63,7 +63,7 @@ impl fmt::Display for BadSeries {
     }
 }
 
-/// Why a message cannot be read further. What was read before may be used, or be forgotten with it.
+/// Why a message cannot be read further. The caller may use the parts read before, or drop them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadWrite {
     /// The bytes are no protobuf message.

@@ -16,7 +16,7 @@ fn label<'a>(name: &'a str, value: &'a str) -> WriteLabel<'a> {
     WriteLabel { name, value }
 }
 
-/// A message as lines, and what was counted.
+/// A message as lines, and the counts.
 fn say(version: WriteVersion, message: &[u8], limits: WriteLimits) -> (Vec<String>, WriteCounts) {
     let mut lines = Vec::new();
     let mut reader = match WriteReader::new(version, message, limits) {

@@ -67,7 +67,7 @@ fn promtool_takes_the_same() {
     }
 }
 
-/// Writes metrics of each kind in both formats, and what they are, a line `NAME LABELS VALUE` a sample.
+/// Writes metrics of each kind in both formats, and the expected samples, a line `NAME LABELS VALUE` a sample.
 const CLIENT: &str = r#"
 import sys
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary, Info, Enum, generate_latest
