@@ -7,6 +7,7 @@
 //! in `kymo_query`.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access;
 mod answer;
