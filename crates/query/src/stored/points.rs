@@ -50,7 +50,9 @@ fn find(matchers: &[Matcher], range: TimeRange, budget: &Budget) -> Find {
 /// Tells a keeper that does not answer from one that refuses.
 fn failed(why: String) -> ReadError {
     match why.contains("did not answer") || why.contains("has not answered") {
-        true => ReadError::Silent { source: why },
+        true => ReadError::Silent {
+            source: "the keeper".into(),
+        },
         false => ReadError::Failed(why),
     }
 }
