@@ -63,9 +63,9 @@ pub(crate) fn seconds(ns: i64) -> f64 {
     ns.div_euclid(1_000_000) as f64 / 1e3
 }
 
-/// Seconds since 1970 as nanoseconds, to the millisecond. The caller sees to it that they are below 9e9.
+/// Seconds since 1970 as nanoseconds, to the millisecond. Times that have no such number are the first or the last that has.
 pub(crate) fn nanoseconds(seconds: f64) -> i64 {
-    (seconds * 1e3) as i64 * 1_000_000
+    ((seconds * 1e3) as i64).saturating_mul(1_000_000)
 }
 
 #[cfg(test)]
@@ -113,5 +113,10 @@ mod tests {
             assert_eq!(out, expect);
         }
         assert_eq!(nanoseconds(1795300040.123), 1_795_300_040_123_000_000);
+        // A sender's stamp can be any number.
+        assert_eq!(
+            [1e300, -1e300, f64::NAN].map(nanoseconds),
+            [i64::MAX, i64::MIN, 0]
+        );
     }
 }

@@ -255,7 +255,6 @@ fn samples_that_were_synced_come_back_through_power_cuts() {
                 cut.bench.reopen();
                 let story = format!("seed {seed}, step {number}, fates {combination}");
                 cut.judge(cut.synced, &story);
-                cut.newest = BTreeMap::new();
                 lost += cut.bench.disk.counts().lost_at_cut;
             }
         }

@@ -3,7 +3,7 @@
 use crate::common::START;
 use crate::points::{ALL, labels};
 use crate::points_kept::{Counters, HOUR, retention};
-use kymo_store::{Point, TimeRange};
+use kymo_store::{Point, PointRefusal, TimeRange};
 use kymo_sys::sim_disk::Faults;
 
 /// Two counters: early samples are rows, some are in blocks, and a few are only in memory.
@@ -146,8 +146,20 @@ fn a_sample_of_the_future_gives_way() {
     let mut batch = all.bench.store().write_batch();
     assert_eq!(batch.append_points(&[(held, future)], &mut |_, _| {}), 1);
     batch.commit().unwrap();
+    let present = Point {
+        t_ms: samples(&all, 1).last().expect("a sample").t_ms + 1,
+        v: 2.0,
+    };
+    let refused = |all: &Counters| {
+        let (mut batch, mut why) = (all.bench.store().write_batch(), None);
+        batch.append_points(&[(held, present)], &mut |_, reason| why = Some(reason));
+        batch.commit().unwrap();
+        why
+    };
+    assert_eq!(refused(&all), Some(PointRefusal::TooOld));
     let at = future.t_ms / 1000;
     erase(&all, TimeRange { from: at, thru: at }).unwrap();
+    assert_eq!(refused(&all), None);
     let count = samples(&all, 0).len();
     all.run(10);
     all.bench.disk.kill();
