@@ -152,7 +152,12 @@ fn a_keeper_that_hangs_costs_what_is_stored_and_nothing_else() {
             assert!(answer.join().expect("no panic").is_some());
         }
     });
-    get(&kept.address, "/kymo/v1/stored", "");
+    // Questions fail until the keeper, which runs again, has answered the hub's probe.
+    let is_answered = || {
+        let (status, _) = ask(&kept.address, "GET", "/kymo/v1/stored", "", "")?;
+        (status == 200).then_some(())
+    };
+    eventually(is_answered).expect("an answer of the keeper");
 }
 
 /// A keeper that hung stayed so until an administrator killed it.
