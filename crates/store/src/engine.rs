@@ -1,6 +1,7 @@
 //! The store shared by its threads, its lock, and group commit.
 
 use crate::folder::claim::Claim;
+use crate::folder::listings::Listings;
 use crate::memtable::series::Series;
 use crate::memtable::state::State;
 use crate::names;
@@ -29,6 +30,7 @@ pub(crate) struct Inner {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) tree: Box<dyn Tree>,
+    pub(crate) listings: Listings,
     pub(crate) segments: SegmentSet,
     pub(crate) recent: Recent,
     state: Mutex<State>,
@@ -58,6 +60,7 @@ impl Store {
                 disk,
                 clock,
                 tree,
+                listings: Listings::default(),
                 segments,
                 recent: Recent::default(),
                 state: Mutex::new(state),

@@ -1,12 +1,14 @@
 //! LIST: the .rrd files in a folder, as rrd_list_r lists them.
 
 use crate::engine::{Inner, Store};
+use crate::folder::listings::Folder;
 use crate::memtable::series::Series;
 use crate::names;
 use kymo_base::pattern;
 use kymo_sys::disk::NameKind;
 use kymo_sys::tree::Tree;
 use std::io;
+use std::sync::Arc;
 
 impl Store {
     /// LIST: the result of rrd_list_r for a path that is already joined to the base.
@@ -49,12 +51,19 @@ impl Store {
         let base = names::spelled(&self.inner.settings, b"");
         match self.is_without_files() {
             true => Ok(Vec::new()),
-            false => list(&*self.inner.tree, &base, true),
+            false => self.inner.files_below(&base),
         }
     }
 }
 
 impl Inner {
+    /// The .rrd files below a folder, relative to it; folders that did not change are not read again.
+    fn files_below(&self, root: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let now_ns = self.clock.now().real_ns;
+        let mut read = |path: &[u8]| self.listings.folder(&*self.tree, path, now_ns);
+        sorted_below(&mut read, root, true)
+    }
+
     /// Names of series that have and need no file.
     fn below_without_files(&self, path: &[u8], recursive: bool) -> Vec<Vec<u8>> {
         let path = names::normal(path);
@@ -99,36 +108,45 @@ pub(crate) fn list(tree: &dyn Tree, path: &[u8], recursive: bool) -> io::Result<
     if tree.stat(names::path(path))?.kind != NameKind::Directory {
         return Err(io::Error::from_raw_os_error(20));
     }
+    let mut read = |path: &[u8]| Folder::read(tree, path).map(Arc::new);
+    sorted_below(&mut read, path, recursive)
+}
+
+type ReadFolder<'a> = dyn FnMut(&[u8]) -> io::Result<Arc<Folder>> + 'a;
+
+/// The names below a folder, relative to it.
+fn sorted_below(
+    read: &mut ReadFolder<'_>,
+    root: &[u8],
+    recursive: bool,
+) -> io::Result<Vec<Vec<u8>>> {
     let mut found = Vec::new();
-    below(tree, path, b"", recursive, 0, &mut found)?;
+    below(read, root, b"", recursive, 0, &mut found)?;
     found.sort_unstable();
     Ok(found)
 }
 
 fn below(
-    tree: &dyn Tree,
+    read: &mut ReadFolder<'_>,
     root: &[u8],
     inside: &[u8],
     recursive: bool,
     depth: usize,
     found: &mut Vec<Vec<u8>>,
 ) -> io::Result<()> {
-    let folder = [root, b"/", inside].concat();
-    let mut folders = Vec::new();
-    tree.list(names::path(&folder), &mut |name, kind| {
-        let inside = match inside {
-            b"" => name.to_vec(),
-            _ => [inside, b"/", name].concat(),
-        };
-        match kind {
-            NameKind::Directory if recursive => folders.push(inside),
-            NameKind::File if !name.ends_with(b".rrd") => {}
-            _ => found.push(inside),
-        }
-    })?;
-    for inside in folders.iter().filter(|_| depth < DEPTH_MAX) {
+    let folder = read(&[root, b"/", inside].concat())?;
+    let path = |name: &[u8]| match inside {
+        b"" => name.to_vec(),
+        _ => [inside, b"/", name].concat(),
+    };
+    found.extend(folder.files().map(path));
+    if !recursive {
+        found.extend(folder.folders().map(path));
+        return Ok(());
+    }
+    for name in folder.folders().filter(|_| depth < DEPTH_MAX) {
         // An unreadable folder is left out.
-        let _unreadable = below(tree, root, inside, recursive, depth + 1, found);
+        let _unreadable = below(read, root, &path(name), recursive, depth + 1, found);
     }
     Ok(())
 }
