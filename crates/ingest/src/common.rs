@@ -10,6 +10,7 @@ pub(crate) mod line_server;
 pub(crate) mod refill;
 mod reported;
 pub(crate) mod rhythm;
+pub(crate) mod sender_lots;
 pub(crate) mod series_limit;
 pub(crate) mod troubles;
 

@@ -84,10 +84,11 @@ impl LineClients {
         &mut self,
         ready: &[bool],
         now_ns: u64,
-        mut take: impl FnMut(Result<&[u8], LineTooLong>),
+        mut take: impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
     ) {
         for (client, _) in self.clients.iter_mut().zip(ready).filter(|(_, is)| **is) {
-            client.is_open = client.read(&mut self.room, &mut take);
+            let group = client.group;
+            client.is_open = client.read(&mut self.room, &mut |line| take(group, line));
             client.heard_ns = now_ns;
             self.counts.cut_off += u64::from(!client.is_open && !client.begun.is_empty());
         }
@@ -219,7 +220,10 @@ mod tests {
         ready[0] = true;
         let mut lines = Vec::new();
         let mut read = |clients: &mut LineClients, ready: &[bool], now_ns| {
-            clients.read(ready, now_ns, |line| lines.push(line.unwrap().to_vec()));
+            clients.read(ready, now_ns, |group, line| {
+                assert_eq!(group, SenderGroup::THIS_MACHINE);
+                lines.push(line.unwrap().to_vec());
+            });
         };
         read(&mut clients, &ready, 100);
         assert_eq!(clients.idle_end_ns(), Some(3 + idle_max_ns()));

@@ -16,9 +16,11 @@ use super::line_accounts::LineAccounts;
 use super::line_clients::LineClients;
 use super::reported::Reported;
 use super::rhythm::Rhythm;
+use super::sender_lots::{SenderLot, SenderLots};
 use super::troubles::Troubles;
 use crate::listener::StopSignal;
 use crate::log::{Log, Severity};
+use crate::sender_group::SenderGroup;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
@@ -48,8 +50,8 @@ pub(crate) trait LineIntake {
     /// Most bytes of a line in a stream.
     const LINE_MAX: usize;
 
-    /// Takes the lines of a datagram, or one line of a stream.
-    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp);
+    /// Takes the lines of a datagram, or one line of a stream. `sender` has shares of the limits.
+    fn take_lines(&mut self, lines: &[u8], sender: SenderLot, store: &Store, now: Stamp);
 
     /// Counts a line of a stream that is too long.
     fn refuse_long_line(&mut self);
@@ -78,6 +80,7 @@ pub(crate) struct LineServer<I> {
     /// Dropped datagrams of each socket by the kernel's count, as of the last round.
     dropped: Vec<u32>,
     clients: LineClients,
+    lots: SenderLots,
     datagrams: Datagrams,
     /// Datagrams received since the start.
     received: u64,
@@ -105,6 +108,7 @@ impl<I: LineIntake> LineServer<I> {
             dropped: known.collect(),
             sockets,
             clients: LineClients::new(I::LINE_MAX),
+            lots: SenderLots::default(),
             datagrams: Datagrams::new(ROUND),
             received: 0,
             published_ns: 0,
@@ -193,7 +197,8 @@ impl<I: LineIntake> LineServer<I> {
         }
         let now = RealClock.now();
         for datagram in self.datagrams.iter_mut() {
-            self.intake.take_lines(datagram.bytes, store, now);
+            let sender = self.lots.of(SenderGroup::of(datagram.sender.ip()));
+            self.intake.take_lines(datagram.bytes, sender, store, now);
         }
         self.intake.end_round(store);
         self.received += u64::try_from(count).unwrap_or(u64::MAX);
@@ -226,15 +231,16 @@ impl<I: LineIntake> LineServer<I> {
         }
         self.is_published = false;
         let now = RealClock.now();
-        let intake = &mut self.intake;
+        let (intake, lots) = (&mut self.intake, &self.lots);
         let mut came = false;
-        self.clients.read(&ready.clients, now.mono_ns, |line| {
-            came = true;
-            match line {
-                Ok(line) => intake.take_lines(line, store, now),
-                Err(LineTooLong) => intake.refuse_long_line(),
-            }
-        });
+        self.clients
+            .read(&ready.clients, now.mono_ns, |group, line| {
+                came = true;
+                match line {
+                    Ok(line) => intake.take_lines(line, lots.of(group), store, now),
+                    Err(LineTooLong) => intake.refuse_long_line(),
+                }
+            });
         if came {
             intake.end_round(store);
         }

@@ -11,7 +11,8 @@ use kymo_wire::graphite::{self, BadPoint, GraphiteLine, Points, Tags};
 
 use crate::common::keyed_hash::KeyedHash;
 use crate::common::line_server::LineIntake;
-use crate::common::series_limit::{HELD_MAX, SeriesLimit};
+use crate::common::sender_lots::SenderLot;
+use crate::common::series_limit::{SHARE_IS_FULL, SeriesLimit};
 use crate::common::troubles::Troubles;
 
 /// A sample whose time is further ahead is refused: it would make all true samples late until that time.
@@ -30,7 +31,7 @@ const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
 pub(super) struct GraphiteIntake {
     /// Known series, by path and tags as lines spell them.
     index: HashMap<Box<[u8]>, Heard, KeyedHash>,
-    limit: Option<SeriesLimit>,
+    limit: SeriesLimit,
     /// Samples of this round.
     samples: Vec<(Target, Point)>,
     /// Series that begin with this round.
@@ -48,6 +49,8 @@ pub(super) struct GraphiteIntake {
 struct Heard {
     target: Target,
     heard_ns: u64,
+    /// The sender that the limits count the series for.
+    sender: SenderLot,
 }
 
 /// A series of the store, or one of those that begin with this round.
@@ -60,11 +63,11 @@ enum Target {
 impl LineIntake for GraphiteIntake {
     const LINE_MAX: usize = graphite::LINE_MAX;
 
-    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp) {
+    fn take_lines(&mut self, lines: &[u8], sender: SenderLot, store: &Store, now: Stamp) {
         let mut points = Points::of(lines);
         while let Some(step) = points.next() {
             match step {
-                Ok(GraphiteLine::Point(point)) => self.take(&point, store, now),
+                Ok(GraphiteLine::Point(point)) => self.take(&point, sender, store, now),
                 Ok(GraphiteLine::NotANumber) => self.troubles.count("a value that is nan", 1),
                 Err(bad) => {
                     let line = points.line();
@@ -102,8 +105,12 @@ impl LineIntake for GraphiteIntake {
 
     fn on_time(&mut self, _store: &Store, now: Stamp, _ends: bool) {
         self.swept_ns = now.mono_ns;
-        let is_heard = |heard: &Heard| heard.heard_ns + IDLE_MAX_NS > now.mono_ns;
-        self.index.retain(|_, heard| is_heard(heard));
+        let limit = &mut self.limit;
+        self.index.retain(|_, heard| {
+            let is_idle = heard.heard_ns + IDLE_MAX_NS <= now.mono_ns;
+            limit.release(heard.sender, usize::from(is_idle));
+            !is_idle
+        });
     }
 
     fn samples(&self) -> u64 {
@@ -117,7 +124,7 @@ impl LineIntake for GraphiteIntake {
 
 impl GraphiteIntake {
     /// Gathers a sample.
-    fn take(&mut self, point: &graphite::Point, store: &Store, now: Stamp) {
+    fn take(&mut self, point: &graphite::Point, sender: SenderLot, store: &Store, now: Stamp) {
         let now_ms = now.real_ns / 1_000_000;
         let t_ms = point.time.map_or(now_ms, milliseconds);
         if t_ms > now_ms.saturating_add(AHEAD_MAX_MS) {
@@ -140,7 +147,7 @@ impl GraphiteIntake {
                 heard.heard_ns = now.mono_ns;
                 Some(heard.target)
             }
-            None => self.arrive(point, store, now.mono_ns),
+            None => self.arrive(point, sender, store, now.mono_ns),
         };
         if let Some(target) = target {
             let v = point.value;
@@ -150,15 +157,20 @@ impl GraphiteIntake {
 
     /// Finds the series of an unknown name in the store, or begins one. `None`: the sample is refused and
     /// counted.
-    fn arrive(&mut self, point: &graphite::Point, store: &Store, now_ns: u64) -> Option<Target> {
-        if self.index.len() >= HELD_MAX {
-            self.troubles
-                .count("a sample of a new name, as there are 100000 names", 1);
+    fn arrive(
+        &mut self,
+        point: &graphite::Point,
+        sender: SenderLot,
+        store: &Store,
+        now_ns: u64,
+    ) -> Option<Target> {
+        let limit = &mut self.limit;
+        if limit.room(sender) == 0 {
+            self.troubles.count(SHARE_IS_FULL, 1);
             return None;
         }
         let now_s = std::time::Duration::from_nanos(now_ns).as_secs_f64();
-        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
-        if !limit.may_look(now_s) {
+        if !limit.may_look(sender, now_s) {
             self.troubles.count(NEW_NAMES, 1);
             return None;
         }
@@ -177,7 +189,7 @@ impl GraphiteIntake {
                 self.troubles.note(LONG_NAME, || shown(path));
                 return None;
             }
-            None if limit.may_begin(1, now_s) => {
+            None if limit.may_begin(sender, 1, now_s) => {
                 self.new.push((self.key.as_slice().into(), labels));
                 Target::New(self.new.len() - 1)
             }
@@ -188,7 +200,12 @@ impl GraphiteIntake {
             }
         };
         let heard_ns = now_ns;
-        let heard = Heard { target, heard_ns };
+        self.limit.hold(sender, 1);
+        let heard = Heard {
+            target,
+            heard_ns,
+            sender,
+        };
         self.index.insert(self.key.as_slice().into(), heard);
         Some(target)
     }

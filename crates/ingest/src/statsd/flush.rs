@@ -157,7 +157,7 @@ impl Flusher {
             // The metric has paid for its other series.
             let may = !is_bucket
                 || store.find_points(&begun.labels).is_some()
-                || metrics.may_begin_bucket(now_ns);
+                || metrics.may_begin_bucket(begun.place, now_ns);
             troubles.count("a bucket beyond the limit of new series", u64::from(!may));
             may
         });

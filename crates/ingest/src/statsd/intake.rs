@@ -11,7 +11,7 @@ use super::flush::Flusher;
 use super::metrics::Metrics;
 use crate::common::keyed_hash::KeyedHash;
 use crate::common::line_server::LineIntake;
-use crate::common::series_limit::HELD_MAX;
+use crate::common::sender_lots::SenderLot;
 use crate::common::troubles::Troubles;
 
 /// Most members of all sets between two flushes: 16 MB.
@@ -42,7 +42,7 @@ impl StatsdIntake {
         }
     }
 
-    fn take(&mut self, sample: &Sample, store: &Store, now_ns: u64) {
+    fn take(&mut self, sample: &Sample, sender: SenderLot, store: &Store, now_ns: u64) {
         let family = match sample.kind {
             SampleKind::Counter => Family::Counter,
             SampleKind::Unknown => {
@@ -56,10 +56,8 @@ impl StatsdIntake {
             }
             SampleKind::Set => Family::Set,
         };
-        let place = match self
-            .metrics
-            .find((family, sample.name, &sample.tags), store, now_ns)
-        {
+        let named = (family, sample.name, &sample.tags);
+        let place = match self.metrics.find(named, sender, store, now_ns) {
             Ok(place) => place,
             Err(why) => {
                 let name = sample.name;
@@ -70,9 +68,7 @@ impl StatsdIntake {
     }
 
     fn add(&mut self, place: usize, sample: &Sample, now_ns: u64) {
-        let room = HELD_MAX.saturating_sub(self.metrics.series);
-        let metric = self.metrics.metrics.get_mut(place);
-        let Some(metric) = metric.and_then(Option::as_mut) else {
+        let Some((metric, room)) = self.metrics.metric(place) else {
             return;
         };
         metric.heard_ns = now_ns;
@@ -88,8 +84,7 @@ impl StatsdIntake {
             }
             (Aggregate::Histogram(histogram), SampleValue::Number(number)) => {
                 let made = histogram.add(number, 1.0 / sample.rate, room);
-                metric.series += made;
-                self.metrics.series += made;
+                self.metrics.add_series(place, made);
             }
             (Aggregate::Set { members, .. }, SampleValue::Text(member)) => {
                 if self.members >= MEMBERS_MAX {
@@ -113,11 +108,11 @@ impl StatsdIntake {
 impl LineIntake for StatsdIntake {
     const LINE_MAX: usize = statsd::LINE_MAX;
 
-    fn take_lines(&mut self, lines: &[u8], store: &Store, now: Stamp) {
+    fn take_lines(&mut self, lines: &[u8], sender: SenderLot, store: &Store, now: Stamp) {
         let mut samples = Samples::of(lines);
         while let Some(step) = samples.next() {
             match step {
-                Ok(Heard::Sample(sample)) => self.take(&sample, store, now.mono_ns),
+                Ok(Heard::Sample(sample)) => self.take(&sample, sender, store, now.mono_ns),
                 Ok(Heard::Event) => self.troubles.count("an event", 1),
                 Ok(Heard::ServiceCheck) => self.troubles.count("a service check", 1),
                 Err(bad) => {

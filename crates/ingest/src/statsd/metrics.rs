@@ -8,7 +8,8 @@ use kymo_wire::statsd::Tags;
 
 use super::aggregate::{Aggregate, Family};
 use crate::common::keyed_hash::KeyedHash;
-use crate::common::series_limit::{HELD_MAX, SeriesLimit};
+use crate::common::sender_lots::SenderLot;
+use crate::common::series_limit::{HELD_MAX, SHARE_IS_FULL, SeriesLimit};
 
 /// Most spellings of metrics in memory: tags may come in any order. Further spellings are
 /// found more slowly.
@@ -26,8 +27,9 @@ pub(super) struct Metric {
     pub(super) aggregate: Aggregate,
     /// Time of the last line, by the monotonic clock.
     pub(super) heard_ns: u64,
-    /// Number of series that the count of all series has for this metric.
-    pub(super) series: usize,
+    /// Number of series that the limits count for this metric, and the sender that they count them for.
+    series: usize,
+    sender: SenderLot,
 }
 
 impl Metric {
@@ -44,9 +46,7 @@ pub(super) struct Metrics {
     places: HashMap<Box<[u8]>, usize, KeyedHash>,
     pub(super) metrics: Vec<Option<Metric>>,
     vacant: Vec<usize>,
-    /// Number of series of all metrics.
-    pub(super) series: usize,
-    limit: Option<SeriesLimit>,
+    limit: SeriesLimit,
     key: Vec<u8>,
 }
 
@@ -54,7 +54,6 @@ pub(super) struct Metrics {
 pub(super) type WhyNot = &'static str;
 
 pub(super) const NEW_NAMES: WhyNot = "a sample of a new name beyond the limit of new ones";
-const ALL_NAMES: WhyNot = "a sample of a new name, as there are 100000 series";
 
 impl Metrics {
     /// No metrics yet.
@@ -63,8 +62,7 @@ impl Metrics {
             places: HashMap::default(),
             metrics: Vec::new(),
             vacant: Vec::new(),
-            series: 0,
-            limit: None,
+            limit: SeriesLimit::default(),
             key: Vec::new(),
         }
     }
@@ -78,6 +76,7 @@ impl Metrics {
     pub(super) fn find(
         &mut self,
         (family, name, tags): (Family, &[u8], &Tags),
+        sender: SenderLot,
         store: &Store,
         now_ns: u64,
     ) -> Result<usize, WhyNot> {
@@ -88,7 +87,7 @@ impl Metrics {
         self.key.extend_from_slice(tags.raw());
         match self.places.get(&*self.key) {
             Some(place) => Ok(*place),
-            None => self.arrive((family, name, tags), store, now_ns),
+            None => self.arrive((family, name, tags), sender, store, now_ns),
         }
     }
 
@@ -96,6 +95,7 @@ impl Metrics {
     fn arrive(
         &mut self,
         (family, name, tags): (Family, &[u8], &Tags),
+        sender: SenderLot,
         store: &Store,
         now_ns: u64,
     ) -> Result<usize, WhyNot> {
@@ -106,8 +106,8 @@ impl Metrics {
         let place = match self.places.get(&*sorted) {
             Some(place) => *place,
             None => {
-                self.admit((family, name), &pairs, store, now_ns)?;
-                let place = self.begin((family, name), &pairs, now_ns);
+                self.admit((family, name), &pairs, sender, store, now_ns)?;
+                let place = self.begin((family, name), &pairs, sender, now_ns);
                 self.places.insert(sorted, place);
                 place
             }
@@ -123,37 +123,54 @@ impl Metrics {
         &mut self,
         (family, name): (Family, &[u8]),
         tags: &[(&[u8], &[u8])],
+        sender: SenderLot,
         store: &Store,
         now_ns: u64,
     ) -> Result<(), WhyNot> {
         let now_s = Duration::from_nanos(now_ns).as_secs_f64();
-        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
-        if self.series >= HELD_MAX {
-            return Err(ALL_NAMES);
+        let limit = &mut self.limit;
+        if limit.room(sender) == 0 {
+            return Err(SHARE_IS_FULL);
         }
-        if !limit.may_look(now_s) {
+        if !limit.may_look(sender, now_s) {
             return Err(NEW_NAMES);
         }
         let labels = family.first().labels(name, tags);
         let labels = labels.map_err(|_| "a name whose labels are too long or too many")?;
         let is_known = store.find_points(&labels).is_some();
-        match is_known || limit.may_begin(family.series(), now_s) {
+        match is_known || limit.may_begin(sender, family.series(), now_s) {
             true => Ok(()),
             false => Err(NEW_NAMES),
         }
     }
 
     /// Pays for a new bucket. False: the budget has none left.
-    pub(super) fn may_begin_bucket(&mut self, now_ns: u64) -> bool {
+    pub(super) fn may_begin_bucket(&mut self, place: usize, now_ns: u64) -> bool {
         let now_s = Duration::from_nanos(now_ns).as_secs_f64();
-        let limit = self.limit.get_or_insert_with(|| SeriesLimit::new(now_s));
-        limit.may_begin(1, now_s)
+        let metric = self.metrics.get(place).and_then(Option::as_ref);
+        metric.is_some_and(|metric| self.limit.may_begin(metric.sender, 1, now_s))
+    }
+
+    /// The metric at `place`, and the number of series that its sender may add.
+    pub(super) fn metric(&mut self, place: usize) -> Option<(&mut Metric, usize)> {
+        let metric = self.metrics.get_mut(place)?.as_mut()?;
+        let room = self.limit.room(metric.sender);
+        Some((metric, room))
+    }
+
+    /// Counts series that a metric has made.
+    pub(super) fn add_series(&mut self, place: usize, made: usize) {
+        if let Some(metric) = self.metrics.get_mut(place).and_then(Option::as_mut) {
+            metric.series += made;
+            self.limit.hold(metric.sender, made);
+        }
     }
 
     fn begin(
         &mut self,
         (family, name): (Family, &[u8]),
         tags: &[(&[u8], &[u8])],
+        sender: SenderLot,
         now_ns: u64,
     ) -> usize {
         let series = usize::try_from(family.series()).unwrap_or(usize::MAX);
@@ -166,8 +183,9 @@ impl Metrics {
             aggregate: family.empty(),
             heard_ns: now_ns,
             series,
+            sender,
         };
-        self.series += series;
+        self.limit.hold(sender, series);
         let place = self.vacant.pop().unwrap_or(self.metrics.len());
         match self.metrics.get_mut(place) {
             Some(vacant) => *vacant = Some(metric),
@@ -182,7 +200,7 @@ impl Metrics {
         for (place, held) in self.metrics.iter_mut().enumerate() {
             if let Some(metric) = held.as_mut().filter(|metric| metric.heard_ns < since_ns) {
                 gone(metric);
-                self.series = self.series.saturating_sub(metric.series);
+                self.limit.release(metric.sender, metric.series);
                 *held = None;
                 self.vacant.push(place);
             }
