@@ -5,21 +5,23 @@
 
 mod index;
 mod labelled;
+mod tiers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kymo_base::label_set;
 use kymo_series::{
-    Budget, Kind, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, Sample, SampleSink,
-    SeriesId, TimeRange, names,
+    Budget, Kind, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, RowValue, RowsAs,
+    Sample, SampleSink, SeriesId, TimeRange, names,
 };
 use kymo_store::{
-    FetchError, KnownSeries, LookRange, Looked, PointSeries, PointsKind, SeriesName, Store,
+    FetchError, FileError, KnownSeries, LookRange, Looked, PointSeries, PointsKind, SeriesName,
+    Store,
 };
 
 use index::{LabelIndex, StoredColumn};
-use labelled::{alias_of, metric_kind};
+use labelled::{alias_of, counts, metric_kind};
 pub(crate) use labelled::{labels_of, scale_of};
 
 /// Series that are looked up under one lock of the store.
@@ -136,6 +138,7 @@ impl Reader for StoreReader {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
@@ -146,9 +149,15 @@ impl Reader for StoreReader {
             match series.points {
                 Some((points, _)) => {
                     let scale = scale_of(&series);
-                    self.points((id, points, scale), range, budget, sink)?;
+                    self.points((id, points, scale), range, rows, budget, sink)?;
                 }
-                None => self.rows_as_samples(id, entry, &series, range, budget, sink)?,
+                None => {
+                    let archived = self.archived_rows(entry, &series, range, rows)?;
+                    if let Some((samples, resolution_s)) = archived {
+                        budget.take_samples(samples.len())?;
+                        sink.samples(id, &samples, resolution_s);
+                    }
+                }
             }
         }
         Ok(())
@@ -237,15 +246,30 @@ impl Reader for StoreReader {
 }
 
 impl StoreReader {
+    /// Samples of a series of points; where they have expired, rows.
     fn points(
         &self,
         (id, points, scale): (SeriesId, PointSeries, f64),
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
-        let read = self.store.samples(points, (range.from_ms, range.thru_ms));
-        let read = read.map_err(|error| ReadError::Failed(error.to_string()))?;
+        let failed = |error: FileError| ReadError::Failed(error.to_string());
+        let expired = self
+            .store
+            .expired_rows(points, (range.from_ms, range.thru_ms), rows.before);
+        let expired = expired.map_err(failed)?;
+        budget.take_samples(expired.rows.len())?;
+        tiers::each_tier(&expired.rows, rows.value, scale, &mut |samples, step_s| {
+            sink.samples(id, samples, step_s);
+        });
+        let from_ms = range.from_ms.max(expired.thru_ms.saturating_add(1));
+        if from_ms > range.thru_ms {
+            return Ok(());
+        }
+        let read = self.store.samples(points, (from_ms, range.thru_ms));
+        let read = read.map_err(failed)?;
         budget.take_samples(read.points.len())?;
         let samples = read.points.iter().map(|point| Sample {
             t_ms: point.t_ms,
@@ -260,33 +284,58 @@ impl StoreReader {
         Ok(())
     }
 
-    /// Rows of the finest archive, each as a sample at its end.
-    fn rows_as_samples(
+    /// Rows of the finest archive, each as a sample at its end, and their length in seconds.
+    fn archived_rows(
         &self,
-        id: SeriesId,
         entry: StoredColumn,
         series: &KnownSeries,
         range: TimeRange,
-        budget: &mut Budget,
-        sink: &mut dyn SampleSink,
-    ) -> Result<(), ReadError> {
-        let Some(looked) = self.look(series, range, 1)? else {
-            return Ok(());
+        rows: RowsAs,
+    ) -> Result<Option<(Vec<Sample>, u32)>, ReadError> {
+        let before = |step_s: u64| {
+            let before_s = step_s.saturating_mul(rows.before.into());
+            let before_ms = i64::try_from(before_s)
+                .unwrap_or(i64::MAX)
+                .saturating_mul(1000);
+            TimeRange {
+                // A row that ends with the begin of the range is in it.
+                from_ms: range.from_ms.saturating_sub(before_ms).saturating_sub(1),
+                thru_ms: range.thru_ms,
+            }
         };
-        let rows = rows_of(&looked, usize::from(entry.column), scale_of(series));
-        let samples = rows
-            .iter()
-            .filter(|row| !row.mean.is_nan() && range.has(row.t_ms));
-        let samples: Vec<Sample> = samples
-            .map(|row| Sample {
-                t_ms: row.t_ms,
-                v: row.mean,
-            })
-            .collect();
-        budget.take_samples(samples.len())?;
+        let mut range = before(series.columns.step);
+        let Some(mut looked) = self.look(series, range, 1)? else {
+            return Ok(None);
+        };
+        if rows.before > 0 && looked.mean.step > series.columns.step {
+            // The finest archive does not reach so far back.
+            range = before(looked.mean.step);
+            looked = self.look(series, range, 1)?.unwrap_or(looked);
+        }
+        let column = usize::from(entry.column);
+        let read = rows_of(&looked, column, scale_of(series));
+        let kind = series
+            .columns
+            .columns
+            .get(column)
+            .map(|(_, kind)| &kind[..]);
+        let step_s = looked.mean.step as f64;
+        let mut grown = 0.0;
+        let known = read.iter().filter(|row| !row.mean.is_nan());
+        let samples = known.map(|row| {
+            grown += row.mean * step_s;
+            let v = match rows.value {
+                RowValue::Mean | RowValue::Last => row.mean,
+                RowValue::Min => row.min,
+                RowValue::Max => row.max,
+                RowValue::Growth if kind.is_some_and(counts) => grown,
+                RowValue::Growth => row.mean,
+            };
+            Sample { t_ms: row.t_ms, v }
+        });
+        let samples = samples.filter(|sample| range.has(sample.t_ms)).collect();
         let resolution_s = u32::try_from(looked.mean.step).unwrap_or(u32::MAX);
-        sink.samples(id, &samples, resolution_s);
-        Ok(())
+        Ok(Some((samples, resolution_s)))
     }
 
     /// Rows of a series with about this step, coarser if there would be too many. `None`: there are none.

@@ -28,6 +28,7 @@ mod range_call;
 mod rank;
 mod rate;
 mod relabel;
+mod rows;
 mod run;
 mod select;
 mod sets;

@@ -12,13 +12,16 @@ mod matcher;
 pub mod names;
 mod re2;
 mod reader;
+mod runs;
 mod sample;
 mod selector;
 
 pub use kymo_base::label_set::{LabelError, Labels};
 pub use matcher::{Matcher, MatcherError, Op, anchored_regex};
 pub use reader::{
-    Budget, Metadata, ReadError, Reader, Row, RowSink, SampleSink, SeriesId, TimeRange,
+    Budget, Metadata, ReadError, Reader, Row, RowSink, RowValue, RowsAs, SampleSink, SeriesId,
+    TimeRange,
 };
+pub use runs::SampleRuns;
 pub use sample::{Kind, STALE_BITS, Sample, Unit, is_stale, stale};
 pub use selector::Selector;

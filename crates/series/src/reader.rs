@@ -136,10 +136,52 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
+/// The value of a row that stands for samples which are no longer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowValue {
+    /// Mean of the samples.
+    Mean,
+    /// Least sample.
+    Min,
+    /// Largest sample.
+    Max,
+    /// Last sample; where a row does not have it, the mean.
+    Last,
+    /// A counter that grows as the samples did, without resets. Its last value is that of the samples if that is known.
+    Growth,
+}
+
+impl RowValue {
+    /// All, in the order of their codes.
+    pub const ALL: [RowValue; 5] = [
+        RowValue::Mean,
+        RowValue::Min,
+        RowValue::Max,
+        RowValue::Last,
+        RowValue::Growth,
+    ];
+}
+
+/// Treatment of rows that stand for samples which are no longer there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowsAs {
+    /// The value of a row.
+    pub value: RowValue,
+    /// Number of rows before the range that are read, too.
+    pub before: u8,
+}
+
+impl RowsAs {
+    /// The rows of the range alone.
+    pub const fn values(value: RowValue) -> RowsAs {
+        RowsAs { value, before: 0 }
+    }
+}
+
 /// Receives samples, those of each series in the order of their times.
 pub trait SampleSink {
-    /// Receives samples of a series. `resolution_s` is the interval in seconds if they are rows; 0: single
-    /// samples.
+    /// Receives samples of a series. `resolution_s` is the interval in seconds if they are rows; 0: single samples. Several
+    /// calls for one series may have different resolutions; later samples have finer ones.
     fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32);
 }
 
@@ -162,11 +204,13 @@ pub trait Reader {
     /// The labels of a series; `None`: the id is unknown.
     fn labels(&self, id: SeriesId) -> Option<Labels>;
 
-    /// Reads samples of series in the finest resolution that is still kept, series by series.
+    /// Reads samples of series in the finest resolution that is still kept, series by series. A row is a sample at its
+    /// end.
     fn samples(
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError>;

@@ -8,8 +8,8 @@ use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_query::sheet::id;
 use kymo_series::names::{self, METRIC};
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, SampleSink, SeriesId,
-    TimeRange,
+    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowsAs, SampleSink,
+    SeriesId, TimeRange,
 };
 
 use crate::access::Scopes;
@@ -131,10 +131,11 @@ impl<R: Reader> Reader for Visible<R> {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
-        self.reader.samples(ids, range, budget, sink)
+        self.reader.samples(ids, range, rows, budget, sink)
     }
 
     fn rows(
@@ -218,6 +219,7 @@ mod tests {
             &self,
             _ids: &[SeriesId],
             _range: TimeRange,
+            _rows: RowsAs,
             _budget: &mut Budget,
             _sink: &mut dyn SampleSink,
         ) -> Result<(), ReadError> {

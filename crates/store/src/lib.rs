@@ -54,7 +54,7 @@ pub use known::{Columns, KnownSeries};
 pub use memtable::point_tail::PointRefusal;
 pub use memtable::writer::Writer;
 pub use names::SeriesName;
-pub use points::{PointSeries, ReadSamples, TierRow};
+pub use points::{ExpiredRows, PointSeries, ReadSamples, TierRow};
 pub use read::rows::{FileRows, Opened, SeriesRows};
 pub use recovery::moved::{PLACE_FILE, PLACE_NAME, base_of, is_place};
 pub use rrd_file::define::Definition;

@@ -22,6 +22,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+mod expired;
 mod look;
 
 /// Handle of a series of points while it exists; its number is never reused.
@@ -46,6 +47,15 @@ pub struct TierRow {
     pub end_s: i64,
     /// Summary of the samples in it.
     pub tier: Tier,
+}
+
+/// Rows that stand for expired samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpiredRows {
+    /// Rows by time, with the length of each in seconds.
+    pub rows: Vec<(u32, TierRow)>,
+    /// No sample after this moment has expired, in milliseconds since 1970.
+    pub thru_ms: i64,
 }
 
 /// A series at one moment.
@@ -145,6 +155,19 @@ impl Store {
             .points_snapshot(series)?
             .samples((from_ms, thru_ms))
             .map_err(FileError::Io)
+    }
+
+    /// Rows of a range in which samples may have expired, and the moment after which none has, in milliseconds since 1970. The
+    /// rows of each tier end where those of the next finer one begin. `before` rows before the range are there, too.
+    pub fn expired_rows(
+        &self,
+        series: PointSeries,
+        (from_ms, thru_ms): (i64, i64),
+        before: u8,
+    ) -> Result<ExpiredRows, FileError> {
+        let snapshot = self.inner.points_snapshot(series)?;
+        let rows = snapshot.expired_rows((from_ms, thru_ms), before);
+        rows.map_err(FileError::Io)
     }
 
     /// Rows of this length whose ends lie between two times: made of

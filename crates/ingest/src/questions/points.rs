@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 
 use kymo_series::{
-    Budget, Matcher, Op, ReadError, Reader as _, Sample, SampleSink, SeriesId, TimeRange,
+    Budget, Matcher, Op, ReadError, Reader as _, RowValue, RowsAs, Sample, SampleSink, SeriesId,
+    TimeRange,
 };
 use kymo_store::Store;
 use kymo_wire::keeper::{
@@ -70,6 +71,11 @@ impl SharedReader {
             from_ms: of.from_ms,
             thru_ms: of.thru_ms,
         };
+        let value = RowValue::ALL.get(usize::from(of.row_value));
+        let rows = RowsAs {
+            value: value.copied().unwrap_or(RowValue::Mean),
+            before: of.rows_before,
+        };
         let mut budget = Budget {
             samples: of.samples_max.min(SAMPLES_MAX),
             ..Budget::UNLIMITED
@@ -79,7 +85,7 @@ impl SharedReader {
                 out: &mut *out,
                 sent: Ok(()),
             };
-            let read = reader.samples(&[SeriesId(id)], range, &mut budget, &mut pieces);
+            let read = reader.samples(&[SeriesId(id)], range, rows, &mut budget, &mut pieces);
             pieces.sent?;
             if let Err(error) = read {
                 return refuse("read samples", &error, out);

@@ -46,7 +46,7 @@ pub(crate) fn scale_of(series: &KnownSeries) -> f64 {
 }
 
 /// True if values of this kind of rrdtool's are counters.
-fn counts(kind: &[u8]) -> bool {
+pub(super) fn counts(kind: &[u8]) -> bool {
     matches!(kind, b"COUNTER" | b"DERIVE" | b"DCOUNTER" | b"DDERIVE")
 }
 

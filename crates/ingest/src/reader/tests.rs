@@ -12,6 +12,7 @@ use kymo_sys::sim_disk::SimDisk;
 use super::*;
 
 const START: i64 = 1_000_000_000;
+const LAST: RowsAs = RowsAs::values(RowValue::Last);
 
 fn store() -> Store {
     let disk = SimDisk::new(1);
@@ -158,7 +159,9 @@ fn sets_of_earlier_builds_have_names_and_units() {
     let matchers = [Matcher::of_metric(seconds)];
     let (all, mut budget, mut taken) = (TimeRange::ALL, Budget::UNLIMITED, Taken::default());
     let ids = reader.select(&matchers, all, &mut budget).unwrap();
-    reader.samples(&ids, all, &mut budget, &mut taken).unwrap();
+    reader
+        .samples(&ids, all, LAST, &mut budget, &mut taken)
+        .unwrap();
     assert_eq!(taken.samples[0], (10_000, 2.5, 10));
 }
 
@@ -254,7 +257,7 @@ fn samples_are_those_that_were_sent_and_rows_elsewhere() {
         let ids = reader.select(&matchers, range, &mut budget).unwrap();
         let mut taken = Taken::default();
         reader
-            .samples(&ids, range, &mut budget, &mut taken)
+            .samples(&ids, range, LAST, &mut budget, &mut taken)
             .unwrap();
         assert_eq!(taken.samples, expected, "{selector}");
         reader
@@ -265,7 +268,7 @@ fn samples_are_those_that_were_sent_and_rows_elsewhere() {
             samples: 2,
             ..Budget::UNLIMITED
         };
-        let refused = reader.samples(&ids, range, &mut few, &mut taken);
+        let refused = reader.samples(&ids, range, LAST, &mut few, &mut taken);
         assert_eq!(refused, Err(ReadError::TooMuch { things: "samples" }));
     }
     // A series that ended before the range is not selected.
@@ -276,6 +279,60 @@ fn samples_are_those_that_were_sent_and_rows_elsewhere() {
     };
     let ids = reader.select(&matchers, later, &mut Budget::UNLIMITED.clone());
     assert_eq!(ids, Ok(vec![]));
+}
+
+/// Rows of a counter are rates, of which `RowValue::Growth` makes a counter again.
+#[test]
+fn rows_of_counters_grow() {
+    let store = store();
+    let columns: [&[u8]; 2] = [b"DS:rx:DERIVE:60:U:U", b"DS:load:GAUGE:60:U:U"];
+    let archives: [&[u8]; 2] = [b"RRA:AVERAGE:0.5:1:100", b"RRA:AVERAGE:0.5:6:100"];
+    let words: Vec<&[u8]> = columns.iter().chain(&archives).copied().collect();
+    let request = Create {
+        step: 10,
+        start: Some(START),
+        definitions: &words,
+        ..Create::default()
+    };
+    let (header, _) = define(&request, START, &mut 1, None, false).unwrap();
+    let name = SeriesName::File(b"a.rrd");
+    assert!(store.define(vec![Definition { name, header }])[0].is_ok());
+    let mut batch = store.write_batch();
+    for n in 1..=180_i64 {
+        let text = format!("{}:{}:{n}", START + n * 10, n * 70);
+        batch.update(b"a.rrd", [text.as_bytes()]).unwrap();
+    }
+    batch.commit().unwrap();
+    let reader = StoreReader::new(store);
+    let read = |column: &str, from_s: i64, value: RowValue, before: u8| {
+        let selector = format!("rrd{{ds=\"{column}\"}}");
+        let matchers = Selector::parse(&selector).unwrap().0;
+        let mut budget = Budget::UNLIMITED;
+        let range = TimeRange {
+            from_ms: (START + from_s) * 1000,
+            thru_ms: (START + 1800) * 1000,
+        };
+        let ids = reader.select(&matchers, range, &mut budget).unwrap();
+        let (mut taken, rows) = (Taken::default(), RowsAs { value, before });
+        reader
+            .samples(&ids, range, rows, &mut budget, &mut taken)
+            .unwrap();
+        taken.samples
+    };
+    let grown = read("rx", 1700, RowValue::Growth, 0);
+    for pair in grown.windows(2) {
+        assert_eq!(
+            (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1),
+            (10_000, 70.0)
+        );
+    }
+    assert_eq!(read("rx", 1700, RowValue::Mean, 0)[0], (1_700_000, 7.0, 10));
+    assert_eq!(read("load", 1700, RowValue::Growth, 0)[0].1, 170.0);
+    // Rows before the range are of the archive that reaches so far.
+    assert_eq!(read("rx", 1700, RowValue::Last, 2)[0], (1_680_000, 7.0, 10));
+    let coarse = read("rx", 300, RowValue::Growth, 2);
+    assert_eq!((coarse[0].0, coarse[0].2), (200_000, 60));
+    assert_eq!(coarse[1].1 - coarse[0].1, 420.0);
 }
 
 #[test]

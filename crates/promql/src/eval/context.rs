@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use kymo_series::{Budget, Labels, ReadError, Reader, SampleSink, SeriesId, TimeRange};
+use kymo_series::{Budget, Labels, ReadError, Reader, RowsAs, SampleSink, SeriesId, TimeRange};
 
 use crate::ast::Span;
 use crate::eval::error::EvalError;
@@ -95,6 +95,7 @@ impl<'a> Context<'a> {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         sink: &mut dyn SampleSink,
     ) -> Result<(), EvalError> {
         // A sample takes the memory of two values.
@@ -102,7 +103,7 @@ impl<'a> Context<'a> {
         self.read(|reader, budget| {
             let beyond = budget.samples.saturating_sub(room);
             budget.samples -= beyond;
-            let read = reader.samples(ids, range, budget, sink);
+            let read = reader.samples(ids, range, rows, budget, sink);
             budget.samples = budget.samples.saturating_add(beyond);
             read
         })?;

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use kymo_base::label_set;
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, Sample, SampleSink, SeriesId,
-    TimeRange, stale,
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, RowsAs, Sample, SampleSink,
+    SeriesId, TimeRange, stale,
 };
 
 use crate::eval::{Answer, Engine, EvalError, LabelSet, Limits, Value, Watch};
@@ -122,6 +122,7 @@ impl Reader for Few {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        _rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {

@@ -1,6 +1,6 @@
 //! Functions of range vectors: of a window of samples at each step.
 
-use kymo_series::{Sample, is_stale};
+use kymo_series::{RowValue, RowsAs, Sample, is_stale};
 
 use crate::ast::{Call, Edges, Expr, Span, ValueType};
 use crate::duration::DurationError;
@@ -15,13 +15,14 @@ use crate::eval::number::{count, seconds};
 use crate::eval::over_time;
 use crate::eval::rate::{self, Growth, Resets};
 use crate::eval::relabel::absent_labels;
+use crate::eval::rows::{self, RowSpans, Stored, length_text};
 use crate::eval::run::{Evaluator, put_samples, untyped};
 use crate::eval::select::{each_series, ends, keep, reaching};
 use crate::eval::window::{Reach, Window, slide};
 use crate::functions::FunctionId;
 
 /// Is shown the samples of a series.
-type EachSource<'a> = dyn FnMut(LabelSet, &[Sample]) -> Result<(), EvalError> + 'a;
+type EachSource<'a> = dyn FnMut(LabelSet, Stored) -> Result<(), EvalError> + 'a;
 
 /// The windows of a range vector.
 #[derive(Clone, Copy)]
@@ -38,6 +39,7 @@ struct OfWindow {
     /// The scalar argument, a value a step.
     parameters: Vec<f64>,
     resets: Resets,
+    rows: RowSpans,
     /// Values to be sorted.
     room: Vec<f64>,
 }
@@ -48,8 +50,11 @@ impl Evaluator<'_> {
         let is_range = |arg: &&Expr| arg.value_type() == ValueType::Matrix;
         let range = call.args.iter().find(is_range).ok_or_else(untyped)?;
         let range = range.unwrapped();
-        let windows = self.windows(range, grid)?;
+        let mut windows = self.windows(range, grid)?;
         check_extension(call, windows.extension)?;
+        if windows.extension.is_none() {
+            windows.reach.least_rows = rows::wanted(call.function.id).before;
+        }
         let scalar = call
             .args
             .iter()
@@ -62,16 +67,18 @@ impl Evaluator<'_> {
                 None => Vec::new(),
             },
             resets: Resets::default(),
+            rows: RowSpans::default(),
             room: Vec::new(),
         };
         let mut columns = Vec::new();
         let meter = &self.context.meter;
-        self.each_source(range, windows, &mut |labels, samples| {
+        let rows = rows::wanted(call.function.id);
+        self.each_source(range, windows, rows, &mut |labels, stored| {
             let mut values = meter.values(grid)?;
-            function.begin(samples);
+            function.begin(stored);
             slide(
                 meter,
-                samples,
+                stored,
                 grid,
                 windows.ends,
                 windows.reach,
@@ -143,6 +150,7 @@ impl Evaluator<'_> {
                     ends: ends(self.context, &matrix.selector, grid)?,
                     reach: Reach {
                         length_ms,
+                        least_rows: 0,
                         before_ms,
                         behind_ms,
                     },
@@ -167,6 +175,7 @@ impl Evaluator<'_> {
         &self,
         range: &Expr,
         windows: Windows,
+        rows: RowsAs,
         each: &mut EachSource,
     ) -> Result<(), EvalError> {
         let reach = windows.reach;
@@ -174,9 +183,14 @@ impl Evaluator<'_> {
             Expr::Matrix(matrix) => {
                 let length_ms = reach.length_ms.saturating_add(reach.before_ms);
                 let range = reaching(windows.ends, length_ms, reach.behind_ms);
-                each_series(self.context, &matrix.selector, range, |source| {
+                each_series(self.context, &matrix.selector, range, rows, |source| {
                     source.samples.retain(|sample| !is_stale(sample.v));
-                    each(source.labels, source.samples)
+                    self.warn_of_widening(reach, source.rows, matrix.selector.span);
+                    let stored = Stored {
+                        samples: source.samples,
+                        rows: source.rows,
+                    };
+                    each(source.labels, stored)
                 })
             }
             Expr::Subquery(subquery) => {
@@ -194,12 +208,27 @@ impl Evaluator<'_> {
                     put_samples(&column.values, inner, &mut samples);
                     self.context.meter.release(column.values.len());
                     self.context.meter.hold(samples.len().saturating_mul(2))?;
-                    each(column.labels, &samples)?;
+                    each(column.labels, Stored::points(&samples))?;
                     self.context.meter.release(samples.len().saturating_mul(2));
                 }
                 Ok(())
             }
             _ => Err(untyped()),
+        }
+    }
+
+    /// Warns that windows are longer than the range, because rows are.
+    fn warn_of_widening(&self, reach: Reach, rows: &RowSpans, span: Span) {
+        let row_ms = rows.longest_ms();
+        let least_ms = row_ms.saturating_mul(reach.least_rows.into());
+        if least_ms > reach.length_ms {
+            let message = format!(
+                "a range of {} is widened to {} where rows of {} stand for samples",
+                length_text(reach.length_ms),
+                length_text(least_ms),
+                length_text(row_ms)
+            );
+            self.context.warn(&message, span);
         }
     }
 
@@ -239,12 +268,13 @@ impl Evaluator<'_> {
         let windows = self.windows(range, grid)?;
         let meter = &self.context.meter;
         let mut ranges = Vec::new();
-        self.each_source(range, windows, &mut |labels, samples| {
+        let rows = RowsAs::values(RowValue::Last);
+        self.each_source(range, windows, rows, &mut |labels, stored| {
             let mut found = Vec::new();
             let mut unused = [0.0];
             slide(
                 meter,
-                samples,
+                stored,
                 grid.first(),
                 windows.ends,
                 windows.reach,
@@ -286,10 +316,11 @@ fn check_extension(call: &Call, extension: Option<Extension>) -> Result<(), Eval
 
 impl OfWindow {
     /// Begins with another series.
-    fn begin(&mut self, samples: &[Sample]) {
+    fn begin(&mut self, stored: Stored) {
         if matches!(self.id, FunctionId::Rate | FunctionId::Increase) {
-            self.resets.find(samples);
+            self.resets.find(stored.samples);
         }
+        self.rows.clone_from(stored.rows);
     }
 
     #[inline]
@@ -299,6 +330,8 @@ impl OfWindow {
             FunctionId::Rate => self.growth(window, Growth::Rate),
             FunctionId::Increase => self.growth(window, Growth::Increase),
             FunctionId::Delta => self.growth(window, Growth::Delta),
+            // The last two samples are gone.
+            FunctionId::Irate | FunctionId::Idelta if self.ends_in_rows(samples) => None,
             FunctionId::Irate => rate::irate(window),
             FunctionId::Idelta => rate::idelta(window),
             FunctionId::Resets => self.counted(window).map(rate::resets),
@@ -330,6 +363,11 @@ impl OfWindow {
         }
     }
 
+    fn ends_in_rows(&self, samples: &[Sample]) -> bool {
+        let last = samples.last();
+        last.is_some_and(|last| self.rows.at(last.t_ms) > 0)
+    }
+
     fn parameter(&self, window: &Window) -> Option<f64> {
         self.parameters.get(window.step).copied()
     }
@@ -339,7 +377,7 @@ impl OfWindow {
         let length_ms = self.windows.reach.length_ms;
         match self.windows.extension {
             Some(extension) => edges::growth(window, extension, growth, seconds(length_ms)),
-            None => rate::extrapolated(window, growth, length_ms, &mut self.resets),
+            None => rate::extrapolated(window, growth, length_ms, &mut self.resets, &self.rows),
         }
     }
 

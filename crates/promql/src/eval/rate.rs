@@ -3,6 +3,7 @@
 use kymo_series::Sample;
 
 use crate::eval::number::{count, seconds};
+use crate::eval::rows::RowSpans;
 use crate::eval::window::Window;
 
 /// Kinds of growth: those of `rate`, `increase` and `delta`.
@@ -72,6 +73,7 @@ pub(crate) fn extrapolated(
     growth: Growth,
     length_ms: i64,
     resets: &mut Resets,
+    rows: &RowSpans,
 ) -> Option<f64> {
     let samples = window.samples();
     let (first, last) = (samples.first()?, samples.last()?);
@@ -84,11 +86,13 @@ pub(crate) fn extrapolated(
     }
     let sampled = between(first.t_ms, last.t_ms);
     let distance = sampled / count(samples.len() - 1);
-    let most = distance * 1.1;
+    // A row stands for all of its time, however near the samples beside it lie.
+    let [first_distance, last_distance] =
+        [first, last].map(|sample| distance.max(seconds(rows.at(sample.t_ms))));
     let mut to_begin = between(window.begin_ms, first.t_ms);
     let mut to_end = between(last.t_ms, window.end_ms);
-    if to_begin >= most {
-        to_begin = distance / 2.0;
+    if to_begin >= first_distance * 1.1 {
+        to_begin = first_distance / 2.0;
     }
     if growth.counts() && grown > 0.0 && first.v >= 0.0 {
         // A counter was 0 at one time and never less.
@@ -97,15 +101,19 @@ pub(crate) fn extrapolated(
             to_begin = to_zero;
         }
     }
-    if to_end >= most {
-        to_end = distance / 2.0;
+    if to_end >= last_distance * 1.1 {
+        to_end = last_distance / 2.0;
     }
     let mut factor = match sampled != 0.0 {
         true => (sampled + to_begin + to_end) / sampled,
         false => 1.0,
     };
+    // Rows may have widened the window.
+    let window_ms = window.end_ms.saturating_sub(window.begin_ms);
     if growth == Growth::Rate {
-        factor /= seconds(length_ms);
+        factor /= seconds(window_ms);
+    } else if window_ms != length_ms {
+        factor *= seconds(length_ms) / seconds(window_ms);
     }
     Some(grown * factor)
 }
@@ -164,6 +172,7 @@ mod tests {
     use super::*;
     use crate::eval::grid::{Ends, Grid};
     use crate::eval::meter::Meter;
+    use crate::eval::rows::{NO_ROWS, Stored};
     use crate::eval::window::{Reach, slide};
 
     fn growth(growth: Growth, samples: &[(i64, f64)], end_s: i64, length_s: i64) -> f64 {
@@ -180,9 +189,15 @@ mod tests {
         let (ends, length_ms) = (Ends::new(grid, None, 0), length_s * 1000);
         let mut values = [0.0];
         let (meter, reach) = (Meter::unlimited(), Reach::plain(length_ms));
-        let slid = slide(&meter, &samples, grid, ends, reach, &mut values, |window| {
-            extrapolated(window, growth, length_ms, &mut resets)
-        });
+        let slid = slide(
+            &meter,
+            Stored::points(&samples),
+            grid,
+            ends,
+            reach,
+            &mut values,
+            |window| extrapolated(window, growth, length_ms, &mut resets, &NO_ROWS),
+        );
         slid.map(|()| values[0]).unwrap()
     }
 

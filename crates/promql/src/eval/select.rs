@@ -1,6 +1,6 @@
 //! Series of a selector, read once for all steps.
 
-use kymo_series::{Labels, Sample, SampleSink, SeriesId, TimeRange, is_stale};
+use kymo_series::{Labels, RowValue, RowsAs, Sample, SampleSink, SeriesId, TimeRange, is_stale};
 
 use crate::ast::{Edges, VectorSelector};
 use crate::eval::column::{Column, is_there};
@@ -10,6 +10,7 @@ use crate::eval::error::EvalError;
 use crate::eval::grid::{Ends, Grid};
 use crate::eval::label_set::LabelSet;
 use crate::eval::number::seconds;
+use crate::eval::rows::{RowSpans, Stored, length_text};
 use crate::eval::window::{Reach, slide};
 
 /// Series whose samples are in memory at one time.
@@ -20,6 +21,7 @@ pub(crate) fn each_series(
     context: &Context,
     selector: &VectorSelector,
     range: TimeRange,
+    rows: RowsAs,
     mut each: impl FnMut(Source) -> Result<(), EvalError>,
 ) -> Result<(), EvalError> {
     let Some(matchers) = selector.kept_matchers() else {
@@ -30,7 +32,7 @@ pub(crate) fn each_series(
     for ids in ids.unwrap_or_default().chunks(BATCH) {
         context.meter.check()?;
         batch.begin(ids);
-        context.read_samples(ids, range, &mut batch)?;
+        context.read_samples(ids, range, rows, &mut batch)?;
         let held = batch
             .kept
             .iter()
@@ -42,10 +44,16 @@ pub(crate) fn each_series(
             let Some(labels) = labels.as_ref().filter(|_| !kept.samples.is_empty()) else {
                 continue;
             };
+            let row_ms = kept.rows.longest_ms();
+            if row_ms >= context.limits.lookback_ms {
+                let row = length_text(row_ms);
+                let message = format!("rows of {row} stand for samples that are gone");
+                context.warn(&message, selector.span);
+            }
             each(Source {
                 labels: LabelSet::of(labels),
                 samples: &mut kept.samples,
-                row_ms: i64::from(kept.row_s).saturating_mul(1000),
+                rows: &kept.rows,
             })?;
         }
         context.meter.release(held.saturating_mul(2));
@@ -59,8 +67,8 @@ pub(crate) struct Source<'a> {
     pub(crate) labels: LabelSet,
     /// They may be changed.
     pub(crate) samples: &'a mut Vec<Sample>,
-    /// Length of the rows that stand for samples; 0: these are samples.
-    pub(crate) row_ms: i64,
+    /// Where they are rows.
+    pub(crate) rows: &'a RowSpans,
 }
 
 /// Samples of some series, each in room that is used again.
@@ -75,7 +83,7 @@ struct Batch {
 #[derive(Default)]
 struct Kept {
     samples: Vec<Sample>,
-    row_s: u32,
+    rows: RowSpans,
 }
 
 impl Batch {
@@ -86,7 +94,7 @@ impl Batch {
         self.kept.resize_with(room, Kept::default);
         for kept in &mut self.kept {
             kept.samples.clear();
-            kept.row_s = 0;
+            kept.rows.clear();
         }
         self.at = 0;
     }
@@ -108,7 +116,7 @@ impl SampleSink for Batch {
         let place = self.place(id);
         if let Some(kept) = place.and_then(|place| self.kept.get_mut(place)) {
             kept.samples.extend_from_slice(samples);
-            kept.row_s = kept.row_s.max(resolution_s);
+            kept.rows.add(samples, resolution_s);
         }
     }
 }
@@ -137,24 +145,32 @@ pub(crate) fn instants(
     };
     let range = reaching(ends, lookback_ms, ahead_ms);
     let mut columns = Vec::new();
-    each_series(context, selector, range, |source| {
+    let rows = RowsAs {
+        value: RowValue::Last,
+        before: 1,
+    };
+    each_series(context, selector, range, rows, |source| {
         let (labels, samples) = (source.labels, source.samples);
         let mut values = context.meter.values(grid)?;
         match (selector.edges, shown) {
             (Edges::Plain | Edges::Anchored, _) | (Edges::Smoothed, Shown::Moment) => {
-                // A row stands for the time up to the next one.
-                let lookback_ms = lookback_ms.max(source.row_ms);
-                fill_last(samples, ends, lookback_ms, shown, &mut values);
+                let stored = Stored {
+                    samples,
+                    rows: source.rows,
+                };
+                fill_last(stored, ends, lookback_ms, shown, &mut values);
             }
             (Edges::Smoothed, Shown::Value) => {
                 samples.retain(|sample| !is_stale(sample.v));
                 let reach = Reach {
                     length_ms: 0,
+                    least_rows: 0,
                     before_ms: lookback_ms,
                     behind_ms: lookback_ms,
                 };
                 let meter = &context.meter;
-                slide(meter, samples, grid, ends, reach, &mut values, smoothed_at)?;
+                let stored = Stored::points(samples);
+                slide(meter, stored, grid, ends, reach, &mut values, smoothed_at)?;
             }
         }
         keep(context, &mut columns, labels, values);
@@ -176,7 +192,8 @@ pub(crate) fn keep(
     }
 }
 
-fn fill_last(samples: &[Sample], ends: Ends, lookback_ms: i64, shown: Shown, values: &mut [f64]) {
+fn fill_last(stored: Stored, ends: Ends, lookback_ms: i64, shown: Shown, values: &mut [f64]) {
+    let Stored { samples, rows } = stored;
     let mut behind = 0;
     for (step, value) in values.iter_mut().enumerate() {
         let end_ms = ends.at(step);
@@ -187,8 +204,12 @@ fn fill_last(samples: &[Sample], ends: Ends, lookback_ms: i64, shown: Shown, val
             behind += 1;
         }
         let last = behind.checked_sub(1).and_then(|at| samples.get(at));
-        let begin_ms = end_ms.saturating_sub(lookback_ms);
-        if let Some(last) = last.filter(|last| last.t_ms > begin_ms && !is_stale(last.v)) {
+        let Some(last) = last.filter(|last| !is_stale(last.v)) else {
+            continue;
+        };
+        // A row stands for the time up to the next one.
+        let stands_ms = lookback_ms.max(rows.at(last.t_ms));
+        if last.t_ms > end_ms.saturating_sub(stands_ms) {
             *value = match shown {
                 Shown::Value => last.v,
                 Shown::Moment => seconds(last.t_ms),

@@ -6,6 +6,7 @@ use crate::eval::column::missing;
 use crate::eval::error::EvalError;
 use crate::eval::grid::{Ends, Grid};
 use crate::eval::meter::Meter;
+use crate::eval::rows::{RowSpans, Stored};
 
 /// The samples of a series from behind one moment up to another.
 #[derive(Clone, Copy)]
@@ -39,6 +40,8 @@ impl<'a> Window<'a> {
 pub(crate) struct Reach {
     /// Length from begin to end.
     pub(crate) length_ms: i64,
+    /// Where samples are rows, a window is long enough for this many.
+    pub(crate) least_rows: u8,
     /// Before the begin.
     pub(crate) before_ms: i64,
     /// Behind the end.
@@ -50,26 +53,38 @@ impl Reach {
     pub(crate) fn plain(length_ms: i64) -> Reach {
         Reach {
             length_ms,
+            least_rows: 0,
             before_ms: 0,
             behind_ms: 0,
         }
+    }
+
+    #[inline]
+    fn begin_ms(&self, end_ms: i64, rows: &RowSpans) -> i64 {
+        let begin_ms = end_ms.saturating_sub(self.length_ms);
+        if self.least_rows == 0 {
+            return begin_ms;
+        }
+        let least_ms = rows.within(begin_ms, end_ms) * i64::from(self.least_rows);
+        begin_ms.min(end_ms.saturating_sub(least_ms))
     }
 }
 
 /// Evaluates a function of the window of each step, where that has a sample. `None` leaves the value out.
 pub(crate) fn slide(
     meter: &Meter,
-    samples: &[Sample],
+    stored: Stored,
     grid: Grid,
     ends: Ends,
     reach: Reach,
     values: &mut [f64],
     mut function: impl FnMut(&Window) -> Option<f64>,
 ) -> Result<(), EvalError> {
+    let Stored { samples, rows } = stored;
     let (mut first, mut behind) = (0, 0);
     for (step, value) in values.iter_mut().enumerate() {
         let end_ms = ends.at(step);
-        let begin_ms = end_ms.saturating_sub(reach.length_ms);
+        let begin_ms = reach.begin_ms(end_ms, rows);
         let (from_ms, thru_ms) = (
             begin_ms.saturating_sub(reach.before_ms),
             end_ms.saturating_add(reach.behind_ms),
@@ -125,7 +140,7 @@ mod tests {
         let meter = Meter::unlimited();
         let slid = slide(
             &meter,
-            &samples,
+            Stored::points(&samples),
             grid,
             ends,
             Reach::plain(20),

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_promql::{Answer, Engine, EvalError, LabelSet, Limits, Value, Watch, parse};
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, Sample, SampleSink, SeriesId,
-    TimeRange,
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, RowsAs, Sample, SampleSink,
+    SeriesId, TimeRange,
 };
 
 use crate::loaded::Loaded;
@@ -54,18 +54,21 @@ impl Reader for Troubled {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
         match self.trouble {
             Trouble::SilentSamples => {
                 let (some, _) = ids.split_at(1);
-                self.loaded.samples(some, range, budget, sink)?;
+                self.loaded.samples(some, range, rows, budget, sink)?;
                 let source = "the store".into();
                 Err(ReadError::Silent { source })
             }
-            Trouble::Rows => self.loaded.samples(ids, range, budget, &mut AsRows(sink)),
-            Trouble::None | Trouble::Failed => self.loaded.samples(ids, range, budget, sink),
+            Trouble::Rows => self
+                .loaded
+                .samples(ids, range, rows, budget, &mut AsRows(sink)),
+            Trouble::None | Trouble::Failed => self.loaded.samples(ids, range, rows, budget, sink),
         }
     }
 

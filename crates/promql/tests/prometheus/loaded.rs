@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use kymo_promql::LabelSet;
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, Sample, SampleSink, SeriesId,
-    TimeRange,
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, RowsAs, Sample, SampleSink,
+    SeriesId, TimeRange,
 };
 
 /// Series in memory.
@@ -91,6 +91,7 @@ impl Reader for Loaded {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        _rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {

@@ -19,6 +19,7 @@ mod script;
 
 mod bounds;
 mod round_trip;
+mod rows;
 mod same_answers;
 mod same_engine;
 mod same_errors;

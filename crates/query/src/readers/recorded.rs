@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use kymo_base::label_set;
 use kymo_recording::reader as recording;
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, SampleSink, SeriesId, TimeRange,
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, RowValue, RowsAs, SampleSink,
+    SeriesId, TimeRange,
 };
 
 use super::collection::Collection;
@@ -84,6 +85,7 @@ impl Reader for RecordedReader {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        _rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
@@ -100,8 +102,14 @@ impl Reader for RecordedReader {
         budget: &mut Budget,
         sink: &mut dyn RowSink,
     ) -> Result<(), ReadError> {
-        let mut rows = RowMaker::new(step_s, sink);
-        self.samples(ids, range, budget, &mut rows)
+        let mut maker = RowMaker::new(step_s, sink);
+        self.samples(
+            ids,
+            range,
+            RowsAs::values(RowValue::Mean),
+            budget,
+            &mut maker,
+        )
     }
 
     fn label_names(

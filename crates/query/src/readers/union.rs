@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, Sample, SampleSink,
-    SeriesId, TimeRange,
+    Budget, Labels, Matcher, Metadata, ReadError, Reader, Row, RowSink, RowsAs, Sample, SampleRuns,
+    SampleSink, SeriesId, TimeRange,
 };
 
 /// A sample of points as they came stands for no longer than this.
@@ -151,6 +151,7 @@ impl Reader for Union<'_> {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
@@ -161,15 +162,16 @@ impl Reader for Union<'_> {
                 of: BTreeMap::new(),
             };
             if !own.is_empty() {
-                reader.samples(&own, range, budget, &mut kept)?;
+                reader.samples(&own, range, rows, budget, &mut kept)?;
             }
             Ok(kept.of)
         })?;
         let mut answers: Vec<_> = answers.into_iter().map(|(_, of)| of).collect();
         for (place, &id) in ids.iter().enumerate() {
             let of = answers.iter_mut().filter_map(|of| of.remove(&place));
-            if let Some((samples, resolution_s)) = of.reduce(joined) {
-                sink.samples(id, &samples, resolution_s);
+            let joined = of.reduce(|fine, coarse| joined(&fine, &coarse));
+            for (samples, resolution_s) in joined.iter().flat_map(SampleRuns::runs) {
+                sink.samples(id, samples, resolution_s);
             }
         }
         Ok(())
@@ -233,18 +235,17 @@ impl Reader for Union<'_> {
     }
 }
 
-/// Samples by the place of their series in the question, and their resolution.
+/// Samples by the place of their series in the question.
 struct KeptSamples {
     places: HashMap<SeriesId, usize>,
-    of: BTreeMap<usize, (Vec<Sample>, u32)>,
+    of: BTreeMap<usize, SampleRuns>,
 }
 
 impl SampleSink for KeptSamples {
     fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32) {
         if let Some(&place) = self.places.get(&id) {
-            let (kept, resolution) = self.of.entry(place).or_default();
-            kept.extend_from_slice(samples);
-            *resolution = resolution_s;
+            let kept = self.of.entry(place).or_default();
+            kept.extend(samples, resolution_s);
         }
     }
 }
@@ -266,42 +267,51 @@ impl RowSink for KeptRows {
 
 /// Joins samples of a finer reader with those of a coarser one. A coarse sample stands for the time since the one before; it is
 /// left out if a fine sample lies in that time, so that a border has neither a double nor a gap.
-fn joined(
-    (fine, fine_s): (Vec<Sample>, u32),
-    (coarse, coarse_s): (Vec<Sample>, u32),
-) -> (Vec<Sample>, u32) {
-    if fine.is_empty() {
-        return (coarse, coarse_s);
-    }
-    let mut all = Vec::with_capacity(fine.len() + coarse.len());
-    let mut next = 0;
-    for (number, sample) in coarse.iter().enumerate() {
-        let begin_ms = sample
-            .t_ms
-            .saturating_sub(stands_ms(&coarse, number, coarse_s));
-        while fine.get(next).is_some_and(|fine| fine.t_ms <= begin_ms) {
-            all.push(fine[next]);
-            next += 1;
+fn joined(fine: &SampleRuns, coarse: &SampleRuns) -> SampleRuns {
+    let mut all = SampleRuns::default();
+    let mut left = fine
+        .runs()
+        .flat_map(|(samples, of)| samples.iter().map(move |one| (one, of)));
+    let mut next = left.next();
+    let mut before_ms = None;
+    for (samples, resolution_s) in coarse.runs() {
+        for (number, sample) in samples.iter().enumerate() {
+            let after = samples.get(number + 1);
+            let stands_ms = stands_ms(sample, before_ms, after, resolution_s);
+            before_ms = Some(sample.t_ms);
+            let begin_ms = sample.t_ms.saturating_sub(stands_ms);
+            while let Some((fine, of)) = next.filter(|(fine, _)| fine.t_ms <= begin_ms) {
+                all.extend(&[*fine], of);
+                next = left.next();
+            }
+            if next.is_none_or(|(fine, _)| fine.t_ms > sample.t_ms) {
+                all.extend(&[*sample], resolution_s);
+            }
         }
-        if fine.get(next).is_none_or(|fine| fine.t_ms > sample.t_ms) {
-            all.push(*sample);
-        }
     }
-    all.extend_from_slice(&fine[next..]);
-    (all, fine_s)
+    for (fine, of) in next.into_iter().chain(left) {
+        all.extend(&[*fine], of);
+    }
+    all
 }
 
 /// How long a sample stands for: since the one before; the first one as long as the next.
-fn stands_ms(samples: &[Sample], number: usize, resolution_s: u32) -> i64 {
-    let of = |number: usize| {
-        let (sample, before) = (samples.get(number)?, samples.get(number.checked_sub(1)?)?);
-        Some(sample.t_ms.saturating_sub(before.t_ms))
-    };
+fn stands_ms(
+    sample: &Sample,
+    before_ms: Option<i64>,
+    after: Option<&Sample>,
+    resolution_s: u32,
+) -> i64 {
     let most_ms = match resolution_s {
         0 => STANDS_MAX_MS,
         step_s => i64::from(step_s) * 1000,
     };
-    of(number.max(1)).unwrap_or(most_ms).min(most_ms)
+    let distance = match (before_ms, after) {
+        (Some(before_ms), _) => Some(sample.t_ms.saturating_sub(before_ms)),
+        (None, Some(after)) => Some(after.t_ms.saturating_sub(sample.t_ms)),
+        (None, None) => None,
+    };
+    distance.unwrap_or(most_ms).min(most_ms)
 }
 
 /// Joins rows: where the finer reader covers less of a row, the coarser one's stands.

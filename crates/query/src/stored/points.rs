@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use kymo_keeper_client::Keeper;
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, Sample, SampleSink,
-    SeriesId, TimeRange, names,
+    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowValue, RowsAs, Sample,
+    SampleSink, SeriesId, TimeRange, names,
 };
 use kymo_wire::keeper::{Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf};
 
@@ -47,6 +47,14 @@ fn find(matchers: &[Matcher], range: TimeRange, budget: &Budget) -> Find {
     }
 }
 
+/// The protocol's code of a value of rows.
+fn code(value: RowValue) -> u8 {
+    let place = RowValue::ALL.iter().position(|other| *other == value);
+    place
+        .and_then(|place| u8::try_from(place).ok())
+        .unwrap_or(0)
+}
+
 /// Tells a keeper that does not answer from one that refuses.
 fn failed(why: String) -> ReadError {
     match why.contains("did not answer") || why.contains("has not answered") {
@@ -82,6 +90,7 @@ impl Reader for KeeperReader {
         &self,
         ids: &[SeriesId],
         range: TimeRange,
+        rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
@@ -90,6 +99,8 @@ impl Reader for KeeperReader {
                 ids: ids.iter().map(|id| id.0).collect(),
                 from_ms: range.from_ms,
                 thru_ms: range.thru_ms,
+                row_value: code(rows.value),
+                rows_before: rows.before,
                 samples_max: budget.samples,
             };
             for piece in self.keeper.samples(&of).map_err(failed)? {
@@ -112,8 +123,14 @@ impl Reader for KeeperReader {
         budget: &mut Budget,
         sink: &mut dyn RowSink,
     ) -> Result<(), ReadError> {
-        let mut rows = RowMaker::new(step_s, sink);
-        self.samples(ids, range, budget, &mut rows)
+        let mut maker = RowMaker::new(step_s, sink);
+        self.samples(
+            ids,
+            range,
+            RowsAs::values(RowValue::Mean),
+            budget,
+            &mut maker,
+        )
     }
 
     fn label_names(

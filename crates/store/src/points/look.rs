@@ -167,7 +167,7 @@ impl PointsSnapshot {
     }
 
     /// The second before which samples may have become rows.
-    fn samples_gone_before(&self) -> i64 {
+    pub(super) fn samples_gone_before(&self) -> i64 {
         let Some(finest) = self.schema.archives.first() else {
             return i64::MIN;
         };

@@ -367,3 +367,69 @@ fn samples_go_first_and_rows_of_an_hour_stay() {
         assert_eq!(is_short, !is_fine_whole, "{fine:?}");
     }
 }
+
+/// Questions for all samples once found none before the oldest one that was kept.
+#[test]
+fn rows_stand_for_expired_samples() {
+    let mut all = Counters::new(4, 2, retention(HOUR, 6 * HOUR, 48 * HOUR));
+    all.run(1500);
+    let (store, now_s) = (all.bench.store().clone(), all.now_s());
+    let series = all.series(1);
+    let truth = |t_s: i64| {
+        let mine = all.acked.iter().filter(|(at, _)| *at == 1);
+        let before = mine.take_while(|(_, point)| point.t_ms <= t_s * 1000);
+        before.last().map_or(0.0, |(_, point)| point.v)
+    };
+    for (back_s, before) in [(25 * HOUR, 0), (8 * HOUR, 2), (4 * HOUR + 100, 1), (600, 2)] {
+        let from_ms = (now_s - back_s) * 1000;
+        let expired = store.expired_rows(series, (from_ms, now_s * 1000), before);
+        let expired = expired.unwrap();
+        let range = (from_ms.max(expired.thru_ms + 1), now_s * 1000);
+        let samples = store.samples(series, range).unwrap().points;
+        let ends: Vec<(i64, u32)> = expired
+            .rows
+            .iter()
+            .map(|(s, row)| (row.end_s, *s))
+            .collect();
+        // Each row begins where the one before ends, and the first sample after them is the next one.
+        for pair in ends.windows(2) {
+            assert_eq!(pair[0].0, pair[1].0 - i64::from(pair[1].1), "{ends:?}");
+            assert!(pair[0].1 >= pair[1].1);
+        }
+        if let (Some((last_s, _)), Some((first_s, step_s))) = (ends.last(), ends.first()) {
+            assert_eq!(last_s * 1000, expired.thru_ms);
+            let first_ms = samples[0].t_ms;
+            assert!(
+                (1..=60_000).contains(&(first_ms - last_s * 1000)),
+                "{first_ms}"
+            );
+            let step_s = i64::from(*step_s);
+            let rows_before = (from_ms / 1000 - first_s + step_s - 1).div_euclid(step_s);
+            assert_eq!(rows_before, i64::from(before), "{back_s}");
+        } else {
+            assert!(samples[0].t_ms - from_ms <= 60_000);
+        }
+        let grown: f64 = expired
+            .rows
+            .iter()
+            .skip(1)
+            .map(|(_, row)| row.tier.increase)
+            .sum();
+        let ends = ends.first().zip(ends.last());
+        let expect = ends.map_or(0.0, |(first, last)| truth(last.0) - truth(first.0));
+        assert!(
+            (grown - expect).abs() < 1e-6 * expect.max(1.0),
+            "{grown} {expect}"
+        );
+    }
+    let steps = |back_s: i64| -> Vec<u32> {
+        let range = ((now_s - back_s) * 1000, now_s * 1000);
+        let rows = store.expired_rows(series, range, 0).unwrap().rows;
+        let mut steps: Vec<u32> = rows.iter().map(|(step_s, _)| *step_s).collect();
+        steps.dedup();
+        steps
+    };
+    assert_eq!(steps(24 * HOUR), [3600, 300]);
+    assert_eq!(steps(5 * HOUR), [300]);
+    assert_eq!(steps(600), [] as [u32; 0]);
+}

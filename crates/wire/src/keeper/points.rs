@@ -9,6 +9,8 @@ use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 const MATCHERS_MAX: usize = 64;
 /// Most series of one SAMPLES.
 pub const IDS_MAX: usize = 1000;
+/// The largest [`SamplesOf::row_value`].
+const ROW_VALUE_MAX: u8 = 4;
 
 /// A matcher of Prometheus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +67,11 @@ pub struct SamplesOf {
     pub from_ms: i64,
     /// Last moment, milliseconds since 1970; included.
     pub thru_ms: i64,
+    /// Where rows stand for samples, the value of a row: 0 its mean, 1 minimum, 2 maximum, 3 last value, 4 a counter that grows as
+    /// the samples did.
+    pub row_value: u8,
+    /// Number of rows before the range that are read, too.
+    pub rows_before: u8,
     /// Most samples; more are an error.
     pub samples_max: u64,
 }
@@ -141,18 +148,24 @@ impl SamplesOf {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.i64(self.from_ms);
         out.i64(self.thru_ms);
+        out.u8(self.row_value);
+        out.u8(self.rows_before);
         out.u64(self.samples_max);
         out.u16(self.ids.len());
         self.ids.iter().for_each(|id| out.u64(*id));
     }
 
     pub(super) fn take(body: &mut Take) -> Option<SamplesOf> {
-        let (from_ms, thru_ms, samples_max) = (body.i64()?, body.i64()?, body.u64()?);
+        let (from_ms, thru_ms) = (body.i64()?, body.i64()?);
+        let row_value = body.u8().filter(|code| *code <= ROW_VALUE_MAX)?;
+        let (rows_before, samples_max) = (body.u8()?, body.u64()?);
         let count = body.count(IDS_MAX)?;
         Some(SamplesOf {
             ids: (0..count).map(|_| body.u64()).collect::<Option<_>>()?,
             from_ms,
             thru_ms,
+            row_value,
+            rows_before,
             samples_max,
         })
     }

@@ -65,6 +65,8 @@ fn questions() -> Vec<Question> {
         Question::Notify(vec![event(), event()]),
         Question::Find(find()),
         Question::Samples(SamplesOf {
+            row_value: 4,
+            rows_before: 2,
             ids: vec![7, u64::MAX],
             from_ms: -5,
             thru_ms: i64::MAX,

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use kymo_base::label_set;
 use kymo_query::readers::Union;
 use kymo_series::{
-    Budget, Reader as _, Sample, SampleSink, Selector, SeriesId, TimeRange, is_stale, names,
+    Budget, Reader as _, RowValue, RowsAs, Sample, SampleSink, Selector, SeriesId, TimeRange,
+    is_stale, names,
 };
 use kymo_sys::talk;
 
@@ -81,7 +82,8 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
             zone: TimeZone::system(),
             done: Ok(()),
         };
-        reader.samples(&[id], range, &mut budget, &mut printed)?;
+        let rows = RowsAs::values(RowValue::Last);
+        reader.samples(&[id], range, rows, &mut budget, &mut printed)?;
         printed.done?;
     }
     out.flush()?;

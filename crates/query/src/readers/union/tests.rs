@@ -1,3 +1,5 @@
+use kymo_series::RowValue;
+
 use super::*;
 
 fn samples(of: &[(i64, f64)]) -> Vec<Sample> {
@@ -7,6 +9,12 @@ fn samples(of: &[(i64, f64)]) -> Vec<Sample> {
         v,
     })
     .collect()
+}
+
+fn runs(samples: &[Sample], resolution_s: u32) -> SampleRuns {
+    let mut runs = SampleRuns::default();
+    runs.extend(samples, resolution_s);
+    runs
 }
 
 fn seconds(of: &[Sample]) -> Vec<i64> {
@@ -31,19 +39,35 @@ fn a_border_has_neither_a_double_nor_a_gap() {
     ] {
         let fine: Vec<(i64, f64)> = fine.into_iter().map(|t_s| (t_s, 9.0)).collect();
         for resolution_s in [0, 10] {
-            let fine = (samples(&fine), 0);
-            let (all, _) = joined(fine.clone(), (coarse(), resolution_s));
-            assert_eq!(seconds(&all), expect, "{fine:?}");
+            let fine = runs(&samples(&fine), 0);
+            let all = joined(&fine, &runs(&coarse(), resolution_s));
+            assert_eq!(seconds(all.samples()), expect, "{fine:?}");
         }
     }
+}
+
+#[test]
+fn rows_stay_rows_beside_samples() {
+    let mut coarse = runs(&samples(&[(3600, 1.0), (7200, 2.0)]), 3600);
+    coarse.extend(&samples(&[(7500, 3.0), (7800, 4.0)]), 300);
+    let fine = runs(&samples(&[(7790, 9.0), (7801, 9.0)]), 0);
+    let all = joined(&fine, &coarse);
+    let found: Vec<(Vec<i64>, u32)> = all.runs().map(|(of, s)| (seconds(of), s)).collect();
+    let expect = [
+        (vec![3600, 7200], 3600),
+        (vec![7500], 300),
+        (vec![7790, 7801], 0),
+    ];
+    assert_eq!(found, expect);
+    assert_eq!(joined(&SampleRuns::default(), &coarse), coarse);
 }
 
 #[test]
 fn a_coarse_sample_stands_for_a_minute_at_most() {
     let coarse = samples(&[(0, 1.0), (10, 1.0), (1000, 2.0)]);
     let fine = samples(&[(100, 9.0), (930, 9.0)]);
-    let (all, _) = joined((fine, 0), (coarse, 0));
-    assert_eq!(seconds(&all), [0, 10, 100, 930, 1000]);
+    let all = joined(&runs(&fine, 0), &runs(&coarse, 0));
+    assert_eq!(seconds(all.samples()), [0, 10, 100, 930, 1000]);
 }
 
 /// One series, or an error.
@@ -69,6 +93,7 @@ impl Reader for One {
         &self,
         ids: &[SeriesId],
         _range: TimeRange,
+        _rows: RowsAs,
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
@@ -116,7 +141,13 @@ fn read(union: &Union) -> Result<Vec<Vec<i64>>, ReadError> {
     let mut budget = Budget::UNLIMITED;
     let ids = union.select(&[], TimeRange::ALL, &mut budget)?;
     let mut kept = Kept::default();
-    union.samples(&ids, TimeRange::ALL, &mut budget, &mut kept)?;
+    union.samples(
+        &ids,
+        TimeRange::ALL,
+        RowsAs::values(RowValue::Last),
+        &mut budget,
+        &mut kept,
+    )?;
     Ok(kept.0.into_iter().map(|(_, seconds)| seconds).collect())
 }
 
