@@ -5,6 +5,7 @@ mod discovery;
 mod pass;
 mod recorded;
 mod rows;
+mod scan;
 mod union;
 
 pub use recorded::RecordedReader;

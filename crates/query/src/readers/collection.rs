@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use kymo_base::context::Context;
 use kymo_kernel::exposition::{MetricGroup, SamplePart};
-use kymo_series::{Budget, ReadError, Sample, SampleSink, SeriesId};
+use kymo_series::{Budget, ReadError, Sample, SeriesId};
 
-use super::discovery::{MetricOrigin, RecordedSeries, SampleOrigin};
+use super::discovery::{MetricOrigin, SampleOrigin};
 use super::pass::{Pass, PassSink};
 use crate::sheet::{Line, Pick};
 
@@ -29,31 +29,27 @@ struct FamilyColumns {
 }
 
 impl<'a> Collection<'a> {
-    /// Collects the samples of series that were found.
-    pub(super) fn new(
-        ids: &[SeriesId],
-        found: &RecordedSeries,
-        budget: &'a mut Budget,
-    ) -> Collection<'a> {
-        let mut collection = Collection {
+    /// Collects no series yet.
+    pub(super) fn new(budget: &'a mut Budget) -> Collection<'a> {
+        Collection {
             budget,
-            columns: Vec::with_capacity(ids.len()),
+            columns: Vec::new(),
             metrics: HashMap::new(),
             fields: HashMap::new(),
             error: None,
-        };
-        for &id in ids {
-            let column = collection.columns.len();
-            match found.get(id) {
-                Some((_, SampleOrigin::Metric(metric))) => collection.add_metric(metric, column),
-                Some((_, SampleOrigin::Field(id))) => {
-                    collection.fields.insert(id.clone(), column);
-                }
-                None => continue,
-            }
-            collection.columns.push((id, Vec::new()));
         }
-        collection
+    }
+
+    /// Collects the samples of a series, too.
+    pub(super) fn add(&mut self, id: SeriesId, origin: &SampleOrigin) {
+        let column = self.columns.len();
+        match origin {
+            SampleOrigin::Metric(metric) => self.add_metric(metric, column),
+            SampleOrigin::Field(id) => {
+                self.fields.insert(id.clone(), column);
+            }
+        }
+        self.columns.push((id, Vec::new()));
     }
 
     fn add_metric(&mut self, metric: &MetricOrigin, column: usize) {
@@ -77,17 +73,12 @@ impl<'a> Collection<'a> {
         Pass::new(subsystems, picks.filter_map(Result::ok).collect())
     }
 
-    /// Gives the samples series by series.
-    pub(super) fn end(self, sink: &mut dyn SampleSink) -> Result<(), ReadError> {
-        if let Some(error) = self.error {
-            return Err(error);
+    /// The samples of each series.
+    pub(super) fn end(self) -> Result<Vec<(SeriesId, Vec<Sample>)>, ReadError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.columns),
         }
-        for (id, samples) in self.columns {
-            if !samples.is_empty() {
-                sink.samples(id, &samples, 0);
-            }
-        }
-        Ok(())
     }
 }
 

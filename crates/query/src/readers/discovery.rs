@@ -122,14 +122,20 @@ pub(super) struct Discovery<'a> {
     budget: &'a mut Budget,
     found: &'a mut RecordedSeries,
     picked: BTreeSet<SeriesId>,
-    /// By subsystem and group, the instances of its last reading.
-    known: HashMap<(usize, usize), Vec<KnownInstance>>,
+    /// Series that were found since the last call of [`Discovery::take_fresh`].
+    fresh: Vec<SeriesId>,
+    known: HashMap<(usize, usize), KnownGroup>,
     lines: Vec<bool>,
     error: Option<ReadError>,
 }
 
-/// An instance's name, and the number of its samples.
-type KnownInstance = (Vec<u8>, usize);
+/// A group of metrics, as its last reading had it.
+struct KnownGroup {
+    /// Places of the families that may be picked.
+    families: Vec<usize>,
+    /// The name of each instance, and the number of its samples.
+    instances: Vec<(Vec<u8>, usize)>,
+}
 
 impl<'a> Discovery<'a> {
     pub(super) fn new(
@@ -142,6 +148,7 @@ impl<'a> Discovery<'a> {
             budget,
             found,
             picked: BTreeSet::new(),
+            fresh: Vec::new(),
             known: HashMap::new(),
             lines: Vec::new(),
             error: None,
@@ -156,13 +163,25 @@ impl<'a> Discovery<'a> {
         }
     }
 
+    /// Calls `each` with the series that were found since the last call.
+    pub(super) fn take_fresh(&mut self, mut each: impl FnMut(SeriesId, &SampleOrigin)) {
+        for id in self.fresh.drain(..) {
+            if let Some((_, origin)) = self.found.get(id) {
+                each(id, origin);
+            }
+        }
+    }
+
     fn add(&mut self, labels: Labels, origin: SampleOrigin) {
         let id = self.found.add(labels, origin);
         let Some(id) = id.filter(|id| !self.picked.contains(id)) else {
             return;
         };
         match self.budget.take_series(1) {
-            Ok(()) => drop(self.picked.insert(id)),
+            Ok(()) => {
+                self.picked.insert(id);
+                self.fresh.push(id);
+            }
             Err(error) => self.error = Some(error),
         }
     }
@@ -171,13 +190,14 @@ impl<'a> Discovery<'a> {
         &mut self,
         at: (usize, usize),
         group: &MetricGroup,
+        families: &[usize],
         of: &ExposedInstance,
         context: &Context,
     ) {
-        for (number, family) in group.families.iter().enumerate() {
-            if !self.question.may_pick(family.name) {
+        for &number in families {
+            let Some(family) = group.families.get(number) else {
                 continue;
-            }
+            };
             let mut parts = Vec::new();
             of.samples(family, group.fields, context, &mut |part, _| {
                 parts.push(part)
@@ -199,16 +219,31 @@ impl<'a> Discovery<'a> {
         }
     }
 
-    /// The number of samples that an instance has in a reading.
-    fn count(&self, group: &MetricGroup, of: &ExposedInstance, context: &Context) -> usize {
-        let mut count = 0;
-        for family in group.families {
-            if self.question.may_pick(family.name) {
-                of.samples(family, group.fields, context, &mut |_, _| count += 1);
-            }
+    fn group_of(&self, group: &MetricGroup) -> KnownGroup {
+        let families = group.families.iter().enumerate();
+        let families = families.filter(|(_, family)| self.question.may_pick(family.name));
+        KnownGroup {
+            families: families.map(|(number, _)| number).collect(),
+            instances: Vec::new(),
         }
-        count
     }
+}
+
+/// The number of samples that an instance has in a reading.
+fn count(
+    group: &MetricGroup,
+    families: &[usize],
+    of: &ExposedInstance,
+    context: &Context,
+) -> usize {
+    let mut count = 0;
+    for family in families
+        .iter()
+        .filter_map(|&number| group.families.get(number))
+    {
+        of.samples(family, group.fields, context, &mut |_, _| count += 1);
+    }
+    count
 }
 
 impl PassSink for Discovery<'_> {
@@ -221,19 +256,31 @@ impl PassSink for Discovery<'_> {
     ) -> bool {
         for (number, group) in groups.iter().enumerate() {
             let at = (subsystem, number);
-            let last = self.known.remove(&at).unwrap_or_default();
-            let mut now = Vec::with_capacity(group.instances.len());
-            for (place, instance) in group.instances.iter().enumerate() {
-                let count = self.count(group, instance, context);
-                let is_known = last
-                    .get(place)
-                    .is_some_and(|(name, samples)| *name == instance.row.name && *samples >= count);
-                if !is_known {
-                    self.instance(at, group, instance, context);
-                }
-                now.push((instance.row.name.clone(), count));
+            let known = self.known.remove(&at);
+            let mut known = known.unwrap_or_else(|| self.group_of(group));
+            if known.families.is_empty() {
+                self.known.insert(at, known);
+                continue;
             }
-            self.known.insert(at, now);
+            known.instances.truncate(group.instances.len());
+            for (place, instance) in group.instances.iter().enumerate() {
+                let count = count(group, &known.families, instance, context);
+                let name = &instance.row.name;
+                let last = known.instances.get_mut(place);
+                let is_named = last.as_ref().is_some_and(|(known, _)| known == name);
+                if !last
+                    .as_ref()
+                    .is_some_and(|(_, last)| is_named && *last >= count)
+                {
+                    self.instance(at, group, &known.families, instance, context);
+                }
+                match last {
+                    Some((_, last)) if is_named => *last = count,
+                    Some(last) => *last = (name.clone(), count),
+                    None => known.instances.push((name.clone(), count)),
+                }
+            }
+            self.known.insert(at, known);
         }
         self.error.is_none()
     }

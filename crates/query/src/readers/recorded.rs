@@ -14,12 +14,15 @@ use super::collection::Collection;
 use super::discovery::{Discovery, Question, RecordedSeries, metadata};
 use super::pass::{Pass, PassSink};
 use super::rows::RowMaker;
+use super::scan::{SAMPLES_MAX, Scan, ScannedSamples};
 use crate::open::Recordings;
 
 /// Reads a recording. A reader is for one question of its user: it remembers the series that it found.
 pub struct RecordedReader {
     recordings: Recordings,
     found: RefCell<RecordedSeries>,
+    /// Samples of the series that were found last.
+    scanned: RefCell<Option<ScannedSamples>>,
 }
 
 impl RecordedReader {
@@ -28,6 +31,7 @@ impl RecordedReader {
         RecordedReader {
             recordings,
             found: RefCell::default(),
+            scanned: RefCell::default(),
         }
     }
 
@@ -53,7 +57,14 @@ impl RecordedReader {
         range: TimeRange,
         each: &mut dyn FnMut(&Labels),
     ) -> Result<(), ReadError> {
-        let ids = self.select(matchers, range, &mut Budget::UNLIMITED.clone())?;
+        let mut budget = Budget::UNLIMITED;
+        let question = Question(matchers);
+        let ids = {
+            let mut found = self.found.borrow_mut();
+            let mut discovery = Discovery::new(question, &mut budget, &mut found);
+            self.run(question.pass(), range, &mut discovery)?;
+            discovery.end()?
+        };
         let found = self.found.borrow();
         let series = ids.into_iter().filter_map(|id| found.get(id));
         series.for_each(|(labels, _)| each(labels));
@@ -71,9 +82,16 @@ impl Reader for RecordedReader {
         let question = Question(matchers);
         let pass = question.pass();
         let mut found = self.found.borrow_mut();
-        let mut discovery = Discovery::new(question, budget, &mut found);
-        self.run(pass, range, &mut discovery)?;
-        discovery.end()
+        let mut room = Budget {
+            samples: SAMPLES_MAX,
+            ..Budget::UNLIMITED
+        };
+        let discovery = Discovery::new(question, budget, &mut found);
+        let mut scan = Scan::new(discovery, &mut room);
+        self.run(pass, range, &mut scan)?;
+        let (ids, scanned) = scan.end(range)?;
+        *self.scanned.borrow_mut() = scanned;
+        Ok(ids)
     }
 
     fn labels(&self, id: SeriesId) -> Option<Labels> {
@@ -89,9 +107,23 @@ impl Reader for RecordedReader {
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
-        let mut collection = Collection::new(ids, &self.found.borrow(), budget);
+        let scanned = self.scanned.borrow();
+        if let Some(scanned) = scanned.as_ref().filter(|scanned| scanned.have(ids, range)) {
+            return scanned.give(ids, range, budget, sink);
+        }
+        let mut collection = Collection::new(budget);
+        for &id in ids {
+            if let Some((_, origin)) = self.found.borrow().get(id) {
+                collection.add(id, origin);
+            }
+        }
         self.run(collection.pass(), range, &mut collection)?;
-        collection.end(sink)
+        for (id, samples) in collection.end()? {
+            if !samples.is_empty() {
+                sink.samples(id, &samples, 0);
+            }
+        }
+        Ok(())
     }
 
     fn rows(
