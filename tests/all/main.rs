@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
 mod book;
+mod cgroup_names;
 mod cgroups;
 mod chosen_processes;
 mod clock_steps;

@@ -9,6 +9,7 @@ use kymo_base::name::DisplayName;
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
+use crate::identity::Lane;
 use crate::tasks::{Listing, TaskSource};
 
 /// Key of the context under which a recording keeps its process filter, as spelled for `--procfilt`.
@@ -55,6 +56,8 @@ pub struct Candidate {
     pub command: Vec<u8>,
     /// The text of its `cgroup`.
     pub groups: Vec<u8>,
+    /// The text of the container around it; empty if there is none.
+    pub container: Vec<u8>,
 }
 
 /// Facts that a verdict depends on, and so the files to read.
@@ -104,6 +107,8 @@ struct Verdict {
 /// Narrows listings to the chosen processes.
 pub(crate) struct Chooser {
     choice: Choice,
+    /// Finds the containers of processes.
+    lane: Arc<Lane>,
     verdicts: HashMap<u32, Verdict>,
     listing: u64,
     listed_ns: u64,
@@ -112,9 +117,10 @@ pub(crate) struct Chooser {
 }
 
 impl Chooser {
-    pub(crate) fn new(choice: Choice) -> Chooser {
+    pub(crate) fn new(choice: Choice, lane: Arc<Lane>) -> Chooser {
         Chooser {
             choice,
+            lane,
             verdicts: HashMap::new(),
             listing: 0,
             listed_ns: 0,
@@ -211,9 +217,13 @@ impl Chooser {
                 return is_wanted;
             }
         }
-        let judged = known.map_or(0, |(_, judged, ..)| judged).saturating_add(1);
+        let (was_wanted, judged) =
+            known.map_or((false, 0), |(wanted, judged, ..)| (wanted, judged));
         let cpu_ns = root.process_cpu_ns(pid);
-        let is_wanted = self.judge(root, pid);
+        let (is_wanted, judged) = match self.judge(root, pid) {
+            Some(is_wanted) => (is_wanted, judged.saturating_add(1)),
+            None => (was_wanted, judged.min(1)),
+        };
         let verdict = Verdict {
             is_wanted,
             judged,
@@ -225,9 +235,10 @@ impl Chooser {
         is_wanted
     }
 
-    fn judge(&mut self, root: &Root, pid: u32) -> bool {
+    /// Judges a process; `None` if that takes the name of its container, which the slow lane is still looking for.
+    fn judge(&mut self, root: &Root, pid: u32) -> Option<bool> {
         let Some(wants) = &self.choice.wants else {
-            return true;
+            return Some(true);
         };
         let mut candidate = Candidate {
             pid,
@@ -245,7 +256,11 @@ impl Chooser {
                 candidate.take(file, text);
             }
         }
-        wants(&candidate)
+        let container = self.lane.container(&candidate.groups);
+        let is_known = container.is_some();
+        candidate.container = container.unwrap_or_default();
+        let is_wanted = wants(&candidate);
+        (is_wanted || is_known).then_some(is_wanted)
     }
 }
 
@@ -318,7 +333,7 @@ mod tests {
             };
             Proc {
                 made: MadeRoot::new(),
-                chooser: Chooser::new(choice),
+                chooser: Chooser::new(choice, Arc::default()),
             }
         }
 
@@ -360,14 +375,14 @@ mod tests {
     fn a_program_is_judged_after_its_exec_and_then_once_a_minute() {
         let mut proc = Proc::new(false);
         proc.is_called(7, "sh");
-        assert_eq!(proc.listed(1), []);
+        assert_eq!(proc.listed(1), [0; 0]);
         proc.is_called(7, "a");
         assert_eq!(proc.listed(2), [7], "seen the second time");
         proc.is_called(7, "b");
         // The name is not read again for a minute: a verdict needs no read.
         assert_eq!(proc.listed(3), [7]);
         assert_eq!(proc.listed(61), [7]);
-        assert_eq!(proc.listed(62), []);
+        assert_eq!(proc.listed(62), [0; 0]);
     }
 
     #[test]
@@ -380,7 +395,7 @@ mod tests {
             assert_eq!(proc.listed(2), [7]);
             proc.is_called(7, "b");
             proc.chooser.forget(&[7]);
-            assert_eq!(proc.listed(3), [], "fixed: {fixed}");
+            assert_eq!(proc.listed(3), [0; 0], "fixed: {fixed}");
             proc.is_called(7, "a");
             assert_eq!(proc.listed(4), again, "fixed: {fixed}");
         }
@@ -427,7 +442,7 @@ mod tests {
             facts: Facts::default(),
             fixed: true,
         };
-        let mut chooser = Chooser::new(choice);
+        let mut chooser = Chooser::new(choice, Arc::default());
         let mut proc = ProcTasks::new(&root);
         let mut out = Listing::new();
         for scan in 0..10 {

@@ -13,7 +13,9 @@ use kymo_sys::kernel_file::{Errno, Folder, KernelFile, Root};
 
 use crate::backoff::Backoff;
 use crate::facts::{self, Layer};
+use crate::group_names::GroupNames;
 use crate::hierarchies::{self, Controller, Found, Hierarchy, MountPoint, Seen};
+use crate::identity::Lane;
 use crate::tasks::Budget;
 
 /// The part of a file that is recorded: only numbers, and a limit, so that texts contain no names.
@@ -40,6 +42,16 @@ struct GroupFile {
     /// A file that is read instead if it exists: in version 1, the sums that include the groups below.
     rather: Option<&'static str>,
     keep: Keep,
+    /// True: a group at rest has the same text in this file as before.
+    tells_rest: bool,
+}
+
+/// A file that changes once a group works, grows or waits.
+const fn telling(of: Controller, name: &'static str, keep: Keep) -> GroupFile {
+    GroupFile {
+        tells_rest: true,
+        ..part(of, name, keep)
+    }
 }
 
 const fn part(of: Controller, name: &'static str, keep: Keep) -> GroupFile {
@@ -48,6 +60,7 @@ const fn part(of: Controller, name: &'static str, keep: Keep) -> GroupFile {
         name,
         rather: None,
         keep,
+        tells_rest: false,
     }
 }
 
@@ -58,7 +71,7 @@ const BLKIO_KEYS: &[&str] = &["Read", "Write"];
 
 /// All files of a group, in the order of its text.
 const PARTS: &[GroupFile] = &[
-    part(
+    telling(
         Controller::Unified,
         "cpu.stat",
         Keep::Keys(&[
@@ -70,7 +83,7 @@ const PARTS: &[GroupFile] = &[
             "throttled_usec",
         ]),
     ),
-    part(Controller::Unified, "memory.current", Keep::Number),
+    telling(Controller::Unified, "memory.current", Keep::Number),
     part(Controller::Unified, "memory.max", Keep::Limit),
     part(Controller::Unified, "memory.swap.current", Keep::Number),
     part(
@@ -94,21 +107,21 @@ const PARTS: &[GroupFile] = &[
     part(Controller::Unified, "io.stat", Keep::Sums(IO_KEYS)),
     part(Controller::Unified, "cpu.pressure", Keep::Stalls),
     part(Controller::Unified, "memory.pressure", Keep::Stalls),
-    part(Controller::Unified, "io.pressure", Keep::Stalls),
-    part(Controller::Unified, "pids.current", Keep::Number),
+    telling(Controller::Unified, "io.pressure", Keep::Stalls),
+    telling(Controller::Unified, "pids.current", Keep::Number),
     part(Controller::Unified, "pids.max", Keep::Limit),
     part(
         Controller::Cpu,
         "cpu.stat",
         Keep::Keys(&["nr_periods", "nr_throttled", "throttled_time"]),
     ),
-    part(Controller::Cpuacct, "cpuacct.usage", Keep::Number),
+    telling(Controller::Cpuacct, "cpuacct.usage", Keep::Number),
     part(
         Controller::Cpuacct,
         "cpuacct.stat",
         Keep::Keys(&["user", "system"]),
     ),
-    part(Controller::Memory, "memory.usage_in_bytes", Keep::Number),
+    telling(Controller::Memory, "memory.usage_in_bytes", Keep::Number),
     part(Controller::Memory, "memory.limit_in_bytes", Keep::Limit),
     part(Controller::Memory, "memory.failcnt", Keep::Number),
     part(
@@ -145,7 +158,7 @@ const PARTS: &[GroupFile] = &[
             Keep::Sums(BLKIO_KEYS),
         )
     },
-    part(Controller::Pids, "pids.current", Keep::Number),
+    telling(Controller::Pids, "pids.current", Keep::Number),
     part(Controller::Pids, "pids.max", Keep::Limit),
 ];
 
@@ -168,6 +181,10 @@ struct Group {
     /// Time of the last attempt to open missing files.
     tried_ns: u64,
     walk: u64,
+    /// Head and telling files at the last read of all files; empty if the group's CPU time was not among them.
+    rest: Vec<u8>,
+    /// Time of that read.
+    read_ns: u64,
 }
 
 /// Time between two searches for hierarchies and for missing files.
@@ -176,6 +193,9 @@ const AGAIN_NS: u64 = 60_000_000_000;
 const WALK_NS_MIN: u64 = 1_000_000_000;
 /// The pause after a walk is this many times as long as the walk.
 const WALK_SHARE: u64 = 500;
+
+/// Longest time for which a group at rest is not read: memory may move from one kind to another.
+const REST_NS: u64 = 60_000_000_000;
 
 /// Reads the control groups of a machine.
 pub struct Groups {
@@ -191,6 +211,7 @@ pub struct Groups {
     walks: u64,
     next_walk_ns: u64,
     track: TrackWriter,
+    names: GroupNames,
     /// Backoff of all groups together.
     pub(crate) backoff: Backoff,
     /// True if the last sample has the groups.
@@ -198,6 +219,8 @@ pub struct Groups {
     pub(crate) cost_ns: u64,
     /// State of the notice that there are more groups than the sampler reads.
     left_out: LeftOut,
+    /// Most groups that are read.
+    groups_max: usize,
     kept: u64,
     kept_max: u64,
     text: Vec<u8>,
@@ -213,8 +236,9 @@ enum LeftOut {
 }
 
 impl Groups {
-    /// Creates a reader without any groups yet, which may keep `kept_max` files open.
-    pub fn new(kept_max: u64) -> Groups {
+    /// Creates a reader without any groups yet, which may keep `kept_max` files open and reads `groups_max` groups; 0: as many
+    /// as [`limits::CGROUPS_MAX`].
+    pub fn new(kept_max: u64, groups_max: usize) -> Groups {
         Groups {
             places: Vec::new(),
             hierarchies: Vec::new(),
@@ -226,10 +250,15 @@ impl Groups {
             walks: 0,
             next_walk_ns: 0,
             track: TrackWriter::new(Grammar::Plain),
+            names: GroupNames::default(),
             backoff: Backoff::default(),
             is_read: false,
             cost_ns: 0,
             left_out: LeftOut::None,
+            groups_max: match groups_max {
+                0 => limits::CGROUPS_MAX,
+                max => max.min(limits::CGROUPS_MAX),
+            },
             kept: 0,
             kept_max,
             text: Vec::with_capacity(4096),
@@ -237,26 +266,36 @@ impl Groups {
         }
     }
 
-    /// Takes a sample; returns its cost, as one byte, and its section.
+    /// Begins a sample.
+    pub fn begin(&mut self, key: bool) {
+        self.track.begin(key);
+        self.names.begin(key);
+        self.cost_ns = 0;
+        self.is_read = false;
+    }
+
+    /// Takes a sample, without reading the groups if they are not due; returns its cost, as one byte, and its section.
     pub fn sample(
         &mut self,
         root: &Root,
         clock: &dyn Clock,
-        key: bool,
+        is_due: bool,
         budget: &mut Budget,
     ) -> (u8, &[u8]) {
-        self.track.begin(key);
-        self.cost_ns = 0;
-        self.is_read = self.backoff.is_due();
+        self.is_read = is_due && self.backoff.is_due();
         if !self.is_read {
+            let why = if is_due { Why::Slow } else { Why::NotDue };
             for slot in (0..self.groups.len()).filter(|&slot| self.groups[slot].is_some()) {
-                self.track.unread(slot, Why::Slow);
+                self.track.unread(slot, why);
             }
             return (0, self.track.end());
         }
         let start_ns = clock.mono_ns();
         self.look(root, clock, budget);
         for slot in 0..self.groups.len() {
+            if self.rests(slot, start_ns) && self.track.same(slot) {
+                continue;
+            }
             match self.read(root, slot, start_ns, budget) {
                 Some(true) => {
                     self.track.read(slot, &self.text);
@@ -269,6 +308,11 @@ impl Groups {
         (cost::encode(self.cost_ns), self.track.end())
     }
 
+    /// Exchanges questions and answers about names with the slow lane; returns the section of the names, if it has news.
+    pub fn identify(&mut self, lane: &Lane, key: bool, now_ns: u64) -> Option<&[u8]> {
+        self.names.identify(lane, key, now_ns)
+    }
+
     /// Reads all groups a second time, only to measure the cost.
     pub fn read_again(&mut self, root: &Root, now_ns: u64, budget: &mut Budget) {
         for slot in 0..self.groups.len() {
@@ -276,13 +320,13 @@ impl Groups {
         }
     }
 
-    /// Returns true once each time the number of groups exceeds the limit.
-    pub fn take_left_out(&mut self) -> bool {
+    /// Returns the limit of groups once each time their number exceeds it.
+    pub fn take_left_out(&mut self) -> Option<usize> {
         let is_new = self.left_out == LeftOut::Unsaid;
         if is_new {
             self.left_out = LeftOut::Said;
         }
-        is_new
+        is_new.then_some(self.groups_max)
     }
 
     /// Number of files kept open.
@@ -319,7 +363,7 @@ impl Groups {
         } else if std::mem::take(&mut self.has_new_device) {
             self.layers = facts::layers(root);
         }
-        let found = hierarchies::walk(&self.hierarchies, limits::CGROUPS_MAX);
+        let found = hierarchies::walk(&self.hierarchies, self.groups_max);
         self.take_in(found, now_ns, budget);
         let end_ns = clock.mono_ns();
         let pause_ns = (end_ns - now_ns)
@@ -382,6 +426,7 @@ impl Groups {
                 self.groups.push(None);
             }
             self.track.add(free, &seen.path);
+            self.names.add(free, &seen.path);
             self.slots.insert(seen.path.clone(), free);
             self.groups[free] = Some(Group {
                 level: level(&seen.path, is_alone),
@@ -389,6 +434,8 @@ impl Groups {
                 files: PARTS.iter().map(|_| Open::Closed).collect(),
                 tried_ns: now_ns,
                 walk: self.walks,
+                rest: Vec::new(),
+                read_ns: 0,
             });
         }
     }
@@ -403,6 +450,7 @@ impl Groups {
         budget.left += kept;
         self.slots.remove(&group.seen.path);
         self.track.gone(slot);
+        self.names.gone(slot);
     }
 
     /// Replaces the text by the text of the group in `slot`; `None` if there is no group, `false` if it has no files left.
@@ -415,14 +463,12 @@ impl Groups {
     ) -> Option<bool> {
         let group = self.groups.get_mut(slot)?.as_mut()?;
         self.text.clear();
-        self.text.extend_from_slice(b"group ");
-        self.text.extend_from_slice(group.level.as_bytes());
-        for number in [group.seen.groups, group.seen.inode] {
-            self.text.push(b' ');
-            scan::put_number(&mut self.text, number, 0, b' ');
-        }
-        self.text.push(b'\n');
+        group.put_head(&mut self.text);
         let head = self.text.len();
+        group.rest.clear();
+        group.rest.extend_from_slice(&self.text);
+        group.read_ns = now_ns;
+        let mut has_time = false;
         for (at, hierarchy) in self.hierarchies.iter().enumerate() {
             if group.seen.hierarchies & (1 << at) == 0 {
                 continue;
@@ -447,13 +493,47 @@ impl Groups {
                 match read {
                     true => {
                         self.has_new_device |= part.put(&self.raw, &self.layers, &mut self.text);
+                        if part.tells_rest {
+                            group.rest.extend_from_slice(&self.raw);
+                            has_time |= part.name.starts_with("cpu");
+                        }
                     }
                     false if was_kept => group.tried_ns = now_ns,
                     false => {}
                 }
             }
         }
+        if !has_time {
+            group.rest.clear();
+        }
         Some(self.text.len() > head)
+    }
+
+    /// Returns true if a group's telling files, as far as they are kept open, say what they said when all of its files were
+    /// read, a while ago at most.
+    fn rests(&mut self, slot: usize, now_ns: u64) -> bool {
+        let Some(Some(group)) = self.groups.get(slot) else {
+            return false;
+        };
+        if group.rest.is_empty() || now_ns.saturating_sub(group.read_ns) >= REST_NS {
+            return false;
+        }
+        self.text.clear();
+        group.put_head(&mut self.text);
+        for (_, open) in PARTS
+            .iter()
+            .zip(&group.files)
+            .filter(|(part, _)| part.tells_rest)
+        {
+            if let Open::Kept(file) = open {
+                self.raw.clear();
+                if read_file(file, &mut self.raw).is_err() {
+                    return false;
+                }
+                self.text.extend_from_slice(&self.raw);
+            }
+        }
+        self.text == group.rest
     }
 }
 
@@ -461,6 +541,17 @@ impl Group {
     /// Returns true if the group is the one seen in the last walk, in the same hierarchies.
     fn is_same(&self, seen: &Seen) -> bool {
         self.seen.inode == seen.inode && self.seen.hierarchies == seen.hierarchies
+    }
+
+    /// Appends the first line of the group's text.
+    fn put_head(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"group ");
+        out.extend_from_slice(self.level.as_bytes());
+        for number in [self.seen.groups, self.seen.inode] {
+            out.push(b' ');
+            scan::put_number(out, number, 0, b' ');
+        }
+        out.push(b'\n');
     }
 
     /// Tries missing files again, since controllers can be enabled at any time.

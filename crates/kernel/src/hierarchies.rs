@@ -164,7 +164,7 @@ pub struct Seen {
 pub struct Found {
     /// The groups, each after its parent.
     pub groups: Vec<Seen>,
-    /// True: there were more than [`limits::CGROUPS_MAX`] groups.
+    /// True: there were more groups than the walk may find.
     pub is_cut: bool,
 }
 

@@ -6,8 +6,10 @@
 mod activity;
 pub mod backoff;
 pub mod choice;
+pub mod containers;
 pub mod exposition;
 pub mod facts;
+mod group_names;
 pub mod groups;
 pub mod hierarchies;
 pub mod identity;

@@ -44,10 +44,50 @@ pub struct Plan {
     pub interval_ns: u64,
     /// The interval of process scans.
     pub scan_interval_ns: u64,
+    /// The interval of control groups; 0: they are read at each sample.
+    pub group_interval_ns: u64,
+    /// Most control groups that are read; 0: [`kymo_base::limits::CGROUPS_MAX`].
+    pub groups_max: usize,
+    /// The interval of the space of file systems; 0: they are asked at each scan of processes.
+    pub space_interval_ns: u64,
     /// True: the sampler reads slow sources less often.
     pub backoff: bool,
     /// The pipe with the keeper's samples of publishing programs; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
+}
+
+/// The pace of a source with an interval of its own, in whole beats of the sampler.
+struct OwnPace {
+    interval_ns: u64,
+    /// How early a beat may come.
+    slack_ns: u64,
+    last_ns: Option<u64>,
+}
+
+impl OwnPace {
+    fn new(interval_ns: u64, beat_ns: u64) -> OwnPace {
+        OwnPace {
+            interval_ns: if beat_ns == 0 { 0 } else { interval_ns },
+            slack_ns: beat_ns / 2,
+            last_ns: None,
+        }
+    }
+
+    /// Returns true if the source is read in this sample, and notes that.
+    fn is_due(&mut self, clock: &dyn Clock) -> bool {
+        if self.interval_ns == 0 {
+            return true;
+        }
+        let now_ns = clock.mono_ns();
+        let is_over = |last_ns: u64| {
+            now_ns.saturating_sub(last_ns).saturating_add(self.slack_ns) >= self.interval_ns
+        };
+        let is_due = self.last_ns.is_none_or(is_over);
+        if is_due {
+            self.last_ns = Some(now_ns);
+        }
+        is_due
+    }
 }
 
 struct MachineSource {
@@ -72,9 +112,13 @@ pub struct Sampler {
     plan: Plan,
     machine: Vec<MachineSource>,
     mounts: Option<Mounts>,
+    mounts_pace: OwnPace,
     mountstats: Option<Mountstats>,
     groups: Option<Groups>,
+    groups_pace: OwnPace,
     tasks: Option<TaskTables<ProcTasks>>,
+    /// The slow lane of processes and groups, if either is read.
+    lane: Option<Arc<Lane>>,
     activity: Option<Activity>,
     budget: Budget,
     samples: u64,
@@ -100,24 +144,28 @@ impl Sampler {
             .filter(|source| !matches!(source.scope, Scope::Mount | Scope::Cgroup))
             .map(|source| MachineSource::new(source, &net))
             .collect();
-        let tables = |tasks| TaskTables::new(ProcTasks::new(&root), tasks, plan.choice.clone());
+        let has_groups = plan.kinds.contains(&kind::CGROUP);
+        let lane = (plan.tasks.is_some() || has_groups).then(|| Arc::new(Lane::default()));
+        let tables = plan.tasks.zip(lane.clone()).map(|(tasks, lane)| {
+            TaskTables::new(ProcTasks::new(&root), tasks, plan.choice.clone(), lane)
+        });
         Sampler {
-            tasks: plan.tasks.map(tables),
+            tasks: tables,
+            lane,
             activity: plan.activity.clone().map(Activity::new),
             budget: Budget {
                 left: files.saturating_sub(machine.len() as u64),
             },
             root,
             mounts: plan.kinds.contains(&kind::FILESYSTEM).then(Mounts::new),
+            mounts_pace: OwnPace::new(plan.space_interval_ns, plan.interval_ns),
             mountstats: plan
                 .kinds
                 .contains(&kind::MOUNTSTATS)
                 .then(Mountstats::default),
             // The other half is for the files of processes.
-            groups: plan
-                .kinds
-                .contains(&kind::CGROUP)
-                .then(|| Groups::new(files / 2)),
+            groups: has_groups.then(|| Groups::new(files / 2, plan.groups_max)),
+            groups_pace: OwnPace::new(plan.group_interval_ns, plan.interval_ns),
             plan,
             machine,
             samples: 0,
@@ -126,9 +174,9 @@ impl Sampler {
         }
     }
 
-    /// The slow lane that another thread must serve, if processes are read.
+    /// The slow lane that another thread must serve, if processes or control groups are read.
     pub fn lane(&self) -> Option<Arc<Lane>> {
-        self.tasks.as_ref().map(TaskTables::lane)
+        self.lane.clone()
     }
 
     /// Takes a sample: reads the due sources, and calls `emit` with each kind, its cost as one byte, and its section.
@@ -150,11 +198,12 @@ impl Sampler {
             );
         }
         self.note_slow_machine(clock);
-        if let Some(mounts) = &mut self.mounts
-            && (key || tasks == Due::Now)
-        {
-            let (cost_ns, section) = mounts.sample(&self.root, clock, tasks == Due::Now, key);
-            emit(kind::FILESYSTEM, cost::encode(cost_ns), section);
+        if let Some(mounts) = &mut self.mounts {
+            let is_due = tasks == Due::Now && self.mounts_pace.is_due(clock);
+            if key || is_due {
+                let (cost_ns, section) = mounts.sample(&self.root, clock, is_due, key);
+                emit(kind::FILESYSTEM, cost::encode(cost_ns), section);
+            }
         }
         if let Some(mountstats) = &mut self.mountstats
             && (key || tasks == Due::Now)
@@ -162,11 +211,7 @@ impl Sampler {
             let (cost_ns, section) = mountstats.sample(&self.root, clock, tasks == Due::Now, key);
             emit(kind::MOUNTSTATS, cost::encode(cost_ns), section);
         }
-        if let Some(groups) = &mut self.groups {
-            let section = groups.sample(&self.root, clock, key, &mut self.budget);
-            emit(kind::CGROUP, section.0, section.1);
-            self.note_slow_groups(clock);
-        }
+        self.sample_groups(clock, key, &mut emit);
         self.sample_tasks(clock, key, tasks, &mut emit);
         if let Some(activity) = &mut self.activity {
             let start_ns = clock.mono_ns();
@@ -183,10 +228,9 @@ impl Sampler {
         activity.is_some_and(Activity::take_malformed)
     }
 
-    /// Returns true once each time the number of control groups exceeds the limit.
-    pub fn take_groups_left_out(&mut self) -> bool {
-        let groups = self.groups.as_mut();
-        groups.is_some_and(Groups::take_left_out)
+    /// Returns the limit of control groups once each time their number exceeds it.
+    pub fn take_groups_left_out(&mut self) -> Option<usize> {
+        self.groups.as_mut()?.take_left_out()
     }
 
     /// Removes and returns the files found slow in the last sample.
@@ -233,6 +277,30 @@ impl Sampler {
         )
     }
 
+    /// Samples the control groups if they are due, and their names if there are new ones.
+    fn sample_groups(
+        &mut self,
+        clock: &dyn Clock,
+        key: bool,
+        emit: &mut impl FnMut(u8, u8, &[u8]),
+    ) {
+        let Some(groups) = &mut self.groups else {
+            return;
+        };
+        let is_due = self.groups_pace.is_due(clock);
+        groups.begin(key);
+        if key || is_due {
+            let (cost, section) = groups.sample(&self.root, clock, is_due, &mut self.budget);
+            emit(kind::CGROUP, cost, section);
+        }
+        if let Some(lane) = &self.lane
+            && let Some(section) = groups.identify(lane, key, clock.mono_ns())
+        {
+            emit(kind::CGROUP_NAME, 0, section);
+        }
+        self.note_slow_groups(clock);
+    }
+
     /// Reads slow control groups less often, like any other slow source.
     fn note_slow_groups(&mut self, clock: &dyn Clock) {
         let Some(groups) = self.groups.as_mut().filter(|groups| groups.is_read) else {
@@ -245,7 +313,8 @@ impl Sampler {
         let (root, budget) = (&self.root, &mut self.budget);
         let again = || groups.read_again(root, clock.mono_ns(), budget);
         let judged = self.slow.judge(clock, first_ns, again);
-        let allowance = self.plan.allowance(self.plan.interval_ns, STRIDE_NS_MAX);
+        let interval_ns = self.plan.interval_ns.max(self.plan.group_interval_ns);
+        let allowance = self.plan.allowance(interval_ns, STRIDE_NS_MAX);
         if let Some(stride) = groups.backoff.doubt(judged, &allowance) {
             self.slow.note("cgroups".into(), judged, stride);
         }
@@ -553,6 +622,55 @@ mod tests {
     }
 
     #[test]
+    fn a_source_with_an_own_interval_is_read_in_whole_beats() {
+        for (interval_s, beat_s, due) in [
+            (0, 1, vec![0, 1, 2, 3, 4, 5, 6, 7]),
+            (3, 1, vec![0, 3, 6]),
+            (1, 2, vec![0, 2, 4, 6]),
+            (3, 2, vec![0, 2, 4, 6]),
+            (4, 2, vec![0, 4]),
+            (3, 0, vec![0, 1, 2, 3, 4, 5, 6, 7]),
+        ] {
+            let mut pace = OwnPace::new(interval_s * SECOND_NS, beat_s * SECOND_NS);
+            let clock = Watch::default();
+            let mut found = Vec::new();
+            for second in (0..8).step_by(usize::try_from(beat_s.max(1)).expect("a step")) {
+                clock.now_ns.store(second * SECOND_NS, Ordering::Relaxed);
+                found.extend(pace.is_due(&clock).then_some(second));
+            }
+            assert_eq!(found, due, "{interval_s} {beat_s}");
+        }
+    }
+
+    /// Between two reads a key repeats the texts of groups, and nothing else is written of them.
+    #[test]
+    fn groups_with_an_own_interval_are_not_read_between() {
+        let made = MadeRoot::new();
+        let mount = "31 23 0:28 / /cg rw - cgroup2 cgroup2 rw\n";
+        made.write("proc/self/mountinfo", mount);
+        made.write("cg/a/memory.current", "7\n");
+        let mut world = World::new(made, &[kind::CGROUP]);
+        world.sampler.groups_pace = OwnPace::new(3 * SECOND_NS, SECOND_NS);
+        world.sample(1, true, Due::Later);
+        let text = |number: u32| format!("group top 1 INODE\nmemory.current {number}\n");
+        let said = |world: &World| {
+            let (_, state, text) = world.known(kind::CGROUP)[0].clone();
+            let mut words: Vec<&str> = text.split([' ', '\n']).collect();
+            words[3] = "INODE";
+            let text = words[..4].join(" ") + "\n" + &words[4..].join(" ").replace(" \n", "\n");
+            (state, text.trim_end().to_string() + "\n")
+        };
+        assert_eq!(said(&world).1, text(7));
+        world.made.write("cg/a/memory.current", "8\n");
+        world.sample(1, false, Due::Later);
+        assert_eq!(said(&world).1, text(7));
+        world.sample(1, true, Due::Later);
+        assert_eq!(said(&world), (State::Unread(Why::NotDue), text(7)));
+        world.sample(1, false, Due::Later);
+        assert_eq!(said(&world).1, text(8));
+    }
+
+    #[test]
     fn each_file_is_read_at_its_own_pace() {
         let made = MadeRoot::new();
         made.write("proc/stat", "cpu 1 2\n");
@@ -577,7 +695,10 @@ mod tests {
         assert_eq!(world.only(kind::SLABINFO), changed("slab 8\n"));
         assert_eq!(world.sampler.sizes(), (0, 0, 0), "nothing is kept open");
         assert!(world.sampler.take_slow().next().is_none());
-        assert!(!world.sampler.take_malformed_activity() && !world.sampler.take_groups_left_out());
+        assert!(
+            !world.sampler.take_malformed_activity()
+                && world.sampler.take_groups_left_out().is_none()
+        );
         assert_eq!(world.sampler.forbidden(), 0);
         assert!(world.sampler.lane().is_none());
     }

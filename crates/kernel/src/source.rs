@@ -73,6 +73,8 @@ pub mod kind {
     pub const MOUNTSTATS: u8 = 52;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
+    /// Name, image, pod and namespace of a control group, by the files of its runtime; not a file
+    pub const CGROUP_NAME: u8 = 53;
     /// /proc/self/stat
     pub const SELF_STAT: u8 = 48;
     /// /proc/self/io
@@ -89,6 +91,8 @@ pub mod kind {
     pub const PID_CGROUP: u8 = 36;
     /// The link /proc/PID/exe
     pub const PID_EXE: u8 = 37;
+    /// The container around a process, as [`CGROUP_NAME`] has it; not a file
+    pub const PID_CONTAINER: u8 = 38;
     /// /proc/PID/task/TID/stat
     pub const TID_STAT: u8 = 40;
     /// /proc/PID/task/TID/io
@@ -470,6 +474,13 @@ pub const ALL: &[Source] = &[
     },
     // `groups.rs` has the files and their kept parts.
     several(Scope::Cgroup, kind::CGROUP, "cgroup{}", Grammar::Plain).bundle(&[]),
+    several(
+        Scope::Cgroup,
+        kind::CGROUP_NAME,
+        "cgroup_name{}",
+        Grammar::Keyed,
+    )
+    .bundle(&[]),
     machine(
         kind::SELF_STAT,
         "proc/self/stat",
@@ -483,6 +494,7 @@ pub const ALL: &[Source] = &[
     process(kind::PID_CMDLINE, "proc/{}/cmdline", Grammar::Word),
     process(kind::PID_CGROUP, "proc/{}/cgroup", Grammar::Word),
     process(kind::PID_EXE, "proc/{}/exe", Grammar::Word),
+    process(kind::PID_CONTAINER, "container/{}", Grammar::Word),
     thread(kind::TID_STAT, "proc/{}/stat", Grammar::Stat),
     thread(kind::TID_IO, "proc/{}/io", Grammar::Plain),
     thread(kind::TID_STATUS, "proc/{}/status", Grammar::Keyed),

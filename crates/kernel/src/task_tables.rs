@@ -33,22 +33,22 @@ pub(crate) struct TaskTables<S: TaskSource> {
 
 impl<S: TaskSource> TaskTables<S> {
     /// Creates empty tables. `choice` selects the processes to record; `None` selects all.
-    pub(crate) fn new(source: S, plan: TaskPlan, choice: Option<Choice>) -> TaskTables<S> {
+    pub(crate) fn new(
+        source: S,
+        plan: TaskPlan,
+        choice: Option<Choice>,
+        lane: Arc<Lane>,
+    ) -> TaskTables<S> {
         let threads = plan.threads.then(|| Tasks::new(Scope::Thread, plan));
         TaskTables {
             source,
             processes: Tasks::new(Scope::Process, plan),
             threads,
-            chooser: choice.map(Chooser::new),
-            lane: Arc::new(Lane::default()),
+            chooser: choice.map(|choice| Chooser::new(choice, lane.clone())),
+            lane,
             pids: Vec::new(),
             tids: Vec::new(),
         }
-    }
-
-    /// The slow lane that another thread must serve.
-    pub(crate) fn lane(&self) -> Arc<Lane> {
-        self.lane.clone()
     }
 
     /// Reads the due tasks, and calls `emit` with each kind, its cost as one byte, and its section.

@@ -95,8 +95,8 @@ pub(crate) struct Tasks<S: TaskSource> {
     stat: TrackWriter,
     io: TrackWriter,
     status: TrackWriter,
-    /// Tracks of cmdline, cgroup and exe.
-    identity: [TrackWriter; 3],
+    /// Tracks of cmdline, cgroup, exe and container.
+    identity: [TrackWriter; identity::KINDS.len()],
     places: PlacesCache,
     resting: Resting,
     texts: [Vec<u8>; 2],
@@ -505,7 +505,15 @@ impl<S: TaskSource> Tasks<S> {
             }
             let texts = latest;
             for (i, track) in self.identity.iter_mut().enumerate() {
-                match texts.as_ref().map(|texts| &texts[i]) {
+                let text = texts.as_ref().map(|texts| &texts[i]);
+                // Most processes are in no container: of those nothing is recorded.
+                let is_outside = identity::KINDS[i] == kind::PID_CONTAINER
+                    && track.template(slot).is_none()
+                    && text.is_none_or(|text| text.as_ref().is_ok_and(Vec::is_empty));
+                if is_outside {
+                    continue;
+                }
+                match text {
                     Some(Ok(text)) => {
                         let cut = self.plan.redact && identity::KINDS[i] == kind::PID_CMDLINE;
                         track.read(slot, if cut { first_word(text) } else { text });
@@ -533,14 +541,11 @@ impl<S: TaskSource> Tasks<S> {
         ]
     }
 
-    /// The sections of cmdline, cgroup and exe.
-    pub(crate) fn identity_sections(&mut self) -> [(u8, &[u8]); 3] {
-        let [a, b, c] = &mut self.identity;
-        [
-            (identity::KINDS[0], a.end()),
-            (identity::KINDS[1], b.end()),
-            (identity::KINDS[2], c.end()),
-        ]
+    /// The sections of cmdline, cgroup, exe and, where there are containers, container.
+    pub(crate) fn identity_sections(&mut self) -> impl Iterator<Item = (u8, &[u8])> {
+        let tracks = self.identity.iter_mut().map(TrackWriter::end);
+        let sections = identity::KINDS.into_iter().zip(tracks);
+        sections.filter(|&(kind, section)| kind != kind::PID_CONTAINER || !section.is_empty())
     }
 
     /// Removes and returns the pids that another process has taken over.

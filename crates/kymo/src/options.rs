@@ -3,6 +3,7 @@
 
 pub(crate) mod adjusted;
 pub(crate) mod intervals;
+pub(crate) mod own_intervals;
 pub(crate) mod refuse;
 pub(crate) mod shape;
 pub(crate) mod texts;
@@ -17,6 +18,7 @@ use kymo_view::processes::Top;
 use kymo_view::processes::{Columns, Filter};
 
 use crate::options::intervals::{Intervals, Scans};
+use crate::options::own_intervals::OwnIntervals;
 use crate::options::shape::Shape;
 use crate::options::texts::Texts;
 use crate::process::daemon::Daemon;
@@ -172,6 +174,8 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_name = "MS")]
     pub phase: Option<u64>,
     #[command(flatten)]
+    pub own_intervals: OwnIntervals,
+    #[command(flatten)]
     pub daemon: Box<Daemon>,
     #[command(flatten)]
     pub familiar: Familiar,
@@ -189,7 +193,7 @@ pub(crate) struct RecordOptions {
 /// Processes to record, and the recorded parts of them.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ChosenProcesses {
-    /// Processes to record: c comm, C comm's beginning, f command line, g control group, p pid, P parent, u uid, U user; `+` with
+    /// Processes to record: c comm, C comm's beginning, f command line, g control group or container, p pid, P parent, u uid, U user; `+` with
     /// their threads; or a file of such, one a line
     #[arg(
         long,

@@ -351,11 +351,9 @@ fn report(sampler: &mut Sampler, stamp: Stamp, out: &mut Vec<u8>) {
     if sampler.take_malformed_activity() {
         record::push_event(out, stamp, MALFORMED);
     }
-    if sampler.take_groups_left_out() {
-        let line = format!(
-            "more than {} control groups: those farthest from the root are not read",
-            limits::CGROUPS_MAX
-        );
+    if let Some(max) = sampler.take_groups_left_out() {
+        let line =
+            format!("more than {max} control groups: those farthest from the root are not read");
         record::push_event(out, stamp, &line);
     }
 }

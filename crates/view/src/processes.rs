@@ -3,7 +3,9 @@
 use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_kernel::choice::{Candidate, Facts};
-use kymo_kernel::subsystem::process::{self, CMDLINE, COMM, PROCESS, STATE};
+use kymo_kernel::subsystem::process::{
+    self, CMDLINE, COMM, CONTAINER, PROCESS, STATE, container_facts,
+};
 use kymo_kernel::subsystem::slab::{SLAB, TOP_COLUMNS};
 use regex_lite::Regex;
 
@@ -266,7 +268,7 @@ enum What {
     CommStart(Vec<u8>),
     /// `f`: the command line matches.
     Command(Regex),
-    /// `g`: the path of its control group matches.
+    /// `g`: the path of its control group matches, or a fact of its container: runtime, name, image, pod or namespace.
     Group(Regex),
     /// `p`: the process id.
     Pid(u64),
@@ -331,8 +333,13 @@ impl Filter {
                 _ => {}
             }
         }
-        let [comm, command, groups] =
-            [&candidate.comm, &candidate.command, &candidate.groups].map(Clone::clone);
+        let [comm, command, groups, container] = [
+            &candidate.comm,
+            &candidate.command,
+            &candidate.groups,
+            &candidate.container,
+        ]
+        .map(Clone::clone);
         let pid = candidate.pid.to_string();
         let cells = Cells {
             now: &values,
@@ -340,7 +347,7 @@ impl Filter {
             secs: 1.0,
             elapsed: 1.0,
             name: pid.as_bytes(),
-            labels: &[comm, Vec::new(), command, groups],
+            labels: &[comm, Vec::new(), command, groups, container],
             context,
         };
         self.tests.iter().any(|test| test.passes(&cells))
@@ -401,7 +408,11 @@ impl Test {
             What::Command(regex) => {
                 !cells.labels[CMDLINE].is_empty() && matches(regex, &column(cells, "command").1)
             }
-            What::Group(regex) => matches(regex, &column(cells, "cgroup").1),
+            What::Group(regex) => {
+                let container = cells.labels.get(CONTAINER);
+                let mut facts = container.into_iter().flat_map(|text| container_facts(text));
+                matches(regex, &column(cells, "cgroup").1) || facts.any(|fact| matches(regex, fact))
+            }
             What::Pid(pid) => process::pid_of(cells.name) == *pid,
             What::Parent(pid) => number("ppid") == *pid as f64,
             What::Uids(low, high) => (*low as f64..=*high as f64).contains(&number("uid")),

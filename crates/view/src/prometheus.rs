@@ -242,10 +242,11 @@ fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
 /// The labels of a row, formatted.
 fn labels(labels: &[MetricLabel], row: &Row) -> String {
     let mut value = Vec::new();
-    let written = labels.iter().map(|each| {
+    let written = labels.iter().filter_map(|each| {
         value.clear();
         (each.put)(row, &mut value);
-        label(each.name, &value)
+        let is_lacking = each.may_lack && value.is_empty();
+        (!is_lacking).then(|| label(each.name, &value))
     });
     written.collect::<Vec<_>>().join(",")
 }

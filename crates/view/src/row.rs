@@ -28,8 +28,9 @@ enum Part {
 enum What {
     /// The instance's name.
     Name,
-    /// The last component of the instance's name, a path, indented by two blanks per component before it.
-    Branch,
+    /// The last component of the instance's name, a path, indented by two blanks per component before it; or the text of
+    /// this column, if there is one.
+    Branch(Option<fn(&Cells, &mut Vec<u8>)>),
     /// The instance's number, from 0.
     Number,
     /// Counters of each CPU from this field on; `true`: a blank follows each.
@@ -94,7 +95,13 @@ impl RowText {
                     match what {
                         What::Spread(..) => {}
                         What::Name => put_name(out, cells.name, limit),
-                        What::Branch => put_branch(out, cells.name, limit),
+                        What::Branch(called) => {
+                            scratch.clear();
+                            if let Some(called) = called {
+                                called(cells, scratch);
+                            }
+                            put_branch(out, cells.name, scratch, limit);
+                        }
                         What::Number => form::whole(out, shown.number as f64),
                         What::Own(at) => {
                             put_name(out, shown.own.get(at).map_or(&[], Vec::as_slice), limit);
@@ -115,9 +122,11 @@ impl RowText {
     }
 }
 
-/// Appends a path as an entry of a tree: `/` is the root, and each level is indented by two blanks.
-fn put_branch(out: &mut Vec<u8>, path: &[u8], limit: usize) {
-    let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+/// Appends a path as an entry of a tree: `/` is the root, and each level is indented by two blanks. A container has the
+/// name that its runtime calls it by.
+fn put_branch(out: &mut Vec<u8>, path: &[u8], called: &[u8], limit: usize) {
+    let own = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let name = if called.is_empty() { own } else { called };
     let depth = path.iter().filter(|&&b| b == b'/').count();
     match name {
         b"" => put_name(out, path, limit),
@@ -212,7 +221,13 @@ fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
     };
     let what = match name {
         "name" => What::Name,
-        "branch" => What::Branch,
+        "branch" => {
+            let called = columns.iter().find(|column| column.name == "container");
+            What::Branch(called.and_then(|column| match column.value {
+                Value::Text(value) => Some(value),
+                Value::Number(_) => None,
+            }))
+        }
         "number" => What::Number,
         "spread" => What::Spread(fields, layout.ends_with('_')),
         _ if name.starts_with('@') => What::Own(OWN.iter().position(|own| *own == name)?),

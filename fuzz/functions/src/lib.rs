@@ -62,6 +62,10 @@ pub const TARGETS: &[Target] = &[
     ("promql_values", kymo_promql::fuzz::fuzz_promql_values),
     ("statement", statement),
     ("activity", activity),
+    (
+        "group_identities",
+        kymo_kernel::containers::fuzz::group_identities,
+    ),
 ];
 
 const GRAMMARS: [Grammar; 6] = [

@@ -11,8 +11,16 @@ use super::{
     Form, Lines, Place, Plot, Shape, Subsystem, Sum, Summary, Text, Unused, at, field, number,
     place, plot, rate, text,
 };
-use crate::layout::{Cell, From, Layout, RowLayout};
+use crate::layout::{Cell, From, Label, Layout, RowLayout};
 use crate::source::kind;
+
+// Labels of a row.
+const RUNTIME: usize = 0;
+const NAME: usize = 1;
+const IMAGE: usize = 2;
+const POD: usize = 3;
+const NAMESPACE: usize = 4;
+const LABELS: &[&str] = &["runtime", "name", "image", "pod", "namespace"];
 
 const GROUPS: usize = at(FIELDS, "groups");
 const USAGE: usize = at(FIELDS, "usage_usec");
@@ -334,8 +342,47 @@ const COLUMNS: &[Column] = &{
     columns
 };
 
+/// Texts that the runtime of a group keeps.
+const NAMES: [Column; 6] = [
+    text(
+        "runtime",
+        "Runtime that made the group: docker, podman, containerd, cri-o, systemd ...",
+        label::<RUNTIME>,
+    ),
+    text(
+        "name",
+        "Name of the container, or unit of systemd",
+        label::<NAME>,
+    ),
+    text("image", "Image of the container", label::<IMAGE>),
+    text("pod", "Pod around the container", label::<POD>),
+    text("namespace", "Namespace of the pod", label::<NAMESPACE>),
+    text(
+        "container",
+        "Name of the container, or POD/NAME; empty for other groups",
+        container,
+    ),
+];
+
+fn label<const N: usize>(cells: &Cells, out: &mut Vec<u8>) {
+    out.extend_from_slice(cells.labels.get(N).map_or(&[][..], |text| text));
+}
+
+/// Appends `NAME` of a container, `POD/NAME` if it is in a pod, or `POD/` for the pod itself.
+fn container(cells: &Cells, out: &mut Vec<u8>) {
+    let said = |label: usize| cells.labels.get(label).map_or(&[][..], |text| text);
+    if said(RUNTIME).is_empty() || said(RUNTIME) == b"systemd" {
+        return;
+    }
+    out.extend_from_slice(said(POD));
+    if !said(POD).is_empty() {
+        out.push(b'/');
+    }
+    out.extend_from_slice(said(NAME));
+}
+
 const DETAIL: &[Column] = &{
-    let mut columns = [SAID[0]; SAID.len() + 5];
+    let mut columns = [SAID[0]; SAID.len() + 11];
     columns[0] = text(
         "group",
         "Path of the group from where its hierarchy is mounted",
@@ -361,7 +408,12 @@ const DETAIL: &[Column] = &{
         "Processes and threads it may have",
         super::now::<PIDS_MAX>,
     );
-    // The path of a group shows users and their programs.
+    let mut label = 0;
+    while label < NAMES.len() {
+        columns[at + 5 + label] = NAMES[label];
+        label += 1;
+    }
+    // Path and name of a group show users and their programs.
     let mut at = 0;
     while at < columns.len() {
         columns[at] = columns[at].private();
@@ -402,9 +454,15 @@ const PLOT_DETAIL: &[Place] = &[
     plot("Pids", "pids"),
 ];
 
-/// cAdvisor's names, and its label with the group's path.
+/// cAdvisor's names, and its labels with the group's path, container and pod.
 const EXPOSED: Exposed = Exposed::each(&[Each {
-    labels: &[exposed::MetricLabel::name("id")],
+    labels: &[
+        exposed::MetricLabel::name("id"),
+        exposed::MetricLabel::text::<NAME>("name").if_known(),
+        exposed::MetricLabel::text::<IMAGE>("image").if_known(),
+        exposed::MetricLabel::text::<POD>("pod").if_known(),
+        exposed::MetricLabel::text::<NAMESPACE>("namespace").if_known(),
+    ],
     shows: |_| true,
     families: &[
         exposed::counter("container_cpu_usage_seconds_total", USAGE),
@@ -449,12 +507,12 @@ pub static CGROUPS: Subsystem = Subsystem {
     letter: 'g',
     name: "cgroups",
     help: "CPU, memory, I/O, pressure and processes of control groups",
-    sources: &[kind::CGROUP],
+    sources: &[kind::CGROUP, kind::CGROUP_NAME],
     beside: None,
     spread: false,
     globals: &[],
     fields: FIELDS,
-    labels: &[],
+    labels: LABELS,
     layout,
     summary: Summary::Rows,
     sum: Some(Sum {
@@ -513,7 +571,10 @@ pub static CGROUPS: Subsystem = Subsystem {
 
 /// Interprets a text: `group top 3 1234`, with the position in the tree, the number of groups it includes and the inode
 /// number; then a line for each file, such as `memory.stat anon 1 file 2` or `memory.current 3`.
-fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+fn layout(source: u8, template: &Template, context: &Context) -> Layout {
+    if source == kind::CGROUP_NAME {
+        return names(template);
+    }
     let mut row = RowLayout::default();
     for line in template.lines() {
         match &line[..] {
@@ -542,6 +603,23 @@ fn layout(_: u8, template: &Template, context: &Context) -> Layout {
                 }
             }
             _ => {}
+        }
+    }
+    Layout {
+        rows: vec![row],
+        ..Layout::default()
+    }
+}
+
+/// Interprets the text of a group's names: lines such as `name:<tab>web`.
+fn names(template: &Template) -> Layout {
+    let mut row = RowLayout::default();
+    for line in template.lines() {
+        if let [Piece::Text(key), Piece::Slot(slot)] = line[..] {
+            let key = key.strip_suffix(b":").unwrap_or(key);
+            let label = LABELS.iter().position(|label| label.as_bytes() == key);
+            row.labels
+                .extend(label.map(|label| Label::of_slot(label, slot)));
         }
     }
     Layout {
@@ -643,6 +721,53 @@ mod tests {
             ),
         ] {
             assert_eq!(values(text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_group_has_the_names_that_its_runtime_keeps() {
+        let group = "group top 1 77\nmemory.current 4096\n";
+        for (text, labels, container) in [
+            ("", ["", "", "", "", ""], ""),
+            (
+                "runtime:\tdocker\nname:\tweb\nimage:\tnginx:1.25\n",
+                ["docker", "web", "nginx:1.25", "", ""],
+                "web",
+            ),
+            (
+                "runtime:\tcontainerd\nname:\t7\nimage:\t1 2\npod:\tp-1\nnamespace:\t007\n",
+                ["containerd", "7", "1 2", "p-1", "007"],
+                "p-1/7",
+            ),
+            (
+                "runtime:\tsystemd\nname:\ta.service\nodd:\tx\n",
+                ["systemd", "a.service", "", "", ""],
+                "",
+            ),
+        ] {
+            let texts = [(kind::CGROUP, group), (kind::CGROUP_NAME, text)];
+            let reading = read(&CGROUPS, &texts, &Context::default());
+            let row = &reading.rows[0];
+            let said: Vec<_> = row
+                .labels
+                .iter()
+                .map(|label| String::from_utf8_lossy(label))
+                .collect();
+            assert_eq!(said, labels, "{text}");
+            assert_eq!(row.values[MEMORY], 4096);
+            let mut shown = Vec::new();
+            let values = vec![f64::NAN; FIELDS.len()];
+            let cells = Cells {
+                now: &values,
+                delta: &values,
+                secs: 1.0,
+                elapsed: 1.0,
+                name: b"/docker/a",
+                labels: &row.labels,
+                context: &Context::default(),
+            };
+            super::container(&cells, &mut shown);
+            assert_eq!(String::from_utf8_lossy(&shown), container, "{text}");
         }
     }
 

@@ -46,6 +46,8 @@ pub struct MetricLabel {
     pub name: &'static str,
     /// Appends the value.
     pub put: fn(&Row, &mut Vec<u8>),
+    /// True: a sample goes without the label where the value is empty.
+    pub may_lack: bool,
 }
 
 impl MetricLabel {
@@ -54,6 +56,7 @@ impl MetricLabel {
         MetricLabel {
             name,
             put: |row, out| out.extend_from_slice(&row.name),
+            may_lack: false,
         }
     }
 
@@ -62,7 +65,14 @@ impl MetricLabel {
         MetricLabel {
             name,
             put: |row, out| out.extend_from_slice(text_of(row, N)),
+            may_lack: false,
         }
+    }
+
+    /// The label, left out where its value is empty.
+    pub(crate) const fn if_known(mut self) -> MetricLabel {
+        self.may_lack = true;
+        self
     }
 }
 

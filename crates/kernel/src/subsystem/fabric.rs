@@ -184,10 +184,12 @@ const EXPOSED: Exposed = Exposed::each(&[Each {
     labels: &[
         exposed::MetricLabel {
             name: "device",
+            may_lack: false,
             put: |row, out| out.extend_from_slice(device_and_port(row).0),
         },
         exposed::MetricLabel {
             name: "port",
+            may_lack: false,
             put: |row, out| out.extend_from_slice(device_and_port(row).1),
         },
     ],

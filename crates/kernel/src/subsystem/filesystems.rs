@@ -135,6 +135,7 @@ const EXPOSED: Exposed = Exposed::each(&[Each {
         exposed::MetricLabel::text::<TYPE>("fstype"),
         exposed::MetricLabel {
             name: "mountpoint",
+            may_lack: false,
             put: |row, out| out.extend(mounts::unescaped(&row.name)),
         },
     ],

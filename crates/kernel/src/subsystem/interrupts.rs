@@ -82,10 +82,12 @@ const EXPOSED: Exposed = Exposed::each(&[
         labels: &[
             exposed::MetricLabel {
                 name: "devices",
+                may_lack: false,
                 put: |row, out| out.extend_from_slice(info_and_devices(row).1),
             },
             exposed::MetricLabel {
                 name: "info",
+                may_lack: false,
                 put: |row, out| out.extend_from_slice(&info_and_devices(row).0),
             },
             exposed::MetricLabel::name("type"),

@@ -315,6 +315,7 @@ const EXPOSED: Exposed = Exposed {
 
 const PROTO: &[exposed::MetricLabel] = &[exposed::MetricLabel {
     name: "proto",
+    may_lack: false,
     put: |row, out| out.extend(row.name.first()),
 }];
 

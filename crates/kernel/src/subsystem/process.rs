@@ -58,6 +58,8 @@ pub const STATE: usize = 1;
 pub const CMDLINE: usize = 2;
 /// Label: the text of /proc/PID/cgroup.
 pub const CGROUP: usize = 3;
+/// Label: lines `KEY:<tab>VALUE` about the container around the process.
+pub const CONTAINER: usize = 4;
 
 const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
@@ -122,7 +124,7 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-const LABELS: &[&str] = &["comm", "state", "cmdline", "cgroup"];
+const LABELS: &[&str] = &["comm", "state", "cmdline", "cgroup", "container"];
 
 /// The process or thread id: the last number in the name.
 pub fn id_of(name: &[u8]) -> u64 {
@@ -142,7 +144,7 @@ pub fn is_thread(name: &[u8]) -> bool {
 
 /// Removes the values of private columns from a row; the kernel's name for the process stays.
 pub fn forget_private(row: &mut Row) {
-    for label in [CMDLINE, CGROUP] {
+    for label in [CMDLINE, CGROUP, CONTAINER] {
         if let Some(text) = row.labels.get_mut(label) {
             text.clear();
         }
@@ -285,6 +287,18 @@ fn cgroup_path(text: &[u8]) -> &[u8] {
         .map_or(&[], |(_, path)| path)
 }
 
+/// A fact of the container around a process.
+fn container_fact<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let mut facts = scan::lines(text).filter_map(|line| line.strip_prefix(key));
+    Some(facts.next()?.trim_ascii())
+}
+
+/// The values of all facts of the container around a process: its runtime, name, image, pod and namespace.
+pub fn container_facts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let values = scan::lines(text).filter_map(|line| line.splitn(2, |&b| b == b'\t').nth(1));
+    values.map(|value| value.trim_ascii())
+}
+
 /// Controllers and path of a line; the path may contain colons.
 fn cgroup_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = line.splitn(3, |&b| b == b':');
@@ -411,6 +425,19 @@ const DETAIL: &[Column] = &[
         out.extend_from_slice(cgroup_path(&c.labels[CGROUP]))
     })
     .private(),
+    text(
+        "container",
+        "Name of the container around it, or POD/NAME",
+        |c, out| {
+            let text = &c.labels[CONTAINER];
+            let pod = container_fact(text, b"pod:").filter(|pod| !pod.is_empty());
+            for part in pod.into_iter().flat_map(|pod| [pod, b"/"]) {
+                out.extend_from_slice(part);
+            }
+            out.extend_from_slice(container_fact(text, b"name:").unwrap_or_default());
+        },
+    )
+    .private(),
 ];
 
 const PLOT_DETAIL: &[Place] = &[
@@ -473,6 +500,7 @@ pub static PROCESS: Subsystem = Subsystem {
         kind::PID_STATUS,
         kind::PID_CMDLINE,
         kind::PID_CGROUP,
+        kind::PID_CONTAINER,
         kind::TID_STAT,
         kind::TID_IO,
         kind::TID_STATUS,
@@ -521,6 +549,7 @@ pub(super) fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
         kind::PID_IO | kind::TID_IO => io(template),
         kind::PID_STATUS | kind::TID_STATUS => status(template),
         kind::PID_CGROUP => word(template, CGROUP),
+        kind::PID_CONTAINER => word(template, CONTAINER),
         _ => word(template, CMDLINE),
     };
     let rows = row
@@ -675,6 +704,7 @@ mod tests {
             (kind::PID_CMDLINE, "7", "sleep\x0045\x00"),
             (kind::PID_CMDLINE, "9", "gone"),
             (kind::PID_CGROUP, "7", "0::/a.slice/b:c\n"),
+            (kind::PID_CONTAINER, "7", "runtime:\tdocker\nname:\tweb\n"),
             (
                 kind::TID_STAT,
                 "7/task/77",
@@ -692,7 +722,8 @@ mod tests {
                 &b"a) b) (c"[..],
                 b"S",
                 b"sleep\x0045\x00",
-                b"0::/a.slice/b:c\n"
+                b"0::/a.slice/b:c\n",
+                b"runtime:\tdocker\nname:\tweb\n"
             ]
         );
         assert_eq!(

@@ -156,19 +156,23 @@ const PLOT_DETAIL: &[Place] = &[
 
 const CHIP_LABEL: exposed::MetricLabel = exposed::MetricLabel {
     name: "chip",
+    may_lack: false,
     put: put_chip,
 };
 const SENSOR_LABEL: exposed::MetricLabel = exposed::MetricLabel {
     name: "sensor",
+    may_lack: false,
     put: |row, out| out.extend_from_slice(text_of(row, SENSOR)),
 };
 const ZONE_LABELS: &[exposed::MetricLabel] = &[
     exposed::MetricLabel {
         name: "index",
+        may_lack: false,
         put: put_index,
     },
     exposed::MetricLabel {
         name: "path",
+        may_lack: false,
         put: |row, out| {
             out.extend_from_slice(b"/sys/class/powercap/");
             out.extend_from_slice(folder_and_sensor(&row.name).0);
@@ -256,6 +260,7 @@ const CHIPS: Each = Each {
         CHIP_LABEL,
         exposed::MetricLabel {
             name: "chip_name",
+            may_lack: false,
             put: |row, out| put_clean(text_of(row, CHIP), out),
         },
     ],
@@ -284,6 +289,7 @@ const THERMAL: Each = Each {
         exposed::MetricLabel::text::<CHIP>("type"),
         exposed::MetricLabel {
             name: "zone",
+            may_lack: false,
             put: |row, out| out.extend_from_slice(folder_and_sensor(&row.name).0),
         },
     ],
@@ -300,6 +306,7 @@ const THERMAL: Each = Each {
 const CPUFREQ: Each = Each {
     labels: &[exposed::MetricLabel {
         name: "cpu",
+        may_lack: false,
         put: |row, out| out.extend_from_slice(folder_and_sensor(&row.name).0),
     }],
     shows: |row| folder_and_sensor(&row.name).1 == b"frequency",
@@ -335,14 +342,17 @@ const OTHER_ZONES: Each = Each {
         [
             exposed::MetricLabel {
                 name: index.name,
+                may_lack: false,
                 put: index.put,
             },
             exposed::MetricLabel {
                 name: path.name,
+                may_lack: false,
                 put: path.put,
             },
             exposed::MetricLabel {
                 name: "rapl_zone",
+                may_lack: false,
                 put: |row, out| out.extend_from_slice(zone_name(row)),
             },
         ]

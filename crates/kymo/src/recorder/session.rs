@@ -27,6 +27,7 @@ use kymo_view::time::Zone;
 
 use crate::options::adjusted;
 use crate::options::intervals::Scans;
+use crate::options::own_intervals::OWN_INTERVALS;
 use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
 use crate::process::daemon;
 use crate::times;
@@ -112,6 +113,9 @@ impl Setup {
         let mut facts = MachineFacts::new(root.clone(), options, view)?;
         facts.add(LETTERS, &letters);
         facts.add("interval", &intervals.text());
+        if let Some(fact) = options.own_intervals.fact() {
+            facts.add(OWN_INTERVALS, &fact);
+        }
         if tasks.is_some() {
             add_left_out(&mut facts, &options.chosen);
         }
@@ -124,6 +128,9 @@ impl Setup {
             slow_ns: options.slow_ns().map_err(usage)?,
             interval_ns: intervals.first_ns,
             scan_interval_ns: intervals.first_ns * u64::from(intervals.second),
+            group_interval_ns: options.own_intervals.group_ns().map_err(usage)?,
+            groups_max: options.own_intervals.groups.unwrap_or(0),
+            space_interval_ns: options.own_intervals.space_ns().map_err(usage)?,
             backoff: !options.no_backoff && intervals.first_ns > 0,
             activity: None,
         };

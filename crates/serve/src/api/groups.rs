@@ -9,10 +9,13 @@ use super::table::Wanted;
 use super::{Asked, Hub, Params};
 use crate::answer::Answer;
 
+/// Columns whose texts are searched.
+const SEARCHED: &[&str] = &["group", "name", "image", "pod", "namespace"];
+
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     asked.scopes.need_texts()?;
     let params = Params::of(&asked.uri);
-    let rows = Wanted::new(&params, asked.scopes, &CGROUPS, &["group"], &[])?;
+    let rows = Wanted::new(&params, asked.scopes, &CGROUPS, SEARCHED, &[])?;
     let lane = rows.lane();
     let rows =
         move |hub: &Hub| rows.read(hub, "cannot show control groups: none were recorded then");

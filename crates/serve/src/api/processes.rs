@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::number;
 
 /// Columns whose texts are searched, if the asker may see them.
-const SEARCHED: &[&str] = &["comm", "command", "user", "cgroup"];
+const SEARCHED: &[&str] = &["comm", "command", "user", "cgroup", "container"];
 
 const MORE: &[More] = &[
     More {

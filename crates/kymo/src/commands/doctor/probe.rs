@@ -41,18 +41,22 @@ enum By {
 }
 
 impl Probe {
-    /// A probe; `None` for kinds that are no separate files to measure, links and threads, and for kinds without instances.
+    /// A probe; `None` for kinds that are no separate files to measure, links, names and threads, and for kinds without
+    /// instances.
     pub(super) fn new(
         root: &Arc<Root>,
         source: &'static Source,
         (pids, processes): &(Vec<u64>, usize),
     ) -> Option<Probe> {
         let (by, instances) = match source.scope {
+            Scope::Cgroup if source.kind == kind::CGROUP_NAME => return None,
             Scope::Cgroup => groups(root)?,
             Scope::Mount if source.kind == kind::MOUNTSTATS => (By::Mountstats, 1),
             Scope::Mount => space(root)?,
             Scope::Thread | Scope::Program => return None,
-            Scope::Process if source.kind == kind::PID_EXE => return None,
+            Scope::Process if matches!(source.kind, kind::PID_EXE | kind::PID_CONTAINER) => {
+                return None;
+            }
             Scope::Machine => files(root, source, &[String::new()]),
             Scope::Process => {
                 let names: Vec<String> = pids.iter().map(u64::to_string).collect();
@@ -227,7 +231,7 @@ fn groups(root: &Root) -> Option<(By, usize)> {
     let mut budget = Budget {
         left: session::files_to_keep(),
     };
-    let mut groups = Groups::new(budget.left / 2);
+    let mut groups = Groups::new(budget.left / 2, 0);
     groups.look(root, &RealClock, &mut budget);
     // The first reading opens the files.
     groups.read_again(root, RealClock.mono_ns(), &mut budget);
