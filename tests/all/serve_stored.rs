@@ -681,10 +681,26 @@ fn commands_find_a_serve_that_runs() {
         (code, said.as_str()),
         (Some(1), "kymo: no program publishes anything\n")
     );
+    let (code, status, _) = run(&["status"]);
+    assert!(
+        code == Some(0) && status.contains("series without files"),
+        "{status}"
+    );
+    let (code, checked, _) = run(&["verify"]);
+    assert!(
+        code == Some(0) && checked.starts_with("no damage: "),
+        "{checked}"
+    );
     drop(served);
+    let (_, _, said) = run(&["series", "ls"]);
+    assert!(
+        said.contains(&format!("{data}: ")),
+        "the link leads nowhere: {said}"
+    );
     fs::remove_file(Path::new(&runtime).join("serve")).expect("a link");
     let want = format!(
-        "kymo: cannot find a kymo serve that runs in {state}: name its folder by --data DIR\n"
+        "kymo: cannot find a kymo serve that runs: {state}: there is no such folder; {runtime}/serve: there is no such link; \
+         /var/lib/kymo: "
     );
     for words in [
         &["series", "ls"][..],
@@ -692,6 +708,14 @@ fn commands_find_a_serve_that_runs() {
         &["series", "rm", "a.rrd"],
     ] {
         let (code, _, said) = run(words);
-        assert_eq!((code, said.as_str()), (Some(2), want.as_str()), "{words:?}");
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.starts_with(&want), "{words:?}: {said}");
+        assert!(said.ends_with(". Name its folder: --data DIR\n"), "{said}");
     }
+    let (code, _, said) = run(&["status"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.starts_with(&want) && said.ends_with(". Name its folder: DIR\n"),
+        "{said}"
+    );
 }

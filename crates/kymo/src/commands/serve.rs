@@ -112,15 +112,24 @@ pub(crate) fn data_folder(named: Option<&Path>) -> Result<PathBuf> {
 
 /// Data folder of the `kymo serve` that a command asks: the named one, or that of a running serve.
 pub(crate) fn running_folder(named: Option<&Path>) -> Result<PathBuf> {
-    let running = || running::find(default_data());
-    named
-        .map(Path::to_path_buf)
-        .or_else(running)
-        .with_context(|| {
-            let default = default_data().map(|folder| format!(" in {}", folder.display()));
-            let place = default.unwrap_or_default();
-            format!("cannot find a kymo serve that runs{place}: name its folder by --data DIR")
-        })
+    named.map_or_else(|| find_running("--data DIR"), |named| Ok(named.into()))
+}
+
+/// Data folder for a command that reads files: the named one, that of a running serve, or the default if it exists.
+pub(crate) fn files_folder(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return Ok(named.into());
+    }
+    let running = find_running("DIR");
+    running.or_else(|error| default_data().filter(|folder| folder.is_dir()).ok_or(error))
+}
+
+/// Data folder of a running serve; `argument` is where its folder can be named.
+fn find_running(argument: &str) -> Result<PathBuf> {
+    running::find(default_data()).map_err(|looked| {
+        let places = running::words(&looked);
+        anyhow!("cannot find a kymo serve that runs: {places}. Name its folder: {argument}")
+    })
 }
 
 /// The default data folder: the service manager's, the system's, or the user's.
@@ -130,7 +139,7 @@ fn default_data() -> Option<PathBuf> {
         return Some(folder.into());
     }
     if machine::is_root() {
-        return Some("/var/lib/kymo".into());
+        return Some(running::SYSTEM_DATA.into());
     }
     let state = variable("XDG_STATE_HOME").map(PathBuf::from);
     let home = || Some(PathBuf::from(variable("HOME")?).join(".local/state"));

@@ -13,14 +13,16 @@ use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
 use serde_json::{Value, json};
 
+use super::serve::files_folder;
 use super::verify::folder_of;
 
 /// Options of `kymo status`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StatusOptions {
-    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve.
+    /// Default: the folder of the kymo serve that runs
     #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    pub dir: Option<PathBuf>,
     /// For programs: one JSON object
     #[arg(long)]
     pub json: bool,
@@ -28,7 +30,7 @@ pub(crate) struct StatusOptions {
 
 /// Runs the command.
 pub(crate) fn run(options: &StatusOptions) -> Result<ExitCode> {
-    let folder = folder_of(&RealDisk, &options.dir)?;
+    let folder = folder_of(&RealDisk, &files_folder(options.dir.as_deref())?)?;
     let found = status::status(Arc::new(RealDisk), &RealClock, &folder)?;
     let mut out = std::io::stdout().lock();
     match options.json {

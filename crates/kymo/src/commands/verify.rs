@@ -15,15 +15,17 @@ use kymo_ingest::kept::{self, Checked};
 use kymo_store::verify::{self, Event, Finding, Summary, Weight};
 use kymo_sys::disk::{Disk, RealDisk};
 
+use super::serve::files_folder;
 use crate::output::progress::Progress;
 use recorded::Recorded;
 
 /// Options of `kymo verify`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct VerifyOptions {
-    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve
+    /// As the daemon's -j or -b: the store is in DIR/kymo or DIR/.kymo; or its own folder; or the --data of kymo serve.
+    /// Default: the folder of the kymo serve that runs
     #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
+    pub dir: Option<PathBuf>,
 }
 
 /// Counts and lines of a run.
@@ -59,8 +61,9 @@ impl Report {
 /// Runs the command.
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     let disk = Arc::new(RealDisk);
-    let has_recording = recorded::is_there(&*disk, &options.dir);
-    let store = match folder_of(&*disk, &options.dir) {
+    let dir = files_folder(options.dir.as_deref())?;
+    let has_recording = recorded::is_there(&*disk, &dir);
+    let store = match folder_of(&*disk, &dir) {
         Err(_) if has_recording => None,
         found => Some(found?),
     };
@@ -79,7 +82,7 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
         texts.push(text_of(&summary, &kept));
     }
     if has_recording {
-        let recorded = recorded::check(&(disk as Arc<dyn Disk>), &options.dir, &mut |finding| {
+        let recorded = recorded::check(&(disk as Arc<dyn Disk>), &dir, &mut |finding| {
             report.found(&finding)
         })?;
         texts.push(text_of_recorded(&recorded));
