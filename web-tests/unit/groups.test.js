@@ -33,5 +33,19 @@ test('which use most are groups that have none below them', () => {
 
 test('short names are no two alike', () => {
   assert.deepEqual(shortNames(['/', '/a/x', '/b/x', '/b/y']), ['/', '/a/x', '/b/x', 'y']);
+  const called = [{ group: '/a/x', container: 'web' }, { group: '/b/x', container: '' }, { group: '/b/y', container: 'p/web' }];
+  assert.deepEqual(shortNames(['/a/x', '/b/x', '/b/y'], called), ['web', 'x', 'p/web']);
   assert.deepEqual(['/', '/a', '/a/b'].map(parentOf), [null, '/', '/a']);
+});
+
+test('a text is looked for in the names that a runtime keeps, too', () => {
+  const rows = [
+    { group: '/docker/1', name: 'web', image: 'nginx:1', pod: '', namespace: '' },
+    { group: '/docker/2', name: 'db', image: 'redis', pod: 'front', namespace: 'shop' },
+    { group: '/x.service' },
+  ];
+  const found = (filter) => groupLines(rows, { filter, listed: true, sort: 'group' }).map(({ row }) => row.group);
+  assert.deepEqual(found('NGINX'), ['/docker/1']);
+  assert.deepEqual(found('shop'), ['/docker/2']);
+  assert.deepEqual(found('.service'), ['/x.service']);
 });

@@ -22,6 +22,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::options;
 use crate::options::intervals::{Intervals, Scans};
+use crate::options::own_intervals;
 use lines::WithoutLines;
 
 mod lines;
@@ -213,6 +214,12 @@ pub(crate) struct Record {
     pub interval: f64,
     /// Seconds between scans of the processes.
     pub process_interval: f64,
+    /// Seconds between two reads of control groups; 0: each sample.
+    pub group_interval: f64,
+    /// Most control groups.
+    pub groups: usize,
+    /// Seconds between two looks at the space of file systems; 0: each scan of the processes.
+    pub filesystem_interval: f64,
     /// Most bytes of all recordings; `None`: 1 GiB, or 5 % of the file system; of a small one more.
     #[serde(deserialize_with = "size")]
     pub cap: Option<String>,
@@ -352,6 +359,9 @@ impl Default for Record {
             subsystems: subsystem::service_letters(),
             interval: 1.0,
             process_interval: 5.0,
+            group_interval: 10.0,
+            groups: 200,
+            filesystem_interval: 60.0,
             cap: None,
             keep: None,
             sync: "5s".into(),
@@ -372,6 +382,16 @@ impl Record {
     pub(crate) fn switches(&self) -> Vec<String> {
         let mut words = vec!["-s".into(), self.subsystems.clone()];
         words.extend(["-i".into(), self.intervals()]);
+        for (switch, value) in [
+            ("--group-interval", self.group_interval.to_string()),
+            ("--groups", self.groups.to_string()),
+            (
+                "--filesystem-interval",
+                self.filesystem_interval.to_string(),
+            ),
+        ] {
+            words.extend([switch.into(), value]);
+        }
         words.extend(["--sync".into(), self.sync.clone()]);
         for (switch, value) in [
             ("--cap", &self.cap),
@@ -413,6 +433,13 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
     let ConfigFile(config) = config;
     check_intervals(&config.record)
         .map_err(|cause| format!("cannot use {name}: interval, process_interval: {cause}"))?;
+    for (key, seconds) in [
+        ("group_interval", config.record.group_interval),
+        ("filesystem_interval", config.record.filesystem_interval),
+    ] {
+        let cause = |cause| format!("cannot use {name}: {key}: {cause}");
+        own_intervals::nanoseconds(seconds).map_err(cause)?;
+    }
     if config.tls_cert.is_some() != config.tls_key.is_some() {
         return Err(format!(
             "cannot use {name}: tls_cert and tls_key go together"
@@ -1022,6 +1049,21 @@ fn record_text(file: &mut File, r: &Record) {
         Ok(r.process_interval.to_string()),
     );
     file.key(
+        "group_interval",
+        "Seconds between two reads of control groups; 0: each sample.",
+        Ok(r.group_interval.to_string()),
+    );
+    file.key(
+        "groups",
+        "Most control groups; those nearest to the root come first.",
+        Ok(r.groups.to_string()),
+    );
+    file.key(
+        "filesystem_interval",
+        "Seconds between two looks at how full file systems are; 0: each scan of the processes.",
+        Ok(r.filesystem_interval.to_string()),
+    );
+    file.key(
         "cap",
         "Most bytes of all recordings. Without it: 1G, or 5 % of the file system if that is less, but of a small one an eighth, up to 8M.",
         optional(&r.cap).ok_or("\"1G\""),
@@ -1201,6 +1243,9 @@ mod tests {
                 subsystems: "cd".into(),
                 interval: 0.5,
                 process_interval: 2.5,
+                group_interval: 7.5,
+                groups: 9,
+                filesystem_interval: 0.0,
                 cap: Some("100M".into()),
                 keep: Some("7d".into()),
                 sync: "0".into(),
@@ -1320,6 +1365,14 @@ mod tests {
             (
                 "[record]\ninterval = 1\nprocess_interval = 2.5",
                 "interval, process_interval: ",
+            ),
+            (
+                "[record]\ngroup_interval = -1",
+                "group_interval: it takes 0 to",
+            ),
+            (
+                "[record]\nfilesystem_interval = nan",
+                "filesystem_interval: it takes 0 to",
             ),
             ("[record]\ninterval = -1", "interval, process_interval: "),
             ("[record]\ninterval = 0", "interval, process_interval: "),

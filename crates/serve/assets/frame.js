@@ -118,12 +118,12 @@ export function valueAt(frame, id, time, of = 'avg') {
   return values[n] ?? null;
 }
 
-/** Fills what lies between two scans with what the first one said. */
-export function hold(frame, isScanned, seconds) {
-  const most = Math.ceil(seconds / frame.step);
+/** Fills the time between two reads with the values of the first one, for `secondsOf(id)` at most; 0: not at all. */
+export function hold(frame, secondsOf) {
   const last = Math.min(frame.count - 1, Math.round((frame.covered - frame.first) / frame.step));
   for (const { id, avg } of frame.fields.values()) {
-    if (!isScanned(id)) continue;
+    const most = Math.ceil(secondsOf(id) / frame.step);
+    if (!most) continue;
     let since = most;
     for (let n = 0; n <= last && timeAt(frame, n) <= frame.covered; n++) {
       if ((avg[n] ?? null) !== null) since = 0;

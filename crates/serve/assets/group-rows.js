@@ -10,13 +10,15 @@ export function groupsOf({ columns, rows }) {
 /** The group that a path lies in: `/a` of `/a/b`, `/` of `/a`, none of `/`. */
 export const parentOf = (path) => (path === '/' ? null : path.slice(0, path.lastIndexOf('/')) || '/');
 
-const lastOf = (path) => (path === '/' ? path : path.slice(path.lastIndexOf('/') + 1));
+const lastPart = (path) => (path === '/' ? path : path.slice(path.lastIndexOf('/') + 1));
+
+const SEARCHED = ['group', 'name', 'image', 'pod', 'namespace'];
 
 /** A flat list of lines `{row, depth, name}`: those with the text in their paths; in a tree those above them, too. */
 export function groupLines(rows, { filter = '', sort, listed }) {
   const by = byPath(order(sort));
   const wanted = filter.toLowerCase();
-  const kept = rows.filter((row) => row.group.toLowerCase().includes(wanted));
+  const kept = rows.filter((row) => SEARCHED.some((name) => row[name]?.toLowerCase().includes(wanted)));
   if (listed) return kept.sort(by).map((row) => ({ row, depth: 0, name: row.group }));
   const all = new Map(rows.map((row) => [row.group, row]));
   const seen = new Set();
@@ -64,8 +66,10 @@ export function usual(rows, sort, most) {
     .map((row) => row.group);
 }
 
-/** The last part of each path where that tells it from the others, else all of it. */
-export function shortNames(paths) {
+/** The name of a container, else the last part of each path, where that tells it from the others, else all of it. */
+export function shortNames(paths, rows) {
+  const called = new Map((rows ?? []).map((row) => [row.group, row.container]));
+  const lastOf = (path) => called.get(path) || lastPart(path);
   const count = new Map();
   for (const path of paths) count.set(lastOf(path), (count.get(lastOf(path)) ?? 0) + 1);
   return paths.map((path) => (count.get(lastOf(path)) === 1 ? lastOf(path) : path));

@@ -2,8 +2,10 @@
 // in. Their names are those of users, so that who has no token sees the sums alone.
 import { createBoard } from './board.js';
 import { h, text } from './dom.js';
+import { hold } from './frame.js';
 import { createGrid } from './grid.js';
 import { groupLines, groupsOf, shortNames, usual } from './group-rows.js';
+import { heldFor } from './held.js';
 import { GROUPS } from './more-panels.js';
 import { lastWins } from './scans.js';
 import { clock } from './time.js';
@@ -15,7 +17,8 @@ const SORT = '-cpu';
 const LOCKED = 'The groups’ names and numbers need a token: the lock above.';
 
 export function createGroups(ctx, host) {
-  const board = createBoard(ctx, host);
+  const held = heldFor(ctx, () => false);
+  const board = createBoard(ctx, host, { add: (frame) => hold(frame, held) });
   const view = { ctx, board, rows: null, usual: null, at: 0, sort: SORT, filter: '', drawn: null, problem: '' };
   Object.assign(view, parts(view));
   host.append(h('section', { class: 'panel groups' }, view.bar, view.note, view.grid.element));
@@ -26,6 +29,7 @@ export function createGroups(ctx, host) {
     follow: () => follow(view),
     sample: (sample) => {
       board.sample(sample);
+      if (board.frame()) hold(board.frame(), held);
       if (ctx.moment() === null && sample.time >= view.at + EVERY_S) follow(view);
     },
     /** What is chosen has changed. */
@@ -44,7 +48,7 @@ export function createGroups(ctx, host) {
 function parts(view) {
   const filter = h('input', {
     type: 'search',
-    placeholder: 'filter: path …',
+    placeholder: 'filter: name, path …',
     'aria-label': 'Filter control groups',
     spellcheck: 'false',
     oninput: () => {
@@ -122,12 +126,12 @@ function arrange(view) {
   const drawn = JSON.stringify(groups);
   if (drawn === view.drawn) return;
   view.drawn = drawn;
-  view.board.setPanels(GROUPS.map((panel) => (groups.length ? ofGroups(panel, groups) : panel)));
+  view.board.setPanels(GROUPS.map((panel) => (groups.length ? ofGroups(panel, groups, view.rows) : panel)));
   view.ctx.subscribe();
 }
 
-function ofGroups({ each, ...panel }, groups) {
-  const short = shortNames(groups);
+function ofGroups({ each, ...panel }, groups, rows) {
+  const short = shortNames(groups, rows);
   const layers = groups.flatMap((group, n) =>
     each.map(([column, label]) => ({
       id: `cgroups.${column}:${group}`,
@@ -147,12 +151,12 @@ function draw(view) {
   view.none.hidden = !ctx.state.groups?.length;
   text(view.sub, rows ? `${clock(view.answered, ctx.zone(), ctx.settings.locale)} · ${rows.length} groups` : '');
   const drawn = new Set(names(view));
-  grid.columns(columnsOf(ctx, drawn));
+  grid.columns(columnsOf(ctx, drawn, rows ?? []));
   const lines = groupLines(rows ?? [], { filter: view.filter, sort: view.sort, listed: Boolean(ctx.state.listed) });
   grid.draw(lines, view.sort, ({ row }) => ctx.toggle('groups', row.group));
 }
 
-function columnsOf({ settings }, drawn) {
+function columnsOf({ settings }, drawn, rows) {
   const numeric = (name, title, unit, help) => ({
     name,
     title,
@@ -160,8 +164,16 @@ function columnsOf({ settings }, drawn) {
     number: true,
     write: (row) => (row[name] === 0 ? '·' : format(row[name], unit, 'cgroups', settings)),
   });
+  const known = (name, title, help) =>
+    rows.some((row) => row[name]) ? [{ name, title, help, write: (row) => row[name] ?? '' }] : [];
   return [
-    { name: 'group', title: 'Group', help: 'Its path', class: 'name', write: (row, line) => line.name },
+    {
+      name: 'group',
+      title: 'Group',
+      help: 'Name of the container, else the path',
+      class: 'name',
+      write: (row, line) => row.container || line.name,
+    },
     { name: 'drawn', title: '', class: 'drawn', write: (row) => (drawn.has(row.group) ? '●' : '') },
     numeric('cpu', 'CPU', '%', 'CPU time, of one CPU'),
     numeric('memory_kb', 'Memory', 'KiB', 'Memory, with that of files'),
@@ -171,5 +183,7 @@ function columnsOf({ settings }, drawn) {
     numeric('memory_some', 'Memory wait', '%', 'Time some task waited for memory'),
     numeric('io_some', 'I/O wait', '%', 'Time some task waited for I/O'),
     numeric('pids', 'Tasks', 'count', 'Processes and threads'),
+    ...known('image', 'Image', 'Image of the container'),
+    ...known('namespace', 'Namespace', 'Namespace of the pod'),
   ];
 }

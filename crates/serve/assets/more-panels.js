@@ -159,15 +159,6 @@ export const MORE = [
   { of: 'sensors', id: 'clocks', title: 'Clocks of CPUs', scanned: true, known, layers: [each('sensors.mhz')] },
   {
     of: 'filesystems',
-    id: 'filesystems',
-    title: 'File systems: used',
-    most: 100,
-    scanned: true,
-    known: { most: 12 },
-    layers: [each('filesystems.used_percent')],
-  },
-  {
-    of: 'filesystems',
     id: 'inodes',
     title: 'File systems: inodes used',
     most: 100,

@@ -1,6 +1,8 @@
 // The Now view: small multiples, and below them the processes of the moment, which come when the charts are drawn.
 import { createBoard } from './board.js';
 import { h } from './dom.js';
+import { hold } from './frame.js';
+import { heldFor } from './held.js';
 import { PANELS } from './panels.js';
 import { setSplit } from './split.js';
 
@@ -11,7 +13,9 @@ export function createNow(ctx, host) {
   const moment = h('p', { class: 'moment', role: 'status', 'aria-live': 'polite' });
   const below = h('div', { class: 'travel' });
   host.append(charts, more, groups, moment, below);
-  const view = { ctx, board: createBoard(ctx, charts), more: null, groups: null, travel: null };
+  const held = heldFor(ctx, (name) => name === 'filesystems');
+  const board = createBoard(ctx, charts, { add: (frame) => hold(frame, held) });
+  const view = { ctx, board, more: null, groups: null, travel: null };
   arrange(view);
   const travel = async () => {
     const { createTravel } = await import('./travel.js');
@@ -28,6 +32,7 @@ export function createNow(ctx, host) {
     moment: () => onMoment(view),
     sample: (sample) => {
       view.board.sample(sample);
+      if (view.board.frame()) hold(view.board.frame(), held);
       view.more?.sample(sample);
       view.groups?.sample(sample);
       view.travel?.sample(sample);
@@ -54,14 +59,14 @@ function arrange(view) {
 
 /** Below the usual charts those of what else is recorded. */
 async function addMore(view, host, below) {
-  const { createMore, recordedOf, withoutGroups } = await import('./more.js');
+  const { createMore, recordedOf } = await import('./more.js');
   const recorded = await recordedOf(view.ctx);
   if (!recorded) return;
   view.more = createMore(view.ctx, host, recorded, () => view.travel?.follow());
   if (recorded.has('cgroups')) {
     const { createGroups } = await import('./groups.js');
     view.groups = createGroups(view.ctx, below);
-  } else if (view.ctx.status?.mode !== 'file') below.append(withoutGroups());
+  }
   if (view.more || view.groups) view.ctx.subscribe();
 }
 

@@ -17,6 +17,14 @@ export const PANELS = [
   standard('disk', 'Disks', {
     split: { label: 'each disk', layers: [device('disk.read_kb:*', 'read'), device('disk.write_kb:*', 'written')] },
   }),
+  {
+    id: 'filesystems',
+    title: 'Disk space',
+    note: 'used',
+    most: 100,
+    known: { most: 12 },
+    layers: [layer('filesystems.used_percent:*', '', 1)],
+  },
   { id: 'busy', title: 'Disks busy', note: 'time with requests', most: 100, layers: [device('disk.util:*', '')] },
   standard('net', 'Network', {
     split: { label: 'each interface', layers: [device('net.rx_kb:*', 'received'), device('net.tx_kb:*', 'sent')] },

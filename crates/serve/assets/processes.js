@@ -202,6 +202,7 @@ function tableColumns(ctx, scan, now) {
       tone: (row) => row.state ?? '',
     },
     { name: 'user', title: 'User', help: 'User name where known', write: (row) => row.user ?? '' },
+    { name: 'container', title: 'Container', help: 'Container around it', write: (row) => row.container ?? '' },
     numeric('majf', 'Maj. faults', '1/s', 'Page faults that read'),
     numeric('minf', 'Min. faults', '1/s', 'Page faults that read nothing'),
     numeric('accum', 'CPU time', 's', 'CPU time since birth'),
@@ -215,7 +216,8 @@ function tableColumns(ctx, scan, now) {
     },
     { name: 'command', title: 'Command', help: 'Command line', class: 'wide', write: (row) => row.command ?? '' },
   ];
-  return columns.filter((column) => has.has(column.name));
+  const isUsed = (name) => name !== 'container' || scan.rows.some((row) => row.container);
+  return columns.filter((column) => has.has(column.name) && isUsed(column.name));
 }
 
 /** A zero is quiet, so that what moves stands out. */

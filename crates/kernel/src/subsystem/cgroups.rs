@@ -530,7 +530,7 @@ pub static CGROUPS: Subsystem = Subsystem {
     }),
     ceiling: None,
     count: None,
-    in_service: false,
+    in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

@@ -170,7 +170,7 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
     sum: None,
     ceiling: None,
     count: None,
-    in_service: false,
+    in_service: true,
     columns: &[],
     detail: DETAIL,
     born: None,

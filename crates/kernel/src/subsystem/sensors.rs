@@ -457,7 +457,7 @@ pub static SENSORS: Subsystem = Subsystem {
     sum: None,
     ceiling: None,
     count: None,
-    in_service: false,
+    in_service: true,
     columns: &[],
     detail: DETAIL,
     born: None,

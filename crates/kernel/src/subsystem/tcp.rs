@@ -311,7 +311,7 @@ pub static TCP: Subsystem = Subsystem {
     sum: None,
     ceiling: None,
     count: None,
-    in_service: false,
+    in_service: true,
     columns: COLUMNS,
     detail: DETAIL,
     born: None,

@@ -46,6 +46,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             "thru": time(extent.thru_ns),
             "interval": span(extent.interval_ns),
             "scan_interval": span(extent.scan_interval_ns),
+            "own_intervals": own_intervals(extent.context.get("own_intervals")),
             "scopes": scopes.names(),
             "error": error,
             "path": hub.archive.what.name(),
@@ -60,6 +61,16 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         .to_string())
     };
     hub.answer_json(Lane::Short, &asked, status).await
+}
+
+/// Intervals of subsystems that are not read at each sample or scan, by name, in seconds.
+fn own_intervals(fact: Option<&str>) -> Value {
+    let words = fact.unwrap_or_default().split(' ');
+    let pairs = words.filter_map(|word| {
+        let (name, seconds) = word.split_once('=')?;
+        Some((name.to_string(), json!(seconds.parse::<f64>().ok()?)))
+    });
+    Value::Object(pairs.collect())
 }
 
 pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
