@@ -56,7 +56,7 @@ test('live graphs and processes of this machine', { skip }, async () => {
   await page.waitForFunction(() => /kymo costs .* of a CPU, .* of memory/.test(document.getElementById('cost').textContent) && /reaches back to/.test(document.getElementById('cost').textContent));
   await page.waitForFunction(() => document.querySelector('.card[data-panel=cpu] .key b').textContent.includes('%'));
   // what is not recorded unless it is asked for says how
-  await page.waitForFunction(() => document.querySelector('.groups')?.textContent.includes('subsystems = "+g"'));
+  await page.waitForFunction(() => /^\[record\]\nsubsystems = "\+\w+"$/.test(document.querySelector('.unrecorded pre')?.textContent));
   assert.deepEqual(seen, clean);
   await context.close();
 });

@@ -39,6 +39,7 @@ const ctx = {
   },
   set,
   toggle,
+  change,
   hoverAt,
   pick,
   zoomTo,
@@ -276,6 +277,8 @@ async function subscribe() {
 
 function onSample(sample) {
   ctx.seen(sample.time);
+  // the status was read before the recording had a beginning
+  if (ctx.status && ctx.status.from === null) ctx.status.from = sample.time - sample.elapsed;
   ctx.recent.push(sample);
   if (ctx.recent.length > RECENT) ctx.recent.shift();
   current()?.sample?.(sample);

@@ -12,6 +12,10 @@ const WAIT_MS = 90;
 const HOLE_MS = 3000;
 // stored series have no live stream
 const STORED_MS = 10000;
+// points of a line in a chart that is wider than usual, at least
+const WIDE_POINTS = 920;
+// a server without a recording yet is asked again after so long
+const AGAIN_MS = 2000;
 
 /** `add` puts numbers that are computed from others into a frame. */
 export function createBoard(ctx, host, { add } = {}) {
@@ -86,9 +90,10 @@ function refresh(board, soon) {
 async function ask(board) {
   const { ctx } = board;
   board.stop?.abort();
+  clearTimeout(board.timer);
   if (!board.ids.length || unseen(board)) return;
   const view = ctx.view();
-  const parameters = question(board.ids, view, ctx.edge, points(board));
+  const parameters = question(board.ids, view, ctx.edge, pointsFor(board, view));
   const key = JSON.stringify(parameters);
   const stop = (board.stop = new AbortController());
   try {
@@ -115,8 +120,9 @@ function remember(answers, key, answer) {
   if (answers.size > KEPT_ANSWERS) answers.delete(answers.keys().next().value);
 }
 
-/** A number a pixel, for charts that are wider than usual. */
-const points = ({ panels, grid }) => (panels.length > 3 ? POINTS : Math.min(Math.max(POINTS, grid.clientWidth), 2000));
+/** A point a pixel for charts that are wider than usual. */
+const pointsFor = ({ panels, grid }, view) =>
+  panels.length > 3 ? points(view) : Math.min(Math.max(WIDE_POINTS, grid.clientWidth), 2000);
 
 function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;

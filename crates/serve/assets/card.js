@@ -45,6 +45,7 @@ export function createCard(panel, ctx, on) {
   };
 }
 
+const HELP_LINES = 20;
 const hiddenName = (panel, each) => `${panel.id}.${each.label}`;
 
 function draw(card, ctx, on, frame, view, size) {
@@ -110,6 +111,18 @@ function rebuild(card, ctx, on, frame, all, shown, size) {
   );
   card.items = all.map((each) => legendItem(card, ctx, each, frame, shown.includes(each)));
   card.legend.replaceChildren(...card.items.map((item) => item.element));
+  card.title.title = helpOf(card.panel, shown, frame);
+}
+
+/** In words: a line for each of the chart's lines, from the help texts of its fields. */
+export function helpOf({ title, note }, layers, frame) {
+  const lines = layers.map((each) => {
+    const { help, unit } = frame.fields.get(each.id) ?? {};
+    const about = [help, unit && `(${unit})`].filter(Boolean).join(' ');
+    return each.label && about ? `${each.label}: ${about}` : each.label || about;
+  });
+  const head = [title, note].filter(Boolean).join(', ');
+  return [head, ...new Set(lines)].slice(0, HELP_LINES).join('\n');
 }
 
 function legendItem(card, ctx, each, frame, isShown) {

@@ -2,11 +2,14 @@
 // since they are shared by all charts, work by touch and keyboard, and stay at a time while the chart moves on.
 import uPlot from './vendor/uPlot/uPlot.esm.js';
 import { h } from './dom.js';
+import { apart, tickSpace } from './ticks.js';
 import { fade, inks, pen } from './theme.js';
 
 // whole pixels: uPlot multiplies this number on screens with more of them, and knows no fractions
 const FONT = '11px system-ui, sans-serif';
-const LABEL_PX = 14;
+// room beside the plot for labels of the time axis
+const LEFT_PX = 52;
+const RIGHT_PX = 10;
 const CLICK_PX = 5;
 const TURN_INK = 'rgba(213, 40, 10, 0.55)';
 // what changes no number is a tick at the top; a clock that was set, a boot or a warning is a line; a failure is thick
@@ -123,16 +126,32 @@ function timeAxis(clock, ink) {
     font: FONT,
     size: 22,
     gap: 4,
-    space: 70,
+    space: (plot, axis, from, thru, plotPx) =>
+      tickSpace(thru - from, plotPx, { long: wide(clock.label(from, 1)), short: wide(clock.label(from, 60)) }),
     grid: { stroke: ink.grid, width: 1 },
     ticks: { show: false },
-    values: (plot, splits, axis, space, step) =>
-      splits.map((time) => (fits(plot, time) ? clock.label(time, step) : '')),
+    values: (plot, splits, axis, space, step) => {
+      const labels = splits.map((time) => {
+        const text = clock.label(time, step);
+        return { text, middle: plot.valToPos(time, 'x'), width: wide(text) };
+      });
+      return apart(labels, -LEFT_PX, plot.bbox.width / uPlot.pxRatio + RIGHT_PX);
+    },
   };
 }
 
-/** Whether a label at a moment ends before the chart does. */
-const fits = (plot, time) => plot.valToPos(time, 'x') < plot.bbox.width / uPlot.pxRatio - LABEL_PX;
+const pencil = document.createElement('canvas').getContext('2d');
+const widths = new Map();
+
+/** Pixels that a label takes. Digits are all of one width. */
+function wide(label) {
+  const key = label.replace(/\d/g, '0');
+  if (!widths.has(key)) {
+    pencil.font = FONT;
+    widths.set(key, pencil.measureText(key).width);
+  }
+  return widths.get(key);
+}
 
 function valueAxis(scale, n, ink) {
   return {

@@ -2,20 +2,20 @@
 import { createApi } from './api.js';
 import { PANELS, chosen, fieldsOf } from './panels.js';
 import { parse } from './state.js';
-import { visible } from './time.js';
-
-/** Enough for 15 minutes of seconds, and more than the pixels of a chart in a row of charts. */
-export const POINTS = 920;
+import { pointsOf, visible } from './time.js';
 
 export const api = createApi();
 
+/** Points of a line in a row of charts on this screen. */
+export const points = (view) => pointsOf(view, { width: innerWidth, ratio: devicePixelRatio });
+
 /** Before the first answer the server's own clock is the only one that is right: a live range is relative to it. */
-export function question(fields, view, edge, points = POINTS) {
+export function question(fields, view, edge, count = points(view)) {
   const range =
     edge === null && view.live
       ? { from: -Math.round(view.thru - view.from), thru: 'now' }
       : { from: view.from, thru: view.thru };
-  return { fields, ...range, points };
+  return { fields, ...range, points: count };
 }
 
 /** The question that the Now view is going to ask; null for other views, and where a code must become a token first. */

@@ -1,6 +1,8 @@
 // Below the usual charts: those of what is recorded only where it is asked for (interrupts, sensors, NFS ...).
 // There is a card for each that has numbers, and none that is empty.
 import { createBoard } from './board.js';
+import { copied } from './copied.js';
+import { h } from './dom.js';
 import { MORE } from './more-panels.js';
 import { hold } from './frame.js';
 import { heldFor } from './held.js';
@@ -9,16 +11,45 @@ import { setSplit } from './split.js';
 /** A server that has recorded nothing yet refuses the question with 503: the page asks again after so long. */
 const AGAIN_MS = 2000;
 
-/** The names of the subsystems that are recorded; null where the server can't tell. */
-export async function recordedOf(ctx) {
+/** Their fields are in the table of processes. */
+const OF_PROCESSES = new Set(['process']);
+
+/** The subsystems as the server has them; null where the server can't tell. */
+export async function subsystemsOf(ctx) {
   try {
-    const { subsystems } = await ctx.api.get('fields');
-    return new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+    return (await ctx.api.get('fields')).subsystems;
   } catch (error) {
     if (error.status !== 503) return null;
     await new Promise((done) => setTimeout(done, AGAIN_MS));
-    return recordedOf(ctx);
+    return subsystemsOf(ctx);
   }
+}
+
+/** The names of those that are recorded. */
+export const recordedOf = (subsystems) => new Set(subsystems.filter((each) => each.recorded).map((each) => each.name));
+
+const hasFields = ({ columns, each }) => columns.length + each.length > 0;
+
+/** The upper-case letter selects fields of each instance; some subsystems have no others. */
+const letterOf = ({ letter, columns }) => (columns.length ? letter : letter.toUpperCase());
+
+/** Folded: which subsystems are not recorded, and the lines that turn them on. Null where all are. */
+export function unrecorded(subsystems, isLive) {
+  const missing = subsystems.filter((each) => !each.recorded && hasFields(each) && !OF_PROCESSES.has(each.name));
+  if (!missing.length) return null;
+  const rows = missing.map((each) =>
+    h('li', {}, h('code', {}, letterOf(each)), h('b', {}, each.name.replaceAll('_', ' ')), h('span', {}, each.help)),
+  );
+  const lines = `[record]\nsubsystems = "+${missing.map(letterOf).join('')}"`;
+  return h(
+    'details',
+    { class: 'unrecorded' },
+    h('summary', {}, '+ more'),
+    h('p', { class: 'quiet' }, isLive ? 'Not recorded, or not on this machine:' : 'Not in this recording:'),
+    h('ul', {}, rows),
+    isLive ? h('p', { class: 'quiet' }, 'Each letter turns one on, in kymo.toml; then restart kymo:') : null,
+    isLive ? copied(lines) : null,
+  );
 }
 
 /** Null where nothing of it is recorded. */

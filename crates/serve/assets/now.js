@@ -12,10 +12,12 @@ export function createNow(ctx, host) {
   const groups = h('div', { class: 'others groups' });
   const moment = h('p', { class: 'moment', role: 'status', 'aria-live': 'polite' });
   const below = h('div', { class: 'travel' });
-  host.append(charts, more, groups, moment, below);
+  const dock = h('div', { class: 'dock' }, moment, below);
+  host.append(charts, more, groups, dock);
   const held = heldFor(ctx, (name) => name === 'filesystems');
   const board = createBoard(ctx, charts, { add: (frame) => hold(frame, held) });
-  const view = { ctx, board, more: null, groups: null, travel: null };
+  const view = { ctx, dock, board, more: null, groups: null, travel: null };
+  setDock(view);
   arrange(view);
   const travel = async () => {
     const { createTravel } = await import('./travel.js');
@@ -44,6 +46,7 @@ export function createNow(ctx, host) {
       view.travel?.refresh();
     },
     rebuild: () => {
+      setDock(view);
       arrange(view);
       view.travel?.draw();
     },
@@ -57,16 +60,22 @@ function arrange(view) {
   view.more?.arrange();
 }
 
+/** The table of processes is in sight below the charts, or behind the last of them. */
+const setDock = ({ ctx, dock }) => (dock.dataset.docked = String(ctx.settings.table === 'dock'));
+
 /** Below the usual charts those of what else is recorded. */
 async function addMore(view, host, below) {
-  const { createMore, recordedOf } = await import('./more.js');
-  const recorded = await recordedOf(view.ctx);
-  if (!recorded) return;
+  const { createMore, recordedOf, subsystemsOf, unrecorded } = await import('./more.js');
+  const subsystems = await subsystemsOf(view.ctx);
+  if (!subsystems) return;
+  const recorded = recordedOf(subsystems);
   view.more = createMore(view.ctx, host, recorded, () => view.travel?.follow());
   if (recorded.has('cgroups')) {
     const { createGroups } = await import('./groups.js');
     view.groups = createGroups(view.ctx, below);
   }
+  const rest = unrecorded(subsystems, view.ctx.status?.mode !== 'file');
+  if (rest) below.after(rest);
   if (view.more || view.groups) view.ctx.subscribe();
 }
 

@@ -72,15 +72,25 @@ function toolbar(view) {
     GROUPS.map(([value, label]) => h('option', { value }, label)),
   );
   const file = h('button', { onclick: () => download(view), title: 'The table as CSV' }, 'CSV');
+  const size = h('button', { class: 'size', onclick: () => resize(view) });
   const note = h('p', { class: 'note', hidden: true });
   return {
     when,
     sub,
     filter,
     group,
+    size,
     note,
-    bar: h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), filter, group, file),
+    bar: h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), filter, group, file, size),
   };
+}
+
+const isDocked = ({ settings }) => settings.table === 'dock';
+
+/** The whole table behind the charts, or as much of it as leaves them in sight. */
+function resize({ ctx, bar }) {
+  ctx.change({ table: isDocked(ctx) ? 'below' : 'dock' });
+  if (!isDocked(ctx)) bar.scrollIntoView({ block: 'center' });
 }
 
 /** The largest first for numbers, texts in their order; the same column again turns it round. */
@@ -125,6 +135,7 @@ function draw(view) {
   const { ctx, scan } = view;
   if (document.hidden) return;
   if (document.activeElement !== view.filter) view.filter.value = ctx.state.filter ?? '';
+  text(view.size, isDocked(ctx) ? '▴ larger' : '▾ always in sight');
   const texts = ctx.hasTexts();
   for (const option of view.group.options) option.disabled = !texts && TEXTS_ONLY.includes(option.value);
   view.group.value = ctx.state.group ?? '';

@@ -2,7 +2,7 @@
 import { dialog, h } from './dom.js';
 
 const KEPT = 'kymo.settings';
-const DEFAULTS = { bytes: 'binary', bits: false, zone: 'browser', theme: 'auto' };
+const DEFAULTS = { bytes: 'binary', bits: false, zone: 'browser', theme: 'auto', table: 'dock' };
 const CHOICES = [
   [
     'theme',
@@ -36,6 +36,14 @@ const CHOICES = [
       ['browser', 'my time zone'],
       ['machine', 'the machine’s time zone'],
       ['utc', 'UTC'],
+    ],
+  ],
+  [
+    'table',
+    'Processes',
+    [
+      ['dock', 'always in sight'],
+      ['below', 'below all charts'],
     ],
   ],
 ];

@@ -12,6 +12,10 @@ export const RANGES = [
 ];
 export const DEFAULT_RANGE = 900;
 const NARROWEST = 10;
+/** Most points of a line: enough for 15 minutes of seconds. */
+const POINTS_MAX = 920;
+const POINTS_MIN = 400;
+const SECONDS_SHOWN = 900;
 
 /**
  * What is to be seen. `edge` is the newest moment there is, `oldest` the first. A range that nobody asked for
@@ -24,6 +28,15 @@ export function visible(state, edge, oldest) {
   if (wanted === 'all') return { from: Math.min(known, edge - 60), thru: edge, live: true };
   const from = state.range === undefined ? Math.max(edge - wanted, Math.min(known, edge - 60)) : edge - wanted;
   return { from, thru: edge, live: true };
+}
+
+/**
+ * The number of points that a line of a chart in a row of charts is asked for. A longer range has no more points than
+ * the chart has pixels: extremes of the seconds between are in the answer anyway. `screen`: width and pixel ratio.
+ */
+export function pointsOf({ from, thru }, { width, ratio }) {
+  if (thru - from <= SECONDS_SHOWN) return POINTS_MAX;
+  return Math.min(POINTS_MAX, Math.max(POINTS_MIN, Math.ceil((width / 4) * ratio)));
 }
 
 /** Zooms about a moment; a factor below one looks closer. What reaches the edge stays live. */
