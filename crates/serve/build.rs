@@ -59,6 +59,7 @@ fn main() -> io::Result<()> {
         !ends.iter().any(|end| name.ends_with(end))
     });
     let kept = kept.map(|name| (name.clone(), root.join(name)));
+    let kept = kept.chain(for_programs());
     let mut table = String::from("[\n");
     for (name, path) in made.into_iter().chain(kept) {
         let path = path.display().to_string();
@@ -68,6 +69,20 @@ fn main() -> io::Result<()> {
     }
     table.push_str("]\n");
     fs::write(out.join("assets.rs"), table)
+}
+
+/// The header for programs that publish, and its example: the page tells how to get them from here.
+fn for_programs() -> Vec<(String, PathBuf)> {
+    let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let files = [
+        ("kymo.h", "../../include/kymo.h"),
+        ("publish.c", "../shm/examples/publish.c"),
+    ];
+    let found = files.map(|(name, path)| (name.to_string(), crates.join(path)));
+    for (_, path) in &found {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    found.into()
 }
 
 fn list(root: &Path, folder: &Path, found: &mut Vec<String>) -> io::Result<()> {

@@ -22,6 +22,7 @@ fn main() -> Result<(), String> {
         keeper: None,
         keeper_writes: None,
         owners: None,
+        address: None,
         assets: words.next().map(Into::into),
     };
     kymo_serve::run(listener, settings, || {

@@ -21,6 +21,7 @@ mod table;
 mod targets;
 mod texts;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -84,6 +85,7 @@ pub(crate) struct Hub {
     room: Arc<Room>,
     prefix: String,
     assets: Option<PathBuf>,
+    address: Option<IpAddr>,
 }
 
 impl Hub {
@@ -123,6 +125,7 @@ impl Hub {
             room: Arc::default(),
             prefix: settings.prefix,
             assets: settings.assets,
+            address: settings.address,
         }
     }
 

@@ -46,6 +46,8 @@ pub(crate) fn answer(asked: &HeaderMap, path: &str, folder: Option<&PathBuf>) ->
         let bytes = plain
             .then(|| std::fs::read(folder.join(path)).ok())
             .flatten();
+        // Files for programs are not in the folder.
+        let bytes = bytes.or_else(|| asset.map(|asset| asset.bytes.to_vec()));
         let bytes = bytes.ok_or_else(missing)?;
         let wishes = Wishes::of(asked);
         return Ok(Made::tagged(&wishes, media_type(path), bytes).unbounded());

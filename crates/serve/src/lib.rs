@@ -31,6 +31,7 @@ mod turns;
 mod visible;
 mod visitor;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -76,6 +77,8 @@ pub struct Settings {
     pub keeper_writes: Option<PathBuf>,
     /// Finds the user behind a connection of this machine; `None`: all users of this machine are one asker.
     pub owners: Option<Arc<TcpOwners>>,
+    /// This machine's address on the network, for configurations of senders.
+    pub address: Option<IpAddr>,
     /// Folder from which the page is served instead of the built-in one, for work on the page.
     pub assets: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -583,6 +584,16 @@ pub fn host() -> String {
     name.split('.').next().unwrap_or_default().to_string()
 }
 
+/// The address from which this machine would send to the network; `None` without a route. No packet is sent.
+pub fn address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address for documentation: only a default route leads there.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    let is_known = !address.is_loopback() && !address.is_unspecified();
+    is_known.then_some(address)
+}
+
 /// Kernel release and machine type.
 pub fn kernel() -> (String, String) {
     let names = rustix::system::uname();
@@ -622,6 +633,13 @@ pub fn stderr_is_terminal() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_is_one_that_others_reach() {
+        let is_own = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+        let address = address();
+        assert!(address.is_none_or(|address| !address.is_loopback() && is_own(address)));
+    }
 
     /// Pages of files that are mapped, in KiB.
     fn mapped_kb() -> u64 {

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -70,8 +70,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     let mut ready = File::from(handed(order.ready)?);
     // Opened now, because `shut_in` forbids new sockets.
     let owners = TcpOwners::open().ok().map(Arc::new);
+    let address = machine::address();
     let state = shut_in(&order)?;
-    kymo_serve::run(listener, settings(order, owners), move || {
+    kymo_serve::run(listener, settings(order, owners, address), move || {
         // The write fails if the guardian is gone.
         let _ = ready.write_all(format!("{state}\n").as_bytes());
     })
@@ -104,7 +105,7 @@ fn shut_in(order: &Order) -> Result<String> {
     Ok(format!("{words}, {files}, {calls}"))
 }
 
-fn settings(order: Order, owners: Option<Arc<TcpOwners>>) -> Settings {
+fn settings(order: Order, owners: Option<Arc<TcpOwners>>, address: Option<IpAddr>) -> Settings {
     Settings {
         what: match order.ring {
             Some(dir) => What::Ring(dir),
@@ -121,6 +122,7 @@ fn settings(order: Order, owners: Option<Arc<TcpOwners>>) -> Settings {
         keeper: order.keeper,
         keeper_writes: order.keeper_writes,
         owners,
+        address,
         assets: order.assets,
     }
 }

@@ -35,6 +35,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         Ok(json!({
             "version": env!("CARGO_PKG_VERSION"),
             "host": extent.context.get("host"),
+            "address": hub.address,
             "kernel": extent.context.get("kernel"),
             "cpus": extent.context.number("cpus"),
             "mem_kb": extent.context.number("mem_kb"),
