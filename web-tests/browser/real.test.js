@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -57,6 +57,22 @@ test('live graphs and processes of this machine', { skip }, async () => {
   await page.waitForFunction(() => document.querySelector('.card[data-panel=cpu] .key b').textContent.includes('%'));
   // what is not recorded unless it is asked for says how
   await page.waitForFunction(() => /^\[record\]\nsubsystems = "\+\w+"$/.test(document.querySelector('.unrecorded pre')?.textContent));
+  assert.deepEqual(seen, clean);
+  await context.close();
+});
+
+test('the lines of the empty tab Programs fetch and compile what they name', { skip }, async () => {
+  const { page, context, seen } = await open(browser, url, { path: '?view=programs' });
+  await page.waitForSelector('#view-programs .copied pre');
+  const [fetched, compiled, started] = (await page.locator('#view-programs .copied pre').first().textContent()).split('\n');
+  assert.ok(fetched.includes(`${url}kymo.h`) && started.includes('./publish'), fetched);
+  const made = join(folder, 'fetched');
+  mkdirSync(made);
+  for (const line of [fetched, compiled]) execFileSync('bash', ['-c', line], { cwd: made });
+  assert.ok(existsSync(join(made, 'publish')));
+  assert.equal(readFileSync(join(made, 'kymo.h'), 'utf8'), readFileSync(fileURLToPath(new URL('../../include/kymo.h', import.meta.url)), 'utf8'));
+  const { address } = await (await fetch(`${url}kymo/v1/status`)).json();
+  assert.ok(address === null || isIP(address), address);
   assert.deepEqual(seen, clean);
   await context.close();
 });

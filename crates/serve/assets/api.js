@@ -1,6 +1,10 @@
 // The HTTP API: docs/http-api.md. Knows the token, knows nothing of what is shown.
 
 const KEPT = 'kymo.token';
+/** Fields of one question, and bytes of their names in its address. */
+const FIELDS_MAX = 500;
+const ADDRESS_MAX = 6000;
+const COMMA_BYTES = 3;
 
 export class ApiError extends Error {
   constructor(status, message) {
@@ -11,6 +15,22 @@ export class ApiError extends Error {
 
 /** Ids as one parameter: a comma or percent sign within a name is encoded once more, as the list is cut at commas. */
 export const joinFields = (ids) => ids.map((id) => id.replace(/%/g, '%25').replace(/,/g, '%2C')).join(',');
+
+/** Fields of one question each: a reverse proxy takes an address of some 8,000 bytes. */
+export function slices(ids) {
+  const parts = [[]];
+  let bytes = 0;
+  for (const id of ids) {
+    const size = encodeURIComponent(id).length + COMMA_BYTES;
+    if (parts.at(-1).length && (bytes + size > ADDRESS_MAX || parts.at(-1).length >= FIELDS_MAX)) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1).push(id);
+    bytes += size;
+  }
+  return parts;
+}
 
 export function query(parameters) {
   const search = new URLSearchParams();

@@ -1,9 +1,10 @@
 // A board is cards with one range of time and one cursor. It asks for all its fields in one question, adds live
 // samples to the answer, and asks anew when the range changes.
+import { slices } from './api.js';
 import { createCard } from './card.js';
 import { h } from './dom.js';
-import { POINTS, question, taken } from './early.js';
-import { append, fromSeries, holeBefore, trim } from './frame.js';
+import { points, question, taken } from './early.js';
+import { append, fromSeries, holeBefore, lastKnown, trim } from './frame.js';
 import { fieldsOf, wants } from './panels.js';
 import { isStored } from './stored.js';
 
@@ -33,8 +34,9 @@ export function createBoard(ctx, host, { add } = {}) {
     answers: new Map(),
     grid: h('div', { class: 'grid' }),
     note: h('p', { class: 'note', role: 'status', hidden: true }),
+    elsewhere: h('p', { class: 'note elsewhere', role: 'status', hidden: true }),
   };
-  host.append(board.note, board.grid);
+  host.append(board.note, board.elsewhere, board.grid);
   new ResizeObserver(() => board.cards.forEach((card) => card.resize())).observe(board.grid);
   return {
     cards: () => board.cards,
@@ -99,11 +101,12 @@ async function ask(board) {
   try {
     // only what is not live is kept: nothing is added to it
     const answer =
-      board.answers.get(key) ?? (await taken(key)) ?? (await ctx.api.get('series', parameters, stop.signal));
+      board.answers.get(key) ?? (await taken(key)) ?? (await answerOf(ctx.api, parameters, view, stop.signal));
     if (stop.signal.aborted) return;
     if (!view.live && view.thru < ctx.edge - 15 && !answer.problem) remember(board.answers, key, answer);
     board.frame = fromSeries(answer, view.live ? undefined : view.thru);
     board.add?.(board.frame);
+    for (const panel of board.panels) panel.add?.(board.frame);
     board.problem = answer.problem ?? '';
     board.answered = performance.now();
     if (view.live) for (const sample of ctx.recent) take(board, sample);
@@ -111,8 +114,34 @@ async function ask(board) {
   } catch (error) {
     if (stop.signal.aborted) return;
     board.problem = error.message;
+    if (error.status === 503 && view.live) board.timer = setTimeout(() => ask(board), AGAIN_MS);
   }
   draw(board);
+  lookElsewhere(board, view);
+}
+
+/** Where a range has no number at all: says when there are some. The page's first view does without this module. */
+async function lookElsewhere(board, view) {
+  const { ctx, frame } = board;
+  const isVoid = frame && !board.problem && lastKnown(frame) < frame.first;
+  board.elsewhere.hidden = true;
+  if (!isVoid) return;
+  const { elsewhere, elsewhereNote } = await import('./elsewhere.js');
+  const moment = await elsewhere(ctx, board.ids, view).catch(() => null);
+  // another range was chosen meanwhile
+  if (moment === null || board.frame !== frame) return;
+  board.elsewhere.replaceChildren(...elsewhereNote(ctx, moment, view));
+  board.elsewhere.hidden = false;
+}
+
+/** One question, or several of the same range where one address is too short for all fields. */
+async function answerOf(api, parameters, { from, thru }, signal) {
+  const parts = slices(parameters.fields);
+  if (parts.length === 1) return api.get('series', parameters, signal);
+  const asked = (each) => api.get('series', { ...parameters, from, thru, fields: each }, signal);
+  const answers = await Promise.all(parts.map(asked));
+  const problem = answers.find((each) => each.problem)?.problem;
+  return { ...answers[0], series: answers.flatMap(({ series }) => series), problem };
 }
 
 function remember(answers, key, answer) {
@@ -128,6 +157,7 @@ function addSample(board, sample) {
   if (!board.frame || !board.ctx.view().live) return;
   if (!take(board, sample)) return;
   if (performance.now() - board.answered > STORED_MS && board.ids.some(isStored)) ask(board);
+  if (!board.elsewhere.hidden) board.elsewhere.hidden = lastKnown(board.frame) >= board.frame.first;
   trim(board.frame, board.ctx.view().from);
   draw(board);
 }

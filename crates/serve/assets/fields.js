@@ -4,7 +4,8 @@ import { createBoard } from './board.js';
 import { h, text } from './dom.js';
 import { nearMarks, sayMarks } from './near.js';
 import { panelOf } from './panels.js';
-import { catalogue, search } from './search.js';
+import { catalogue, overview, search } from './search.js';
+import { setSplit } from './split.js';
 
 const SHOWN = 300;
 
@@ -15,13 +16,21 @@ export const createFields = (ctx, host) =>
     hint,
     load,
     found,
+    panels,
   });
 
 const hint = () => [
   'Choose fields on the left: each click adds one to the chart that is marked. ',
   'The address of this page is the view: send it to somebody.',
 ];
-const load = async ({ ctx }) => catalogue((await ctx.api.get('fields')).subsystems);
+
+async function load(view) {
+  view.subsystems ??= (await view.ctx.api.get('fields')).subsystems;
+  return catalogue(view.subsystems);
+}
+
+/** Until something is chosen: a chart of each subsystem that is recorded. */
+const panels = ({ ctx, subsystems }) => (boards(ctx).length || !subsystems ? null : overview(subsystems));
 
 function found(view, wanted, here) {
   const fields = search(view.all, wanted);
@@ -32,8 +41,8 @@ function found(view, wanted, here) {
 }
 
 /**
- * `kind`: what there is to choose from (`load`), how it is listed (`found`), charts that need no choice (`panels`), and
- * lines below the charts (`foot`).
+ * `kind`: what there is to choose from (`load`), how it is listed (`found`), charts that need no choice (`panels`),
+ * lines below the charts (`foot`), and what is done after each arrangement (`arranged`) and each drawing (`drawn`).
  */
 export function createPicker(ctx, host, kind) {
   const input = h('input', {
@@ -47,7 +56,8 @@ export function createPicker(ctx, host, kind) {
   const count = h('p', { class: 'sub', role: 'status' });
   const list = h('ul', { class: 'fields' });
   const charts = h('div', { class: 'charts' });
-  const empty = h('p', { class: 'quiet hint' }, kind.hint());
+  const empty = h('div', { class: 'quiet hint' }, kind.hint());
+  const above = h('div', { class: 'above', hidden: true });
   const said = h('p', { class: 'moment', role: 'status', hidden: true });
   const foot = h('pre', { class: 'sub foot', hidden: true });
   const fresh = h(
@@ -62,9 +72,9 @@ export function createPicker(ctx, host, kind) {
   );
   host.append(
     h('aside', { class: 'panel picker' }, h('header', { class: 'bar' }, input, fresh), count, list),
-    h('div', { class: 'chosen' }, empty, charts, said, foot),
+    h('div', { class: 'chosen' }, above, empty, charts, said, foot),
   );
-  const view = { ctx, kind, input, count, list, empty, said, foot, all: null, target: 0 };
+  const view = { ctx, kind, input, count, list, empty, above, said, foot, all: null, target: 0 };
   view.board = createBoard(ctx, charts);
   view.draw = () => draw(view);
   view.board.onMoments(() => say(view));
@@ -90,7 +100,7 @@ const boards = (ctx) => ctx.state.fields ?? [];
 async function fill(view) {
   try {
     view.all = await view.kind.load(view);
-    if (view.kind.panels?.(view)) arrange(view);
+    if (!view.all.length || view.kind.panels?.(view)) arrange(view);
     else draw(view);
   } catch (error) {
     text(view.count, error.message);
@@ -98,7 +108,7 @@ async function fill(view) {
 }
 
 function onState(view, changed) {
-  if (changed.has('fields') || changed.has('host')) arrange(view);
+  if (['fields', 'host', 'split'].some((name) => changed.has(name))) arrange(view);
   else if (['range', 'from', 'thru'].some((name) => changed.has(name))) view.board.refresh(changed.has('soon'));
   else if (changed.has('hide')) view.board.draw();
   if (['range', 'from', 'thru'].some((name) => changed.has(name))) sayFoot(view);
@@ -107,10 +117,12 @@ function onState(view, changed) {
 }
 
 /** What happened at the cursor. */
-function say({ ctx, board, said }) {
+function say(view) {
+  const { ctx, board, said } = view;
   const near = nearMarks(board.frame()?.marks ?? [], ctx.view(), ctx.hover ?? ctx.moment());
   text(said, sayMarks(near));
   said.hidden = !near.length;
+  view.kind.drawn?.(view);
 }
 
 function sayFoot({ ctx, kind, foot }) {
@@ -124,12 +136,13 @@ function arrange(view) {
   const chosen = boards(view.ctx);
   view.target = Math.min(view.target, chosen.length);
   const panels = view.kind.panels?.(view);
+  view.empty.hidden = chosen.length > 0 || Boolean(view.ctx.state.host);
+  view.empty.classList.toggle('short', Boolean(panels?.length));
+  view.kind.arranged?.(view);
   if (panels?.length) {
-    view.empty.hidden = true;
-    view.board.setPanels(panels);
+    setSplit(view.ctx, view.board, panels);
     return draw(view);
   }
-  view.empty.hidden = chosen.length > 0;
   view.board.setPanels(chosen.map(panelOf), ({ element, tools }, n) => {
     tools.append(
       h(

@@ -1,6 +1,7 @@
 // The view of hosts: who sends values, when the last ones came, how many, what was lost, and whose clock is wrong.
 // Those who fell silent come first.
 import { h, text } from './dom.js';
+import { fillEmpty } from './filling.js';
 import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
 import { readStored } from './stored.js';
 import { span, stamp } from './time.js';
@@ -30,6 +31,8 @@ export function createHosts(ctx, host) {
   const body = h('tbody', {});
   const heads = COLUMNS.map((column) => head(column, () => sortBy(view, column)));
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
+  const scroller = h('div', { class: 'scroller' }, table);
+  const none = h('div', { hidden: true });
   host.append(
     h(
       'section',
@@ -38,10 +41,11 @@ export function createHosts(ctx, host) {
       sockets,
       types,
       lines,
-      h('div', { class: 'scroller' }, table),
+      scroller,
+      none,
     ),
   );
-  const view = { ctx, host, sub, input, sockets, types, lines, body, heads, rows: null, sort: '' };
+  const view = { ctx, host, sub, input, sockets, types, lines, body, heads, scroller, none, rows: null, sort: '' };
   setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
   return {
     show: () => load(view),
@@ -126,8 +130,11 @@ function draw(view) {
     sub,
     hosts.length
       ? `${hosts.length} send${silent ? `, ${silent} silent` : ''}; a click shows what a host sends`
-      : 'nobody has sent anything yet: see docs/moving.md',
+      : 'no host has sent anything yet',
   );
+  view.none.hidden = rows.length > 0;
+  view.scroller.hidden = !rows.length;
+  if (!rows.length) fillEmpty(view.none, view.ctx, ['collectd']);
   body.replaceChildren(...orderRows(rows.filter(fits), now, sort).map((each) => row(view, each)));
 }
 

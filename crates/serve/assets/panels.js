@@ -69,11 +69,12 @@ export function panelOf(ids, index) {
   };
 }
 
-/** All ids that panels need, but for what is computed from others. */
+/** All ids that panels need, but for layers that are computed from others (`needs`). */
 export function fieldsOf(panels) {
   const ids = new Set();
-  for (const { layers, peak } of panels) {
+  for (const { layers, peak, needs } of panels) {
     for (const { id, parts } of layers) if (!parts) ids.add(id);
+    for (const id of needs ?? []) ids.add(id);
     if (peak) ids.add(peak);
   }
   return [...ids];

@@ -1,6 +1,7 @@
 // The view of programs: who publishes what it does, what each of them does now, or did at the moment that is held, and
 // what it counts.
 import { h, text } from './dom.js';
+import { fillEmpty } from './filling.js';
 import {
   fits,
   flight,
@@ -32,8 +33,9 @@ export function createPrograms(ctx, host) {
   const limited = h('p', { class: 'sub foot sockets', 'data-tone': 'D', hidden: true });
   const list = h('div', {});
   const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, when, sub), input);
-  host.append(h('section', { class: 'panel' }, bar, limited), list);
-  const view = { ctx, when, sub, input, limited, list, answer: null, loads: 0 };
+  const none = h('div', { hidden: true });
+  host.append(h('section', { class: 'panel' }, bar, limited, none), list);
+  const view = { ctx, when, sub, input, limited, none, list, answer: null, loads: 0 };
   view.load = lastWins((signal) => load(view, signal));
   const isSeen = () => !host.hidden && !document.hidden;
   // what is over does not change, and a server that takes longer would never get to answer
@@ -83,13 +85,10 @@ function draw(view) {
   const some = `${alive} published, ${active} commands in flight`;
   drawTitle(view, at);
   if (at !== undefined) text(sub, `held · ${ago(now, ctx.edge ?? now)} · ${some}, as the recording has it`);
-  else
-    text(
-      sub,
-      all.length
-        ? `${alive} publish, ${active} commands in flight`
-        : 'no program publishes anything yet: see docs/programs.md',
-    );
+  else text(sub, all.length ? `${alive} publish, ${active} commands in flight` : 'no program publishes anything yet');
+  const isNone = at === undefined && !all.length;
+  view.none.hidden = !isNone;
+  if (isNone) fillEmpty(view.none, ctx, ['programs', 'postgres']);
   text(
     limited,
     answer.limited.map(({ user }) => `user ${user} wants more than a user has: part is left out`).join(' · '),

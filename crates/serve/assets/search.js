@@ -45,3 +45,35 @@ function rank({ id }, word) {
   if (name.startsWith(word) || name.includes(`.${word}`)) return 0;
   return name.includes(word) ? 1 : 2;
 }
+
+/** Lines of a chart of the overview. */
+const OVERVIEW_LINES = 4;
+
+/** A panel of each subsystem that is recorded: its first fields, of one unit. */
+export function overview(subsystems) {
+  return subsystems
+    .filter((about) => about.recorded)
+    .flatMap((about) => {
+      const all = about.columns.length ? about.columns : about.each;
+      const instances = about.columns.length ? '' : ':*';
+      if (!all.length || (instances && !about.instances.length)) return [];
+      const columns = instances
+        ? all.slice(0, 1)
+        : all.filter(({ unit }) => unit === all[0].unit).slice(0, OVERVIEW_LINES);
+      const layers = columns.map(({ name }, n) => ({
+        id: `${about.name}.${name}${instances}`,
+        label: instances ? '' : name,
+        colour: n + 1,
+      }));
+      return [
+        {
+          id: `over-${about.name}`,
+          title: about.name,
+          note: about.help,
+          least: 0,
+          layers,
+          known: instances ? { most: 8 } : undefined,
+        },
+      ];
+    });
+}

@@ -1,11 +1,19 @@
 // The view of stored series: a tree of what others sent, search, and charts of any of them together with fields of this
 // machine. With `host` in the address: all that one host sends.
+import { fullOf, hostPanels } from './collectd.js';
 import { h } from './dom.js';
 import { createPicker, entry } from './fields.js';
-import { panelOf } from './panels.js';
-import { chartsOf, readStored, removals, searchStored, treeOf } from './stored.js';
+import { fillEmpty } from './filling.js';
+import { DAY_S, problemsOf } from './problems.js';
+import { readStored, removals, searchStored, treeOf } from './stored.js';
 
 const SHOWN = 300;
+const PROBLEMS_EVERY_MS = 10000;
+/** Seconds on each side of a problem. */
+const HALF_S = 450;
+
+/** Charts of the host that is shown before one is chosen. */
+const FIRST_CHARTS = 8;
 
 export const createSeries = (ctx, host) =>
   createPicker(ctx, host, {
@@ -15,12 +23,12 @@ export const createSeries = (ctx, host) =>
     load,
     found,
     panels,
+    arranged,
+    drawn,
     foot: (ctx) => removals(ctx.state.fields ?? [], ctx.state.range ? null : ctx.view()),
   });
 
 const hint = () => [
-  'What others send comes here: collectd sends to port 25826, ',
-  "rrdcached's clients to DATA/rrdcached.sock, see docs/moving.md. ",
   'Choose series on the left: each click adds one to the chart that is marked; they mix with fields of this machine.',
 ];
 
@@ -31,11 +39,70 @@ async function load(view) {
   return fields;
 }
 
-/** A host that was asked for is shown in charts of its own, until something is chosen. */
+/** A host that was asked for is shown in charts of its own, until something is chosen; before that, who sent last. */
 function panels(view) {
   const { host, fields } = view.ctx.state;
-  if (!host || fields?.length || !view.all) return null;
-  return chartsOf(view.all, host).map((ids, index) => panelOf(ids, `host${index}`));
+  if (fields?.length || !view.all?.length) return null;
+  if (host) return hostPanels(view.all, host);
+  return hostPanels(view.all, newestHost(view.all)).slice(0, FIRST_CHARTS);
+}
+
+const newestHost = (all) => all.reduce((one, other) => ((other.last ?? 0) > (one.last ?? 0) ? other : one)).host;
+
+/** Above the charts of a host: its name and its problems. Without any series: how some would come. */
+function arranged(view) {
+  const { ctx, all, above, empty } = view;
+  const { host, fields } = ctx.state;
+  const isOfHost = Boolean(host) && !fields?.length;
+  above.hidden = !isOfHost;
+  if (isOfHost) sayProblems(view, host);
+  if (all && !all.length) fillEmpty(empty, ctx, ['collectd', 'statsd']);
+}
+
+/** Asked anew for another host, and at most each ten seconds for the same one. */
+async function sayProblems(view, host) {
+  const { ctx, above } = view;
+  const isSame = view.judged?.host === host;
+  if (isSame && performance.now() - view.judged.at < PROBLEMS_EVERY_MS) return;
+  view.judged = { ...(isSame ? view.judged : {}), host, at: performance.now() };
+  if (!isSame) above.replaceChildren(h('h2', {}, host));
+  try {
+    const [stored, senders, { marks }] = await Promise.all([
+      ctx.api.get('stored'),
+      ctx.api.get('hosts'),
+      ctx.api.get('events', { from: -DAY_S, thru: 'now' }),
+    ]);
+    const problems = problemsOf(host, readStored(stored).hosts, senders, marks);
+    view.judged.problems = problems;
+    if (ctx.state.host === host) showProblems(view, host);
+  } catch (error) {
+    above.replaceChildren(h('h2', {}, host), h('p', { class: 'note' }, error.message));
+  }
+}
+
+/** File systems that are nearly full are known from the charts. */
+function drawn(view) {
+  const { judged, ctx } = view;
+  const { host } = ctx.state;
+  if (!judged?.problems || judged.host !== host || ctx.state.fields?.length) return;
+  const full = fullOf(view.board.frame(), host);
+  if (full.map(({ text }) => text).join() === judged.full?.map(({ text }) => text).join()) return;
+  judged.full = full;
+  showProblems(view, host);
+}
+
+function showProblems({ ctx, above, judged }, host) {
+  const all = [...judged.problems, ...(judged.full ?? [])];
+  above.replaceChildren(h('h2', {}, host), problemList(ctx, all));
+}
+
+function problemList(ctx, problems) {
+  if (!problems.length) return h('p', { class: 'quiet' }, 'No problems: it sends, and notified none in a day.');
+  const item = ({ text, time }) => {
+    const go = () => ctx.set({ range: undefined, from: time - HALF_S, thru: time + HALF_S }, { soon: true });
+    return h('li', {}, time === undefined ? text : h('button', { class: 'link', onclick: go }, text));
+  };
+  return h('ul', { class: 'problems note' }, problems.map(item));
 }
 
 function found(view, wanted, here) {

@@ -1,6 +1,7 @@
 // The view of targets that the poller asks devices for: devices with their targets, those that do not answer first, or
 // all targets in a row; with `target` in the address the graphs of one.
 import { h, text } from './dom.js';
+import { fillEmpty } from './filling.js';
 import { rateText } from './target-units.js';
 import { createTarget } from './target.js';
 import { ago, span, stamp } from './time.js';
@@ -69,8 +70,10 @@ function listElements(view) {
   const table = h('table', { class: 'targets' }, h('thead', {}, h('tr', {}, heads)), body);
   const more = h('button', { class: 'more', hidden: true, onclick: () => showMore(view) });
   const bar = h('header', { class: 'bar' }, h('div', { class: 'when' }, h('h2', {}, 'Targets'), sub), flat, input);
-  const list = h('section', { class: 'panel' }, bar, note, h('div', { class: 'scroller' }, table), more);
-  return { list, sub, note, flat, input, heads, body, more };
+  const scroller = h('div', { class: 'scroller' }, table);
+  const none = h('div', { hidden: true });
+  const list = h('section', { class: 'panel' }, bar, note, scroller, none, more);
+  return { list, scroller, none, sub, note, flat, input, heads, body, more };
 }
 
 const head = ({ title, number, help }, onclick) =>
@@ -166,6 +169,9 @@ function draw(view) {
   drawSort(view);
   const head = shown.flat ?? shown.devices;
   text(view.sub, summary(ctx, shown, head));
+  view.none.hidden = head.total > 0;
+  view.scroller.hidden = !head.total;
+  if (!head.total) fillEmpty(view.none, ctx, ['targets']);
   text(view.note, head.problems.join(' · '));
   view.note.hidden = !head.problems.length;
   view.body.replaceChildren(...(shown.flat ? flatRows(view, shown.flat) : deviceRows(view, shown)));
@@ -186,7 +192,7 @@ function drawSort({ ctx, heads }) {
 }
 
 function summary(ctx, { devices }, { total, found, at }) {
-  if (!total) return 'none yet: kymo poll asks the devices of an mrtg.cfg';
+  if (!total) return 'none yet';
   const dead = devices?.devices.filter(({ state }) => state === 'dead').length;
   const slow = devices?.devices.filter(({ state }) => state === 'slow').length;
   return [
