@@ -437,7 +437,7 @@ fn without_root_it_still_records() {
         "one line names the capability: {stderr}"
     );
     assert!(
-        String::from_utf8_lossy(&output.stdout).contains("failed:13"),
+        String::from_utf8_lossy(&output.stdout).contains("failed:permission-denied"),
         "{}",
         String::from_utf8_lossy(&output.stdout)
     );

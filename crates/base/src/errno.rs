@@ -1,10 +1,15 @@
-//! The system's text of an error.
+//! Errors of the system in words. A person reads no number of an error.
 
 use std::io;
 
 /// The words of `strerror`, without the number that Rust puts behind them.
 pub fn strerror(error: &io::Error) -> String {
     without_numbers(error.to_string())
+}
+
+/// The words for the number of an error, as recordings have it.
+pub fn words(number: u16) -> String {
+    strerror(&io::Error::from_raw_os_error(number.into()))
 }
 
 /// A text without the numbers of the system's errors in it.
@@ -24,6 +29,20 @@ pub fn without_numbers(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_has_words() {
+        for (number, text) in [
+            (2, "No such file or directory"),
+            (3, "No such process"),
+            (13, "Permission denied"),
+            (24, "Too many open files"),
+        ] {
+            assert_eq!(words(number), text);
+        }
+        let unknown = words(u16::MAX);
+        assert!(!unknown.contains("os error"), "{unknown}");
+    }
 
     #[test]
     fn a_cause_has_no_number() {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use kymo_base::errno::strerror;
 use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
@@ -181,7 +182,7 @@ pub(crate) fn write(
     match batch.commit() {
         Ok(_) => taken,
         Err(error) => {
-            let failed = || Err(format!("cannot write journal: {error}"));
+            let failed = || Err(format!("cannot write journal: {}", strerror(&error)));
             taken.iter().map(|_| failed()).collect()
         }
     }

@@ -11,6 +11,7 @@ use std::io::{BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use kymo_base::context::Context;
+use kymo_base::errno::strerror;
 use kymo_base::limits;
 use kymo_base::scan;
 use kymo_base::track::Tracks;
@@ -37,7 +38,7 @@ pub enum Error {
     #[error("cannot play {0}: not a collectl raw file")]
     NotCollectl(String),
     /// Reading the file failed.
-    #[error("cannot read {name}: {cause}")]
+    #[error("cannot read {name}: {}", strerror(cause))]
     Read {
         /// Name of the file.
         name: String,

@@ -3,11 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kymo_base::errno::strerror;
+
 /// Error of recording or reading.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An operation of the file system failed.
-    #[error("cannot {verb} {}: {cause}", path.display())]
+    #[error("cannot {verb} {}: {}", path.display(), strerror(cause))]
     Io {
         /// The operation.
         verb: &'static str,

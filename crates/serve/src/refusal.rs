@@ -2,6 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kymo_base::errno::without_numbers;
 
 /// Seconds after which a client with too many wrong tokens may
 /// try again.
@@ -17,11 +18,11 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal with a status and a line.
+    /// A refusal with a status and a line, without the system's numbers of errors.
     pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Refusal {
         Refusal {
             status,
-            text: text.into(),
+            text: without_numbers(text.into()),
         }
     }
 

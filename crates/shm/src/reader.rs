@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
+use kymo_base::errno::strerror;
 use kymo_base::limits::SHM_FILE_MAX;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
@@ -42,7 +43,7 @@ pub enum Access {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The system refused.
-    #[error("cannot {verb} it: {cause}")]
+    #[error("cannot {verb} it: {}", strerror(&(*cause).into()))]
     System {
         /// Attempted action.
         verb: &'static str,

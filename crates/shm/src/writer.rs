@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kymo_base::errno::strerror;
 use kymo_base::limits::{
     SHM_CELLS_MAX, SHM_METRICS_MAX, SHM_SLOT_LABELS_MAX, SHM_SLOTS_MAX, SHM_TEXT_MAX,
 };
@@ -70,7 +71,7 @@ pub enum CreateError {
 fn cause_of(error: Errno) -> String {
     match error {
         Errno::ROFS => "it is read-only here; mount it read-write (ReadWritePaths= of a unit, a volume without ro), or set KYMO_DIR".into(),
-        error => error.to_string(),
+        error => strerror(&error.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Typed errors, from which the daemon makes rrdcached's replies.
 
+use kymo_base::errno::strerror;
 use kymo_base::name::DisplayName;
 use kymo_rrd::Kind;
 use std::io;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An operation of the file system failed.
-    #[error("cannot {verb} {}: {cause}", path.display())]
+    #[error("cannot {verb} {}: {}", path.display(), strerror(cause))]
     Io {
         /// The operation.
         verb: &'static str,
@@ -191,13 +192,13 @@ pub enum FileError {
     #[error("no such file")]
     NoSuchFile,
     /// `stat failed with error %i.`
-    #[error("{}", io::Error::from_raw_os_error(*.0))]
+    #[error("{}", strerror(&io::Error::from_raw_os_error(*.0)))]
     Stat(i32),
     /// `Not a regular file: %s`
     #[error("it is no regular file")]
     NotRegular,
     /// `Cannot read/write %s: %s`
-    #[error("{0}")]
+    #[error("{}", strerror(.0))]
     Access(io::Error),
     /// `RRD Error: could not lock RRD`: another process held
     /// the lock for longer than the wait. No data is lost.
@@ -210,13 +211,13 @@ pub enum FileError {
     #[error("its last update is before 1970")]
     BadStamp,
     /// The journal cannot be written: `cannot write journal: %s`. The request had no effect.
-    #[error("cannot write the journal: {0}")]
+    #[error("cannot write the journal: {}", strerror(.0))]
     Journal(io::Error),
     /// CREATE: the folder is missing and must not be created.
     #[error("its folder {} is missing", DisplayName(.0))]
     NoFolder(Vec<u8>),
     /// CREATE: the folder could not be created: `Cannot create %s: %s`.
-    #[error("cannot make folder {}: {}", DisplayName(.0), .1)]
+    #[error("cannot make folder {}: {}", DisplayName(.0), strerror(.1))]
     MakeFolder(Vec<u8>, io::Error),
     /// CREATE: `creating '%s': File exists`.
     #[error("there is a file that is not the store's")]
@@ -225,6 +226,6 @@ pub enum FileError {
     #[error("it has {0} cells, too many")]
     Large(u64),
     /// Any other error of the kernel.
-    #[error("{0}")]
+    #[error("{}", strerror(.0))]
     Io(io::Error),
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 
+use kymo_base::errno::strerror;
 use kymo_query::source::{Moment, STARTS, Source, Step};
 
 use crate::feed::{Feed, Interval};
@@ -26,7 +27,7 @@ impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stopped::Source(error) => f.write_str(error),
-            Stopped::Output(error) => write!(f, "cannot write output: {error}"),
+            Stopped::Output(error) => write!(f, "cannot write output: {}", strerror(error)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use kymo_base::errno::strerror;
 use kymo_base::name::DisplayName;
 use kymo_base::pattern;
 use kymo_rrd::Header;
@@ -747,7 +748,8 @@ impl Intake {
             hosts.note(update.host, update.from.address, update.count, update.time);
         }
         if let Err(error) = written {
-            self.accounts.last_failure = Some(format!("cannot write journal: {error}"));
+            self.accounts.last_failure =
+                Some(format!("cannot write journal: {}", strerror(&error)));
         }
         untouched
     }

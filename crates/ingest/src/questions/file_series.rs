@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use kymo_base::errno::strerror;
 use kymo_base::name::DisplayName;
 use kymo_rrd::Header;
 use kymo_rrd::create::{self, Create};
@@ -164,7 +165,7 @@ pub(super) fn update(store: &Store, author: &Author, values: &FileValues) -> Tak
         }
     }
     if let Err(error) = batch.commit() {
-        let why = format!("cannot write journal: {error}");
+        let why = format!("cannot write journal: {}", strerror(&error));
         let failed = (0..).zip(values.iter());
         let failed = failed.map(|(place, (name, _))| refused("update", place, name, &why));
         taken.refused = failed.collect();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use kymo_base::scan;
+use kymo_base::{errno, scan};
 use kymo_kernel::facts;
 use kymo_kernel::source::{self, Reads, Scope, Source, kind};
 use kymo_sys::kernel_file::Root;
@@ -218,7 +218,8 @@ fn table(prices: &[Price], cpus: u64, out: &mut String) {
     );
     for price in prices {
         if price.errno != 0 {
-            let _ = writeln!(out, "{:<22}cannot read: errno {}", price.path, price.errno);
+            let cause = errno::words(price.errno);
+            let _ = writeln!(out, "{:<22}cannot read: {cause}", price.path);
             continue;
         }
         let _ = writeln!(
@@ -293,12 +294,20 @@ fn kept(prices: &[Price]) -> usize {
         .sum()
 }
 
+/// The cause of a failed read as JSON: words, or null.
+fn error_json(number: u16) -> String {
+    match number {
+        0 => "null".into(),
+        number => format!("\"{}\"", errno::words(number)),
+    }
+}
+
 fn json(prices: &[Price], cpus: u64, out: &mut String) {
     for price in prices {
         let Spread { min, median, max } = price.warm;
         let _ = writeln!(
             out,
-            "{{\"source\":\"{}\",\"min_ns\":{min},\"median_ns\":{median},\"max_ns\":{max},\"spaced_median_ns\":{},\"per_cpu_ns\":{},\"bytes\":{},\"read\":\"{}\",\"files\":{},\"kernel_bytes\":{},\"day_1s_cpu_s\":{:.3},\"day_10s_cpu_s\":{:.3},\"day_60s_cpu_s\":{:.3},\"slow\":{},\"errno\":{}}}",
+            "{{\"source\":\"{}\",\"min_ns\":{min},\"median_ns\":{median},\"max_ns\":{max},\"spaced_median_ns\":{},\"per_cpu_ns\":{},\"bytes\":{},\"read\":\"{}\",\"files\":{},\"kernel_bytes\":{},\"day_1s_cpu_s\":{:.3},\"day_10s_cpu_s\":{:.3},\"day_60s_cpu_s\":{:.3},\"slow\":{},\"errno\":{},\"error\":{}}}",
             price.path,
             price.cold.median,
             median / cpus,
@@ -310,7 +319,8 @@ fn json(prices: &[Price], cpus: u64, out: &mut String) {
             price.day_s(10),
             price.day_s(60),
             price.is_slow(),
-            price.errno
+            price.errno,
+            error_json(price.errno)
         );
     }
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use kymo_base::cost;
+use kymo_base::errno;
 use kymo_base::name::DisplayName;
 use kymo_base::track::{Instance, State, Why};
 use kymo_kernel::source;
@@ -136,6 +137,11 @@ fn sample(
     Ok(printed)
 }
 
+/// The cause of a failed read as one word: `permission-denied`.
+fn word(number: u16) -> String {
+    errno::words(number).to_lowercase().replace(' ', "-")
+}
+
 /// Prints `>>> SOURCE SEQ WALL MONO COST_KIND_NS STATE LEN`, the text, and a newline. An instance that was not
 /// read has a header only if it was too slow.
 fn frame(
@@ -149,7 +155,7 @@ fn frame(
     let state = match instance.state {
         State::Changed => "changed".to_string(),
         State::Same => "same".to_string(),
-        State::Failed(errno) => format!("failed:{errno}"),
+        State::Failed(number) => format!("failed:{}", word(number)),
         State::Unread(Why::Slow) => "not-read:slow".to_string(),
         State::Unread(_) => return Ok(false),
     };

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
+use kymo_base::errno::strerror;
 use rustix::io::{Errno, pread};
 
 use crate::mapping::{Mapping, bytes_of};
@@ -15,7 +16,7 @@ pub enum ReadError {
     #[error("it is shorter than it was")]
     Short,
     /// The system refused.
-    #[error("cannot read it: {0}")]
+    #[error("cannot read it: {}", strerror(&(*.0).into()))]
     System(Errno),
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use jiff::Zoned;
+use kymo_base::errno::without_numbers;
 use kymo_base::name::DisplayName;
 
 use crate::process::notices::put_line;
@@ -51,8 +52,9 @@ impl PollLog {
         }
     }
 
-    /// Logs a line. Names in it are made safe to show.
+    /// Logs a line. Names in it are made safe to show, and the system's numbers of errors are left out.
     pub(crate) fn say(&self, line: &str) {
+        let line = without_numbers(line.into());
         let line = DisplayName(line.as_bytes());
         let Ok(to) = self.0.lock() else {
             return;

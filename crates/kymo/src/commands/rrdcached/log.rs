@@ -7,6 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use kymo_base::errno::without_numbers;
 use kymo_base::name::DisplayName;
 use kymo_ingest::log::Severity;
 use kymo_sys::talk;
@@ -43,12 +44,13 @@ impl DaemonLog {
         })
     }
 
-    /// Writes a line. Names in it are made safe to show.
+    /// Writes a line. Names in it are made safe to show, and the system's numbers of errors are left out.
     pub(super) fn say(&self, severity: Severity, line: &str) {
         let severity = severity as u32;
         if severity > self.level {
             return;
         }
+        let line = without_numbers(line.into());
         let line = DisplayName(line.as_bytes());
         if self.stderr {
             talk::say(line);

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use kymo_base::errno::without_numbers;
 use kymo_promql::EvalError;
 use kymo_series::ReadError;
 
@@ -59,7 +60,7 @@ impl Failure {
     pub(super) fn new(kind: ErrorType, text: impl Into<String>) -> Failure {
         Failure {
             kind,
-            text: text.into(),
+            text: without_numbers(text.into()),
         }
     }
 
