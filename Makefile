@@ -11,7 +11,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3560000
 
-.PHONY: run test soak bench fuzz peers build tools lean web book format clean
+.PHONY: run test soak bench fuzz peers build tools lean man web book format clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
@@ -54,6 +54,14 @@ lean:
 	$(CARGO) build --profile lean -p kymo --no-default-features
 	@size=$$(stat -c %s target/lean/kymo); echo "recorder-only: $$size bytes"; \
 	[ $$size -le $(LEAN_BYTES) ] || { echo "the recorder-only program is larger than $(LEAN_BYTES) bytes" >&2; exit 1; }
+
+# Manual pages and completions in dist/, as the program writes them.
+man: build
+	rm -f dist/*.1
+	./target/release/kymo man dist
+	./target/release/kymo completions bash > dist/kymo.bash
+	./target/release/kymo completions zsh > dist/_kymo
+	./target/release/kymo completions fish > dist/kymo.fish
 
 # The page in a real browser, and its modules on their own, after a look at their format. How quick its first view is, is the bench's affair: here
 # a machine may be busy.

@@ -91,12 +91,12 @@ fn wrong_usage_is_one_clear_line() {
         (
             &[raw],
             2,
-            "cannot run kymo: --output <FILE> is missing; see kymo --help",
+            "cannot run kymo: --output <FILE> is missing; see kymo graph --help",
         ),
         (
             &["-o", &svg],
             2,
-            "cannot run kymo: <PATH>... is missing; see kymo --help",
+            "cannot run kymo: <PATH>... is missing; see kymo graph --help",
         ),
         (
             &["-o", &svg, "/no/such"],

@@ -24,6 +24,7 @@ mod filesystems;
 mod fixtures;
 mod golden;
 mod graph;
+mod help;
 mod kept;
 mod kill9;
 mod live;

@@ -1,251 +1,220 @@
-//! dist/kymo.1 and dist/kymo.bash: the manual page and bash's completion, made from the output of `--help`, so that both have
-//! each switch. `UPDATE_GOLDEN=1` writes them; the diff goes with the commit.
+//! dist/*.1, dist/kymo.bash, dist/_kymo and dist/kymo.fish: manual pages and completions, as `kymo man` and `kymo completions`
+//! write them. `UPDATE_GOLDEN=1` writes them again; the diff goes with the commit.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kymo_tests::{kymo, stdout_of};
+use kymo_tests::commands::commands;
+use kymo_tests::{Scratch, kymo, run, stdout_of};
 
-/// A switch or a command: its spelling and its description.
-struct Entry {
-    name: String,
-    about: String,
+fn dist() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist")
 }
 
-/// A heading of a help text and the entries below it.
-struct Part {
-    heading: String,
-    entries: Vec<Entry>,
+/// Texts of a folder's manual pages, by name.
+fn pages(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|end| end == "1"));
+    pages
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            (name.into(), fs::read_to_string(&path).expect("UTF-8"))
+        })
+        .collect()
 }
 
-/// Parses a help text: headings at the margin, then names, each with its description after two blanks or on the next line.
-fn parts(help: &str) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for line in help.lines() {
-        let text = line.trim_start();
-        let indent = line.len() - text.len();
-        if indent == 0 && text.ends_with(':') {
-            parts.push(Part {
-                heading: text.trim_end_matches(':').into(),
-                entries: Vec::new(),
-            });
-        } else if let Some(part) = parts.last_mut() {
-            match (indent, part.entries.last_mut()) {
-                _ if text.is_empty() => {}
-                (2..=6, _) => {
-                    let (name, about) = text.split_once("  ").unwrap_or((text, ""));
-                    part.entries.push(Entry {
-                        name: name.into(),
-                        about: about.trim().into(),
-                    });
-                }
-                (7.., Some(entry)) => {
-                    entry.about = format!("{} {text}", entry.about).trim().into();
-                }
-                _ => panic!("a line of no part: {line:?}"),
-            }
-        }
-    }
-    parts
+/// Manual pages that the program writes.
+fn written(name: &str) -> BTreeMap<String, String> {
+    let scratch = Scratch::new(name);
+    let folder = scratch.text("man1");
+    stdout_of(&["man", &folder]);
+    pages(&scratch.path("man1"))
 }
 
-fn is_of_switches(part: &Part) -> bool {
-    !["Commands", "Arguments"].contains(&&part.heading[..])
-}
-
-/// `-p` and `--playback` of `-p, --playback <PATH>...`.
-fn words(entry: &Entry) -> impl Iterator<Item = &str> {
-    let names = entry.name.split(['<', '[']).next().unwrap_or_default();
-    let words = names.split([' ', ',']);
-    words.filter(|word| word.starts_with('-'))
-}
-
-/// Commands that stand in for programs of other projects: their switches have their own documents.
-const STAND_INS: &[&str] = &["collectl", "rrd", "rrdcached", "poll"];
-
-/// The help of kymo, and of each of its commands.
-struct Help {
-    parts: Vec<Part>,
-    commands: Vec<(Entry, Vec<Part>)>,
-}
-
-impl Help {
-    fn ask() -> Help {
-        let mut parts = parts(&stdout_of(&["--help"]));
-        let commands = parts.remove(0);
-        assert_eq!(commands.heading, "Commands");
-        let commands = commands.entries.into_iter().map(|command| {
-            let own = !STAND_INS.contains(&&command.name[..]);
-            let help = own.then(|| stdout_of(&[&command.name, "--help"]));
-            let of_command = help.map_or(Vec::new(), |help| self::parts(&help));
-            (command, of_command)
-        });
-        Help {
-            commands: commands.collect(),
-            parts,
-        }
-    }
-
-    /// Entries of a command that kymo itself does not have.
-    fn only<'a>(&'a self, command: &'a [Part]) -> impl Iterator<Item = &'a Entry> {
-        let known = |entry: &Entry| {
-            let mut all = self.parts.iter().flat_map(|part| &part.entries);
-            all.any(|known| known.name == entry.name && known.about == entry.about)
-        };
-        let entries = command.iter().flat_map(|part| &part.entries);
-        entries.filter(move |entry| !known(entry))
-    }
-}
-
-/// A text as troff prints it unchanged.
-fn roff(text: &str) -> String {
-    let text = text.replace('\\', "\\e").replace('-', "\\-");
-    match text.starts_with(['.', '\'']) {
-        true => format!("\\&{text}"),
-        false => text,
-    }
-}
-
-fn put_entries<'a>(entries: impl Iterator<Item = &'a Entry>, page: &mut String) {
-    for Entry { name, about } in entries {
-        let (name, about) = (roff(name), roff(about));
-        writeln!(page, ".TP\n\\fB{name}\\fR\n{about}").expect("room");
-    }
-}
-
-fn manual(help: &Help) -> String {
-    let mut page = String::from(concat!(
-        ".\\\" Made from kymo --help by tests/all/man.rs.\n.TH KYMO 1\n.SH NAME\n",
-        "kymo \\- record a Linux machine's performance data, play it back and show it\n",
-        ".SH SYNOPSIS\n.B kymo\n[\\fISWITCHES\\fR] [\\fIFILE\\fR...]\n.br\n",
-        ".B kymo\n\\fICOMMAND\\fR [\\fISWITCHES\\fR]\n",
-        ".SH DESCRIPTION\nWithout a file kymo shows this machine live, with \\fB\\-f\\fR \\fIDIR\\fR it records it, and files are played: ",
-        "its own recordings, and collectl's .raw files.\nThe switches are collectl's. Under the name \\fBcollectl\\fR, a link to it, it ",
-        "takes collectl's command line whole, with its settings and exit codes.\n.PP\n",
-        "A page for browsers, programs' numbers, and what takes the place of rrdcached, rrdtool and MRTG are the commands below.\n",
-    ));
-    page += ".SH COMMANDS\n";
-    put_entries(help.commands.iter().map(|(command, _)| command), &mut page);
-    for part in &help.parts {
-        writeln!(page, ".SH {}", roff(&part.heading.to_uppercase())).expect("room");
-        put_entries(part.entries.iter(), &mut page);
-    }
-    page += ".SH LETTERS\nOf \\fB\\-s\\fR, any of them together.\n";
-    for line in stdout_of(&["--showsubsys"]).lines() {
-        if let Some((letter, about)) = line.split_once(" - ") {
-            let (letter, about) = (letter.trim(), roff(about));
-            writeln!(page, ".TP\n\\fB{letter}\\fR\n{about}").expect("room");
-        }
-    }
-    for (command, parts) in &help.commands {
-        let mut only = help.only(parts).peekable();
-        if only.peek().is_some() {
-            let name = roff(&command.name.to_uppercase());
-            writeln!(page, ".SH KYMO {name}").expect("room");
-            put_entries(only, &mut page);
-        }
-    }
-    page += concat!(
-        ".SH EXIT STATUS\n0; 1 where there is nothing to show; 2 where the command line is wrong or something cannot be done.\n",
-        "Under the name collectl 0 where there is nothing to show, else 1.\n",
-        ".SH FILES\n.TP\n\\fI/etc/kymo/kymo.toml\\fR\nsettings of kymo serve, see kymo config\n",
-        ".TP\n\\fI/etc/collectl.conf\\fR\nsettings under the name collectl\n",
-        ".SH SEE ALSO\ndocs/collectl.md has all switches of collectl, and what differs; docs/serve.md, docs/rrdcached.md, docs/rrd.md, ",
-        "docs/poll.md and docs/mrtg.md the other parts.\n",
-    );
-    page
-}
-
-/// All words that can follow `kymo`, or a command of it.
-fn completions<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
-    let mut all: Vec<&str> = entries.flat_map(words).collect();
-    all.sort_unstable();
-    all.dedup();
-    all.join(" ")
-}
-
-fn bash(help: &Help) -> String {
-    let own = completions(help.parts.iter().flat_map(|part| &part.entries));
-    let names: Vec<&str> = help
-        .commands
-        .iter()
-        .map(|(command, _)| &command.name[..])
-        .collect();
-    let names = names.join(" ");
-    let mut script = format!(
-        "# Made from kymo --help by tests/all/man.rs.\n_kymo() {{\n  local word=${{COMP_WORDS[COMP_CWORD]}} words='{own}'\n  [ \"${{COMP_WORDS[0]##*/}}\" = collectl ] || case ${{COMP_WORDS[1]}} in\n"
-    );
-    for (command, parts) in &help.commands {
-        let all = completions(parts.iter().flat_map(|part| &part.entries));
-        if !all.is_empty() {
-            writeln!(script, "    {}) words='{all}' ;;", command.name).expect("room");
-        }
-    }
-    script += &format!(
-        "  esac\n  [ \"$COMP_CWORD\" = 1 ] && [ \"${{COMP_WORDS[0]##*/}}\" = kymo ] && words=\"$words {names}\"\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}}\ncomplete -o default -F _kymo kymo\n[ \"$(readlink -f \"$(type -P collectl)\")\" != \"$(readlink -f \"$(type -P kymo)\")\" ] || complete -o default -F _kymo collectl\n"
-    );
-    script
+/// Words of a help text that begin as switches do, at the margin of its lists.
+fn switches(help: &str) -> Vec<&str> {
+    let lines = help
+        .lines()
+        .filter(|line| line.starts_with("  "))
+        .map(str::trim_start);
+    let names = lines.filter(|line| line.starts_with('-'));
+    let words = names.flat_map(|line| {
+        line.split([' ', ',', '[', '<'])
+            .take_while(|word| word.is_empty() || word.starts_with('-'))
+    });
+    words
+        .filter(|word| word.len() > 1 && *word != "--")
+        .collect()
 }
 
 #[test]
-fn every_switch_has_its_place_in_the_manual_and_in_completions() {
-    let help = Help::ask();
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist");
+fn dist_has_what_the_program_writes() {
+    let mut expected = written("man-pages");
+    for (shell, name) in [
+        ("bash", "kymo.bash"),
+        ("zsh", "_kymo"),
+        ("fish", "kymo.fish"),
+    ] {
+        expected.insert(name.into(), stdout_of(&["completions", shell]));
+    }
+    let (dist, mut stale) = (dist(), Vec::new());
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut stale = Vec::new();
-    for (name, text) in [("kymo.1", manual(&help)), ("kymo.bash", bash(&help))] {
+    for (name, text) in &expected {
         let path = dist.join(name);
         if update {
-            fs::write(&path, &text).expect("a file of dist");
-        } else if fs::read_to_string(&path).unwrap_or_default() != text {
-            stale.push(name);
+            fs::write(&path, text).expect("a file of dist");
+        } else if fs::read_to_string(&path).unwrap_or_default() != *text {
+            stale.push(name.clone());
         }
-        // The parser of the help must not lose a switch.
-        for line in stdout_of(&["--help"]).lines().map(str::trim_start) {
-            if line.starts_with('-') {
-                let switch = line.split([' ', ',', '[']).next().expect("a word");
-                let there = text.contains(switch) || text.contains(&roff(switch));
-                assert!(there, "{switch} is not in {name}");
-            }
+    }
+    for name in pages(&dist)
+        .into_keys()
+        .filter(|name| !expected.contains_key(name))
+    {
+        match update {
+            true => fs::remove_file(dist.join(&name)).expect("a page of dist"),
+            false => stale.push(name),
         }
     }
     assert!(
         stale.is_empty(),
-        "not as kymo --help has it: {stale:?} in dist; if that is right, run with UPDATE_GOLDEN=1"
+        "not as the program writes them: {stale:?} in dist; if that is right, run with UPDATE_GOLDEN=1"
     );
-    let parts = help.parts.iter().filter(|part| is_of_switches(part));
-    assert!(parts.count() > 1);
+}
+
+#[test]
+fn each_command_has_a_page_with_its_switches() {
+    let pages = written("man-switches");
+    let plain = |name: &str| {
+        let page = pages.get(name);
+        let page = page.unwrap_or_else(|| panic!("there is no {name}"));
+        page.replace("\\-", "-")
+    };
+    for switch in switches(&stdout_of(&["help", "switches"])) {
+        assert!(
+            plain("kymo.1").contains(switch),
+            "{switch} is not in kymo.1"
+        );
+    }
+    for command in commands() {
+        let page = plain(&format!("kymo-{command}.1"));
+        assert!(page.contains("EXAMPLES"), "{command}");
+        assert!(
+            plain("kymo.1").contains(&format!("kymo-{command}(1)")),
+            "{command}"
+        );
+        let help = run(&[&command, "--help"]).stdout;
+        let help = String::from_utf8_lossy(&help);
+        for switch in switches(&help).iter().filter(|_| command != "collectl") {
+            assert!(page.contains(switch), "{switch} is not in kymo-{command}.1");
+        }
+    }
+    assert!(plain("kymo-series-ls.1").contains("--open"));
+    assert!(!pages.contains_key("kymo-hub.1"), "a hidden command");
+}
+
+/// groff names wrong requests and unknown characters.
+#[test]
+fn pages_are_sound_for_groff() {
+    let found = Command::new("groff").arg("--version").output();
+    if found.is_err() {
+        return kymo_tests::machine::skipped("groff is missing");
+    }
+    let scratch = Scratch::new("man-groff");
+    let folder = scratch.text("man1");
+    stdout_of(&["man", &folder]);
+    for name in pages(&scratch.path("man1")).into_keys() {
+        let output = Command::new("groff")
+            .args(["-man", "-Tutf8", "-ww", "-z"])
+            .arg(scratch.path("man1").join(&name))
+            .output()
+            .expect("groff");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{name}: {said}");
+    }
 }
 
 #[test]
 fn bash_completes_switches_and_commands() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist/kymo.bash");
+    let script = dist().join("kymo.bash");
     for (line, expected) in [
         ("kymo --proc", "--procfilt --procopts --procstate"),
         ("kymo exp", "export"),
         ("kymo export --f", "--from"),
         ("kymo play --showc", "--showcolheaders"),
+        ("kymo series l", "ls"),
+        ("kymo series ls --o", "--open"),
+        ("kymo help subs", "subsystems"),
+        ("kymo help ser", "serve series"),
+        ("kymo completions z", "zsh"),
+        ("kymo record --status a", "always auto"),
+        ("kymo kee", ""),
+        ("kymo record --seal", ""),
         ("collectl --tcp", "--tcpfilt"),
         ("collectl exp", ""),
     ] {
+        let folder = kymo().parent().expect("its folder").display().to_string();
         let asked = format!(
-            "source {}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _kymo; echo \"${{COMPREPLY[*]}}\"",
+            "ln -sf {folder}/kymo \"$T/collectl\"; PATH=$T:{folder}:$PATH; source {}; \
+             COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _${{COMP_WORDS[0]}} ${{COMP_WORDS[0]}} \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+             echo \"${{COMPREPLY[*]}}\"",
             script.display()
         );
-        let folder = kymo().parent().expect("its folder").display().to_string();
-        let path = std::env::var("PATH").unwrap_or_default();
+        let scratch = Scratch::new("completed");
         let output = Command::new("bash")
             .args(["-c", &asked])
-            .env("PATH", format!("{folder}:{path}"))
+            .env("T", scratch.path(""))
             .output()
             .expect("bash");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut words: Vec<&str> = said.split_whitespace().collect();
+        words.sort_unstable();
         assert_eq!(
-            (said.trim(), &output.stderr[..]),
-            (expected, &b""[..]),
+            (
+                words.join(" ").as_str(),
+                &*String::from_utf8_lossy(&output.stderr)
+            ),
+            (expected, ""),
             "{line}"
         );
     }
+}
+
+/// The scripts of shells that are not installed here are looked at as texts.
+#[test]
+fn other_shells_have_each_command() {
+    for (shell, begin) in [("zsh", "#compdef kymo"), ("fish", "# Print an optspec")] {
+        let script = stdout_of(&["completions", shell]);
+        assert!(script.starts_with(begin), "{shell}: {script:.200}");
+        for word in commands()
+            .iter()
+            .map(String::as_str)
+            .chain(["tail", "subsystems", "procfilt"])
+        {
+            assert!(script.contains(word), "{shell} does not complete {word}");
+        }
+        for hidden in ["poll-runner", "seal-bytes"] {
+            assert!(!script.contains(hidden), "{shell} completes {hidden}");
+        }
+        let check = match shell {
+            "zsh" => Command::new("zsh").args(["-n", "-c", &script]).output(),
+            _ => Command::new("fish")
+                .args(["--no-execute", "-c", &script])
+                .output(),
+        };
+        if let Ok(check) = check {
+            assert!(check.status.success(), "{shell}: {check:?}");
+        }
+    }
+    let wrong = run(&["completions", "tcsh"]);
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(
+        said,
+        "kymo: cannot use <SHELL> tcsh: it takes bash, zsh, fish\n"
+    );
 }

@@ -610,7 +610,7 @@ fn wrong_usage_and_wrong_folders_are_said() {
         (
             &["verify"][..],
             2,
-            "cannot run kymo: <DIR> is missing; see kymo --help\n",
+            "cannot run kymo: <DIR> is missing; see kymo verify --help\n",
         ),
         (&["verify", base], 2, none.as_str()),
         (&["status", base], 2, none.as_str()),

@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use kymo_tests::commands::commands;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{children_of, eventually};
 use kymo_tests::{Running, Scratch, free_port, kymo, stdout_of};
@@ -194,6 +195,13 @@ const COMMANDS: &[&str] = &[
     "rrdcached -h",
     "rrdcached --none",
     "poll --help",
+    "help",
+    "help subsystems",
+    "help series ls",
+    "help poll",
+    "help why",
+    "completions bash",
+    "man @/man",
     "poll --check --debug cfg @/mrtg.cfg",
     "poll --no-such",
     "poll @/mrtg.cfg",
@@ -215,7 +223,7 @@ fn each_command_says_when_stdout_takes_nothing() {
             }
         }
     }
-    let mut listed = listed_commands();
+    let mut listed = commands();
     listed.retain(|command| {
         !COMMANDS
             .iter()
@@ -227,16 +235,6 @@ fn each_command_says_when_stdout_takes_nothing() {
 fn output(command: &mut Command) -> Output {
     let output = command.output();
     output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"))
-}
-
-/// Commands that `--help` lists.
-fn listed_commands() -> Vec<String> {
-    let help = stdout_of(&["--help"]);
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    lines
-        .filter_map(|line| Some(line.split_whitespace().next()?.to_string()))
-        .collect()
 }
 
 fn check(line: &str, (stream, taker): (Stream, Taker), usual: &Output, got: &Output) {

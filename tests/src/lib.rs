@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
 pub mod collectd_packet;
+pub mod commands;
 #[cfg(target_arch = "x86_64")]
 pub mod injected;
 pub mod keeper_client;
@@ -195,7 +196,7 @@ pub struct Dumped {
     pub seq: u64,
     /// Duration of the read, in nanoseconds of the clock.
     pub cost_ns: u64,
-    /// `changed`, `same`, `failed:N`, `not-read:slow`.
+    /// `changed`, `same`, `failed:CAUSE`, `not-read:slow`.
     pub state: String,
     /// The text.
     pub text: Vec<u8>,

@@ -2,13 +2,22 @@
 //! errors.
 
 pub(crate) mod collectl;
+#[cfg(feature = "serve")]
+mod completions;
+mod examples;
 mod explain;
+pub(crate) mod help;
+#[cfg(feature = "serve")]
+mod pages;
 pub(crate) mod stand_in;
+pub(crate) mod styles;
+mod topics;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::StyledStr;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -21,10 +30,11 @@ use crate::commands::{
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
 use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
+use crate::output;
 use crate::output::broadcast::Audience;
 use crate::process::daemon::{self, Begun};
 
-/// Statistics of this machine, recorded losslessly at the price of the reads
+/// kymo records a Linux machine, and shows which process it was.
 #[derive(Parser)]
 #[command(
     name = "kymo",
@@ -44,12 +54,12 @@ pub(crate) struct Arguments {
 enum Command {
     /// Record this machine
     Record(RecordCommand),
-    /// Show a recording, or collectl's .raw, .raw.gz, .rawp.gz, .raw.xz and .raw.zst files; -: standard input
+    /// Show a recording, or a file of collectl
     Play(play::PlayOptions),
     /// Record this machine and show it to browsers and programs
     #[cfg(feature = "serve")]
     Serve(serve::ServeOptions),
-    /// Print the configuration file of serve with every key, its default and what it is
+    /// Print the configuration of serve with each key explained
     #[cfg(feature = "serve")]
     Config,
     /// The part of serve that answers; started by it
@@ -71,33 +81,45 @@ enum Command {
         /// The configuration
         file: OsString,
     },
-    /// Draw graphs of a recording into an SVG or PNG file
+    /// Draw graphs into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
-    /// Show what programs on this machine say they are doing
+    /// Show the work that programs on this machine publish
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
-    /// Evaluate an expression of PromQL over all that kymo has
+    /// Evaluate an expression of PromQL
     #[cfg(feature = "serve")]
     Query(query::QueryOptions),
-    /// List and print what others sent to a running serve
+    /// List, print and remove series that others sent
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
-    /// Print the recorded texts exactly as the kernel gave them
+    /// Print recorded texts as the kernel gave them
     Dump(dump::DumpOptions),
-    /// Write a recording, or a part of it, into one file to be sent
+    /// Write a recording, or a part, into one file
     #[cfg(feature = "serve")]
     Export(export::ExportOptions),
-    /// Measure what each source costs to read on this kernel
+    /// Measure the cost of reading each source
     Doctor(doctor::DoctorOptions),
-    /// Measure what recording costs: a day's samples without pause, then spaced ones
+    /// Measure the cost of recording
     Cost(RecordOptions),
-    /// Check every block and every record in the folder of a store of rrdcached
+    /// Check a store, or a recording, for damage
     #[cfg(feature = "serve")]
     Verify(verify::VerifyOptions),
-    /// Show what the folder of a store of rrdcached has
+    /// Show contents, size and delays of a store
     #[cfg(feature = "serve")]
     Status(status::StatusOptions),
+    /// Show a topic, or the help of a command
+    Help {
+        /// A topic, or the words of a command
+        #[arg(value_name = "TOPIC|COMMAND")]
+        words: Vec<String>,
+    },
+    /// Print completions for bash, zsh or fish
+    #[cfg(feature = "serve")]
+    Completions(completions::CompletionsOptions),
+    /// Write manual pages into a folder
+    #[cfg(feature = "serve")]
+    Man(pages::ManOptions),
 }
 
 /// Options of `kymo record`: the processes to record, but not how to show them.
@@ -131,7 +153,7 @@ struct Classic {
 /// Reason for running nothing.
 pub(crate) enum Stop {
     /// Help or version was asked for: the text.
-    Say(String),
+    Say(StyledStr),
     /// A line about the error.
     Refuse(String),
 }
@@ -139,18 +161,29 @@ pub(crate) enum Stop {
 /// The word for collectl's command line, and its line of the help.
 const COLLECTL: (&str, &str) = (
     "collectl",
-    "collectl's command line, settings and exit codes, see docs/collectl.md",
+    "Run as collectl: switches, settings, exit codes",
 );
 
 /// Reads the command line.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, Stop> {
-    read(words, Arguments::command())
+    read(words, help::dressed(declared()))
+}
+
+/// All commands, with the programs that kymo stands in for: these are shown in the help, and `main` has run them before clap is
+/// reached.
+fn declared() -> clap::Command {
+    let shown = stand_in::ALL.iter();
+    let shown = shown.map(|program| (program.word, program.about));
+    let words = std::iter::once(COLLECTL).chain(shown);
+    Arguments::command()
+        .subcommands(words.map(|(word, about)| clap::Command::new(word).about(about)))
 }
 
 /// Reads collectl's command line: the last one of repeated switches counts, and there are no commands.
 pub(crate) fn parse_as_collectl(words: Vec<OsString>) -> Result<Arguments, Stop> {
-    let command = Arguments::command()
+    let command = declared()
         .args_override_self(true)
+        .term_width(0)
         .name("collectl")
         .bin_name("collectl")
         .override_usage("collectl [switches]")
@@ -180,21 +213,14 @@ pub(crate) fn parse_as_collectl(words: Vec<OsString>) -> Result<Arguments, Stop>
 }
 
 fn read(words: Vec<OsString>, command: clap::Command) -> Result<Arguments, Stop> {
-    // These are shown in the help; `main` has run them before clap is reached.
-    let stand_ins = stand_in::ALL.iter();
-    let shown = stand_ins.map(|program| (program.word, program.about));
-    let command = command.subcommands(
-        std::iter::once(COLLECTL)
-            .chain(shown)
-            .map(|(word, about)| clap::Command::new(word).about(about)),
-    );
+    let see = help::of_line(&words, &command);
     let stop = |error: clap::Error| match error.use_stderr() {
-        false => Stop::Say(error.to_string()),
-        true => Stop::Refuse(refuse::line(&error)),
+        false => Stop::Say(error.render()),
+        true => Stop::Refuse(refuse::line(&error, &see)),
     };
     let matches = command.try_get_matches_from(words).map_err(stop)?;
     let mut arguments = Arguments::from_arg_matches(&matches).map_err(stop)?;
-    if let Some(answer) = arguments.classic.questions.answer::<Arguments>() {
+    if let Some(answer) = arguments.classic.questions.answer() {
         return Err(Stop::Say(answer));
     }
     if arguments.command.is_none() {
@@ -381,8 +407,18 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Verify(options)) => verify::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Status(options)) => status::run(&options),
+        Some(Command::Help { words }) => show(&help::page(&words).map_err(anyhow::Error::msg)?),
+        #[cfg(feature = "serve")]
+        Some(Command::Completions(options)) => show(&completions::script(&options).into()),
+        #[cfg(feature = "serve")]
+        Some(Command::Man(options)) => pages::run(&options).map(|()| ExitCode::SUCCESS),
         None => classic(arguments.classic),
     }
+}
+
+fn show(text: &StyledStr) -> anyhow::Result<ExitCode> {
+    output::put(&styles::for_stdout(text))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn classic(classic: Classic) -> anyhow::Result<ExitCode> {
@@ -529,11 +565,11 @@ mod tests {
             ),
             (
                 "kymo --gibberish",
-                "cannot use --gibberish: no such switch; see kymo --help",
+                "cannot use --gibberish: no such switch; see kymo help switches",
             ),
             (
                 "kymo play",
-                "cannot run kymo: <PATH>... is missing; see kymo --help",
+                "cannot run kymo: <PATH>... is missing; see kymo play --help",
             ),
             (
                 "kymo --json --csv",

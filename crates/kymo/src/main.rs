@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use kymo_sys::{machine, talk};
 
 use crate::cli::collectl::{self, words::Under};
-use crate::cli::stand_in;
+use crate::cli::{help, stand_in, styles};
 
 /// Exit code of a usage or run error.
 const FAILED: u8 = 2;
@@ -31,19 +31,24 @@ fn main() -> ExitCode {
     machine::outlive_file_limit();
     machine::share_heap();
     machine::name_process();
-    let words: Vec<_> = std::env::args_os().collect();
+    let words = help::turned(std::env::args_os().collect());
     // This comes first because collectl has no commands: under its name no word means another
     // program.
     if let Some(words) = collectl::words::behind_name(&words) {
         return collectl::run(words);
     }
-    if let Some((program, words)) = stand_in::find(std::env::args_os()) {
+    if let Some(text) = help::examples_before(&words)
+        && let Err(error) = output::put(&styles::for_stdout(&text))
+    {
+        return failed(&error.into());
+    }
+    if let Some((program, words)) = stand_in::find(words.iter().cloned()) {
         return (program.run)(words);
     }
     let words = collectl::words::with_settings(words, Under::Kymo);
     let arguments = match words.map_err(cli::Stop::Refuse).and_then(cli::parse) {
         Ok(arguments) => arguments,
-        Err(cli::Stop::Say(text)) => return answer(&text),
+        Err(cli::Stop::Say(text)) => return answer(&styles::for_stdout(&text)),
         Err(cli::Stop::Refuse(line)) => {
             talk::say(format_args!("kymo: {line}"));
             return ExitCode::from(FAILED);

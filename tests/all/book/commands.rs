@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kymo_tests::commands::commands as listed;
 use kymo_tests::run;
 use regex_lite::Regex;
 
@@ -31,6 +32,8 @@ impl Helps {
         self.known.entry(key).or_insert_with(|| {
             let asked = [command, &["--help"]].concat();
             match command {
+                // Switches without a command have a topic.
+                [] => said(&asked) + &said(&["help", "switches"]),
                 // rrdtool's commands say it so.
                 ["rrd", name] => said(&asked) + &said(&["rrd", "help", name]),
                 _ => said(&asked),
@@ -40,12 +43,15 @@ impl Helps {
 
     /// True if a word has a help of its own, as commands have that `kymo serve` starts and no list names.
     fn has_own(&mut self, word: &str) -> bool {
-        let all = self.of(&[]).to_string();
+        let all = said(&["--help"]);
         self.of(&[word]) != all
     }
 
-    /// Names of the commands of a help text: clap's list of lines, and rrdtool's lists with commas.
+    /// Names of the commands of a help text: the first screen's groups, clap's list of lines, rrdtool's lists with commas.
     fn names(&mut self, command: &[&str]) -> Vec<String> {
+        if command.is_empty() {
+            return listed();
+        }
         let help = self.of(command);
         let listed = help.split_once("\nCommands:\n").map(|(_, rest)| {
             let lines = rest.lines().take_while(|line| !line.is_empty());

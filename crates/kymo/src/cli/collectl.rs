@@ -31,7 +31,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
             Err(error) if crate::is_closed_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => failed(&crate::said(&error)),
         },
-        Err(Stop::Say(text)) => crate::answer(&text),
+        Err(Stop::Say(text)) => crate::answer(&text.to_string()),
         Err(Stop::Refuse(text)) => failed(&text),
     }
 }

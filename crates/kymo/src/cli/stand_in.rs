@@ -16,6 +16,9 @@ pub(crate) struct StandIn {
     pub word: &'static str,
     /// A line for the help.
     pub about: &'static str,
+    /// Text of its own help.
+    #[cfg(feature = "serve")]
+    pub help: fn() -> String,
     /// Runs it with the words behind its name.
     pub run: fn(Vec<OsString>) -> ExitCode,
 }
@@ -26,21 +29,24 @@ pub(crate) const ALL: &[StandIn] = &[
     StandIn {
         program: "rrdtool",
         word: "rrd",
-        about: "rrdtool's commands: create, update, fetch, info, dump ...; - reads them from a pipe",
+        about: "Run rrdtool's commands on files and through daemons",
+        help: rrd::help,
         run: rrd::run,
     },
     #[cfg(feature = "serve")]
     StandIn {
         program: "rrdcached",
         word: "rrdcached",
-        about: "Take values from clients of rrdcached and keep .rrd files, see docs/rrdcached.md",
+        about: "Run as rrdcached: take values, keep .rrd files",
+        help: rrdcached::help,
         run: rrdcached::run,
     },
     #[cfg(feature = "serve")]
     StandIn {
         program: "mrtg",
         word: "poll",
-        about: "Poll devices by SNMP as an mrtg.cfg says, see docs/poll.md",
+        about: "Poll devices by SNMP as an mrtg.cfg says",
+        help: poll::help,
         run: poll::run,
     },
 ];

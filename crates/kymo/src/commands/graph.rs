@@ -207,7 +207,7 @@ impl Asked {
             words.partition(|word| word.starts_with(MARK));
         let wants_stored = !ids.is_empty() || !options.series.is_empty();
         if options.paths.is_empty() && (!wants_stored || !words.is_empty()) {
-            bail!("cannot run kymo: <PATH>... is missing; see kymo --help");
+            bail!("cannot run kymo: <PATH>... is missing; see kymo graph --help");
         }
         let mut asked = Asked {
             plan: Plan::default(),

@@ -92,6 +92,11 @@ pub(crate) enum Outcome {
     AllUnknown,
 }
 
+/// Text of `--help`.
+pub(crate) fn help() -> String {
+    options::HELP.into()
+}
+
 /// Runs the command with the words after its name.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let options = match options::read(words) {

@@ -63,6 +63,11 @@ const COMMANDS: &[(&str, Command)] = &[
     ("xport", not_here),
 ];
 
+/// Syntax of all commands.
+pub(crate) fn help() -> String {
+    usage::all()
+}
+
 /// Runs the words after `kymo rrd`, or after the name `rrdtool`.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();

@@ -29,6 +29,11 @@ use pid_file::PidFile;
 
 use crate::output;
 
+/// Text of `-h`.
+pub(crate) fn help() -> String {
+    options::help()
+}
+
 /// Runs the daemon with the words after its name.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_vec).collect();

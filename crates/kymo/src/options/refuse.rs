@@ -65,8 +65,8 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The line for one of clap's errors.
-pub(crate) fn line(error: &Error) -> String {
+/// The line for one of clap's errors; `see` is the command that has the help.
+pub(crate) fn line(error: &Error, see: &str) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => texts.join(", "),
@@ -74,15 +74,15 @@ pub(crate) fn line(error: &Error) -> String {
     };
     let argument = text(ContextKind::InvalidArg);
     match error.kind() {
-        ErrorKind::UnknownArgument => unknown(&argument),
+        ErrorKind::UnknownArgument => unknown(&argument, see),
         ErrorKind::InvalidSubcommand => {
             format!(
-                "cannot run {}: no such command; see kymo --help",
+                "cannot run {}: no such command; see {see}",
                 text(ContextKind::InvalidSubcommand).escape_debug()
             )
         }
         ErrorKind::MissingRequiredArgument => {
-            format!("cannot run kymo: {argument} is missing; see kymo --help")
+            format!("cannot run kymo: {argument} is missing; see {see}")
         }
         ErrorKind::ArgumentConflict => match text(ContextKind::PriorArg) {
             prior if prior.is_empty() || prior == argument => {
@@ -124,7 +124,7 @@ pub(crate) fn name(switch: &Arg) -> String {
     }
 }
 
-fn unknown(argument: &str) -> String {
+fn unknown(argument: &str, see: &str) -> String {
     let name = argument.split('=').next().unwrap_or(argument);
     let recorder = RecordOptions::augment_args(clap::Command::new("record"));
     let is_this = |switch: &Arg| {
@@ -141,7 +141,7 @@ fn unknown(argument: &str) -> String {
     match known {
         Some((_, why)) => format!("cannot use {name}: {why}"),
         None => format!(
-            "cannot use {}: no such switch; see kymo --help",
+            "cannot use {}: no such switch; see {see}",
             name.escape_debug()
         ),
     }

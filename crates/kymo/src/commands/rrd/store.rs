@@ -39,7 +39,7 @@ pub(super) fn read<T: Parser>(name: &str, words: &[&[u8]]) -> Result<T, Stop> {
     let words = std::iter::once(name.into()).chain(words);
     T::try_parse_from(words).map_err(|error| match error.use_stderr() {
         false => Stop::Say(error.to_string()),
-        true => Stop::Refuse(refuse::line(&error)),
+        true => Stop::Refuse(refuse::line(&error, &format!("{name} --help"))),
     })
 }
 

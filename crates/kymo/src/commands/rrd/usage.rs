@@ -42,6 +42,20 @@ pub(super) fn print(out: &mut impl Write, command: &[u8], mode: Mode) -> io::Res
     }
 }
 
+/// Commands of a command line, each with its purpose and syntax.
+pub(super) fn all() -> String {
+    let is_remote = |name: &str| ["quit", "ls", "cd", "mkdir", "pwd"].contains(&name);
+    let mut text = String::new();
+    for (name, about, syntax) in SYNTAX.iter().filter(|each| !is_remote(each.0)) {
+        text += &format!(
+            "{name}: {about}\n\n\tkymo rrd {name}{}\n\n",
+            indented(syntax)
+        );
+    }
+    text += "import, export: of kymo's store; each has --help\n";
+    text
+}
+
 /// Joins the lines of a syntax; lines after the first are indented.
 fn indented(syntax: &[&str]) -> String {
     match syntax {
