@@ -487,6 +487,7 @@ mod tests {
             uid: Some(1000),
             command: b"/usr/lib/cc1\0-quiet\0x.c\0".to_vec(),
             groups: b"0::/a.slice/b\n".to_vec(),
+            container: Vec::new(),
         };
         for (text, expect) in [
             ("cc1", true),
