@@ -56,13 +56,19 @@ pub struct Plan {
     pub activity: Option<Arc<OwnedFd>>,
 }
 
-/// The pace of a source with an interval of its own, in whole beats of the sampler.
+/// The pace of a source with an interval of its own, in whole beats of the sampler. The first reads come at each beat: a rate
+/// takes two, and a file system may answer after the first one.
 struct OwnPace {
     interval_ns: u64,
     /// How early a beat may come.
     slack_ns: u64,
     last_ns: Option<u64>,
+    /// Number of reads, up to [`FIRST_READS`].
+    reads: u8,
 }
+
+/// Number of reads that do not wait for the interval.
+const FIRST_READS: u8 = 3;
 
 impl OwnPace {
     fn new(interval_ns: u64, beat_ns: u64) -> OwnPace {
@@ -70,6 +76,7 @@ impl OwnPace {
             interval_ns: if beat_ns == 0 { 0 } else { interval_ns },
             slack_ns: beat_ns / 2,
             last_ns: None,
+            reads: 0,
         }
     }
 
@@ -82,9 +89,10 @@ impl OwnPace {
         let is_over = |last_ns: u64| {
             now_ns.saturating_sub(last_ns).saturating_add(self.slack_ns) >= self.interval_ns
         };
-        let is_due = self.last_ns.is_none_or(is_over);
+        let is_due = self.reads < FIRST_READS || self.last_ns.is_none_or(is_over);
         if is_due {
             self.last_ns = Some(now_ns);
+            self.reads = FIRST_READS.min(self.reads + 1);
         }
         is_due
     }
@@ -625,10 +633,10 @@ mod tests {
     fn a_source_with_an_own_interval_is_read_in_whole_beats() {
         for (interval_s, beat_s, due) in [
             (0, 1, vec![0, 1, 2, 3, 4, 5, 6, 7]),
-            (3, 1, vec![0, 3, 6]),
+            (3, 1, vec![0, 1, 2, 5]),
             (1, 2, vec![0, 2, 4, 6]),
             (3, 2, vec![0, 2, 4, 6]),
-            (4, 2, vec![0, 4]),
+            (4, 2, vec![0, 2, 4]),
             (3, 0, vec![0, 1, 2, 3, 4, 5, 6, 7]),
         ] {
             let mut pace = OwnPace::new(interval_s * SECOND_NS, beat_s * SECOND_NS);
@@ -650,7 +658,10 @@ mod tests {
         made.write("proc/self/mountinfo", mount);
         made.write("cg/a/memory.current", "7\n");
         let mut world = World::new(made, &[kind::CGROUP]);
-        world.sampler.groups_pace = OwnPace::new(3 * SECOND_NS, SECOND_NS);
+        world.sampler.groups_pace = OwnPace {
+            reads: FIRST_READS - 1,
+            ..OwnPace::new(3 * SECOND_NS, SECOND_NS)
+        };
         world.sample(1, true, Due::Later);
         let text = |number: u32| format!("group top 1 INODE\nmemory.current {number}\n");
         let said = |world: &World| {
