@@ -152,7 +152,7 @@ fn names_of_groups_need_the_token() {
         );
     }
     let (_, metrics) = ask(&address, "/metrics", &token);
-    let series = "container_memory_usage_bytes{id=\"/secret-7 <b>\\\".slice\"} 4096";
+    let series = "container_memory_usage_bytes{id=\"/secret-7 <b>\\\".slice\",name=\"secret-7 <b>\\\".slice\"} 4096";
     assert!(metrics.lines().any(|line| line == series), "{metrics}");
     // The newest sample also has sources that are read at scans and have no summary. On a busy machine the thread that reads
     // them may be late, so that a sample goes without.
