@@ -9,6 +9,7 @@ use kymo_sys::kept_file::{self, Contents, Found, Kind};
 
 use crate::collectd::event_files;
 use crate::programs::retired;
+use crate::pushed::families;
 
 /// Number of reads of a growing file, after which an incomplete end counts as damage.
 const TRIES: usize = 4;
@@ -16,7 +17,7 @@ const TRIES: usize = 4;
 /// A file: its name, its format, and a check that a record can be read.
 type Kept = (&'static str, Kind, fn(u32, &[u8]) -> bool);
 
-const FILES: [Kept; 5] = [
+const FILES: [Kept; 6] = [
     (retired::NAME, retired::FILE, retired::is_record),
     (
         event_files::NAMES[0],
@@ -28,6 +29,7 @@ const FILES: [Kept; 5] = [
         event_files::FILE,
         event_files::is_record,
     ),
+    (families::NAME, families::FILE, families::is_record),
     (
         kymo_store::PLACE_NAME,
         kymo_store::PLACE_FILE,
@@ -127,7 +129,12 @@ mod tests {
     fn every_turned_bit_is_found() {
         let folder = Path::new("/store");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
-        let fixtures = ["programs-1", "notifications-2", "notifications-1"];
+        let fixtures = [
+            "programs-1",
+            "notifications-2",
+            "notifications-1",
+            "families-1",
+        ];
         let fixtures = fixtures.map(|name| std::fs::read(root.join(name)).unwrap());
         let disk = Arc::new(SimDisk::new(1));
         disk.create_dir_all(folder).unwrap();
@@ -135,7 +142,7 @@ mod tests {
             disk.set_bytes(&folder.join(name), bytes.clone());
         }
         let checked = check(&*disk, folder, &mut |finding| panic!("{finding:?}")).unwrap();
-        assert_eq!((checked.files, checked.damaged), (3, 0));
+        assert_eq!((checked.files, checked.damaged), (4, 0));
         for ((name, ..), bytes) in FILES.into_iter().zip(&fixtures) {
             for at in 0..bytes.len() * 8 {
                 let mut flipped = bytes.clone();

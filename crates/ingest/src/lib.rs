@@ -18,6 +18,7 @@ pub mod log;
 pub mod name_space;
 pub mod prefix;
 pub mod programs;
+pub mod pushed;
 pub mod questions;
 pub mod reader;
 pub mod rrdcached;

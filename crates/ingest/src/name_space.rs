@@ -4,6 +4,7 @@
 //! The poller alone writes files below `mrtg/`, and a label set belongs to the process in its `job`. Any sender may
 //! write all other files, as may the poller, whose LogDir may lie anywhere; between them `Writer`'s ranks decide.
 
+use kymo_base::label_set::Labels;
 use kymo_base::labels;
 use kymo_series::names;
 use kymo_store::SeriesName;
@@ -90,6 +91,18 @@ impl Input {
     }
 }
 
+/// True if a sender that pushes over HTTP may write a series of this name. A `job` of one of the other inputs is common
+/// elsewhere, too: `node` is what Prometheus' own guide calls node_exporter. So it is taken of another `instance` than this
+/// machine, whose name is `own_host`.
+pub(crate) fn may_push(labels: &Labels, own_host: &[u8]) -> bool {
+    let job = labels::value(labels.text(), "job");
+    if !Input::all().any(|input| input.owns(&job)) {
+        return true;
+    }
+    let instance = labels::value(labels.text(), "instance");
+    !instance.is_empty() && *instance != *own_host
+}
+
 /// True if a name lies below the poller's folder. A name with `..` counts as one.
 fn is_pollers(name: &[u8]) -> bool {
     let mut parts = name.split(|&byte| byte == b'/');
@@ -100,7 +113,6 @@ fn is_pollers(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_base::label_set::Labels;
 
     /// Each input with each kind of name.
     #[test]
@@ -139,6 +151,26 @@ mod tests {
                 let may = input.may_write(SeriesName::Labels(&labels));
                 assert_eq!(may, writers.contains(&input), "{input:?} {job}");
             }
+        }
+    }
+
+    #[test]
+    fn who_pushes_writes_no_name_of_this_machine() {
+        for (job, instance, may) in [
+            ("node", "web:9100", true),
+            ("node", "here", false),
+            ("node", "", false),
+            ("kymo", "here", false),
+            ("postgres", "db:9187", true),
+            ("postgres", "", false),
+            ("statsd", "", false),
+            ("app", "here", true),
+            ("", "", true),
+        ] {
+            let labels = [("__name__", "up"), ("job", job), ("instance", instance)];
+            let labels = labels.map(|(name, value)| (name, value.as_bytes()));
+            let labels = Labels::new(labels).unwrap();
+            assert_eq!(may_push(&labels, b"here"), may, "{job} {instance}");
         }
     }
 }

@@ -38,6 +38,7 @@ use crate::labelled_series;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 use crate::programs::Programs;
+use crate::pushed::Pushes;
 
 /// Most files that one SELECT opens because the store does not know them.
 const HEADERS_MAX: usize = 2000;
@@ -72,6 +73,8 @@ pub struct Answers {
     pub programs: Programs,
     /// Counts of the listeners for lines.
     pub lines: LineAccounts,
+    /// Intake of requests that senders push over HTTP.
+    pub pushes: Pushes,
     /// Reads the store by labels.
     pub reader: SharedReader,
     /// Messages for the administrator.
@@ -178,7 +181,7 @@ impl Answers {
             }
             let _busy = seat.busy();
             // The client closed the connection or stalled.
-            let Ok(frame) = read_frame(&mut stream) else {
+            let Ok(frame) = read_frame(&mut stream, self.role.question_max()) else {
                 return;
             };
             let done = match frame.and_then(|frame| Question::read(&frame)) {
@@ -227,6 +230,10 @@ impl Answers {
                 stream.write_all(&Answer::Accounts(accounts).frame())
             }
             Question::Lines => stream.write_all(&Answer::Lines(self.lines.all()).frame()),
+            Question::Pushers => stream.write_all(&self.pushes.answer_pushers().frame()),
+            Question::Families { metric } => {
+                stream.write_all(&self.pushes.answer_families(metric).frame())
+            }
             Question::Programs { texts } => {
                 let programs = self.programs.answer(*texts);
                 stream.write_all(&Answer::Programs(programs).frame())
@@ -240,7 +247,8 @@ impl Answers {
             | Question::Create(_)
             | Question::Update(_)
             | Question::Notify(_)
-            | Question::Activity(_) => match &client.author {
+            | Question::Activity(_)
+            | Question::Push(_) => match &client.author {
                 Some(author) => self.change(question, author, store, stream),
                 None => refuse(
                     "cannot write: this socket only answers what is stored",
@@ -308,10 +316,17 @@ impl Answers {
                 let is_watched = self.programs.take_activity(activity.clone());
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
+            Question::Push(push) if author.may_push() => {
+                let pushed = self.pushes.take(store, push, &self.log);
+                stream.write_all(&Answer::Pushed(pushed).frame())
+            }
+            Question::Push(_) => refuse("cannot write: only the hub hands over requests", stream),
             Question::Select(_)
             | Question::Range(_)
             | Question::Accounts
             | Question::Lines
+            | Question::Pushers
+            | Question::Families { .. }
             | Question::Programs { .. }
             | Question::Events(_)
             | Question::Watched
@@ -464,10 +479,10 @@ fn info(series: KnownSeries) -> SeriesInfo {
 }
 
 /// Reads a frame without its length. The inner error: the length is wrong.
-fn read_frame(stream: &mut UnixStream) -> io::Result<Result<Vec<u8>, &'static str>> {
+fn read_frame(stream: &mut UnixStream, most: usize) -> io::Result<Result<Vec<u8>, &'static str>> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head)?;
-    let bytes = match body_bytes(head, QUESTION_MAX) {
+    let bytes = match body_bytes(head, most) {
         Ok(bytes) => bytes,
         Err(why) => return Ok(Err(why)),
     };

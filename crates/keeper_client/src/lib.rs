@@ -24,8 +24,8 @@ use kymo_base::labels::{LABELS, Matcher};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    LineAccount, NAMES_MAX, Programs, Question, Range, Rows, SeriesInfo, ServerActivity,
-    TailAccount, body_bytes,
+    LineAccount, MetricFamily, NAMES_MAX, Programs, Push, PushAccount, PushResult, Question, Range,
+    Rows, SeriesInfo, ServerActivity, TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Place};
@@ -205,6 +205,37 @@ impl Keeper {
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
         })?
+    }
+
+    /// Hands over a request of a sender; its samples are in the journal when this returns.
+    pub fn push(&self, push: Push) -> Result<PushResult, String> {
+        self.ask(&Question::Push(push), |stream| match read_answer(stream)? {
+            Answer::Pushed(pushed) => Ok(Ok(pushed)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Asks for the counts of senders that push over HTTP.
+    pub fn pushers(&self) -> Result<Vec<PushAccount>, String> {
+        self.ask(&Question::Pushers, |stream| match read_answer(stream)? {
+            Answer::Pushers(accounts) => Ok(Ok(accounts)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Asks for the descriptions of one metric, or of all, as senders gave them.
+    pub fn families(&self, metric: Option<&str>) -> Result<Vec<MetricFamily>, String> {
+        let metric = metric.unwrap_or_default().to_string();
+        self.ask(
+            &Question::Families { metric },
+            |stream| match read_answer(stream)? {
+                Answer::Families(families) => Ok(Ok(families)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            },
+        )?
     }
 
     /// Asks for publishers and their state; texts of commands only with `texts`.

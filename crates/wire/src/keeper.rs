@@ -10,6 +10,7 @@ mod frame;
 mod lines;
 mod points;
 mod programs;
+mod push;
 mod remove;
 mod tail;
 mod write;
@@ -26,6 +27,7 @@ pub use points::{
 pub use programs::{
     ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
+pub use push::{MetricFamily, PUSH_MAX, Push, PushAccount, PushFormat, PushResult};
 pub use remove::Erased;
 pub use tail::{
     DefinedColumn, DefinedSeries, MissedPart, NumberedSample, PointKind, TAIL_WAIT_MAX_MS,
@@ -96,6 +98,15 @@ frames! {
         20 = Tails,
         /// Counts of the listeners for lines: answered with one [`Answer::Lines`].
         21 = Lines,
+        /// A request that a sender pushed over HTTP: answered with one [`Answer::Pushed`] once its samples are journalled.
+        22 = Push(push: Push; Push::put, Push::take),
+        /// Counts of senders that push: answered with one [`Answer::Pushers`].
+        23 = Pushers,
+        /// Metadata of metrics, as senders described them: answered with one [`Answer::Families`].
+        24 = Families {
+            /// The metric; empty: all.
+            metric: String; push::put_metric, push::take_metric
+        },
     }
 }
 
@@ -130,6 +141,12 @@ frames! {
         0x8d = Tails(tails: Vec<TailAccount>; tail::put_accounts, tail::take_accounts),
         /// Counts of the listeners for lines.
         0x8e = Lines(accounts: Vec<LineAccount>; lines::put_lines, lines::take_lines),
+        /// Result of a pushed request.
+        0x8f = Pushed(pushed: PushResult; PushResult::put, PushResult::take),
+        /// Counts of senders that push.
+        0x90 = Pushers(accounts: Vec<PushAccount>; push::put_accounts, push::take_accounts),
+        /// Metadata, by the names of metrics.
+        0x91 = Families(families: Vec<MetricFamily>; push::put_families, push::take_families),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -50,7 +50,7 @@ impl MetricType {
     }
 
     /// The type that a word of OpenMetrics means.
-    pub(crate) fn of_word(word: &str) -> Option<MetricType> {
+    pub fn of_word(word: &str) -> Option<MetricType> {
         MetricType::ALL
             .into_iter()
             .find(|known| known.word() == word)

@@ -79,6 +79,7 @@ fn ask(bench: &Bench, role: Role, sent: &[u8]) {
         senders: Senders::default(),
         events: EventKeeper::default(),
         lines: LineAccounts::default(),
+        pushes: Pushes::default(),
         reader: super::SharedReader::default(),
         programs: Programs::default(),
         log: Arc::new(|_, _| {}),

@@ -8,7 +8,12 @@ use kymo_sys::ancestry;
 use kymo_sys::listen::{self, Peer};
 use kymo_sys::machine::{self, ROOT};
 
+use kymo_wire::keeper::{PUSH_MAX, QUESTION_MAX};
+
 use crate::name_space::Input;
+
+/// Most bytes of a PUSH: a request, and its sender.
+const PUSH_FRAME_MAX: usize = PUSH_MAX + 4096;
 
 /// Role of the clients of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,22 @@ impl Author {
     }
 }
 
+impl Author {
+    /// True if this client hands over requests of senders: the hub does, under no name of its own.
+    pub(super) fn may_push(&self) -> bool {
+        self.inputs.contains(&Input::Hub)
+    }
+}
+
 impl Role {
+    /// Most bytes of a question of this socket's clients.
+    pub(super) fn question_max(self) -> usize {
+        match self {
+            Role::Write { .. } => PUSH_FRAME_MAX,
+            Role::Read | Role::Admin { .. } => QUESTION_MAX,
+        }
+    }
+
     /// The client of a connection as a writer; `None`: the client may not write.
     pub(super) fn author(self, connection: impl AsFd) -> Option<Author> {
         let Role::Write { poller, postgres } = self else {
@@ -165,6 +185,7 @@ mod tests {
         ] {
             let author = Role::author_of(peer, hub, poller, postgres);
             assert_eq!(author.inputs, inputs, "{peer}");
+            assert_eq!(author.may_push(), inputs.contains(&Hub), "{peer}");
         }
     }
 }

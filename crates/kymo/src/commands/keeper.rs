@@ -22,6 +22,7 @@ use kymo_ingest::listener::Listener;
 use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
+use kymo_ingest::pushed::Pushes;
 use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::{PointsRetention, Settings};
@@ -250,6 +251,8 @@ pub(crate) fn run() -> Result<ExitCode> {
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let reader = SharedReader::default();
+    let (pushes, notice) = Pushes::open(Arc::new(RealDisk), &settings.folder);
+    notice.iter().for_each(|notice| say(notice));
     for (socket, role) in questions {
         listeners.push(Box::new(Questions {
             socket,
@@ -258,6 +261,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 senders: senders.clone(),
                 events: events.clone(),
                 lines: accounts.clone(),
+                pushes: pushes.clone(),
                 programs: programs.clone(),
                 reader: reader.clone(),
                 log: log.clone(),

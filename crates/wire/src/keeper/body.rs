@@ -93,7 +93,7 @@ impl<'a> Take<'a> {
         }
     }
 
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(bytes)

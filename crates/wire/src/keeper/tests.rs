@@ -84,6 +84,18 @@ fn questions() -> Vec<Question> {
         Question::Lines,
         Question::EndTail("forward".into()),
         Question::Tails,
+        Question::Push(Push {
+            format: PushFormat::Otlp,
+            sender: "192.0.2.7".into(),
+            body: vec![0, 255],
+        }),
+        Question::Pushers,
+        Question::Families {
+            metric: String::new(),
+        },
+        Question::Families {
+            metric: "up".into(),
+        },
     ]
 }
 
@@ -321,6 +333,27 @@ fn answers() -> Vec<Answer> {
                 why: "there is no such series".into(),
             }],
         }),
+        Answer::Pushed(PushResult {
+            status: 400,
+            samples: 1 << 40,
+            refused: 2,
+            why: "1 x a sample".into(),
+        }),
+        Answer::Pushers(vec![PushAccount {
+            protocol: "otlp".into(),
+            sender: "192.0.2.7".into(),
+            age_s: 0.5,
+            requests: 1,
+            samples: 2,
+            series: 3,
+            refused: vec![("a sample".into(), 4)],
+        }]),
+        Answer::Families(vec![MetricFamily {
+            metric: "up".into(),
+            kind: "gauge".into(),
+            unit: String::new(),
+            help: "Ü".into(),
+        }]),
         Answer::Refused("cannot read a.rrd: no such file".into()),
     ]
 }

@@ -21,10 +21,22 @@ pub fn put_response(out: &mut Vec<u8>, counts: &OtlpCounts) {
         // A `String` takes all that is written to it.
         let _ = write!(text, "{parted}{points} data points: {why}");
     }
+    put_refused(out, refused, &text);
+}
+
+/// Appends the answer to a request with this number of refused data points, and the reasons for people.
+pub fn put_refused(out: &mut Vec<u8>, refused: u64, why: &str) {
     put_message(out, 1, |out| {
-        put_number(out, 1, refused);
-        put_bytes(out, 2, text.as_bytes());
+        if refused > 0 {
+            put_number(out, 1, refused);
+        }
+        put_bytes(out, 2, why.as_bytes());
     });
+}
+
+/// Appends the body of an answer whose status is an error: a `google.rpc.Status` with the reason for people.
+pub fn put_status(out: &mut Vec<u8>, why: &str) {
+    put_bytes(out, 2, why.as_bytes());
 }
 
 /// True if a request has the media type that is read.

@@ -11,6 +11,7 @@ use kymo_ingest::collectd::{EventKeeper, Senders};
 use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
+use kymo_ingest::pushed::Pushes;
 use kymo_ingest::questions::{Answers, Role, SharedReader};
 use kymo_keeper_client::Keeper;
 use kymo_store::{Store, store_folder};
@@ -32,6 +33,7 @@ pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
             events: EventKeeper::default(),
             lines: LineAccounts::default(),
             programs: Programs::default(),
+            pushes: Pushes::default(),
             reader: SharedReader::default(),
             log: Arc::new(|_, _: &str| {}),
         };
