@@ -236,12 +236,10 @@ impl Reader for StoreReader {
             found.entry(metric).or_insert(metric_kind(series));
             Ok(())
         })?;
-        let metadata = found.into_iter().map(|(metric, kind)| Metadata {
-            metric,
-            kind,
-            help: String::new(),
-        });
-        Ok(metadata.collect())
+        let found = found.into_iter();
+        Ok(found
+            .map(|(metric, kind)| Metadata::of_kind(metric, kind))
+            .collect())
     }
 }
 

@@ -66,8 +66,25 @@ pub struct Metadata {
     pub metric: String,
     /// Kind of the metric.
     pub kind: Kind,
+    /// Type in OpenMetrics' words, as the source says it; empty: as the kind says.
+    pub said_type: String,
+    /// Unit, as the source says it; empty: unknown.
+    pub unit: String,
     /// Meaning of the metric in words; empty: unknown.
     pub help: String,
+}
+
+impl Metadata {
+    /// A metric of which only the kind is known.
+    pub fn of_kind(metric: String, kind: Kind) -> Metadata {
+        Metadata {
+            metric,
+            kind,
+            said_type: String::new(),
+            unit: String::new(),
+            help: String::new(),
+        }
+    }
 }
 
 /// Limits on the cost of one request. Each read reduces them.

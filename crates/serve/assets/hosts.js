@@ -77,7 +77,7 @@ async function load(view) {
     view.now = senders.now;
     sayLost(view, senders.sockets);
     sayTypes(view, senders.types);
-    sayLines(view, senders.lines);
+    sayLines(view, senders.lines, senders.pushers);
     draw(view);
   } catch (error) {
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
@@ -92,20 +92,32 @@ function sayLost({ sockets: line }, sockets) {
   line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
 }
 
-/** Listeners for lines: what each has accepted since the keeper's start, and what it has refused. */
-function sayLines({ lines: line, ctx }, lines) {
+/** Listeners for lines, and senders that push over HTTP: what the keeper has accepted since its start, and what it has refused. */
+function sayLines({ lines: line, ctx }, lines, pushers) {
   const number = (value) => value.toLocaleString(ctx.settings.locale);
-  const said = lines.map(({ protocol, datagrams, samples, clients, refused }) => {
+  const all = [
+    ...lines.map((each) => ({
+      ...each,
+      name: each.protocol,
+      counts: `${number(each.datagrams)} datagrams, ${each.clients} connections`,
+    })),
+    ...pushers.map((each) => ({
+      ...each,
+      name: `${each.protocol} from ${each.sender || 'further senders'}`,
+      counts: `${number(each.requests)} requests, ${number(each.series)} new series`,
+    })),
+  ];
+  const said = all.map(({ name, samples, counts, refused }) => {
     const lost = refused.reduce((sum, { count }) => sum + count, 0);
     const rest = lost ? `, ${number(lost)} not accepted` : '';
-    return `${protocol}: ${number(samples)} samples, ${number(datagrams)} datagrams, ${clients} connections${rest}`;
+    return `${name}: ${number(samples)} samples, ${counts}${rest}`;
   });
   text(line, said.join(' · '));
-  line.title = lines
-    .flatMap(({ protocol, refused }) => refused.map(({ why, count }) => `${protocol}: ${number(count)} × ${why}`))
+  line.title = all
+    .flatMap(({ name, refused }) => refused.map(({ why, count }) => `${name}: ${number(count)} × ${why}`))
     .join('\n');
   line.hidden = !said.length;
-  line.dataset.tone = lines.some(({ refused }) => refused.length) ? 'D' : '';
+  line.dataset.tone = all.some(({ refused }) => refused.length) ? 'D' : '';
 }
 
 /** Types that types.db lacks, or has with another number of sources: their values have names of no meaning. */

@@ -16,6 +16,7 @@ fn main() -> Result<(), String> {
         loopback: true,
         trust_proxy: false,
         token: "secret".into(),
+        write_token: String::new(),
         tls: None,
         code: Some("once".into()),
         rollups: std::env::var_os("ROLLUPS").map(Into::into),

@@ -23,6 +23,7 @@ const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"
 pub(crate) struct Scopes {
     read: bool,
     texts: bool,
+    write: bool,
 }
 
 impl Scopes {
@@ -31,6 +32,7 @@ impl Scopes {
     pub(crate) const ALL: Scopes = Scopes {
         read: true,
         texts: true,
+        write: true,
     };
 
     /// No scope.
@@ -38,6 +40,7 @@ impl Scopes {
     pub(crate) const NONE: Scopes = Scopes {
         read: false,
         texts: false,
+        write: false,
     };
 
     /// Numbers, and names of processes and devices.
@@ -50,9 +53,23 @@ impl Scopes {
         self.texts
     }
 
+    /// Requests whose samples are stored.
+    pub(crate) fn may_write(self) -> bool {
+        self.write
+    }
+
+    /// True for askers with a token.
+    pub(crate) fn has_token(self) -> bool {
+        self.texts || self.write
+    }
+
     /// Names of the scopes.
     pub(crate) fn names(self) -> Vec<&'static str> {
-        let named = [(self.read, "read"), (self.texts, "texts")];
+        let named = [
+            (self.read, "read"),
+            (self.texts, "texts"),
+            (self.write, "write"),
+        ];
         named
             .into_iter()
             .filter_map(|(has, name)| has.then_some(name))
@@ -84,6 +101,8 @@ pub(crate) struct Access {
     loopback: bool,
     trust_proxy: bool,
     token: String,
+    /// A token for senders, which may write and not read.
+    write_token: String,
     pub(crate) guesses: Guesses,
     state: Mutex<State>,
 }
@@ -119,19 +138,21 @@ struct State {
 }
 
 impl Access {
-    /// `token` is valid for ever, `code` for one session.
+    /// `tokens` are valid for ever, that for everything and that for writing; `code` is for one session.
     pub(crate) fn new(
         hosts: &[String],
         loopback: bool,
         trust_proxy: bool,
-        token: String,
+        tokens: (String, String),
         code: Option<String>,
     ) -> Access {
+        let (token, write_token) = tokens;
         Access {
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             loopback,
             trust_proxy,
             token,
+            write_token,
             guesses: Guesses::default(),
             state: Mutex::new(State {
                 code,
@@ -215,16 +236,20 @@ impl Access {
     /// The asker's scopes. Refuses an unknown token, and counts it as a guess of `origin`.
     pub(crate) fn scopes(&self, headers: &HeaderMap, origin: Origin) -> Result<Scopes, Denied> {
         match shown(headers) {
-            Shown::Nothing => {
-                let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-                Ok(Scopes {
-                    read: self.loopback && (self.trust_proxy || !forwarded),
-                    texts: false,
-                })
-            }
-            Shown::Token(token) if self.knows(token) => Ok(Scopes {
+            Shown::Nothing => Ok(self.without_token(headers)),
+            Shown::Token(token) if self.is_whole(token) => Ok(Scopes {
                 read: true,
                 texts: true,
+                write: true,
+            }),
+            Shown::Token(token) if self.has_session(token) => Ok(Scopes {
+                read: true,
+                texts: true,
+                write: false,
+            }),
+            Shown::Token(token) if self.is_for_writing(token) => Ok(Scopes {
+                write: true,
+                ..self.without_token(headers)
             }),
             Shown::Token(_) => {
                 Err(self.guessed(origin, "cannot accept the token: it is not known"))
@@ -256,10 +281,26 @@ impl Access {
         }
     }
 
-    fn knows(&self, token: &str) -> bool {
+    fn without_token(&self, headers: &HeaderMap) -> Scopes {
+        let forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
+        Scopes {
+            read: self.loopback && (self.trust_proxy || !forwarded),
+            texts: false,
+            write: false,
+        }
+    }
+
+    fn has_session(&self, token: &str) -> bool {
         let sessions = self.state.lock().ok();
-        let in_sessions = sessions.is_some_and(|state| state.sessions.contains_key(token));
-        in_sessions || !self.token.is_empty() && equal(token, &self.token)
+        sessions.is_some_and(|state| state.sessions.contains_key(token))
+    }
+
+    fn is_whole(&self, token: &str) -> bool {
+        !self.token.is_empty() && equal(token, &self.token)
+    }
+
+    fn is_for_writing(&self, token: &str) -> bool {
+        !self.write_token.is_empty() && equal(token, &self.write_token)
     }
 
     /// Begins a session for an asker with the code or the token; returns the session's token.
@@ -279,7 +320,7 @@ impl Access {
         };
         if code_fits {
             state.code = None;
-        } else if !token.is_some_and(|token| !self.token.is_empty() && equal(token, &self.token)) {
+        } else if !token.is_some_and(|token| self.is_whole(token)) {
             let text = "cannot begin a session: the code was used or is not known";
             return Err(match (code, token) {
                 (None, None) => unauthorized(text).into(),
@@ -370,7 +411,13 @@ mod tests {
 
     fn access() -> Access {
         let hosts = ["stats.example".to_string()];
-        Access::new(&hosts, true, false, "secret".into(), Some("once".into()))
+        Access::new(
+            &hosts,
+            true,
+            false,
+            ("secret".into(), "sender".into()),
+            Some("once".into()),
+        )
     }
 
     #[test]
@@ -490,7 +537,7 @@ mod tests {
             "only once"
         );
         assert!(access.begin_session(None, Some("secret"), HERE).is_ok());
-        let none = Access::new(&[], false, false, String::new(), None);
+        let none = Access::new(&[], false, false, Default::default(), None);
         assert!(none.begin_session(Some(""), Some(""), HERE).is_err());
         assert_eq!(
             none.scopes(&HeaderMap::new(), HERE).map(|s| s.read).ok(),
@@ -500,6 +547,27 @@ mod tests {
             none.scopes(&headers(&[("authorization", "Bearer ")]), HERE)
                 .is_err()
         );
+    }
+
+    #[test]
+    fn senders_write_and_others_read() {
+        let access = access();
+        let session = access.begin_session(Some("once"), None, HERE);
+        let session = session.ok().expect("the code is good");
+        for (token, names) in [
+            ("secret", &["read", "texts", "write"][..]),
+            ("sender", &["read", "write"]),
+            (&session, &["read", "texts"]),
+        ] {
+            let value = format!("Bearer {token}");
+            let scopes = access.scopes(&headers(&[("authorization", &value)]), HERE);
+            assert_eq!(scopes.ok().expect(token).names(), names, "{token}");
+        }
+        let far = Access::new(&[], false, false, ("secret".into(), "sender".into()), None);
+        let value = headers(&[("authorization", "Bearer sender")]);
+        let scopes = far.scopes(&value, HERE).ok().expect("the token is known");
+        assert_eq!(scopes.names(), ["write"]);
+        assert!(far.begin_session(None, Some("sender"), HERE).is_err());
     }
 
     /// A right token is not delayed, even if its origin guesses.

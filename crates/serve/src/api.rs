@@ -14,6 +14,7 @@ mod movers;
 mod processes;
 pub(crate) mod programs;
 pub(crate) mod prometheus;
+mod push;
 mod series;
 mod session;
 mod stored;
@@ -73,6 +74,8 @@ pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
     targets: Option<Arc<Targets>>,
+    /// The keeper as it takes requests of senders, and room for their bodies.
+    pushes: Option<push::Pushes>,
     feeder: Option<Feeder>,
     fields: Fields,
     now: Arc<Now>,
@@ -105,6 +108,7 @@ impl Hub {
         Hub {
             now: Arc::new(Now::new(archive.clone())),
             fields: Fields::new(archive.clone(), history),
+            pushes: settings.keeper_writes.clone().map(push::Pushes::new),
             feeder: settings
                 .keeper_writes
                 .map(|socket| Feeder::new(&socket, archive.clone(), kept_fields())),
@@ -115,7 +119,7 @@ impl Hub {
                 &settings.hosts,
                 settings.loopback,
                 settings.trust_proxy,
-                settings.token,
+                (settings.token, settings.write_token),
                 settings.code,
             ),
             meter: Meter::default(),
@@ -160,11 +164,16 @@ impl Hub {
         let scopes = self.access.scopes(headers, origin)?;
         let asker = Asker {
             origin,
-            has_token: scopes.tells_of_people(),
+            has_token: scopes.has_token(),
         };
         place.is_of(asker);
         let path = request.uri().path();
-        let open = path == "/kymo/v1/session" || !(is_answer(path) || path == "/metrics");
+        let is_push = push::is_path(path);
+        if is_push {
+            push::admit(scopes)?;
+        }
+        let open =
+            is_push || path == "/kymo/v1/session" || !(is_answer(path) || path == "/metrics");
         if !scopes.may_read_numbers() && !open {
             let text = "cannot answer: the request has no valid token";
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, text).into());
@@ -296,6 +305,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/metrics", get(metrics::answer))
         .nest("/api/v1", prometheus::router())
         .nest("/prometheus/api/v1", prometheus::router())
+        .route(push::OTLP_PATH, post(push::otlp))
         .fallback(get(page))
         .method_not_allowed_fallback(async || {
             Refusal::new(

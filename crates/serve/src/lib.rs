@@ -65,6 +65,8 @@ pub struct Settings {
     pub trust_proxy: bool,
     /// The token of the token file.
     pub token: String,
+    /// The token of senders, which may write and not read; empty: there is none.
+    pub write_token: String,
     /// Certificate and key; `None`: requests are not encrypted.
     pub tls: Option<Tls>,
     /// A code for one session, printed with the URL.

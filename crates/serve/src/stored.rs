@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kymo_keeper_client::Keeper;
 use kymo_query::series::{Grid, Series};
 use kymo_query::stored::{KeeperReader, Listed, SharedKeeper, StoredField};
-use kymo_wire::keeper::Programs;
+use kymo_wire::keeper::{Programs, PushAccount};
 
 use crate::access::Scopes;
 use crate::answer::Refusal;
@@ -50,6 +50,20 @@ impl Stored {
     pub(crate) fn programs(&self, scopes: Scopes) -> Result<Programs, String> {
         let programs = self.keeper.keeper().programs(scopes.tells_of_people())?;
         Ok(Guarded::new(programs).seen_by(scopes))
+    }
+
+    /// Accounts of senders that push over HTTP. Without the scope, users of this machine have no numbers.
+    pub(crate) fn pushers(&self, scopes: Scopes) -> Result<Vec<PushAccount>, Refusal> {
+        let pushers = self.keeper.keeper().pushers();
+        let mut pushers = pushers.map_err(Refusal::unavailable)?;
+        if !scopes.tells_of_people() {
+            for account in &mut pushers {
+                if account.sender.starts_with("user ") {
+                    account.sender = "a user of this machine".into();
+                }
+            }
+        }
+        Ok(pushers)
     }
 
     /// Refuses series with people in their names to askers that may not see them.

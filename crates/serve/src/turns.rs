@@ -15,6 +15,8 @@ const TURNS_MAX: usize = 3;
 pub(crate) const KEEPER_TURNS_MAX: usize = 4;
 /// Turns for questions of Prometheus' clients, each with a connection to the keeper.
 pub(crate) const SERIES_TURNS_MAX: usize = 3;
+/// Turns for requests of senders, each with a connection to the keeper, which takes one request after the other.
+pub(crate) const PUSH_TURNS_MAX: usize = 3;
 /// Askers with the token go before those without, but for each turn of this number, so that none waits for ever.
 const TOKENLESS_EACH: u32 = 4;
 
@@ -29,10 +31,13 @@ pub(crate) enum Lane {
     Keeper,
     /// Questions of Prometheus' clients, which ask many at once.
     Series,
+    /// Requests of senders, which the keeper writes.
+    Push,
 }
 
 /// Threads that all lanes need.
-pub(crate) const THREADS: usize = 2 * TURNS_MAX + KEEPER_TURNS_MAX + SERIES_TURNS_MAX;
+pub(crate) const THREADS: usize =
+    2 * TURNS_MAX + KEEPER_TURNS_MAX + SERIES_TURNS_MAX + PUSH_TURNS_MAX;
 
 /// All lanes.
 pub(crate) struct Lanes {
@@ -40,6 +45,7 @@ pub(crate) struct Lanes {
     long: Arc<Turns>,
     keeper: Arc<Turns>,
     series: Arc<Turns>,
+    push: Arc<Turns>,
 }
 
 impl Default for Lanes {
@@ -49,6 +55,7 @@ impl Default for Lanes {
             long: Turns::new(TURNS_MAX),
             keeper: Turns::new(KEEPER_TURNS_MAX),
             series: Turns::new(SERIES_TURNS_MAX),
+            push: Turns::new(PUSH_TURNS_MAX),
         }
     }
 }
@@ -61,6 +68,7 @@ impl Lanes {
             Lane::Long => &self.long,
             Lane::Keeper => &self.keeper,
             Lane::Series => &self.series,
+            Lane::Push => &self.push,
         }
     }
 }

@@ -181,7 +181,13 @@ impl<R: Reader> Reader for Visible<R> {
         all.retain(fits);
         if self.described == Described::OfSeries {
             let names = self.label_values(METRIC, &[], TimeRange::ALL)?;
-            all.retain(|of| names.binary_search(&of.metric).is_ok());
+            let is_there = |metric: String| names.binary_search(&metric).is_ok();
+            // A histogram has no series of its own name, only its parts have.
+            let ends = ["", "_bucket", "_sum", "_count"];
+            all.retain(|of| {
+                ends.iter()
+                    .any(|end| is_there(format!("{}{end}", of.metric)))
+            });
         }
         Ok(all)
     }
@@ -276,11 +282,7 @@ mod tests {
 
         fn metadata(&self, _metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
             let all = self.label_values(METRIC, &[], TimeRange::ALL)?.into_iter();
-            let all = all.map(|metric| Metadata {
-                metric,
-                kind: kymo_series::Kind::Gauge,
-                help: String::new(),
-            });
+            let all = all.map(|metric| Metadata::of_kind(metric, kymo_series::Kind::Gauge));
             Ok(all.collect())
         }
     }

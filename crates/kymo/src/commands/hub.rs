@@ -40,6 +40,8 @@ pub(crate) struct Order {
     pub trust_proxy: bool,
     /// See [`Settings`].
     pub token: String,
+    /// See [`Settings`].
+    pub write_token: String,
     /// Certificate chain and key, PEM; `None`: requests are not encrypted.
     pub tls: Option<(String, String)>,
     /// See [`Settings`].
@@ -116,6 +118,7 @@ fn settings(order: Order, owners: Option<Arc<TcpOwners>>, address: Option<IpAddr
         loopback: order.loopback,
         trust_proxy: order.trust_proxy,
         token: order.token,
+        write_token: order.write_token,
         tls: order.tls.map(|(cert, key)| Tls { cert, key }),
         code: order.code,
         rollups: order.rollups.filter(|folder| folder.is_dir()),

@@ -40,6 +40,8 @@ use sockets::{LinePlaces, Sockets};
 
 /// Permissions that new files lack: the group may read them, other users may not.
 const UMASK: u32 = 0o027;
+/// File of the token for senders, in the data folder.
+const WRITE_TOKEN: &str = "write-token";
 /// types.db of Debian's collectd.
 const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
@@ -193,6 +195,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         rollups: Some(dir.join(ROLLUPS_FOLDER)),
         keeper: Some(dir.join(sockets::QUESTIONS)),
         keeper_writes: Some(dir.join(sockets::WRITES)),
+        write_token: secret::token_of(&dir.join(WRITE_TOKEN))?,
         ..order(config, options, secret::token_of(&token_path)?)?
     };
     Ok(Plan {
@@ -280,6 +283,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         loopback: config.listen.page.ip().is_loopback() && (config.trust_proxy || !behind_proxy),
         trust_proxy: config.trust_proxy,
         token,
+        write_token: String::new(),
         tls: None,
         code: None,
         rollups: None,

@@ -331,12 +331,12 @@ pub(super) fn metadata() -> Vec<Metadata> {
                 MetricKind::Untyped => Kind::Untyped,
             },
             help: family.meaning(fields).into(),
+            ..Metadata::of_kind(String::new(), Kind::Untyped)
         }));
     }
     all.extend(Pick::all().iter().map(|pick| Metadata {
-        metric: names::field_metric(&field(pick)),
-        kind: Kind::Gauge,
         help: pick.column.help.into(),
+        ..Metadata::of_kind(names::field_metric(&field(pick)), Kind::Gauge)
     }));
     all.sort_by(|a, b| a.metric.cmp(&b.metric));
     all.dedup_by(|a, b| a.metric == b.metric);

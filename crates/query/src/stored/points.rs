@@ -1,14 +1,14 @@
 //! The keeper as a reader of labels and samples.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kymo_keeper_client::Keeper;
 use kymo_series::{
-    Budget, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowValue, RowsAs, Sample,
-    SampleSink, SeriesId, TimeRange, names,
+    Budget, Kind, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowValue, RowsAs,
+    Sample, SampleSink, SeriesId, TimeRange, names,
 };
-use kymo_wire::keeper::{Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf};
+use kymo_wire::keeper::{Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, MetricFamily, SamplesOf};
 
 use crate::readers::RowMaker;
 
@@ -25,6 +25,24 @@ impl KeeperReader {
             keeper,
             found: RefCell::default(),
         }
+    }
+}
+
+/// Ends of the names of a family's parts.
+const PARTS: [&str; 3] = ["_bucket", "_sum", "_count"];
+
+fn metadata_of(family: &MetricFamily) -> Metadata {
+    Metadata {
+        metric: family.metric.clone(),
+        kind: match &*family.kind {
+            "counter" => Kind::Counter,
+            "gauge" => Kind::Gauge,
+            "histogram" => Kind::Histogram,
+            _ => Kind::Untyped,
+        },
+        said_type: family.kind.clone(),
+        unit: family.unit.clone(),
+        help: family.help.clone(),
     }
 }
 
@@ -159,11 +177,22 @@ impl Reader for KeeperReader {
             Some(metric) => vec![metric.to_string()],
             None => self.label_values(names::METRIC, &[], TimeRange::ALL)?,
         };
-        let metadata = metrics.into_iter().map(|metric| Metadata {
-            kind: names::kind_of(&metric),
-            metric,
-            help: String::new(),
+        let families = self.keeper.families(metric).map_err(failed)?;
+        let described: BTreeMap<&str, &MetricFamily> =
+            families.iter().map(|of| (&*of.metric, of)).collect();
+        let is_part = |metric: &str| {
+            let family = PARTS.iter().find_map(|end| metric.strip_suffix(end));
+            family.is_some_and(|family| described.contains_key(family))
+        };
+        let alone = metrics
+            .into_iter()
+            .filter(|metric| !described.contains_key(&**metric) && !is_part(metric));
+        let alone = alone.map(|metric| {
+            let kind = names::kind_of(&metric);
+            Metadata::of_kind(metric, kind)
         });
-        Ok(metadata.collect())
+        Ok(alone
+            .chain(described.values().map(|of| metadata_of(of)))
+            .collect())
     }
 }

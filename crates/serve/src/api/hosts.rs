@@ -7,7 +7,7 @@ use axum::extract::State;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
-    Accounts, Count, HostAccount, LineAccount, OddType, SenderAccount, SocketAccount,
+    Accounts, Count, HostAccount, LineAccount, OddType, PushAccount, SenderAccount, SocketAccount,
 };
 use serde_json::{Value as Json, json};
 
@@ -17,21 +17,27 @@ use crate::number;
 use crate::turns::Lane;
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let hosts = |hub: &Hub| {
-        let (accounts, lines) = match &hub.stored {
+    let scopes = asked.scopes;
+    let hosts = move |hub: &Hub| {
+        let (accounts, lines, pushers) = match &hub.stored {
             Some(stored) => {
                 let keeper = stored.keeper().keeper();
                 let accounts = keeper.accounts().map_err(Refusal::unavailable)?;
-                (accounts, keeper.lines().map_err(Refusal::unavailable)?)
+                let lines = keeper.lines().map_err(Refusal::unavailable)?;
+                (accounts, lines, stored.pushers(scopes)?)
             }
             None => Default::default(),
         };
-        Ok(body(&accounts, &lines, RealClock.now().real_ns))
+        Ok(body(&accounts, (&lines, &pushers), RealClock.now().real_ns))
     };
     hub.answer_json(Lane::Keeper, &asked, hosts).await
 }
 
-fn body(accounts: &Accounts, lines: &[LineAccount], now_ns: i64) -> String {
+fn body(
+    accounts: &Accounts,
+    (lines, pushers): (&[LineAccount], &[PushAccount]),
+    now_ns: i64,
+) -> String {
     let Accounts {
         sockets,
         hosts,
@@ -41,11 +47,13 @@ fn body(accounts: &Accounts, lines: &[LineAccount], now_ns: i64) -> String {
     let hosts: Vec<Json> = hosts.iter().map(|each| host(each, now_ns)).collect();
     let types: Vec<Json> = types.iter().map(odd_type).collect();
     let lines: Vec<Json> = lines.iter().map(line).collect();
+    let pushers: Vec<Json> = pushers.iter().map(|each| pusher(each, now_ns)).collect();
     let now = number::seconds(now_ns);
     let body = json!({
         "now": now,
         "sockets": sockets,
         "lines": lines,
+        "pushers": pushers,
         "hosts": hosts,
         "types": types,
     });
@@ -60,6 +68,20 @@ fn line(account: &LineAccount) -> Json {
         "clients": account.clients,
         "datagrams": account.datagrams,
         "samples": account.samples,
+        "refused": refused.collect::<Vec<_>>(),
+    })
+}
+
+fn pusher(account: &PushAccount, now_ns: i64) -> Json {
+    let refused = account.refused.iter();
+    let refused = refused.map(|(why, count)| json!({ "why": why, "count": count }));
+    json!({
+        "protocol": account.protocol,
+        "sender": shown(account.sender.as_bytes()),
+        "seen": seen(account.age_s, now_ns),
+        "requests": account.requests,
+        "samples": account.samples,
+        "series": account.series,
         "refused": refused.collect::<Vec<_>>(),
     })
 }
@@ -153,9 +175,18 @@ mod tests {
             samples: 3,
             refused: vec![(b"a name".to_vec(), 4)],
         }];
+        let pushers = [PushAccount {
+            protocol: "otlp".into(),
+            sender: "192.0.2.7".into(),
+            age_s: 2.0,
+            requests: 1,
+            samples: 2,
+            series: 3,
+            refused: vec![("a sample".into(), 4)],
+        }];
         assert_eq!(
-            body(&accounts, &lines, 10_000_000_000),
-            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
+            body(&accounts, (&lines, &pushers), 10_000_000_000),
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"pushers":[{"protocol":"otlp","refused":[{"count":4,"why":"a sample"}],"requests":1,"samples":2,"seen":8.0,"sender":"192.0.2.7","series":3}],"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
         );
     }
 }

@@ -20,7 +20,7 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use kymo_promql::TEXT_MAX;
 use kymo_query::readers::{RecordedReader, Union};
 use kymo_series::Reader;
@@ -28,7 +28,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 
 use self::failure::{ErrorType, Failure};
 use self::form::Form;
-use super::{Asked, Hub};
+use super::{Asked, Hub, push};
 use crate::access::Scopes;
 use crate::answer::{Made, Wishes};
 use crate::places::Doing;
@@ -71,6 +71,8 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/alerts", get(descriptions::no_alerts))
         .route("/targets", get(descriptions::no_targets))
         .layer(DefaultBodyLimit::max(FORM_MAX))
+        .route("/write", post(push::remote_write))
+        .route("/otlp/v1/metrics", post(push::otlp))
 }
 
 /// A request with its parameters.

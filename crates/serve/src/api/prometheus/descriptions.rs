@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use kymo_series::{Kind, Reader as _};
+use kymo_series::{Kind, Metadata, Reader as _};
 use serde_json::json;
 
 use super::failure::{ErrorType, Failure};
@@ -35,7 +35,7 @@ pub(super) async fn metadata(
         success(&remarks, ANSWER_MAX, |json| {
             json.members(each, |json: &mut Json, of| {
                 json.list([of], |json, of| {
-                    json.object([("type", word(of.kind)), ("help", &of.help), ("unit", "")]);
+                    json.object([("type", word(of)), ("help", &of.help), ("unit", &of.unit)]);
                 });
             });
         })
@@ -52,10 +52,13 @@ fn number(asking: &FormRequest, name: &str) -> Result<Option<i64>, Failure> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// A kind as Prometheus calls it.
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Counter | Kind::Gauge | Kind::Histogram => kind.word(),
+/// A type as Prometheus calls it.
+fn word(of: &Metadata) -> &str {
+    if !of.said_type.is_empty() {
+        return &of.said_type;
+    }
+    match of.kind {
+        Kind::Counter | Kind::Gauge | Kind::Histogram => of.kind.word(),
         Kind::Untyped => "unknown",
     }
 }
