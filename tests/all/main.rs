@@ -84,6 +84,7 @@ mod serve_keeper_stopped;
 mod serve_kinds;
 mod serve_moved;
 mod serve_process;
+mod serve_pushed;
 mod serve_samples;
 mod serve_senders;
 mod serve_statsd;
