@@ -92,7 +92,7 @@ function sayLost({ sockets: line }, sockets) {
   line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
 }
 
-/** Listeners for lines, and senders that push over HTTP: what the keeper has accepted since its start, and what it has refused. */
+/** Counts of listeners for lines, and of senders that push over HTTP, since the keeper's start. */
 function sayLines({ lines: line, ctx }, lines, pushers) {
   const number = (value) => value.toLocaleString(ctx.settings.locale);
   const all = [
