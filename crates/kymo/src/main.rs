@@ -18,7 +18,7 @@ mod times;
 
 use std::process::ExitCode;
 
-use kymo_sys::{machine, talk};
+use kymo_sys::{machine, name_service, talk};
 
 use crate::cli::collectl::{self, words::Under};
 use crate::cli::{help, stand_in, styles};
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     machine::outlive_file_limit();
     machine::share_heap();
     machine::name_process();
+    name_service::need_no_modules();
     let words = help::turned(std::env::args_os().collect());
     // This comes first because collectl has no commands: under its name no word means another
     // program.

@@ -13,6 +13,7 @@ pub mod kept_file;
 pub mod kernel_file;
 pub mod listen;
 pub mod machine;
+pub mod name_service;
 pub mod own_name;
 pub mod owner;
 pub mod packet_pipe;
