@@ -27,6 +27,16 @@ struct Open {
     outbox: Outbox,
 }
 
+/// Complaint about packets that do not leave this machine. Without it a unit that keeps kymo from the network makes all devices
+/// look silent.
+const FILTERED: &str = "cannot send to devices: a packet filter of this machine refuses it; for a service it is IPAddressDeny= \
+    of its unit, see /usr/share/kymo/connects-out.conf";
+
+/// True if a packet filter refused a packet. (A broadcast that a socket may not send is another error.)
+fn is_filter(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
+}
+
 /// All sockets of the poller.
 pub(super) struct Sockets {
     places: HashMap<Place, usize>,
@@ -35,6 +45,8 @@ pub(super) struct Sockets {
     of_session: HashMap<(usize, bool), Option<usize>>,
     wanted: Vec<Place>,
     complaints: Vec<String>,
+    /// True if [`FILTERED`] was among the complaints.
+    is_filtered: bool,
     /// Packets that the kernel did not accept.
     pub(super) unsent: u64,
 }
@@ -48,6 +60,7 @@ impl Sockets {
             of_session: HashMap::new(),
             wanted: Vec::new(),
             complaints: Vec::new(),
+            is_filtered: false,
             unsent: 0,
         };
         sockets.use_for(config);
@@ -97,9 +110,13 @@ impl Sockets {
         let mut had_some = false;
         for open in &mut self.open {
             if !open.outbox.is_empty() {
-                let (refused, _) = open.outbox.send(&open.socket.socket);
+                let (refused, why) = open.outbox.send(&open.socket.socket);
                 self.unsent += refused as u64;
                 had_some = true;
+                if !self.is_filtered && why.as_ref().is_some_and(is_filter) {
+                    self.is_filtered = true;
+                    self.complaints.push(FILTERED.into());
+                }
             }
         }
         had_some
@@ -169,4 +186,24 @@ fn address_of(place: &Place) -> io::Result<SocketAddr> {
     let mut found = (&**host, place.port).to_socket_addrs()?;
     let fitting = found.find(|address| address.is_ipv6() == place.is_v6);
     fitting.ok_or_else(|| io::Error::other("it has no address of the device's kind"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    /// Story: a service whose unit lets no packet out said of each device that it does not answer.
+    #[test]
+    fn a_packet_filter_differs_from_other_errors() {
+        for (errno, filter) in [
+            (Errno::PERM, true),
+            (Errno::ACCESS, false),
+            (Errno::NETUNREACH, false),
+            (Errno::AGAIN, false),
+        ] {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            assert_eq!(is_filter(&error), filter, "{error}");
+        }
+    }
 }
