@@ -86,6 +86,7 @@ mod serve_moved;
 mod serve_process;
 mod serve_pushed;
 mod serve_samples;
+mod serve_root;
 mod serve_senders;
 mod serve_statsd;
 mod serve_stored;

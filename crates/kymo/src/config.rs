@@ -207,6 +207,8 @@ pub(crate) struct Store {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Record {
+    /// Folder below which the kernel's files are read.
+    pub root: PathBuf,
     /// Letters of the subsystems.
     #[serde(deserialize_with = "letters")]
     pub subsystems: String,
@@ -356,6 +358,7 @@ impl fmt::Display for Place {
 impl Default for Record {
     fn default() -> Record {
         Record {
+            root: "/".into(),
             subsystems: subsystem::service_letters(),
             interval: 1.0,
             process_interval: 5.0,
@@ -378,7 +381,7 @@ impl Record {
         format!("{}:{}", self.interval, self.process_interval)
     }
 
-    /// The recorder's switches.
+    /// The recorder's switches, but for `--root`.
     pub(crate) fn switches(&self) -> Vec<String> {
         let mut words = vec!["-s".into(), self.subsystems.clone()];
         words.extend(["-i".into(), self.intervals()]);
@@ -1031,6 +1034,11 @@ fn record_text(file: &mut File, r: &Record) {
     let optional = |text: &Option<String>| text.as_deref().map(quoted);
     file.0.push_str("\n[record]\n");
     file.key(
+        "root",
+        "Read the kernel's files, and names of users, below this folder: for a container that has the host's root there.",
+        Ok(quoted(&r.root.to_string_lossy())),
+    );
+    file.key(
         "subsystems",
         &format!(
             "What is recorded: {};\n\"-Z\" is all but processes.",
@@ -1240,6 +1248,7 @@ mod tests {
                 silence: "5m".into(),
             },
             record: Record {
+                root: "/host".into(),
                 subsystems: "cd".into(),
                 interval: 0.5,
                 process_interval: 2.5,

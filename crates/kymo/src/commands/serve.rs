@@ -57,6 +57,9 @@ pub(crate) struct ServeOptions {
     /// Where to answer; default 127.0.0.1:4280
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
+    /// Record the machine whose kernel's files are below this folder, such as /host in a container
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
     /// Show these recordings, from any machine, and record nothing
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub open: Vec<PathBuf>,
@@ -95,6 +98,9 @@ fn effective(options: &ServeOptions) -> Result<Config> {
     let mut config = config::load(options.config.as_deref()).map_err(anyhow::Error::msg)?;
     if let Some(address) = &options.listen {
         config.listen.page = config::parse_address(address).map_err(anyhow::Error::msg)?;
+    }
+    if let Some(root) = &options.root {
+        config.record.root.clone_from(root);
     }
     let data = options.data.clone().or(config.data.take());
     let data = data.or_else(default_data).context(
@@ -157,6 +163,16 @@ fn check(config: &Config) -> Result<()> {
             config.listen.page
         );
     }
+    check_root(&config.record.root)
+}
+
+/// A recorder without the kernel's files would end and be started again for ever.
+fn check_root(root: &Path) -> Result<()> {
+    let stat = root.join("proc/stat");
+    std::fs::File::open(&stat).with_context(|| {
+        let (root, stat) = (root.display(), stat.display());
+        format!("cannot record the machine below {root}: cannot open {stat}")
+    })?;
     Ok(())
 }
 
@@ -497,6 +513,7 @@ fn recorder(config: &Config, dir: &Path, account: Option<Account>) -> Result<Rec
         .into_iter()
         .map(Into::into)
         .collect();
+    words.extend(["--root".into(), config.record.root.clone().into()]);
     words.extend(["--confined".into(), "-f".into(), dir.into()]);
     Ok(Recorder {
         place: format!(
