@@ -4,14 +4,14 @@ CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
 	rrdtool rrdcached librrds-perl collectd-core libmicrohttpd12 libprotobuf-c1 mrtg dc snmpd snmp g++ clang \
-	postgresql-15 postgresql-server-dev-15 pgbouncer
+	postgresql-15 postgresql-server-dev-15 pgbouncer rpm shellcheck systemd
 # And those that only the bench runs beside us.
 BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3560000
 
-.PHONY: run test soak bench fuzz peers build tools lean man web book format clean
+.PHONY: run test soak bench fuzz peers build tools packages lean man web book format clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
@@ -19,6 +19,11 @@ run: build
 
 build: tools
 	$(CARGO) build --release -p kymo
+
+# All packages of this commit and their checksums, in target/packages: an archive with a static program, .deb, .rpm, an
+# image for containers, and the library for PostgreSQL. The same commit gives the same bytes.
+packages: tools
+	dist/packages
 
 # What building needs: one line says what is missing.
 tools:

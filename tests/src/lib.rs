@@ -8,6 +8,7 @@ pub mod commands;
 pub mod injected;
 pub mod keeper_client;
 pub mod machine;
+pub mod package_root;
 pub mod postgres;
 pub mod postgres_client;
 pub mod power_disk;
