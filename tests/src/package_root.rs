@@ -62,7 +62,7 @@ group=$mount$own/kymo-tests-$$
 mkdir "$group" 2>/dev/null || exit 77
 (
   echo 0 >"$group/cgroup.procs" || exit 77
-  exec timeout --kill-after 10 300 unshare --mount --propagation private --pid --kill-child --fork --uts --ipc --cgroup \
+  exec timeout --kill-after 10 1200 unshare --mount --propagation private --pid --kill-child --fork --uts --ipc --cgroup \
     --net sh -c "$3" boot "$1" "$2"
 )
 status=$?
