@@ -297,7 +297,7 @@ fn processes_are_chosen_by_the_name_of_their_container() {
     assert_eq!(pids(&chosen, &[]), ["7"], "the recorder chooses, too");
 }
 
-/// `/metrics` has cAdvisor's labels, and who has no token sees no name.
+/// `/metrics` has cAdvisor's labels, and no name for clients without the token.
 #[test]
 fn metrics_have_the_labels_of_cadvisor() {
     let scratch = Scratch::new("cgroup-names-metrics");

@@ -509,8 +509,8 @@ impl Groups {
         Some(self.text.len() > head)
     }
 
-    /// Returns true if a group's telling files, as far as they are kept open, say what they said when all of its files were
-    /// read, a while ago at most.
+    /// Returns true if a group's telling files, as far as they are kept open, have the same texts as at the last read of all
+    /// files, [`REST_NS`] ago at most.
     fn rests(&mut self, slot: usize, now_ns: u64) -> bool {
         let Some(Some(group)) = self.groups.get(slot) else {
             return false;
