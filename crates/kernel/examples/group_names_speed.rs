@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release -p kymo-kernel --example group_names_speed -- FOLDER
 
+#![allow(clippy::print_stdout)]
+
 use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
