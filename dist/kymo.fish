@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_kymo_global_optspecs
-    string join \n p/playback= s/subsys= i/interval= c/count= f/filename= cap= keep= R/runtime= sync= rawtoo show threads cost root= status= no-backoff slow-ms= align phase= D/daemon pname= runas= umask= r/rolllogs= m/messages C/config= pidfile= quiet nohup N/nice F/flush= comment= all ALL redact= verbose P/plot csv json o/options= utc sep= hr= top= procfilt= procopts= from= thru= cpufilt= dskfilt= netfilt= intfilt= slabfilt= tcpfilt= dskremap= cpuopts= dskopts= netopts= memopts= slabopts= xopts= procstate= iosize w/wide full home l/limits= vmstat export= stats statopts= offsettime= passwd= grep= extract= showheader showcolheaders A/address= insecure v x/helpextend X/helpall showsubsys showoptions showsubopts showtopopts showdefs whatsnew h/help
+    string join \n p/playback= s/subsys= i/interval= c/count= f/filename= cap= keep= R/runtime= sync= rawtoo show threads cost root= status= no-backoff slow-ms= align phase= D/daemon pname= runas= umask= r/rolllogs= m/messages C/config= pidfile= quiet nohup N/nice F/flush= comment= all ALL redact= verbose P/plot csv json o/options= utc sep= hr= top= procfilt= procopts= from= thru= cpufilt= dskfilt= netfilt= intfilt= slabfilt= tcpfilt= dskremap= cpuopts= dskopts= netopts= memopts= slabopts= xopts= procstate= iosize w/wide full home l/limits= vmstat export= stats statopts= offsettime= passwd= grep= extract= showheader showcolheaders A/address= insecure v x/helpextend X/helpall showsubsys showoptions showsubopts showtopopts showdefs whatsnew h/help V/version
 end
 
 function __fish_kymo_needs_command
@@ -115,6 +115,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -l showtopopts -d 'Print the ord
 complete -c kymo -n "__fish_kymo_needs_command" -l showdefs -d 'Print defaults'
 complete -c kymo -n "__fish_kymo_needs_command" -l whatsnew -d 'Print what is new'
 complete -c kymo -n "__fish_kymo_needs_command" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_needs_command" -s V -l version -d 'Print version'
 complete -c kymo -n "__fish_kymo_needs_command" -a "record" -d 'Record this machine'
 complete -c kymo -n "__fish_kymo_needs_command" -a "play" -d 'Show a recording, or a file of collectl'
 complete -c kymo -n "__fish_kymo_needs_command" -a "serve" -d 'Record this machine and show it to browsers and programs'

@@ -142,18 +142,20 @@ fn bash_completes_switches_and_commands() {
     let script = dist().join("kymo.bash");
     for (line, expected) in [
         ("kymo --proc", "--procfilt --procopts --procstate"),
+        ("kymo --vers", "--version"),
         ("kymo exp", "export"),
         ("kymo export --f", "--from"),
         ("kymo play --showc", "--showcolheaders"),
         ("kymo series l", "ls"),
         ("kymo series ls --o", "--open"),
         ("kymo help subs", "subsystems"),
-        ("kymo help ser", "serve series"),
+        ("kymo help ser", "series serve"),
         ("kymo completions z", "zsh"),
         ("kymo record --status a", "always auto"),
         ("kymo kee", ""),
         ("kymo record --seal", ""),
         ("collectl --tcp", "--tcpfilt"),
+        ("collectl --vers", "--version"),
         ("collectl exp", ""),
     ] {
         let folder = kymo().parent().expect("its folder").display().to_string();

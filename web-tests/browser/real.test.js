@@ -166,8 +166,8 @@ test('what others send is found, drawn beside this machine, and who fell silent 
   assert.match(rows[0], /^<b>web2silent: .* ago2/);
   assert.match(rows[1], /^web1.* ago2/);
   await page.locator('.hosts button', { hasText: 'web1' }).click();
-  await page.waitForFunction(() => [...document.querySelectorAll('#view-series .key b')].map((value) => value.textContent).join() === '90,10');
-  assert.equal(await page.locator('#view-series .card h3').first().textContent(), 'web1 cpu-0 cpu');
+  await page.waitForFunction(() => [...document.querySelectorAll('#view-series .key b')].map((value) => value.textContent).join() === '10 %');
+  assert.equal(await page.locator('#view-series .card h3').first().textContent(), 'CPUof all CPUs');
   assert.match(page.url(), /view=series&host=web1/);
   await page.locator('#view-series input[type=search]').fill('web2 user');
   await page.locator('#view-series .fields button', { hasText: 'cpu-user' }).click();

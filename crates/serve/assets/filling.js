@@ -29,17 +29,25 @@ const collectdLines = (address, port, more = []) => [
   '</Plugin>',
 ];
 
-/** Steps of `{words, lines}` for collectd. `sockets`: names of those that take its datagrams. */
-export function collectdSteps(address, sockets) {
+/** The network that an address is of, as a first guess: datagrams of others are dropped. */
+const networkOf = (address) => address.replace(/^(\d+\.\d+\.\d+)\.\d+$/, '$1.0/24');
+
+const withPort = (address, port) => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`);
+
+/**
+ * Steps of `{words, lines}` for collectd: senders know this machine by `address`, kymo listens on `own`. `sockets`:
+ * names of those that take its datagrams.
+ */
+export function collectdSteps(address, own, sockets) {
   const all = sockets.map(socketOf);
   const here = all.find((each) => LOOPBACK.test(each.address));
   const open = all.find((each) => !LOOPBACK.test(each.address));
   const steps = [];
-  const own = here ?? (open && { address: '127.0.0.1', port: open.port });
-  if (own)
+  const local = here ?? (open && { address: '127.0.0.1', port: open.port });
+  if (local)
     steps.push({
       words: 'collectd on this machine: these lines in its collectd.conf, then restart it.',
-      lines: ['LoadPlugin network', `<Plugin network>`, `  Server "${own.address}" "${own.port}"`, '</Plugin>'],
+      lines: ['LoadPlugin network', `<Plugin network>`, `  Server "${local.address}" "${local.port}"`, '</Plugin>'],
     });
   const signs = ['    SecurityLevel Sign', '    Username "web1"', '    Password "a password of your own"'];
   if (!open)
@@ -47,11 +55,17 @@ export function collectdSteps(address, sockets) {
       words: `Other machines: these lines in ${CONFIG}, the line “${PASSWORD}” in ${AUTH_FILE}, then restart kymo.`,
       lines: [
         '[listen]',
-        `collectd = ["${address}:${COLLECTD_PORT}"]`,
+        `collectd = ["${withPort(own, COLLECTD_PORT)}"]`,
         '[collectd]',
         'security = "sign"',
         `auth_file = "${AUTH_FILE}"`,
+        `allow = ["${networkOf(own)}"]`,
       ],
+    });
+  if (!open)
+    steps.push({
+      words: 'kymo’s unit of systemd lets in this machine alone: these lines by “systemctl edit kymo”.',
+      lines: ['[Service]', `IPAddressAllow=${networkOf(own)}`],
     });
   steps.push({
     words: 'And in collectd.conf of each of them:',
@@ -94,27 +108,33 @@ export const postgresSteps = () => [
   },
 ];
 
-/** Steps for devices that are asked by SNMP. */
-export const targetSteps = (address) => [
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Steps for devices that are asked by SNMP; `folder` is one that is there, for files of MRTG. */
+export const targetSteps = (address, folder) => [
   {
-    words: 'Devices with SNMP: this machine for a beginning, by the address of a device for more.',
+    words: 'Devices that speak SNMP: this machine to begin with; name a device in place of its address.',
     lines: [
-      `cfgmaker --global "WorkDir: /var/lib/kymo/mrtg" public@${address} | sudo tee /etc/kymo/mrtg.cfg`,
+      `cfgmaker --global ${quoted(`WorkDir: ${folder}`)} public@${address} | sudo tee /etc/kymo/mrtg.cfg`,
       `printf '[poll]\\nmrtg = ["/etc/kymo/mrtg.cfg"]\\n' | sudo tee -a ${CONFIG}`,
       RESTART,
     ],
   },
 ];
 
+/** The folder of the recording, or that of the service. */
+const folderOf = (status) => (status?.path?.startsWith('/') ? status.path : '/var/lib/kymo');
+
 async function stepsOf(kind, ctx) {
   const address = addressOf(location.hostname, ctx.status);
   if (kind === 'programs') return programSteps(new URL('.', location.href).href);
   if (kind === 'postgres') return postgresSteps();
-  if (kind === 'targets') return targetSteps(address);
+  if (kind === 'targets') return targetSteps(address, folderOf(ctx.status));
   const { sockets, lines } = await ctx.api.get('hosts').catch(() => ({ sockets: [], lines: [] }));
   if (kind === 'collectd')
     return collectdSteps(
       address,
+      ctx.status?.address ?? address,
       sockets.map(({ name }) => name),
     );
   return statsdSteps(lines.some(({ protocol }) => protocol === 'statsd'));

@@ -37,7 +37,10 @@ pub(super) fn script(options: &CompletionsOptions) -> String {
     };
     let mut text = generated(script, completed(), "kymo");
     if let Shell::Bash = options.shell {
-        let switches = topics::switches().disable_help_flag(false);
+        let switches = topics::switches()
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_help_flag(false)
+            .disable_version_flag(false);
         text += &format!(
             "\n{IF_COLLECTL}{}fi\n",
             generated(script, switches.name("collectl"), "collectl")

@@ -159,6 +159,9 @@ pub(super) fn shown(command: Command) -> Command {
     if let Some(about) = command.get_about() {
         shown = shown.about(about.clone());
     }
+    if let Some(version) = command.get_version() {
+        shown = shown.version(version.to_string());
+    }
     let arguments = command
         .get_arguments()
         .filter(|switch| !switch.is_hide_set());

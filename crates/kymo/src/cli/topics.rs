@@ -10,12 +10,12 @@ use texts::{DEFAULTS, OPTIONS, SUBSYSTEM_OPTIONS, letters, orders};
 
 /// A subject of the help.
 pub(super) struct Topic {
-    /// Its word on the command line.
+    /// Word on the command line.
     pub word: &'static str,
-    /// Its heading.
+    /// Heading of the page.
     pub title: &'static str,
-    /// Names of its switches; empty: all switches, by topic.
-    switches: &'static [&'static str],
+    /// Names of switches; without, all switches by topic.
+    switches: Option<&'static [&'static str]>,
     /// Tables and prose before the switches.
     text: fn() -> String,
 }
@@ -25,7 +25,7 @@ pub(super) const ALL: &[Topic] = &[
     Topic {
         word: "subsystems",
         title: "Subsystems",
-        switches: &[
+        switches: Some(&[
             "subsys",
             "all",
             "all_details",
@@ -36,13 +36,13 @@ pub(super) const ALL: &[Topic] = &[
             "slabopts",
             "xopts",
             "tcpfilt",
-        ],
+        ]),
         text: || [letters(), "\n".into(), SUBSYSTEM_OPTIONS.into()].concat(),
     },
     Topic {
         word: "filters",
         title: "Filters and orders",
-        switches: &[
+        switches: Some(&[
             "cpufilt",
             "dskfilt",
             "netfilt",
@@ -55,13 +55,13 @@ pub(super) const ALL: &[Topic] = &[
             "top",
             "limits",
             "passwd",
-        ],
+        ]),
         text: || [texts::FILTERS.into(), "\n".into(), orders()].concat(),
     },
     Topic {
         word: "formats",
         title: "Formats",
-        switches: &[
+        switches: Some(&[
             "verbose",
             "plot",
             "csv",
@@ -77,13 +77,13 @@ pub(super) const ALL: &[Topic] = &[
             "export",
             "stats",
             "statopts",
-        ],
+        ]),
         text: || [texts::FORMATS, OPTIONS].join("\n"),
     },
     Topic {
         word: "time",
         title: "Times and intervals",
-        switches: &[
+        switches: Some(&[
             "interval",
             "count",
             "runtime",
@@ -93,13 +93,13 @@ pub(super) const ALL: &[Topic] = &[
             "phase",
             "utc",
             "offsettime",
-        ],
+        ]),
         text: || texts::TIMES.into(),
     },
     Topic {
         word: "recording",
         title: "Recording and playing",
-        switches: &[
+        switches: Some(&[
             "files",
             "playback",
             "dir",
@@ -118,34 +118,36 @@ pub(super) const ALL: &[Topic] = &[
             "slow_ms",
             "flush",
             "comment",
-        ],
+        ]),
         text: || texts::RECORDING.into(),
     },
     Topic {
         word: "background",
         title: "Life in the background",
-        switches: &[
+        switches: Some(&[
             "daemon", "pname", "pidfile", "runas", "umask", "messages", "nohup", "nice", "quiet",
-        ],
+        ]),
         text: || texts::BACKGROUND.into(),
     },
     Topic {
         word: "clients",
         title: "Clients of the live view",
-        switches: &["address", "insecure"],
+        switches: Some(&["address", "insecure"]),
         text: || texts::CLIENTS.into(),
     },
     Topic {
         word: "texts",
         title: "Recorded texts",
-        switches: &["grep", "extract", "showheader", "showcolheaders"],
+        switches: Some(&["grep", "extract", "showheader", "showcolheaders"]),
         text: || texts::TEXTS.into(),
     },
     Topic {
         word: "configuration",
         title: "Configuration",
-        switches: &[
+        switches: Some(&[
             "config",
+            "help",
+            "version",
             "version_too",
             "helpextend",
             "helpall",
@@ -155,19 +157,19 @@ pub(super) const ALL: &[Topic] = &[
             "showtopopts",
             "showdefs",
             "whatsnew",
-        ],
+        ]),
         text: || [texts::CONFIGURATION, DEFAULTS].join("\n"),
     },
     Topic {
         word: "exit",
         title: "Exit codes",
-        switches: &["help", "version"],
+        switches: Some(&[]),
         text: || texts::EXIT.into(),
     },
     Topic {
         word: SWITCHES,
         title: "All switches of kymo without a command",
-        switches: &[],
+        switches: None,
         text: || "Each topic of kymo help has some of these, with tables.\n".into(),
     },
 ];
@@ -182,7 +184,7 @@ pub(super) fn of(word: &str) -> Option<&'static Topic> {
 
 /// The heading of a switch.
 fn heading(switch: &str) -> Option<&'static str> {
-    let topic = ALL.iter().find(|topic| topic.switches.contains(&switch));
+    let topic = ALL.iter().find(|topic| topic.lists(switch));
     topic.map(|topic| topic.title)
 }
 
@@ -219,23 +221,32 @@ impl Topic {
         (self.text)()
     }
 
+    /// True if a switch belongs to the topic alone.
+    fn lists(&self, switch: &str) -> bool {
+        self.switches.is_some_and(|names| names.contains(&switch))
+    }
+
     /// Title, tables and prose, and the switches.
     pub(super) fn page(&self) -> StyledStr {
-        let mut command = switches();
+        let is_whole = self.switches.is_none();
+        let has_help = is_whole || self.lists("help");
+        let command = switches()
+            .version(env!("CARGO_PKG_VERSION"))
+            .disable_help_flag(!has_help)
+            .disable_version_flag(!has_help);
         let header = *command.get_styles().get_header();
         let text = (self.text)();
         let mut page = StyledStr::from(format!("{header}{}{header:#}\n\n{text}", self.title));
-        let is_of_topic =
-            |switch: &str| self.switches.is_empty() || self.switches.contains(&switch);
-        command = command.mut_args(|switch| {
-            let is_hidden = switch.is_hide_set() || !is_of_topic(switch.get_id().as_str());
+        let command = command.mut_args(|switch| {
+            let is_listed = is_whole || self.lists(switch.get_id().as_str());
+            let is_hidden = switch.is_hide_set() || !is_listed;
             let switch = switch.hide(is_hidden);
-            match self.switches.is_empty() {
+            match is_whole {
                 true => switch,
                 false => switch.help_heading("Switches"),
             }
         });
-        if command.get_arguments().any(|switch| !switch.is_hide_set()) {
+        if has_help || command.get_arguments().any(|switch| !switch.is_hide_set()) {
             let list = command.help_template("{all-args}").render_help();
             page.push_str(&format!("\n{}", styles::raw(&list)));
         }
@@ -254,7 +265,7 @@ mod tests {
             .filter(|switch| !switch.is_hide_set())
         {
             let name = switch.get_id().as_str();
-            let topics = ALL.iter().filter(|topic| topic.switches.contains(&name));
+            let topics = ALL.iter().filter(|topic| topic.lists(name));
             assert_eq!(topics.count(), 1, "{name}");
         }
     }
@@ -263,7 +274,7 @@ mod tests {
     fn each_name_of_a_topic_is_a_switch() {
         let command = switches();
         let own = ["help", "version"];
-        for name in ALL.iter().flat_map(|topic| topic.switches) {
+        for name in ALL.iter().filter_map(|topic| topic.switches).flatten() {
             let is_there = command
                 .get_arguments()
                 .any(|switch| switch.get_id() == name);
