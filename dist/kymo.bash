@@ -1294,7 +1294,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__serve)
-            opts="-h --config --data --listen --open --check --help"
+            opts="-h --config --data --listen --root --open --check --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1309,6 +1309,10 @@ _kymo() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1386,7 +1390,7 @@ _collectl() {
 
     case "${cmd}" in
         collectl)
-            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --ack-fd --activity-fd --confined --seal-bytes --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --defnetspeed --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version"
+            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --ack-fd --activity-fd --confined --seal-bytes --status --no-backoff --slow-ms --align --phase --group-interval --groups --filesystem-interval --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --defnetspeed --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1477,6 +1481,18 @@ _collectl() {
                     return 0
                     ;;
                 --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group-interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --groups)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filesystem-interval)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

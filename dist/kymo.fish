@@ -160,7 +160,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand record" -l pidfile -d 'File wi
 complete -c kymo -n "__fish_kymo_using_subcommand record" -s F -l flush -d 'Without effect: each interval is written when it is over (see --sync)' -r
 complete -c kymo -n "__fish_kymo_using_subcommand record" -l comment -d 'Recorded, and written into what plot files begin with' -r
 complete -c kymo -n "__fish_kymo_using_subcommand record" -l redact -d 'What to leave out: `args` keeps the first word of command lines' -r -f -a "args\t''"
-complete -c kymo -n "__fish_kymo_using_subcommand record" -l procfilt -d 'Processes to record: c comm, C comm\'s beginning, f command line, g control group, p pid, P parent, u uid, U user; `+` with their threads; or a file of such, one a line' -r
+complete -c kymo -n "__fish_kymo_using_subcommand record" -l procfilt -d 'Processes to record: c comm, C comm\'s beginning, f command line, g control group or container, p pid, P parent, u uid, U user; `+` with their threads; or a file of such, one a line' -r
 complete -c kymo -n "__fish_kymo_using_subcommand record" -l procopts -d 'What of processes is recorded: p no new ones, I no I/O, t threads, too' -r
 complete -c kymo -n "__fish_kymo_using_subcommand record" -l rawtoo -d 'With -P -f: also record'
 complete -c kymo -n "__fish_kymo_using_subcommand record" -l show -d 'Also show live what is recorded'
@@ -225,6 +225,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand play" -s h -l help -d 'Print h
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l config -d 'Configuration; default: /etc/kymo/kymo.toml if it is there. See kymo config' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l data -d 'Folder that holds everything; default: /var/lib/kymo for root, else the XDG state folder' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l listen -d 'Where to answer; default 127.0.0.1:4280' -r
+complete -c kymo -n "__fish_kymo_using_subcommand serve" -l root -d 'Record the machine whose kernel\'s files are below this folder, such as /host in a container' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l open -d 'Show these recordings, from any machine, and record nothing' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l check -d 'Print what is in force, and end'
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -s h -l help -d 'Print help'
