@@ -142,7 +142,7 @@ function draw(view) {
     sub,
     hosts.length
       ? `${hosts.length} send${silent ? `, ${silent} silent` : ''}; a click shows what a host sends`
-      : 'no host has sent anything yet',
+      : 'no collectd has sent anything yet',
   );
   view.none.hidden = rows.length > 0;
   view.scroller.hidden = !rows.length;
