@@ -2,27 +2,36 @@
 //! group. They are in files of the runtimes, some of which users can write, so each has a limit and no link in them is
 //! followed. No client of a runtime runs. The thread of the slow lane calls this, since a disk may be slow.
 
+#[cfg(feature = "containers")]
 mod cri;
+#[cfg(feature = "containers")]
 mod docker;
+#[cfg_attr(not(feature = "containers"), allow(dead_code))]
 mod files;
-#[cfg(feature = "testing")]
+#[cfg(all(feature = "testing", feature = "containers"))]
 pub mod fuzz;
+#[cfg_attr(not(feature = "containers"), allow(dead_code))]
 mod group_path;
+#[cfg_attr(not(feature = "containers"), allow(dead_code))]
 mod identity;
+#[cfg(feature = "containers")]
 mod podman;
 mod systemd;
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
-use group_path::{GroupPath, Owner, Runtime};
+use group_path::GroupPath;
+#[cfg(feature = "containers")]
+use group_path::{Owner, Runtime};
 pub use identity::GroupIdentity;
-use podman::ContainerLists;
 
 /// Finds the identities of control groups. Files that have many containers are read once for a batch of groups.
 #[derive(Default)]
 pub struct Containers {
-    lists: ContainerLists,
+    #[cfg(feature = "containers")]
+    lists: podman::ContainerLists,
+    #[cfg(feature = "containers")]
     logs: cri::PodLogs,
     users: files::Users,
 }
@@ -42,23 +51,32 @@ impl Containers {
     }
 
     fn find(&mut self, root: &Root, path: &GroupPath) -> GroupIdentity {
-        let owner = path.owner();
         let found = match path {
+            #[cfg(feature = "containers")]
             GroupPath::Container {
                 runtime, id, pod, ..
             } => {
+                let owner = path.owner();
                 let found = self.container(root, *runtime, (owner, id), pod.as_deref());
                 found.map(|identity| identity.with_runtime(runtime.word()))
             }
+            #[cfg(feature = "containers")]
             GroupPath::PodmanPod { id, .. } => {
+                let owner = path.owner();
                 podman::find_pod(root, (&mut self.lists, &mut self.users), owner, id)
             }
+            #[cfg(feature = "containers")]
             GroupPath::KubernetesPod { uid } => self.logs.pod(root, uid),
+            #[cfg(not(feature = "containers"))]
+            GroupPath::Container { .. }
+            | GroupPath::PodmanPod { .. }
+            | GroupPath::KubernetesPod { .. } => None,
             GroupPath::Unit { unit } => systemd::identity(root, &mut self.users, unit),
         };
         found.unwrap_or_default()
     }
 
+    #[cfg(feature = "containers")]
     fn container(
         &mut self,
         root: &Root,
