@@ -71,10 +71,10 @@ test('a part of a recording in one file is shown, with a card for each letter', 
     const { page, context, seen } = await open(browser, url, { path: `?from=${from}&thru=${thru}`, height: 2000 });
     await page.waitForFunction(() => document.querySelectorAll('.others .card:not([hidden]) canvas').length > 8);
     const found = await cards(page);
-    for (const panel of ['tcp', 'interrupts', 'softirqs', 'buddy', 'filesystems', 'slabs', 'kymo']) if (panel !== 'slabs' || process.getuid() === 0) assert.ok(found.includes(panel), `${panel} of ${found}`);
+    for (const panel of ['tcp', 'interrupts', 'softirqs', 'buddy', 'slabs', 'kymo']) if (panel !== 'slabs' || process.getuid() === 0) assert.ok(found.includes(panel), `${panel} of ${found}`);
     for (const panel of ['temperatures', 'infiniband', 'nfsclient', 'nfsserver']) if (!existsSync('/sys/class/hwmon')) assert.ok(!found.includes(panel), panel);
-    // the ten usual ones stand before them
-    assert.equal(await page.locator('.charts:not(.others) .card').count(), 10);
+    // the eleven usual ones stand before them
+    assert.equal(await page.locator('.charts:not(.others) .card').count(), 11);
     // units, and the numbers of the cursor
     assert.match(await legend(page, 'kymo'), /CPU[\d.]+ %memory[\d.]+ MiB/);
     assert.match(await legend(page, 'filesystems'), /[\d.]+ %/);

@@ -52,7 +52,7 @@ on('load: graphs, table, what kymo costs, how far back', {}, async (page) => {
   await has(page, '#cost', 'kymo costs 0.12 % of a CPU');
   await has(page, '#cost', '0 samples missed');
   await has(page, '#cost', 'reaches back to');
-  assert.equal(await page.locator('.card').count(), 10);
+  assert.equal(await page.locator('.card').count(), 11);
   await has(page, '.legend', 'user');
   await has(page, '.moment', 'busiest:');
 });

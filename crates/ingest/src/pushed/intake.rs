@@ -55,6 +55,8 @@ pub(super) struct PushIntake {
 struct KnownName {
     target: PushTarget,
     heard_ns: u64,
+    /// False: no request described the metric.
+    is_described: bool,
 }
 
 /// A series that begins with this batch.
@@ -137,7 +139,9 @@ impl PushIntake {
         if let Some(heard) = self.known.get_mut(&*self.key) {
             heard.heard_ns = round.now.mono_ns;
             let target = heard.target;
-            if let Some((family, metadata)) = about.filter(|_| round.describes) {
+            let is_due = round.describes || !heard.is_described;
+            if let Some((family, metadata)) = about.filter(|_| is_due) {
+                heard.is_described = true;
                 self.families.note(family, &metadata);
             }
             return Some(target);
@@ -191,7 +195,11 @@ impl PushIntake {
         }
         self.make_room();
         let heard_ns = round.now.mono_ns;
-        let heard = KnownName { target, heard_ns };
+        let heard = KnownName {
+            target,
+            heard_ns,
+            is_described: about.is_some(),
+        };
         self.known.insert(self.key.as_slice().into(), heard);
         Ok(target)
     }
