@@ -213,6 +213,12 @@ impl Writer {
         self.counters
     }
 
+    /// Returns true if no tail has records that wait for a sync: each tail is synced when its own oldest record is due.
+    pub fn is_synced(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.all(|slot| slot.unsynced_since_ns.is_none())
+    }
+
     /// Removes and returns the messages for users since the last call.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)

@@ -169,14 +169,14 @@ impl Bench {
         }
     }
 
-    /// Calls `tick`; after a successful sync all acknowledged records count as synced.
+    /// Calls `tick`; after a successful sync of all tails all acknowledged records count as synced.
     pub(crate) fn tick(&mut self) {
         let now = self.clock.now();
         let before = self.writer().counters();
         self.writer().tick(now);
         let after = self.writer().counters();
         let failed = after.write_errors > before.write_errors;
-        if after.syncs > before.syncs && !failed {
+        if after.syncs > before.syncs && !failed && self.writer().is_synced() {
             self.synced = self.acked.clone();
         }
     }
