@@ -452,7 +452,8 @@ fn the_same_of_file_systems() {
     ]);
     let theirs = node.scrape();
     same_types(&ours, &theirs);
-    let full = |series: &&Series| series.contains("full");
+    let own = scratch.text("a ");
+    let full = |series: &&Series| series.contains(&own);
     let of_full: Vec<_> = ours.values.keys().filter(full).collect();
     assert_eq!(of_full.len(), 6, "{of_full:?}");
     for series in of_full {
