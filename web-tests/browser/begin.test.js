@@ -1,31 +1,7 @@
 // The first minutes with the page: what is in sight, and what it says.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { serve } from '../fixture/serve.js';
-import { launch, open, ready } from './open.js';
-
-let browser;
-before(async () => { browser = await launch(); });
-after(() => browser.close());
-
-/** A test on a page and a server of its own. */
-function on(name, { served = {}, ...options }, run) {
-  test(name, async () => {
-    const server = await serve(typeof served === 'function' ? served() : served);
-    const { page, context, seen } = await open(browser, server.url, options);
-    try {
-      await run(page, server);
-      if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name.replace(/\W+/g, '-')}.png` });
-      assert.deepEqual(seen, { foreign: [], reports: [], errors: [], dialogs: [] });
-    } finally {
-      await context.close();
-      await server.close();
-    }
-  });
-}
-
-const until = (page, condition, given) => page.waitForFunction(condition, given);
-const has = (page, selector, wanted) => until(page, ([where, what]) => [...document.querySelectorAll(where)].some((each) => each.textContent.includes(what)), [selector, wanted]);
+import { has, on, until } from './on.js';
+import { ready } from './open.js';
 
 on('the toolbar is one row at 1280 pixels, with all tabs', { width: 1280 }, async (page) => {
   await ready(page);
@@ -65,27 +41,20 @@ on('a recording that has begun just now fills the charts, a minute at least', { 
   await until(page, () => /\((60|61) s\)/.test(document.getElementById('seen').textContent));
 });
 
-test('a page that is opened before there is a recording shows it when it is there', async () => {
-  const server = await serve({ history: 5 });
-  const { page, context } = await open(browser, 'about:blank');
-  try {
-    let isThere = false;
-    await page.route('**/kymo/v1/status', async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), ...(isThere ? {} : { from: null, thru: null }) } });
-    });
-    const none = { status: 503, contentType: 'application/json', body: '{"error":"cannot answer: nothing is recorded yet"}' };
-    await page.route('**/kymo/v1/series*', (route) => (isThere ? route.continue() : route.fulfill(none)));
-    await page.goto(server.url);
-    await has(page, '.note', 'nothing is recorded yet');
-    isThere = true;
-    await ready(page);
-    await until(page, () => /\((6\d) s\)/.test(document.getElementById('seen').textContent));
-    await until(page, () => !document.querySelector('.note:not([hidden])'));
-  } finally {
-    await context.close();
-    await server.close();
-  }
+on('a page that is opened before there is a recording shows it when it is there', { served: { history: 5 } }, async (page, server) => {
+  let isThere = false;
+  await page.route('**/kymo/v1/status', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), ...(isThere ? {} : { from: null, thru: null }) } });
+  });
+  const none = { status: 503, contentType: 'application/json', body: '{"error":"cannot answer: nothing is recorded yet"}' };
+  await page.route('**/kymo/v1/series*', (route) => (isThere ? route.continue() : route.fulfill(none)));
+  await page.goto(server.url);
+  await has(page, '.note', 'nothing is recorded yet');
+  isThere = true;
+  await ready(page);
+  await until(page, () => /\((6\d) s\)/.test(document.getElementById('seen').textContent));
+  await until(page, () => !document.querySelector('.note:not([hidden])'));
 });
 
 /** Labels of time axes as they were drawn last, by canvas. */

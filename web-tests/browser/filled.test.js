@@ -1,33 +1,9 @@
 // Views open with something to see: charts, the charts of a host that sends, where there are values, or lines to copy.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { serve } from '../fixture/serve.js';
-import { launch, open } from './open.js';
+import { has, on, until } from './on.js';
 
 const HOSTILE = '<b>web2';
 const now = () => Date.now() / 1000;
-let browser;
-before(async () => { browser = await launch(); });
-after(() => browser.close());
-
-/** A test on a page and a server of its own. */
-function on(name, { served = {}, ...options }, run) {
-  test(name, async () => {
-    const server = await serve(typeof served === 'function' ? served() : served);
-    const { page, context, seen } = await open(browser, server.url, options);
-    try {
-      await run(page, server);
-      if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/${name.replace(/\W+/g, '-')}.png` });
-      assert.deepEqual(seen, { foreign: [], reports: [], errors: [], dialogs: [] });
-    } finally {
-      await context.close();
-      await server.close();
-    }
-  });
-}
-
-const until = (page, condition, given) => page.waitForFunction(condition, given);
-const has = (page, selector, wanted) => until(page, ([where, what]) => [...document.querySelectorAll(where)].some((each) => each.textContent.includes(what)), [selector, wanted]);
 
 on('All fields opens with a chart of each subsystem', { path: '?view=fields' }, async (page) => {
   await until(page, () => document.querySelectorAll('#view-fields .card canvas').length === 5 && /\d/.test(document.querySelector('#view-fields .key b')?.textContent));
