@@ -11,6 +11,7 @@ use kymo_base::label_set::Labels;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
 use kymo_tests::keeper_client::answer_of;
+use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{LONG, Served, ask, eventually, kill};
 use kymo_tests::{Scratch, stdout_of};
 use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
@@ -441,4 +442,70 @@ fn a_silent_keeper_costs_its_own_part() {
             "{path}: {body}"
         );
     }
+}
+
+/// The keeper gives each function the value of a row that it needs, and answers name rows that are coarse.
+#[test]
+fn rows_of_archives_answer_where_values_are_gone() {
+    const START_S: i64 = 1_000_000_200;
+    let shown = Shown::start("prometheus-rows");
+    let mut client = Client::unix(&shown.dir.join("rrdcached.sock")).expect("a client");
+    let created = client.text(&format!(
+        "CREATE a.rrd -s 60 -b {START_S} DS:load:GAUGE:120:U:U DS:count:DERIVE:120:0:U RRA:AVERAGE:0.5:1:10 \
+         RRA:AVERAGE:0.5:10:100 RRA:MIN:0.5:10:100 RRA:MAX:0.5:10:100"
+    ));
+    assert_eq!(created, "0 RRD created OK");
+    // Values of ten minutes are 0 to 9, and the counter grows by 2 a second.
+    let values = (1..=120).map(|n| format!("{}:{}:{}", START_S + n * 60, (n - 1) % 10, n * 120));
+    let values: Vec<String> = values.collect();
+    let updated = client.text(&format!("UPDATE a.rrd {}", values.join(" ")));
+    assert!(updated.starts_with("0 errors"), "{updated}");
+    let ask_at = |expr: &str, t_s: i64| {
+        let path = format!("/api/v1/query?time={t_s}&query={}", escaped(expr));
+        let (status, body) = ask(&shown.address, "GET", &path, "", "").expect("an answer");
+        assert_eq!(status, 200, "{expr}: {body}");
+        let answer: Value = serde_json::from_str(&body).expect("JSON");
+        let value = answer["data"]["result"][0]["value"][1].as_str();
+        let value = value.and_then(|value| value.parse::<f64>().ok());
+        (value, strings_or_none(&answer["warnings"]))
+    };
+    let (load, count) = (r#"rrd{path="a",ds="load"}"#, r#"rrd{path="a",ds="count"}"#);
+    let coarse = "PromQL warning: rows of 10m stand for samples that are gone";
+    for (expr, expect, widened) in [
+        (load.to_string(), Some(4.5), None),
+        (
+            format!("min_over_time({load}[1m])"),
+            Some(0.0),
+            Some("a range of 1m is widened to 10m"),
+        ),
+        (
+            format!("max_over_time({load}[1m])"),
+            Some(9.0),
+            Some("a range of 1m is widened to 10m"),
+        ),
+        (format!("avg_over_time({load}[20m])"), Some(4.5), None),
+        (
+            format!("increase({count}[5m])"),
+            Some(600.0),
+            Some("a range of 5m is widened to 20m"),
+        ),
+        (format!("irate({count}[30m])"), None, None),
+    ] {
+        let (value, warnings) = ask_at(&expr, START_S + 1900);
+        assert_eq!(value, expect, "{expr}: {warnings:?}");
+        assert!(warnings[0].starts_with(coarse), "{expr}: {warnings:?}");
+        let has = |text: &str| warnings.iter().any(|warning| warning.contains(text));
+        assert!(widened.is_none_or(has), "{expr}: {warnings:?}");
+        assert_eq!(has("widened"), widened.is_some(), "{expr}: {warnings:?}");
+    }
+    // The finest archive has each value.
+    let newest = ask_at(&format!("rate({count}[3m])"), START_S + 7200);
+    assert_eq!(newest, (Some(2.0), vec![]));
+    assert_eq!(ask_at(load, START_S + 7150).0, Some(8.0));
+}
+
+fn strings_or_none(list: &Value) -> Vec<String> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = list.iter().filter_map(Value::as_str);
+    texts.map(str::to_string).collect()
 }

@@ -13,6 +13,8 @@ struct RowSpan {
     from_ms: i64,
     /// End of the last row.
     thru_ms: i64,
+    /// The last row stands until then: to the next samples, or for its own length.
+    stands_ms: i64,
     row_ms: i64,
 }
 
@@ -43,20 +45,25 @@ impl RowSpans {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
         };
-        if row_ms == 0 {
-            self.is_open = false;
-            return;
-        }
         let open = self.spans.last_mut().filter(|_| self.is_open);
-        match open.filter(|span| span.row_ms == row_ms) {
-            Some(span) => span.thru_ms = last.t_ms,
-            None => self.spans.push(RowSpan {
+        match open {
+            Some(span) if span.row_ms == row_ms => {
+                span.thru_ms = last.t_ms;
+                span.stands_ms = last.t_ms.saturating_add(row_ms);
+                return;
+            }
+            Some(span) => span.stands_ms = span.thru_ms,
+            None => {}
+        }
+        self.is_open = row_ms > 0;
+        if self.is_open {
+            self.spans.push(RowSpan {
                 from_ms: first.t_ms.saturating_sub(row_ms),
                 thru_ms: last.t_ms,
+                stands_ms: last.t_ms.saturating_add(row_ms),
                 row_ms,
-            }),
+            });
         }
-        self.is_open = true;
     }
 
     /// Length of the rows at a moment; 0: there are none.
@@ -68,7 +75,7 @@ impl RowSpans {
     /// Length of the rows in the first part of a window; 0: there are none.
     #[inline]
     pub(crate) fn within(&self, begin_ms: i64, end_ms: i64) -> i64 {
-        self.length(|span| begin_ms < span.thru_ms && end_ms > span.from_ms)
+        self.length(|span| begin_ms < span.stands_ms && end_ms > span.from_ms)
     }
 
     fn length(&self, is_it: impl Fn(&RowSpan) -> bool) -> i64 {
@@ -150,6 +157,9 @@ mod tests {
         let mut rows = RowSpans::default();
         rows.add(&samples(&[3600]), 3600);
         rows.add(&samples(&[7200]), 3600);
+        // Nothing follows: the last row stands for its length.
+        assert_eq!(rows.within(10_000_000, 10_100_000), 3_600_000);
+        assert_eq!(rows.within(10_800_000, 10_900_000), 0);
         rows.add(&samples(&[7500, 7800]), 300);
         rows.add(&samples(&[7801]), 0);
         let at = [0, 1, 3600, 7200, 7201, 7800, 7801].map(|t_s| rows.at(t_s * 1000) / 1000);
