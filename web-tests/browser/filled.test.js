@@ -11,7 +11,7 @@ on('All fields opens with a chart of each subsystem', { path: '?view=fields' }, 
   await until(page, () => document.querySelectorAll('#view-fields .card').length === 1);
 });
 
-const sent = () => ({ hosts: { web1: now() + 600, [HOSTILE]: now() - 86400 }, notified: [{ time: now() - 100, until: now() - 100, kind: 'failure', text: `${HOSTILE}/load/load: <img src=x onerror=alert(1)>`, host: HOSTILE }] });
+const sent = () => ({ hosts: { web1: now() + 600, [HOSTILE]: now() - 86460 }, notified: [{ time: now() - 100, until: now() - 100, kind: 'failure', text: `${HOSTILE}/load/load: <img src=x onerror=alert(1)>`, host: HOSTILE }] });
 
 on('Series opens with the charts of who sent last', { path: '?view=series', served: sent }, async (page) => {
   await until(page, () => document.querySelectorAll('#view-series .card canvas').length === 8 && /\d/.test(document.querySelector('#view-series .key b')?.textContent));

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use kymo_sys::kernel_file::Root;
+use kymo_sys::kernel_file::{Folder, Root};
 use serde::Deserialize;
 
 use super::files::{self, CONTAINER_FILE_MAX, NAMES_MAX};
@@ -61,33 +61,30 @@ struct Annotations {
 
 /// Finds a container of containerd by its id.
 pub(super) fn of_containerd(root: &Root, logs: &mut PodLogs, id: &str) -> Option<GroupIdentity> {
-    let configured = CONTAINERD.iter().find_map(|place| {
+    let found = CONTAINERD.iter().find_map(|place| {
         let folder = root.folder(place).ok()?;
-        NAMESPACES.iter().find_map(|namespace| {
-            let path = format!("{namespace}/{id}");
-            parse(&files::read(
-                &folder,
-                &path,
-                "config.json",
-                CONTAINER_FILE_MAX,
-            )?)
-        })
+        NAMESPACES
+            .iter()
+            .find_map(|namespace| configured(&folder, &format!("{namespace}/{id}")))
     });
-    configured.or_else(|| logs.container(root, id))
+    found.or_else(|| logs.container(root, id))
 }
 
 /// Finds a container of CRI-O by its id.
 pub(super) fn of_crio(root: &Root, logs: &mut PodLogs, id: &str) -> Option<GroupIdentity> {
-    let configured = root.folder(CRIO).ok().and_then(|folder| {
-        let path = format!("{id}/userdata");
-        parse(&files::read(
-            &folder,
-            &path,
-            "config.json",
-            CONTAINER_FILE_MAX,
-        )?)
-    });
-    configured.or_else(|| logs.container(root, id))
+    let folder = root.folder(CRIO).ok();
+    let found = folder.and_then(|folder| configured(&folder, &format!("{id}/userdata")));
+    found.or_else(|| logs.container(root, id))
+}
+
+/// The container whose OCI configuration is in this folder.
+fn configured(folder: &Folder, path: &str) -> Option<GroupIdentity> {
+    parse(&files::read(
+        folder,
+        path,
+        "config.json",
+        CONTAINER_FILE_MAX,
+    )?)
 }
 
 /// Reads the text of an OCI configuration; `None` if no annotation names the container.
