@@ -14,13 +14,22 @@ export function createChanges(ctx, api, host) {
   const title = h('h2', {}),
     sub = h('span', { class: 'sub' });
   host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, title, sub)), body);
-  const view = { ctx, api, body, title, sub };
+  /** `shown`: time of the scan whose movers are shown. */
+  const view = { ctx, api, body, title, sub, shown: null };
   const load = lastWins((signal, scan) => show(view, scan, signal), REST_MS);
-  return { at: load, compare: (cards, frame) => compare(view, cards, frame) };
+  return {
+    at: load,
+    compare: (cards, frame) => compare(view, cards, frame),
+    forget: () => {
+      view.shown = null;
+    },
+  };
 }
 
 async function show(view, scan, signal) {
   const { ctx, api, body } = view;
+  if (scan && scan.at === view.shown && ctx.state.b === undefined) return;
+  view.shown = null;
   if (!scan) return body.replaceChildren();
   if (!scan.previous || ctx.state.b !== undefined) return;
   text(view.title, 'What changed here');
@@ -29,6 +38,7 @@ async function show(view, scan, signal) {
     const movers = await api.get('movers', { at: scan.at }, signal);
     if (ctx.state.b !== undefined) return;
     draw(ctx, body, movers);
+    view.shown = scan.at;
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     if (ctx.state.b !== undefined) return;
@@ -104,7 +114,9 @@ function fate(ctx, title, { count, processes }, note) {
 }
 
 /** The machine at both pins: every number of the charts, A and B side by side. */
-function compare({ ctx, body, title, sub }, cards, frame) {
+function compare(view, cards, frame) {
+  const { ctx, body, title, sub } = view;
+  view.shown = null;
   text(title, 'The machine at A and B');
   text(sub, 'numbers of the charts above');
   if (!frame) return;

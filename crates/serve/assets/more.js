@@ -53,16 +53,13 @@ export function unrecorded(subsystems, isLive) {
 }
 
 /** Null where nothing of it is recorded. */
-export function createMore(ctx, host, recorded, onMoments) {
+export function createMore(ctx, host, recorded) {
   const panels = MORE.filter((panel) => recorded.has(panel.of));
   if (!panels.length) return null;
   const scanned = new Set(panels.filter((panel) => panel.scanned).map((panel) => panel.of));
   const held = heldFor(ctx, (name) => scanned.has(name));
   const board = createBoard(ctx, host, { add: (frame) => hold(frame, held) });
-  board.onMoments(() => {
-    showKnown(board);
-    onMoments();
-  });
+  board.onMoments(() => showKnown(board));
   const arrange = () => setSplit(ctx, board, panels);
   arrange();
   return {

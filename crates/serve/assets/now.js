@@ -69,7 +69,7 @@ async function addMore(view, host, below) {
   const subsystems = await subsystemsOf(view.ctx);
   if (!subsystems) return;
   const recorded = recordedOf(subsystems);
-  view.more = createMore(view.ctx, host, recorded, () => view.travel?.follow());
+  view.more = createMore(view.ctx, host, recorded);
   if (recorded.has('cgroups')) {
     const { createGroups } = await import('./groups.js');
     view.groups = createGroups(view.ctx, below);

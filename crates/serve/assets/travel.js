@@ -41,6 +41,7 @@ export function createTravel(ctx, host, moment, board) {
     draw: () => view.processes.draw(),
     refresh: () => {
       scans.forget();
+      view.changes.forget();
       view.processes.follow();
     },
     focusFilter: () => view.processes.focusFilter(),
