@@ -8,6 +8,9 @@ import { format } from './units.js';
 
 const NAMED = 6;
 const REST_MS = 150;
+/** While the page is live, a scan this soon behind the one whose movers are shown changes little: finding them costs the
+ * server more than all the rest of the page. */
+const LIVE_S = 15;
 
 export function createChanges(ctx, api, host) {
   const body = h('div', { class: 'movers', 'aria-live': 'off' });
@@ -28,7 +31,7 @@ export function createChanges(ctx, api, host) {
 
 async function show(view, scan, signal) {
   const { ctx, api, body } = view;
-  if (scan && scan.at === view.shown && ctx.state.b === undefined) return;
+  if (scan && isShown(view, scan) && ctx.state.b === undefined) return;
   view.shown = null;
   if (!scan) return body.replaceChildren();
   if (!scan.previous || ctx.state.b !== undefined) return;
@@ -46,6 +49,11 @@ async function show(view, scan, signal) {
       h('p', { class: 'quiet' }, error.status === 404 ? 'Nothing is known of the minute before.' : error.message),
     );
   }
+}
+
+function isShown({ ctx, shown }, { at }) {
+  if (shown === null) return false;
+  return at === shown || (ctx.moment() === null && at > shown && at < shown + LIVE_S);
 }
 
 function draw(ctx, body, { at, lists, born, ended }) {
