@@ -10,7 +10,7 @@ use kymo_kernel::facts;
 use kymo_kernel::sampler::{Due, Plan, Sampler};
 use kymo_kernel::source::kind;
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::{self, Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
@@ -93,7 +93,7 @@ impl Simulation {
             ..now
         };
         let clock = Arc::new(SimClock::new(start));
-        let place = Place {
+        let place = Destination {
             dir,
             host: "simulated".into(),
             boot_id: context.get("boot_id").unwrap_or("00000000").into(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use kymo_kernel::facts;
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::{Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
@@ -75,7 +75,7 @@ impl World {
             boot_ns: UP_S * SECOND_NS,
         };
         let clock = Arc::new(SimClock::new(start));
-        let place = Place {
+        let place = Destination {
             dir,
             host: context.get("host").unwrap_or("localhost").into(),
             boot_id: BOOT_ID.into(),

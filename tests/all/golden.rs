@@ -1,9 +1,10 @@
 //! Golden files: a small capture of collectl (golden/*.raw.gz), played in each format.
 //! `UPDATE_GOLDEN=1` writes the present output; the diff goes with the commit.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use kymo_tests::golden_files;
 
 const CASES: &[(&str, &[&str])] = &[
     ("brief", &["-scdmn", "-oT"]),
@@ -43,9 +44,7 @@ const CASES: &[(&str, &[&str])] = &[
 fn every_format_of_a_small_capture() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     let raw = folder.join("vm-20261121-215607.raw.gz");
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    let mut stale = Vec::new();
-    for (name, args) in CASES {
+    let outputs = CASES.iter().map(|(name, args)| {
         let output = Command::new(kymo_tests::kymo())
             .arg("play")
             .arg(&raw)
@@ -57,15 +56,7 @@ fn every_format_of_a_small_capture() {
             "{name}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
-        let path = folder.join(format!("{name}.txt"));
-        if update {
-            fs::write(&path, &output.stdout).expect("a golden file");
-        } else if fs::read(&path).unwrap_or_default() != output.stdout {
-            stale.push(*name);
-        }
-    }
-    assert!(
-        stale.is_empty(),
-        "not as in tests/golden: {stale:?}; if that is right, run with UPDATE_GOLDEN=1"
-    );
+        (format!("{name}.txt"), output.stdout)
+    });
+    golden_files::judge(&folder, outputs);
 }

@@ -58,6 +58,7 @@ mod programs_users;
 mod prometheus;
 mod prometheus_api;
 mod record;
+mod reference;
 mod root_paths;
 mod rrd_at_time;
 mod rrd_command;

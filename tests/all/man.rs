@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kymo_tests::commands::commands;
-use kymo_tests::{Scratch, kymo, run, stdout_of};
+use kymo_tests::{Scratch, golden_files, kymo, run, stdout_of};
 
 fn dist() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../dist")
@@ -60,28 +60,25 @@ fn dist_has_what_the_program_writes() {
     ] {
         expected.insert(name.into(), stdout_of(&["completions", shell]));
     }
-    let (dist, mut stale) = (dist(), Vec::new());
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
-    for (name, text) in &expected {
-        let path = dist.join(name);
-        if update {
-            fs::write(&path, text).expect("a file of dist");
-        } else if fs::read_to_string(&path).unwrap_or_default() != *text {
-            stale.push(name.clone());
+    let (dist, mut removed) = (dist(), Vec::new());
+    for name in pages(&dist).into_keys() {
+        if !expected.contains_key(&name) {
+            removed.push(name);
         }
     }
-    for name in pages(&dist)
-        .into_keys()
-        .filter(|name| !expected.contains_key(name))
-    {
-        match update {
-            true => fs::remove_file(dist.join(&name)).expect("a page of dist"),
-            false => stale.push(name),
+    if golden_files::is_update() {
+        for name in removed.drain(..) {
+            fs::remove_file(dist.join(name)).expect("a page of dist");
         }
     }
     assert!(
-        stale.is_empty(),
-        "not as the program writes them: {stale:?} in dist; if that is right, run with UPDATE_GOLDEN=1"
+        removed.is_empty(),
+        "the program writes these no more: {removed:?}"
+    );
+    let expected = expected.into_iter();
+    golden_files::judge(
+        &dist,
+        expected.map(|(name, text)| (name, text.into_bytes())),
     );
 }
 

@@ -34,7 +34,7 @@ struct Heard {
 }
 
 impl TailSink for Heard {
-    fn begun(&mut self) {
+    fn restarted(&mut self) {
         self.columns.clear();
     }
 
@@ -117,8 +117,8 @@ type Event = Box<dyn FnOnce(&mut Heard)>;
 struct Piece(Vec<Event>);
 
 impl TailSink for Piece {
-    fn begun(&mut self) {
-        self.0.push(Box::new(|heard| heard.begun()));
+    fn restarted(&mut self) {
+        self.0.push(Box::new(|heard| heard.restarted()));
     }
 
     fn defined(&mut self, series: DefinedSeries) {

@@ -5,6 +5,7 @@
 pub mod collectd_packet;
 pub mod commands;
 #[cfg(target_arch = "x86_64")]
+pub mod golden_files;
 pub mod injected;
 pub mod keeper_client;
 pub mod machine;

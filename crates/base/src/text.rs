@@ -27,7 +27,7 @@ pub struct Change {
 
 /// Where the present text and its next one stand at the same place of the template.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Place {
+pub struct Alignment {
     from: usize,
     to: usize,
     slot: usize,
@@ -57,13 +57,13 @@ impl Text {
         changes: &mut Vec<Change>,
     ) -> bool {
         changes.clear();
-        self.advance_from(Place::default(), template, words, next, changes)
+        self.advance_from(Alignment::default(), template, words, next, changes)
     }
 
     /// As [`Text::advance`], from a place up to which [`Text::patch`] came, and with the changes it found.
     pub fn advance_from(
         &mut self,
-        mut place: Place,
+        mut place: Alignment,
         template: &Template,
         words: &mut Words,
         next: &[u8],
@@ -77,7 +77,7 @@ impl Text {
         };
         let fits = self.walk(&mut place, part, template, words, changes);
         if fits {
-            let Place { from, to, slot } = place;
+            let Alignment { from, to, slot } = place;
             shift(&mut self.ends[slot..], from, to);
         }
         fits
@@ -88,7 +88,7 @@ impl Text {
     /// like that. `bytes` is as it was, and [`Text::advance_from`] goes on from `place` with all of the next text.
     pub fn patch(
         &mut self,
-        place: &mut Place,
+        place: &mut Alignment,
         (start, piece): (usize, &[u8]),
         template: &Template,
         words: &mut Words,
@@ -119,7 +119,7 @@ impl Text {
     /// Takes `place` to the end of a part of the next text.
     fn walk(
         &mut self,
-        place: &mut Place,
+        place: &mut Alignment,
         next: Part,
         template: &Template,
         words: &mut Words,
@@ -129,7 +129,7 @@ impl Text {
         let slots = template.slots();
         let next_end = next.start + next.bytes.len();
         loop {
-            let Place { from, to, slot } = *place;
+            let Alignment { from, to, slot } = *place;
             let alike = scan::common_prefix(&old[from..], &next.bytes[to - next.start..]);
             let stop = from + alike;
             if stop == old.len() && to + alike == next_end {
@@ -169,7 +169,7 @@ impl Text {
                 });
             }
             self.ends[slot] = next_end as u32;
-            *place = Place {
+            *place = Alignment {
                 from: end,
                 to: next_end,
                 slot: slot + 1,
@@ -276,7 +276,7 @@ mod tests {
         let (old, next) = (b"c 5\na 1000\nb 2000\n", b"c 6\na 7\nb 2001\n");
         let mut words = Words::default();
         let (template, mut text) = text_of(old, Grammar::Plain, &mut words);
-        let (mut place, mut changes) = (Place::default(), Vec::new());
+        let (mut place, mut changes) = (Alignment::default(), Vec::new());
         let mut patch = |text: &mut Text, start: usize, end: usize| {
             let piece = (start, &next[start..end]);
             text.patch(&mut place, piece, &template, &mut words, &mut changes)

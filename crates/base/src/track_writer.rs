@@ -9,7 +9,7 @@ use crate::held::Held;
 use crate::limits;
 use crate::scan;
 use crate::template::{Class, Grammar, Template, derive};
-use crate::text::{Change, Place, Text};
+use crate::text::{Alignment, Change, Text};
 use crate::track::{Why, op};
 use crate::varint;
 use crate::words::Words;
@@ -175,7 +175,7 @@ impl TrackWriter {
     ) -> Result<bool, E> {
         let mut changes = std::mem::take(&mut self.changes);
         changes.clear();
-        let mut place = Place::default();
+        let mut place = Alignment::default();
         let patched = self.patch(slot, piece, &mut more, (&mut place, &mut changes));
         self.changes = changes;
         let Some(rest) = patched? else {
@@ -210,7 +210,7 @@ impl TrackWriter {
         slot: usize,
         piece: &mut Vec<u8>,
         more: &mut impl FnMut(&mut Vec<u8>) -> Result<usize, E>,
-        (place, changes): (&mut Place, &mut Vec<Change>),
+        (place, changes): (&mut Alignment, &mut Vec<Change>),
     ) -> Result<Option<usize>, E> {
         piece.clear();
         piece.reserve_exact(limits::PIECE_READ);
@@ -359,12 +359,12 @@ impl TrackWriter {
             self.frame_advanced(slot);
             return false;
         }
-        self.frame_from(Place::default(), slot, text)
+        self.frame_from(Alignment::default(), slot, text)
     }
 
     /// Says what became of a text that differs from the last one behind `place`, up to which `changes` has what moved; false when it is too
     /// long.
-    fn frame_from(&mut self, place: Place, slot: usize, text: &[u8]) -> bool {
+    fn frame_from(&mut self, place: Alignment, slot: usize, text: &[u8]) -> bool {
         if text.len() > limits::TEXT_RECORDED_MAX {
             self.failed(slot, TOO_LARGE);
             return false;
@@ -439,7 +439,7 @@ impl TrackWriter {
     }
 
     /// The cheap way: the current template fits.
-    fn advance_from(&mut self, place: Place, slot: usize, text: &[u8]) -> bool {
+    fn advance_from(&mut self, place: Alignment, slot: usize, text: &[u8]) -> bool {
         let TrackWriter {
             instances,
             templates,

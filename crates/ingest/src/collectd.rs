@@ -177,11 +177,11 @@ impl Collectd {
                 sweeps.begin_again();
             }
             intakes.iter_mut().for_each(|it| it.lose(&mut registry));
-            registry.tell(&log);
+            registry.report(&log);
             if intakes.iter().any(Intake::has_trouble) && (reports.is_due() || ends) {
                 let troubled = intakes.iter_mut().enumerate();
                 for (at, intake) in troubled.filter(|(_, intake)| intake.has_trouble()) {
-                    intake.tell(&log);
+                    intake.report(&log);
                     reported.note(at, intake.dropped());
                 }
                 reports.begin_again();

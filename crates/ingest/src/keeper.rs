@@ -149,7 +149,7 @@ impl Keeper {
                 let name = listener.name();
                 let run = move || {
                     let served = listener.run(&self.store, stop);
-                    stop.tell();
+                    stop.request();
                     served
                 };
                 if own.is_none() {
@@ -162,7 +162,7 @@ impl Keeper {
                 }
             }
             if served.is_err() {
-                stop.tell();
+                stop.request();
             }
             if let Some(run) = own {
                 served = served.and(run());
@@ -195,7 +195,7 @@ impl Keeper {
             (self.log)(on_signal.severity(), &format!("caught SIG{name}"));
             if let Some(flush) = on_signal.ends(signal) {
                 (self.log)(Severity::Info, "starting shutdown");
-                stop.tell();
+                stop.request();
                 return flush;
             }
             match signal {

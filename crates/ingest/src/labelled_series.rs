@@ -33,33 +33,37 @@ pub(crate) fn define(
     let labels: Vec<Labels> = series.iter().map(|series| series.labels.clone()).collect();
     let known = store.has(&labels);
     let mut headers = HashMap::new();
-    let wanted: Vec<Result<Wanted, String>> = series
+    let wanted: Vec<Result<SeriesForm, String>> = series
         .iter()
         .zip(known)
         .map(|(series, is_known)| {
             may_write(SeriesName::Labels(&series.labels))?;
             let wanted = wanted(series, &mut headers)?;
-            Ok(if is_known { Wanted::Nothing } else { wanted })
+            Ok(if is_known {
+                SeriesForm::Nothing
+            } else {
+                wanted
+            })
         })
         .collect();
     let (mut points, mut archives) = (Vec::new(), Vec::new());
     for (series, wanted) in series.iter().zip(&wanted) {
         match wanted {
-            Ok(Wanted::Points(schema)) => points.push((series.labels.clone(), schema.clone())),
-            Ok(Wanted::Archives(header)) => archives.push(Definition {
+            Ok(SeriesForm::Points(schema)) => points.push((series.labels.clone(), schema.clone())),
+            Ok(SeriesForm::Archives(header)) => archives.push(Definition {
                 name: SeriesName::Labels(&series.labels),
                 header: (**header).clone(),
             }),
-            Ok(Wanted::Nothing) | Err(_) => {}
+            Ok(SeriesForm::Nothing) | Err(_) => {}
         }
     }
     let mut points = store.define_points(&points).into_iter();
     let mut archives = store.define(archives).into_iter();
-    let outcome = |wanted: Result<Wanted, String>| {
+    let outcome = |wanted: Result<SeriesForm, String>| {
         let defined = match wanted? {
-            Wanted::Points(_) => points.next().map(|defined| defined.map(drop)),
-            Wanted::Archives(_) => archives.next().map(|defined| defined.map(drop)),
-            Wanted::Nothing => None,
+            SeriesForm::Points(_) => points.next().map(|defined| defined.map(drop)),
+            SeriesForm::Archives(_) => archives.next().map(|defined| defined.map(drop)),
+            SeriesForm::Nothing => None,
         };
         defined.unwrap_or(Ok(())).map_err(|error| error.to_string())
     };
@@ -67,7 +71,7 @@ pub(crate) fn define(
 }
 
 /// The kind of series that a definition asks for.
-enum Wanted {
+enum SeriesForm {
     Points(PointsSchema),
     Archives(Box<Header>),
     /// The series exists.
@@ -77,7 +81,7 @@ enum Wanted {
 /// Headers by step, heartbeat and columns.
 type Headers<'a> = HashMap<(u32, u32, &'a [(Vec<u8>, Vec<u8>)]), Result<Header, String>>;
 
-fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<Wanted, String> {
+fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<SeriesForm, String> {
     let LabelledSeries {
         step,
         heartbeat,
@@ -95,12 +99,17 @@ fn wanted<'a>(series: &'a LabelledSeries, headers: &mut Headers<'a>) -> Result<W
             kind if COUNTERS.contains(&kind) => PointsKind::Counter,
             _ => return Err("a column is a GAUGE or a counter".into()),
         };
-        return Ok(Wanted::Points(PointsSchema::new(kind, *step, *heartbeat)));
+        return Ok(SeriesForm::Points(PointsSchema::new(
+            kind, *step, *heartbeat,
+        )));
     }
     let key = (*step, *heartbeat, &columns[..]);
     let plain = headers.entry(key).or_insert_with(|| header(series));
     let plain = plain.as_ref().map_err(Clone::clone)?;
-    Ok(Wanted::Archives(Box::new(begun(plain, series.start)?)))
+    Ok(SeriesForm::Archives(Box::new(starting_at(
+        plain,
+        series.start,
+    )?)))
 }
 
 /// The header of a series of archives.
@@ -146,7 +155,7 @@ fn header(series: &LabelledSeries) -> Result<Header, String> {
 }
 
 /// Header of a series that begins at this second.
-fn begun(plain: &Header, start: i64) -> Result<Header, String> {
+fn starting_at(plain: &Header, start: i64) -> Result<Header, String> {
     let request = Create {
         start: Some(start),
         ..Create::default()
@@ -217,7 +226,7 @@ mod tests {
                 .collect();
             assert_eq!(archives[..4], [(points[0], 17_280); 4]);
             assert_eq!(archives[4..], [(points[1], 17_520); 4]);
-            let begun = begun(&header, 1_000_000_000).unwrap();
+            let begun = starting_at(&header, 1_000_000_000).unwrap();
             assert_eq!(
                 (begun.last_up, begun.head_par),
                 (1_000_000_000, header.head_par)
@@ -233,7 +242,7 @@ mod tests {
             ("COUNTER", PointsKind::Counter),
         ] {
             let series = series(10, &[("value", kind)]);
-            let Ok(Wanted::Points(schema)) = wanted(&series, &mut HashMap::new()) else {
+            let Ok(SeriesForm::Points(schema)) = wanted(&series, &mut HashMap::new()) else {
                 panic!("{kind} is no series of points");
             };
             assert_eq!(schema, PointsSchema::new(points, 10, 120));

@@ -27,7 +27,7 @@ impl StopSignal {
     }
 
     /// Asks; a second call changes nothing.
-    pub fn tell(&self) {
+    pub fn request(&self) {
         // The write fails only if the counter is full, and then the file is readable
         // already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());

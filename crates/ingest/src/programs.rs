@@ -53,7 +53,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(50);
 const FRESH: Duration = Duration::from_millis(500);
 
 /// Settings of the collector.
-pub struct Place {
+pub struct CollectorSettings {
     /// The folder in which programs publish.
     pub folder: PathBuf,
     /// The folder for totals of ended programs.
@@ -130,7 +130,7 @@ pub struct Collector {
 impl Collector {
     /// Opens the folder and the kept totals. Also returns the state for questions.
     pub fn open(
-        settings: Place,
+        settings: CollectorSettings,
         disk: Arc<dyn Disk>,
         log: Log,
     ) -> Result<(Collector, Programs), String> {

@@ -16,8 +16,8 @@ use kymo_series::{
     Sample, SampleSink, SeriesId, TimeRange, names,
 };
 use kymo_store::{
-    FetchError, FileError, KnownSeries, LookRange, Looked, PointSeries, PointsKind, SeriesName,
-    Store,
+    FetchError, FileError, KnownSeries, LookRange, PointSeries, PointsKind, RowsWithExtremes,
+    SeriesName, Store,
 };
 
 use index::{LabelIndex, StoredColumn};
@@ -342,7 +342,7 @@ impl StoreReader {
         series: &KnownSeries,
         range: TimeRange,
         step_s: u32,
-    ) -> Result<Option<Looked>, ReadError> {
+    ) -> Result<Option<RowsWithExtremes>, ReadError> {
         let Some(newest_ms) = series.last.map(milliseconds) else {
             return Ok(None);
         };
@@ -378,7 +378,7 @@ impl StoreReader {
 }
 
 /// Rows of one column.
-fn rows_of(looked: &Looked, column: usize, scale: f64) -> Vec<Row> {
+fn rows_of(looked: &RowsWithExtremes, column: usize, scale: f64) -> Vec<Row> {
     let width = looked.mean.names.len().max(1);
     let step = i64::try_from(looked.mean.step).unwrap_or(i64::MAX);
     let peak = |found: &Option<kymo_rrd::fetch::Fetched>, at: usize, mean: f64| {

@@ -106,7 +106,7 @@ struct Shared {
     /// Held by a thread that has much of files in memory, or lists all files: one thread at a time.
     heavy: Mutex<()>,
     /// Time of the last log line about a journal that accepts no writes.
-    said: Mutex<Option<Instant>>,
+    reported: Mutex<Option<Instant>>,
 }
 
 /// Shortest time between two log lines about the same trouble.

@@ -45,12 +45,12 @@ pub(super) struct Connections {
 struct Usage {
     /// Connections that were good the last time, and that no question uses now.
     idle: Vec<UnixStream>,
-    /// Number of [`Place`]s.
+    /// Number of [`Permit`]s.
     used: usize,
 }
 
 /// Right of one question to a connection.
-pub(super) struct Place<'a>(&'a Connections);
+pub(super) struct Permit<'a>(&'a Connections);
 
 impl Connections {
     /// At most `most` connections to the socket at `path`.
@@ -73,7 +73,7 @@ impl Connections {
     }
 
     /// Waits until fewer than `most` questions use a connection. `None`: that took too long.
-    pub(super) fn place(&self, patience: Patience) -> Option<Place<'_>> {
+    pub(super) fn place(&self, patience: Patience) -> Option<Permit<'_>> {
         let left = patience.left().ok()?;
         let is_full = |usage: &mut Usage| usage.used >= self.most;
         let waited = self
@@ -84,11 +84,11 @@ impl Connections {
             return None;
         }
         usage.used += 1;
-        Some(Place(self))
+        Some(Permit(self))
     }
 }
 
-impl Place<'_> {
+impl Permit<'_> {
     /// A connection that was good the last time.
     pub(super) fn old(&self) -> Option<UnixStream> {
         self.0.usage().idle.pop()
@@ -105,7 +105,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.0.usage().used -= 1;
         self.0.returned.notify_one();

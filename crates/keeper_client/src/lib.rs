@@ -28,7 +28,7 @@ use kymo_wire::keeper::{
     Rows, SeriesInfo, ServerActivity, TailAccount, body_bytes,
 };
 
-use connections::{Connections, Exchange, Patience, Place};
+use connections::{Connections, Exchange, Patience, Permit};
 use silence::Silence;
 
 /// Longest wait for a piece of an answer. A keeper that starts again opens its store first.
@@ -45,7 +45,7 @@ pub struct Keeper {
     silence: Option<Arc<Silence>>,
     patience: Patience,
     /// Time that messages name.
-    said: Duration,
+    time_allowed: Duration,
 }
 
 impl Keeper {
@@ -97,7 +97,7 @@ impl Keeper {
                 piece: time.min(self.patience.piece),
                 until_ns: Some(RealClock.mono_ns().saturating_add(time_ns)),
             },
-            said: time,
+            time_allowed: time,
             ..self.clone()
         }
     }
@@ -115,7 +115,7 @@ impl Keeper {
                 piece: patience,
                 until_ns: None,
             },
-            said: patience,
+            time_allowed: patience,
         }
     }
 
@@ -338,7 +338,7 @@ impl Keeper {
         let Some(place) = self.connections.place(self.patience) else {
             return Err(self.cannot(&format!(
                 "the keeper did not answer other questions in {} s",
-                self.said.as_secs_f64()
+                self.time_allowed.as_secs_f64()
             )));
         };
         self.ask_at(&place, question, read).map_err(|error| {
@@ -346,11 +346,11 @@ impl Keeper {
                 return self.cannot(&strerror(&error));
             }
             if let Some(silence) = silence {
-                silence.begin(self.said);
+                silence.begin(self.time_allowed);
             }
             self.cannot(&format!(
                 "the keeper did not answer in {} s",
-                self.said.as_secs_f64()
+                self.time_allowed.as_secs_f64()
             ))
         })
     }
@@ -358,7 +358,7 @@ impl Keeper {
     /// Asks on a new connection where the old one is of a keeper that has ended.
     fn ask_at<T>(
         &self,
-        place: &Place<'_>,
+        place: &Permit<'_>,
         question: &Question,
         read: impl Fn(&mut Exchange) -> io::Result<T>,
     ) -> io::Result<T> {

@@ -21,10 +21,10 @@ use std::io::Write as _;
 /// Bytes of the journal that one answer has, about.
 const BYTES_MAX: u32 = 4 << 20;
 
-/// Receives the events of a tail. Numbers of series hold until the next [`TailSink::begun`].
+/// Receives the events of a tail. Numbers of series hold until the next [`TailSink::restarted`].
 pub trait TailSink {
     /// The tail begins, or begins again on another connection: no series is defined, and values may come that came before.
-    fn begun(&mut self);
+    fn restarted(&mut self);
     /// Defines the series that a number stands for from now on.
     fn defined(&mut self, series: DefinedSeries);
     /// The series does not exist any more.
@@ -120,7 +120,7 @@ impl Tail {
             Some(stream) => stream,
             None => {
                 let stream = listen::connect_within(&self.socket, patience.piece)?;
-                sink.begun();
+                sink.restarted();
                 stream
             }
         };
@@ -159,7 +159,7 @@ pub fn fuzz_over(stream: UnixStream) {
     struct Count(u64);
 
     impl TailSink for Count {
-        fn begun(&mut self) {}
+        fn restarted(&mut self) {}
 
         fn defined(&mut self, _series: DefinedSeries) {}
 

@@ -117,7 +117,7 @@ type Answer = Result<Space, u16>;
 
 /// A query under way.
 #[derive(Clone, Copy)]
-struct Asked {
+struct PendingQuery {
     since_ns: u64,
     /// The mount hangs, and another thread has replaced the one that waits for it.
     hangs: bool,
@@ -129,7 +129,7 @@ struct Shared {
     /// Mounts to query.
     queue: VecDeque<String>,
     /// Mounts with a query under way.
-    asked: BTreeMap<String, Asked>,
+    asked: BTreeMap<String, PendingQuery>,
     /// Time of the last sample.
     now_ns: u64,
     answers: BTreeMap<String, Answer>,
@@ -339,7 +339,7 @@ fn work(desk: &Desk, root: &Root, ask: fn(&Root, &str) -> Answer) {
         let hangs = false;
         shared
             .asked
-            .insert(point.clone(), Asked { since_ns, hangs });
+            .insert(point.clone(), PendingQuery { since_ns, hangs });
         drop(shared);
         let answer = ask(root, &point);
         shared = desk.lock();

@@ -181,7 +181,7 @@ pub fn read(root: &Root) -> Result<Mounts, u16> {
     let text = of_process(root, "mountstats")?;
     let words = |line| scan::words(line).collect::<Vec<_>>();
     // Few machines have NFS, and only these need the second text, which is as long as the first.
-    if !scan::lines(&text).any(|line| begun(&words(line)).is_some()) {
+    if !scan::lines(&text).any(|line| nfs_mount(&words(line)).is_some()) {
         return Ok(Mounts::new());
     }
     let mountinfo = of_process(root, "mountinfo").unwrap_or_default();
@@ -223,7 +223,7 @@ fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
         let words: Vec<&[u8]> = scan::words(line).collect();
         if let [b"device", ..] = &words[..] {
             point = None;
-            if let Some([device, on, kind]) = begun(&words)
+            if let Some([device, on, kind]) = nfs_mount(&words)
                 && found.len() < MOUNTS_MAX
             {
                 let mut said = [b"type ", kind, b" ", device, b"\n"].concat();
@@ -246,7 +246,7 @@ fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
 
 /// Device, mount point and type, if the line begins an NFS mount. Versions 1.0 and 1.1 of the statistics are known, of which
 /// only 1.1 has errors of operations.
-fn begun<'a>(words: &[&'a [u8]]) -> Option<[&'a [u8]; 3]> {
+fn nfs_mount<'a>(words: &[&'a [u8]]) -> Option<[&'a [u8]; 3]> {
     match words {
         [
             b"device",

@@ -242,16 +242,16 @@ pub struct Plot {
     /// Suffix of the file of details.
     pub file: &'static str,
     /// Names of the summary and their columns, in order.
-    pub summary: &'static [Place],
+    pub summary: &'static [PlotColumn],
     /// Names of each instance and their columns, in order.
-    pub detail: &'static [Place],
+    pub detail: &'static [PlotColumn],
     /// Arrangement of the instances in lines.
     pub shape: Shape,
 }
 
 /// A name in a plot header, its column and its form.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct PlotColumn {
     /// collectl's name. `{rate}` is `/sec` or `/int`. A head with `{name}` is complete, including its tag, and `{name}` is
     /// the part of the instance's name after the first `_`.
     pub head: &'static str,
@@ -282,7 +282,7 @@ pub enum Shape {
     /// All instances in one line.
     Wide,
     /// All instances in one line, by name, each with the columns that the function accepts.
-    Own(fn(&[u8], &Place) -> bool),
+    Own(fn(&[u8], &PlotColumn) -> bool),
     /// One line for each instance.
     Long,
 }
@@ -382,13 +382,13 @@ pub fn of(letter: char) -> Option<&'static Subsystem> {
 }
 
 /// A plot value with the requested number of decimals.
-pub(crate) const fn plot(head: &'static str, column: &'static str) -> Place {
+pub(crate) const fn plot(head: &'static str, column: &'static str) -> PlotColumn {
     place(head, column, Form::Asked)
 }
 
 /// A plot value in a given form.
-pub(crate) const fn place(head: &'static str, column: &'static str, form: Form) -> Place {
-    Place { head, column, form }
+pub(crate) const fn place(head: &'static str, column: &'static str, form: Form) -> PlotColumn {
+    PlotColumn { head, column, form }
 }
 
 /// A field.

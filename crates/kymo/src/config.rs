@@ -86,7 +86,7 @@ pub(crate) struct Listen {
     /// Address and port of the page and the API.
     pub page: SocketAddr,
     /// Places for rrdcached's protocol; `None`: a unix socket in the data folder.
-    pub rrdcached: Option<Vec<Place>>,
+    pub rrdcached: Option<Vec<ListenAddress>>,
     /// Group that may use unix sockets; `None`: the owner's group.
     pub group: Option<String>,
     /// Addresses for collectd's datagrams; `None`: loopback, on collectd's port.
@@ -97,7 +97,7 @@ pub(crate) struct Listen {
 
 /// Place of a listening socket.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ListenAddress {
     /// Path of a unix socket.
     Path(PathBuf),
     /// An address and a port.
@@ -336,21 +336,21 @@ impl Store {
     }
 }
 
-impl Place {
-    fn parse(text: &str) -> Result<Place, String> {
+impl ListenAddress {
+    fn parse(text: &str) -> Result<ListenAddress, String> {
         let path = text.strip_prefix("unix:").unwrap_or(text);
         match path.starts_with('/') {
-            true => Ok(Place::Path(path.into())),
-            false => parse_address(text).map(Place::Address),
+            true => Ok(ListenAddress::Path(path.into())),
+            false => parse_address(text).map(ListenAddress::Address),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Place::Path(path) => write!(f, "{}", path.display()),
-            Place::Address(address) => write!(f, "{address}"),
+            ListenAddress::Path(path) => write!(f, "{}", path.display()),
+            ListenAddress::Address(address) => write!(f, "{address}"),
         }
     }
 }
@@ -549,7 +549,7 @@ struct ListenTable {
     #[serde(deserialize_with = "address")]
     page: Option<SocketAddr>,
     #[serde(deserialize_with = "places")]
-    rrdcached: Option<Vec<Place>>,
+    rrdcached: Option<Vec<ListenAddress>>,
     group: Option<String>,
     #[serde(deserialize_with = "addresses")]
     collectd: Option<Vec<SocketAddr>>,
@@ -616,9 +616,12 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::
     read.map(Some)
 }
 
-fn places<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Place>>, D::Error> {
+fn places<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<ListenAddress>>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
-    let read: Result<_, _> = texts.iter().map(|text| Place::parse(text)).collect();
+    let read: Result<_, _> = texts
+        .iter()
+        .map(|text| ListenAddress::parse(text))
+        .collect();
     read.map(Some)
         .map_err(|error| D::Error::custom(cause(&error)))
 }
@@ -1175,8 +1178,8 @@ mod tests {
             listen: Listen {
                 page: "[::1]:80".parse().expect("an address"),
                 rrdcached: Some(vec![
-                    Place::Path("/run/a b".into()),
-                    Place::Address("127.0.0.1:42217".parse().expect("an address")),
+                    ListenAddress::Path("/run/a b".into()),
+                    ListenAddress::Address("127.0.0.1:42217".parse().expect("an address")),
                 ]),
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),

@@ -62,7 +62,7 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    talk::say(format_args!("kymo: {}", said(error)));
+    talk::say(format_args!("kymo: {}", error_text(error)));
     ExitCode::from(FAILED)
 }
 
@@ -73,7 +73,7 @@ fn answer(text: &str) -> ExitCode {
 }
 
 /// An error in words. A plain error of the system is about stdout; all others have a context.
-fn said(error: &anyhow::Error) -> String {
+fn error_text(error: &anyhow::Error) -> String {
     let bare = error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.raw_os_error().is_some());

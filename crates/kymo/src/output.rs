@@ -139,7 +139,7 @@ impl Output {
     ) -> io::Result<Output> {
         if let Some(PlotPlace { dir, .. }) = &place {
             fs::create_dir_all(dir).map_err(|error| {
-                said(
+                with_text(
                     &error,
                     format!("cannot make folder {}: {error}", dir.display()),
                 )
@@ -189,11 +189,11 @@ fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
         }
         _ => error.to_string(),
     };
-    said(error, format!("cannot write {}: {cause}", path.display()))
+    with_text(error, format!("cannot write {}: {cause}", path.display()))
 }
 
 /// An error of the same kind with another text.
-fn said(error: &io::Error, text: String) -> io::Error {
+fn with_text(error: &io::Error, text: String) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 

@@ -54,7 +54,7 @@ pub fn follow(server: Server, keeper: PathBuf) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut followed = Followed {
         series: Series::new(keeper, &server.name),
-        said: HashMap::new(),
+        reported: HashMap::new(),
         server,
         away_since_ns: None,
         is_known: false,
@@ -67,7 +67,7 @@ struct Followed {
     server: Server,
     series: Series,
     /// The last message about each subject, which is not repeated.
-    said: HashMap<&'static str, String>,
+    reported: HashMap<&'static str, String>,
     away_since_ns: Option<u64>,
     /// True once the server has answered.
     is_known: bool,
@@ -255,7 +255,7 @@ impl Followed {
     }
 
     fn say_up(&mut self, facts: &Facts) {
-        self.said.remove("");
+        self.reported.remove("");
         let version = &facts.version;
         match self.away_since_ns.take() {
             Some(since_ns) if self.is_known => {
@@ -277,12 +277,12 @@ impl Followed {
     /// forgotten.
     fn say_once(&mut self, what: &'static str, line: Option<String>) {
         let Some(line) = line else {
-            self.said.remove(what);
+            self.reported.remove(what);
             return;
         };
-        if self.said.get(what) != Some(&line) {
+        if self.reported.get(what) != Some(&line) {
             self.server.say(&line);
-            self.said.insert(what, line);
+            self.reported.insert(what, line);
         }
     }
 }

@@ -82,7 +82,7 @@ pub(super) struct Numbers {
 
 /// Results of the queries.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct QueryResults {
     pub numbers: Vec<Number>,
     /// For each query its error; `None`: the query was answered.
     pub refused: Vec<(&'static str, Option<String>)>,
@@ -107,8 +107,8 @@ impl Numbers {
     }
 
     /// Runs all queries. If the server refuses one, the others still count.
-    pub(super) async fn ask(&mut self, asker: &Asker) -> Result<Asked, String> {
-        let mut asked = Asked::default();
+    pub(super) async fn ask(&mut self, asker: &Asker) -> Result<QueryResults, String> {
+        let mut asked = QueryResults::default();
         if let Some(rows) = asked.rows(asker, &mut self.databases).await? {
             let rows: Vec<(Vec<u8>, Vec<Option<f64>>)> = rows
                 .iter()
@@ -146,7 +146,7 @@ impl Numbers {
     }
 }
 
-impl Asked {
+impl QueryResults {
     async fn rows(&mut self, asker: &Asker, ask: &mut Ask) -> Result<Option<Vec<Row>>, String> {
         let (rows, why) = match asker.rows(ask).await {
             Ok(rows) => (Some(rows), None),

@@ -18,7 +18,7 @@ pub(crate) fn lex(text: &str) -> Lexed {
         text,
         at: 0,
         parens: 0,
-        place: Place::Outside,
+        place: LexerState::Outside,
     };
     // Most tokens of real expressions have more than three bytes.
     let mut tokens = Vec::with_capacity(text.len() / 3 + 2);
@@ -55,7 +55,7 @@ pub(crate) fn lex(text: &str) -> Lexed {
 
 /// Between what the lexer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LexerState {
     Outside,
     Braces,
     /// Before the first number or word.
@@ -76,7 +76,7 @@ struct Lexer<'a> {
     at: usize,
     /// Parentheses that are open.
     parens: usize,
-    place: Place,
+    place: LexerState,
 }
 
 impl Lexer<'_> {
@@ -118,23 +118,25 @@ impl Lexer<'_> {
     fn token(&mut self) -> Result<TokenKind, String> {
         match (self.peek(), self.place) {
             (None, _) => self.end(),
-            (Some(c @ ('"' | '\'' | '`')), place) if place != Place::Brackets => self.string(c),
-            (Some(c), Place::Outside) => self.outside(c),
-            (Some(c), Place::Braces) => self.in_braces(c),
-            (Some(c), Place::Brackets) => self.in_brackets(c),
-            (Some(c), Place::BracketsWithin(colon)) => self.further_in_brackets(c, colon),
+            (Some(c @ ('"' | '\'' | '`')), place) if place != LexerState::Brackets => {
+                self.string(c)
+            }
+            (Some(c), LexerState::Outside) => self.outside(c),
+            (Some(c), LexerState::Braces) => self.in_braces(c),
+            (Some(c), LexerState::Brackets) => self.in_brackets(c),
+            (Some(c), LexerState::BracketsWithin(colon)) => self.further_in_brackets(c, colon),
         }
     }
 
     fn end(&self) -> Result<TokenKind, String> {
         match self.place {
-            Place::Braces => Err("unexpected end of input inside braces".into()),
-            Place::Brackets => Err("unexpected end of input in duration expression".into()),
-            Place::Outside | Place::BracketsWithin(_) if self.parens > 0 => {
+            LexerState::Braces => Err("unexpected end of input inside braces".into()),
+            LexerState::Brackets => Err("unexpected end of input in duration expression".into()),
+            LexerState::Outside | LexerState::BracketsWithin(_) if self.parens > 0 => {
                 Err("unclosed left parenthesis".into())
             }
-            Place::BracketsWithin(_) => Err("unclosed left bracket".into()),
-            Place::Outside => Ok(TokenKind::End),
+            LexerState::BracketsWithin(_) => Err("unclosed left bracket".into()),
+            LexerState::Outside => Ok(TokenKind::End),
         }
     }
 
@@ -168,11 +170,11 @@ impl Lexer<'_> {
                 None => Err("unexpected end of input after '!'".into()),
             },
             '{' => {
-                self.place = Place::Braces;
+                self.place = LexerState::Braces;
                 Ok(TokenKind::LeftBrace)
             }
             '[' => {
-                self.place = Place::Brackets;
+                self.place = LexerState::Brackets;
                 Ok(TokenKind::LeftBracket)
             }
             ']' => Err("unexpected right bracket ']'".into()),
@@ -260,7 +262,7 @@ impl Lexer<'_> {
         match c {
             '}' => {
                 self.at += 1;
-                self.place = Place::Outside;
+                self.place = LexerState::Outside;
                 Ok(TokenKind::RightBrace)
             }
             '{' => Err("unexpected left brace '{'".into()),
@@ -276,18 +278,18 @@ impl Lexer<'_> {
         let unexpected = || format!("unexpected character in duration expression: {c:?}");
         let kind = match c {
             '0'..='9' | '.' => {
-                self.place = Place::BracketsWithin(Colon::ToCome);
+                self.place = LexerState::BracketsWithin(Colon::ToCome);
                 return self.number();
             }
             '(' | ')' => return self.parenthesis(),
             'a'..='z' | 'A'..='Z' => {
-                self.place = Place::BracketsWithin(Colon::ToCome);
+                self.place = LexerState::BracketsWithin(Colon::ToCome);
                 return self.duration_word().ok_or_else(unexpected);
             }
             ':' => return Err("unexpected colon before duration in duration expression".into()),
             ',' => TokenKind::Comma,
             ']' => {
-                self.place = Place::Outside;
+                self.place = LexerState::Outside;
                 TokenKind::RightBracket
             }
             _ => {
@@ -303,11 +305,11 @@ impl Lexer<'_> {
         let kind = match c {
             ':' if colon == Colon::Seen => return Err("unexpected colon ':'".into()),
             ':' => {
-                self.place = Place::BracketsWithin(Colon::Seen);
+                self.place = LexerState::BracketsWithin(Colon::Seen);
                 TokenKind::Colon
             }
             ']' => {
-                self.place = Place::Outside;
+                self.place = LexerState::Outside;
                 TokenKind::RightBracket
             }
             '[' => return Err("unexpected left bracket '['".into()),

@@ -24,7 +24,7 @@ mod what;
 use blocks::{Blocks, Run, wall_ns};
 
 pub use rollups::{ROLLUPS_FOLDER, Rollups};
-pub use what::{What, own};
+pub use what::{RecordingSource, own};
 
 /// Most lines that are followed and rolled up: all that a large machine has.
 pub const RECORDED_MAX: usize = 1 << 16;
@@ -61,14 +61,14 @@ pub struct Extent {
 /// The recording.
 pub struct Archive {
     /// Recording that the archive shows.
-    pub what: What,
+    pub what: RecordingSource,
     rollups: Option<Rollups>,
     extent: Mutex<Option<(Instant, Arc<Extent>)>>,
 }
 
 impl Archive {
     /// An archive of recordings, which need not exist yet.
-    pub fn new(what: What, rollups: Option<Rollups>) -> Archive {
+    pub fn new(what: RecordingSource, rollups: Option<Rollups>) -> Archive {
         Archive {
             what,
             rollups,

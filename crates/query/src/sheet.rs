@@ -152,7 +152,7 @@ struct Part {
     interpreter: Interpreter,
     delta: Delta,
     reading: Reading,
-    machine: Vec<Wanted>,
+    machine: Vec<NumberSource>,
     instances: Vec<(usize, Pick)>,
     /// Picks for each row of the last reading, in its order.
     rows: Vec<RowLines>,
@@ -161,7 +161,7 @@ struct Part {
 type Number = fn(&Cells) -> f64;
 
 #[derive(Clone, Copy)]
-struct Wanted {
+struct NumberSource {
     line: usize,
     number: Number,
 }
@@ -169,7 +169,7 @@ struct Wanted {
 #[derive(Default)]
 struct RowLines {
     name: Vec<u8>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<NumberSource>,
 }
 
 impl Sheet {
@@ -248,8 +248,8 @@ impl Sheet {
                 continue;
             }
             let elapsed = rates.elapsed;
-            let mut give = |wanted: &[Wanted], cells: &Cells| {
-                for &Wanted { line, number } in wanted {
+            let mut give = |wanted: &[NumberSource], cells: &Cells| {
+                for &NumberSource { line, number } in wanted {
                     let value = number(cells);
                     each(Cell {
                         line,
@@ -326,7 +326,7 @@ fn arrange(
 
 impl Lines {
     /// The line of a pick and an instance, made when it is not there yet.
-    fn add(&mut self, n: usize, pick: &Pick, instance: Option<&str>) -> Option<Wanted> {
+    fn add(&mut self, n: usize, pick: &Pick, instance: Option<&str>) -> Option<NumberSource> {
         let Value::Number(number) = pick.column.value else {
             return None;
         };
@@ -348,7 +348,7 @@ impl Lines {
                 self.lines.len() - 1
             }
         };
-        Some(Wanted { line, number })
+        Some(NumberSource { line, number })
     }
 }
 

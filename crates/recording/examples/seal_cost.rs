@@ -9,7 +9,7 @@ use kymo_base::random::next_random;
 use kymo_recording::cursor::Cursor;
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::sim_clock::SimClock;
@@ -67,7 +67,7 @@ fn one_day(dir: &std::path::Path, day: &Day) -> String {
         mono_ns: 0,
         boot_ns: 0,
     }));
-    let place = Place {
+    let place = Destination {
         dir: dir.into(),
         host: "bench".to_string(),
         boot_id: "00000001".to_string(),

@@ -91,14 +91,14 @@ pub struct Cursor {
     newest_tail: Option<(u64, u64)>,
     /// Set when a tail begins after the range; all later records are outside the range then.
     beyond: bool,
-    place: Place,
+    place: OpenFile,
     chain: Chain,
     ready: VecDeque<Ready>,
     current: Ready,
     bytes_read: u64,
 }
 
-enum Place {
+enum OpenFile {
     Between,
     Block(Box<OpenBlock>),
     Tail(Box<OpenTail>),
@@ -135,7 +135,7 @@ impl Cursor {
             newest_tail: None,
             beyond: false,
             entered_block: None,
-            place: Place::Between,
+            place: OpenFile::Between,
             chain: Chain {
                 broken: true,
                 ..Chain::default()
@@ -188,11 +188,11 @@ impl Cursor {
 
     fn section(&self, part: &Part) -> Section<'_> {
         let bytes: &[u8] = match &self.place {
-            Place::Block(block) => block.streams[usize::from(part.kind)]
+            OpenFile::Block(block) => block.streams[usize::from(part.kind)]
                 .as_ref()
                 .map_or(&[], |(raw, _)| &raw[part.start..part.end]),
-            Place::Tail(tail) => &tail.record[part.start..part.end],
-            Place::Between => &[],
+            OpenFile::Tail(tail) => &tail.record[part.start..part.end],
+            OpenFile::Between => &[],
         };
         Section {
             kind: part.kind,
@@ -209,13 +209,13 @@ impl Cursor {
                 return Ok(true);
             }
             match &mut self.place {
-                Place::Between => {
+                OpenFile::Between => {
                     if !self.enter_next()? {
                         return Ok(self.finish());
                     }
                 }
-                Place::Block(_) => self.step_block(),
-                Place::Tail(_) => {
+                OpenFile::Block(_) => self.step_block(),
+                OpenFile::Tail(_) => {
                     if !self.step_tail()? {
                         return Ok(self.finish());
                     }

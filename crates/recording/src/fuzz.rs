@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::folder::{BlockName, boot_folder};
 use crate::reader::{Kinds, Recording, TimeRange};
 use crate::tail;
-use crate::writer::{Options, Place, Writer};
+use crate::writer::{Destination, Options, Writer};
 use kymo_sys::clock::Stamp;
 use kymo_sys::disk::Disk;
 use kymo_sys::sim_clock::SimClock;
@@ -31,7 +31,7 @@ pub fn fuzz_tail(data: &[u8]) {
     let disk = disk_with(tail::NAMES[0], data);
     read_all(&disk);
     let clock = Arc::new(SimClock::new(Stamp::default()));
-    let place = Place {
+    let place = Destination {
         dir: DIR.into(),
         host: HOST.to_string(),
         boot_id: "2".to_string(),

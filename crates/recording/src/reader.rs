@@ -75,11 +75,11 @@ pub struct Listed {
 #[derive(Clone)]
 pub struct Recording {
     pub(crate) disk: Arc<dyn Disk>,
-    what: What,
+    what: Origin,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum Origin {
     Block(PathBuf),
     Folder(PathBuf),
     Host(PathBuf, String),
@@ -89,12 +89,12 @@ impl Recording {
     /// Opens `path`: the recorder's folder if it holds one host, DIR/HOST, the folder DIR/HOST-BOOTID8
     /// of one boot, one block, or a recording in one file, which is read as a folder of its blocks.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self> {
-        let whole = What::Folder(path.into());
+        let whole = Origin::Folder(path.into());
         if let Some(recording) = Recording::exported(&disk, path, whole)? {
             return Ok(recording);
         }
         if let Some(file) = path.parent()
-            && let Some(block) = Recording::exported(&disk, file, What::Block(path.into()))?
+            && let Some(block) = Recording::exported(&disk, file, Origin::Block(path.into()))?
         {
             return Ok(block);
         }
@@ -103,7 +103,7 @@ impl Recording {
     }
 
     /// Opens `file` as a recording in one file; `None` if it is none.
-    fn exported(disk: &Arc<dyn Disk>, file: &Path, what: What) -> Result<Option<Self>> {
+    fn exported(disk: &Arc<dyn Disk>, file: &Path, what: Origin) -> Result<Option<Self>> {
         match exported::disk(disk, file) {
             None => Ok(None),
             Some(Ok(disk)) => Ok(Some(Recording {
@@ -120,25 +120,25 @@ impl Recording {
     /// The host's name as it stands in the names of the folders.
     pub fn host(&self) -> Option<&str> {
         match &self.what {
-            What::Block(path) => folder_host(path.parent()?),
-            What::Folder(folder) => folder_host(folder),
-            What::Host(_, host) => Some(host),
+            Origin::Block(path) => folder_host(path.parent()?),
+            Origin::Folder(folder) => folder_host(folder),
+            Origin::Host(_, host) => Some(host),
         }
     }
 
     /// The folders of all boots of the host, or the one folder that the path names.
     pub fn folders(&self) -> Result<Vec<PathBuf>> {
         match &self.what {
-            What::Block(path) => Ok(path.parent().map(Path::to_path_buf).into_iter().collect()),
-            What::Folder(folder) => Ok(vec![folder.clone()]),
-            What::Host(dir, host) => folder::boot_folders_of(&*self.disk, dir, host),
+            Origin::Block(path) => Ok(path.parent().map(Path::to_path_buf).into_iter().collect()),
+            Origin::Folder(folder) => Ok(vec![folder.clone()]),
+            Origin::Host(dir, host) => folder::boot_folders_of(&*self.disk, dir, host),
         }
     }
 
     /// The blocks of `folders`, oldest first.
     pub fn blocks(&self, folders: &[PathBuf]) -> Result<Vec<Listed>> {
         let mut listed = Vec::new();
-        if let What::Block(path) = &self.what {
+        if let Origin::Block(path) = &self.what {
             let name = file_name(path).and_then(BlockName::parse);
             let name = name.ok_or_else(|| Error::NotFound { path: path.clone() })?;
             return Ok(vec![Listed { name, folder: 0 }]);
@@ -157,7 +157,7 @@ impl Recording {
 
     /// The paths of the tails of `folders`, including tails that do not exist.
     pub(crate) fn tails(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
-        if let What::Block(_) = self.what {
+        if let Origin::Block(_) = self.what {
             return Vec::new();
         }
         let both = |folder: &PathBuf| tail::NAMES.map(|name| folder.join(name));
@@ -169,14 +169,15 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-fn find(disk: &dyn Disk, path: &Path) -> Result<What> {
+fn find(disk: &dyn Disk, path: &Path) -> Result<Origin> {
     let not_found = || Error::NotFound { path: path.into() };
     match disk.name_kind(path) {
         Ok(NameKind::File) => {
             let name = file_name(path).and_then(BlockName::parse);
-            name.map(|_| What::Block(path.into())).ok_or_else(not_found)
+            name.map(|_| Origin::Block(path.into()))
+                .ok_or_else(not_found)
         }
-        Ok(_) if is_boot_folder(disk, path) => Ok(What::Folder(path.into())),
+        Ok(_) if is_boot_folder(disk, path) => Ok(Origin::Folder(path.into())),
         Ok(_) => one_host(disk, path),
         Err(_) => {
             let (dir, host) = (path.parent(), file_name(path));
@@ -184,7 +185,7 @@ fn find(disk: &dyn Disk, path: &Path) -> Result<What> {
                 return Err(not_found());
             };
             match folder::boot_folders_of(disk, dir, host) {
-                Ok(folders) if !folders.is_empty() => Ok(What::Host(dir.into(), host.into())),
+                Ok(folders) if !folders.is_empty() => Ok(Origin::Host(dir.into(), host.into())),
                 _ => Err(not_found()),
             }
         }
@@ -199,7 +200,7 @@ fn is_boot_folder(disk: &dyn Disk, path: &Path) -> bool {
     listed.is_ok() && has_files
 }
 
-fn one_host(disk: &dyn Disk, dir: &Path) -> Result<What> {
+fn one_host(disk: &dyn Disk, dir: &Path) -> Result<Origin> {
     let folders = folder::boot_folders(disk, dir)?;
     let hosts: BTreeSet<&str> = folders
         .iter()
@@ -208,7 +209,7 @@ fn one_host(disk: &dyn Disk, dir: &Path) -> Result<What> {
     let mut names = hosts.iter();
     match (names.next(), names.next()) {
         (None, _) => Err(Error::NotFound { path: dir.into() }),
-        (Some(host), None) => Ok(What::Host(dir.into(), host.to_string())),
+        (Some(host), None) => Ok(Origin::Host(dir.into(), host.to_string())),
         _ => Err(Error::SeveralHosts {
             path: dir.into(),
             hosts: Vec::from_iter(hosts).join(", "),

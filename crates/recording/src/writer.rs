@@ -76,7 +76,7 @@ impl Default for Options {
 
 /// Destination of a recording, and the facts stored with it.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Destination {
     /// The recording folder.
     pub dir: PathBuf,
     /// The host's name; characters unsuitable for a file name are replaced.
@@ -164,7 +164,7 @@ impl Writer {
     pub fn open(
         disk: Arc<dyn Disk>,
         clock: Arc<dyn Clock>,
-        place: Place,
+        place: Destination,
         options: Options,
     ) -> Result<Self> {
         check_cap(&options)?;

@@ -64,7 +64,7 @@ pub(crate) struct Seasons {
 
 /// Position of a seasonal archive in the file and in its cycle.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SeasonPosition {
     /// First cell of the archive.
     pub(crate) base: u64,
     /// Number of cells of a row.
@@ -86,7 +86,7 @@ impl Seasons {
     pub(crate) fn pass(
         &mut self,
         rows: &mut impl Rows,
-        place: Place,
+        place: SeasonPosition,
         elapsed: u64,
     ) -> Result<(), Error> {
         look_up(rows, place, elapsed, &mut self.last)?;
@@ -98,7 +98,7 @@ impl Seasons {
         &mut self,
         words: &mut Univals,
         rra: &RraDef,
-        place: Place,
+        place: SeasonPosition,
         elapsed: u64,
     ) {
         self.smooth |= is_season_over(&mut words[BURN_IN], rra.par[SMOOTH_INDEX], place, elapsed);
@@ -108,7 +108,7 @@ impl Seasons {
 /// Reads the row `ahead` rows after the current one.
 fn look_up(
     rows: &mut impl Rows,
-    place: Place,
+    place: SeasonPosition,
     ahead: u64,
     out: &mut Vec<f64>,
 ) -> Result<(), Error> {
@@ -117,7 +117,7 @@ fn look_up(
     rows.read(place.base + row * place.width as u64, out)
 }
 
-fn is_season_over(cycles: &mut u64, smooth_row: u64, place: Place, elapsed: u64) -> bool {
+fn is_season_over(cycles: &mut u64, smooth_row: u64, place: SeasonPosition, elapsed: u64) -> bool {
     let reached = place.current.wrapping_add(elapsed);
     if *cycles <= BURN_IN_CYCLES {
         let over = reached >= place.row_cnt;
@@ -202,8 +202,8 @@ pub(crate) fn observe(
     Ok(())
 }
 
-fn place(header: &Header, archive: usize) -> Place {
-    Place {
+fn place(header: &Header, archive: usize) -> SeasonPosition {
+    SeasonPosition {
         base: header.cell(archive, 0),
         width: header.ds.len(),
         row_cnt: header.rra[archive].row_cnt,

@@ -25,7 +25,7 @@ struct Candidate<'a> {
 
 /// Order and choice of candidates.
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+enum Purpose {
     /// For rows: archives of AVERAGE and of the same function, the most useful first.
     Rows,
     /// For rows in progress: archives of the same function and length.
@@ -37,7 +37,7 @@ pub(crate) fn prefill(rrd: &mut Rrd, sources: &[&Rrd], mappings: &[Mapping]) -> 
     let (points, is_temporary) = points_archive(rrd)?;
     for i in 0..rrd.header.rra.len() {
         for ds in 0..rrd.header.ds.len() {
-            let found = candidates(&rrd.header, i, ds, sources, mappings, Wanted::Rows);
+            let found = candidates(&rrd.header, i, ds, sources, mappings, Purpose::Rows);
             if found.is_empty() {
                 continue;
             }
@@ -49,7 +49,7 @@ pub(crate) fn prefill(rrd: &mut Rrd, sources: &[&Rrd], mappings: &[Mapping]) -> 
     }
     for i in 0..rrd.header.rra.len() {
         for ds in 0..rrd.header.ds.len() {
-            let found = candidates(&rrd.header, i, ds, sources, mappings, Wanted::Preparation);
+            let found = candidates(&rrd.header, i, ds, sources, mappings, Purpose::Preparation);
             fill_cdp(rrd, i, ds, points, &found);
         }
     }
@@ -106,7 +106,7 @@ fn candidates<'a>(
     ds: usize,
     sources: &[&'a Rrd],
     mappings: &[Mapping],
-    wanted: Wanted,
+    wanted: Purpose,
 ) -> Vec<Candidate<'a>> {
     let (rra, name) = (&target.rra[i], target.ds[ds].name());
     let mapping = mappings.iter().find(|mapping| mapping.name == name);
@@ -129,7 +129,7 @@ fn candidates<'a>(
             .map(|archive| Candidate { archive, ds })
             .collect();
         own.sort_by(finest_first);
-        if wanted == Wanted::Rows {
+        if wanted == Purpose::Rows {
             quick_sort(&mut own, &|a, b| order(a, b, rra, target.pdp_step));
         }
         found.extend(own);
@@ -137,11 +137,11 @@ fn candidates<'a>(
     found
 }
 
-fn is_wanted(archive: &Archive, rra: &RraDef, wanted: Wanted) -> bool {
+fn is_wanted(archive: &Archive, rra: &RraDef, wanted: Purpose) -> bool {
     let (own, cf) = (archive.cf(), Cf::of(rra.cf()));
     match wanted {
-        Wanted::Rows => own == Some(Cf::Average) || own == cf,
-        Wanted::Preparation => own == cf && archive.rra().pdp_cnt == rra.pdp_cnt,
+        Purpose::Rows => own == Some(Cf::Average) || own == cf,
+        Purpose::Preparation => own == cf && archive.rra().pdp_cnt == rra.pdp_cnt,
     }
 }
 

@@ -8,8 +8,10 @@ import { format } from './units.js';
 
 const NAMED = 6;
 const REST_MS = 150;
-/** While the page is live, a scan this soon behind the one whose movers are shown changes little: finding them costs the
- * server more than all the rest of the page. */
+/**
+ * While the page is live, a scan this soon behind the one whose movers are shown changes little.
+ * To find them costs the server more than all the rest of the page.
+ */
 const LIVE_S = 15;
 
 export function createChanges(ctx, api, host) {

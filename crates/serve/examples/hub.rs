@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
-use kymo_serve::{Settings, What};
+use kymo_serve::{RecordingSource, Settings};
 
 fn main() -> Result<(), String> {
     let mut words = std::env::args().skip(1);
@@ -10,7 +10,7 @@ fn main() -> Result<(), String> {
     let address = words.next().unwrap_or("127.0.0.1:4280".into());
     let listener = std::net::TcpListener::bind(&address).map_err(|error| error.to_string())?;
     let settings = Settings {
-        what: What::Ring(dir.into()),
+        what: RecordingSource::Ring(dir.into()),
         prefix: String::new(),
         hosts: Vec::new(),
         loopback: true,

@@ -34,7 +34,7 @@ struct Guesser {
     last: Instant,
     /// End of the delays for the tokens beyond the free ones.
     paid: Instant,
-    said: Option<Instant>,
+    reported: Option<Instant>,
     /// Guesses since the last log line about the origin.
     unsaid: u64,
 }
@@ -69,7 +69,7 @@ impl Guesses {
             wrong: 0,
             last: now,
             paid: now,
-            said: None,
+            reported: None,
             unsaid: 0,
         });
         guesser.wrong(origin, now)
@@ -108,10 +108,10 @@ impl Guesser {
         self.paid = (self.paid.max(now) + EACH).min(latest);
         self.unsaid += 1;
         let is_due = self
-            .said
-            .is_none_or(|said| now.duration_since(said) >= SAID_EACH);
+            .reported
+            .is_none_or(|reported| now.duration_since(reported) >= SAID_EACH);
         let say = is_due.then(|| {
-            self.said = Some(now);
+            self.reported = Some(now);
             let count = std::mem::take(&mut self.unsaid);
             let from = origin.words();
             format!(
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn each_origin_is_logged_once_a_minute() {
         let (guesses, start) = (Guesses::default(), Instant::now());
-        let said = |second| guesses.wrong(USER, start + Duration::from_secs(second)).say;
+        let reported = |second| guesses.wrong(USER, start + Duration::from_secs(second)).say;
         let line = "refused wrong tokens of user 65534 of this machine: ";
-        assert_eq!(said(0), Some(format!("{line}1 more, 1 so far")));
-        assert_eq!((1..60).filter_map(said).count(), 0);
-        assert_eq!(said(60), Some(format!("{line}60 more, 61 so far")));
+        assert_eq!(reported(0), Some(format!("{line}1 more, 1 so far")));
+        assert_eq!((1..60).filter_map(reported).count(), 0);
+        assert_eq!(reported(60), Some(format!("{line}60 more, 61 so far")));
     }
 
     #[test]

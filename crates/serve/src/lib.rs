@@ -35,7 +35,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use kymo_query::archive::What;
+pub use kymo_query::archive::RecordingSource;
 use kymo_sys::tcp_owner::TcpOwners;
 
 #[cfg(feature = "testing")]
@@ -54,7 +54,7 @@ pub use tls::Tls;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Recording to show.
-    pub what: What,
+    pub what: RecordingSource,
     /// Path under which a reverse proxy serves the hub, without a slash at the end; empty: none.
     pub prefix: String,
     /// Host names that requests may use, in addition to names of loopback.

@@ -151,7 +151,7 @@ impl Store {
             self.inner.checkpoint();
         }
         self.inner.sync_to(u64::MAX)?;
-        self.inner.lock().journal.tell();
+        self.inner.lock().journal.write_synced_position();
         Ok(())
     }
 }
@@ -343,7 +343,7 @@ impl Inner {
         };
         let mut state = self.lock();
         match synced {
-            Ok(()) => state.journal.tell(),
+            Ok(()) => state.journal.write_synced_position(),
             Err(error) => state.notice(format!("cannot sync the journal: {error}")),
         }
     }

@@ -9,7 +9,7 @@ use crate::fetch::point_rows::{Use, known_from};
 use crate::memtable::series::Series;
 use crate::names::SeriesName;
 use crate::read::rows::Opened;
-use crate::read::series_cache::{CachedSeries, Wanted};
+use crate::read::series_cache::{CachedSeries, FetchRequest};
 use crate::read::view::View;
 use crate::rrd_file::open::{Fresh, opening};
 use kymo_rrd::Kind;
@@ -37,7 +37,7 @@ impl Store {
     ) -> Result<Fetched, FetchError> {
         let inner = &*self.inner;
         let spelled = inner.checked(name)?;
-        let wanted = Wanted {
+        let wanted = FetchRequest {
             cf,
             start,
             end,
@@ -49,7 +49,11 @@ impl Store {
 
     /// Rows of a series and their peaks, without publishing pending values. If the archives of a series without a file are too
     /// coarse, the rows are made of its points; the same applies to a file with a long retention of points.
-    pub fn look(&self, name: SeriesName<'_>, range: &LookRange) -> Result<Looked, FetchError> {
+    pub fn look(
+        &self,
+        name: SeriesName<'_>,
+        range: &LookRange,
+    ) -> Result<RowsWithExtremes, FetchError> {
         let inner = &*self.inner;
         let name = match name {
             SeriesName::File(name) => name,
@@ -66,7 +70,7 @@ impl Store {
             Some(id) => inner.look_at(id, range, Use::WhereNearer),
             None => {
                 let Opened { header, mut rows } = self.read(name, Fresh::AsIs)?;
-                let mut ask = |wanted: &Wanted| Some(wanted.of(&header, &mut rows));
+                let mut ask = |wanted: &FetchRequest| Some(wanted.of(&header, &mut rows));
                 Ok(range.of(header.pdp_step, &mut ask).unwrap_or_else(unread)?)
             }
         };
@@ -96,7 +100,7 @@ impl Store {
         &self,
         name: &[u8],
         spelled: &[u8],
-        wanted: &Wanted,
+        wanted: &FetchRequest,
     ) -> Result<Fetched, FetchError> {
         let inner = &*self.inner;
         if let Some(id) = inner.any(name, spelled) {
@@ -126,7 +130,7 @@ pub struct LookRange {
 
 /// Result of a look: rows and their peaks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Looked {
+pub struct RowsWithExtremes {
     /// Rows of the archive AVERAGE, else LAST, MAX, MIN.
     pub mean: Fetched,
     /// Rows of the archive MIN, if it has the same ones as `mean`; `None` if the means are also the minima.
@@ -135,11 +139,11 @@ pub struct Looked {
     pub max: Option<Fetched>,
 }
 
-impl Looked {
+impl RowsWithExtremes {
     /// Rows without peaks.
-    pub(crate) fn plain(mean: Fetched) -> Looked {
+    pub(crate) fn plain(mean: Fetched) -> RowsWithExtremes {
         let (min, max) = (None, None);
-        Looked { mean, min, max }
+        RowsWithExtremes { mean, min, max }
     }
 }
 
@@ -147,8 +151,8 @@ impl Looked {
 const MEANS: [&[u8]; 4] = [b"AVERAGE", b"LAST", b"MAX", b"MIN"];
 
 impl LookRange {
-    fn wanted<'a>(&self, cf: &'a [u8]) -> Wanted<'a> {
-        Wanted {
+    fn wanted<'a>(&self, cf: &'a [u8]) -> FetchRequest<'a> {
+        FetchRequest {
             cf,
             start: self.from,
             end: self.thru,
@@ -161,8 +165,8 @@ impl LookRange {
     fn of(
         &self,
         pdp_step: u64,
-        ask: &mut dyn FnMut(&Wanted) -> Option<Found<Fetched>>,
-    ) -> Option<Found<Looked>> {
+        ask: &mut dyn FnMut(&FetchRequest) -> Option<Found<Fetched>>,
+    ) -> Option<Found<RowsWithExtremes>> {
         let mut ask = |cf| ask(&self.wanted(cf));
         let mut mean = ask(MEANS[0])?;
         for cf in &MEANS[1..] {
@@ -189,7 +193,7 @@ impl LookRange {
             }
         };
         let (min, max) = (beside(b"MIN")?, beside(b"MAX")?);
-        Some(Ok(Looked { mean, min, max }))
+        Some(Ok(RowsWithExtremes { mean, min, max }))
     }
 }
 
@@ -222,11 +226,16 @@ type Read<'a, T> = &'a mut dyn FnMut(&mut CachedSeries, Option<&mut View>) -> Op
 
 impl Inner {
     /// Reads rows of a series without publishing values.
-    fn look_at(&self, id: u32, range: &LookRange, points: Use) -> Result<Looked, FetchError> {
+    fn look_at(
+        &self,
+        id: u32,
+        range: &LookRange,
+        points: Use,
+    ) -> Result<RowsWithExtremes, FetchError> {
         let made = self.rows_of_points(id, &range.wanted(MEANS[0]), points)?;
         let is_whole = |mean: &Fetched| known_from(mean) <= mean.start;
         let made = match made {
-            Some(mean) if is_whole(&mean) => return Ok(Looked::plain(mean)),
+            Some(mean) if is_whole(&mean) => return Ok(RowsWithExtremes::plain(mean)),
             made => made,
         };
         let rows = self.fetch_id(id, ReadMode::Looks, &mut |series, mut view| {
@@ -243,7 +252,7 @@ impl Inner {
             })
         };
         match made {
-            Some(points) if !knows_more(&points) => Ok(Looked::plain(points)),
+            Some(points) if !knows_more(&points) => Ok(RowsWithExtremes::plain(points)),
             _ => rows,
         }
     }

@@ -47,7 +47,7 @@ pub use consolidation::tiers::Tier;
 pub use engine::Store;
 pub use erase::TimeRange;
 pub use error::{Error, FetchError, FileError, Refusal};
-pub use fetch::{LookRange, Looked};
+pub use fetch::{LookRange, RowsWithExtremes};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
 pub use known::{Columns, KnownSeries};

@@ -6,6 +6,7 @@
 //! file descriptors and position, and holds the store's lock only for moments.
 
 mod batch;
+mod by_series;
 mod cap;
 mod entries;
 mod reader;

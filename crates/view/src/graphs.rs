@@ -40,7 +40,7 @@ pub struct Plan {
 struct Planned {
     title: String,
     unit: Unit,
-    top: Wanted,
+    top: AxisEnd,
     layers: Vec<Layered>,
     when: When,
     standard: bool,
@@ -48,7 +48,7 @@ struct Planned {
 
 /// End of a vertical axis: fixed, or the largest value of a pick.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum AxisEnd {
     Top(Top),
     Of(usize),
 }
@@ -127,7 +127,7 @@ impl Plan {
             self.graphs.push(Planned {
                 title,
                 unit,
-                top: Wanted::Top(Top::Least(0.0)),
+                top: AxisEnd::Top(Top::Least(0.0)),
                 layers: layers.collect(),
                 when: When::Always,
                 standard: false,
@@ -162,9 +162,9 @@ impl Plan {
             });
             let layers = layers.collect::<Result<Vec<_>, String>>()?;
             let top = match standard.top {
-                Topmost::At(top) => Wanted::Top(Top::Fixed(top)),
-                Topmost::Least(least) => Wanted::Top(Top::Least(least)),
-                Topmost::Of(field) => Wanted::Of(self.pick(Pick::parse(field)?)),
+                Topmost::At(top) => AxisEnd::Top(Top::Fixed(top)),
+                Topmost::Least(least) => AxisEnd::Top(Top::Least(least)),
+                Topmost::Of(field) => AxisEnd::Of(self.pick(Pick::parse(field)?)),
             };
             self.graphs.push(Planned {
                 title: standard.title.into(),
@@ -221,7 +221,7 @@ impl Plan {
             self.graphs.push(Planned {
                 title,
                 unit,
-                top: Wanted::Top(Top::Least(least)),
+                top: AxisEnd::Top(Top::Least(least)),
                 layers,
                 when: When::Always,
                 standard: false,
@@ -387,10 +387,10 @@ fn label(label: Label, id: &str) -> String {
     }
 }
 
-fn top(wanted: Wanted, series: &Series) -> Top {
+fn top(wanted: AxisEnd, series: &Series) -> Top {
     match wanted {
-        Wanted::Top(top) => top,
-        Wanted::Of(pick) => {
+        AxisEnd::Top(top) => top,
+        AxisEnd::Of(pick) => {
             let lines = series.lines.iter().zip(&series.points);
             let of = lines.filter(|(line, _)| line.pick == pick);
             Top::Fixed(of.map(|(_, points)| largest(points)).fold(0.0, f64::max))

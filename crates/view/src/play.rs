@@ -11,7 +11,7 @@ use crate::feed::{Feed, Interval};
 use crate::format::{Note, Remark, Show};
 use crate::options::{Format, Options};
 use crate::sink::{Sink, To};
-use crate::time::Place;
+use crate::time::SpanPosition;
 use crate::{brief, csv, export, json, plot, verbose};
 
 /// Why a view ended early.
@@ -158,18 +158,18 @@ impl Player<'_> {
         let feed = &mut self.feeds[source.stream()];
         let local = feed.local(source.context(), moment.real_ns);
         let place = if moment.warmup {
-            Place::Before
+            SpanPosition::Before
         } else {
             self.options.span.place(moment.real_ns, local)
         };
-        if place == Place::After {
+        if place == SpanPosition::After {
             return Ok(false);
         }
         let any = feed.take(source, &moment, self.options);
         self.last = moment;
         self.shown.samples += u64::from(!moment.warmup);
-        self.shown.within += u64::from(place == Place::Within);
-        if !any || place == Place::Before {
+        self.shown.within += u64::from(place == SpanPosition::Within);
+        if !any || place == SpanPosition::Before {
             return Ok(true);
         }
         if self.is_left_out(source) {
@@ -242,7 +242,7 @@ impl Player<'_> {
             _ => true,
         };
         if self.shown.intervals == 0 && at_beginning
-            || self.options.span.place(moment.real_ns, local) != Place::Within
+            || self.options.span.place(moment.real_ns, local) != SpanPosition::Within
         {
             return Ok(());
         }

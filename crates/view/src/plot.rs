@@ -5,7 +5,7 @@ use std::io;
 
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
-use kymo_kernel::subsystem::{self, Form, Place, Shape, Unused};
+use kymo_kernel::subsystem::{self, Form, PlotColumn, Shape, Unused};
 use kymo_query::delta::RateRow;
 
 use crate::feed::{Interval, Part};
@@ -57,7 +57,7 @@ struct Block {
     detail: bool,
     tag: &'static str,
     shape: Shape,
-    places: Vec<(Place, Option<Value>)>,
+    places: Vec<(PlotColumn, Option<Value>)>,
     /// Names of the instances in the last interval with numbers.
     names: Vec<Vec<u8>>,
 }
@@ -293,8 +293,13 @@ impl Group {
 }
 
 impl Block {
-    fn new(part: usize, plot: &subsystem::Plot, places: &[Place], columns: &[Column]) -> Block {
-        let value = |place: &Place| {
+    fn new(
+        part: usize,
+        plot: &subsystem::Plot,
+        places: &[PlotColumn],
+        columns: &[Column],
+    ) -> Block {
+        let value = |place: &PlotColumn| {
             columns
                 .iter()
                 .find(|column| column.name == place.column)
@@ -338,7 +343,7 @@ impl Block {
     }
 
     /// The columns of an instance.
-    fn places_of(&self, name: &[u8]) -> impl Iterator<Item = &(Place, Option<Value>)> {
+    fn places_of(&self, name: &[u8]) -> impl Iterator<Item = &(PlotColumn, Option<Value>)> {
         let places = self.places.iter();
         places.filter(move |(place, _)| match self.shape {
             Shape::Own(has) if self.detail => has(name, place),

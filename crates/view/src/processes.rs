@@ -256,12 +256,12 @@ pub struct Filter {
 
 /// A test of a process filter.
 pub(crate) struct Test {
-    what: What,
+    what: Criterion,
     /// `+`: includes the threads of matching processes.
     pub(crate) threads: bool,
 }
 
-enum What {
+enum Criterion {
     /// `c`: the name matches.
     Comm(Regex),
     /// `C`: the name begins with this.
@@ -301,8 +301,14 @@ impl Filter {
     pub fn asks_for_private(&self) -> bool {
         let mut tests = self.tests.iter();
         tests.any(|test| match test.what {
-            What::Command(_) | What::Group(_) | What::Uids(..) | What::User(_) => true,
-            What::Comm(_) | What::CommStart(_) | What::Pid(_) | What::Parent(_) => false,
+            Criterion::Command(_)
+            | Criterion::Group(_)
+            | Criterion::Uids(..)
+            | Criterion::User(_) => true,
+            Criterion::Comm(_)
+            | Criterion::CommStart(_)
+            | Criterion::Pid(_)
+            | Criterion::Parent(_) => false,
         })
     }
 
@@ -311,12 +317,12 @@ impl Filter {
         let mut facts = Facts::default();
         for test in &self.tests {
             match test.what {
-                What::Comm(_) | What::CommStart(_) => facts.name = true,
-                What::Parent(_) => facts.parent = true,
-                What::Command(_) => facts.command = true,
-                What::Group(_) => facts.groups = true,
-                What::Uids(..) | What::User(_) => facts.user = true,
-                What::Pid(_) => {}
+                Criterion::Comm(_) | Criterion::CommStart(_) => facts.name = true,
+                Criterion::Parent(_) => facts.parent = true,
+                Criterion::Command(_) => facts.command = true,
+                Criterion::Group(_) => facts.groups = true,
+                Criterion::Uids(..) | Criterion::User(_) => facts.user = true,
+                Criterion::Pid(_) => {}
             }
         }
         facts
@@ -382,17 +388,17 @@ impl Test {
             return Err("nothing to match".into());
         }
         let what = match kind {
-            'c' => What::Comm(regex()?),
-            'C' => What::CommStart(text.into()),
-            'f' => What::Command(regex()?),
-            'g' => What::Group(regex()?),
-            'p' => What::Pid(number(text)?),
-            'P' => What::Parent(number(text)?),
+            'c' => Criterion::Comm(regex()?),
+            'C' => Criterion::CommStart(text.into()),
+            'f' => Criterion::Command(regex()?),
+            'g' => Criterion::Group(regex()?),
+            'p' => Criterion::Pid(number(text)?),
+            'P' => Criterion::Parent(number(text)?),
             'u' => {
                 let (low, high) = text.split_once('-').unwrap_or((text, text));
-                What::Uids(number(low)?, number(high)?)
+                Criterion::Uids(number(low)?, number(high)?)
             }
-            'U' => What::User(text.into()),
+            'U' => Criterion::User(text.into()),
             _ => return Err("it begins with one of c C f g p P u U".into()),
         };
         Ok(Test { what, threads })
@@ -403,20 +409,20 @@ impl Test {
         let number = |name: &str| column(cells, name).0;
         let matches = |regex: &Regex, text: &[u8]| regex.is_match(&String::from_utf8_lossy(text));
         match &self.what {
-            What::Comm(regex) => matches(regex, &cells.labels[COMM]),
-            What::CommStart(start) => cells.labels[COMM].starts_with(start),
-            What::Command(regex) => {
+            Criterion::Comm(regex) => matches(regex, &cells.labels[COMM]),
+            Criterion::CommStart(start) => cells.labels[COMM].starts_with(start),
+            Criterion::Command(regex) => {
                 !cells.labels[CMDLINE].is_empty() && matches(regex, &column(cells, "command").1)
             }
-            What::Group(regex) => {
+            Criterion::Group(regex) => {
                 let container = cells.labels.get(CONTAINER);
                 let mut facts = container.into_iter().flat_map(|text| container_facts(text));
                 matches(regex, &column(cells, "cgroup").1) || facts.any(|fact| matches(regex, fact))
             }
-            What::Pid(pid) => process::pid_of(cells.name) == *pid,
-            What::Parent(pid) => number("ppid") == *pid as f64,
-            What::Uids(low, high) => (*low as f64..=*high as f64).contains(&number("uid")),
-            What::User(name) => column(cells, "user").1 == *name,
+            Criterion::Pid(pid) => process::pid_of(cells.name) == *pid,
+            Criterion::Parent(pid) => number("ppid") == *pid as f64,
+            Criterion::Uids(low, high) => (*low as f64..=*high as f64).contains(&number("uid")),
+            Criterion::User(name) => column(cells, "user").1 == *name,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct RowText {
 enum Part {
     Literal(Box<str>),
     Filled {
-        what: What,
+        what: Content,
         width: i32,
         form: Form,
         limit: usize,
@@ -25,7 +25,7 @@ enum Part {
 
 /// Content of a place.
 #[derive(Clone, Copy)]
-enum What {
+enum Content {
     /// The instance's name.
     Name,
     /// The last component of the instance's name, a path, indented by two blanks per component before it; or the text of
@@ -83,7 +83,7 @@ impl RowText {
                     limit,
                 } => {
                     let start = out.len();
-                    if let What::Spread(first, parted) = what {
+                    if let Content::Spread(first, parted) = what {
                         put_spread(out, cells, first, |out, rate| {
                             let start = out.len();
                             form::put(out, rate, form, limit, self.shortening);
@@ -93,23 +93,23 @@ impl RowText {
                         continue;
                     }
                     match what {
-                        What::Spread(..) => {}
-                        What::Name => put_name(out, cells.name, limit),
-                        What::Branch(called) => {
+                        Content::Spread(..) => {}
+                        Content::Name => put_name(out, cells.name, limit),
+                        Content::Branch(called) => {
                             scratch.clear();
                             if let Some(called) = called {
                                 called(cells, scratch);
                             }
                             put_branch(out, cells.name, scratch, limit);
                         }
-                        What::Number => form::whole(out, shown.number as f64),
-                        What::Own(at) => {
+                        Content::Number => form::whole(out, shown.number as f64),
+                        Content::Own(at) => {
                             put_name(out, shown.own.get(at).map_or(&[], Vec::as_slice), limit);
                         }
-                        What::Column(Value::Number(value)) => {
+                        Content::Column(Value::Number(value)) => {
                             form::put(out, value(cells), form, limit, self.shortening)
                         }
-                        What::Column(Value::Text(value)) => {
+                        Content::Column(Value::Text(value)) => {
                             scratch.clear();
                             value(cells, scratch);
                             put_name(out, scratch, limit);
@@ -220,18 +220,18 @@ fn read_place(place: &str, columns: &[Column], fields: usize) -> Option<Part> {
         _ => tail.unwrap_or(width.unsigned_abs() as usize),
     };
     let what = match name {
-        "name" => What::Name,
+        "name" => Content::Name,
         "branch" => {
             let called = columns.iter().find(|column| column.name == "container");
-            What::Branch(called.and_then(|column| match column.value {
+            Content::Branch(called.and_then(|column| match column.value {
                 Value::Text(value) => Some(value),
                 Value::Number(_) => None,
             }))
         }
-        "number" => What::Number,
-        "spread" => What::Spread(fields, layout.ends_with('_')),
-        _ if name.starts_with('@') => What::Own(OWN.iter().position(|own| *own == name)?),
-        _ => What::Column(columns.iter().find(|column| column.name == name)?.value),
+        "number" => Content::Number,
+        "spread" => Content::Spread(fields, layout.ends_with('_')),
+        _ if name.starts_with('@') => Content::Own(OWN.iter().position(|own| *own == name)?),
+        _ => Content::Column(columns.iter().find(|column| column.name == name)?.value),
     };
     Some(Part::Filled {
         what,

@@ -3,7 +3,7 @@
 
 mod bound;
 
-pub use bound::{Bound, Place, Span, WallTime, moment};
+pub use bound::{Bound, Span, SpanPosition, WallTime, moment};
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};

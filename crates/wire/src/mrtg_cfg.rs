@@ -51,7 +51,9 @@ pub use keyword::Keyword;
 #[cfg(any(test, feature = "testing"))]
 pub use memory_files::MemoryFiles;
 pub use options::{Choice, Options};
-pub use reading::{Asked, Index, Magic, OidRange, Reading, ReferenceKind, SnmpReading, Source};
+pub use reading::{
+    Index, Magic, ObjectRequest, OidRange, Reading, ReferenceKind, SnmpReading, Source,
+};
 pub use secret::{ConfigText, Secret};
 pub use session::{Host, Session};
 pub use target::SourceKind;

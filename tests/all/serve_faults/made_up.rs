@@ -9,7 +9,7 @@ use kymo_kernel::facts;
 use kymo_kernel::sampler::{Due, Plan, Sampler};
 use kymo_kernel::source::kind;
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::{Clock as _, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::kernel_file::Root;
@@ -49,7 +49,7 @@ impl MadeUp {
             mono_ns: 1000 * SECOND_NS,
             boot_ns: 1000 * SECOND_NS,
         }));
-        let place = Place {
+        let place = Destination {
             dir: dir.into(),
             host: host.into(),
             boot_id: "0123abcd-0000".into(),

@@ -98,7 +98,7 @@ fn define(sources: &[DataSource], interval: Cdtime, settings: &RrdSettings) -> O
 }
 
 /// The definition that `--start` with this time would have made.
-pub(super) fn begun(definition: &Header, start: i64) -> Option<Header> {
+pub(super) fn starting_at(definition: &Header, start: i64) -> Option<Header> {
     let request = create::Create {
         start: Some(start),
         ..create::Create::default()

@@ -21,7 +21,7 @@ use kymo_wire::keeper::{Count, POLL};
 
 use super::accounts::Accounts;
 use super::budgets::Payer;
-use super::define::{Definitions, begun};
+use super::define::{Definitions, starting_at};
 use super::hosts::{HostId, Hosts, SECOND_NS};
 use super::index::{Entry, Index, Standing};
 use super::kept_events::EventKeeper;
@@ -157,7 +157,7 @@ impl Registry {
     }
 
     /// Logs types that types.db lacks, each once.
-    pub(super) fn tell(&mut self, log: &Log) {
+    pub(super) fn report(&mut self, log: &Log) {
         for line in self.odd.take_news() {
             log(Severity::Notice, &line);
         }
@@ -278,7 +278,7 @@ impl Intake {
     }
 
     /// Logs losses, damage and refusals since the last report.
-    pub(super) fn tell(&mut self, log: &Log) {
+    pub(super) fn report(&mut self, log: &Log) {
         if let Some(news) = self.accounts.take_news() {
             let line = format!("collectd on {}: {news}", self.name);
             log(Severity::Warning, &line);
@@ -576,7 +576,7 @@ impl Intake {
         let of = (values.identifier.type_name, values.values.codes());
         let header = definitions.header(of, interval, (types, settings));
         let start = first.seconds() as i64 - 1;
-        let Some(header) = header.and_then(|header| begun(header, start)) else {
+        let Some(header) = header.and_then(|header| starting_at(header, start)) else {
             // These values allow no definition, but the series may exist.
             let found = round.store.touch(&entry.path).map(|()| false);
             return self.stands(round, series, sender, found);

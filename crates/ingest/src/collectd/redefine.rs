@@ -140,7 +140,7 @@ impl Redefiner {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.has_news() && lines.is_due() {
-                self.tell(log);
+                self.report(log);
                 lines.begin_again();
             }
             let ready = machine::wait_readable(&[stop.as_fd()], Duration::ZERO);
@@ -148,7 +148,7 @@ impl Redefiner {
                 break;
             }
         }
-        self.tell(log);
+        self.report(log);
     }
 
     /// Makes this change together with waiting ones.
@@ -192,7 +192,7 @@ impl Redefiner {
             > 0
     }
 
-    fn tell(&mut self, log: &Log) {
+    fn report(&mut self, log: &Log) {
         let changed = take(&mut self.changed);
         for (ChangeCount { count, last }, why) in changed.into_iter().zip(Why::ALL) {
             let words = why.words();

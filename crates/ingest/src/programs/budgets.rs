@@ -72,7 +72,7 @@ struct Allowance {
     texts: usize,
     texts_since_ns: u64,
     exceeded: [u64; 5],
-    said: [bool; 5],
+    reported: [bool; 5],
 }
 
 /// Use of the limits by all users.
@@ -220,8 +220,8 @@ impl Budgets {
         for (uid, budget) in &mut self.0 {
             for (excess, words) in Excess::ALL {
                 let at = excess.place();
-                if budget.exceeded[at] > 0 && !budget.said[at] {
-                    budget.said[at] = true;
+                if budget.exceeded[at] > 0 && !budget.reported[at] {
+                    budget.reported[at] = true;
                     news.push((*uid, words));
                 }
             }

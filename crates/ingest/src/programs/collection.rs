@@ -64,7 +64,7 @@ pub(super) struct Collection {
     /// Duration of the last look at the folder; 0 after a look that removed files.
     look_ns: u64,
     /// Logged messages, which are not logged again.
-    said: BTreeSet<String>,
+    reported: BTreeSet<String>,
     /// Messages to be logged.
     pending: Vec<String>,
 }
@@ -96,7 +96,7 @@ impl Collection {
             servers: Servers::default(),
             read_ns: 0,
             look_ns: 0,
-            said: BTreeSet::new(),
+            reported: BTreeSet::new(),
             pending: Vec::new(),
         }
     }
@@ -217,7 +217,7 @@ impl Collection {
     }
 
     fn once(&mut self, line: String) {
-        if self.said.insert(line.clone()) {
+        if self.reported.insert(line.clone()) {
             self.pending.push(line);
         }
     }
@@ -761,9 +761,11 @@ mod tests {
                 assert!(path.exists(), "round {round}, attempt {attempt}");
                 let found = counted(&collection, now);
                 assert!(found.contains(&(Life::Ended, 7.0)), "{found:?}");
-                let said = collection.news();
-                let is_said = said.iter().any(|line| line.contains("cannot keep totals"));
-                assert_eq!(is_said, attempt == 0, "{said:?}");
+                let reported = collection.news();
+                let is_said = reported
+                    .iter()
+                    .any(|line| line.contains("cannot keep totals"));
+                assert_eq!(is_said, attempt == 0, "{reported:?}");
             }
             if round == 0 {
                 // A keeper that starts now finds the file as well.

@@ -35,7 +35,7 @@ pub(super) fn of_total(labels: &Labels, kind: MetricKind) -> Vec<Labels> {
         ..Description::new("", "")
     };
     let (publisher, user) = (of("publisher"), of("user"));
-    let whose = Whose {
+    let whose = MetricOwner {
         publisher: &publisher,
         user: &user,
     };
@@ -44,18 +44,22 @@ pub(super) fn of_total(labels: &Labels, kind: MetricKind) -> Vec<Labels> {
 
 /// Publisher and user of a metric.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Whose<'a> {
+pub(super) struct MetricOwner<'a> {
     pub(super) publisher: &'a [u8],
     pub(super) user: &'a [u8],
 }
 
 /// Label set of a metric; `None`: the metric can have none.
-pub(super) fn of_metric(whose: Whose, metric: &Description) -> Option<Labels> {
+pub(super) fn of_metric(whose: MetricOwner, metric: &Description) -> Option<Labels> {
     labelled(whose, &metric.name, None, &metric.labels)
 }
 
 /// Series of a metric. A histogram has one for its count and one for each quantile.
-pub(super) fn series(whose: Whose, metric: &Description, kind: MetricKind) -> Option<Vec<Labels>> {
+pub(super) fn series(
+    whose: MetricOwner,
+    metric: &Description,
+    kind: MetricKind,
+) -> Option<Vec<Labels>> {
     if !matches!(kind, MetricKind::Histogram(_)) {
         return Some(vec![of_metric(whose, metric)?]);
     }
@@ -68,7 +72,7 @@ pub(super) fn series(whose: Whose, metric: &Description, kind: MetricKind) -> Op
 }
 
 fn labelled(
-    whose: Whose,
+    whose: MetricOwner,
     name: &[u8],
     quantile: Option<&str>,
     labels: &[(Vec<u8>, Vec<u8>)],
@@ -97,7 +101,7 @@ mod tests {
     use super::*;
     use kymo_shm::Buckets;
 
-    const ADA: Whose = Whose {
+    const ADA: MetricOwner = MetricOwner {
         publisher: b"example",
         user: b"ada",
     };

@@ -11,7 +11,7 @@ use kymo_wire::keeper::{self, Latency, Life, PREPARED};
 use super::answer_bytes::{description_bytes, labels_bytes, slots_bytes};
 use super::budgets::{Budgets, FileSize};
 use super::folder::Folder;
-use super::labels::Whose;
+use super::labels::MetricOwner;
 use super::quantile;
 use super::retired::{Legacy, Retired};
 use super::series::{Id, Table};
@@ -130,7 +130,7 @@ impl Publisher {
     ) {
         let (uid, known) = (self.uid(), self.ids.len());
         let publisher = &self.reader.header().name;
-        let whose = Whose { publisher, user };
+        let whose = MetricOwner { publisher, user };
         for metric in self.reader.metrics().iter().skip(known) {
             self.ids
                 .push(table.join(whose, uid, metric, budgets, retired));
@@ -147,7 +147,7 @@ impl Publisher {
     ) {
         let uid = self.uid();
         let publisher = &self.reader.header().name;
-        let whose = Whose { publisher, user };
+        let whose = MetricOwner { publisher, user };
         let refused = self.reader.metrics().iter().zip(&mut self.ids);
         for (metric, id) in refused.filter(|(_, id)| id.is_none()) {
             *id = table.join(whose, uid, metric, budgets, retired);

@@ -8,7 +8,7 @@ use kymo_store::{SeriesName, Store};
 use kymo_wire::keeper::{LabelledSeries, LabelledValues};
 
 use super::budgets::Budgets;
-use super::labels::{self, Whose};
+use super::labels::{self, MetricOwner};
 use super::quantile::{self, Spread};
 use super::retired::{CellForm, Doubt, Retired, Total, add_cells};
 use crate::labelled_series;
@@ -129,7 +129,7 @@ impl Table {
     /// has reached a limit.
     pub(super) fn join(
         &mut self,
-        whose: Whose,
+        whose: MetricOwner,
         uid: u32,
         metric: &Metric,
         budgets: &mut Budgets,

@@ -8,7 +8,7 @@ use std::thread;
 use kymo_base::label_set::{Labels, is_set};
 use kymo_base::name::DisplayName;
 use kymo_rrd::fetch::Fetched;
-use kymo_store::{FetchError, LookRange, Looked, SeriesName, Store};
+use kymo_store::{FetchError, LookRange, RowsWithExtremes, SeriesName, Store};
 use kymo_wire::keeper::{Answer, Range, Rows};
 
 /// Most cells that are read of each archive of one series: 8 MiB.
@@ -109,8 +109,8 @@ fn rows(store: &Store, name: &[u8], range: &Range) -> Result<Rows, String> {
 
 /// Merges rows until they are few enough. Rows begin at multiples of their length, so they stay the same when the range
 /// moves on.
-fn reduce(looked: Looked, rows_max: usize) -> Rows {
-    let Looked { mean, min, max } = &looked;
+fn reduce(looked: RowsWithExtremes, rows_max: usize) -> Rows {
+    let RowsWithExtremes { mean, min, max } = &looked;
     let width = mean.names.len().max(1);
     let count = mean.rows.len() / width;
     let factor = match count > rows_max {
@@ -200,7 +200,7 @@ mod tests {
     fn reduced(mean: &Fetched, max: Option<&Fetched>, rows_max: usize) -> Rows {
         let (mean, max) = (mean.clone(), max.cloned());
         reduce(
-            Looked {
+            RowsWithExtremes {
                 mean,
                 min: None,
                 max,

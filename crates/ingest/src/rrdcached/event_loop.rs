@@ -67,7 +67,7 @@ pub(super) fn run(
         updates_received: AtomicU64::new(0),
         flushes_received: AtomicU64::new(0),
         heavy: Mutex::default(),
-        said: Mutex::default(),
+        reported: Mutex::default(),
     });
     let mut event_loop = EventLoop::new(Arc::clone(&shared), sockets, stop)?;
     shared.log(Severity::Info, "listening for connections");
@@ -90,7 +90,7 @@ struct EventLoop<'a> {
     owners: Option<TcpOwners>,
     /// End of a pause in accepting clients.
     paused: Option<Instant>,
-    said: Option<Instant>,
+    reported: Option<Instant>,
     /// Buffer for reading.
     room: Vec<u8>,
     connections: Vec<Option<Box<Connection>>>,
@@ -104,7 +104,7 @@ struct EventLoop<'a> {
     look_at: Option<Instant>,
     /// Connections closed because all held too much, since the last log line about them, and the time of that line.
     shed: u64,
-    told: Option<Instant>,
+    shedding_reported: Option<Instant>,
     ending: bool,
 }
 
@@ -140,7 +140,7 @@ impl<'a> EventLoop<'a> {
             group: Group::default(),
             sockets,
             paused: None,
-            said: None,
+            reported: None,
             room: Vec::with_capacity(READ_SIZE),
             connections: Vec::new(),
             vacant: Vec::new(),
@@ -149,7 +149,7 @@ impl<'a> EventLoop<'a> {
             held: Held::default(),
             look_at: None,
             shed: 0,
-            told: None,
+            shedding_reported: None,
             ending: false,
         })
     }
@@ -337,8 +337,11 @@ impl<'a> EventLoop<'a> {
     /// Logs why clients cannot be accepted, but not each time. Returns the current time.
     fn say(&mut self, text: &str) -> Instant {
         let now = Instant::now();
-        if self.said.is_none_or(|said| now - said > SAY_EVERY) {
-            self.said = Some(now);
+        if self
+            .reported
+            .is_none_or(|reported| now - reported > SAY_EVERY)
+        {
+            self.reported = Some(now);
             self.shared.log(Severity::Error, text);
         }
         now
@@ -405,11 +408,15 @@ impl<'a> EventLoop<'a> {
     /// Logs the number of closed connections, but not each time.
     fn tell_of_shed(&mut self) {
         let now = Instant::now();
-        if self.shed == 0 || self.told.is_some_and(|told| now - told < SAY_EVERY) {
+        if self.shed == 0
+            || self
+                .shedding_reported
+                .is_some_and(|shedding_reported| now - shedding_reported < SAY_EVERY)
+        {
             return self.look_soon();
         }
         let (shed, most) = (mem::take(&mut self.shed), HELD_MAX >> 20);
-        self.told = Some(now);
+        self.shedding_reported = Some(now);
         self.shared.log(
             Severity::Error,
             &format!(
@@ -616,7 +623,7 @@ impl<'a> EventLoop<'a> {
                 let _ = name.remove();
             }
         }
-        self.told = None;
+        self.shedding_reported = None;
         self.tell_of_shed();
         self.ending = true;
         self.workers.end();

@@ -80,9 +80,12 @@ pub(super) fn serve_batch(shared: &Shared, all: &mut [&mut Connection]) -> (Vec<
 
 /// Logs that the journal accepts no writes, but not for each request.
 fn complain(shared: &Shared, error: &io::Error) {
-    let mut said = shared.said.lock().unwrap_or_else(PoisonError::into_inner);
-    if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
-        *said = Some(Instant::now());
+    let mut reported = shared
+        .reported
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if reported.is_none_or(|at| at.elapsed() > SAY_EVERY) {
+        *reported = Some(Instant::now());
         shared.log(
             Severity::Critical,
             &format!("cannot write journal: {error}"),

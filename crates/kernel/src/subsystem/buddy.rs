@@ -7,8 +7,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Parts};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, field, now, number, numbers,
-    place, text,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, field, now, number,
+    numbers, place, text,
 };
 use crate::layout::{Label, Layout, RowLayout, Word};
 use crate::source::kind;
@@ -116,11 +116,11 @@ const DETAIL: &[Column] = &{
     ]
 };
 
-const fn whole(head: &'static str, column: &'static str) -> Place {
+const fn whole(head: &'static str, column: &'static str) -> PlotColumn {
     place(head, column, Form::Whole)
 }
 
-const PLOT_SIZES: [Place; 11] = [
+const PLOT_SIZES: [PlotColumn; 11] = [
     whole("1Page", "pages1"),
     whole("2Pages", "pages2"),
     whole("4Pages", "pages4"),
@@ -134,7 +134,7 @@ const PLOT_SIZES: [Place; 11] = [
     whole("1024Pages", "pages1024"),
 ];
 
-const PLOT_DETAIL: &[Place] = &{
+const PLOT_DETAIL: &[PlotColumn] = &{
     let [a, b, c, d, e, f, g, h, i, j, k] = PLOT_SIZES;
     [
         place("Node", "node_number", Form::Text),

@@ -8,7 +8,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Sum, Summary, Text, Unused, at, field, number,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Sum, Summary, Text, Unused, at, field, number,
     place, plot, rate, text,
 };
 use crate::layout::{Cell, From, Label, Layout, RowLayout};
@@ -422,7 +422,7 @@ const DETAIL: &[Column] = &{
     columns
 };
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("Groups", "groups"),
     plot("Cpu%", "cpu"),
     plot("MemKB", "memory_kb"),
@@ -432,7 +432,7 @@ const PLOT: &[Place] = &[
     plot("Psi%", "pressed"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     place("Group", "group", Form::Text),
     plot("Cpu%", "cpu"),
     plot("User%", "cpu_user"),

@@ -8,7 +8,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Beside, Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field,
+    Beside, Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field,
     interrupts, number, numbers, place, plot, text, value,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
@@ -381,7 +381,7 @@ const DETAIL: &[Column] = &{
     ]
 };
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("User%", "user"),
     plot("Nice%", "nice"),
     plot("Sys%", "sys"),
@@ -405,7 +405,7 @@ const PLOT: &[Place] = &[
     place("BlkTot", "blocked", Form::Whole),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("User%", "user"),
     plot("Nice%", "nice"),
     plot("Sys%", "sys"),

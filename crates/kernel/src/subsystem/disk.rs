@@ -12,8 +12,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
-    ratio, text,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers,
+    plot, ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -280,7 +280,7 @@ const DETAIL: &[Column] = &{
     ]
 };
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("ReadTot", "reads"),
     plot("WriteTot", "writes"),
     plot("OpsTot", "ops"),
@@ -292,7 +292,7 @@ const PLOT: &[Place] = &[
     plot("MrgTot", "merges"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Name", "name"),
     plot("Reads", "reads"),
     plot("RMerge", "read_merges"),

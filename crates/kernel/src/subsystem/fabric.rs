@@ -9,8 +9,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Scale};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, known_rates, number,
-    plot, rate, ratio, text, value,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, known_rates,
+    number, plot, rate, ratio, text, value,
 };
 use crate::layout::{Cell, Label, Layout, RowLayout, Word};
 use crate::source::kind;
@@ -163,7 +163,7 @@ const DETAIL: &[Column] = &{
     ]
 };
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("InPkt", "rx_packets"),
     plot("OutPkt", "tx_packets"),
     plot("InKB", "rx_kb"),
@@ -171,7 +171,7 @@ const PLOT: &[Place] = &[
     plot("Err", "errors"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     super::place("HCA", "port", super::Form::Text),
     plot("InPkt", "rx_packets"),
     plot("OutPkt", "tx_packets"),

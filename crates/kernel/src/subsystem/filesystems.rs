@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Family, Scale};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers, plot,
-    ratio, rest, text,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers,
+    plot, ratio, rest, text,
 };
 use crate::layout::{Label, Layout, RowLayout, Word};
 use crate::mounts;
@@ -114,7 +114,7 @@ const DETAIL: &[Column] = &[
     ),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("SizeKB", "size_kb"),
     plot("UsedKB", "used_kb"),
     plot("AvailKB", "available_kb"),

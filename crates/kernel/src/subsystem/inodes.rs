@@ -7,7 +7,7 @@ use kymo_base::template::Template;
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
     numbers, place, plot, ratio, rest,
 };
 use crate::layout::Layout;
@@ -82,7 +82,7 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     place("NumDentry", "dentries", Form::Whole),
     place("openFiles", "files", Form::Whole),
     plot("MaxFile%", "files_percent"),

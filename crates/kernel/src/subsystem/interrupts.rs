@@ -11,7 +11,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Parts, text_of};
 use super::{
-    Lines, Place, Plot, SPREAD_MAX, Shape, Subsystem, Summary, Text, Unused, number, place,
+    Lines, Plot, PlotColumn, SPREAD_MAX, Shape, Subsystem, Summary, Text, Unused, number, place,
     spread_rates, text, value,
 };
 use crate::layout::{Cell, Label, Layout, RowLayout, Word};
@@ -72,7 +72,7 @@ const DETAIL: &[Column] = &[
     TOTAL,
 ];
 
-const PLOT_DETAIL: &[Place] = &[place("Intrpt{rate}", "total", super::Form::Asked)];
+const PLOT_DETAIL: &[PlotColumn] = &[place("Intrpt{rate}", "total", super::Form::Asked)];
 
 const BY_CPU: Parts = Parts::Cpus { label: "cpu" };
 

@@ -7,8 +7,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, rest,
-    value,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot,
+    rest, value,
 };
 use crate::layout::{Cell, Layout};
 use crate::source::kind;
@@ -289,7 +289,7 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("Tot", "total"),
     plot("Used", "used"),
     plot("Free", "free"),

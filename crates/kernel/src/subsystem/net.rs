@@ -9,8 +9,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Ceiling, Lines, Most, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number,
-    numbers, plot, ratio, text,
+    Ceiling, Lines, Most, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field,
+    number, numbers, plot, ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -212,7 +212,7 @@ fn speed(cells: &Cells) -> f64 {
     stated_speed(cells.name, cells.context).unwrap_or(f64::NAN)
 }
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("RxPktTot", "rx_packets"),
     plot("TxPktTot", "tx_packets"),
     plot("RxKBTot", "rx_kb"),
@@ -224,7 +224,7 @@ const PLOT: &[Place] = &[
     plot("TxErrsTot", "tx_trouble"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Name", "name"),
     plot("RxPkt", "rx_packets"),
     plot("TxPkt", "tx_packets"),

@@ -10,8 +10,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Parts};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, rate,
-    text,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot,
+    rate, text,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -234,7 +234,7 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("ReadsS", "server_reads"),
     plot("WritesS", "server_writes"),
     plot("MetaS", "server_meta"),
@@ -252,7 +252,7 @@ const PLOT: &[Place] = &[
     plot("AuthRef", "client_auth_refreshes"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Read", "read"),
     plot("Write", "write"),
     plot("Commit", "commit"),

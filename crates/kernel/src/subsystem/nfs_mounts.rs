@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Family, MetricLabel, Parts};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, ratio,
-    text, value,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot,
+    ratio, text, value,
 };
 use crate::layout::{Cell, From, Label, Layout, RowLayout, Word};
 use crate::source::kind;
@@ -235,7 +235,7 @@ const DETAIL: &[Column] = &[
     }),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Ops", "ops"),
     plot("KB", "kb"),
     plot("Retrans", "retransmits"),

@@ -7,7 +7,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
     place, rate, text, value,
 };
 use crate::layout::{Cell, Layout, RowLayout};
@@ -147,11 +147,11 @@ const DETAIL: &[Column] = &[
     ),
 ];
 
-const fn whole(head: &'static str, column: &'static str) -> Place {
+const fn whole(head: &'static str, column: &'static str) -> PlotColumn {
     place(head, column, Form::Whole)
 }
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     whole("Used", "used"),
     whole("Free", "free"),
     whole("Slab", "slab"),

@@ -9,7 +9,8 @@ use kymo_base::template::Template;
 use super::exposed::{self, Exposed};
 use super::process::{self, PROCESS};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number, plot, rate,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, now, number, plot,
+    rate,
 };
 use crate::layout::{Cell, Layout};
 use crate::source::kind;
@@ -114,7 +115,7 @@ const COLUMNS: &[Column] = &[
     ),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("Cpu%", "cpu"),
     plot("RssKB", "rss_kb"),
     plot("Reads", "reads"),

@@ -8,7 +8,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, text,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, text,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -108,7 +108,7 @@ const DETAIL: &[Column] = &[
     }),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("CpuSome%", "cpu_some"),
     plot("MemSome%", "memory_some"),
     plot("MemFull%", "memory_full"),
@@ -117,7 +117,7 @@ const PLOT: &[Place] = &[
     plot("IrqFull%", "irq_full"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Some%", "some"),
     plot("Some10%", "some_avg10"),
     plot("Some60%", "some_avg60"),

@@ -10,8 +10,8 @@ use kymo_base::template::{Class, Piece, Template};
 
 use super::exposed::Exposed;
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, place,
-    text, value,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number,
+    place, text, value,
 };
 use crate::layout::{Cell, From, Label, Layout, RowLayout};
 use crate::source::kind;
@@ -440,7 +440,7 @@ const DETAIL: &[Column] = &[
     .private(),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     place("PID", "pid", Form::Whole),
     place("User", "user", Form::Text),
     place("PR", "priority", Form::Text),

@@ -9,8 +9,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Family, Scale, text_of};
 use super::{
-    Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot, text,
-    value,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, plot,
+    text, value,
 };
 use crate::layout::{Cell, Label, Layout, RowLayout, Word};
 use crate::source::kind;
@@ -145,7 +145,7 @@ fn part_of_name(text: &[u8]) -> Vec<u8> {
     text.iter().map(plain).collect()
 }
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     plot("Temp", "celsius"),
     plot("Fan", "rpm"),
     plot("Volts", "volts"),

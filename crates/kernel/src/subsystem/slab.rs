@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, number, place,
-    value,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number,
+    place, value,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -172,11 +172,11 @@ pub const TOP: (&str, &str) = (
     "{objects:7c6} {objects_in_use:7c6}  {object_size:7c6}  {slabs_in_use:7c6}   {slab_objects:7c6}  {slabs_bytes:7u4} {change_bytes:7u4}  {change_percent:6.1}  {name:s}",
 );
 
-const fn whole(head: &'static str, column: &'static str) -> Place {
+const fn whole(head: &'static str, column: &'static str) -> PlotColumn {
     place(head, column, Form::Whole)
 }
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     whole("ObjInUse", "objects_in_use"),
     whole("ObjInUseB", "objects_in_use_bytes"),
     whole("ObjAll", "objects"),
@@ -189,7 +189,7 @@ const PLOT: &[Place] = &[
     whole("CacheTotal", "caches"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     place("SlabName", "name", Form::Text),
     whole("ObjInUse", "objects_in_use"),
     whole("ObjInUseB", "objects_in_use_bytes"),

@@ -7,7 +7,7 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
     place, text, value,
 };
 use crate::layout::{Cell, Layout, RowLayout};
@@ -200,11 +200,11 @@ const DETAIL: &[Column] = &[
     ),
 ];
 
-const fn whole(head: &'static str, column: &'static str) -> Place {
+const fn whole(head: &'static str, column: &'static str) -> PlotColumn {
     place(head, column, Form::Whole)
 }
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     whole("Used", "used"),
     whole("Tcp", "tcp"),
     whole("Orph", "orphans"),
@@ -217,7 +217,7 @@ const PLOT: &[Place] = &[
     whole("FragMem", "fragment_memory"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[
+const PLOT_DETAIL: &[PlotColumn] = &[
     whole("Inuse", "in_use"),
     whole("Orphan", "orphans"),
     whole("Tw", "time_wait"),

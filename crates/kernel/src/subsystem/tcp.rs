@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed, Family};
 use super::{
-    Form, Lines, Place, Plot, Shape, Subsystem, Summary, Text, Unused, at, field, known_rates, now,
-    number, place, plot, rate, text, value,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, known_rates,
+    now, number, place, plot, rate, text, value,
 };
 use crate::layout::{Cell, Layout, RowLayout};
 use crate::source::kind;
@@ -234,7 +234,7 @@ const DETAIL: &[Column] = &[
     ),
 ];
 
-const PLOT: &[Place] = &[
+const PLOT: &[PlotColumn] = &[
     plot("IpErr", "ip_errors"),
     plot("TcpErr", "tcp_errors"),
     plot("UdpErr", "udp_errors"),
@@ -243,7 +243,7 @@ const PLOT: &[Place] = &[
     plot("FTrans", "tcp_fast_retransmits"),
 ];
 
-const PLOT_DETAIL: &[Place] = &[place("[TCPD]{name}", "value", Form::Whole)];
+const PLOT_DETAIL: &[PlotColumn] = &[place("[TCPD]{name}", "value", Form::Whole)];
 
 const fn untyped(name: &'static str) -> Family {
     const PREFIX: usize = "node_netstat_".len();

@@ -29,7 +29,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
             // To collectl it is no failure if there is nothing to show.
             Ok(_) => ExitCode::SUCCESS,
             Err(error) if crate::is_closed_pipe(&error) => ExitCode::SUCCESS,
-            Err(error) => failed(&crate::said(&error)),
+            Err(error) => failed(&crate::error_text(&error)),
         },
         Err(Stop::Say(text)) => crate::answer(&text.to_string()),
         Err(Stop::Refuse(text)) => failed(&text),

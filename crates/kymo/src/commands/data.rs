@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use kymo_keeper_client::Keeper;
-use kymo_query::archive::{Archive, ROLLUPS_FOLDER, Rollups, What, own};
+use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
 use kymo_query::fields::Fields;
 use kymo_query::open::Recordings;
 use kymo_query::readers::{RecordedReader, Union};
@@ -35,10 +35,10 @@ pub(crate) fn fields(dir: &Path) -> Result<Fields> {
     let keeper = keeper(dir)?.map(SharedKeeper::alone);
     let archive = match is_recorded(&Recordings::ring(&own(dir))) {
         true => Archive::new(
-            What::Ring(dir.into()),
+            RecordingSource::Ring(dir.into()),
             Some(Rollups::new(dir.join(ROLLUPS_FOLDER))),
         ),
-        false => Archive::new(What::Files(vec![dir.into()]), None),
+        false => Archive::new(RecordingSource::Files(vec![dir.into()]), None),
     };
     Ok(Fields::new(Arc::new(archive), keeper))
 }

@@ -16,7 +16,7 @@ use kymo_recording::exported;
 use kymo_recording::folder::{self, BlockName};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::{Disk as _, RealDisk};
 use kymo_sys::talk;
@@ -173,7 +173,7 @@ fn append(writer: &mut Writer, batch: &mut Vec<u8>) -> Result<()> {
 fn open(dir: &Path, facts: &str) -> Result<Writer> {
     let context = Context::parse(facts.as_bytes());
     let fact = |key: &str, otherwise: &str| context.get(key).unwrap_or(otherwise).to_string();
-    let place = Place {
+    let place = Destination {
         dir: dir.into(),
         host: fact("host", "localhost"),
         boot_id: fact("boot_id", "00000000"),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use kymo_serve::{Settings, Tls, What};
+use kymo_serve::{RecordingSource, Settings, Tls};
 use kymo_sys::machine;
 use kymo_sys::privilege::{self, State};
 use kymo_sys::talk;
@@ -110,8 +110,8 @@ fn shut_in(order: &Order) -> Result<String> {
 fn settings(order: Order, owners: Option<Arc<TcpOwners>>, address: Option<IpAddr>) -> Settings {
     Settings {
         what: match order.ring {
-            Some(dir) => What::Ring(dir),
-            None => What::Files(order.files),
+            Some(dir) => RecordingSource::Ring(dir),
+            None => RecordingSource::Files(order.files),
         },
         prefix: order.prefix,
         hosts: order.hosts,

@@ -455,7 +455,7 @@ fn collector(
     let Some(folder) = order.programs.clone() else {
         return (None, Programs::default());
     };
-    let place = programs::Place {
+    let place = programs::CollectorSettings {
         folder,
         kept: settings.folder.clone(),
         boot: std::fs::read_to_string(BOOT_ID).unwrap_or_default(),

@@ -13,7 +13,7 @@ use kymo_recording::beat::Control;
 use kymo_recording::folder::boot_folder;
 use kymo_recording::queue::{Queue, Taken};
 use kymo_recording::record;
-use kymo_recording::writer::{Counters, Options, Place, Writer};
+use kymo_recording::writer::{Counters, Destination, Options, Writer};
 use kymo_sys::clock::{Clock, RealClock, Stamp};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, Signals};
@@ -155,7 +155,7 @@ fn open_writer(options: &RecordOptions, setup: &Setup, clock: Arc<RunClock>) -> 
     };
     writing.seal_bytes = block_bytes;
     writing.tail_bytes = block_bytes;
-    let place = Place {
+    let place = Destination {
         host: setup.context.get("host").unwrap_or("localhost").to_string(),
         boot_id: setup
             .context

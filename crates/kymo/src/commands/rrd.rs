@@ -92,7 +92,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
                 "error flushing output: {}",
                 kymo_base::errno::strerror(&error)
             );
-            Message::from(text).tell();
+            Message::from(text).print_error();
             ExitCode::FAILURE
         }
         _ => ExitCode::from(code),
@@ -121,7 +121,7 @@ fn once(session: &mut Session, words: &[&[u8]]) -> u8 {
         return 0;
     };
     let _ = session.out.flush();
-    message.tell();
+    message.print_error();
     1
 }
 

@@ -124,7 +124,7 @@ fn prepare(
     });
     let claimed =
         claimed.unwrap_or_else(|error| Err(format!("cannot become {}: {error}", account.name)));
-    let (settings, claim) = claimed.map_err(|line| tell(options, log, &line))?;
+    let (settings, claim) = claimed.map_err(|line| report_end(options, log, &line))?;
     let pid_file = PidFile::take(&options.pid_file, &mut complain)?;
     let sockets = match inherited.is_empty() {
         true => sockets::open(options, &mut complain),
@@ -160,7 +160,7 @@ fn serve(
     let served = settle_down(&options, &mut pid_file, &log)
         .and_then(|()| keep(&options, (settings, claim.clone()), sockets, &log, ready));
     if let Err(line) = &served {
-        tell(&options, &log, line);
+        report_end(&options, &log, line);
     }
     log.say(Severity::Info, "goodbye");
     pid_file.remove();
@@ -170,7 +170,7 @@ fn serve(
 }
 
 /// Reports the reason for the end: to the log, and to the starting process while it waits.
-fn tell(options: &Options, log: &DaemonLog, line: &str) {
+fn report_end(options: &Options, log: &DaemonLog, line: &str) {
     log.say(Severity::Critical, line);
     if !options.foreground {
         complain(&format!("rrdcached: {line}"));

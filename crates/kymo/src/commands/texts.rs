@@ -19,7 +19,7 @@ use kymo_recording::reader::Kinds;
 use kymo_sys::talk;
 use kymo_view::Options;
 use kymo_view::options::Stamp;
-use kymo_view::time::{Place, PlayedZone, Span, Zone};
+use kymo_view::time::{PlayedZone, Span, SpanPosition, Zone};
 use regex_lite::Regex;
 
 use super::dump::Spelled;
@@ -140,7 +140,7 @@ fn grep_raw(
         match sort {
             LineKind::Marker(real_ns) => {
                 let real_ns = real_ns.saturating_add(times.offset_ns);
-                within = span.place(real_ns, zone.local(real_ns)) == Place::Within;
+                within = span.place(real_ns, zone.local(real_ns)) == SpanPosition::Within;
                 put_stamp(&mut stamp, real_ns, &mut zone, view);
             }
             LineKind::Text if within && matches(wanted, line) => {
@@ -176,7 +176,7 @@ fn grep_own(
         };
         let zone = zones.of(recorded.context());
         let real_ns = moment.real_ns.saturating_add(times.offset_ns);
-        if span.place(real_ns, zone.local(real_ns)) != Place::Within {
+        if span.place(real_ns, zone.local(real_ns)) != SpanPosition::Within {
             continue;
         }
         put_stamp(&mut stamp, real_ns, zone, view);
@@ -272,8 +272,8 @@ fn extract_raw(path: &Path, to: &Path, times: Between) -> Result<bool> {
         if let LineKind::Marker(real_ns) = sort {
             let real_ns = real_ns.saturating_add(times.offset_ns);
             let place = span.place(real_ns, zone.local(real_ns));
-            ends = within && place != Place::Within;
-            within = place == Place::Within;
+            ends = within && place != SpanPosition::Within;
+            within = place == SpanPosition::Within;
             found |= within;
         }
         if within || ends || sort == LineKind::Remark {

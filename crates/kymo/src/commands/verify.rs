@@ -32,7 +32,7 @@ pub(crate) struct VerifyOptions {
 struct Report {
     out: StdoutLock<'static>,
     progress: Progress,
-    said: io::Result<()>,
+    printed: io::Result<()>,
     damaged: u64,
 }
 
@@ -41,7 +41,7 @@ impl Report {
         self.damaged += u64::from(finding.weight == Weight::Damage);
         self.progress.clear();
         let line = writeln!(self.out, "{}", line_of(finding));
-        self.said = std::mem::replace(&mut self.said, Ok(())).and(line);
+        self.printed = std::mem::replace(&mut self.printed, Ok(())).and(line);
     }
 
     fn event(&mut self, event: &Event) {
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     let mut report = Report {
         out: io::stdout().lock(),
         progress: Progress::new(),
-        said: Ok(()),
+        printed: Ok(()),
         damaged: 0,
     };
     let mut texts = Vec::new();
@@ -93,10 +93,10 @@ pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
         1 => "1 place is damaged".to_string(),
         many => format!("{many} places are damaged"),
     };
-    let said = report
-        .said
+    let printed = report
+        .printed
         .and_then(|()| writeln!(report.out, "{found}: {}", texts.join(", ")));
-    match said {
+    match printed {
         // Damage counts even if the reader of the output is gone.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::from(u8::from(report.damaged > 0))),

@@ -19,7 +19,7 @@ pub(crate) struct Carbon {
     address: String,
     stream: Option<TcpStream>,
     lost: u64,
-    said: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Carbon {
@@ -41,7 +41,7 @@ impl Carbon {
             address: with_port,
             stream: None,
             lost: 0,
-            said: None,
+            reported: None,
         })
     }
 
@@ -56,10 +56,13 @@ impl Carbon {
 
     fn say(&mut self, error: &io::Error) {
         self.lost += 1;
-        if self.said.is_some_and(|said| said.elapsed() < QUIET) {
+        if self
+            .reported
+            .is_some_and(|reported| reported.elapsed() < QUIET)
+        {
             return;
         }
-        self.said = Some(Instant::now());
+        self.reported = Some(Instant::now());
         talk::say(format_args!(
             "kymo: cannot send to {}: {error}; {} intervals are lost so far",
             self.address, self.lost

@@ -15,7 +15,7 @@ pub(crate) struct Gmond {
     socket: UdpSocket,
     address: SocketAddr,
     lost: u64,
-    said: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Gmond {
@@ -39,7 +39,7 @@ impl Gmond {
             socket,
             address,
             lost: 0,
-            said: None,
+            reported: None,
         })
     }
 }
@@ -48,8 +48,11 @@ impl Sink for Gmond {
     fn write(&mut self, _: To, packet: &[u8]) -> io::Result<()> {
         if let Err(error) = self.socket.send_to(packet, self.address) {
             self.lost += 1;
-            if self.said.is_none_or(|said| said.elapsed() > QUIET) {
-                self.said = Some(Instant::now());
+            if self
+                .reported
+                .is_none_or(|reported| reported.elapsed() > QUIET)
+            {
+                self.reported = Some(Instant::now());
                 talk::say(format_args!(
                     "kymo: cannot send to {}: {error}; {} packets are lost so far",
                     self.address, self.lost

@@ -17,7 +17,7 @@ pub(crate) struct Snapshot {
     text: Vec<u8>,
     /// True if the file was written before: an error at the first write ends the program.
     is_written: bool,
-    said: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Snapshot {
@@ -27,7 +27,7 @@ impl Snapshot {
             path,
             text: Vec::new(),
             is_written: false,
-            said: None,
+            reported: None,
         }
     }
 
@@ -67,8 +67,11 @@ impl Sink for Snapshot {
         if !self.is_written {
             return Err(io::Error::new(error.kind(), format!("{name}: {error}")));
         }
-        if self.said.is_none_or(|said| said.elapsed() > QUIET) {
-            self.said = Some(Instant::now());
+        if self
+            .reported
+            .is_none_or(|reported| reported.elapsed() > QUIET)
+        {
+            self.reported = Some(Instant::now());
             talk::say(format_args!("kymo: cannot write {name}: {error}"));
         }
         Ok(())

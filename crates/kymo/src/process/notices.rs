@@ -24,7 +24,7 @@ pub(crate) fn put_line(text: impl Display) {
 /// Times at which each kind of message was printed last.
 #[derive(Default)]
 pub(crate) struct Notices {
-    said: HashMap<String, Instant>,
+    reported: HashMap<String, Instant>,
 }
 
 impl Notices {
@@ -36,13 +36,13 @@ impl Notices {
         let kind = words.join(" ").replace(|c: char| c.is_ascii_digit(), "");
         let now = Instant::now();
         let is_quiet = |last: &Instant| line.starts_with(SLOW) || now - *last < QUIET;
-        if self.said.get(&kind).is_some_and(is_quiet) {
+        if self.reported.get(&kind).is_some_and(is_quiet) {
             return;
         }
-        if self.said.len() >= KINDS_MAX {
-            self.said.clear();
+        if self.reported.len() >= KINDS_MAX {
+            self.reported.clear();
         }
-        self.said.insert(kind, now);
+        self.reported.insert(kind, now);
         put_line(DisplayName(line.as_bytes()));
     }
 

@@ -16,7 +16,7 @@ const QUEUE_BYTES: usize = 8 << 20;
 
 /// Local address that packets are sent from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct LocalAddress {
     host: Option<Box<str>>,
     port: u16,
     is_v6: bool,
@@ -39,11 +39,11 @@ fn is_filter(error: &io::Error) -> bool {
 
 /// All sockets of the poller.
 pub(super) struct Sockets {
-    places: HashMap<Place, usize>,
+    places: HashMap<LocalAddress, usize>,
     open: Vec<Open>,
     /// Socket by session and family; `None`: it could not be opened.
     of_session: HashMap<(usize, bool), Option<usize>>,
-    wanted: Vec<Place>,
+    wanted: Vec<LocalAddress>,
     complaints: Vec<String>,
     /// True if [`FILTERED`] was among the complaints.
     is_filtered: bool,
@@ -64,7 +64,7 @@ impl Sockets {
             unsent: 0,
         };
         sockets.use_for(config);
-        let any = Place {
+        let any = LocalAddress {
             host: None,
             port: 0,
             is_v6: false,
@@ -75,7 +75,7 @@ impl Sockets {
 
     /// Replaces the sessions.
     pub(super) fn use_for(&mut self, config: &Config) {
-        let place = |session: &Session| Place {
+        let place = |session: &Session| LocalAddress {
             host: session.local_host.clone(),
             port: session.local_port.unwrap_or(0),
             is_v6: false,
@@ -150,7 +150,7 @@ impl Sockets {
         number
     }
 
-    fn open_place(&mut self, place: Place) -> io::Result<usize> {
+    fn open_place(&mut self, place: LocalAddress) -> io::Result<usize> {
         if let Some(&number) = self.places.get(&place) {
             return Ok(number);
         }
@@ -175,7 +175,7 @@ impl Link for Sockets {
     }
 }
 
-fn address_of(place: &Place) -> io::Result<SocketAddr> {
+fn address_of(place: &LocalAddress) -> io::Result<SocketAddr> {
     let Some(host) = &place.host else {
         let any = match place.is_v6 {
             true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

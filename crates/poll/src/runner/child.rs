@@ -52,7 +52,7 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
         dying: BTreeMap::new(),
         programs_wanted: VecDeque::new(),
         programs_running: Vec::new(),
-        said: BTreeMap::new(),
+        reported: BTreeMap::new(),
         unsent: Unsent::default(),
         alone: false,
     };
@@ -86,7 +86,7 @@ struct Work {
     programs_wanted: VecDeque<(String, Command)>,
     programs_running: Vec<(String, Job)>,
     /// The last message about each command.
-    said: BTreeMap<u32, String>,
+    reported: BTreeMap<u32, String>,
     unsent: Unsent,
     /// True once the poller has ended.
     alone: bool,
@@ -100,7 +100,7 @@ impl Work {
     /// Reads the configuration. Commands of the one before are dropped.
     fn load(&mut self, generation: u32, read: &mut dyn FnMut() -> Result<Commands, String>) {
         self.drop_commands();
-        self.said.clear();
+        self.reported.clear();
         self.generation = generation;
         self.commands = read().unwrap_or_else(|error| {
             self.say(Say::Line(error.into_bytes()));
@@ -114,12 +114,13 @@ impl Work {
             let line = format!("cannot run the commands of the configuration as root: {why}");
             self.say(Say::Line(line.into_bytes()));
         }
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         let path_add = self.commands.path_add.as_deref();
-        let mut say = |line: String| said.push(line);
+        let mut say = |line: String| reported.push(line);
         self.path = trusted::search_path(path_add, machine::is_root(), &mut say);
         if self.refused.is_none() && !self.commands.is_empty() {
-            said.into_iter()
+            reported
+                .into_iter()
                 .for_each(|line| self.say(Say::Line(line.into_bytes())));
         }
         let fingerprint = self.commands.fingerprint();
@@ -333,7 +334,7 @@ impl Work {
             self.commands_running.remove(&number);
             match wrong {
                 Some(wrong) => self.complain(number, wrong),
-                None => drop(self.said.remove(&number)),
+                None => drop(self.reported.remove(&number)),
             }
             return self.answer(number, answer);
         }
@@ -357,12 +358,12 @@ impl Work {
 
     /// Reports a problem with a command, unless its last message was the same.
     fn complain(&mut self, number: u32, why: String) {
-        if self.said.get(&number) == Some(&why) {
+        if self.reported.get(&number) == Some(&why) {
             return;
         }
         let name = self.commands.commands.get(&number).map(|c| lossy(&c.name));
         let line = format!("command of {}: {why}", name.unwrap_or_default());
-        self.said.insert(number, why);
+        self.reported.insert(number, why);
         self.say(Say::Line(line.into_bytes()));
     }
 

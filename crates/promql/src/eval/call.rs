@@ -6,7 +6,7 @@ use crate::eval::column::{Column, is_there, missing};
 use crate::eval::elementwise::{clamped, of_moment, of_value, rounded};
 use crate::eval::error::EvalError;
 use crate::eval::grid::Grid;
-use crate::eval::histogram::{Asked, check_shares, of_histograms};
+use crate::eval::histogram::{HistogramQuery, check_shares, of_histograms};
 use crate::eval::label_set::LabelSet;
 use crate::eval::merge::{merged, without_void};
 use crate::eval::number::seconds;
@@ -211,7 +211,7 @@ impl Evaluator<'_> {
         check_shares(self.context, &shares, place);
         let columns = self.vector(arg(call, 1)?, grid)?;
         let place = span(call, 1);
-        let asked = Asked::Quantile(&shares);
+        let asked = HistogramQuery::Quantile(&shares);
         let results = of_histograms(self.context, grid, columns, asked, place)?;
         self.context.meter.release(shares.len());
         Ok(results)
@@ -222,7 +222,7 @@ impl Evaluator<'_> {
         let upper = self.scalar(arg(call, 1)?, grid)?;
         let columns = self.vector(arg(call, 2)?, grid)?;
         let place = span(call, 2);
-        let asked = Asked::Fraction(&lower, &upper);
+        let asked = HistogramQuery::Fraction(&lower, &upper);
         let results = of_histograms(self.context, grid, columns, asked, place)?;
         self.context.meter.release(lower.len() + upper.len());
         Ok(results)

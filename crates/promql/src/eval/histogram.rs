@@ -17,7 +17,7 @@ const BOUND: &str = "le";
 
 /// A question to each histogram.
 #[derive(Clone, Copy)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum HistogramQuery<'a> {
     /// A quantile, at each step of its own share.
     Quantile(&'a [f64]),
     /// The share of observations between two values.
@@ -35,7 +35,7 @@ pub(crate) fn of_histograms(
     context: &Context,
     grid: Grid,
     columns: Vec<Column>,
-    asked: Asked,
+    asked: HistogramQuery,
     span: Span,
 ) -> Result<Vec<Column>, EvalError> {
     let mut results = Vec::new();
@@ -53,14 +53,16 @@ pub(crate) fn of_histograms(
             if !buckets.is_empty() {
                 let at = |values: &[f64]| values.get(step).copied().unwrap_or(f64::NAN);
                 *value = match asked {
-                    Asked::Quantile(shares) => {
+                    HistogramQuery::Quantile(shares) => {
                         let (found, repair) = of_buckets(at(shares), &mut buckets);
                         if let Some(repair) = repair {
                             context.note(|notes| notes.repaired(repair, grid.at(step), span));
                         }
                         found
                     }
-                    Asked::Fraction(lower, upper) => fraction(at(lower), at(upper), &mut buckets),
+                    HistogramQuery::Fraction(lower, upper) => {
+                        fraction(at(lower), at(upper), &mut buckets)
+                    }
                 };
             }
         }

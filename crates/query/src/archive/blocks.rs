@@ -8,7 +8,7 @@ use kymo_base::track::Tracks;
 use kymo_recording::reader::{Kinds, Listed, Recording, TimeRange};
 use kymo_sys::disk::RealDisk;
 
-use super::what::What;
+use super::what::RecordingSource;
 use crate::recorded::Recorded;
 use crate::source::{Source, Step};
 
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// Opens it.
-    pub(super) fn open(&self, what: &What, kinds: Kinds) -> Result<impl Source, String> {
+    pub(super) fn open(&self, what: &RecordingSource, kinds: Kinds) -> Result<impl Source, String> {
         Ok(Within {
             source: what.open(self.range, kinds)?,
             first_seq: self.first_seq,

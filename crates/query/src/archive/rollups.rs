@@ -11,7 +11,7 @@ use kymo_sys::disk::{Disk as _, NameKind, OpenMode, RealDisk};
 
 use super::RECORDED_MAX;
 use super::blocks::{Blocks, Run, wall_ns};
-use super::what::{What, own};
+use super::what::{RecordingSource, own};
 use crate::rollup;
 use crate::series::{Grid, Series};
 use crate::sheet::Pick;
@@ -73,7 +73,7 @@ impl Rollups {
     }
 
     /// Makes missing roll-ups, for ever.
-    pub(super) fn keep_up(&self, what: &What) {
+    pub(super) fn keep_up(&self, what: &RecordingSource) {
         let mut tried = HashSet::new();
         loop {
             if let Some(ring) = what.ring()
@@ -87,7 +87,7 @@ impl Rollups {
     }
 
     /// One that could not be made, or was of other columns, is tried once.
-    fn make_missing(&self, what: &What, blocks: &Blocks, tried: &mut HashSet<PathBuf>) {
+    fn make_missing(&self, what: &RecordingSource, blocks: &Blocks, tried: &mut HashSet<PathBuf>) {
         for (n, block) in blocks.blocks.iter().enumerate().rev() {
             let Some(path) = self.path(blocks, block) else {
                 continue;
@@ -158,7 +158,7 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Reads a block, with what its first rates need, and rolls it up.
 fn make(
-    what: &What,
+    what: &RecordingSource,
     blocks: &Blocks,
     block: &Listed,
     next_seq: Option<u64>,

@@ -15,27 +15,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A recording that is shown.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum RecordingSource {
     /// The recording in this folder, which a recorder goes on writing.
     Ring(PathBuf),
     /// Files and folders from anywhere, which do not change.
     Files(Vec<PathBuf>),
 }
 
-impl What {
+impl RecordingSource {
     /// The folder of a ring that is being recorded.
     pub fn ring(&self) -> Option<&PathBuf> {
         match self {
-            What::Ring(dir) => Some(dir),
-            What::Files(_) => None,
+            RecordingSource::Ring(dir) => Some(dir),
+            RecordingSource::Files(_) => None,
         }
     }
 
     /// Where it is, for people.
     pub fn name(&self) -> String {
         match self {
-            What::Ring(dir) => dir.display().to_string(),
-            What::Files(paths) => {
+            RecordingSource::Ring(dir) => dir.display().to_string(),
+            RecordingSource::Files(paths) => {
                 let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
                 names.join(" ")
             }
@@ -47,11 +47,11 @@ impl What {
         self.recordings_within(PATIENCE)
     }
 
-    /// Opens as [`What::recordings`] does, for another time, which may be shorter.
+    /// Opens as [`RecordingSource::recordings`] does, for another time, which may be shorter.
     pub fn recordings_within(&self, time: Duration) -> Result<Recordings, String> {
         let recordings = match self {
-            What::Ring(dir) => Recordings::ring(&own(dir)),
-            What::Files(paths) => Recordings::find(paths)?,
+            RecordingSource::Ring(dir) => Recordings::ring(&own(dir)),
+            RecordingSource::Files(paths) => Recordings::find(paths)?,
         };
         Ok(recordings.until(Instant::now() + time.min(PATIENCE)))
     }

@@ -1,6 +1,6 @@
 //! Finds the next file to read: blocks by their names, then tails that are in no block.
 
-use super::{Cursor, Place};
+use super::{Cursor, OpenFile};
 use crate::error::Result;
 use crate::reader::{Listed, TimeRange};
 use crate::tail::TailHeader;
@@ -105,7 +105,7 @@ impl Cursor {
             .newest_tail
             .map_or(0, |(first_seq, _)| first_seq.saturating_add(1));
         let current = match &self.place {
-            Place::Tail(tail) => tail.header.first_seq,
+            OpenFile::Tail(tail) => tail.header.first_seq,
             _ => 0,
         };
         block.max(tail).max(current)

@@ -1,7 +1,7 @@
 //! Reads a block: decodes the heads stream and the streams of the wanted kinds as a whole.
 
 use super::ahead::Queued;
-use super::{Cursor, Gap, Part, Place, Ready, context_head, lost_context};
+use super::{Cursor, Gap, OpenFile, Part, Ready, context_head, lost_context};
 use crate::block::{BlockFile, DECODED_MAX, HEADS, Stream, Unpacker, unpack};
 use crate::heads;
 use kymo_base::varint;
@@ -30,7 +30,7 @@ impl Cursor {
             self.chain.jump();
         }
         match self.open_block(&path) {
-            Ok(Some(block)) => self.place = Place::Block(Box::new(block)),
+            Ok(Some(block)) => self.place = OpenFile::Block(Box::new(block)),
             Ok(None) => {}
             Err(message) => self.chain.damaged(name.first_seq, message),
         }
@@ -132,7 +132,7 @@ impl Cursor {
     }
 
     pub(super) fn step_block(&mut self) {
-        let Place::Block(block) = &mut self.place else {
+        let OpenFile::Block(block) = &mut self.place else {
             return;
         };
         let wanted = block.number <= block.last;
@@ -162,7 +162,7 @@ impl Cursor {
                 if !wanted {
                     self.chain.passed(block.last_seq);
                 }
-                self.place = Place::Between;
+                self.place = OpenFile::Between;
             }
         }
     }

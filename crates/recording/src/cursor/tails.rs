@@ -1,7 +1,7 @@
 //! Reads a tail. A recorder may be writing it, so its end is checked again later.
 
 use super::ahead::tail_order;
-use super::{Cursor, Part, Place, Ready, context_head, give, lost_context};
+use super::{Cursor, OpenFile, Part, Ready, context_head, give, lost_context};
 use crate::error::Result;
 use crate::reader::Kinds;
 use crate::record::{self, Head, RecordType};
@@ -60,7 +60,7 @@ impl Cursor {
             size_bytes: None,
         });
         self.pass_over(&mut tail);
-        self.place = Place::Tail(tail);
+        self.place = OpenFile::Tail(tail);
         Ok(true)
     }
 
@@ -101,7 +101,7 @@ impl Cursor {
 
     /// Reads on in the tail; returns `false` if the recorder has written no more.
     pub(super) fn step_tail(&mut self) -> Result<bool> {
-        let Place::Tail(tail) = &mut self.place else {
+        let OpenFile::Tail(tail) = &mut self.place else {
             return Ok(true);
         };
         let mut window = window(&*tail.file, &mut tail.size_bytes, &mut tail.read);
@@ -144,7 +144,7 @@ impl Cursor {
         if again {
             // The recorder reused the tail during the read. This
             // is no damage: its former records are in a block.
-            self.place = Place::Between;
+            self.place = OpenFile::Between;
             self.look_around()?;
             return Ok(true);
         }
@@ -153,7 +153,7 @@ impl Cursor {
 
     /// At the end of a tail: decides if the recorder still writes to it.
     fn leave_tail(&mut self) -> Result<bool> {
-        let Place::Tail(tail) = &self.place else {
+        let OpenFile::Tail(tail) = &self.place else {
             return Ok(true);
         };
         let (path, header) = (tail.path.clone(), tail.header.clone());
@@ -168,7 +168,7 @@ impl Cursor {
         }
         let still = self.has_tail(&path, &header);
         // The recorder has switched to another tail, so this tail is complete.
-        let Place::Tail(tail) = &mut self.place else {
+        let OpenFile::Tail(tail) = &mut self.place else {
             return Ok(true);
         };
         let size = tail.file.metadata().map_or(0, |stat| stat.size_bytes);
@@ -180,7 +180,7 @@ impl Cursor {
         if still && is_same(&*tail.file, &header) {
             self.newest_tail = self.newest_tail.max(Some(tail_order(&header)));
         }
-        self.place = Place::Between;
+        self.place = OpenFile::Between;
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@
 use kymo_recording::cursor::{Cursor, Item};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn open(dir: &Path, cap_bytes: u64) -> Writer {
-    let place = Place {
+    let place = Destination {
         dir: dir.into(),
         host: "here".to_string(),
         boot_id: "00c0ffee".to_string(),

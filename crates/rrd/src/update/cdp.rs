@@ -3,7 +3,7 @@
 //! the same pass.
 
 use crate::UNKNOWN;
-use crate::aberrant::{self, Place};
+use crate::aberrant::{self, SeasonPosition};
 use crate::cf::Cf;
 use crate::error::Error;
 use crate::header::{Header, RraDef, Univals};
@@ -83,7 +83,7 @@ pub(super) fn consolidate(
         let steps = Steps::of(rra, span);
         let skip = steps.rows > 1 && cf.is_seasonal();
         if cf.is_seasonal() {
-            let place = Place {
+            let place = SeasonPosition {
                 base,
                 width: ds_cnt,
                 row_cnt: rra.row_cnt,
@@ -160,7 +160,7 @@ fn consolidate_cell(words: &mut Univals, cf: Cf, rra: &RraDef, point: f64, steps
         completed(cf, words, point, steps.to_full, rra.pdp_cnt)
     };
     words[PRIMARY] = primary.to_bits();
-    words[VALUE] = begun(cf, point, steps.carried).to_bits();
+    words[VALUE] = first_value(cf, point, steps.carried).to_bits();
     words[UNKNOWN_PDPS] = if point.is_nan() { steps.carried } else { 0 };
 }
 
@@ -212,7 +212,7 @@ fn completed(cf: Cf, words: &Univals, point: f64, to_full: u64, pdp_cnt: u64) ->
 }
 
 /// The value that the next row begins with.
-fn begun(cf: Cf, point: f64, carried: u64) -> f64 {
+fn first_value(cf: Cf, point: f64, carried: u64) -> f64 {
     let nothing = carried == 0 || point.is_nan();
     match cf {
         Cf::Average if nothing => 0.0,

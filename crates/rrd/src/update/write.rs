@@ -23,7 +23,7 @@ pub(super) fn write_rows(
             continue;
         }
         if let Some(seen) = seen.as_deref_mut() {
-            tell(header, *due, time, seen);
+            record_written(header, *due, time, seen);
         }
         write_archive(header, rows, *due, cells)?;
     }
@@ -66,7 +66,7 @@ fn write_archive(
 
 /// Records written cells. Their stamps are those of updatev, which are two
 /// steps late from the second row on.
-fn tell(header: &Header, due: Due, time: i64, seen: &mut Vec<Written>) {
+fn record_written(header: &Header, due: Due, time: i64, seen: &mut Vec<Written>) {
     let (archive, ds_cnt) = (due.archive, header.ds.len());
     let rra = &header.rra[archive];
     let step = rra.pdp_cnt * header.pdp_step;

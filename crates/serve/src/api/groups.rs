@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 
-use super::table::Wanted;
+use super::table::TableQuery;
 use super::{Asked, Hub, Params};
 use crate::answer::Answer;
 
@@ -15,7 +15,7 @@ const SEARCHED: &[&str] = &["group", "name", "image", "pod", "namespace"];
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     asked.scopes.need_texts()?;
     let params = Params::of(&asked.uri);
-    let rows = Wanted::new(&params, asked.scopes, &CGROUPS, SEARCHED, &[])?;
+    let rows = TableQuery::new(&params, asked.scopes, &CGROUPS, SEARCHED, &[])?;
     let lane = rows.lane();
     let rows =
         move |hub: &Hub| rows.read(hub, "cannot show control groups: none were recorded then");

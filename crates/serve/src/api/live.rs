@@ -26,7 +26,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }
-    let mut wanted = Wanted::new(series::picks(
+    let mut wanted = Subscription::new(series::picks(
         &Params::of(&asked.uri).fields(),
         asked.scopes,
     )?);
@@ -52,15 +52,15 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
 }
 
 /// Fields that one listener wants.
-struct Wanted {
+struct Subscription {
     picks: Picks,
     /// True for each wanted line; computed again when there are more lines.
     lines: Vec<bool>,
 }
 
-impl Wanted {
-    fn new(picks: Picks) -> Wanted {
-        Wanted {
+impl Subscription {
+    fn new(picks: Picks) -> Subscription {
+        Subscription {
             picks,
             lines: Vec::new(),
         }

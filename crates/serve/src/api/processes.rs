@@ -6,7 +6,7 @@ use axum::extract::State;
 use kymo_base::reading::MISSING;
 use kymo_kernel::subsystem::process::{PROCESS, STARTTIME};
 
-use super::table::{More, Wanted};
+use super::table::{More, TableQuery};
 use super::{Asked, Hub, Params};
 use crate::answer::Answer;
 use crate::number;
@@ -34,7 +34,7 @@ const MORE: &[More] = &[
 
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let params = Params::of(&asked.uri);
-    let rows = Wanted::new(&params, asked.scopes, &PROCESS, SEARCHED, MORE)?;
+    let rows = TableQuery::new(&params, asked.scopes, &PROCESS, SEARCHED, MORE)?;
     let lane = rows.lane();
     let rows = move |hub: &Hub| rows.read(hub, "cannot show processes: none were recorded then");
     hub.answer_json(lane, &asked, rows).await

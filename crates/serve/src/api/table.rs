@@ -39,7 +39,7 @@ pub(super) struct More {
 }
 
 /// Parameters of a question.
-pub(super) struct Wanted {
+pub(super) struct TableQuery {
     subsystem: &'static Subsystem,
     more: &'static [More],
     lane: Lane,
@@ -53,7 +53,7 @@ pub(super) struct Wanted {
     limit: usize,
 }
 
-impl Wanted {
+impl TableQuery {
     /// Reads the parameters; `searched` are names of columns.
     pub(super) fn new(
         params: &Params,
@@ -61,7 +61,7 @@ impl Wanted {
         subsystem: &'static Subsystem,
         searched: &[&str],
         more: &'static [More],
-    ) -> Result<Wanted, Refusal> {
+    ) -> Result<TableQuery, Refusal> {
         let at_ns = params.time("at", "now")?;
         let over_ns = match params.text("over") {
             None => None,
@@ -84,7 +84,7 @@ impl Wanted {
         });
         let filter = params.text("filter").filter(|filter| !filter.is_empty());
         let is_searched = |&at: &usize| searched.contains(&columns[at].name);
-        Ok(Wanted {
+        Ok(TableQuery {
             lane: match (params.text("at"), over_ns) {
                 (None | Some("now"), None | Some(0..=SHORT_NS)) => Lane::Short,
                 _ => Lane::Long,

@@ -142,7 +142,7 @@ impl Activities {
             {
                 let mut head = Head::default();
                 head.0.copy_from_slice(&words[..HEAD_WORDS]);
-                let place = Place {
+                let place = SlotRef {
                     bytes,
                     header,
                     slot: (first + number) as u64,
@@ -169,13 +169,13 @@ pub(crate) fn slots_in_use(bytes: &Bytes, header: &Header) -> Result<usize, Read
 }
 
 /// A slot of a file.
-struct Place<'a> {
+struct SlotRef<'a> {
     bytes: &'a Bytes,
     header: &'a Header,
     slot: u64,
 }
 
-impl Place<'_> {
+impl SlotRef<'_> {
     fn head(&self) -> u64 {
         self.header.heads.offset + self.header.heads.stride * self.slot
     }
@@ -195,7 +195,7 @@ impl Place<'_> {
 impl Activity {
     fn update(
         &mut self,
-        place: &Place,
+        place: &SlotRef,
         head: Head,
         scratch: &mut Scratch,
         sampled: &mut Sampled,
@@ -226,7 +226,7 @@ impl Activity {
     /// Copies the newest command, if it is the owner's. The head as it was afterwards.
     fn update_command(
         &mut self,
-        place: &Place,
+        place: &SlotRef,
         head: Head,
         scratch: &mut Scratch,
         sampled: &mut Sampled,
@@ -257,7 +257,7 @@ impl Activity {
 
     fn update_identity(
         &mut self,
-        place: &Place,
+        place: &SlotRef,
         head: Head,
         scratch: &mut Scratch,
     ) -> Result<(), ReadError> {
@@ -286,7 +286,7 @@ impl Activity {
 }
 
 /// Copies a buffer into the scratch memory, the fixed part before the text. Bytes of the text.
-fn copy_text(place: &Place, generation: u64, scratch: &mut Scratch) -> Result<usize, ReadError> {
+fn copy_text(place: &SlotRef, generation: u64, scratch: &mut Scratch) -> Result<usize, ReadError> {
     let (fixed, room) = (place.header.texts.record, place.header.text_bytes);
     let (at, first) = (place.text(generation), FIRST_BYTES.min(room));
     let words = scratch.room((TEXT_FIXED + room) / 8);

@@ -7,7 +7,7 @@ use crate::error::{FetchError, FileError};
 use crate::hole;
 use crate::layout::POINTS_KEPT_S;
 use crate::read::raw_points::sent;
-use crate::read::series_cache::Wanted;
+use crate::read::series_cache::FetchRequest;
 use kymo_rrd::create::{self, Create};
 use kymo_rrd::fetch::Fetched;
 use kymo_rrd::update::{Now, Scratch, Update, begin_hole, update_all};
@@ -30,7 +30,7 @@ pub(crate) enum Use {
 
 impl Use {
     /// Returns true if points are to be used for rows of a series with values up to `newest`.
-    fn fits(self, schema: &Schema, wanted: &Wanted, newest: f64) -> bool {
+    fn fits(self, schema: &Schema, wanted: &FetchRequest, newest: f64) -> bool {
         let reaches = |archive: &&Archive| {
             let step = archive.step.max(1) as f64;
             let length = step * archive.row_cnt as f64;
@@ -61,7 +61,7 @@ impl Inner {
     pub(crate) fn rows_of_points(
         &self,
         id: u32,
-        wanted: &Wanted,
+        wanted: &FetchRequest,
         points: Use,
     ) -> Result<Option<Fetched>, FetchError> {
         let (snapshot, slot, chunk) = {

@@ -5,7 +5,7 @@ use super::PointsSnapshot;
 use crate::consolidation::tiers::Tiers;
 use crate::engine::Store;
 use crate::error::{FetchError, FileError};
-use crate::fetch::{LookRange, Looked};
+use crate::fetch::{LookRange, RowsWithExtremes};
 use crate::segment::block::AGELESS;
 use crate::wal::point::Point;
 use kymo_base::label_set::Labels;
@@ -96,15 +96,15 @@ impl Rows {
         }
     }
 
-    fn looked(&self, has_peaks: bool) -> Looked {
+    fn looked(&self, has_peaks: bool) -> RowsWithExtremes {
         let mean = self.fetched(|row| row.sum / row.covered_ms);
         match has_peaks {
-            true => Looked {
+            true => RowsWithExtremes {
                 mean,
                 min: Some(self.fetched(|row| row.min)),
                 max: Some(self.fetched(|row| row.max)),
             },
-            false => Looked::plain(mean),
+            false => RowsWithExtremes::plain(mean),
         }
     }
 }
@@ -115,7 +115,7 @@ impl Store {
         &self,
         labels: &Labels,
         range: &LookRange,
-    ) -> Result<Option<Looked>, FetchError> {
+    ) -> Result<Option<RowsWithExtremes>, FetchError> {
         let Some(series) = self.find_points(labels) else {
             return Ok(None);
         };

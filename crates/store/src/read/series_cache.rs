@@ -55,7 +55,7 @@ struct CachedArchive {
 }
 
 /// A request of FETCH.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct FetchRequest<'a> {
     pub(crate) cf: &'a [u8],
     pub(crate) start: i64,
     pub(crate) end: i64,
@@ -77,9 +77,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Wanted<'_> {
+impl FetchRequest<'_> {
     pub(crate) fn of(&self, header: &Header, rows: &mut impl Rows) -> Result<Fetched, Error> {
-        let Wanted {
+        let FetchRequest {
             cf,
             start,
             end,
@@ -156,7 +156,7 @@ impl CachedSeries {
     /// Fetches rows; reads missing ones from `view` and caches them. `None` means that a view is needed.
     pub(crate) fn fetch(
         &mut self,
-        wanted: &Wanted,
+        wanted: &FetchRequest,
         view: Option<&mut View>,
     ) -> Option<Result<Fetched, Error>> {
         let whole = view.is_some();

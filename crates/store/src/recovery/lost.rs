@@ -11,27 +11,38 @@ use crate::wal::record::{Record, SAVED};
 use std::collections::BTreeMap;
 
 /// By chunk, the position up to which its blocks were on the disk.
-pub(crate) type Said = BTreeMap<u32, u64>;
+pub(crate) type SyncedPositions = BTreeMap<u32, u64>;
 
 /// The positions of SAVED entries, the newest for each chunk.
-pub(crate) fn said(sources: &[JournalSource], walked: &[Vec<Frame>]) -> Said {
-    let mut said = Said::new();
+pub(crate) fn synced_positions(
+    sources: &[JournalSource],
+    walked: &[Vec<Frame>],
+) -> SyncedPositions {
+    let mut synced_positions = SyncedPositions::new();
     for (source, frames) in sources.iter().zip(walked) {
         for frame in frames {
-            take_said(&source.bytes[frame.entries.clone()], frame, &mut said);
+            take_synced(
+                &source.bytes[frame.entries.clone()],
+                frame,
+                &mut synced_positions,
+            );
         }
     }
-    said.retain(|_, position| *position > 0);
-    said
+    synced_positions.retain(|_, position| *position > 0);
+    synced_positions
 }
 
 /// Adds the SAVED entries of a frame, which are its first ones.
-pub(crate) fn take_said(mut entries: &[u8], frame: &Frame, said: &mut Said) {
+pub(crate) fn take_synced(
+    mut entries: &[u8],
+    frame: &Frame,
+    synced_positions: &mut SyncedPositions,
+) {
     while !frame.short
         && entries.first() == Some(&SAVED)
         && let Some(Record::Saved { chunk, position }) = Record::take(&mut entries)
     {
-        said.insert(chunk, position);
+        synced_positions.insert(chunk, position);
     }
 }
 
@@ -39,7 +50,7 @@ pub(crate) fn take_said(mut entries: &[u8], frame: &Frame, said: &mut Said) {
 pub(crate) struct Start<'a> {
     pub(crate) segments: &'a SegmentSet,
     pub(crate) gaps: &'a [Gap],
-    pub(crate) said: Said,
+    pub(crate) synced_positions: SyncedPositions,
     /// The lowest position of the journal.
     pub(crate) base: u64,
 }
@@ -49,14 +60,19 @@ impl Start<'_> {
     pub(crate) fn lose(&self, state: &mut State, saved: &[u64], notices: &mut Vec<String>) {
         let mut missing = Vec::new();
         let last = saved.len() as u32;
-        let all = (0..last).chain(self.said.keys().copied().filter(|&chunk| chunk >= last));
+        let all = (0..last).chain(
+            self.synced_positions
+                .keys()
+                .copied()
+                .filter(|&chunk| chunk >= last),
+        );
         for chunk in all {
             let position = saved.get(chunk as usize).copied().unwrap_or(0);
             let lacks = self.segments.lacks(chunk, self.gaps);
-            let is_missing = match self.said.get(&chunk) {
-                Some(&said) => position < said,
+            let is_missing = match self.synced_positions.get(&chunk) {
+                Some(&synced_positions) => position < synced_positions,
                 // Earlier builds did not write SAVED.
-                None => self.said.is_empty() && lacks.newer && position > 0,
+                None => self.synced_positions.is_empty() && lacks.newer && position > 0,
             };
             if is_missing {
                 missing.push(chunk);

@@ -152,7 +152,7 @@ pub(crate) fn take(
     let start = Start {
         segments,
         gaps,
-        said: lost::said(sources, &walked),
+        synced_positions: lost::synced_positions(sources, &walked),
         base: replay::base(sources),
     };
     start.lose(state, &saved, notices);

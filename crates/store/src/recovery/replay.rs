@@ -37,7 +37,7 @@ pub(crate) struct Story {
 }
 
 /// Applies entries to the state.
-struct Teller<'a> {
+struct Replayer<'a> {
     state: &'a mut State,
     /// Position up to which a chunk's records are in blocks.
     saved: &'a dyn Fn(u32) -> u64,
@@ -91,7 +91,7 @@ pub(crate) fn replay(
     proven: u64,
 ) -> Story {
     let mut story = Story::default();
-    let mut teller = Teller {
+    let mut replayer = Replayer {
         state,
         saved,
         fronts: HashMap::new(),
@@ -112,9 +112,9 @@ pub(crate) fn replay(
     let mut position = base(sources);
     let mut number = 0;
     for (source, frames) in sources.iter().zip(walked) {
-        teller.fronts.clear();
-        teller.decimals.clear();
-        teller.sequence = source.head.sequence;
+        replayer.fronts.clear();
+        replayer.decimals.clear();
+        replayer.sequence = source.head.sequence;
         let first = number;
         number += frames.len();
         for (at, frame) in (first..).zip(frames) {
@@ -130,7 +130,7 @@ pub(crate) fn replay(
                     ));
                     break;
                 }
-                teller.lose(frame.position);
+                replayer.lose(frame.position);
                 story.notices.push(format!(
                     "journal file {} is damaged: bytes {position} to {} of the journal are lost",
                     source.head.sequence, frame.position
@@ -139,18 +139,18 @@ pub(crate) fn replay(
             position = frame.end;
             story.ignored = story.ignored.filter(|_| !again);
             let stamps = Stamps::at(source.head.stamp_s);
-            if teller.tell(&source.bytes, frame, stamps).is_none() {
+            if replayer.apply_frame(&source.bytes, frame, stamps).is_none() {
                 story.notices.push(format!(
                     "journal file {} has an entry at byte {} of the journal that is not understood",
                     source.head.sequence, frame.position
                 ));
-                teller.lose(frame.end);
+                replayer.lose(frame.end);
             }
         }
     }
     story.position = position;
-    teller.end();
-    story.notices.append(&mut teller.notices);
+    replayer.end();
+    story.notices.append(&mut replayer.notices);
     story
 }
 
@@ -173,9 +173,9 @@ pub(crate) fn proofs(heads: &[&FileHead], walked: &[Vec<Frame>], proven: u64) ->
     proofs
 }
 
-impl Teller<'_> {
+impl Replayer<'_> {
     /// Applies the entries of one frame; `None` if one of them is invalid.
-    fn tell(&mut self, bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
+    fn apply_frame(&mut self, bytes: &[u8], frame: &Frame, mut stamps: Stamps) -> Option<()> {
         let (mut input, position) = (&bytes[frame.entries.clone()], frame.position);
         if frame.short {
             let id = record::take_short(&mut input, &mut stamps)?;
@@ -333,7 +333,7 @@ impl Teller<'_> {
         let saved = self.is_saved(id, position);
         self.next_id = self.next_id.max(id.saturating_add(1));
         self.look(id);
-        let Teller { value, text, .. } = self;
+        let Replayer { value, text, .. } = self;
         let mut taken = 0;
         self.state.series.expect_next(id);
         let mut series = self.state.series.get_mut(id).filter(|_| !saved);

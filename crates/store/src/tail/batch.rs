@@ -1,5 +1,6 @@
 //! Samples on their way to a sink: each series is defined before its first sample.
 
+use super::by_series::BySeries;
 use super::entries::{Heard, TailSample};
 use super::{TailSeries, TailSink};
 use crate::engine::Inner;
@@ -17,7 +18,7 @@ const SAMPLES: usize = 8192;
 pub(super) struct Batch {
     samples: Vec<TailSample>,
     /// By series: true if the sink knows it, or will know it with this batch.
-    defined: Vec<bool>,
+    defined: BySeries<bool>,
     /// Series that the sink does not know yet.
     unknown: Vec<u32>,
     /// Samples without a definition.
@@ -33,9 +34,9 @@ enum Change {
 
 impl Heard for Batch {
     fn sample(&mut self, sample: TailSample) {
-        match self.defined.get(at(sample.series)) {
-            Some(true) => {}
-            _ => self.tell(sample.series),
+        if !self.defined.get(sample.series) {
+            *self.defined.entry(sample.series) = true;
+            self.unknown.push(sample.series);
         }
         self.samples.push(sample);
     }
@@ -54,15 +55,6 @@ impl Heard for Batch {
 }
 
 impl Batch {
-    fn tell(&mut self, id: u32) {
-        let at = at(id);
-        if self.defined.len() <= at {
-            self.defined.resize(at + 1, false);
-        }
-        self.defined[at] = true;
-        self.unknown.push(id);
-    }
-
     /// True if the batch should be handed over before more is read.
     pub(super) fn is_full(&self) -> bool {
         self.samples.len() >= SAMPLES || !self.behind.is_empty() || self.lost > 0
@@ -84,9 +76,11 @@ impl Batch {
         }
         for change in self.behind.drain(..) {
             let (Change::Gone(id) | Change::Named(id)) = change;
-            let defined = self.defined.get_mut(at(id));
-            let was_told = defined.is_some_and(std::mem::take);
-            if let (Change::Gone(id), true) = (change, was_told) {
+            let was_defined = self.defined.get(id);
+            if was_defined {
+                *self.defined.entry(id) = false;
+            }
+            if let (Change::Gone(id), true) = (change, was_defined) {
                 sink.gone(id);
             }
         }
@@ -118,13 +112,9 @@ impl Batch {
         self.samples.retain(is_known);
         self.lost += u64::try_from(before - self.samples.len()).unwrap_or(0);
         for id in strange {
-            self.defined[at(id)] = false;
+            *self.defined.entry(id) = false;
         }
     }
-}
-
-fn at(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
 }
 
 /// A series, if it exists or was kept when it was removed.

@@ -1,6 +1,7 @@
 //! Decodes frames of the journal for a tail: values of both kinds, removed series, and series with other names. Values that
 //! the journal only repeats for a series that takes another's place are passed over.
 
+use super::by_series::BySeries;
 use crate::hole;
 use crate::wal::frame::{FileHead, Frame};
 use crate::wal::point::{Double, milliseconds_of, take_double};
@@ -60,31 +61,11 @@ impl Heard for Count {
     fn named(&mut self, _id: u32) {}
 }
 
-/// Series in one page of [`Decimals`].
-const PAGE: usize = 256;
-
-/// The last decimals by numbers of series. A number costs a pointer for each page below it: a hostile journal may name any
-/// number below 2^28.
-#[derive(Default)]
-struct Decimals {
-    pages: Vec<Option<Box<[Before; PAGE]>>>,
-}
-
-impl Decimals {
-    fn of(&mut self, series: u32) -> &mut Before {
-        let (page, at) = (series as usize / PAGE, series as usize % PAGE);
-        if self.pages.len() <= page {
-            self.pages.resize_with(page + 1, || None);
-        }
-        &mut self.pages[page].get_or_insert_with(|| Box::new([None; PAGE]))[at]
-    }
-}
-
 /// Decodes frames in their order.
 #[derive(Default)]
 pub(super) struct Decoder {
     /// The last decimals of each series of points in this journal file, if the file was read from its beginning.
-    decimals: Decimals,
+    decimals: BySeries<Before>,
     /// Series that began in this frame.
     began: HashSet<u32>,
     /// All numbers of series are below this.
@@ -103,7 +84,7 @@ impl Decoder {
 
     /// Forgets the values before: another file begins, or a part was not read.
     pub(super) fn forget(&mut self) {
-        self.decimals.pages.clear();
+        self.decimals.clear();
     }
 
     /// Decodes the entries of a frame, with which `bytes` begin; `None`: an entry is not understood.
@@ -170,7 +151,7 @@ impl Decoder {
             heard.lost();
             return Some(());
         }
-        match take_double(input, self.decimals.of(series))? {
+        match take_double(input, self.decimals.entry(series))? {
             Double::Known(v) if head.carries_over || !self.has_begun(series) => {
                 heard.sample(TailSample {
                     series,
@@ -285,7 +266,6 @@ fn cell_of_text(text: &[u8]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wal::point::Decimal;
     use crate::wal::value::put_value;
 
     #[derive(Default)]
@@ -304,17 +284,6 @@ mod tests {
     }
 
     /// Texts become the nearest doubles and the nearest millisecond.
-    #[test]
-    fn a_high_number_of_a_series_takes_one_page() {
-        let mut decimals = Decimals::default();
-        let one = Decimal::of(1.5, 1);
-        *decimals.of((1 << 28) - 1) = one;
-        *decimals.of(0) = one;
-        assert_eq!(*decimals.of((1 << 28) - 1), one);
-        assert_eq!(*decimals.of((1 << 28) - 2), None);
-        assert_eq!(decimals.pages.iter().flatten().count(), 2);
-    }
-
     #[test]
     fn values_that_were_sent_as_texts() {
         for (text, t_ms, cells) in [

@@ -132,9 +132,9 @@ pub fn verify(
         saved: BTreeMap::new(),
     };
     // Read first, since a running daemon may later report blocks that are not listed yet.
-    let said = check.said()?;
+    let synced_positions = check.synced_positions()?;
     check.segments()?;
-    check.journal(&said)?;
+    check.journal(&synced_positions)?;
     Ok(check.summary)
 }
 

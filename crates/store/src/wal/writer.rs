@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Names of old files kept for reuse: with only one, two files that become free at once would cost a new file.
 const SPARES: [&str; 2] = ["spare", "spare-2"];
 /// Largest number of frames in a row without the synced position.
-const UNTOLD_MAX: u32 = 15;
+const FRAMES_WITHOUT_MAX: u32 = 15;
 const PREFIX: &str = "journal-";
 /// Zeros are written in such pieces, ahead of frames by at least half of one.
 const ZEROS: u64 = 1 << 20;
@@ -36,9 +36,9 @@ struct OpenFile {
     head: FileHead,
     offset: u64,
     /// Number of frames since the last one with the synced position.
-    untold: u32,
+    frames_without: u32,
     /// Position after the last frame with entries.
-    said: u64,
+    entries_end: u64,
     /// Offset up to which the file has been written before.
     filled: u64,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Journal {
     /// Position up to which the journal is on the disk.
     pub(crate) synced: u64,
     /// The last synced position that a frame of the open file has.
-    told: u64,
+    synced_written: u64,
     pub(crate) bytes_written: u64,
     pub(crate) rotations: u64,
     /// Rings after a write that needs a sync.
@@ -139,7 +139,7 @@ impl Journal {
             newest_s: 0,
             position,
             synced: position,
-            told: u64::MAX,
+            synced_written: u64::MAX,
             bytes_written: 0,
             rotations: 0,
             written: Bell::default(),
@@ -240,8 +240,8 @@ impl Journal {
             file: file.into(),
             head,
             offset: FRAMES_OFFSET,
-            untold: 0,
-            said: self.position,
+            frames_without: 0,
+            entries_end: self.position,
             filled,
         };
         new.map();
@@ -250,7 +250,7 @@ impl Journal {
             self.rotations += 1;
         }
         self.begin_stamps();
-        self.told = u64::MAX;
+        self.synced_written = u64::MAX;
         self.is_whole = true;
         self.written.ring();
         Ok(carries_over)
@@ -313,12 +313,12 @@ impl Journal {
         if !self.has_records() {
             return Ok(());
         }
-        let untold = self.open.as_ref().map_or(0, |open| open.untold);
+        let frames_without = self.open.as_ref().map_or(0, |open| open.frames_without);
         // Includes the synced position if it has changed, and from time to time in case the frame with it is damaged.
-        let tells = self.told != self.synced || untold >= UNTOLD_MAX;
+        let tells = self.synced_written != self.synced || frames_without >= FRAMES_WITHOUT_MAX;
         self.write_frame(tells, &[])?;
         if let Some(open) = &mut self.open {
-            open.said = self.position;
+            open.entries_end = self.position;
         }
         self.written.ring();
         Ok(())
@@ -335,8 +335,8 @@ impl Journal {
         self.buffer.extend_from_slice(behind);
         match open.file.write_at(&self.buffer[start..], open.offset) {
             Ok(()) => {
-                self.told = self.synced;
-                open.untold = if tells { 0 } else { open.untold + 1 };
+                self.synced_written = self.synced;
+                open.frames_without = if tells { 0 } else { open.frames_without + 1 };
                 open.offset += len;
                 self.position += len;
                 self.bytes_written += len;
@@ -371,15 +371,16 @@ impl Journal {
 
     /// True if a sync has work; a frame with nothing but the synced position does not count.
     pub(crate) fn is_behind(&self) -> bool {
-        let said = self.open.as_ref().map_or(u64::MAX, |open| open.said);
-        self.names_unsynced || self.synced < said
+        let entries_end = self.open.as_ref().map_or(u64::MAX, |open| open.entries_end);
+        self.names_unsynced || self.synced < entries_end
     }
 
     /// Writes a frame with the synced position if no frame has it, so that a replay recognizes later damage before it.
-    pub(crate) fn tell(&mut self) {
-        let said = self.open.as_ref().map(|open| open.said);
-        let told = self.told != u64::MAX && said.is_some_and(|said| self.told >= said);
-        if said.is_none() || told || self.is_behind() || self.has_records() {
+    pub(crate) fn write_synced_position(&mut self) {
+        let entries_end = self.open.as_ref().map(|open| open.entries_end);
+        let synced_written = self.synced_written != u64::MAX
+            && entries_end.is_some_and(|entries_end| self.synced_written >= entries_end);
+        if entries_end.is_none() || synced_written || self.is_behind() || self.has_records() {
             return;
         }
         // After damage, a frame is accepted only if it is followed by another one or by a zero.

@@ -6,8 +6,8 @@ use kymo_base::label_set::Labels;
 use kymo_rrd::Header;
 use kymo_rrd::create::{Create, define};
 use kymo_store::{
-    Definition, FetchError, Files, LookRange, Looked, Redefinition, Refusal, SeriesName, Store,
-    keep_points,
+    Definition, FetchError, Files, LookRange, Redefinition, Refusal, RowsWithExtremes, SeriesName,
+    Store, keep_points,
 };
 use kymo_sys::clock::Clock;
 use kymo_sys::disk::Disk;
@@ -81,7 +81,7 @@ impl Labelled {
         }
     }
 
-    fn look(&self, first: i64, last: i64, step: u64) -> Looked {
+    fn look(&self, first: i64, last: i64, step: u64) -> RowsWithExtremes {
         let range = LookRange {
             from: START + first * 10,
             thru: START + last * 10,
@@ -137,7 +137,7 @@ fn rows_are_as_fine_as_the_points_and_survive() {
         let listed = all.names(&base());
         assert!(listed.is_empty(), "{files:?}: {listed:?}");
         // Archives answer where they are fine enough.
-        let Looked {
+        let RowsWithExtremes {
             mean: coarse,
             min,
             max,
@@ -227,7 +227,7 @@ fn points_are_kept_as_long_as_the_schema_says() {
 }
 
 /// Fills a file with archives of 20 rows of 10 seconds and 50 of 60, and looks at it; returns the values and the answer.
-fn look_at_file(kept_s: u32, first: i64, step: u64) -> (Vec<f64>, Looked) {
+fn look_at_file(kept_s: u32, first: i64, step: u64) -> (Vec<f64>, RowsWithExtremes) {
     let mut bench = Bench::new(7, 0);
     bench.open();
     let request = Create {

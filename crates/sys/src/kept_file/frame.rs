@@ -62,7 +62,7 @@ impl Records {
         put(&mut self.bytes);
         let length = self.bytes.len() - start - FRAME;
         self.bytes.resize(start + FRAME + padded(length), 0);
-        let place = Place {
+        let place = RecordPosition {
             generation: self.generation,
             position: self.from + start,
         };
@@ -92,12 +92,12 @@ impl Records {
 }
 
 /// A record counts in its place alone.
-struct Place {
+struct RecordPosition {
     generation: u64,
     position: usize,
 }
 
-impl Place {
+impl RecordPosition {
     fn seed(&self) -> u64 {
         let position = u64::try_from(self.position).unwrap_or(u64::MAX);
         position.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.generation
@@ -227,7 +227,7 @@ fn step(bytes: &[u8], at: usize, generation: u64, contents: &mut Contents) -> us
 
 /// The length that a sound frame says.
 fn frame_at(bytes: &[u8], position: usize, generation: u64) -> Option<usize> {
-    let place = Place {
+    let place = RecordPosition {
         generation,
         position,
     };
@@ -238,7 +238,7 @@ fn frame_at(bytes: &[u8], position: usize, generation: u64) -> Option<usize> {
 }
 
 fn is_right(bytes: &[u8], position: usize, body: &[u8], generation: u64) -> bool {
-    let place = Place {
+    let place = RecordPosition {
         generation,
         position,
     };

@@ -76,7 +76,7 @@ impl Statistic {
 
 /// A legend that is laid out.
 pub(super) struct Legend {
-    told: &'static [Statistic],
+    statistic: &'static [Statistic],
     rows: Vec<Row>,
     /// Rows per table.
     lines: usize,
@@ -99,8 +99,8 @@ impl Legend {
         let labels = graph.curves.iter().map(|curve| width(&curve.label, TEXT));
         let label = labels.fold(LABEL_LEAST, f64::max).min(LABEL_MOST);
         let mut legend = Legend::telling(Statistic::CHOICES[0], graph, label);
-        for told in Statistic::CHOICES {
-            legend = Legend::telling(told, graph, label);
+        for statistic in Statistic::CHOICES {
+            legend = Legend::telling(statistic, graph, label);
             let spare = room - (legend.table() - label);
             legend.label = label.min(spare.max(LABEL_LEAST));
             if spare >= LABEL_LEAST {
@@ -117,12 +117,12 @@ impl Legend {
         legend
     }
 
-    fn telling(told: &'static [Statistic], graph: &Graph, label: f64) -> Legend {
+    fn telling(statistic: &'static [Statistic], graph: &Graph, label: f64) -> Legend {
         let row = |curve: &Curve| Row {
             label: curve.label.clone(),
-            cells: told
+            cells: statistic
                 .iter()
-                .map(|told| scale::number(graph.unit, told.of(curve.points)))
+                .map(|statistic| scale::number(graph.unit, statistic.of(curve.points)))
                 .collect(),
         };
         let rows: Vec<Row> = graph.curves.iter().map(row).collect();
@@ -131,7 +131,7 @@ impl Legend {
             texts.map(|text| width(text, TEXT)).fold(0.0, f64::max)
         };
         Legend {
-            told,
+            statistic,
             lines: rows.len(),
             tables: 1,
             label,
@@ -152,7 +152,7 @@ impl Legend {
 
     /// Width of one table.
     fn table(&self) -> f64 {
-        SWATCH + self.label + self.told.len() as f64 * self.column()
+        SWATCH + self.label + self.statistic.len() as f64 * self.column()
     }
 
     /// Height of the legend.
@@ -193,14 +193,14 @@ impl Legend {
     }
 
     fn head(&self, left: f64, base: f64, inks: &Inks, out: &mut String) {
-        for (n, told) in self.told.iter().enumerate() {
+        for (n, statistic) in self.statistic.iter().enumerate() {
             let (x, _) = self.places(left, n);
             put_text(
                 out,
                 (x, base),
                 Anchor::End,
                 (TEXT - 1.0, inks.muted),
-                told.name(),
+                statistic.name(),
             );
         }
     }
@@ -255,14 +255,14 @@ mod tests {
         points[0].add(1.0, 1.0);
         points[1].add(2.0, 1.0);
         points[1].add(9.0, 3.0);
-        for (told, expect) in [
+        for (statistic, expect) in [
             (Statistic::Min, 1.0),
             (Statistic::Avg, 6.0),
             (Statistic::Max, 9.0),
             (Statistic::Last, 7.25),
         ] {
-            assert_eq!(told.of(&points), expect, "{told:?}");
-            assert!(told.of(&points[2..]).is_nan(), "{told:?}");
+            assert_eq!(statistic.of(&points), expect, "{statistic:?}");
+            assert!(statistic.of(&points[2..]).is_nan(), "{statistic:?}");
         }
     }
 }

@@ -190,7 +190,7 @@ pub struct Span {
 
 /// Position of a moment relative to a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum SpanPosition {
     /// Before the span, or between the spans of two days.
     Before,
     /// Within the span.
@@ -223,14 +223,14 @@ impl Span {
 
     /// The position of a moment with local time `at`. A time without a day holds for every day; if its end is before its
     /// beginning, the span includes midnight.
-    pub fn place(&self, real_ns: i64, at: Local) -> Place {
+    pub fn place(&self, real_ns: i64, at: Local) -> SpanPosition {
         if let (Some(Bound::Wall(from)), Some(Bound::Wall(thru))) = (self.from, self.thru)
             && (from.day, thru.day) == (None, None)
             && from.second > thru.second
         {
             return match at.second >= from.second || at.second <= thru.second {
-                true => Place::Within,
-                false => Place::Before,
+                true => SpanPosition::Within,
+                false => SpanPosition::Before,
             };
         }
         let now = (at.day, at.second);
@@ -246,9 +246,9 @@ impl Span {
             Some(Bound::Wall(wall)) => (now > key(wall), wall.day.is_some()),
         };
         match (has_begun, is_over) {
-            (true, false) => Place::Within,
-            (true, true) if for_good => Place::After,
-            _ => Place::Before,
+            (true, false) => SpanPosition::Within,
+            (true, true) if for_good => SpanPosition::After,
+            _ => SpanPosition::Before,
         }
     }
 
@@ -383,7 +383,7 @@ mod tests {
             milli: 0,
             weekday: 0,
         };
-        use Place::*;
+        use SpanPosition::*;
         for (from, thru, day, hour, expect) in [
             (None, None, 20_261_121, 5, Within),
             (Some("10:00"), None, 20_261_121, 9, Before),
@@ -429,10 +429,10 @@ mod tests {
         let span = Span::parse(Some("-2h"), Some("-1h"), NOW_NS).expect("sound");
         let at = Local::default();
         for (ago_s, expect) in [
-            (7201, Place::Before),
-            (7200, Place::Within),
-            (3600, Place::Within),
-            (3599, Place::After),
+            (7201, SpanPosition::Before),
+            (7200, SpanPosition::Within),
+            (3600, SpanPosition::Within),
+            (3599, SpanPosition::After),
         ] {
             let real_ns = NOW_NS - ago_s * SECOND_NS;
             assert_eq!(span.place(real_ns, at), expect, "{ago_s} s ago");
@@ -442,6 +442,6 @@ mod tests {
             second: 12 * 3600,
             ..at
         };
-        assert_eq!(mixed.place(NOW_NS, late), Place::Before);
+        assert_eq!(mixed.place(NOW_NS, late), SpanPosition::Before);
     }
 }

@@ -45,12 +45,12 @@ pub enum Pushed {
 pub struct Encoder {
     payload: Vec<u8>,
     payload_max: usize,
-    said: Said,
+    last: LastParts,
 }
 
 /// The latest value of each field in the packet.
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct LastParts {
     texts: [Vec<u8>; 5],
     time: Cdtime,
     interval: Cdtime,
@@ -65,7 +65,7 @@ impl Encoder {
         Encoder {
             payload: Vec::with_capacity(payload_max),
             payload_max,
-            said: Said::default(),
+            last: LastParts::default(),
         }
     }
 
@@ -77,9 +77,9 @@ impl Encoder {
     /// Begins the next packet.
     pub fn clear(&mut self) {
         self.payload.clear();
-        self.said.time = Cdtime::ZERO;
-        self.said.interval = Cdtime::ZERO;
-        for text in &mut self.said.texts {
+        self.last.time = Cdtime::ZERO;
+        self.last.interval = Cdtime::ZERO;
+        for text in &mut self.last.texts {
             text.clear();
         }
     }
@@ -96,13 +96,13 @@ impl Encoder {
                 false => Pushed::Full,
             };
         }
-        let (said, out) = (&mut self.said, &mut self.payload);
+        let (last, out) = (&mut self.last, &mut self.payload);
         for (at, (kind, text)) in TEXT_PARTS.into_iter().zip(texts).enumerate() {
             // collectd's order: host, time, interval, then the other names.
             if at == 1 {
                 for (kind, last, now) in [
-                    (part::TIME_HR, &mut said.time, list.time),
-                    (part::INTERVAL_HR, &mut said.interval, list.interval),
+                    (part::TIME_HR, &mut last.time, list.time),
+                    (part::INTERVAL_HR, &mut last.interval, list.interval),
                 ] {
                     if *last != now {
                         put_number(out, kind, now.0);
@@ -110,7 +110,7 @@ impl Encoder {
                     }
                 }
             }
-            let last = &mut said.texts[at];
+            let last = &mut last.texts[at];
             if last != text {
                 put_text(out, kind, text);
                 last.clear();
@@ -124,14 +124,14 @@ impl Encoder {
     /// Bytes that [`Encoder::push`] adds.
     fn size_of(&self, list: &ValueList, texts: &[&[u8]; 5]) -> usize {
         let changed = self
-            .said
+            .last
             .texts
             .iter()
             .zip(texts)
             .filter(|(last, text)| last != *text);
         let names: usize = changed.map(|(_, text)| part::HEAD + text.len() + 1).sum();
-        let numbers = usize::from(self.said.time != list.time)
-            + usize::from(self.said.interval != list.interval);
+        let numbers = usize::from(self.last.time != list.time)
+            + usize::from(self.last.interval != list.interval);
         names + numbers * NUMBER_PART + values_size(list.values.len())
     }
 }

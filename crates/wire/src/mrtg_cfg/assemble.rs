@@ -9,7 +9,7 @@ use super::globals::{Globals, LogFormat};
 use super::keyword::Keyword;
 use super::oids::Oids;
 use super::options::{Choice, Options};
-use super::reader::{Named, Place, Reader};
+use super::reader::{ConfigLocation, Named, Reader};
 use super::readings::{Manner, Readings};
 use super::secret::ConfigText;
 use super::snmp_options::SnmpOptions;
@@ -103,7 +103,7 @@ impl<'f> Assembling<'f> {
         })
     }
 
-    fn wrong(&mut self, place: Place, what: String) {
+    fn wrong(&mut self, place: ConfigLocation, what: String) {
         let problem = self.reader.problem(place, what);
         self.problems.push(problem);
     }
@@ -158,7 +158,7 @@ impl<'f> Assembling<'f> {
                 expression,
             }),
             Err(why) => {
-                let Place { file, line } = self.reader.targets[number].target_place;
+                let ConfigLocation { file, line } = self.reader.targets[number].target_place;
                 self.left_out.push(LeftOut {
                     target: self.reader.texts.get(name).into_owned(),
                     file: self.reader.paths[wide(file)].clone(),
@@ -169,7 +169,12 @@ impl<'f> Assembling<'f> {
         }
     }
 
-    fn check_mail(&mut self, address: Option<Text>, place: Place, shown: &dyn Fn(&Self) -> String) {
+    fn check_mail(
+        &mut self,
+        address: Option<Text>,
+        place: ConfigLocation,
+        shown: &dyn Fn(&Self) -> String,
+    ) {
         if address.is_some() && self.globals.thresh_mail.is_none() && !self.has_no_mail_server {
             self.has_no_mail_server = true;
             let what = format!(
@@ -190,7 +195,7 @@ impl<'f> Assembling<'f> {
     fn max_bytes(
         &mut self,
         value: &dyn Fn(Keyword) -> Option<Text>,
-        place: Place,
+        place: ConfigLocation,
         shown: &dyn Fn(&Self) -> String,
     ) -> [u64; 2] {
         let mut bytes = [0; 2];
@@ -222,7 +227,7 @@ impl<'f> Assembling<'f> {
     fn options(
         &mut self,
         text: Option<Text>,
-        place: Place,
+        place: ConfigLocation,
         shown: &dyn Fn(&Self) -> String,
     ) -> Options {
         let Some(text) = text else {
@@ -254,7 +259,7 @@ impl<'f> Assembling<'f> {
         &mut self,
         value: &dyn Fn(Keyword) -> Option<Text>,
         options: Options,
-        place: Place,
+        place: ConfigLocation,
         shown: &dyn Fn(&Self) -> String,
     ) {
         let count = match options.has(Choice::Dorelpercent) {

@@ -3,7 +3,7 @@
 use super::config::{Config, Target};
 use super::expression::Expression;
 use super::keyword::Keyword;
-use super::reading::{Asked, Index, Magic, Reading, ReferenceKind, Source};
+use super::reading::{Index, Magic, ObjectRequest, Reading, ReferenceKind, Source};
 use super::secret::ConfigText;
 use super::text::wide;
 use super::trace::Secrets;
@@ -103,7 +103,7 @@ fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading, secrets: S
     out.extend_from_slice(how.as_bytes());
 }
 
-fn put_asked(out: &mut Vec<u8>, config: &Config, asked: &Asked) {
+fn put_asked(out: &mut Vec<u8>, config: &Config, asked: &ObjectRequest) {
     if asked.magic != Magic::Get {
         out.extend_from_slice(format!("{:?} ", asked.magic).as_bytes());
     }

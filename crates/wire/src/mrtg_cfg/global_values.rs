@@ -5,7 +5,7 @@ use super::config::Problem;
 use super::global::Global;
 use super::globals::{Globals, LogFormat};
 use super::perl::{is_true, number, whole};
-use super::reader::{Place, Reader};
+use super::reader::{ConfigLocation, Reader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
     let says_yes =
         |keyword: Global| value(keyword).is_some_and(|text| text.eq_ignore_ascii_case(b"yes"));
     let mut wrong = |keyword: Option<Global>, what: String| {
-        let whole = Place { file: 0, line: 0 };
+        let whole = ConfigLocation { file: 0, line: 0 };
         let place = keyword.and_then(|keyword| reader.globals[keyword.number()]);
         problems.push(reader.problem(place.map_or(whole, |(_, place)| place), what));
     };

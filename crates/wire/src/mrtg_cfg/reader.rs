@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// A place in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ConfigLocation {
     pub(super) file: u32,
     pub(super) line: u32,
 }
@@ -22,9 +22,9 @@ pub(super) struct Place {
 /// A target and its keywords.
 pub(super) struct Named {
     pub(super) name: Text,
-    pub(super) place: Place,
+    pub(super) place: ConfigLocation,
     /// Place of its `Target[]`.
-    pub(super) target_place: Place,
+    pub(super) target_place: ConfigLocation,
     pub(super) first_value: u32,
     last_value: u32,
     has: u128,
@@ -68,7 +68,7 @@ pub(super) struct Reader<'f> {
     pub(super) paths: Vec<Vec<u8>>,
     pub(super) values: Vec<Setting>,
     pub(super) targets: Vec<Named>,
-    pub(super) globals: [Option<(Text, Place)>; Global::ALL.len()],
+    pub(super) globals: [Option<(Text, ConfigLocation)>; Global::ALL.len()],
     pub(super) warnings: Vec<String>,
     names: Numbered,
     added: [Added; Keyword::ALL.len()],
@@ -76,7 +76,7 @@ pub(super) struct Reader<'f> {
     springing: Vec<Keyword>,
     foreign_said: HashSet<Vec<u8>>,
     current: Current,
-    current_place: Place,
+    current_place: ConfigLocation,
     last_name: Vec<u8>,
     last_target: u32,
     /// True if the current value is an unchanged part of its file, and no other file has been read since.
@@ -103,7 +103,7 @@ impl<'f> Reader<'f> {
             springing: Vec::new(),
             foreign_said: HashSet::new(),
             current: Current::Nothing,
-            current_place: Place { file: 0, line: 0 },
+            current_place: ConfigLocation { file: 0, line: 0 },
             last_name: Vec::new(),
             last_target: 0,
             is_unbroken: false,
@@ -123,7 +123,7 @@ impl<'f> Reader<'f> {
             let from = open.at;
             open.at = (from + len + 1).min(bytes.len());
             open.line += 1;
-            let place = Place {
+            let place = ConfigLocation {
                 file: open.file,
                 line: open.line,
             };
@@ -145,7 +145,7 @@ impl<'f> Reader<'f> {
     }
 
     /// A problem at a place.
-    pub(super) fn problem(&self, place: Place, what: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, place: ConfigLocation, what: impl Into<String>) -> Problem {
         Problem {
             file: self
                 .paths
@@ -161,7 +161,12 @@ impl<'f> Reader<'f> {
         (&mut self.texts, self.files)
     }
 
-    fn open(&mut self, path: Vec<u8>, by: Option<Place>, stack: &mut Vec<Open>) -> Checked {
+    fn open(
+        &mut self,
+        path: Vec<u8>,
+        by: Option<ConfigLocation>,
+        stack: &mut Vec<Open>,
+    ) -> Checked {
         let found = self.files.read(&path).and_then(|bytes| {
             let size = self.texts.size_bytes() + bytes.len();
             match size > MRTG_CFG_BYTES_MAX || self.paths.len() >= MRTG_CFG_FILES_MAX {
@@ -194,7 +199,7 @@ impl<'f> Reader<'f> {
 
     /// Opens the files of an `include:` line. As in MRTG, the files of a pattern go onto a stack, so that the last one is read
     /// first. A path without a file is tried beside the configuration.
-    fn include(&mut self, path: &[u8], place: Place, stack: &mut Vec<Open>) -> Checked {
+    fn include(&mut self, path: &[u8], place: ConfigLocation, stack: &mut Vec<Open>) -> Checked {
         let main = &self.paths[0];
         let folder = match memchr::memrchr(b'/', main) {
             Some(slash) if slash > 0 => &main[..slash],
@@ -215,7 +220,7 @@ impl<'f> Reader<'f> {
         Ok(())
     }
 
-    fn line(&mut self, place: Place, from: usize, len: usize) -> Checked {
+    fn line(&mut self, place: ConfigLocation, from: usize, len: usize) -> Checked {
         let bytes = self.texts.file(place.file);
         let line = without_end(&bytes[from..from + len]);
         match classify(line) {
@@ -488,7 +493,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    fn continuation(&mut self, place: Place, text: Text, end: usize) -> Checked {
+    fn continuation(&mut self, place: ConfigLocation, text: Text, end: usize) -> Checked {
         match self.current {
             Current::Nothing => {
                 let what = nonsense(&self.texts.get(text));
@@ -496,7 +501,7 @@ impl<'f> Reader<'f> {
             }
             Current::Foreign => Ok(()),
             Current::Global(keyword) => {
-                let Place { line, .. } = place;
+                let ConfigLocation { line, .. } = place;
                 let word = keyword.word();
                 self.warnings.push(format!(
                     "line {line} continues {word}, of which MRTG reads the first line only"
@@ -583,7 +588,7 @@ impl<'f> Reader<'f> {
         &'t mut self,
         keyword: Keyword,
         text: Text,
-        place: Place,
+        place: ConfigLocation,
         name: impl Fn(&'t Self) -> std::borrow::Cow<'t, [u8]>,
     ) -> Checked {
         if !checks::has_rule(keyword) {

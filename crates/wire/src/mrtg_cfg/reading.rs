@@ -43,15 +43,15 @@ pub struct SnmpReading {
     /// Index in [`Config::sessions`](super::Config::sessions).
     pub session: u32,
     /// The objects for in and out.
-    pub asked: [Asked; 2],
+    pub asked: [ObjectRequest; 2],
 }
 
 /// The object for one number.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct ObjectRequest {
     /// Operation that reads the object.
     pub magic: Magic,
-    /// The part of the OID before [`Asked::index`]: a range for [`Config::oid`](super::Config::oid).
+    /// The part of the OID before [`ObjectRequest::index`]: a range for [`Config::oid`](super::Config::oid).
     pub oid: OidRange,
     /// The last part of the OID.
     pub index: Index,

@@ -5,11 +5,13 @@ use super::lines::is_space;
 use super::numbered::Numbered;
 use super::oids::Oids;
 use super::perl::{number, whole};
-use super::reading::{Asked, Index, Magic, OidRange, Reading, ReferenceKind, SnmpReading, Source};
+use super::reading::{
+    Index, Magic, ObjectRequest, OidRange, Reading, ReferenceKind, SnmpReading, Source,
+};
 use super::secret::Secret;
 use super::session::{Host, Session};
 use super::snmp_options::SnmpOptions;
-use super::target_text::{Device, Ref, Spec, Turned, What};
+use super::target_text::{Device, Ref, Spec, TargetMatch, Turned};
 use super::text::{Text, Texts, narrow, wide};
 use crate::snmp::Version;
 
@@ -76,7 +78,7 @@ impl Readings {
     pub(super) fn reading(
         &mut self,
         text: &[u8],
-        what: &What,
+        what: &TargetMatch,
         manner: &Manner,
         texts: &mut Texts,
         files: &mut dyn Files,
@@ -88,15 +90,15 @@ impl Readings {
             Err(slot) => slot,
         };
         let source = match what {
-            What::Command(command) => Source::Command(texts.make(&unescaped(command, b"`"))),
-            What::Pair(specs, device) => {
+            TargetMatch::Command(command) => Source::Command(texts.make(&unescaped(command, b"`"))),
+            TargetMatch::Pair(specs, device) => {
                 let asked = [
                     self.asked(&specs[0], texts, files)?,
                     self.asked(&specs[1], texts, files)?,
                 ];
                 self.snmp(asked, device, manner)?
             }
-            What::Interface(turned, of, device) => {
+            TargetMatch::Interface(turned, of, device) => {
                 let mut oids = manner.octets(device.options);
                 if *turned == Turned::Yes {
                     oids.reverse();
@@ -108,7 +110,7 @@ impl Readings {
                 }
                 self.snmp(asked, device, manner)?
             }
-            What::Neither => unreachable!("BUG: nothing to read"),
+            TargetMatch::Neither => unreachable!("BUG: nothing to read"),
         };
         let number = narrow(self.all.len());
         self.numbered.insert(slot, number);
@@ -130,7 +132,7 @@ impl Readings {
         spec: &Spec,
         texts: &mut Texts,
         files: &mut dyn Files,
-    ) -> Result<Asked, String> {
+    ) -> Result<ObjectRequest, String> {
         let resolved = self.oids.resolve(spec.oid, files)?;
         let index = index(spec.of, texts)?;
         let is_pseudo = matches!(resolved.magic, Magic::PseudoZero | Magic::PseudoOne);
@@ -140,7 +142,7 @@ impl Readings {
             _ if is_pseudo => return Err("PseudoZero and PseudoOne have no index".into()),
             _ => {}
         }
-        Ok(Asked {
+        Ok(ObjectRequest {
             magic: resolved.magic,
             oid: resolved.oid,
             index,
@@ -150,7 +152,7 @@ impl Readings {
 
     fn snmp(
         &mut self,
-        asked: [Asked; 2],
+        asked: [ObjectRequest; 2],
         device: &Device,
         manner: &Manner,
     ) -> Result<Source, String> {
@@ -190,8 +192,8 @@ impl Readings {
     }
 }
 
-fn no_oid(index: Index) -> Asked {
-    Asked {
+fn no_oid(index: Index) -> ObjectRequest {
+    ObjectRequest {
         magic: Magic::Get,
         oid: OidRange { start: 0, len: 0 },
         index,

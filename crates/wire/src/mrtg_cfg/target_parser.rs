@@ -4,7 +4,7 @@ use super::expression::{Expression, Formulas};
 use super::files::Files;
 use super::formula;
 use super::readings::{Manner, Readings, Seen, longest_run};
-use super::target_text::{Found, What, command, interface, pair};
+use super::target_text::{Found, TargetMatch, command, interface, pair};
 use super::text::{Text, Texts};
 use super::trace::{Secrets, Steps, Trace};
 use kymo_base::limits::{MRTG_TARGET_BYTES_MAX, MRTG_TARGET_RUN_MAX};
@@ -65,7 +65,7 @@ impl TargetParser<'_> {
             None => interface(bytes, 0)?,
         };
         let is_whole = found.start == 0 && found.end == bytes.len();
-        if !is_whole || found.what == What::Neither {
+        if !is_whole || found.what == TargetMatch::Neither {
             return None;
         }
         let keep = |texts: &mut Texts| match text.is_joined() {
@@ -79,7 +79,7 @@ impl TargetParser<'_> {
     fn reading(
         &mut self,
         text: &[u8],
-        what: &What,
+        what: &TargetMatch,
         keep: impl FnOnce(&mut Texts) -> Text,
     ) -> Result<Seen, String> {
         self.readings
@@ -126,11 +126,11 @@ impl TargetParser<'_> {
             from = found.end;
             let whole = &text[found.start..found.end];
             let key = match found.what {
-                What::Neither => {
+                TargetMatch::Neither => {
                     out.extend_from_slice(whole);
                     continue;
                 }
-                What::Command(inside) => inside,
+                TargetMatch::Command(inside) => inside,
                 _ => whole,
             };
             let seen = self.reading(key, &found.what, |texts| texts.make(key))?;

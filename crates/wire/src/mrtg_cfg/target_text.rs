@@ -9,12 +9,12 @@ use super::perl::is_word;
 pub(super) struct Found<'t> {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) what: What<'t>,
+    pub(super) what: TargetMatch<'t>,
 }
 
 /// A match by kind.
 #[derive(Debug, PartialEq)]
-pub(super) enum What<'t> {
+pub(super) enum TargetMatch<'t> {
     /// The text between backticks.
     Command(&'t [u8]),
     /// `OID[ref]&OID[ref]:community@host`
@@ -85,7 +85,7 @@ pub(super) fn command(text: &[u8], from: usize) -> Option<Found<'_>> {
             return Some(Found {
                 start,
                 end: end + 1,
-                what: What::Command(&text[start + 1..end]),
+                what: TargetMatch::Command(&text[start + 1..end]),
             });
         }
         start += 1;
@@ -111,8 +111,8 @@ fn pair_at(text: &[u8], start: usize) -> Option<Found<'_>> {
                 _ => false,
             };
             let what = match specs.iter().any(is_cut) {
-                true => What::Neither,
-                false => What::Pair(specs, device),
+                true => TargetMatch::Neither,
+                false => TargetMatch::Pair(specs, device),
             };
             found = Some(Found { start, end, what });
             true
@@ -137,7 +137,7 @@ fn interface_at(text: &[u8], start: usize) -> Option<Found<'_>> {
         found = device(text, at).map(|(device, end)| Found {
             start,
             end,
-            what: What::Interface(turned, of, device),
+            what: TargetMatch::Interface(turned, of, device),
         });
         found.is_some()
     };

@@ -2,7 +2,7 @@
 
 use super::readings::{Manner, Seen, unescaped};
 use super::secret::ConfigText;
-use super::target_text::{Device, Ref, Turned, What};
+use super::target_text::{Device, Ref, TargetMatch, Turned};
 
 /// Receiver of the steps.
 pub enum Trace<'t> {
@@ -48,10 +48,10 @@ impl Steps {
         }
     }
 
-    pub(super) fn found(&mut self, seen: Seen, text: &[u8], what: &What, manner: &Manner) {
+    pub(super) fn found(&mut self, seen: Seen, text: &[u8], what: &TargetMatch, manner: &Manner) {
         let kind = match what {
-            What::Command(_) => "program",
-            What::Pair(..) => "complex",
+            TargetMatch::Command(_) => "program",
+            TargetMatch::Pair(..) => "complex",
             _ => "simple",
         };
         let number = seen.number().to_string();
@@ -61,7 +61,7 @@ impl Steps {
             (Seen::Before(_), _) => {
                 self.say(&[b"Existing ", kind, b" target [", number, b"]"]);
             }
-            (Seen::New(_), What::Command(_)) => {
+            (Seen::New(_), TargetMatch::Command(_)) => {
                 self.say(&[b"New program target [", number, b"] '", shown, b"'"]);
                 let command = unescaped(text, b"`");
                 let message = [b"run external ", self.text(&command)].concat();
@@ -98,7 +98,7 @@ impl Steps {
     }
 
     /// MRTG's message about a request.
-    fn run_line(&self, what: &What, manner: &Manner) -> Vec<u8> {
+    fn run_line(&self, what: &TargetMatch, manner: &Manner) -> Vec<u8> {
         let Some(([input, output], device)) = oids_of(what, manner) else {
             return Vec::new();
         };
@@ -124,11 +124,11 @@ impl Steps {
         }
     }
 
-    fn put_details(&self, out: &mut Vec<u8>, what: &What, manner: &Manner) {
+    fn put_details(&self, out: &mut Vec<u8>, what: &TargetMatch, manner: &Manner) {
         let refs = match what {
-            What::Pair(specs, _) => specs.map(|spec| spec.of),
-            What::Interface(_, of, _) => [Some(*of); 2],
-            What::Command(_) | What::Neither => [None; 2],
+            TargetMatch::Pair(specs, _) => specs.map(|spec| spec.of),
+            TargetMatch::Interface(_, of, _) => [Some(*of); 2],
+            TargetMatch::Command(_) | TargetMatch::Neither => [None; 2],
         };
         let Some((oids, device)) = oids_of(what, manner) else {
             return;
@@ -168,17 +168,17 @@ impl Steps {
     }
 }
 
-fn oids_of<'t>(what: &What<'t>, manner: &Manner) -> Option<([&'t [u8]; 2], Device<'t>)> {
+fn oids_of<'t>(what: &TargetMatch<'t>, manner: &Manner) -> Option<([&'t [u8]; 2], Device<'t>)> {
     match what {
-        What::Pair(specs, device) => Some((specs.map(|spec| spec.oid), *device)),
-        What::Interface(turned, _, device) => {
+        TargetMatch::Pair(specs, device) => Some((specs.map(|spec| spec.oid), *device)),
+        TargetMatch::Interface(turned, _, device) => {
             let mut oids = manner.octets(device.options);
             if *turned == Turned::Yes {
                 oids.reverse();
             }
             Some((oids, *device))
         }
-        What::Command(_) | What::Neither => None,
+        TargetMatch::Command(_) | TargetMatch::Neither => None,
     }
 }
 

@@ -178,7 +178,7 @@ impl Part {
             }
         }
         self.hear_runner()?;
-        self.tell(&turn);
+        self.report(&turn);
         self.write_reasons();
         if let Some(cache) = &turn.cache {
             self.write_cache(cache);
@@ -213,7 +213,7 @@ impl Part {
     }
 
     /// Logs messages, and checks thresholds against rates.
-    fn tell(&mut self, turn: &Turn) {
+    fn report(&mut self, turn: &Turn) {
         for line in &turn.complaints {
             self.log.say(line);
         }

@@ -25,7 +25,7 @@ const EARLIEST: i64 = 3600 * 24 * 365 * 10;
 
 /// Options and words of the command.
 #[derive(Default)]
-struct Asked<'a> {
+struct CreateOptions<'a> {
     start: Option<i64>,
     step: u64,
     daemon: Option<&'a [u8]>,
@@ -59,11 +59,11 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     local(session, &request)
 }
 
-fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<Asked<'a>, Message> {
+fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<CreateOptions<'a>, Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
-    let mut asked = Asked {
+    let mut asked = CreateOptions {
         operands,
-        ..Asked::default()
+        ..CreateOptions::default()
     };
     for piece in pieces {
         match piece {

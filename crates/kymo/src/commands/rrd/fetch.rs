@@ -22,7 +22,7 @@ const OPTIONS: &[Known] = &[
 const EARLIEST: i64 = 3600 * 24 * 365 * 10;
 
 /// Options and words of the command.
-struct Asked<'a> {
+struct FetchOptions<'a> {
     start: AtTime,
     end: AtTime,
     step: u64,
@@ -59,10 +59,10 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
     Ok(())
 }
 
-fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<Asked<'a>, Message> {
+fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<FetchOptions<'a>, Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let calendar = &session.calendar;
-    let mut asked = Asked {
+    let mut asked = FetchOptions {
         start: calendar.parse(b"end-24h")?,
         end: calendar.parse(b"now")?,
         step: 1,
@@ -91,7 +91,7 @@ fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<Asked<'a>, Message>
 }
 
 /// Start and end in seconds.
-fn range(session: &Session, asked: &Asked<'_>) -> Result<(i64, i64), Message> {
+fn range(session: &Session, asked: &FetchOptions<'_>) -> Result<(i64, i64), Message> {
     let ends = |calendar: &mut _| at_time::range(&asked.start, &asked.end, calendar);
     let (mut start, mut end) = session.calendar.with(ends)?;
     if start < EARLIEST {

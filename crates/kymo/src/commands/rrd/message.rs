@@ -27,7 +27,7 @@ impl Message {
     }
 
     /// Prints the message on stderr.
-    pub(super) fn tell(&self) {
+    pub(super) fn print_error(&self) {
         talk::put(&self.line());
     }
 

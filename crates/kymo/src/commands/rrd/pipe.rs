@@ -14,7 +14,7 @@ pub(super) fn run(session: &mut Session, dir: &[u8]) -> u8 {
     let started = Instant::now();
     session.mode = Mode::Piped;
     if let Err((message, code)) = place::begin(dir) {
-        message.tell();
+        message.print_error();
         return code;
     }
     let mut line = Vec::new();

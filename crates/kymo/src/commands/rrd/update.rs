@@ -21,17 +21,17 @@ const OPTIONS: &[Known] = &[
 ];
 
 /// Options and words of both commands.
-struct Asked<'a> {
+struct UpdateOptions<'a> {
     template: Option<&'a [u8]>,
     skip_past: bool,
     daemon: Option<&'a [u8]>,
     operands: Vec<&'a [u8]>,
 }
 
-impl<'a> Asked<'a> {
-    fn read(words: &[&'a [u8]], known: &[Known]) -> Result<Asked<'a>, Message> {
+impl<'a> UpdateOptions<'a> {
+    fn read(words: &[&'a [u8]], known: &[Known]) -> Result<UpdateOptions<'a>, Message> {
         let (pieces, operands) = options::read(words, known);
-        let mut asked = Asked {
+        let mut asked = UpdateOptions {
             template: None,
             skip_past: false,
             daemon: None,
@@ -58,7 +58,7 @@ impl<'a> Asked<'a> {
 
 /// `update`.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
-    let asked = Asked::read(words, OPTIONS)?;
+    let asked = UpdateOptions::read(words, OPTIONS)?;
     let (name, values) = asked.name_and_values()?;
     session.client.connect(asked.daemon)?;
     if !session.client.is_connected(asked.daemon) {
@@ -81,7 +81,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 /// `updatev`: never through a daemon.
 pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let known: Vec<Known> = OPTIONS.iter().filter(|it| it.1 != b'd').copied().collect();
-    let asked = Asked::read(words, &known)?;
+    let asked = UpdateOptions::read(words, &known)?;
     // As in rrdtool: only if the variable exists and is empty.
     if std::env::var_os("RRDCACHED_ADDRESS").is_some_and(|address| address.is_empty()) {
         return Err(Message::from(
@@ -116,7 +116,7 @@ type Seen<'a> = Option<(&'a mut Vec<Written>, &'a mut Option<Header>)>;
 
 fn local(
     session: &mut Session,
-    asked: &Asked<'_>,
+    asked: &UpdateOptions<'_>,
     name: &[u8],
     values: &[&[u8]],
     seen: Seen<'_>,

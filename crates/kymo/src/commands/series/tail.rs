@@ -150,7 +150,7 @@ impl Printed<'_> {
 }
 
 impl TailSink for Printed<'_> {
-    fn begun(&mut self) {
+    fn restarted(&mut self) {
         self.shown.clear();
     }
 

@@ -15,7 +15,7 @@ use kymo_sys::{listen, privilege};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::commands::keeper::LineOrder;
-use crate::config::{Config, LineAddresses, Place, Security};
+use crate::config::{Config, LineAddresses, ListenAddress, Security};
 
 /// The port of collectd's network plugin.
 const COLLECTD_PORT: u16 = 25826;
@@ -86,7 +86,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
         None => {
-            let place = Place::Path(dir.join("rrdcached.sock"));
+            let place = ListenAddress::Path(dir.join("rrdcached.sock"));
             if let Err(error) = sockets.add(&place, group) {
                 sockets.notices.push(format!("{error:#}"));
             }
@@ -138,11 +138,13 @@ fn check_datagrams(address: SocketAddr, config: &Config) -> Result<()> {
 }
 
 /// Refuses unprotected addresses: rrdcached's protocol has no passwords.
-fn check(place: &Place, config: &Config) -> Result<()> {
+fn check(place: &ListenAddress, config: &Config) -> Result<()> {
     match place {
-        Place::Address(address) if !address.ip().is_loopback() && !config.insecure => bail!(
-            "cannot listen on {address}: anybody could write there; give insecure = true if that is what you want"
-        ),
+        ListenAddress::Address(address) if !address.ip().is_loopback() && !config.insecure => {
+            bail!(
+                "cannot listen on {address}: anybody could write there; give insecure = true if that is what you want"
+            )
+        }
         _ => Ok(()),
     }
 }
@@ -256,10 +258,10 @@ impl Sockets {
         Ok(socket)
     }
 
-    fn add(&mut self, place: &Place, group: Option<u32>) -> Result<()> {
+    fn add(&mut self, place: &ListenAddress, group: Option<u32>) -> Result<()> {
         let made = match place {
-            Place::Path(path) => self.bind_unix(path, group),
-            Place::Address(address) => listen::bind_tcp(*address),
+            ListenAddress::Path(path) => self.bind_unix(path, group),
+            ListenAddress::Address(address) => listen::bind_tcp(*address),
         };
         let socket = made.map_err(|error| cannot(place, &error))?;
         self.rrdcached.push(socket);

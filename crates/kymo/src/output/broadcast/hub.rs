@@ -168,7 +168,7 @@ pub(super) struct Hub {
     clients: Vec<Subscriber>,
     dropped: u64,
     refused: u64,
-    said: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl Hub {
@@ -184,7 +184,7 @@ impl Hub {
                 .collect(),
             dropped: 0,
             refused: 0,
-            said: None,
+            reported: None,
         }
     }
 
@@ -288,10 +288,13 @@ impl Hub {
     }
 
     fn say(&mut self) {
-        if self.said.is_some_and(|said| said.elapsed() < QUIET) {
+        if self
+            .reported
+            .is_some_and(|reported| reported.elapsed() < QUIET)
+        {
             return;
         }
-        self.said = Some(Instant::now());
+        self.reported = Some(Instant::now());
         self.say_now();
     }
 

@@ -87,7 +87,7 @@ impl LineConnection {
             stream.get_mut().write_all(text)?;
             let begun = read_reply(stream)?;
             if begun.status != 0 {
-                return Err(said(&begun.text));
+                return Err(refusal(&begun.text));
             }
             let done = read_reply(stream)?;
             let lines = done.lines.iter().filter_map(|line| numbered(line));
@@ -171,10 +171,10 @@ pub(super) fn parts(address: &str) -> (&str, &str) {
 
 fn read_reply(stream: &mut BufReader<Stream>) -> io::Result<Reply> {
     let first = read_line(stream)?;
-    let (status, text) = status_of(&first).ok_or_else(|| said(&first))?;
+    let (status, text) = status_of(&first).ok_or_else(|| refusal(&first))?;
     let count = usize::try_from(status).unwrap_or(0);
     if count > LINES_MAX {
-        return Err(said(&first));
+        return Err(refusal(&first));
     }
     let lines = (0..count).map(|_| read_line(stream));
     Ok(Reply {
@@ -198,6 +198,6 @@ fn numbered(line: &[u8]) -> Option<(usize, Vec<u8>)> {
     Some((usize::try_from(number).ok()?, text.to_vec()))
 }
 
-fn said(text: &[u8]) -> io::Error {
+fn refusal(text: &[u8]) -> io::Error {
     io::Error::other(format!("it says {}", kymo_base::name::DisplayName(text)))
 }

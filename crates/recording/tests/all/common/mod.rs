@@ -7,7 +7,7 @@ use kymo_base::random::next_random;
 use kymo_recording::cursor::{Cursor, Gap, Item};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_recording::record::{self, Head, RecordType};
-use kymo_recording::writer::{Options, Place, Writer};
+use kymo_recording::writer::{Destination, Options, Writer};
 use kymo_recording::{Error, Result};
 use kymo_sys::clock::{Clock, Stamp};
 use kymo_sys::sim_clock::SimClock;
@@ -93,8 +93,8 @@ impl Bench {
         next_random(&mut self.random) % below
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> Destination {
+        Destination {
             dir: dir(),
             host: "web-1".to_string(),
             boot_id: self.boot_id.clone(),

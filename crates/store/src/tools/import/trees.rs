@@ -34,7 +34,7 @@ impl WholeFile {
 
 /// Number, chunk and slot of a series.
 #[derive(Clone, Copy)]
-struct Place {
+struct SeriesAddress {
     id: u32,
     chunk: u32,
     slot: u8,
@@ -74,8 +74,8 @@ impl Store {
     pub fn import(&self, files: &[WholeFile]) -> Vec<Option<FileError>> {
         let inner = &*self.inner;
         let places = files.iter().map(|file| inner.take_over_whole(file));
-        let places: Vec<Result<Place, FileError>> = places.collect();
-        let mut chunks: BTreeMap<u32, Vec<(Place, &Rrd)>> = BTreeMap::new();
+        let places: Vec<Result<SeriesAddress, FileError>> = places.collect();
+        let mut chunks: BTreeMap<u32, Vec<(SeriesAddress, &Rrd)>> = BTreeMap::new();
         for (file, place) in files.iter().zip(&places) {
             if let Ok(place) = place {
                 let chunk = chunks.entry(place.chunk).or_default();
@@ -87,7 +87,7 @@ impl Store {
             inner.append_chunk(*chunk, members)
         });
         let done = done.and_then(|()| inner.segments.sync());
-        let outcome = |place: Result<Place, FileError>| match (place, &done) {
+        let outcome = |place: Result<SeriesAddress, FileError>| match (place, &done) {
             (Ok(place), Ok(())) => {
                 inner.stands_alone(place);
                 None
@@ -127,7 +127,7 @@ impl Inner {
     }
 
     /// Adopts a file, as when it is touched; returns the place of its series, or of the existing one.
-    fn take_over_whole(&self, file: &WholeFile) -> Result<Place, FileError> {
+    fn take_over_whole(&self, file: &WholeFile) -> Result<SeriesAddress, FileError> {
         let known = {
             let state = self.lock();
             let id = state.series.by_path(&file.path);
@@ -148,14 +148,14 @@ impl Inner {
         };
         let state = self.lock();
         let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-        Ok(Place {
+        Ok(SeriesAddress {
             id,
             chunk: series.chunk,
             slot: series.slot,
         })
     }
 
-    fn append_chunk(&self, chunk: u32, members: &[(Place, &Rrd)]) -> io::Result<()> {
+    fn append_chunk(&self, chunk: u32, members: &[(SeriesAddress, &Rrd)]) -> io::Result<()> {
         let schema = self
             .lock()
             .chunks
@@ -168,7 +168,7 @@ impl Inner {
     }
 
     /// Notes that the rows of a series are in synced blocks; the next block of its chunk records this.
-    fn stands_alone(&self, place: Place) {
+    fn stands_alone(&self, place: SeriesAddress) {
         let now_ns = self.clock.mono_ns();
         let mut state = self.lock();
         let sequence = state.journal.sequence();

@@ -3,7 +3,7 @@
 use super::{Check, Seen, Weight};
 use crate::error::{Error, Tried};
 use crate::folder::read_only::TRIES;
-use crate::recovery::lost::{Said, take_said};
+use crate::recovery::lost::{SyncedPositions, take_synced};
 use crate::recovery::open::SOURCE_MAX;
 use crate::recovery::replay::proofs;
 use crate::wal::frame;
@@ -23,38 +23,40 @@ struct Walked {
     head: FileHead,
     frames: Vec<Frame>,
     understood: Vec<bool>,
-    said: Said,
+    synced_positions: SyncedPositions,
 }
 
 impl Check<'_> {
     /// Verifies all files. A frame written during the read may seem
     /// to be missing, so findings are confirmed by further reads.
-    pub(super) fn journal(&mut self, said: &Said) -> Result<(), Error> {
-        let mut seen = self.look_at_journal(said)?;
+    pub(super) fn journal(&mut self, synced_positions: &SyncedPositions) -> Result<(), Error> {
+        let mut seen = self.look_at_journal(synced_positions)?;
         for _ in 1..TRIES {
             if seen.findings.is_empty() {
                 break;
             }
-            seen = self.look_at_journal(said)?;
+            seen = self.look_at_journal(synced_positions)?;
         }
         self.take(seen);
         Ok(())
     }
 
     /// By chunk, the position up to which the journal reports blocks as synced.
-    pub(super) fn said(&mut self) -> Result<Said, Error> {
-        Ok(said(&self.walk_journal(&mut Seen::default())?))
+    pub(super) fn synced_positions(&mut self) -> Result<SyncedPositions, Error> {
+        Ok(synced_positions(&self.walk_journal(&mut Seen::default())?))
     }
 
-    fn look_at_journal(&mut self, before: &Said) -> Result<Seen, Error> {
+    fn look_at_journal(&mut self, before: &SyncedPositions) -> Result<Seen, Error> {
         let mut seen = Seen::default();
         let files = self.walk_journal(&mut seen)?;
         self.progress(seen.counts.bytes);
-        let missing = said(&files).into_iter().filter_map(|(chunk, position)| {
-            let position = position.min(*before.get(&chunk)?);
-            let saved = self.saved.get(&chunk).copied().unwrap_or(0);
-            (saved < position).then_some((chunk, saved, position))
-        });
+        let missing = synced_positions(&files)
+            .into_iter()
+            .filter_map(|(chunk, position)| {
+                let position = position.min(*before.get(&chunk)?);
+                let saved = self.saved.get(&chunk).copied().unwrap_or(0);
+                (saved < position).then_some((chunk, saved, position))
+            });
         for (chunk, saved, position) in missing {
             let what = format!(
                 "a block of chunk {chunk} that was on the disk is missing: its journal's bytes from {saved} to {position} are in none"
@@ -140,24 +142,24 @@ fn walk(path: PathBuf, head: FileHead, bytes: &[u8]) -> Walked {
         .iter()
         .map(|frame| are_entries(bytes, frame, Stamps::at(head.stamp_s)).is_some())
         .collect();
-    let mut said = Said::new();
+    let mut synced_positions = SyncedPositions::new();
     for frame in &frames {
-        take_said(&bytes[frame.entries.clone()], frame, &mut said);
+        take_synced(&bytes[frame.entries.clone()], frame, &mut synced_positions);
     }
     Walked {
         path,
         head,
         frames,
         understood,
-        said,
+        synced_positions,
     }
 }
 
 /// The newest reported position of each chunk.
-fn said(files: &[Walked]) -> Said {
-    let mut all = Said::new();
+fn synced_positions(files: &[Walked]) -> SyncedPositions {
+    let mut all = SyncedPositions::new();
     for file in files {
-        all.extend(&file.said);
+        all.extend(&file.synced_positions);
     }
     all.retain(|_, position| *position > 0);
     all
