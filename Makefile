@@ -6,7 +6,7 @@ PEERS = collectl sysstat strace prometheus prometheus-node-exporter chromium \
 	rrdtool rrdcached librrds-perl collectd-core libmicrohttpd12 libprotobuf-c1 mrtg dc snmpd snmp g++ clang \
 	postgresql-15 postgresql-server-dev-15 pgbouncer rpm shellcheck systemd
 # And those that only the bench runs beside us.
-BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
+BENCH_PEERS = victoria-metrics valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3700000
@@ -101,6 +101,7 @@ bench: peers build
 	./target/release/kymo-bench drum --kymo target/release/kymo
 	./target/release/kymo-bench hub --kymo target/release/kymo
 	./target/release/kymo-bench programs
+	./target/release/kymo-bench query --kymo target/release/kymo
 	./target/release/kymo-bench together --kymo target/release/kymo
 
 clean:

@@ -5,7 +5,7 @@
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
 //! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener
 //! for collectd, `kymo-bench poll` those of the poller, `kymo-bench programs` those
-//! of programs that publish, `kymo-bench together` the row of everything at once. The
+//! of programs that publish, `kymo-bench query` those of samples that are pushed and of PromQL, `kymo-bench together` the row of everything at once. The
 //! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`,
 //! `publish`, `ask`, `touch`) are child processes of these rows: contenders, loads
 //! and helpers. Nothing here asserts a time: a row is measured, compared and reported.
@@ -36,6 +36,7 @@ mod poll;
 mod procfs;
 mod programs;
 mod progress;
+mod query;
 mod report;
 mod ring;
 mod row;
@@ -65,6 +66,8 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
                          [--dir DIR] [--results FILE]
        kymo-bench poll   [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--steps N] [--dir DIR] [--results FILE]
        kymo-bench programs [--quick] [--only ROW,...] [--rounds N] [--dir DIR] [--results FILE]
+       kymo-bench query  [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--series N] [--steps N]
+                         [--dir DIR] [--results FILE]
        kymo-bench together [--quick] [--kymo PATH] [--minutes N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
@@ -99,6 +102,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "hub" => return hub::HUB.run(args),
         "poll" => return poll::POLLING.run(args),
         "programs" => return programs::PROGRAMS.run(args),
+        "query" => return query::QUERY.run(args),
         "together" => return together::TOGETHER.run(args),
         "publish" => programs::writer::run(args)?,
         "ask" => poll::ask::run(args)?,
@@ -112,7 +116,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
@@ -120,6 +124,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
             hub::HUB.list(),
             poll::POLLING.list(),
             programs::PROGRAMS.list(),
+            query::QUERY.list(),
             together::TOGETHER.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,

@@ -509,3 +509,21 @@ fn strings_or_none(list: &Value) -> Vec<String> {
     let texts = list.iter().filter_map(Value::as_str);
     texts.map(str::to_string).collect()
 }
+
+#[test]
+fn a_folder_with_a_recording_alone_is_asked() {
+    let scratch = Scratch::new("query-recording");
+    let dir = scratch.text("recorded");
+    stdout_of(&["record", "-s", "c", "-i", "0.1", "-c", "5", "-f", &dir]);
+    let counted = stdout_of(&["query", "count_over_time(node_load1[1m])", "--open", &dir]);
+    let samples = stdout_of(&["series", "samples", "node_load1", "--open", &dir]);
+    let count = samples
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .count();
+    assert!(count >= 4, "{samples}");
+    assert!(
+        counted.trim_end().ends_with(&format!("  {count}")),
+        "{counted}"
+    );
+}

@@ -1,7 +1,7 @@
 //! An expression over several lines, where one would be long: what `/api/v1/format_query` answers.
 
 use crate::ast::{Aggregation, BinaryExpr, Call, Expr};
-use crate::print::{put, put_aggregation_word, put_operator, put_subquery_range};
+use crate::print::{put, put_aggregation_word, put_left, put_operator, put_subquery_range};
 
 /// Bytes of a line that is not broken.
 const LINE_MAX: usize = 100;
@@ -67,7 +67,13 @@ fn put_aggregation(out: &mut String, aggregation: &Aggregation, level: usize) {
 }
 
 fn put_binary(out: &mut String, binary: &BinaryExpr, level: usize) {
-    put_pretty(out, &binary.left, level + 1);
+    match &binary.left {
+        Expr::Number(_) => {
+            indent(out, level + 1);
+            put_left(out, binary);
+        }
+        left => put_pretty(out, left, level + 1),
+    }
     out.push('\n');
     indent(out, level);
     put_operator(out, binary);
@@ -104,6 +110,21 @@ fn indent(out: &mut String, level: usize) {
 mod tests {
     use super::pretty;
     use crate::parse;
+
+    #[test]
+    fn the_base_of_a_power_has_no_sign() {
+        let long = "a_metric_with_a_long_name".repeat(4);
+        for (text, wanted) in [
+            ("Inf ^ time()", "Inf ^ time()".to_string()),
+            ("2 ^ Inf ^ time()", "2 ^ Inf ^ time()".into()),
+            ("Inf * time()", "+Inf * time()".into()),
+            (&format!("Inf ^ {long}"), format!("  Inf\n^\n  {long}")),
+        ] {
+            let expr = parse(text).unwrap();
+            assert_eq!(pretty(&expr), wanted);
+            crate::fuzz::check_texts(&expr);
+        }
+    }
 
     #[test]
     fn long_expressions_are_broken() {

@@ -11,7 +11,7 @@ use crate::ast::{
 };
 use crate::duration::{Duration, DurationExpr, DurationOp};
 use crate::number::{ms_of_seconds, put_duration, shown};
-use crate::operators::Cardinality;
+use crate::operators::{BinaryOp, Cardinality};
 use crate::string::put_quoted;
 
 impl fmt::Display for Expr {
@@ -38,7 +38,7 @@ pub(crate) fn put(out: &mut String, expr: &Expr) {
             put(out, &unary.expr);
         }
         Expr::Binary(binary) => {
-            put(out, &binary.left);
+            put_left(out, binary);
             out.push(' ');
             put_operator(out, binary);
             out.push(' ');
@@ -68,6 +68,16 @@ pub(crate) fn put(out: &mut String, expr: &Expr) {
             put(out, &paren.expr);
             out.push(')');
         }
+    }
+}
+
+/// Appends the left side of an operator. The base of a power has no sign, as `+Inf ^ x` reads as `+(Inf ^ x)`.
+pub(crate) fn put_left(out: &mut String, binary: &BinaryExpr) {
+    match &binary.left {
+        Expr::Number(number) if binary.op == BinaryOp::Power && number.value == f64::INFINITY => {
+            out.push_str("Inf");
+        }
+        left => put(out, left),
     }
 }
 

@@ -20,14 +20,24 @@ use kymo_series::Reader;
 
 use super::serve::KEEPER_SOCKET;
 
-/// A reader of all series of a folder; `keeper` reads the folder's store.
-pub(crate) fn reader(dir: &Path, keeper: Keeper) -> Union<'static> {
+/// A reader of all series of a folder: of its recording, of its store, or of both; `keeper` reads the store. Without a keeper this
+/// process reads it.
+pub(crate) fn reader(dir: &Path, keeper: Option<Keeper>) -> Result<Union<'static>> {
+    let recorded = recordings(dir);
+    let keeper = match (keeper, &recorded) {
+        // A folder that has a recording alone.
+        (None, Some(_)) if place(dir).is_err() => None,
+        (None, _) => Some(keeper_of(dir)?),
+        (keeper, _) => keeper,
+    };
     let mut readers: Vec<Box<dyn Reader>> = Vec::new();
-    if let Some(recordings) = recordings(dir) {
+    if let Some(recordings) = recorded {
         readers.push(Box::new(RecordedReader::new(recordings)));
     }
-    readers.push(Box::new(KeeperReader::new(keeper)));
-    Union::new(readers)
+    if let Some(keeper) = keeper {
+        readers.push(Box::new(KeeperReader::new(keeper)));
+    }
+    Ok(Union::new(readers))
 }
 
 /// Fields of the machine that recorded into a folder, from its recording, and from its store if there is one.

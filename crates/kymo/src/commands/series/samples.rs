@@ -15,7 +15,7 @@ use kymo_series::{
 };
 use kymo_sys::talk;
 
-use super::{NOTHING, Times, WhichStore, folder, range, reader, shown};
+use super::{NOTHING, Times, WhichStore, folder, keeper, range, shown};
 use crate::commands::data;
 
 /// Most series of an answer.
@@ -95,11 +95,10 @@ pub(super) fn run(samples: &Samples) -> Result<ExitCode> {
 
 /// A reader of the recording and the store of a folder.
 pub(in crate::commands) fn union(place: &WhichStore) -> Result<Union<'static>> {
-    let dir = match &place.open {
-        Some(dir) => dir.clone(),
-        None => folder(&place.served)?,
-    };
-    Ok(data::reader(&dir, reader(place)?))
+    match &place.open {
+        Some(dir) => data::reader(dir, None),
+        None => data::reader(&folder(&place.served)?, Some(keeper(&place.served)?)),
+    }
 }
 
 /// A label set in PromQL's syntax: `NAME{LABEL="VALUE",...}`.

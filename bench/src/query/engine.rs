@@ -1,0 +1,214 @@
+//! Engines that take remote write and answer PromQL: Debian's Prometheus, victoria-metrics, `kymo serve`.
+
+use super::client::Client;
+use super::fleet::Fleet;
+use crate::bench::{Bench, on_path};
+use crate::family::{Cost, Family, cpu_ns, disk_bytes};
+use crate::fault::{Cannot, Fault, Result};
+use crate::serve::free_port;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    Prometheus,
+    VictoriaMetrics,
+    Kymo,
+}
+
+impl Who {
+    pub(super) const ALL: [Who; 3] = [Who::Prometheus, Who::VictoriaMetrics, Who::Kymo];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Who::Prometheus => "Prometheus",
+            Who::VictoriaMetrics => "victoria-metrics",
+            Who::Kymo => "kymo",
+        }
+    }
+
+    pub(super) fn is_here(self, bench: &Bench) -> bool {
+        match self {
+            Who::Prometheus | Who::VictoriaMetrics => {
+                on_path(&self.name().to_lowercase()).is_some()
+            }
+            Who::Kymo => bench.kymo.is_some(),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const AGAIN: Duration = Duration::from_millis(50);
+/// Series that one sender may begin at once.
+const OF_A_SENDER: usize = 50_000;
+
+pub(super) struct Engine {
+    who: Who,
+    family: Family,
+    port: u16,
+    dir: PathBuf,
+}
+
+/// Use of resources so far.
+#[derive(Clone, Copy)]
+pub(super) struct Spent {
+    pub(super) cpu_ns: u64,
+    pub(super) written_bytes: f64,
+}
+
+impl Engine {
+    pub(super) fn start(bench: &Bench, who: Who) -> Result<Engine> {
+        let dir = bench.new_dir("engine")?;
+        let port = free_port()?;
+        let mut command = command(bench, who, &dir, port)?;
+        command.stdout(Stdio::null());
+        let family = Family::start(bench, &mut command)?;
+        let mut engine = Engine {
+            who,
+            family,
+            port,
+            dir,
+        };
+        engine.await_start()?;
+        Ok(engine)
+    }
+
+    fn await_start(&mut self) -> Result<()> {
+        let path = match self.who {
+            Who::Prometheus => "/-/ready",
+            Who::VictoriaMetrics => "/health",
+            Who::Kymo => "/kymo/v1/status",
+        };
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let is_up = self.client().and_then(|mut client| client.get(path));
+            if is_up.is_ok() {
+                return self.family.note_groups();
+            }
+            if Instant::now() > until || !self.family.is_running()? {
+                let what = format!("start {}", self.who.name());
+                return Err(Fault::because(what, self.family.complaint()));
+            }
+            sleep(AGAIN);
+        }
+    }
+
+    /// A connection of one more client.
+    pub(super) fn client(&self) -> Result<Client> {
+        Client::connect(Ipv4Addr::LOCALHOST, self.port, self.token()?)
+    }
+
+    fn token(&self) -> Result<Option<String>> {
+        if self.who != Who::Kymo {
+            return Ok(None);
+        }
+        let token = fs::read_to_string(self.dir.join("data/token")).cannot("read the token")?;
+        Ok(Some(token.trim().to_string()))
+    }
+
+    /// Sends `steps` samples of all series, the last of now: `step_s` apart, as fast as they are taken.
+    pub(super) fn fill(&self, fleet: &Fleet, series: usize, steps: u64, step_s: u64) -> Result<()> {
+        let senders = series.div_ceil(OF_A_SENDER).max(1);
+        let clients = (1..=senders).map(|n| {
+            let from = Ipv4Addr::new(127, 0, 0, u8::try_from(n).unwrap_or(u8::MAX));
+            Client::connect(from, self.port, self.token()?)
+        });
+        let mut clients = clients.collect::<Result<Vec<Client>>>()?;
+        let begin = now_ms()? - (steps * step_s * 1000) as i64;
+        for step in 1..=steps {
+            let t_ms = begin + (step * step_s * 1000) as i64;
+            let requests = fleet.requests(t_ms, step)?;
+            let of_each = requests.len().div_ceil(senders);
+            for (client, requests) in clients.iter_mut().zip(requests.chunks(of_each)) {
+                for request in requests {
+                    client.write(request)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn spent(&self) -> Result<Spent> {
+        let root = self.family.root();
+        Ok(Spent {
+            cpu_ns: cpu_ns(root)?,
+            written_bytes: Cost::of(&[root])?.written_bytes,
+        })
+    }
+
+    /// Ends the engine; returns the bytes that its samples take.
+    pub(super) fn end(self) -> Result<u64> {
+        self.family.end()?;
+        let folder = match self.who {
+            Who::Prometheus | Who::VictoriaMetrics => self.dir.join("data"),
+            Who::Kymo => self.dir.join("data/store"),
+        };
+        disk_bytes(&folder)
+    }
+
+    /// Wall times of a question that is asked again and again, in ms, after once without counting; each has to have `series`
+    /// series.
+    pub(super) fn times(&self, path: &str, series: usize, rounds: usize) -> Result<Vec<f64>> {
+        let mut client = self.client()?;
+        let path = match self.who {
+            // Without its memory of answers.
+            Who::VictoriaMetrics => format!("{path}&nocache=1"),
+            Who::Prometheus | Who::Kymo => path.to_string(),
+        };
+        let mut times = Vec::new();
+        for _ in 0..=rounds {
+            let answer = client.get(&path)?;
+            let found = answer.count("\"metric\":");
+            if found != series {
+                let why = format!("{found} series came and {series} were expected");
+                return Err(Fault::because(format!("ask {}", self.who.name()), why));
+            }
+            times.push(answer.wall.as_secs_f64() * 1e3);
+        }
+        Ok(times.split_off(1))
+    }
+}
+
+fn command(bench: &Bench, who: Who, dir: &std::path::Path, port: u16) -> Result<Command> {
+    let data = dir.join("data");
+    let address = format!("127.0.0.1:{port}");
+    Ok(match who {
+        Who::Prometheus => {
+            let settings = dir.join("prometheus.yml");
+            fs::write(&settings, "global: {}\n").cannot("write Prometheus' settings")?;
+            let mut command = Command::new("prometheus");
+            command.arg(format!("--config.file={}", settings.display()));
+            command.arg(format!("--storage.tsdb.path={}", data.display()));
+            command.arg(format!("--web.listen-address={address}"));
+            command.args(["--web.enable-remote-write-receiver", "--log.level=error"]);
+            command
+        }
+        Who::VictoriaMetrics => {
+            let mut command = Command::new("victoria-metrics");
+            command.arg(format!("-storageDataPath={}", data.display()));
+            command.arg(format!("-httpListenAddr={address}"));
+            command.args(["-retentionPeriod=1y", "-loggerLevel=ERROR"]);
+            command
+        }
+        Who::Kymo => {
+            let kymo = bench.kymo.as_ref();
+            let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
+            let settings = dir.join("kymo.toml");
+            fs::write(&settings, "user = \"\"\n").cannot("write kymo's settings")?;
+            let mut command = Command::new(kymo);
+            command.arg("serve").arg("--config").arg(settings);
+            command.arg("--data").arg(data).args(["--listen", &address]);
+            command
+        }
+    })
+}
+
+/// This moment, milliseconds since 1970.
+pub(super) fn now_ms() -> Result<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Ok(since.cannot("read the clock")?.as_millis() as i64)
+}
