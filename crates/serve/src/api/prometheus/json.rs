@@ -234,11 +234,12 @@ impl Json {
 fn push_time(out: &mut String, t_ms: i64) {
     let sign = if t_ms < 0 { "-" } else { "" };
     let (seconds, part) = (t_ms.unsigned_abs() / 1000, t_ms.unsigned_abs() % 1000);
-    // Writing to a String cannot fail.
-    let _ = match part {
-        0 => write!(out, "{sign}{seconds}"),
-        _ => write!(out, "{sign}{seconds}.{part:03}"),
-    };
+    out.push_str(sign);
+    out.push_str(itoa::Buffer::new().format(seconds));
+    if part > 0 {
+        // Writing to a String cannot fail.
+        let _ = write!(out, ".{part:03}");
+    }
 }
 
 /// Appends a number with Prometheus' digits: the fewest that stand for it, with an exponent if it is very small or large.
@@ -257,7 +258,13 @@ pub fn push_number(out: &mut String, value: f64) {
         };
         let _ = write!(out, "{digits}e{sign}{exponent:0>2}");
     } else {
-        let _ = write!(out, "{value}");
+        let mut buffer = zmij::Buffer::new();
+        match buffer.format_finite(value) {
+            text if text.contains('e') => {
+                let _ = write!(out, "{value}");
+            }
+            text => out.push_str(text.strip_suffix(".0").unwrap_or(text)),
+        }
     }
 }
 
@@ -288,6 +295,22 @@ mod tests {
             let mut out = String::new();
             push_number(&mut out, value);
             assert_eq!(out, expect);
+        }
+    }
+
+    proptest::proptest! {
+        /// The digits are those of Rust's own printer.
+        #[test]
+        fn numbers_are_the_shortest(bits: u64, small in -1_000_000i64..1_000_000, part in 0u32..8) {
+            let near = f64::from(i32::try_from(small).unwrap_or(0)) / 10f64.powi(i32::try_from(part).unwrap_or(0));
+            for value in [f64::from_bits(bits), near] {
+                let mut out = String::new();
+                push_number(&mut out, value);
+                let is_plain = value == 0.0 || (1e-6..1e21).contains(&value.abs());
+                if is_plain {
+                    proptest::prop_assert_eq!(out, value.to_string());
+                }
+            }
         }
     }
 
