@@ -17,6 +17,7 @@ pub mod mrtg_cfg;
 mod number;
 pub mod otlp;
 mod protobuf;
+pub mod remote_read;
 pub mod remote_write;
 pub mod rrdcached;
 pub mod snmp;
