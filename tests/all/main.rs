@@ -57,6 +57,7 @@ mod programs_recorded;
 mod programs_users;
 mod prometheus;
 mod prometheus_api;
+mod prometheus_clients;
 mod record;
 mod reference;
 mod root_paths;

@@ -18,15 +18,15 @@ use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 use serde_json::{Value, json};
 
 /// A `kymo serve` with a few seconds of recording.
-struct Shown {
+pub(crate) struct Shown {
     served: Served,
-    address: String,
-    dir: PathBuf,
+    pub(crate) address: String,
+    pub(crate) dir: PathBuf,
     _scratch: Scratch,
 }
 
 impl Shown {
-    fn start(name: &str) -> Shown {
+    pub(crate) fn start(name: &str) -> Shown {
         let scratch = Scratch::new(name);
         let dir = scratch.path("data");
         let config = "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n";
@@ -81,7 +81,7 @@ impl Shown {
 }
 
 /// A text as a value in a URL.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte.is_ascii_alphanumeric() {
         true => char::from(byte).to_string(),
         false => format!("%{byte:02X}"),
@@ -111,7 +111,7 @@ fn post(address: &str, path: &str, form: &[(&str, &str)]) -> (u16, Value) {
     (status.expect("a status"), body)
 }
 
-fn now_s() -> i64 {
+pub(crate) fn now_s() -> i64 {
     RealClock.now().real_ns.div_euclid(1_000_000_000)
 }
 
@@ -121,7 +121,7 @@ fn strings(list: &Value) -> Vec<&str> {
 }
 
 /// Has the keeper keep samples of series, each of the same value, at these seconds.
-fn write(dir: &Path, series: &[&[(&str, &str)]], stamps_s: &[i64], value: f64) {
+pub(crate) fn write(dir: &Path, series: &[&[(&str, &str)]], stamps_s: &[i64], value: f64) {
     let socket = dir.join("keeper-write.sock");
     let mut stream = eventually(|| UnixStream::connect(&socket).ok()).expect("a keeper");
     for labels in series {

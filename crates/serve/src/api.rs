@@ -172,8 +172,7 @@ impl Hub {
         if is_push {
             push::admit(scopes)?;
         }
-        let open =
-            is_push || path == "/kymo/v1/session" || !(is_answer(path) || path == "/metrics");
+        let open = is_push || path == "/kymo/v1/session" || !is_answer(path);
         if !scopes.may_read_numbers() && !open {
             let text = "cannot answer: the request has no valid token";
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, text).into());
@@ -305,6 +304,8 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/metrics", get(metrics::answer))
         .nest("/api/v1", prometheus::router())
         .nest("/prometheus/api/v1", prometheus::router())
+        .route("/federate", get(prometheus::federate::answer))
+        .route("/prometheus/federate", get(prometheus::federate::answer))
         .route(push::OTLP_PATH, post(push::otlp))
         .fallback(get(page))
         .method_not_allowed_fallback(async || {
@@ -332,7 +333,8 @@ async fn in_time(
 /// True for paths of answers, which are not files of the page: kymo's own paths, and those of Prometheus' clients.
 fn is_answer(path: &str) -> bool {
     let parts = ["/kymo/", "/api/", "/prometheus/"];
-    parts.iter().any(|part| path.starts_with(part))
+    let texts = ["/metrics", "/federate"];
+    parts.iter().any(|part| path.starts_with(part)) || texts.contains(&path)
 }
 
 async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {

@@ -1,15 +1,17 @@
 //! `/api/v1/`: Prometheus' API, over all series that kymo has.
 //!
 //! `form` reads parameters, `query` evaluates expressions, `labels` lists what there is, `descriptions` says what metrics and
-//! the server are; `json` and `failure` write answers.
+//! the server are, `federate` has the newest samples, `remote_read` all samples of a time; `json` and `failure` write answers.
 
 mod descriptions;
 mod expressions;
 mod failure;
+pub(super) mod federate;
 mod form;
 mod json;
 mod labels;
 mod query;
+mod remote_read;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,13 +72,14 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/rules", get(descriptions::no_rules))
         .route("/alerts", get(descriptions::no_alerts))
         .route("/targets", get(descriptions::no_targets))
+        .route("/read", post(remote_read::answer))
         .layer(DefaultBodyLimit::max(FORM_MAX))
         .route("/write", post(push::remote_write))
         .route("/otlp/v1/metrics", post(push::otlp))
 }
 
 /// A request with its parameters.
-struct FormRequest {
+pub(super) struct FormRequest {
     asked: Asked,
     form: Form,
 }
@@ -119,6 +122,18 @@ struct Terms {
 }
 
 impl Terms {
+    /// Terms of a question that begins now. They are over when the second value goes.
+    fn new(asked: &Asked, timeout: Duration) -> (Terms, Gone) {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let gone = Gone(Arc::default());
+        let terms = Terms {
+            scopes: asked.scopes,
+            deadline_ns: RealClock.mono_ns().saturating_add(timeout_ns),
+            canceled: gone.0.clone(),
+        };
+        (terms, gone)
+    }
+
     fn is_late(&self) -> bool {
         self.left() == Duration::ZERO
     }
@@ -149,18 +164,24 @@ async fn answer(
     timeout: Duration,
     question: impl FnOnce(&Hub, &Terms) -> Result<String, Failure> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-    let gone = Gone(Arc::default());
-    let terms = Terms {
-        scopes: asked.scopes,
-        deadline_ns: RealClock.mono_ns().saturating_add(timeout_ns),
-        canceled: gone.0.clone(),
+    let wishes = Wishes::of(&asked.headers);
+    let made = move |hub: &Hub, terms: &Terms| {
+        let body = question(hub, terms)?.into_bytes();
+        Ok(Made::tagged(&wishes, "application/json", body))
     };
-    let (room, wishes) = (hub.room.clone(), Wishes::of(&asked.headers));
-    let made = move |hub: &Hub| {
-        let body = question(hub, &terms);
-        Ok(body.map(|body| Made::tagged(&wishes, "application/json", body.into_bytes())))
-    };
+    answer_with(hub, asked, timeout, made).await
+}
+
+/// Answers as [`answer`] does, with any body.
+async fn answer_with(
+    hub: Arc<Hub>,
+    asked: &Asked,
+    timeout: Duration,
+    question: impl FnOnce(&Hub, &Terms) -> Result<Made, Failure> + Send + 'static,
+) -> Result<Response, Failure> {
+    let (terms, _gone) = Terms::new(asked, timeout);
+    let room = hub.room.clone();
+    let made = move |hub: &Hub| Ok(question(hub, &terms));
     let asker = asked.visitor.asker;
     let made = hub.ask_within(timeout, Lane::Series, asker, made).await??;
     Ok(made.response(&room, &asked.visitor)?)

@@ -133,7 +133,7 @@ impl ChunkWriter {
     }
 }
 
-/// True if a number of so many bits can be a step. As Prometheus has it, the largest is one more than usual.
+/// True if a step fits into a number of bits. As Prometheus has it, the largest is one more than usual.
 fn fits(step: i64, bits: u32) -> bool {
     if bits == 64 {
         return true;

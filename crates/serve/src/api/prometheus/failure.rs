@@ -112,6 +112,29 @@ impl IntoResponse for Failure {
     }
 }
 
+/// An error as a line of text: what Prometheus answers where its answers are no JSON.
+#[derive(Debug)]
+pub(in crate::api) struct PlainFailure(Failure);
+
+impl From<Failure> for PlainFailure {
+    fn from(failure: Failure) -> PlainFailure {
+        PlainFailure(failure)
+    }
+}
+
+impl IntoResponse for PlainFailure {
+    fn into_response(self) -> Response {
+        let status = match self.0.kind {
+            // A scraper or a reader that asks for less has an answer.
+            ErrorType::Execution => StatusCode::BAD_REQUEST,
+            kind => kind.status(),
+        };
+        let mut response = (status, self.0.text + "\n").into_response();
+        set_type(&mut response, "text/plain; charset=utf-8");
+        response
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,7 +29,7 @@ struct ListQuestion {
 }
 
 /// A label and its value.
-type Pair = (String, String);
+pub(super) type Pair = (String, String);
 
 pub(super) async fn names(
     State(hub): State<Arc<Hub>>,
@@ -159,7 +159,7 @@ impl ListQuestion {
 
 impl Terms {
     /// Fails if the time is over or the client has gone.
-    fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         use std::sync::atomic::Ordering;
         let failure = |kind, text| Err(Failure::new(kind, text));
         match (self.canceled.load(Ordering::Relaxed), self.is_late()) {
@@ -171,7 +171,7 @@ impl Terms {
 }
 
 /// Why a part is missing; an error if the question is to blame.
-fn silence(error: ReadError) -> Result<String, Failure> {
+pub(super) fn silence(error: ReadError) -> Result<String, Failure> {
     match error {
         ReadError::Silent { .. } => Ok(error.to_string()),
         ReadError::TooMuch { .. } | ReadError::Failed(_) => Err(error.into()),
@@ -179,7 +179,7 @@ fn silence(error: ReadError) -> Result<String, Failure> {
 }
 
 /// Labels of a series, sorted.
-fn pairs(labels: &Labels) -> Vec<Pair> {
+pub(super) fn pairs(labels: &Labels) -> Vec<Pair> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let each = label_set::each(labels.text());
     each.map(|(name, value)| (text(name), text(&value)))
