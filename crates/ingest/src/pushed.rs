@@ -1,5 +1,5 @@
-//! Requests that senders push over HTTP, which the hub hands over: Prometheus' remote write, and OTLP. Their samples
-//! become series of points under the names that they have; a request is answered when its samples are in the journal.
+//! Requests that senders push over HTTP, which the hub hands over: Prometheus' remote write, and OTLP; and samples of
+//! targets that `kymo scrape` asks. They become series of points under the names that they have; a request is answered when its samples are in the journal.
 //!
 //! `remote_write` and `otlp` read requests, `intake` finds or begins series and writes, `round` counts the samples of one
 //! request, `budgets` limits new series, `accounts` has the counts of senders, `families` keeps descriptions of metrics,
@@ -22,7 +22,9 @@ use kymo_store::Store;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::Disk;
 use kymo_sys::machine;
-use kymo_wire::keeper::{Answer, MetricFamily, Push, PushAccount, PushFormat, PushResult};
+use kymo_wire::keeper::{
+    Answer, MetricFamily, Push, PushAccount, PushFormat, PushResult, ScrapedTarget,
+};
 use kymo_wire::remote_write::WriteVersion;
 
 use crate::log::{Log, Severity};
@@ -41,6 +43,8 @@ const BUFFER_KEPT: usize = 1 << 20;
 pub struct Pushes {
     state: Arc<Mutex<PushState>>,
     accounts: Arc<Mutex<PushAccounts>>,
+    /// Targets that are scraped, as the process that scrapes them said last.
+    scraped: Arc<Mutex<Vec<ScrapedTarget>>>,
 }
 
 struct PushState {
@@ -73,7 +77,22 @@ impl Pushes {
                 reported_ns: None,
             })),
             accounts: Arc::default(),
+            scraped: Arc::default(),
         }
+    }
+
+    fn scraped(&self) -> MutexGuard<'_, Vec<ScrapedTarget>> {
+        self.scraped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the targets that are scraped.
+    pub(crate) fn note_targets(&self, targets: &[ScrapedTarget]) {
+        *self.scraped() = targets.to_vec();
+    }
+
+    /// The answer to TARGETS.
+    pub(crate) fn answer_targets(&self) -> Answer {
+        Answer::Targets(self.scraped().clone())
     }
 
     fn state(&self) -> MutexGuard<'_, PushState> {
@@ -94,7 +113,7 @@ impl Pushes {
         } = state;
         intake.begin(&mut round);
         let pushed = match push.format {
-            PushFormat::RemoteWriteV1 => {
+            PushFormat::RemoteWriteV1 | PushFormat::Scrape => {
                 remote_write::take(intake, &mut round, unpacked, WriteVersion::V1, &push.body)
             }
             PushFormat::RemoteWriteV2 => {

@@ -234,6 +234,7 @@ impl Answers {
             Question::Families { metric } => {
                 stream.write_all(&self.pushes.answer_families(metric).frame())
             }
+            Question::Targets => stream.write_all(&self.pushes.answer_targets().frame()),
             Question::Programs { texts } => {
                 let programs = self.programs.answer(*texts);
                 stream.write_all(&Answer::Programs(programs).frame())
@@ -248,6 +249,7 @@ impl Answers {
             | Question::Update(_)
             | Question::Notify(_)
             | Question::Activity(_)
+            | Question::Scraped(_)
             | Question::Push(_) => match &client.author {
                 Some(author) => self.change(question, author, store, stream),
                 None => refuse(
@@ -255,19 +257,21 @@ impl Answers {
                     stream,
                 ),
             },
-            Question::Watched => {
-                let is_watched = self.programs.is_watched();
-                // The hub asks this to learn if the keeper answers other questions. Those wait for the store, so this one
-                // does, too.
-                let _none = store.known(u32::MAX);
-                stream.write_all(&Answer::Watched(is_watched).frame())
-            }
+            Question::Watched => stream.write_all(&self.watched(store).frame()),
             Question::Remove(names) => {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
             }
             Question::Erase(erased) => self.erase(erased, store, stream),
         }
+    }
+
+    /// The answer to WATCHED. The hub asks this to learn if the keeper answers other questions. Those wait for the store,
+    /// so this one does, too.
+    fn watched(&self, store: &Store) -> Answer {
+        let is_watched = self.programs.is_watched();
+        let _none = store.known(u32::MAX);
+        Answer::Watched(is_watched)
     }
 
     /// Removes values of a range of time.
@@ -320,13 +324,20 @@ impl Answers {
                 let pushed = self.pushes.take(store, push, &self.log);
                 stream.write_all(&Answer::Pushed(pushed).frame())
             }
-            Question::Push(_) => refuse("cannot write: only the hub hands over requests", stream),
+            Question::Scraped(targets) if author.may_push() => {
+                self.pushes.note_targets(targets);
+                stream.write_all(&Answer::Done.frame())
+            }
+            Question::Push(_) | Question::Scraped(_) => {
+                refuse("cannot write: only the hub hands over requests", stream)
+            }
             Question::Select(_)
             | Question::Range(_)
             | Question::Accounts
             | Question::Lines
             | Question::Pushers
             | Question::Families { .. }
+            | Question::Targets
             | Question::Programs { .. }
             | Question::Events(_)
             | Question::Watched

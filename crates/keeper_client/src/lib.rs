@@ -25,7 +25,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
     LineAccount, MetricFamily, NAMES_MAX, Programs, Push, PushAccount, PushResult, Question, Range,
-    Rows, SeriesInfo, ServerActivity, TailAccount, body_bytes,
+    Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Permit};
@@ -220,6 +220,26 @@ impl Keeper {
     pub fn pushers(&self) -> Result<Vec<PushAccount>, String> {
         self.ask(&Question::Pushers, |stream| match read_answer(stream)? {
             Answer::Pushers(accounts) => Ok(Ok(accounts)),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Hands over all targets that are scraped, with their state.
+    pub fn scraped(&self, targets: Vec<ScrapedTarget>) -> Result<(), String> {
+        self.ask(&Question::Scraped(targets), |stream| {
+            match read_answer(stream)? {
+                Answer::Done => Ok(Ok(())),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
+        })?
+    }
+
+    /// Asks for the targets that are scraped.
+    pub fn targets(&self) -> Result<Vec<ScrapedTarget>, String> {
+        self.ask(&Question::Targets, |stream| match read_answer(stream)? {
+            Answer::Targets(targets) => Ok(Ok(targets)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
         })?

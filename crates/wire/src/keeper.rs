@@ -12,6 +12,7 @@ mod points;
 mod programs;
 mod push;
 mod remove;
+mod scraped;
 mod tail;
 mod write;
 
@@ -29,6 +30,7 @@ pub use programs::{
 };
 pub use push::{MetricFamily, PUSH_MAX, Push, PushAccount, PushFormat, PushResult};
 pub use remove::Erased;
+pub use scraped::{SCRAPED_MAX, ScrapedTarget};
 pub use tail::{
     DefinedColumn, DefinedSeries, MissedPart, NumberedSample, PointKind, TAIL_WAIT_MAX_MS,
     TailAccount, TailAfter, TailEvent, TailPiece, TailPlace,
@@ -107,6 +109,10 @@ frames! {
             /// The metric; empty: all.
             metric: String; push::put_metric, push::take_metric
         },
+        /// All targets that are scraped, from the process that scrapes them: answered with one [`Answer::Done`].
+        25 = Scraped(targets: Vec<ScrapedTarget>; scraped::put, scraped::take),
+        /// The targets that are scraped: answered with one [`Answer::Targets`].
+        26 = Targets,
     }
 }
 
@@ -147,6 +153,8 @@ frames! {
         0x90 = Pushers(accounts: Vec<PushAccount>; push::put_accounts, push::take_accounts),
         /// Metadata, by the names of metrics.
         0x91 = Families(families: Vec<MetricFamily>; push::put_families, push::take_families),
+        /// The targets that are scraped.
+        0x92 = Targets(targets: Vec<ScrapedTarget>; scraped::put, scraped::take),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -1,5 +1,5 @@
-//! PUSH: requests that senders push over HTTP (remote write, OTLP), handed to the keeper as they came; and accounts of
-//! these senders.
+//! PUSH: requests that senders push over HTTP (remote write, OTLP), handed to the keeper as they came; samples of
+//! targets that are scraped; and accounts of these senders.
 
 use super::body::{Put, Take};
 
@@ -19,14 +19,17 @@ pub enum PushFormat {
     RemoteWriteV2,
     /// `ExportMetricsServiceRequest`.
     Otlp,
+    /// Samples of a scrape, as [`PushFormat::RemoteWriteV1`]; the sender is the target.
+    Scrape,
 }
 
 impl PushFormat {
     /// All formats, in the order of their codes.
-    pub const ALL: [PushFormat; 3] = [
+    pub const ALL: [PushFormat; 4] = [
         PushFormat::RemoteWriteV1,
         PushFormat::RemoteWriteV2,
         PushFormat::Otlp,
+        PushFormat::Scrape,
     ];
 
     /// The protocol of a format, as people know it.
@@ -34,6 +37,7 @@ impl PushFormat {
         match self {
             PushFormat::RemoteWriteV1 | PushFormat::RemoteWriteV2 => "remote_write",
             PushFormat::Otlp => "otlp",
+            PushFormat::Scrape => "scrape",
         }
     }
 
@@ -42,6 +46,7 @@ impl PushFormat {
             PushFormat::RemoteWriteV1 => 0,
             PushFormat::RemoteWriteV2 => 1,
             PushFormat::Otlp => 2,
+            PushFormat::Scrape => 3,
         }
     }
 

@@ -96,7 +96,29 @@ fn questions() -> Vec<Question> {
         Question::Families {
             metric: "up".into(),
         },
+        Question::Push(Push {
+            format: PushFormat::Scrape,
+            sender: "http://localhost:9100/metrics".into(),
+            body: Vec::new(),
+        }),
+        Question::Scraped(scraped()),
+        Question::Targets,
     ]
+}
+
+fn scraped() -> Vec<ScrapedTarget> {
+    let target = ScrapedTarget {
+        job: "node".into(),
+        url: "http://localhost:9100/metrics".into(),
+        labels: vec![("instance".into(), "localhost:9100".into())],
+        interval_ms: 15_000,
+        timeout_ms: 10_000,
+        scraped_ms: 1_700_000_000_000,
+        duration_s: 0.25,
+        samples: 700,
+        error: "cannot connect: Connection refused".into(),
+    };
+    vec![target, ScrapedTarget::default()]
 }
 
 fn tail_after(from: TailPlace) -> Question {
@@ -348,6 +370,7 @@ fn answers() -> Vec<Answer> {
             series: 3,
             refused: vec![("a sample".into(), 4)],
         }]),
+        Answer::Targets(scraped()),
         Answer::Families(vec![MetricFamily {
             metric: "up".into(),
             kind: "gauge".into(),
