@@ -2,6 +2,7 @@
 // Those who fell silent come first.
 import { h, text } from './dom.js';
 import { fillEmpty } from './filling.js';
+import { createScraped } from './scraped.js';
 import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
 import { readStored } from './stored.js';
 import { span, stamp } from './time.js';
@@ -33,7 +34,9 @@ export function createHosts(ctx, host) {
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
   const scroller = h('div', { class: 'scroller' }, table);
   const none = h('div', { hidden: true });
+  const scraped = createScraped(ctx);
   host.append(
+    scraped.panel,
     h(
       'section',
       { class: 'panel' },
@@ -45,7 +48,22 @@ export function createHosts(ctx, host) {
       none,
     ),
   );
-  const view = { ctx, host, sub, input, sockets, types, lines, body, heads, scroller, none, rows: null, sort: '' };
+  const view = {
+    ctx,
+    scraped,
+    host,
+    sub,
+    input,
+    sockets,
+    types,
+    lines,
+    body,
+    heads,
+    scroller,
+    none,
+    rows: null,
+    sort: '',
+  };
   setInterval(() => !host.hidden && !document.hidden && load(view), EVERY_MS);
   return {
     show: () => load(view),
@@ -78,6 +96,7 @@ async function load(view) {
     sayLost(view, senders.sockets);
     sayTypes(view, senders.types);
     sayLines(view, senders.lines, senders.pushers);
+    view.scraped.draw(senders.scraped, senders.now);
     draw(view);
   } catch (error) {
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));
@@ -95,13 +114,15 @@ function sayLost({ sockets: line }, sockets) {
 /** Counts of listeners for lines, and of senders that push over HTTP, since the keeper's start. */
 function sayLines({ lines: line, ctx }, lines, pushers) {
   const number = (value) => value.toLocaleString(ctx.settings.locale);
+  // Targets have a table of their own, which does not say samples that the keeper refused.
+  const senders = pushers.filter(({ protocol, refused }) => protocol !== 'scrape' || refused.length);
   const all = [
     ...lines.map((each) => ({
       ...each,
       name: each.protocol,
       counts: `${number(each.datagrams)} datagrams, ${each.clients} connections`,
     })),
-    ...pushers.map((each) => ({
+    ...senders.map((each) => ({
       ...each,
       name: `${each.protocol} from ${each.sender || 'further senders'}`,
       counts: `${number(each.requests)} requests, ${number(each.series)} new series`,

@@ -1,5 +1,5 @@
 //! `/kymo/v1/hosts`: senders and hosts of collectd's protocol, with their
-//! counts.
+//! counts, and targets that are scraped.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use axum::extract::State;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
-    Accounts, Count, HostAccount, LineAccount, OddType, PushAccount, SenderAccount, SocketAccount,
+    Accounts, Count, HostAccount, LineAccount, OddType, PushAccount, ScrapedTarget, SenderAccount,
+    SocketAccount,
 };
 use serde_json::{Value as Json, json};
 
@@ -19,23 +20,25 @@ use crate::turns::Lane;
 pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
     let scopes = asked.scopes;
     let hosts = move |hub: &Hub| {
-        let (accounts, lines, pushers) = match &hub.stored {
+        let (accounts, lines, pushers, scraped) = match &hub.stored {
             Some(stored) => {
                 let keeper = stored.keeper().keeper();
                 let accounts = keeper.accounts().map_err(Refusal::unavailable)?;
                 let lines = keeper.lines().map_err(Refusal::unavailable)?;
-                (accounts, lines, stored.pushers(scopes)?)
+                let scraped = keeper.targets().map_err(Refusal::unavailable)?;
+                (accounts, lines, stored.pushers(scopes)?, scraped)
             }
             None => Default::default(),
         };
-        Ok(body(&accounts, (&lines, &pushers), RealClock.now().real_ns))
+        let others = (&*lines, &*pushers, &*scraped);
+        Ok(body(&accounts, others, RealClock.now().real_ns))
     };
     hub.answer_json(Lane::Keeper, &asked, hosts).await
 }
 
 fn body(
     accounts: &Accounts,
-    (lines, pushers): (&[LineAccount], &[PushAccount]),
+    (lines, pushers, scraped): (&[LineAccount], &[PushAccount], &[ScrapedTarget]),
     now_ns: i64,
 ) -> String {
     let Accounts {
@@ -48,12 +51,14 @@ fn body(
     let types: Vec<Json> = types.iter().map(odd_type).collect();
     let lines: Vec<Json> = lines.iter().map(line).collect();
     let pushers: Vec<Json> = pushers.iter().map(|each| pusher(each, now_ns)).collect();
+    let scraped: Vec<Json> = scraped.iter().map(target).collect();
     let now = number::seconds(now_ns);
     let body = json!({
         "now": now,
         "sockets": sockets,
         "lines": lines,
         "pushers": pushers,
+        "scraped": scraped,
         "hosts": hosts,
         "types": types,
     });
@@ -83,6 +88,19 @@ fn pusher(account: &PushAccount, now_ns: i64) -> Json {
         "samples": account.samples,
         "series": account.series,
         "refused": refused.collect::<Vec<_>>(),
+    })
+}
+
+fn target(target: &ScrapedTarget) -> Json {
+    let scraped_s = number::seconds(target.scraped_ms.saturating_mul(1_000_000));
+    json!({
+        "job": shown(target.job.as_bytes()),
+        "url": shown(target.url.as_bytes()),
+        "seen": (target.scraped_ms != 0).then_some(scraped_s),
+        "interval": rounded(std::time::Duration::from_millis(target.interval_ms).as_secs_f64()),
+        "duration": rounded(target.duration_s),
+        "samples": target.samples,
+        "error": shown(target.error.as_bytes()),
     })
 }
 
@@ -184,9 +202,19 @@ mod tests {
             series: 3,
             refused: vec![("a sample".into(), 4)],
         }];
+        let scraped = [ScrapedTarget {
+            job: "node".into(),
+            url: "http://a:1/metrics".into(),
+            interval_ms: 15_000,
+            scraped_ms: 9000,
+            duration_s: 0.25,
+            samples: 5,
+            error: "x\n".into(),
+            ..ScrapedTarget::default()
+        }];
         assert_eq!(
-            body(&accounts, (&lines, &pushers), 10_000_000_000),
-            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"pushers":[{"protocol":"otlp","refused":[{"count":4,"why":"a sample"}],"requests":1,"samples":2,"seen":8.0,"sender":"192.0.2.7","series":3}],"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
+            body(&accounts, (&lines, &pushers, &scraped), 10_000_000_000),
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"pushers":[{"protocol":"otlp","refused":[{"count":4,"why":"a sample"}],"requests":1,"samples":2,"seen":8.0,"sender":"192.0.2.7","series":3}],"scraped":[{"duration":0.25,"error":"x\\x0a","interval":15.0,"job":"node","samples":5,"seen":9.0,"url":"http://a:1/metrics"}],"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
         );
     }
 }

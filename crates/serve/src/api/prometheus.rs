@@ -1,7 +1,8 @@
 //! `/api/v1/`: Prometheus' API, over all series that kymo has.
 //!
 //! `form` reads parameters, `query` evaluates expressions, `labels` lists what there is, `descriptions` says what metrics and
-//! the server are, `federate` has the newest samples, `remote_read` all samples of a time; `json` and `failure` write answers.
+//! the server are, `federate` has the newest samples, `remote_read` all samples of a time, `scraped` the targets; `json` and
+//! `failure` write answers.
 
 mod descriptions;
 mod expressions;
@@ -12,6 +13,7 @@ mod json;
 mod labels;
 mod query;
 mod remote_read;
+mod scraped;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,7 +73,7 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/status/buildinfo", get(descriptions::build))
         .route("/rules", get(descriptions::no_rules))
         .route("/alerts", get(descriptions::no_alerts))
-        .route("/targets", get(descriptions::no_targets))
+        .route("/targets", get(scraped::targets))
         .route("/read", post(remote_read::answer))
         .layer(DefaultBodyLimit::max(FORM_MAX))
         .route("/write", post(push::remote_write))

@@ -1,5 +1,5 @@
-//! `/api/v1/metadata` and `/api/v1/status/buildinfo`, and answers to questions for rules, alerts and targets, which kymo does
-//! not have.
+//! `/api/v1/metadata` and `/api/v1/status/buildinfo`, and answers to questions for rules and alerts, which kymo does not
+//! have.
 
 use std::sync::Arc;
 
@@ -81,10 +81,6 @@ pub(super) async fn no_rules() -> Response {
 
 pub(super) async fn no_alerts() -> Response {
     fixed(r#"{"alerts":[]}"#)
-}
-
-pub(super) async fn no_targets() -> Response {
-    fixed(r#"{"activeTargets":[],"droppedTargets":[],"droppedTargetCounts":{}}"#)
 }
 
 pub(super) async fn no_list() -> Response {
