@@ -92,7 +92,7 @@ const REFUSED: &[(&str, i64, &[u64])] = &[
         &[INET, libc::SOCK_RAW as u64],
     ),
 ];
-/// Further calls, which the poller alone may make.
+/// Further calls, which the poller and the process that scrapes alone may make.
 const REFUSED_BUT_TO_POLLERS: &[(&str, i64, &[u64])] = &[
     ("bind", libc::SYS_bind, &[ALL_ONES]),
     ("talk by UDP", libc::SYS_socket, &[INET, DATAGRAM]),
@@ -144,7 +144,7 @@ impl Confined {
         );
         fs::write(scratch.path("devices/mrtg.cfg"), mrtg).expect("a file");
         let text = format!(
-            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n",
             scratch.text("devices/mrtg.cfg"),
             scratch.text("no-server")
         );
@@ -155,6 +155,7 @@ impl Confined {
             "keeper: user ",
             "postgres: user ",
             "polling with ",
+            "scrape: user ",
         ] {
             let line = served.has_said(line);
             assert!(line.contains("seccomp ("), "{line}");
@@ -201,12 +202,12 @@ fn open(process: &mut Stopped, path: &str, flags: i32) -> Result<u64, i32> {
 fn refused_calls_fail_inside_each_process() {
     let confined = Confined::start();
     let guardian = u64::from(confined.served.pid());
-    for word in ["record", "keeper", "hub", "postgres", "poll"] {
+    for word in ["record", "keeper", "hub", "postgres", "poll", "scrape"] {
         let Some(mut process) = confined.stop(word) else {
             return machine::skipped("this user may not trace");
         };
         is_refused(&mut process, word, REFUSED);
-        if word != "poll" {
+        if word != "poll" && word != "scrape" {
             is_refused(&mut process, word, REFUSED_BUT_TO_POLLERS);
         }
         if word == "record" || word == "keeper" {
@@ -223,7 +224,7 @@ fn refused_calls_fail_inside_each_process() {
     }
     files_are_out_of_reach(&confined);
     the_hub_reaches_the_keeper_alone(&confined);
-    for word in ["record", "keeper", "hub", "postgres", "poll"] {
+    for word in ["record", "keeper", "hub", "postgres", "poll", "scrape"] {
         let pid = confined.served.child(word).expect(word);
         assert_eq!(status_of(pid, "Seccomp"), ["2"], "{word}");
     }
@@ -247,6 +248,10 @@ fn files_are_out_of_reach(confined: &Confined) {
         ("poll", "/etc/shadow", read),
         ("poll", &memory, read),
         ("poll", &token, read),
+        ("scrape", "/etc/shadow", read),
+        ("scrape", &memory, read),
+        ("scrape", &token, read),
+        ("scrape", &token, write),
     ] {
         let mut process = confined.stop(word).expect("a process");
         let answer = open(&mut process, path, flags);

@@ -90,6 +90,7 @@ mod serve_process;
 mod serve_pushed;
 mod serve_root;
 mod serve_samples;
+mod serve_scraped;
 mod serve_senders;
 mod serve_statsd;
 mod serve_stored;

@@ -24,8 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    config, export, graph, hub, keeper, poll, postgres, programs, query, series, serve, status,
-    verify,
+    config, export, graph, hub, keeper, poll, postgres, programs, query, scrape, series, serve,
+    status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -74,6 +74,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Postgres,
+    /// The part of serve that scrapes targets; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Scrape,
     /// The part of poll that runs a configuration's commands; started by it
     #[cfg(feature = "serve")]
     #[command(hide = true)]
@@ -388,6 +392,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Keeper) => keeper::run(),
         #[cfg(feature = "serve")]
         Some(Command::Postgres) => postgres::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Scrape) => scrape::run(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { file }) => poll::run_runner(&file),
         #[cfg(feature = "serve")]

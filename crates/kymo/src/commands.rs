@@ -31,6 +31,8 @@ pub(crate) mod rrd;
 #[cfg(feature = "serve")]
 pub(crate) mod rrdcached;
 #[cfg(feature = "serve")]
+pub(crate) mod scrape;
+#[cfg(feature = "serve")]
 pub(crate) mod series;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;

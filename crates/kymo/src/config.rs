@@ -28,10 +28,12 @@ use lines::WithoutLines;
 mod lines;
 mod poll;
 mod postgres;
+mod scrape;
 
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
+pub(crate) use scrape::Scrape;
 
 /// Path of the file by default.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
@@ -76,6 +78,8 @@ pub(crate) struct Config {
     pub poll: Poll,
     /// PostgreSQL servers to ask.
     pub postgres: Postgres,
+    /// Targets to scrape.
+    pub scrape: Vec<Scrape>,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -259,6 +263,7 @@ impl Default for Config {
             users: BTreeMap::new(),
             poll: Poll::default(),
             postgres: Postgres::default(),
+            scrape: Vec::new(),
             record: Record::default(),
         }
     }
@@ -448,6 +453,7 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
             "cannot use {name}: tls_cert and tls_key go together"
         ));
     }
+    scrape::check(&config.scrape).map_err(|cause| format!("cannot use {name}: {cause}"))?;
     Ok(config)
 }
 
@@ -807,6 +813,7 @@ pub(crate) fn text(config: &Config) -> String {
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
+    scrape::text(&mut file, &c.scrape);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -1236,6 +1243,39 @@ mod tests {
                     },
                 )]),
             },
+            scrape: vec![
+                Scrape {
+                    job: "a \"b\"".into(),
+                    urls: vec!["http://a:1/b?c=d".into(), "https://[::1]".into()],
+                    interval: "30s".into(),
+                    timeout: "5s".into(),
+                    labels: [("env".into(), "\\ \"".into()), ("x".into(), String::new())].into(),
+                    honor_labels: true,
+                    honor_timestamps: false,
+                    samples: 5,
+                    user: Some("u".into()),
+                    password_file: Some("/p".into()),
+                    token_file: None,
+                    tls_ca: Some("/ca".into()),
+                    tls_cert: Some("/c".into()),
+                    tls_key: Some("/k".into()),
+                    tls_server_name: Some("n".into()),
+                    relabel: vec![kymo_scrape::RelabelRule {
+                        source_labels: vec!["a".into(), "b".into()],
+                        separator: "\\".into(),
+                        regex: "(.*)\\.x".into(),
+                        target_label: "c".into(),
+                        replacement: "${1}".into(),
+                        action: kymo_scrape::RelabelAction::Replace,
+                    }],
+                },
+                Scrape {
+                    job: "c".into(),
+                    urls: vec!["http://c".into()],
+                    token_file: Some("/t".into()),
+                    ..Scrape::default()
+                },
+            ],
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -1350,6 +1390,35 @@ mod tests {
             "line 2: unknown key `prot`",
         ),
         ("[postgres.a]\nport = 1", "line 1: unknown key `a`"),
+        ("[[scrape]]\nurl = []", "line 2: unknown key `url`"),
+        (
+            "[[scrape]]\njob = \"a\"\nurls = [\"a:1\"]",
+            "line 3: \"a:1\" is not a URL: it does not begin with",
+        ),
+        (
+            "[[scrape]]\ninterval = \"0s\"",
+            "line 2: not a time from 1s to 1h",
+        ),
+        (
+            "[[scrape]]\ntimeout = \"soon\"",
+            "line 2: not a duration such as",
+        ),
+        (
+            "[[scrape]]\nsamples = 0",
+            "line 2: not a number from 1 to 1000000",
+        ),
+        (
+            "[[scrape]]\nlabels = { __a = \"b\" }",
+            "line 2: \"__a\" is not a label's name",
+        ),
+        (
+            "[[scrape]]\n[[scrape.relabel]]\naction = \"hashmod\"",
+            "line 3: unknown variant",
+        ),
+        (
+            "[[scrape]]\nrelabel = [{ action = \"drop\", regex = \"(\" }]",
+            "line 2: regex \"(\" cannot be used",
+        ),
         ("[users.web]\nhost = []", "line 2: unknown key `host`"),
         ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
         ("[store]\ntail_age = \"long\"", "line 2: "),
@@ -1390,6 +1459,27 @@ mod tests {
             ("[record]\ninterval = 0", "interval, process_interval: "),
             ("[record]\ninterval = nan", "interval, process_interval: "),
             ("tls_cert = \"c\"", "tls_cert and tls_key go together"),
+            ("[[scrape]]", "a table [[scrape]] has no job"),
+            (
+                "[[scrape]]\njob = \"a\"",
+                "the job \"a\" of [[scrape]] has no urls",
+            ),
+            (
+                "[[scrape]]\njob = \"a\"\nurls = [\"http://a\", \"http://a\"]",
+                "the job \"a\" of [[scrape]] has a URL twice",
+            ),
+            (
+                "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\nuser = \"u\"",
+                "the job \"a\" of [[scrape]]: user and password_file go together",
+            ),
+            (
+                "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\ntls_key = \"k\"",
+                "the job \"a\" of [[scrape]]: tls_cert and tls_key go together",
+            ),
+            (
+                "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\n[[scrape]]\njob = \"a\"",
+                "two tables [[scrape]] have the job \"a\"",
+            ),
         ] {
             let error = parse(text, "kymo.toml").expect_err(text);
             assert!(

@@ -143,7 +143,7 @@ fn messages_are_those_of_the_sources() {
 
 /// Tables of a configuration with their keys: `[table] key`, and `(top) key` before the first table.
 fn keys_of_the_program() -> BTreeSet<String> {
-    let table = Regex::new(r"^#?(\[[a-z.]+\])$").expect("a pattern");
+    let table = Regex::new(r"^#?(\[{1,2}[a-z.]+\]{1,2})$").expect("a pattern");
     let key = Regex::new(r"^#?([a-z0-9_]+) = ").expect("a pattern");
     let mut keys = BTreeSet::new();
     let mut place = "(top)".to_string();

@@ -31,6 +31,7 @@ mod poller;
 mod postgres;
 mod programs;
 mod running;
+mod scrape;
 mod secret;
 mod sockets;
 
@@ -219,6 +220,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         keeper: Some(keeper),
         pollers: poller::pollers(config, &dir, account.as_ref())?,
         postgres: postgres::plan(config, &dir, account.as_ref())?,
+        scraper: scrape::plan(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -258,6 +260,7 @@ fn open_plan(
         keeper: None,
         pollers: Vec::new(),
         postgres: None,
+        scraper: None,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),

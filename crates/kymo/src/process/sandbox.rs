@@ -17,6 +17,19 @@ pub(crate) use calls::Process;
 const ASKED: ABI = ABI::V7;
 /// Files that are needed for time zones.
 const ALWAYS_READ: [&str; 3] = ["/proc", "/usr/share/zoneinfo", "/etc/localtime"];
+/// Files that are needed to resolve host names.
+pub(crate) const NAME_FILES: [&str; 8] = [
+    "/etc/hosts",
+    "/etc/resolv.conf",
+    "/etc/nsswitch.conf",
+    "/etc/host.conf",
+    "/etc/gai.conf",
+    "/run/systemd/resolve",
+    "/usr/lib",
+    "/lib",
+];
+/// Port for name service by TCP.
+pub(crate) const NAME_PORT: u16 = 53;
 
 /// Confines this thread and all threads that it starts later: files to read, folders to write, no outgoing
 /// connections, no signals to other processes. Returns the state in words.

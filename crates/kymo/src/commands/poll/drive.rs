@@ -20,21 +20,8 @@ use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
 use super::{Outcome, Settings, runner};
-use crate::process::sandbox;
+use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
 
-/// Files that are needed to resolve host names.
-const NAME_FILES: [&str; 8] = [
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/etc/nsswitch.conf",
-    "/etc/host.conf",
-    "/etc/gai.conf",
-    "/run/systemd/resolve",
-    "/usr/lib",
-    "/lib",
-];
-/// Port for name service by TCP.
-const NAME_PORT: u16 = 53;
 /// Longest sleep, after which the locks are refreshed.
 const NAP: Duration = Duration::from_secs(60);
 /// Interval between two checks whether a configuration was mended.

@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use kymo_scrape::{ScrapeJob, ScrapeOrder};
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::privilege::{self, Role};
@@ -60,6 +61,8 @@ pub(crate) struct Plan {
     pub pollers: Vec<Poller>,
     /// The process that asks database servers; `None`: none is asked.
     pub postgres: Option<SqlAsker>,
+    /// The process that scrapes targets; `None`: there are none.
+    pub scraper: Option<Scraper>,
     /// Order for the hub; file descriptors and code are filled in at each start.
     pub order: Order,
     /// Role of the hub.
@@ -136,6 +139,16 @@ pub(crate) struct SqlAsker {
     pub role: Role,
 }
 
+/// Plan for the process that scrapes targets.
+pub(crate) struct Scraper {
+    /// Order with the targets.
+    pub order: ScrapeOrder,
+    /// Makes the jobs again from the configuration, with the current contents of their files.
+    pub jobs: Box<dyn Fn() -> Result<Vec<ScrapeJob>>>,
+    /// Role of the process.
+    pub role: Role,
+}
+
 /// Guards the children until a signal asks to stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
@@ -158,6 +171,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
             .map(|poller| Ward::new(poller.name.clone(), now))
             .collect(),
         postgres: Ward::new("process that asks PostgreSQL", now),
+        scraper: Ward::new("process that scrapes", now),
         plan,
         signals,
         code: None,
@@ -191,6 +205,7 @@ struct Guardian {
     /// Pollers, in the order of the plan.
     pollers: Vec<Ward>,
     postgres: Ward,
+    scraper: Ward,
     /// Code that the running hub accepts.
     code: Option<String>,
     /// True if the hub has answered once.
@@ -221,6 +236,7 @@ impl Guardian {
                     Signal::HangUp => {
                         self.flush();
                         self.read_again();
+                        self.scrape_again();
                         let pollers = self.pollers.iter().filter_map(Ward::pid);
                         pollers.for_each(machine::hang_up);
                     }
@@ -274,6 +290,22 @@ impl Guardian {
         }
     }
 
+    /// Starts the process that scrapes again, with the current passwords, tokens and certificates.
+    fn scrape_again(&mut self) {
+        let Some(scraper) = &mut self.plan.scraper else {
+            return;
+        };
+        match (scraper.jobs)() {
+            Ok(jobs) => {
+                scraper.order.jobs = jobs;
+                self.scraper.restart(Instant::now());
+            }
+            Err(error) => say(&format!(
+                "{error:#}; passwords and certificates stay as they were"
+            )),
+        }
+    }
+
     fn types(&self) -> Option<&HandedFile> {
         self.plan.keeper.as_ref()?.types.as_ref()
     }
@@ -284,10 +316,12 @@ impl Guardian {
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
         let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
         let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
+        let scraper = self.plan.scraper.as_ref().and(self.scraper.due());
         let watchdog = self.keeper_watchdog.as_ref();
         let watchdog = watchdog.filter(|_| self.keeper.ward.is_running());
         let look = watchdog.map(Watchdog::due);
-        let due = [recorder, keeper, postgres, self.hub.ward.due(), look];
+        let hub = self.hub.ward.due();
+        let due = [recorder, keeper, postgres, scraper, hub, look];
         let pollers = self.pollers.iter().map(Ward::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
@@ -340,6 +374,12 @@ impl Guardian {
         {
             let child = start_with_order("postgres", &postgres.order, postgres.role.clone())?;
             self.postgres.start(child, now);
+        }
+        if let Some(scraper) = &self.plan.scraper
+            && self.scraper.is_due(now)
+        {
+            let child = start_with_order("scrape", &scraper.order, scraper.role.clone())?;
+            self.scraper.start(child, now);
         }
         for (ward, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
             if ward.is_due(now) {
@@ -506,7 +546,7 @@ impl Guardian {
             }
             self.keeper.ward.failed(now, &words(status));
         }
-        let others = [&mut self.recorder, &mut self.postgres];
+        let others = [&mut self.recorder, &mut self.postgres, &mut self.scraper];
         for ward in self.pollers.iter_mut().chain(others) {
             if let Some(status) = ward.ended() {
                 ward.failed(now, &words(status));
@@ -535,6 +575,7 @@ impl Guardian {
         }
         self.hub.ward.kill();
         self.postgres.kill();
+        self.scraper.kill();
         self.pollers.iter_mut().for_each(Ward::kill);
         for (ward, name) in [(&self.recorder, "recorder"), (&self.keeper.ward, "keeper")] {
             if ward.is_running() {
@@ -553,6 +594,7 @@ impl Guardian {
             &mut self.keeper.ward,
             &mut self.hub.ward,
             &mut self.postgres,
+            &mut self.scraper,
         ];
         self.pollers.iter_mut().chain(others)
     }

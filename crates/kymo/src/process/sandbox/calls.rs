@@ -24,6 +24,8 @@ pub(crate) enum Process {
     Postgres,
     /// Asks devices, resolves names, and passes values on.
     Poller,
+    /// Asks targets by TCP, resolves names, and passes samples on.
+    Scraper,
     /// Starts other programs.
     Starter,
 }
@@ -382,7 +384,7 @@ impl Process {
             Process::Hub | Process::Postgres => {
                 "no new sockets but connections to unix sockets, no programs"
             }
-            Process::Poller => "no listening, no programs",
+            Process::Poller | Process::Scraper => "no listening, no programs",
             Process::Starter => "no power over other processes",
         }
     }
@@ -391,7 +393,7 @@ impl Process {
         match self {
             Process::Recorder => &[WRITES, WRITES_OLD, RECORDS],
             Process::Keeper | Process::Hub => &[WRITES, WRITES_OLD, TALKS, ACCEPTS],
-            Process::Postgres => &[TALKS],
+            Process::Postgres | Process::Scraper => &[TALKS],
             Process::Poller => &[WRITES, WRITES_OLD, TALKS, WAITS],
             Process::Starter => &[],
         }
@@ -401,7 +403,7 @@ impl Process {
         match self {
             Process::Recorder | Process::Keeper | Process::Starter => NewSockets::None,
             Process::Hub | Process::Postgres => NewSockets::ToUnix,
-            Process::Poller => NewSockets::Network,
+            Process::Poller | Process::Scraper => NewSockets::Network,
         }
     }
 }
@@ -496,7 +498,7 @@ fn narrowed(process: Process) -> Result<Rules> {
     // The resolver loads libraries when it looks up a host.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let rule = match process {
-            Process::Poller => Vec::new(),
+            Process::Poller | Process::Scraper => Vec::new(),
             _ => vec![when(&[(2, Is::MaskedEq(executable), 0)])?],
         };
         rules.insert(call, rule);
@@ -571,6 +573,7 @@ mod tests {
             Process::Hub,
             Process::Postgres,
             Process::Poller,
+            Process::Scraper,
             Process::Starter,
         ] {
             let program = program(process).expect("a filter");

@@ -107,6 +107,12 @@ impl Ward {
         }
     }
 
+    /// Kills the child if it runs, and has a new one be due at once.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.kill();
+        self.state = State::Due(now);
+    }
+
     /// Kills the child, without waiting for its end.
     pub(super) fn send_kill(&mut self) {
         if let State::Running { child, .. } = &mut self.state {
