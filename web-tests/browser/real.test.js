@@ -418,3 +418,19 @@ test('all fields, raw texts and events of this machine', { skip }, async () => {
   assert.deepEqual(seen, clean);
   await context.close();
 });
+
+test('an expression over what is recorded here: graph, table, words, and the place of an error', { skip }, async () => {
+  const { page, context, seen } = await open(browser, url, { path: `?view=query&range=60&expr=${encodeURIComponent('sum by (mode) (rate(node_cpu_seconds_total[10s]))')}` });
+  await page.waitForFunction(() => document.querySelectorAll('#view-query .key').length > 5 && /^\d/.test(document.querySelector('#view-query .key b').textContent));
+  await page.locator('#view-query .buttons button', { hasText: 'table' }).click();
+  await page.waitForFunction(() => [...document.querySelectorAll('.answers td')].some((cell) => cell.textContent === 'idle'));
+  const box = page.locator('#view-query textarea');
+  await box.fill('node_load');
+  await page.waitForFunction(() => [...document.querySelectorAll('.words .name')].some((word) => word.textContent === 'node_load15'));
+  await box.fill('sum(node_load1 1');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#view-query .place')?.textContent === `sum(node_load1 1\n${' '.repeat(15)}^`);
+  assert.match(await page.locator('#view-query .note').textContent(), /^cannot read the expression: unexpected number/);
+  assert.deepEqual(seen, clean);
+  await context.close();
+});

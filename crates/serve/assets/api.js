@@ -50,16 +50,27 @@ export function createApi(store = localStorage) {
     else store.removeItem(KEPT);
   };
 
-  async function open(path, parameters = {}, signal) {
+  async function ask(address, given) {
     const sent = token;
     const headers = sent ? { Authorization: `Bearer ${sent}` } : {};
-    const response = await fetch(`./kymo/v1/${path}${query(parameters)}`, { headers, signal, cache: 'no-store' });
+    const response = await fetch(address, { ...given, headers, cache: 'no-store' });
     if (response.ok) return response;
     // a token of a server that has ended: go on without it rather than see nothing
     if (response.status === 401 && sent && sent === token) keep(null);
     // refused for a token that is no longer the one: a late answer must not take away the one that came meanwhile
-    if (response.status === 401 && sent !== token) return open(path, parameters, signal);
+    if (response.status === 401 && sent !== token) return ask(address, given);
     throw new ApiError(response.status, await reason(response));
+  }
+
+  const open = (path, parameters = {}, signal) => ask(`./kymo/v1/${path}${query(parameters)}`, { signal });
+
+  /** Prometheus' API (docs/prometheus.md). Expressions are sent as forms: they may be long. */
+  async function prometheus(path, parameters, signal) {
+    const form = new URLSearchParams(parameters);
+    const response = parameters.query
+      ? await ask(`./api/v1/${path}`, { method: 'POST', body: form, signal })
+      : await ask(`./api/v1/${path}?${form}`, { signal });
+    return response.json();
   }
 
   async function session(given) {
@@ -74,6 +85,7 @@ export function createApi(store = localStorage) {
 
   return {
     open,
+    prometheus,
     session,
     get: async (...asked) => (await open(...asked)).json(),
     forget: () => keep(null),

@@ -54,6 +54,7 @@ const MAKERS = {
   now: async () => createNow,
   fields: async () => (await import('./fields.js')).createFields,
   series: async () => (await import('./series.js')).createSeries,
+  query: async () => (await import('./query.js')).createQuery,
   hosts: async () => (await import('./hosts.js')).createHosts,
   programs: async () => (await import('./programs.js')).createPrograms,
   postgres: async () => (await import('./postgres.js')).createPostgres,
@@ -76,7 +77,7 @@ function set(patch, { soon = false } = {}) {
   );
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
-  const step = ['range', 'from', 'thru', 'view', 'target'].some((name) => changed.has(name));
+  const step = ['range', 'from', 'thru', 'view', 'target', 'expr'].some((name) => changed.has(name));
   // a wheel that turns is one step
   const again = performance.now() - stepped < ONE_STEP_MS;
   if (step) stepped = performance.now();
@@ -230,7 +231,10 @@ function drawHead() {
 
 async function showView() {
   const name = ctx.state.view ?? 'now';
-  for (const each of Object.keys(MAKERS)) $(`view-${each}`).hidden = each !== name;
+  for (const each of Object.keys(MAKERS)) {
+    $(`view-${each}`).hidden = each !== name;
+    if (each !== name) views[each]?.hide?.();
+  }
   drawHead();
   const known = views[name];
   if (!known) {

@@ -1,6 +1,6 @@
 // What is seen, as the page's address: every view can be sent to somebody else.
 
-const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'hosts', 'programs', 'postgres', 'targets'];
+const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'query', 'hosts', 'programs', 'postgres', 'targets'];
 const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
 const list = {
@@ -33,6 +33,9 @@ const PARTS = {
   fields: boards,
   q: word,
   source: word,
+  expr: word,
+  step: word,
+  form: word,
   host: word,
   target: word,
   by: word,
