@@ -612,7 +612,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__graph)
-            opts="-s -o -h --subsys --series --target --period --data --output --from --thru --width --height --theme --points --help"
+            opts="-s -o -h --subsys --series --target --period --data --open --output --from --thru --width --height --theme --points --step --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -639,6 +639,10 @@ _kymo() {
                     return 0
                     ;;
                 --data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -671,6 +675,10 @@ _kymo() {
                     return 0
                     ;;
                 --points)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --step)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -235,6 +235,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand graph" -l series -d 'All colum
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l target -d 'The graphs of a target of the poller, by its name in the mrtg.cfg, or CONFIGURATION/NAME' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l period -d 'Which of them: day, week, month, year; default: all that it has' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l data -d 'Folder of the kymo serve that is asked' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand graph" -l open -d 'Draw the expression over the recording and the store in this folder instead: nothing is changed there' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -s o -l output -d 'Write this file; its name ends in .svg or .png' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l from -d 'Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l thru -d 'End at this time' -r
@@ -243,6 +244,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand graph" -l height -d 'Height of
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l theme -d 'Colours' -r -f -a "light\t''
 dark\t''"
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l points -d 'At most so many points a curve; default: one a pixel' -r
+complete -c kymo -n "__fish_kymo_using_subcommand graph" -l step -d 'Time between two values of an expression, such as 15s or 5m' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l at -d 'What was in flight at this time, as it was recorded' -r
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l open -d 'The recording that says so; default: what kymo serve records' -r -F

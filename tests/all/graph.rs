@@ -143,6 +143,17 @@ fn wrong_usage_is_one_clear_line() {
             2,
             "cannot use --from 25:00: not a time",
         ),
+        // A file that is not there may be meant as an expression.
+        (
+            &["-o", &svg, "mistyped"],
+            2,
+            "cannot open mistyped: there is no such file; as an expression: ",
+        ),
+        (
+            &["-o", &svg, "--step", "5s", raw],
+            2,
+            "cannot use --step and --open: they are of an expression; see kymo graph --help",
+        ),
         (&["-o", &missing, raw], 2, "cannot write "),
         (
             &["-o", &svg, "--from", "10:00", "--thru", "10:05", raw],

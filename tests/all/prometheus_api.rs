@@ -13,7 +13,7 @@ use kymo_sys::machine;
 use kymo_tests::keeper_client::answer_of;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{LONG, Served, ask, eventually, kill};
-use kymo_tests::{Scratch, stdout_of};
+use kymo_tests::{Scratch, run, stdout_of};
 use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
 use serde_json::{Value, json};
 
@@ -366,6 +366,85 @@ fn promtool_and_kymo_query_say_the_same() {
         csv.starts_with("time,value,series\n") && csv.ends_with(",2,\n"),
         "{csv}"
     );
+}
+
+#[test]
+fn an_expression_becomes_a_picture() {
+    let shown = Shown::start("prometheus-graph");
+    let dir = shown.dir.to_string_lossy().into_owned();
+    let svg = shown.dir.with_file_name("x.svg");
+    let svg = svg.to_string_lossy().into_owned();
+    let expr = "sum by (mode) (rate(node_cpu_seconds_total[5s]))";
+    let more = ["--from", "-20s", "--step", "1s", "--data", &dir];
+    stdout_of(&[&["graph", expr, "-o", &svg][..], &more].concat());
+    let drawn = std::fs::read_to_string(&svg).expect("svg");
+    for text in [
+        ">sum by (mode) (rate(node_cpu_seconds_total[5s]))</text>",
+        ">user</text>",
+        ">idle</text>",
+    ] {
+        assert!(drawn.contains(text), "{text}: {drawn}");
+    }
+    let png = svg.replace(".svg", ".png");
+    stdout_of(&[
+        "graph",
+        "node_load1",
+        "-o",
+        &png,
+        "--from",
+        "-10s",
+        "--data",
+        &dir,
+    ]);
+    let bytes = std::fs::read(&png).expect("png");
+    assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 4000);
+    for (args, code, expect) in [
+        (
+            &["sum(node_load1"][..],
+            2,
+            "cannot use \"sum(node_load1\": 1:15: parse error: ",
+        ),
+        (
+            &["node_load1[5m]"],
+            2,
+            "cannot evaluate \"node_load1[5m]\": invalid expression type",
+        ),
+        (&["none{a=\"b\"}"], 1, "no series fits"),
+        (&["mistyped"], 1, "no series fits"),
+        (&["node_load1", "--step", "x"], 2, "cannot use --step \"x\""),
+        (
+            &["node_load1", "--from", "-1d", "--step", "1s"],
+            2,
+            "cannot use --step: more than 11000 points",
+        ),
+    ] {
+        let output = run(&[&["graph", "-o", &png, "--data", &dir][..], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        let starts = said.starts_with(&format!("kymo: {expect}"));
+        assert!(starts && said.lines().count() == 1, "{args:?}: {said}");
+    }
+    // Without a running serve the folder is read.
+    let Shown {
+        served,
+        dir: folder,
+        _scratch,
+        ..
+    } = shown;
+    drop(served);
+    let dir = folder.to_string_lossy().into_owned();
+    std::fs::remove_file(&png).expect("png");
+    stdout_of(&[
+        "graph",
+        "rate(node_cpu_seconds_total[5s])",
+        "-o",
+        &png,
+        "--from",
+        "-1min",
+        "--open",
+        &dir,
+    ]);
+    assert!(std::fs::read(&png).expect("png").starts_with(b"\x89PNG"));
 }
 
 #[test]

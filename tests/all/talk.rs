@@ -170,6 +170,7 @@ const COMMANDS: &[&str] = &[
     "serve --check --data @/data",
     "config",
     "graph -s c -o @/x.svg @/rec",
+    "graph vector(1) --from -1min -o @/y.svg --open @/journal",
     "query 1+1 --open @/journal",
     "query 1+1 --json --open @/journal",
     "query none --open @/journal",

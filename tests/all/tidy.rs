@@ -39,7 +39,7 @@ const CASTS: &[(&str, usize)] = &[
     ("base", 57),
     ("ingest", 47),
     ("kernel", 12),
-    ("kymo", 43),
+    ("kymo", 42),
     ("poll", 35),
     ("promql", 1),
     ("query", 28),

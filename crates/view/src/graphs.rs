@@ -414,21 +414,24 @@ fn leave_out(curves: &mut Vec<Curve>) -> String {
         notes.push(format!("always 0: {}", names.join(", ")));
         curves.retain(|curve| !idle(curve));
     }
-    if curves.len() > CURVES_MAX {
-        notes.push(format!(
-            "{} smaller ones left out",
-            curves.len() - CURVES_MAX
-        ));
+    notes.extend(leave_out_small(curves));
+    notes.join("; ")
+}
+
+/// Removes the smallest curves if there are too many; renumbers the colours. Returns a note about the removed ones.
+pub fn leave_out_small(curves: &mut Vec<Curve>) -> Option<String> {
+    let small = curves.len().saturating_sub(CURVES_MAX);
+    if small > 0 {
         let mut sizes: Vec<f64> = curves.iter().map(size).collect();
         sizes.sort_by(|a, b| b.total_cmp(a));
-        let least = sizes[CURVES_MAX - 1];
+        let least = sizes.get(CURVES_MAX - 1).copied().unwrap_or(0.0);
         curves.retain(|curve| size(curve) >= least);
         curves.truncate(CURVES_MAX);
     }
     for (n, curve) in curves.iter_mut().enumerate() {
         curve.hue = n + 1;
     }
-    notes.join("; ")
+    (small > 0).then(|| format!("{small} smaller ones left out"))
 }
 
 /// The mean over the whole time; 0 without any data.

@@ -65,8 +65,12 @@ pub(super) const ALL: &[Guide] = &[
                 "A target of the poller, of one day",
                 "kymo graph --target router --period day -o router.png",
             ),
+            (
+                "An expression of PromQL, over six hours",
+                "kymo graph 'sum by (mode) (rate(node_cpu_seconds_total[1m]))' --from -6h -o cpu.png",
+            ),
         ],
-        more: "kymo help time; docs/output.md",
+        more: "kymo help time; docs/output.md, docs/prometheus.md",
     },
     Guide {
         command: "programs",

@@ -1,5 +1,6 @@
-//! `kymo graph`: recordings, stored series and the poller's targets as a picture, SVG or PNG.
+//! `kymo graph`: recordings, stored series, expressions and the poller's targets as a picture, SVG or PNG.
 
+mod expression;
 mod stored;
 mod target;
 
@@ -30,6 +31,7 @@ use resvg::{tiny_skia, usvg};
 
 use super::data;
 use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
+use expression::Expression;
 use stored::Stored;
 
 use crate::times;
@@ -48,8 +50,9 @@ const DISTANCES_MAX: usize = 1000;
 /// Options of `kymo graph`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GraphOptions {
-    /// Recordings: folders, or collectl's raw files
-    #[arg(value_name = "PATH")]
+    /// Recordings: folders, or collectl's raw files. Or an expression of PromQL, over all that a kymo serve has:
+    /// 'rate(node_disk_read_bytes_total[1m])'
+    #[arg(value_name = "PATH|EXPR")]
     pub paths: Vec<PathBuf>,
     /// Letters of standard graphs, or ids of fields.
     #[arg(
@@ -78,6 +81,9 @@ pub(crate) struct GraphOptions {
     /// Folder of the kymo serve that is asked
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Draw the expression over the recording and the store in this folder instead: nothing is changed there
+    #[arg(long, value_name = "DIR", conflicts_with = "data")]
+    pub open: Option<PathBuf>,
     /// Write this file; its name ends in .svg or .png
     #[arg(short = 'o', long = "output", value_name = "FILE", required = true)]
     pub output: PathBuf,
@@ -100,6 +106,9 @@ pub(crate) struct GraphOptions {
     /// At most so many points a curve; default: one a pixel
     #[arg(long, value_name = "N")]
     pub points: Option<String>,
+    /// Time between two values of an expression, such as 15s or 5m
+    #[arg(long, value_name = "STEP", conflicts_with = "points")]
+    pub step: Option<String>,
 }
 
 /// Help of `-s`.
@@ -126,10 +135,16 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     if let Some(name) = &options.target {
         return draw_target(options, name, format, &style);
     }
-    let points = match &options.points {
-        Some(text) => number("--points", text, &(2..=100_000)).map_err(usage)? as usize,
-        None => style.points(),
-    };
+    if let Some(expression) = Expression::of(options)? {
+        return match expression.svg(options, &style)? {
+            Some(svg) => write(&options.output, format, svg),
+            None => Ok(ExitCode::from(NOTHING)),
+        };
+    }
+    if options.step.is_some() || options.open.is_some() {
+        bail!("cannot use --step and --open: they are of an expression; see kymo graph --help");
+    }
+    let points = points(options, &style)?;
     let span = times::span(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
     let Some(mut asked) = Asked::of(options)? else {
         talk::say("kymo: no series fits");
@@ -157,6 +172,16 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     }
     let text = asked.plan.svg(&series, &extent.context, &style);
     write(&options.output, format, text)
+}
+
+fn points(options: &GraphOptions, style: &Style) -> Result<usize> {
+    match &options.points {
+        Some(text) => {
+            let points = number("--points", text, &(2..=100_000)).map_err(Error::msg)?;
+            Ok(usize::try_from(points)?)
+        }
+        None => Ok(style.points()),
+    }
 }
 
 /// Draws the graphs of a target, in this machine's time zone.

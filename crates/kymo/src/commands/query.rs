@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Error, Result};
 use clap::Args;
 use jiff::tz::TimeZone;
-use kymo_promql::{Answer, Engine, LabelSet, Limits, NoteKind, Value, Watch, parse};
+use kymo_promql::{Answer, Engine, Expr, LabelSet, Limits, NoteKind, Value, Watch, parse};
+use kymo_series::Reader;
 use kymo_series::names::METRIC;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::talk;
@@ -19,7 +20,7 @@ const NOTHING: u8 = 1;
 /// Points of a series of a range without a step, about.
 const POINTS: i64 = 250;
 /// Most points of a series.
-const POINTS_MAX: i64 = 11_000;
+pub(super) const POINTS_MAX: i64 = 11_000;
 
 /// Options of `kymo query`.
 #[derive(Args, Clone, Debug)]
@@ -61,7 +62,7 @@ pub(crate) struct QueryOptions {
 
 /// When an expression is evaluated, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moments {
+pub(super) enum Moments {
     At(i64),
     Range {
         from_ms: i64,
@@ -76,22 +77,7 @@ pub(crate) fn run(options: &QueryOptions) -> Result<ExitCode> {
         .map_err(|error| Error::msg(format!("cannot use {:?}: {error}", options.expr)))?;
     let moments = moments(options)?;
     let reader = series::union(&options.place)?;
-    let never = AtomicBool::new(false);
-    let watch = Watch {
-        canceled: &never,
-        is_late: &|| false,
-    };
-    let engine = Engine::new(Limits::default());
-    let answer = match moments {
-        Moments::At(t_ms) => engine.instant(&expr, t_ms, &reader, watch),
-        Moments::Range {
-            from_ms,
-            thru_ms,
-            step_ms,
-        } => engine.range(&expr, from_ms, thru_ms, step_ms, &reader, watch),
-    };
-    let answer = answer
-        .map_err(|error| Error::msg(format!("cannot evaluate {:?}: {error}", options.expr)))?;
+    let answer = evaluate(&options.expr, &expr, moments, &reader)?;
     let missing = reader.missing();
     match put(options, &answer, moments, missing.clone()) {
         // A reader of the output that is gone is no error.
@@ -99,12 +85,36 @@ pub(crate) fn run(options: &QueryOptions) -> Result<ExitCode> {
         done => done?,
     }
     if !options.json {
-        say_notes(options, &answer, &missing);
+        say_notes(&options.expr, &answer, &missing);
     }
     Ok(match is_empty(&answer.value) {
         true => ExitCode::from(NOTHING),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// Evaluates an expression to its end.
+pub(super) fn evaluate(
+    text: &str,
+    expr: &Expr,
+    moments: Moments,
+    reader: &dyn Reader,
+) -> Result<Answer> {
+    let never = AtomicBool::new(false);
+    let watch = Watch {
+        canceled: &never,
+        is_late: &|| false,
+    };
+    let engine = Engine::new(Limits::default());
+    let answer = match moments {
+        Moments::At(t_ms) => engine.instant(expr, t_ms, reader, watch),
+        Moments::Range {
+            from_ms,
+            thru_ms,
+            step_ms,
+        } => engine.range(expr, from_ms, thru_ms, step_ms, reader, watch),
+    };
+    answer.map_err(|error| Error::msg(format!("cannot evaluate {text:?}: {error}")))
 }
 
 fn moments(options: &QueryOptions) -> Result<Moments> {
@@ -136,7 +146,7 @@ fn moments(options: &QueryOptions) -> Result<Moments> {
 }
 
 /// A step in milliseconds: seconds, or a duration of PromQL.
-fn step_ms(text: &str) -> Result<i64> {
+pub(super) fn step_ms(text: &str) -> Result<i64> {
     kymo_serve::prometheus_step_ms(text)
         .ok_or_else(|| Error::msg(format!("cannot use --step {text:?}: 15, 15s, 5m, 1h30m")))
 }
@@ -149,11 +159,12 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn say_notes(options: &QueryOptions, answer: &Answer, missing: &[String]) {
+/// Says on stderr what there is to say beside an answer.
+pub(super) fn say_notes(text: &str, answer: &Answer, missing: &[String]) {
     for note in &answer.notes {
         match note.kind {
             NoteKind::Warning | NoteKind::Info => {
-                talk::say(format_args!("kymo: {}", note.text(&options.expr)));
+                talk::say(format_args!("kymo: {}", note.text(text)));
             }
         }
     }
@@ -253,7 +264,7 @@ fn number(v: f64) -> String {
 }
 
 /// A label set in PromQL's syntax: `NAME{LABEL="VALUE",...}`. Control characters are escaped.
-fn promql(labels: &LabelSet) -> String {
+pub(super) fn promql(labels: &LabelSet) -> String {
     let others = labels.iter().filter(|(name, _)| *name != METRIC);
     let others: Vec<String> = others
         .map(|(name, value)| format!("{name}={value:?}"))

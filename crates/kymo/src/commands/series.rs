@@ -71,6 +71,16 @@ pub(super) struct WhichStore {
     open: Option<PathBuf>,
 }
 
+impl WhichStore {
+    /// The store of a served folder, or of an opened one.
+    pub(super) fn new(data: Option<PathBuf>, open: Option<PathBuf>) -> WhichStore {
+        WhichStore {
+            served: DataFolder { data },
+            open,
+        }
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 struct List {
     /// LABEL=PATTERN or LABEL!=PATTERN, with * and ?, or a text of the name; all have to fit. Labels: name, host, plugin,
