@@ -1,6 +1,7 @@
-//! Puts the page together: its modules become two scripts, its style sheets one sheet, so that the first view needs few
-//! requests. The small script is in the document: it asks for the first numbers while the other one, with all the rest, is
-//! loaded. The answers' policy has the hash of the small script. `--assets FOLDER` serves the files as they are.
+//! Puts the page together: its modules become three scripts, its style sheets one sheet, so that the first view needs few
+//! requests. The small script is in the document: it asks for the first numbers while the second one is loaded. The third
+//! one has tabs that few open, and is fetched when one of them is. The answers' policy has the hash of the small script.
+//! `--assets FOLDER` serves the files as they are.
 //!
 //! A module is `import { a, b } from './x.js';`, on one line or on several, `import name from './x.js';` for a default,
 //! and `export` before functions and constants; `import('./x.js')` runs when it is called. Each module becomes a function
@@ -17,6 +18,10 @@ use sha2::{Digest as _, Sha256};
 const EARLY: &str = "early.js";
 /// The first module of the other script.
 const APP: &str = "app.js";
+/// Modules of the third script, with all that only they need.
+const LATER: [&str; 4] = ["boards.js", "grafana.js", "pin.js", "query.js"];
+/// The third script.
+const LATER_SCRIPT: &str = "later.js";
 const ONCE: &str = "const once = (make) => { let made; return () => (made ??= make()); };\n";
 
 fn main() -> io::Result<()> {
@@ -43,7 +48,14 @@ fn main() -> io::Result<()> {
     let early = early_script(&first);
     let hash = STANDARD.encode(Sha256::digest(&early));
     fs::write(out.join("early_hash"), format!("'sha256-{hash}'"))?;
-    fs::write(out.join("page.js"), page_script(&first, &rest))?;
+    let mut names_of_page = Vec::new();
+    reach(APP, &rest, &mut names_of_page);
+    let (page, later): (Vec<_>, Vec<_>) = rest
+        .into_iter()
+        .partition(|(name, _)| names_of_page.contains(name));
+    fs::write(out.join("page.js"), page_script(&first, &page))?;
+    let script = later_script(&first, &page, &later);
+    fs::write(out.join(LATER_SCRIPT), script)?;
     // The page's own rules come after those of the libraries.
     let sheets: Vec<String> = texts(".css")?
         .into_iter()
@@ -53,7 +65,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("page.css"), sheets.join("\n"))?;
     let html = fs::read_to_string(root.join("index.html"))?;
     fs::write(out.join("index.html"), document(&html, &early))?;
-    let made = ["index.html", "page.css", "page.js"].map(|name| (name.to_string(), out.join(name)));
+    let made = ["index.html", "page.css", "page.js", LATER_SCRIPT]
+        .map(|name| (name.to_string(), out.join(name)));
     let kept = names.iter().filter(|name| {
         let ends = [".js", ".css", ".html"];
         !ends.iter().any(|end| name.ends_with(end))
@@ -141,6 +154,24 @@ fn closure(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
     }
 }
 
+/// Adds a module and all that it imports at once or later, but for modules of [`LATER`].
+fn reach(name: &str, modules: &[(String, String)], found: &mut Vec<String>) {
+    let code = modules.iter().find(|(known, _)| known == name);
+    let Some((_, code)) = code.filter(|_| !found.iter().any(|known| known == name)) else {
+        return;
+    };
+    found.push(name.to_string());
+    let all = statements(code).join("\n");
+    for (at, _) in all.match_indices("'./") {
+        let rest = &all[at + 3..];
+        let end = rest.find('\'').unwrap_or(0);
+        let from = &rest[..end];
+        if from.ends_with(".js") && !LATER.contains(&from) {
+            reach(from, modules, found);
+        }
+    }
+}
+
 /// The small script: it runs, and leaves its modules to the other one.
 fn early_script(modules: &[(String, String)]) -> String {
     let text: String = modules
@@ -161,9 +192,29 @@ fn page_script(early: &[(String, String)], modules: &[(String, String)]) -> Stri
         .iter()
         .map(|(name, code)| module(name, code))
         .collect();
-    let names = functions_of(early);
+    let (names, own) = (functions_of(early), functions_of(modules));
     let first = function_of(APP);
-    format!("const {{ once, {names} }} = globalThis.early;\n{text}{first}();\n")
+    format!(
+        "const {{ once, {names} }} = globalThis.early;\n{text}globalThis.page = {{ {own} }};\n{first}();\n"
+    )
+}
+
+/// The third script: it takes modules of the other two, and gives its own to who imports it.
+fn later_script(
+    early: &[(String, String)],
+    page: &[(String, String)],
+    modules: &[(String, String)],
+) -> String {
+    let text: String = modules
+        .iter()
+        .map(|(name, code)| module(name, code))
+        .collect();
+    let (names, of_page) = (functions_of(early), functions_of(page));
+    let own = LATER.map(function_of).join(", ");
+    format!(
+        "const {{ once, {names} }} = globalThis.early;\nconst {{ {of_page} }} = globalThis.page;\n\
+         {text}export {{ {own} }};\n"
+    )
 }
 
 fn functions_of(modules: &[(String, String)]) -> String {
@@ -247,17 +298,19 @@ fn export(module: &str, rest: &str) -> (String, String) {
     (name.to_string(), rest.to_string())
 }
 
-/// `import('./x.js')` → `Promise.resolve().then(m_x_js)`
+/// `import('./x.js')` → `Promise.resolve().then(m_x_js)`, or what the third script has
 fn lazy_imports(line: &str) -> String {
     let (mut out, mut rest) = (String::new(), line);
     while let Some((before, after)) = rest.split_once("import('./") {
         let Some((name, behind)) = after.split_once("')") else {
             break;
         };
-        out.push_str(&format!(
-            "{before}Promise.resolve().then({})",
-            function_of(name)
-        ));
+        let function = function_of(name);
+        out.push_str(before);
+        out.push_str(&match LATER.contains(&name) {
+            true => format!("import('./{LATER_SCRIPT}').then((later) => later.{function}())"),
+            false => format!("Promise.resolve().then({function})"),
+        });
         rest = behind;
     }
     out + rest

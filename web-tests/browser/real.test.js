@@ -434,3 +434,23 @@ test('an expression over what is recorded here: graph, table, words, and the pla
   assert.deepEqual(seen, clean);
   await context.close();
 });
+
+test('an expression and a chart on a board, which the data folder keeps', { skip }, async () => {
+  const { page, context, seen } = await open(browser, url, { path: '?view=query&range=60&expr=node_load1' });
+  await page.evaluate((token) => localStorage.setItem('kymo.token', token), readFileSync(join(folder, 'token'), 'utf8').trim());
+  await page.reload();
+  await page.locator('#view-query button', { hasText: 'pin' }).click();
+  await page.locator('dialog input').fill('This machine');
+  await page.locator('dialog .main').click();
+  await page.waitForFunction(() => document.querySelector('#view-boards .tile canvas'));
+  assert.equal(JSON.parse(readFileSync(join(folder, 'boards', 'this-machine.json'), 'utf8')).charts[0].queries[0].expr, 'node_load1');
+  await page.goto(`${url}?range=60`);
+  await ready(page);
+  await page.locator('.card[data-panel=memory]').hover();
+  await page.locator('.card[data-panel=memory] .topin').click();
+  await page.waitForFunction(() => document.querySelector('dialog select').value === 'this-machine');
+  await page.locator('dialog .main').click();
+  await page.waitForFunction(() => document.querySelectorAll('#view-boards .tile canvas').length === 2 && [...document.querySelectorAll('#view-boards .key b')].every((value) => /^\d/.test(value.textContent)));
+  assert.deepEqual(seen, clean);
+  await context.close();
+});

@@ -52,7 +52,7 @@ export function createApi(store = localStorage) {
 
   async function ask(address, given) {
     const sent = token;
-    const headers = sent ? { Authorization: `Bearer ${sent}` } : {};
+    const headers = { ...given.headers, ...(sent ? { Authorization: `Bearer ${sent}` } : {}) };
     const response = await fetch(address, { ...given, headers, cache: 'no-store' });
     if (response.ok) return response;
     // a token of a server that has ended: go on without it rather than see nothing
@@ -63,6 +63,15 @@ export function createApi(store = localStorage) {
   }
 
   const open = (path, parameters = {}, signal) => ask(`./kymo/v1/${path}${query(parameters)}`, { signal });
+
+  const put = (path, value) =>
+    ask(`./kymo/v1/${path}`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(value),
+    });
+
+  const remove = (path) => ask(`./kymo/v1/${path}`, { method: 'DELETE' });
 
   /** Prometheus' API (docs/prometheus.md). Expressions are sent as forms: they may be long. */
   async function prometheus(path, parameters, signal) {
@@ -85,6 +94,8 @@ export function createApi(store = localStorage) {
 
   return {
     open,
+    put,
+    remove,
     prometheus,
     session,
     get: async (...asked) => (await open(...asked)).json(),

@@ -55,6 +55,7 @@ const MAKERS = {
   fields: async () => (await import('./fields.js')).createFields,
   series: async () => (await import('./series.js')).createSeries,
   query: async () => (await import('./query.js')).createQuery,
+  boards: async () => (await import('./boards.js')).createBoards,
   hosts: async () => (await import('./hosts.js')).createHosts,
   programs: async () => (await import('./programs.js')).createPrograms,
   postgres: async () => (await import('./postgres.js')).createPostgres,
@@ -77,7 +78,7 @@ function set(patch, { soon = false } = {}) {
   );
   if (!changed.size) return;
   Object.assign(ctx.state, patch);
-  const step = ['range', 'from', 'thru', 'view', 'target', 'expr'].some((name) => changed.has(name));
+  const step = ['range', 'from', 'thru', 'view', 'target', 'expr', 'board'].some((name) => changed.has(name));
   // a wheel that turns is one step
   const again = performance.now() - stepped < ONE_STEP_MS;
   if (step) stepped = performance.now();

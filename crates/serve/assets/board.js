@@ -65,9 +65,18 @@ function setPanels(board, panels, decorate) {
   board.ids = fieldsOf(panels);
   board.cards = panels.map((panel) => createCard(panel, board.ctx, handlers(board)));
   board.grid.replaceChildren(...board.cards.map((card) => card.element));
-  board.cards.forEach((card, n) => decorate?.(card, n));
+  board.cards.forEach((card, n) => {
+    addPin(board, card);
+    decorate?.(card, n);
+  });
   board.frame = null;
   refresh(board, true);
+}
+
+/** Each chart can be put on a board of its reader. */
+function addPin({ ctx }, { panel, tools }) {
+  const pin = async () => (await import('./pin.js')).pinPanel(ctx, panel);
+  tools.append(h('button', { class: 'topin', title: 'Pin this chart to a board', onclick: pin }, 'pin'));
 }
 
 const handlers = ({ ctx }) => ({

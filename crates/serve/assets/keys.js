@@ -32,13 +32,15 @@ export const KEYS = [
   ['Esc', 'let go of what is held', { Escape: (act) => act.release() }],
   ['/', 'search or filter', { '/': (act) => act.filter() }],
   [
-    'N  F  S  X  H  A  Q  M  E  R',
-    'now, all fields, series, expressions (X), hosts, programs (A), PostgreSQL (Q), targets (MRTG), events, raw texts',
+    'N  F  S  X  B  H  A  Q  M  E  R',
+    'now, all fields, series, expressions (X), boards, hosts, programs (A), PostgreSQL (Q), ' +
+      'targets (MRTG), events, raw texts',
     {
       n: (act) => act.view('now'),
       f: (act) => act.view('fields'),
       s: (act) => act.view('series'),
       x: (act) => act.view('query'),
+      b: (act) => act.view('boards'),
       h: (act) => act.view('hosts'),
       a: (act) => act.view('programs'),
       q: (act) => act.view('postgres'),

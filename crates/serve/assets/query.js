@@ -41,6 +41,7 @@ export function createQuery(ctx, host) {
     h('button', { onclick: () => ctx.set({ form: form === 'graph' ? undefined : form }, { soon: true }) }, form),
   );
   view.past = h('button', { 'aria-expanded': 'false', onclick: () => showPast(view, view.list.hidden) }, 'history');
+  view.pin = h('button', { title: 'Pin this expression to a board', onclick: () => pinned(view) }, 'pin');
   view.list = h('ul', { class: 'past', hidden: true });
   view.said = h('span', { class: 'sub', role: 'status' });
   view.note = h('div', { class: 'note', role: 'alert', hidden: true });
@@ -54,7 +55,15 @@ export function createQuery(ctx, host) {
   host.append(
     h('section', { class: 'panel query' }, [
       h('div', { class: 'bar' }, view.box.element, main),
-      h('div', { class: 'bar' }, forms, h('label', { class: 'sub' }, 'step ', view.step), view.past, view.said),
+      h(
+        'div',
+        { class: 'bar' },
+        forms,
+        h('label', { class: 'sub' }, 'step ', view.step),
+        view.past,
+        view.pin,
+        view.said,
+      ),
       view.list,
     ]),
     view.note,
@@ -269,6 +278,14 @@ function showPast(view, isShown) {
       all.length ? h('button', { onclick: clear }, 'forget them all') : 'Nothing was asked in this browser yet.',
     ),
   );
+}
+
+/** The expression as a chart of a board. */
+async function pinned({ ctx: { state }, ctx }) {
+  if (!state.expr) return;
+  const { pin } = await import('./pin.js');
+  const form = state.form === 'table' ? { form: 'table' } : {};
+  pin(ctx, { queries: [{ expr: state.expr }], ...form, ...(state.step ? { step: state.step } : {}) });
 }
 
 /** What is seen, for a file: a column a series, or the rows of the table. */

@@ -1,6 +1,18 @@
 // What is seen, as the page's address: every view can be sent to somebody else.
 
-const VIEWS = ['now', 'fields', 'events', 'raw', 'series', 'query', 'hosts', 'programs', 'postgres', 'targets'];
+const VIEWS = [
+  'now',
+  'fields',
+  'events',
+  'raw',
+  'series',
+  'query',
+  'boards',
+  'hosts',
+  'programs',
+  'postgres',
+  'targets',
+];
 const number = { read: (text) => (/^-?\d{1,12}(\.\d{1,9})?$/.test(text) ? Number(text) : undefined), write: String };
 const word = { read: (text) => text, write: String };
 const list = {
@@ -36,6 +48,7 @@ const PARTS = {
   expr: word,
   step: word,
   form: word,
+  board: { read: (text) => (/^[a-z0-9-]{1,64}$/.test(text) ? text : undefined), write: String },
   host: word,
   target: word,
   by: word,

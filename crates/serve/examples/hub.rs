@@ -19,6 +19,7 @@ fn main() -> Result<(), String> {
         write_token: String::new(),
         tls: None,
         code: Some("once".into()),
+        boards: None,
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
         keeper: None,
         keeper_writes: None,

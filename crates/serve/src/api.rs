@@ -1,6 +1,7 @@
 //! The answers, one file each, and their shared parts: the asker, parameters, threads that read.
 
 mod about;
+mod boards;
 mod events;
 mod fields;
 #[cfg(feature = "testing")]
@@ -40,6 +41,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use crate::access::{self, Access, Denied, Scopes};
 use crate::answer::{Answer, Made, Refusal, Wishes};
 use crate::asker::{self, Asker};
+use crate::boards::{BOARD_MAX, Boards};
 use crate::cost::Meter;
 use crate::now::Now;
 use crate::places::Place;
@@ -74,6 +76,7 @@ pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
     targets: Option<Arc<Targets>>,
+    boards: Option<Boards>,
     /// The keeper as it takes requests of senders, and room for their bodies.
     pushes: Option<push::Pushes>,
     feeder: Option<Feeder>,
@@ -115,6 +118,7 @@ impl Hub {
             archive,
             stored,
             targets: targets.map(Arc::new),
+            boards: settings.boards.map(Boards::new),
             access: Access::new(
                 &settings.hosts,
                 settings.loopback,
@@ -301,6 +305,8 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/kymo/v1/sources", get(texts::sources))
         .route("/kymo/v1/text", get(texts::text))
         .route("/kymo/v1/session", post(session::begin))
+        .route("/kymo/v1/boards", get(boards::list))
+        .merge(board_router())
         .route("/metrics", get(metrics::answer))
         .nest("/api/v1", prometheus::router())
         .nest("/prometheus/api/v1", prometheus::router())
@@ -317,6 +323,13 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(axum::middleware::from_fn(in_time))
         .with_state(hub)
+}
+
+/// The paths of boards, whose bodies may be longer than others.
+fn board_router() -> Router<Arc<Hub>> {
+    let methods = get(boards::read).put(boards::keep).delete(boards::remove);
+    let router = Router::new().route("/kymo/v1/boards/{name}", methods);
+    router.layer(DefaultBodyLimit::max(BOARD_MAX))
 }
 
 /// Refuses an answer that does not begin in time.

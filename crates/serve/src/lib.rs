@@ -14,6 +14,7 @@ mod answer;
 mod api;
 mod asker;
 mod assets;
+mod boards;
 mod cost;
 mod guarded;
 mod guesses;
@@ -73,6 +74,8 @@ pub struct Settings {
     pub code: Option<String>,
     /// Folder for roll-ups; `None`: they are not kept.
     pub rollups: Option<PathBuf>,
+    /// Folder in which boards are kept; `None`: there are none.
+    pub boards: Option<PathBuf>,
     /// Socket at which the keeper answers questions; `None`: there is no store.
     pub keeper: Option<PathBuf>,
     /// Socket at which the keeper accepts this machine's history; `None`: the store gets none.

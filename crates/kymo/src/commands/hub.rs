@@ -49,6 +49,8 @@ pub(crate) struct Order {
     /// See [`Settings`].
     pub rollups: Option<PathBuf>,
     /// See [`Settings`].
+    pub boards: Option<PathBuf>,
+    /// See [`Settings`].
     pub keeper: Option<PathBuf>,
     /// See [`Settings`].
     pub keeper_writes: Option<PathBuf>,
@@ -87,13 +89,15 @@ fn shut_in(order: &Order) -> Result<String> {
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;
     // Read now: names of users come from files that are out of reach afterwards.
     let words = own.words();
-    if let Some(rollups) = &order.rollups
-        && let Err(error) = std::fs::create_dir_all(rollups)
-    {
-        talk::say(format_args!(
-            "kymo: cannot make {}: {error}",
-            rollups.display()
-        ));
+    let write = [&order.rollups, &order.boards];
+    let write: Vec<_> = write.into_iter().flatten().cloned().collect();
+    for folder in &write {
+        if let Err(error) = std::fs::create_dir_all(folder) {
+            talk::say(format_args!(
+                "kymo: cannot make {}: {error}",
+                folder.display()
+            ));
+        }
     }
     let read: Vec<_> = [&order.ring, &order.assets]
         .into_iter()
@@ -101,7 +105,6 @@ fn shut_in(order: &Order) -> Result<String> {
         .chain(&order.files)
         .cloned()
         .collect();
-    let write: Vec<_> = order.rollups.iter().cloned().collect();
     let files = sandbox::enter(&read, &write);
     let calls = sandbox::Process::Hub.confine();
     Ok(format!("{words}, {files}, {calls}"))
@@ -122,6 +125,7 @@ fn settings(order: Order, owners: Option<Arc<TcpOwners>>, address: Option<IpAddr
         tls: order.tls.map(|(cert, key)| Tls { cert, key }),
         code: order.code,
         rollups: order.rollups.filter(|folder| folder.is_dir()),
+        boards: order.boards.filter(|folder| folder.is_dir()),
         keeper: order.keeper,
         keeper_writes: order.keeper_writes,
         owners,

@@ -43,6 +43,8 @@ use sockets::{LinePlaces, Sockets};
 const UMASK: u32 = 0o027;
 /// File of the token for senders, in the data folder.
 const WRITE_TOKEN: &str = "write-token";
+/// Folder of boards in the data folder.
+const BOARDS_FOLDER: &str = "boards";
 /// types.db of Debian's collectd.
 const TYPES_DB: &str = "/usr/share/collectd/types.db";
 
@@ -210,6 +212,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
     let order = Order {
         ring: Some(dir.clone()),
         rollups: Some(dir.join(ROLLUPS_FOLDER)),
+        boards: Some(dir.join(BOARDS_FOLDER)),
         keeper: Some(dir.join(sockets::QUESTIONS)),
         keeper_writes: Some(dir.join(sockets::WRITES)),
         write_token: secret::token_of(&dir.join(WRITE_TOKEN))?,
@@ -306,6 +309,7 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         tls: None,
         code: None,
         rollups: None,
+        boards: None,
         keeper: None,
         keeper_writes: None,
         assets: assets

@@ -5,6 +5,7 @@ use kymo_query::series::Grid;
 
 use super::{Params, prometheus, series};
 use crate::access::Scopes;
+use crate::boards::fuzz_board;
 
 /// Reads bytes as a query, and line by line as values of known parameters. Values that are accepted must be
 /// sound.
@@ -16,6 +17,7 @@ pub fn fuzz_parameters(input: &[u8]) {
         known.extend_from_slice(value);
     }
     prometheus::fuzz_form(input);
+    fuzz_board(input);
     for query in [input, &known] {
         if let Ok(uri) = Uri::try_from([b"/?", query].concat()) {
             check_parameters(&uri);
