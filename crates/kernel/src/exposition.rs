@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
@@ -160,17 +161,27 @@ fn raised(field: &Field, now: u64, stood: u64, context: &Context) -> u64 {
     }
 }
 
+/// Milliseconds since 1970 as seconds; 0 for times before 1970.
+pub fn seconds(t_ms: i64) -> f64 {
+    let t_ms = u64::try_from(t_ms).unwrap_or(0);
+    Duration::from_millis(t_ms).as_secs_f64()
+}
+
 impl ExposedInstance<'_> {
-    /// Calls `put` with each known sample of a family and its part.
+    /// Calls `put` with each known sample of a family and its part. `moment_s` is when the reading was, in seconds since
+    /// 1970.
     pub fn samples(
         &self,
         family: &Family,
         fields: &[Field],
-        context: &Context,
+        (context, moment_s): (&Context, f64),
         put: &mut dyn FnMut(SamplePart, f64),
     ) {
-        if family.scale == Scale::One {
-            return put(SamplePart::Whole, 1.0);
+        match family.scale {
+            Scale::One => return put(SamplePart::Whole, 1.0),
+            Scale::Moment if moment_s.is_nan() || self.values.is_empty() => return,
+            Scale::Moment => return put(SamplePart::Whole, moment_s),
+            _ => {}
         }
         let mut sample = |at: usize, field: &Field, part: SamplePart| {
             let Some(&raw) = self.values.get(at).filter(|raw| **raw != MISSING) else {

@@ -129,7 +129,8 @@ impl Interpreter {
         let Some(instance) = track.single() else {
             return;
         };
-        let is_beside = !subsystem.sources.contains(&kind);
+        let adds = source::of(kind).is_some_and(Source::adds_to_rows);
+        let is_beside = adds || !subsystem.sources.contains(&kind);
         by_name.clear();
         self.layouts.cut(kind, track, instance, context, |text| {
             text.put(globals, &text.layout.globals, subsystem.globals);

@@ -7,6 +7,7 @@ mod activity;
 pub mod backoff;
 pub mod choice;
 pub mod containers;
+pub mod digest;
 pub mod exposition;
 pub mod facts;
 mod group_names;

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use kymo_base::limits;
 use kymo_sys::kernel_file::{KernelFile, Root};
 
+use crate::digest::Digest;
 use crate::listing;
 use crate::source::{self, Reads, Source};
 
@@ -84,6 +85,9 @@ impl Reader {
         if let Reads::Bundle(names) = self.reads {
             return self.read_bundle(root, now_ns, names, out);
         }
+        if let Reads::Digest(digest) = self.reads {
+            return self.read_digest(root, now_ns, digest, out);
+        }
         if self.file.is_none() {
             self.open(root, now_ns)?;
         }
@@ -92,7 +96,7 @@ impl Reader {
         };
         let result = match self.reads {
             Reads::Whole => read_whole(file, &mut self.confirmed, out),
-            Reads::Records | Reads::Bundle(_) => {
+            Reads::Records | Reads::Bundle(_) | Reads::Digest(_) => {
                 file.read_on(out, limits::TEXT_MAX).map_err(errno_of)
             }
         };
@@ -100,9 +104,12 @@ impl Reader {
         result
     }
 
-    /// Returns true if the text is one file, not a bundle.
+    /// Returns true if the text is that of one file.
     pub fn is_one_file(&self) -> bool {
-        !matches!(self.reads, Reads::Bundle(_))
+        match self.reads {
+            Reads::Whole | Reads::Records => true,
+            Reads::Bundle(_) | Reads::Digest(_) => false,
+        }
     }
 
     /// Reads one file as [`Reader::read`] does, but in pieces: `take`
@@ -187,6 +194,25 @@ impl Reader {
         }
         self.errno = 0;
         Ok(())
+    }
+
+    /// Makes a digest. No file stays open.
+    fn read_digest(
+        &mut self,
+        root: &Root,
+        now_ns: u64,
+        digest: Digest,
+        out: &mut Vec<u8>,
+    ) -> Result<(), u16> {
+        if now_ns < self.closed_until_ns {
+            return Err(self.errno);
+        }
+        let result = digest.read(root, &self.path, out);
+        match result {
+            Ok(()) => self.errno = 0,
+            Err(errno) => self.fail(errno, now_ns),
+        }
+        result
     }
 
     fn open(&mut self, root: &Root, now_ns: u64) -> Result<(), u16> {

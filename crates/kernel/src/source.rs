@@ -3,6 +3,8 @@
 
 use kymo_base::template::Grammar;
 
+use crate::digest::Digest;
+
 /// Numbers of the kinds of source; they are on disk and never change.
 pub mod kind {
     /// /proc/stat
@@ -71,6 +73,16 @@ pub mod kind {
     pub const FILESYSTEM: u8 = 50;
     /// The part of /proc/PID/mountstats of an NFS mount
     pub const MOUNTSTATS: u8 = 52;
+    /// /sys/class/net, as a digest
+    pub const INTERFACES: u8 = 54;
+    /// /proc/net/softnet_stat, as a digest
+    pub const SOFTNET: u8 = 55;
+    /// The counts of /proc/sys/net/netfilter
+    pub const CONNTRACK: u8 = 56;
+    /// Limits and entropy in /proc/sys/kernel
+    pub const LIMITS: u8 = 57;
+    /// /proc/net/tcp and tcp6, as a digest
+    pub const TCP_STATES: u8 = 58;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
     /// Name, image, pod and namespace of a control group, by the files of its runtime; not a file
@@ -113,6 +125,8 @@ pub enum Reads {
     /// The path is a folder of files with one value each; the text has a
     /// line `NAME VALUE` for each readable file. `*` stands for a number.
     Bundle(&'static [&'static str]),
+    /// A short text is made of the file or folder. Its lines add numbers to the rows that another source of the machine has.
+    Digest(Digest),
 }
 
 /// How often a source is read.
@@ -199,6 +213,17 @@ impl Source {
     /// The path of one instance under the root.
     pub fn path_of(&self, instance: &str) -> String {
         self.path.replace("{}", instance)
+    }
+
+    /// True if its lines add numbers to rows of another source.
+    pub fn adds_to_rows(&self) -> bool {
+        matches!(self.reads, Reads::Digest(_))
+    }
+
+    /// A source that is read at each scan of processes.
+    const fn scanned(mut self) -> Source {
+        self.pace = Pace::EachScan;
+        self
     }
 
     const fn bundle(mut self, files: &'static [&'static str]) -> Source {
@@ -334,6 +359,45 @@ pub const ALL: &[Source] = &[
         Reads::Records,
         Grammar::Named(0),
     ),
+    machine(
+        kind::INTERFACES,
+        "sys/class/net",
+        Reads::Digest(Digest::Interfaces),
+        Grammar::Named(0),
+    )
+    .scanned(),
+    machine(
+        kind::SOFTNET,
+        "proc/net/softnet_stat",
+        Reads::Digest(Digest::Softnet),
+        Grammar::Named(0),
+    ),
+    machine(
+        kind::TCP_STATES,
+        "proc/net/tcp",
+        Reads::Digest(Digest::TcpStates),
+        Grammar::Named(0),
+    )
+    .scanned(),
+    machine(
+        kind::CONNTRACK,
+        "proc/sys/net/netfilter",
+        Reads::Bundle(&["nf_conntrack_count", "nf_conntrack_max"]),
+        Grammar::Counts,
+    )
+    .scanned(),
+    machine(
+        kind::LIMITS,
+        "proc/sys/kernel",
+        Reads::Bundle(&[
+            "threads-max",
+            "pid_max",
+            "random/entropy_avail",
+            "random/poolsize",
+        ]),
+        Grammar::Counts,
+    )
+    .scanned(),
     machine(
         kind::PRESSURE_CPU,
         "proc/pressure/cpu",

@@ -502,6 +502,26 @@ pub(crate) fn numbers(pieces: &[Piece], first: usize, count: usize) -> Vec<Cell>
         .collect()
 }
 
+/// The lines `NAME NUMBER` of a bundle, each of which is the field of its name.
+pub(crate) fn bundled(template: &Template, fields: &[Field]) -> Layout {
+    let cell = |line: &Vec<Piece>| {
+        let [Piece::Text(name), number] = line[..] else {
+            return None;
+        };
+        let field = fields
+            .iter()
+            .position(|field| field.name.as_bytes() == name);
+        Some(Cell {
+            field: field?,
+            from: value(&number)?,
+        })
+    };
+    Layout {
+        globals: template.lines().iter().filter_map(cell).collect(),
+        ..Layout::default()
+    }
+}
+
 /// Source of the number in a piece.
 pub(crate) fn value(piece: &Piece) -> Option<From> {
     match piece {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kymo_base::column::Column;
 use kymo_base::field::{Field, Rule};
 use kymo_kernel::source;
-use kymo_kernel::subsystem::exposed::{Exposed, Family, Parts, Scale};
+use kymo_kernel::subsystem::exposed::{Exposed, Family, Parts};
 use kymo_kernel::subsystem::{self, Subsystem};
 
 use crate::prometheus;
@@ -119,7 +119,7 @@ fn fields(out: &mut String, title: &str, fields: &[Field], exposing: &[Exposing]
 fn exposed_as(field: usize, exposing: &[Exposing]) -> String {
     let of_each = exposing.iter().filter_map(|(families, labels)| {
         let place = |family: &Family| family.fields().position(|at| at == field);
-        let has = |family: &&Family| place(family).is_some() && family.scale != Scale::One;
+        let has = |family: &&Family| place(family).is_some() && family.has_fields();
         let family = families.iter().find(has)?;
         let part = match family.parts {
             Parts::Named { label, values } | Parts::Apart { label, values, .. } => values
@@ -140,7 +140,7 @@ fn beyond_fields(out: &mut String, exposing: &[Exposing]) {
         for family in *families {
             let part = match family.parts {
                 Parts::Cpus { label } => Some(label.to_string()),
-                _ if family.scale == Scale::One => None,
+                _ if !family.has_fields() => None,
                 _ => continue,
             };
             let name = metric(family.name, labels.iter().cloned().chain(part));

@@ -209,7 +209,7 @@ pub fn write<'a>(
 ) {
     for (subsystem, reading) in readings {
         for group in floor.groups(subsystem, reading, context) {
-            put_group(out, &group, context);
+            put_group(out, &group, (context, cost.newest));
         }
     }
     for metric in OWN {
@@ -217,7 +217,7 @@ pub fn write<'a>(
     }
 }
 
-fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
+fn put_group(out: &mut Vec<u8>, group: &MetricGroup, at: (&Context, f64)) {
     let mut seen = HashSet::new();
     let instances = group.instances.iter();
     let instances = instances.map(|instance| (labels(group.labels, &instance.row), instance));
@@ -228,7 +228,7 @@ fn put_group(out: &mut Vec<u8>, group: &MetricGroup, context: &Context) {
         let key = family.parts.label();
         let mut metric = Metric::of(family, group.fields);
         for (labels, instance) in &instances {
-            instance.samples(family, group.fields, context, &mut |part, value| {
+            instance.samples(family, group.fields, at, &mut |part, value| {
                 let part = match part {
                     SamplePart::Whole => String::new(),
                     part => label(key, part.text().as_bytes()),

@@ -1,4 +1,4 @@
-//! `c` and `C`: CPU time and load, from /proc/stat and /proc/loadavg. Shares refer to the sum of the first eight times;
+//! `c` and `C`: CPU time and load, from /proc/stat and /proc/loadavg, and packets by CPU, from /proc/net/softnet_stat. Shares refer to the sum of the first eight times;
 //! guest time is part of user and nice.
 
 use kymo_base::column::{Cells, Column};
@@ -148,13 +148,41 @@ const GLOBALS: &[Field] = &{
 };
 
 const INTERRUPTS: usize = at(FIELDS, "interrupts");
+const SOFTNET: usize = at(FIELDS, "softnet_processed");
+const SOFTNET_FIELDS: usize = 5;
 
 const FIELDS: &[Field] = &{
     let [a, b, c, d, e, f, g, h, i, j] = TIME_FIELDS;
     let served = "Interrupts it served, of all kinds; read where interrupts (j) are";
     // When a device is removed, its counts leave the sum.
     let interrupts = global("interrupts", Rule::CounterMayStepBack, Unit::Count, served);
-    [a, b, c, d, e, f, g, h, i, j, interrupts]
+    const fn softnet(name: &'static str, help: &'static str) -> Field {
+        field(name, Rule::Counter32, Unit::Count, help)
+    }
+    [
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+        i,
+        j,
+        interrupts,
+        softnet("softnet_processed", "Packets it took from the network"),
+        softnet(
+            "softnet_dropped",
+            "Packets dropped because its queue was full",
+        ),
+        softnet("softnet_squeezed", "Times it had no time left for packets"),
+        softnet("softnet_steered", "Times another CPU gave it packets"),
+        softnet(
+            "softnet_flow_limits",
+            "Times the limit of a flow was reached",
+        ),
+    ]
 };
 
 /// Sum over times. Times that an old kernel lacks are left out; a time
@@ -432,6 +460,10 @@ const EXPOSED: Exposed = Exposed {
         exposed::gauge("node_load5", LOAD5),
         exposed::gauge("node_load15", LOAD15),
         exposed::gauge("node_boot_time_seconds", BTIME),
+        exposed::moment(
+            "node_time_seconds",
+            "Time of this machine at the sample, since 1970",
+        ),
     ],
     each: &[Each {
         labels: &[exposed::MetricLabel::name("cpu")],
@@ -453,6 +485,11 @@ const EXPOSED: Exposed = Exposed {
                 "mode",
                 &["user", "nice"],
             ),
+            exposed::counter("node_softnet_processed_total", SOFTNET),
+            exposed::counter("node_softnet_dropped_total", SOFTNET + 1),
+            exposed::counter("node_softnet_times_squeezed_total", SOFTNET + 2),
+            exposed::counter("node_softnet_received_rps_total", SOFTNET + 3),
+            exposed::counter("node_softnet_flow_limit_count_total", SOFTNET + 4),
         ],
     }],
 };
@@ -462,7 +499,7 @@ pub static CPU: Subsystem = Subsystem {
     letter: 'c',
     name: "cpu",
     help: "CPU time, interrupts, context switches, load",
-    sources: &[kind::STAT, kind::LOADAVG],
+    sources: &[kind::STAT, kind::LOADAVG, kind::SOFTNET],
     beside: Some(Beside {
         letter: 'j',
         sources: &[kind::INTERRUPTS],
@@ -517,6 +554,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     match kind {
         kind::STAT => stat(template),
         kind::INTERRUPTS => interrupts(template),
+        kind::SOFTNET => softnet(template),
         _ => loadavg(template),
     }
 }
@@ -561,6 +599,22 @@ fn stat(template: &Template) -> Layout {
         });
     }
     layout
+}
+
+/// Lines of the digest: the number of a CPU, and its counters.
+fn softnet(template: &Template) -> Layout {
+    let row = |line: &Vec<Piece>| match line.split_first()? {
+        (Piece::Text(cpu), rest) => Some(RowLayout {
+            name: cpu.to_vec(),
+            cells: numbers(rest, SOFTNET, SOFTNET_FIELDS),
+            ..RowLayout::default()
+        }),
+        (Piece::Slot(_), _) => None,
+    };
+    Layout {
+        rows: template.lines().iter().filter_map(row).collect(),
+        ..Layout::default()
+    }
 }
 
 /// The sum of each CPU's column.
@@ -668,6 +722,20 @@ mod tests {
             assert_eq!(reading.globals[..LOAD1], globals, "{text}");
             assert_eq!(reading.rows.len(), rows, "{text}");
         }
+    }
+
+    #[test]
+    fn packets_of_each_cpu() {
+        const M: u64 = MISSING;
+        let stat = "cpu  1 2 3 4\ncpu0 1 2 3 4\ncpu3 1 2 3 4\n";
+        let softnet = "0 16971814 10 1 7 8\n2 1 1 1 1 1\n3 17513632 0 2 - -\n";
+        let texts = [(kind::STAT, stat), (kind::SOFTNET, softnet)];
+        let reading = read(&CPU, &texts, &Context::default());
+        let rows = reading.rows.iter().map(|row| &row.values[SOFTNET..]);
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            [&[16_971_814, 10, 1, 7, 8], &[17_513_632, 0, 2, M, M]]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `i`: directory entries, open files and inodes of the kernel, from /proc/sys/fs. All are gauges.
+//! `i`: directory entries, open files and inodes of the kernel, from /proc/sys/fs, and its limits of processes and its entropy,
+//! from /proc/sys/kernel. All are gauges.
 
 use kymo_base::column::Column;
 use kymo_base::context::Context;
@@ -7,8 +8,8 @@ use kymo_base::template::Template;
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, now, number,
-    numbers, place, plot, ratio, rest,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field, now,
+    number, numbers, place, plot, ratio, rest,
 };
 use crate::layout::Layout;
 use crate::source::kind;
@@ -23,7 +24,7 @@ const fn gauge(name: &'static str, help: &'static str) -> Field {
     field(name, Rule::Gauge, Unit::Count, help)
 }
 
-/// The numbers of the three files, in order.
+/// The numbers of the three files, in order, then those of the bundle by name.
 const GLOBALS: &[Field] = &[
     gauge("nr_dentry", "Directory entries cached"),
     gauge("nr_unused", "Of these, not in use"),
@@ -41,6 +42,13 @@ const GLOBALS: &[Field] = &[
     gauge("nr_file", "Open files allocated"),
     gauge("nr_free_file", "Free ones; 0 since 2.6"),
     gauge("file-max", "Most open files there may be"),
+    gauge("threads-max", "Most threads there may be"),
+    gauge(
+        "pid_max",
+        "Most processes and threads there may be by their numbers",
+    ),
+    gauge("entropy_avail", "Bits of entropy that the kernel has"),
+    gauge("poolsize", "Bits of entropy that it can have"),
 ];
 
 const fn count(
@@ -94,7 +102,12 @@ pub static INODES_AND_FILES: Subsystem = Subsystem {
     letter: 'i',
     name: "inodes",
     help: "Directory entries, open files and inodes",
-    sources: &[kind::DENTRY_STATE, kind::INODE_NR, kind::FILE_NR],
+    sources: &[
+        kind::DENTRY_STATE,
+        kind::INODE_NR,
+        kind::FILE_NR,
+        kind::LIMITS,
+    ],
     beside: None,
     spread: false,
     globals: GLOBALS,
@@ -137,6 +150,10 @@ pub static INODES_AND_FILES: Subsystem = Subsystem {
     exposed: Exposed::machine(&[
         exposed::gauge("node_filefd_allocated", FILES),
         exposed::gauge("node_filefd_maximum", FILES_MAX),
+        exposed::gauge("node_processes_max_threads", at(GLOBALS, "threads-max")),
+        exposed::gauge("node_processes_max_processes", at(GLOBALS, "pid_max")),
+        exposed::gauge("node_entropy_available_bits", at(GLOBALS, "entropy_avail")),
+        exposed::gauge("node_entropy_pool_size_bits", at(GLOBALS, "poolsize")),
     ]),
 };
 
@@ -144,6 +161,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     let (first, count) = match kind {
         kind::DENTRY_STATE => (DENTRIES, 5),
         kind::INODE_NR => (INODES, 2),
+        kind::LIMITS => return bundled(template, GLOBALS),
         _ => (FILES, 3),
     };
     let lines = template.lines();
@@ -159,6 +177,17 @@ mod tests {
     use super::super::testing::read;
     use super::*;
     use kymo_base::reading::MISSING;
+
+    #[test]
+    fn limits_have_names() {
+        let text = "threads-max 63612\npid_max 32768\npoolsize 256\n";
+        let limits = [(kind::LIMITS, text)];
+        let reading = read(&INODES_AND_FILES, &limits, &Context::default());
+        assert_eq!(
+            reading.globals[FILES_MAX + 1..],
+            [63_612, 32_768, MISSING, 256]
+        );
+    }
 
     /// A kernel without a limit gives 2^63 - 1.
     #[test]
@@ -184,7 +213,11 @@ mod tests {
                 12,
                 1329,
                 0,
-                (1 << 63) - 1
+                (1 << 63) - 1,
+                MISSING,
+                MISSING,
+                MISSING,
+                MISSING,
             ]
         );
         let file = [(kind::FILE_NR, "7 0 100")];

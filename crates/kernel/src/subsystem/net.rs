@@ -1,5 +1,6 @@
 //! `n` and `N`: network interfaces, from /proc/net/dev. The sum counts the hardware interfaces, since the traffic of bridges,
-//! bonds and tunnels passes through these. If no interface is hardware, as in a container, the outermost ones count.
+//! bonds and tunnels passes through these. If no interface is hardware, as in a container, the outermost ones count. What an
+//! interface is (carrier, MTU, up) comes from /sys/class/net, its speed from the facts.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
@@ -7,12 +8,12 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::name::DisplayName;
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Each, Exposed};
+use super::exposed::{self, Each, Exposed, Scale};
 use super::{
     Ceiling, Lines, Most, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field,
     number, numbers, plot, ratio, text,
 };
-use crate::layout::{Layout, RowLayout};
+use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
 
 const RX_BYTES: usize = at(FIELDS, "rx_bytes");
@@ -31,9 +32,19 @@ const TX_FIFO: usize = at(FIELDS, "tx_fifo");
 const TX_COLLS: usize = at(FIELDS, "tx_colls");
 const TX_CARRIER: usize = at(FIELDS, "tx_carrier");
 const TX_COMPRESSED: usize = at(FIELDS, "tx_compressed");
+/// Number of the counters, which are the first fields.
+const COUNTERS: usize = TX_COMPRESSED + 1;
+const CARRIER: usize = at(FIELDS, "carrier");
+const MTU: usize = at(FIELDS, "mtu");
+const UP: usize = at(FIELDS, "up");
+const SPEED: usize = at(FIELDS, "speed");
 
 const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
+}
+
+const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
+    field(name, Rule::Gauge, unit, help)
 }
 
 const FIELDS: &[Field] = &[
@@ -53,6 +64,18 @@ const FIELDS: &[Field] = &[
     counter("tx_colls", Unit::Count, "Collisions"),
     counter("tx_carrier", Unit::Count, "Carrier losses"),
     counter("tx_compressed", Unit::Count, "Compressed packets sent"),
+    gauge("carrier", Unit::None, "1 with a link, 0 without one"),
+    gauge("mtu", Unit::Bytes, "Largest packet"),
+    gauge(
+        "up",
+        Unit::None,
+        "1 if the interface is up, 0 if it is in another state",
+    ),
+    gauge(
+        "speed",
+        Unit::MegabitsPerSecond,
+        "Speed of the link where it is known",
+    ),
 ];
 
 fn rate_of(cells: &Cells, fields: &[usize]) -> f64 {
@@ -269,6 +292,10 @@ const EXPOSED: Exposed = Exposed {
             exposed::counter("node_network_transmit_colls_total", TX_COLLS),
             exposed::counter("node_network_transmit_carrier_total", TX_CARRIER),
             exposed::counter("node_network_transmit_compressed_total", TX_COMPRESSED),
+            exposed::gauge("node_network_carrier", CARRIER),
+            exposed::gauge("node_network_mtu_bytes", MTU),
+            exposed::gauge("node_network_up", UP),
+            exposed::gauge("node_network_speed_bytes", SPEED).scaled(Scale::Times(MEGABIT)),
         ],
     }],
 };
@@ -336,7 +363,7 @@ pub static NET: Subsystem = Subsystem {
     letter: 'n',
     name: "net",
     help: "Traffic and errors of network interfaces",
-    sources: &[kind::NET_DEV],
+    sources: &[kind::NET_DEV, kind::INTERFACES],
     beside: None,
     spread: false,
     globals: &[],
@@ -382,7 +409,38 @@ pub static NET: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+fn layout(kind: u8, template: &Template, context: &Context) -> Layout {
+    match kind {
+        kind::INTERFACES => interfaces(template, context),
+        _ => traffic(template, context),
+    }
+}
+
+/// Lines of the digest: `eth0 1 1500 1`.
+fn interfaces(template: &Template, context: &Context) -> Layout {
+    let row = |line: &Vec<Piece>| {
+        let (Piece::Text(name), rest) = line.split_first()? else {
+            return None;
+        };
+        let mut cells = numbers(rest, CARRIER, SPEED - CARRIER);
+        let speed = context.number(&format!("speed.{}", std::str::from_utf8(name).ok()?));
+        cells.extend(speed.map(|speed| Cell {
+            field: SPEED,
+            from: From::Fixed(speed),
+        }));
+        Some(RowLayout {
+            name: name.to_vec(),
+            cells,
+            ..RowLayout::default()
+        })
+    };
+    Layout {
+        rows: template.lines().iter().filter_map(row).collect(),
+        ..Layout::default()
+    }
+}
+
+fn traffic(template: &Template, context: &Context) -> Layout {
     let mut facts = context.with_prefix("net.");
     let by = match facts.any(|(_, fact)| COUNTED.contains(&fact)) {
         true => By::Fact,
@@ -406,7 +464,7 @@ fn row(line: &[Piece], by: By, context: &Context) -> Option<RowLayout> {
         return None;
     };
     let name = name.strip_suffix(b":")?;
-    let cells = numbers(rest, RX_BYTES, FIELDS.len());
+    let cells = numbers(rest, RX_BYTES, COUNTERS);
     (!cells.is_empty()).then(|| RowLayout {
         name: name.to_vec(),
         counted: counts(name, by, context),
@@ -469,6 +527,7 @@ fn count_only_one(rows: &mut [RowLayout], context: &Context) {
 mod tests {
     use super::super::testing::read;
     use super::*;
+    use kymo_base::reading::MISSING;
 
     /// Interfaces of a played file without facts, and those of them that count.
     #[test]
@@ -510,7 +569,34 @@ mod tests {
                 (b"12", 18, true)
             ]
         );
-        assert_eq!(reading.rows[0].values, (1..=16).collect::<Vec<u64>>());
+        assert_eq!(
+            reading.rows[0].values[..COUNTERS],
+            (1..=16).collect::<Vec<u64>>()
+        );
+    }
+
+    /// The digest adds to the rows of /proc/net/dev and makes none.
+    #[test]
+    fn what_interfaces_are() {
+        const M: u64 = MISSING;
+        let traffic = "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n1: 7\n";
+        let digest = "1 - 65536 0\neth0 1 1500 1\ngone 1 9000 1\n";
+        let mut context = Context::default();
+        context.set("speed.eth0", "10000");
+        let texts = [(kind::NET_DEV, traffic), (kind::INTERFACES, digest)];
+        let reading = read(&NET, &texts, &context);
+        let rows = reading.rows.iter();
+        let rows: Vec<_> = rows
+            .map(|row| (&row.name[..], row.values[RX_BYTES], &row.values[CARRIER..]))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                (&b"eth0"[..], 1, &[1, 1500, 1, 10_000][..]),
+                (b"1", 7, &[M, 65_536, 0, M])
+            ]
+        );
+        assert_eq!(read(&NET, &texts[1..], &context).rows, []);
     }
 
     #[test]

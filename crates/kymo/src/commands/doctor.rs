@@ -135,7 +135,11 @@ impl Price {
     /// Shortest time between two reads of the source, in seconds.
     fn age_s(&self) -> u64 {
         match self.source.kind {
-            kind::PID_STATUS | kind::SLABINFO => 10,
+            kind::PID_STATUS
+            | kind::SLABINFO
+            | kind::INTERFACES
+            | kind::CONNTRACK
+            | kind::LIMITS => 10,
             kind::PID_CMDLINE | kind::PID_CGROUP => 60,
             _ => 1,
         }
@@ -146,7 +150,7 @@ impl Price {
     fn kernel_bytes(&self) -> usize {
         let buffer = match self.source.reads {
             Reads::Whole => (self.bytes + 1).next_power_of_two().max(4096),
-            Reads::Records | Reads::Bundle(_) => 4096,
+            Reads::Records | Reads::Bundle(_) | Reads::Digest(_) => 4096,
         };
         (buffer + 1024) * self.files
     }
@@ -195,6 +199,7 @@ fn reads_text(reads: Reads) -> &'static str {
         Reads::Whole => "whole",
         Reads::Records => "records",
         Reads::Bundle(_) => "files",
+        Reads::Digest(_) => "digest",
     }
 }
 

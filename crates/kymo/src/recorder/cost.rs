@@ -141,6 +141,7 @@ impl SourceCost {
             Reads::Whole => "whole",
             Reads::Records => "records",
             Reads::Bundle(_) => "files",
+            Reads::Digest(_) => "digest",
         };
         let sections = self.sections.max(1);
         let _ = writeln!(

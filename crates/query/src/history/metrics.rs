@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::label_set::Labels;
 use kymo_base::reading::Reading;
 use kymo_base::track::Tracks;
-use kymo_kernel::exposition::{ExposedInstance, Floor, MetricGroup, SamplePart};
+use kymo_kernel::exposition::{ExposedInstance, Floor, MetricGroup, SamplePart, seconds};
 use kymo_kernel::interpret::Interpreter;
 use kymo_kernel::subsystem::exposed::Kind;
 use kymo_kernel::subsystem::{self, Subsystem};
@@ -226,7 +226,8 @@ fn take(
 ) {
     let mut samples: Vec<(usize, SamplePart, f64)> = Vec::new();
     for (number, family) in group.families.iter().enumerate() {
-        instance.samples(family, group.fields, context, &mut |part, value| {
+        let at = (context, seconds(t_ms));
+        instance.samples(family, group.fields, at, &mut |part, value| {
             samples.push((number, part, value));
         });
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use kymo_base::context::Context;
-use kymo_kernel::exposition::{MetricGroup, SamplePart};
+use kymo_kernel::exposition::{MetricGroup, SamplePart, seconds};
 use kymo_series::{Budget, ReadError, Sample, SeriesId};
 
 use super::discovery::{MetricOrigin, SampleOrigin};
@@ -117,7 +117,8 @@ impl PassSink for Collection<'_> {
                     let Some(family) = group.families.get(of.family) else {
                         continue;
                     };
-                    instance.samples(family, group.fields, context, &mut |part, v| {
+                    let at = (context, seconds(t_ms));
+                    instance.samples(family, group.fields, at, &mut |part, v| {
                         let column = of.parts.iter().find(|(known, _)| *known == part);
                         if let Some(&(_, column)) = column {
                             let sample = Sample { t_ms, v };

@@ -199,7 +199,7 @@ impl<'a> Discovery<'a> {
                 continue;
             };
             let mut parts = Vec::new();
-            of.samples(family, group.fields, context, &mut |part, _| {
+            of.samples(family, group.fields, (context, 0.0), &mut |part, _| {
                 parts.push(part)
             });
             for part in parts {
@@ -241,7 +241,7 @@ fn count(
         .iter()
         .filter_map(|&number| group.families.get(number))
     {
-        of.samples(family, group.fields, context, &mut |_, _| count += 1);
+        of.samples(family, group.fields, (context, 0.0), &mut |_, _| count += 1);
     }
     count
 }

@@ -131,7 +131,7 @@ impl Probe {
     pub(super) fn price(self) -> Price {
         let files = match (&self.by, self.source.reads) {
             (By::Groups(groups), _) => groups.0.kept(),
-            (By::Space(_) | By::Mountstats, _) => 0,
+            (By::Space(_) | By::Mountstats, _) | (By::Files(_), Reads::Digest(_)) => 0,
             (By::Files(_), Reads::Bundle(files)) => files.len() * self.instances,
             (By::Files(_), _) => self.instances,
         };
