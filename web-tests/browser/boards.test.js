@@ -57,7 +57,7 @@ on('an expression and a chart are pinned, arranged, and shared by the address', 
   const card = page.locator('.card[data-panel=cpu]');
   await card.hover();
   await card.locator('.topin').click();
-  await until(page, () => document.querySelector('dialog select').value === 'my-board');
+  await until(page, () => document.querySelector('dialog select')?.value === 'my-board');
   await page.locator('dialog .main').click();
   await tiles(page, 2);
   const { charts } = server.state.boards['my-board'];
@@ -106,6 +106,16 @@ on('without boards the tab says how one is made', {}, async (page) => {
   await unlocked(page);
   await page.keyboard.press('b');
   await has(page, '#view-boards .empty', 'pins them to a board');
+});
+
+on('of many charts those in sight are asked', { served: { boards: { web: { version: 1, title: 'x', charts: Array.from({ length: 60 }, (_, n) => ({ queries: [{ expr: `node_load1 + ${n}` }] })) } } }, path: '?view=boards&board=web' }, async (page, server) => {
+  await until(page, () => document.querySelectorAll('#view-boards canvas').length >= 6);
+  await page.waitForTimeout(1000);
+  const asked = () => new Set(server.state.asked.map(({ query }) => query));
+  assert.ok(asked().size < 30, `${asked().size} of 60`);
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await until(page, () => document.querySelectorAll('#view-boards .tile')[59].querySelector('canvas'));
+  assert.ok(asked().has('node_load1 + 59') && asked().size < 60);
 });
 
 on('a board that is not looked at asks for nothing', { served: { boards: { web: BOARD } }, path: '?view=boards&board=web' }, async (page, server) => {

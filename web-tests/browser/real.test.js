@@ -448,7 +448,7 @@ test('an expression and a chart on a board, which the data folder keeps', { skip
   await ready(page);
   await page.locator('.card[data-panel=memory]').hover();
   await page.locator('.card[data-panel=memory] .topin').click();
-  await page.waitForFunction(() => document.querySelector('dialog select').value === 'this-machine');
+  await page.waitForFunction(() => document.querySelector('dialog select')?.value === 'this-machine');
   await page.locator('dialog .main').click();
   await page.waitForFunction(() => document.querySelectorAll('#view-boards .tile canvas').length === 2 && [...document.querySelectorAll('#view-boards .key b')].every((value) => /^\d/.test(value.textContent)));
   assert.deepEqual(seen, clean);

@@ -9,9 +9,13 @@ const AGAIN_MS = 15000;
 const WAIT_MS = 150;
 /** Questions at a time: the server takes few of one asker. */
 const AT_ONCE = 2;
+/** Charts are asked a little before they are in sight. */
+const MARGIN = '200px';
 
 export function createBoards(ctx, host) {
   const view = { ctx, host, list: [], mayKeep: false, board: null, tiles: [], isEdited: false, timer: 0, stop: null };
+  Object.assign(view, { round: 0, running: 0, queue: [] });
+  view.watch = new IntersectionObserver((entries) => seen(view, entries), { rootMargin: MARGIN });
   view.choice = h('select', {
     'aria-label': 'Board',
     onchange: () => ctx.set({ board: view.choice.value || undefined }),
@@ -55,7 +59,11 @@ export function createBoards(ctx, host) {
     said,
   );
   new ResizeObserver(() => resize(view)).observe(view.grid);
-  document.addEventListener('visibilitychange', () => document.hidden && view.stop?.abort());
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) view.stop?.abort();
+    // without a moment that is held, the page itself asks anew
+    else if (ctx.moment() !== null) ask(view);
+  });
   return faceOf(view);
 }
 
@@ -188,6 +196,8 @@ async function arrange(view) {
     tile.edit.append(...editRow(tile.chart, changes(view, n)).flat().filter(Boolean));
   });
   view.grid.replaceChildren(...view.tiles.map((tile) => tile.element));
+  view.watch.disconnect();
+  for (const { element } of view.tiles) view.watch.observe(element);
   const [panels, places] = [[], []];
   view.tiles.forEach((tile, n) => {
     if (tile.isAsked) return;
@@ -206,19 +216,46 @@ function panelFor({ panel, fields, title }, n, known) {
   return { ...made, id: `tile${n}`, title: title || made.title };
 }
 
-/** Asks all expressions, few at a time; again after a while, for a live range that is looked at. */
-async function ask(view) {
+/** Asks the expressions in sight, few at a time; again after a while, for a live range that is looked at. */
+function ask(view) {
   rest(view);
   if (view.host.hidden || !view.tiles.length) return;
   const stop = (view.stop = new AbortController());
-  const waiting = document.hidden ? [] : view.tiles.filter((tile) => tile.isAsked);
-  const one = async () => {
-    for (let tile = waiting.shift(); tile && !stop.signal.aborted; tile = waiting.shift()) await tile.ask(stop.signal);
+  Object.assign(view, { round: view.round + 1, running: 0, queue: [] });
+  if (!document.hidden) for (const tile of view.tiles.filter((each) => each.isSeen)) enqueue(view, tile);
+  pump(view, stop);
+}
+
+function enqueue(view, tile) {
+  if (!tile.isAsked || tile.round === view.round) return;
+  tile.round = view.round;
+  view.queue.push(tile);
+}
+
+function pump(view, stop) {
+  const next = () => {
+    if (view.stop !== stop || stop.signal.aborted) return;
+    view.running -= 1;
+    pump(view, stop);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, one));
-  if (stop.signal.aborted && !document.hidden) return;
-  if (view.ctx.view().live && view.ctx.status?.mode !== 'file' && !view.host.hidden)
-    view.timer = setTimeout(() => ask(view), AGAIN_MS);
+  while (view.running < AT_ONCE && view.queue.length) {
+    view.running += 1;
+    view.queue.shift().ask(stop.signal).then(next);
+  }
+  if (view.running || stop.signal.aborted) return;
+  clearTimeout(view.timer);
+  if (view.ctx.view().live && view.ctx.status?.mode !== 'file') view.timer = setTimeout(() => ask(view), AGAIN_MS);
+}
+
+/** A chart that comes into sight is asked then: a board may have a hundred. */
+function seen(view, entries) {
+  for (const { target, isIntersecting } of entries) {
+    const tile = view.tiles.find(({ element }) => element === target);
+    if (!tile) continue;
+    tile.isSeen = isIntersecting;
+    if (isIntersecting) enqueue(view, tile);
+  }
+  if (view.stop && !view.stop.signal.aborted && !document.hidden) pump(view, view.stop);
 }
 
 const changes = (view, n) => ({

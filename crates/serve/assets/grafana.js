@@ -39,7 +39,7 @@ const BUILT_IN = {
   __range_s: '3600',
   __range_ms: '3600000',
 };
-const CHARTS_MAX = 100;
+const CHARTS_MAX = 200;
 const QUERIES_MAX = 64;
 const TITLE_MAX = 300;
 /** Columns of 24 from which on a chart is wide. */

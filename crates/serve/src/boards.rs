@@ -13,7 +13,7 @@ const BOARDS_MAX: usize = 200;
 /// Most bytes of a board.
 pub(crate) const BOARD_MAX: usize = 256 << 10;
 /// Most charts of a board.
-const CHARTS_MAX: usize = 100;
+const CHARTS_MAX: usize = 200;
 /// Most expressions, and most fields, of a chart.
 const LINES_MAX: usize = 64;
 /// Most characters of a title, a legend or a unit, and bytes of an expression or an id.
@@ -366,7 +366,7 @@ mod tests {
         for (text, part) in [
             ("".to_string(), "EOF"),
             ("[]".into(), "invalid length"),
-            (many(CHARTS_MAX + 1), "more than 100 charts"),
+            (many(CHARTS_MAX + 1), "more than 200 charts"),
             (
                 r#"{"version":2,"title":"","charts":[]}"#.into(),
                 "version 2 is not 1",
