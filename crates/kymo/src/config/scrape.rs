@@ -337,7 +337,6 @@ fn rules_text(file: &mut File, rules: &[RelabelRule]) {
         let example = RelabelRule {
             source_labels: vec!["__name__".into()],
             regex: "go_.*".into(),
-            target_label: "dropped".into(),
             action: kymo_scrape::RelabelAction::Drop,
             ..RelabelRule::default()
         };
