@@ -8,8 +8,8 @@ use kymo_base::template::Template;
 
 use super::exposed::{self, Exposed};
 use super::{
-    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field, now,
-    number, numbers, place, plot, ratio, rest,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field,
+    now, number, numbers, place, plot, ratio, rest,
 };
 use crate::layout::Layout;
 use crate::source::kind;

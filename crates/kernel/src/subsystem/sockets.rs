@@ -8,8 +8,8 @@ use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Exposed, Parts};
 use super::{
-    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field, now,
-    number, place, text, value,
+    Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field,
+    now, number, place, text, value,
 };
 use crate::layout::{Cell, Layout, RowLayout};
 use crate::source::kind;
