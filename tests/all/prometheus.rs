@@ -29,7 +29,6 @@ const ONLY_OURS: &[&str] = &[
     // Their collectors are off by default.
     "node_processes_max_processes",
     "node_processes_max_threads",
-    "node_tcp_connection_states",
 ];
 
 /// Operations of an NFS server that node_exporter leaves out.

@@ -1,5 +1,5 @@
 //! Debian's Prometheus as a client of `kymo serve`: it federates kymo's series, and evaluates expressions over samples that it
-//! reads remotely. Both forms of remote read, and their errors.
+//! reads remotely. Both forms of remote read, and their errors. vmalert evaluates rules against kymo.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +8,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use kymo_sys::machine;
+use kymo_tests::machine::skipped;
 use kymo_tests::served::{LONG, ask, eventually};
 use kymo_tests::{Running, Scratch, free_port};
 use kymo_wire::remote_read::{
@@ -379,4 +380,65 @@ fn remote_read_has_limits_and_hides_people() {
         );
     }
     assert_eq!(read(&shown, "wrong", &body(&[], &[])).0, 401);
+}
+
+/// vmalert evaluates rules against kymo, and writes their series back. A series of an alert has the labels of its
+/// expression: one with those of this machine would be refused.
+#[test]
+fn vmalert_evaluates_rules() {
+    if !machine_has("vmalert") {
+        return skipped("vmalert is missing");
+    }
+    let shown = Shown::start("vmalert");
+    let scratch = Scratch::new("vmalert-rules");
+    let rules = scratch.path("rules.yml");
+    let text = "groups:\n- name: machine\n  interval: 1s\n  rules:\n  - record: instance:node_cpu:busy\n    \
+                expr: sum by (instance) (rate(node_cpu_seconds_total{mode!=\"idle\"}[10s]))\n  \
+                - alert: MachineIsThere\n    expr: sum by (instance) (node_memory_MemTotal_bytes) > 0\n    for: 1s\n  \
+                - alert: MachineIsGone\n    expr: absent(node_memory_MemTotal_bytes)\n";
+    fs::write(&rules, text).expect("rules");
+    let address = format!("127.0.0.1:{}", free_port());
+    let url = format!("http://{}", shown.address);
+    let child = Command::new("vmalert")
+        .arg(format!("-rule={}", rules.display()))
+        .args([
+            "-datasource.queryStep=1s",
+            "-notifier.url=http://127.0.0.1:1/",
+        ])
+        .args(["-remoteWrite.flushInterval=1s", "-loggerLevel=ERROR"])
+        .arg(format!("-datasource.url={url}"))
+        .arg(format!("-remoteWrite.url={url}"))
+        .arg(format!(
+            "-remoteWrite.bearerTokenFile={}",
+            shown.dir.join("write-token").display()
+        ))
+        .arg(format!("-httpListenAddr={address}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let _vmalert = Running(child.expect("vmalert runs"));
+    let fires = || {
+        let request = format!("GET /api/v1/alerts HTTP/1.0\r\nHost: {address}\r\n\r\n");
+        let (_, _, body) = exchange(&address, request.as_bytes())?;
+        let answer: Value = serde_json::from_slice(&body).ok()?;
+        let alerts = answer["data"]["alerts"].as_array()?.clone();
+        let firing = alerts.iter().find(|alert| alert["state"] == "firing")?;
+        Some((firing["name"].clone(), alerts.len()))
+    };
+    assert_eq!(eventually(fires), Some(("MachineIsThere".into(), 1)));
+    let kept = r#"{__name__=~"instance:node_cpu:busy|ALERTS",alertstate!="pending"}"#;
+    let both = || instant(&shown.address, kept, "").filter(|series| series.len() == 2);
+    let both = eventually(both).expect("what the rules made");
+    let alert = both.keys().find(|labels| labels.contains("ALERTS"));
+    let alert = alert.expect("the alert");
+    assert!(
+        alert.contains("MachineIsThere") && alert.contains("firing"),
+        "{alert}"
+    );
+}
+
+/// True if a program is on the path.
+fn machine_has(program: &str) -> bool {
+    let help = Command::new(program).arg("-version").output();
+    help.is_ok()
 }

@@ -1,5 +1,4 @@
-//! Digests: short texts with decimal numbers, made of kernel files that are hexadecimal, much longer, or a folder for each
-//! instance. A digest is recorded in the place of the files.
+//! Digests: short texts with decimal numbers, made of kernel files that are hexadecimal, or a folder for each instance. A digest is recorded in the place of the files.
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
@@ -15,8 +14,6 @@ pub enum Digest {
     /// /proc/net/softnet_stat, a line for each CPU: its number, then packets processed, dropped, squeezed, received by
     /// steering, and limited by flow.
     Softnet,
-    /// /proc/net/tcp and tcp6: a line for each state with its number of sockets, and the bytes in their queues.
-    TcpStates,
     /// /sys/class/net, a line for each interface: its name, its carrier, its MTU, and 1 if it is up.
     Interfaces,
 }
@@ -28,13 +25,6 @@ impl Digest {
         match self {
             Digest::Interfaces => interfaces(root, path, out),
             Digest::Softnet => softnet(&text(root, path)?, out),
-            Digest::TcpStates => {
-                let mut sockets = TcpStates::default();
-                sockets.add(&text(root, path)?);
-                // A kernel without IPv6 has no such file.
-                let _ = text(root, &format!("{path}6")).map(|text| sockets.add(&text));
-                sockets.put(out);
-            }
         }
         const ENOENT: u16 = 2;
         match out.is_empty() {
@@ -67,62 +57,6 @@ fn softnet(text: &[u8], out: &mut Vec<u8>) {
 
 fn hexadecimal(word: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()
-}
-
-/// States of TCP sockets, from the kernel's number 1 on.
-const TCP_STATES: [&str; 11] = [
-    "established",
-    "syn_sent",
-    "syn_recv",
-    "fin_wait1",
-    "fin_wait2",
-    "time_wait",
-    "close",
-    "close_wait",
-    "last_ack",
-    "listen",
-    "closing",
-];
-
-/// Sockets by state, and bytes that wait to be read and to be sent.
-#[derive(Default)]
-struct TcpStates {
-    sockets: [u64; TCP_STATES.len()],
-    received: u64,
-    to_send: u64,
-}
-
-impl TcpStates {
-    fn add(&mut self, text: &[u8]) {
-        // The first line has names.
-        for line in scan::lines(text).skip(1) {
-            let mut words = scan::words(line).skip(3);
-            let (state, queues) = (words.next(), words.next());
-            let number = state
-                .and_then(hexadecimal)
-                .and_then(|of| usize::try_from(of).ok());
-            let sockets = number.and_then(|number| self.sockets.get_mut(number.checked_sub(1)?));
-            let Some(sockets) = sockets else {
-                continue;
-            };
-            *sockets += 1;
-            let mut queues = queues.unwrap_or_default().split(|&byte| byte == b':');
-            let mut bytes = || queues.next().and_then(hexadecimal).unwrap_or(0);
-            self.to_send = self.to_send.saturating_add(bytes());
-            self.received = self.received.saturating_add(bytes());
-        }
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        let queues = [
-            ("rx_queued_bytes", self.received),
-            ("tx_queued_bytes", self.to_send),
-        ];
-        let states = TCP_STATES.into_iter().zip(self.sockets);
-        for (name, number) in states.chain(queues) {
-            put_line(out, format!("tcp_{name}").as_bytes(), [Some(number)]);
-        }
-    }
 }
 
 fn interfaces(root: &Root, path: &str, out: &mut Vec<u8>) {
@@ -196,43 +130,6 @@ mod tests {
         let expected = "0 1 2 3 - -\n1 - 1 2 - -\n";
         assert_eq!(of(Digest::Softnet, &made, "old").as_deref(), Ok(expected));
         assert_eq!(of(Digest::Softnet, &made, "none"), Err(2));
-    }
-
-    #[test]
-    fn sockets_are_counted_by_state() {
-        let made = MadeRoot::new();
-        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt\n";
-        let line = |state: &str, queues: &str| {
-            format!("   0: 0100007F:0CEA 00000000:0000 {state} {queues} 00:00000000\n")
-        };
-        let four = [
-            head,
-            &line("0A", "00000000:00000000"),
-            &line("01", "00000010:00000002"),
-            &line("0C", "00000001:00000001"),
-            "x\n",
-        ];
-        made.write("net/tcp", &four.concat());
-        let digest = |made| of(Digest::TcpStates, made, "net/tcp").expect("a digest");
-        let text = digest(&made);
-        for part in [
-            "tcp_established 1\n",
-            "tcp_listen 1\n",
-            "tcp_closing 0\n",
-            "tcp_tx_queued_bytes 16\n",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        assert_eq!(text.lines().count(), 13);
-        made.write(
-            "net/tcp6",
-            &[head, &line("01", "00000000:00000005")].concat(),
-        );
-        let text = digest(&made);
-        for part in ["tcp_established 2\n", "tcp_rx_queued_bytes 7\n"] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        assert_eq!(of(Digest::TcpStates, &made, "none"), Err(2));
     }
 
     #[test]

@@ -81,8 +81,6 @@ pub mod kind {
     pub const CONNTRACK: u8 = 56;
     /// Limits and entropy in /proc/sys/kernel
     pub const LIMITS: u8 = 57;
-    /// /proc/net/tcp and tcp6, as a digest
-    pub const TCP_STATES: u8 = 58;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
     /// Name, image, pod and namespace of a control group, by the files of its runtime; not a file
@@ -372,13 +370,6 @@ pub const ALL: &[Source] = &[
         Reads::Digest(Digest::Softnet),
         Grammar::Named(0),
     ),
-    machine(
-        kind::TCP_STATES,
-        "proc/net/tcp",
-        Reads::Digest(Digest::TcpStates),
-        Grammar::Named(0),
-    )
-    .scanned(),
     machine(
         kind::CONNTRACK,
         "proc/sys/net/netfilter",

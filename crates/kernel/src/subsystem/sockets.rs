@@ -6,7 +6,7 @@ use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed, Parts};
+use super::exposed::{self, Exposed};
 use super::{
     Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field,
     now, number, place, text, value,
@@ -23,10 +23,6 @@ const MEMORY: usize = at(FIELDS, "memory");
 
 const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
-}
-
-const fn sockets(name: &'static str, help: &'static str) -> Field {
-    gauge(name, Unit::Count, help)
 }
 
 /// Fields named LINE_WORD: `TCP_tw` is the number after the word `tw` in the line `TCP:`.
@@ -75,47 +71,6 @@ const GLOBALS: &[Field] = &[
         Unit::Count,
         "Most connections that it tracks",
     ),
-    sockets("tcp_established", "TCP sockets in ESTABLISHED"),
-    sockets("tcp_syn_sent", "TCP sockets in SYN-SENT"),
-    sockets("tcp_syn_recv", "TCP sockets in SYN-RECEIVED"),
-    sockets("tcp_fin_wait1", "TCP sockets in FIN-WAIT-1"),
-    sockets("tcp_fin_wait2", "TCP sockets in FIN-WAIT-2"),
-    sockets(
-        "tcp_time_wait",
-        "TCP sockets in TIME-WAIT, of IPv4 and IPv6",
-    ),
-    sockets("tcp_close", "TCP sockets in CLOSED"),
-    sockets("tcp_close_wait", "TCP sockets in CLOSE-WAIT"),
-    sockets("tcp_last_ack", "TCP sockets in LAST-ACK"),
-    sockets("tcp_listen", "TCP sockets in LISTEN"),
-    sockets("tcp_closing", "TCP sockets in CLOSING"),
-    gauge(
-        "tcp_rx_queued_bytes",
-        Unit::Bytes,
-        "Bytes that wait to be read from TCP sockets",
-    ),
-    gauge(
-        "tcp_tx_queued_bytes",
-        Unit::Bytes,
-        "Bytes of TCP sockets that wait to be sent",
-    ),
-];
-
-/// Values of the label `state`, in the order of the fields.
-const STATES: &[&str] = &[
-    "established",
-    "syn_sent",
-    "syn_recv",
-    "fin_wait1",
-    "fin_wait2",
-    "time_wait",
-    "close",
-    "close_wait",
-    "last_ack",
-    "listen",
-    "closing",
-    "rx_queued_bytes",
-    "tx_queued_bytes",
 ];
 
 /// Fields of each line.
@@ -314,13 +269,6 @@ const EXPOSED: Exposed = Exposed::machine(&[
         "node_nf_conntrack_entries_limit",
         at(GLOBALS, "nf_conntrack_max"),
     ),
-    exposed::gauge("node_tcp_connection_states", at(GLOBALS, "tcp_established"))
-        .meant("TCP sockets of IPv4 and IPv6 by state, and bytes in their queues")
-        .raw()
-        .of_each(Parts::Named {
-            label: "state",
-            values: STATES,
-        }),
 ]);
 
 /// Sockets.
@@ -328,12 +276,7 @@ pub static SOCKETS: Subsystem = Subsystem {
     letter: 's',
     name: "sockets",
     help: "Sockets there are, of IPv4 and IPv6",
-    sources: &[
-        kind::SOCKSTAT,
-        kind::SOCKSTAT6,
-        kind::CONNTRACK,
-        kind::TCP_STATES,
-    ],
+    sources: &[kind::SOCKSTAT, kind::SOCKSTAT6, kind::CONNTRACK],
     beside: None,
     spread: false,
     globals: GLOBALS,
@@ -381,7 +324,7 @@ pub static SOCKETS: Subsystem = Subsystem {
 };
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
-    if matches!(kind, kind::CONNTRACK | kind::TCP_STATES) {
+    if kind == kind::CONNTRACK {
         return bundled(template, GLOBALS);
     }
     let mut layout = Layout::default();
@@ -428,16 +371,6 @@ mod tests {
     use super::super::testing::read;
     use super::*;
     use kymo_base::reading::MISSING;
-
-    #[test]
-    fn states_have_fields() {
-        let lines = STATES.iter().zip(1..);
-        let lines = lines.map(|(state, number)| format!("tcp_{state} {number}\n"));
-        let texts = [(kind::TCP_STATES, &*lines.collect::<String>())];
-        let reading = read(&SOCKETS, &texts, &Context::default());
-        let first = at(GLOBALS, "tcp_established");
-        assert_eq!(reading.globals[first..], (1..=13).collect::<Vec<u64>>());
-    }
 
     #[test]
     fn tracked_connections() {

@@ -67,7 +67,7 @@ pub(super) const ALL: &[Guide] = &[
             ),
             (
                 "An expression of PromQL, over six hours",
-                "kymo graph 'sum by (mode) (rate(node_cpu_seconds_total[1m]))' --from -6h -o cpu.png",
+                "kymo graph 'rate(node_cpu_seconds_total[1m])' --from -6h -o cpu.png",
             ),
         ],
         more: "kymo help time; docs/output.md, docs/prometheus.md",

@@ -57,11 +57,10 @@ impl SeriesQuery {
     fn of(query: &ReadQuery) -> Result<SeriesQuery, Failure> {
         let (mut matchers, mut picks) = (Vec::new(), true);
         for asked in &query.matchers {
-            let matcher = matcher(asked)?;
             match label_set::is_name(asked.name.as_bytes()) {
-                true => matchers.push(matcher),
-                // Kept series have no such label.
-                false => picks &= matcher.matches_empty(),
+                true => matchers.push(matcher(asked, asked.name)?),
+                // Kept series have no such label, so its value is empty.
+                false => picks &= matcher(asked, ANY_LABEL)?.matches_empty(),
             }
         }
         Ok(SeriesQuery {
@@ -75,14 +74,17 @@ impl SeriesQuery {
     }
 }
 
-fn matcher(asked: &ReadMatcher) -> Result<Matcher, Failure> {
+/// A name in the place of one that no label may have.
+const ANY_LABEL: &str = "label";
+
+fn matcher(asked: &ReadMatcher, name: &str) -> Result<Matcher, Failure> {
     let op = match asked.kind {
         MatcherKind::Equal => Op::Equal,
         MatcherKind::NotEqual => Op::NotEqual,
         MatcherKind::Matches => Op::Matches,
         MatcherKind::NotMatches => Op::NotMatches,
     };
-    let matcher = Matcher::new(asked.name, op, asked.value);
+    let matcher = Matcher::new(name, op, asked.value);
     matcher.map_err(|error| Failure::new(ErrorType::BadData, error.to_string()))
 }
 
