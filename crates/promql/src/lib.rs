@@ -17,6 +17,7 @@ mod functions_table;
 pub mod fuzz;
 mod lexer;
 mod number;
+mod number_text;
 mod operators;
 mod parser;
 mod pretty;
@@ -32,6 +33,7 @@ pub use duration::{Duration, DurationError, DurationExpr, DurationOp, QueryTimes
 pub use error::ParseError;
 pub use eval::{Answer, Engine, EvalError, LabelSet, Limits, Note, NoteKind, Track, Value, Watch};
 pub use functions::{Function, FunctionId, Variadic};
+pub use number_text::push_number;
 pub use operators::{AggregateOp, BinaryOp, Cardinality, UnaryOp};
 pub use parser::{LEVELS_MAX, TEXT_MAX, parse, parse_selector};
 pub use pretty::pretty;

@@ -208,16 +208,6 @@ pub(crate) fn put_duration(out: &mut String, ms: i64) {
     }
 }
 
-/// A number as Prometheus writes it: without an exponent, as short as it reads back.
-pub(crate) fn shown(value: f64) -> String {
-    match value {
-        f64::INFINITY => "+Inf".into(),
-        f64::NEG_INFINITY => "-Inf".into(),
-        _ if value.is_nan() => "NaN".into(),
-        _ => value.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,8 @@ use crate::ast::{
     VectorMatching, VectorSelector,
 };
 use crate::duration::{Duration, DurationExpr, DurationOp};
-use crate::number::{ms_of_seconds, put_duration, shown};
+use crate::number::{ms_of_seconds, put_duration};
+use crate::number_text::plain;
 use crate::operators::{BinaryOp, Cardinality};
 use crate::string::put_quoted;
 
@@ -90,7 +91,7 @@ fn put_comma(out: &mut String, at: usize) {
 fn put_number(out: &mut String, number: &NumberLiteral) {
     match ms_of_seconds(number.value) {
         Some(ms) if number.is_duration => put_duration(out, ms),
-        _ => out.push_str(&shown(number.value)),
+        _ => out.push_str(&plain(number.value)),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ast::{
     Subquery, VectorMatching, VectorSelector,
 };
 use crate::duration::{Duration, DurationExpr};
-use crate::number::shown;
+use crate::number_text::plain;
 
 /// A value of JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Tree {
         match expr {
             Expr::Number(number) => object([
                 ("type", text("numberLiteral")),
-                ("val", text(&shown(number.value))),
+                ("val", text(&plain(number.value))),
             ]),
             Expr::String(string) => object([
                 ("type", text("stringLiteral")),
@@ -267,7 +267,7 @@ fn of_number(number: &NumberLiteral) -> Tree {
     object([
         ("duration", Tree::Bool(number.is_duration)),
         ("type", text("numberLiteral")),
-        ("val", text(&shown(number.value))),
+        ("val", text(&plain(number.value))),
     ])
 }
 

@@ -44,10 +44,7 @@ pub use api::fuzz::fuzz_parameters;
 pub use api::programs::{
     body as programs_json, recorded_body as recorded_programs_json, state_words as program_state,
 };
-pub use api::prometheus::{
-    json_of_answer as prometheus_json, push_number as push_prometheus_number,
-    step_ms as prometheus_step_ms,
-};
+pub use api::prometheus::{json_of_answer as prometheus_json, step_ms as prometheus_step_ms};
 pub use server::run;
 pub use tls::Tls;
 

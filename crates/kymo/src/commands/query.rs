@@ -259,7 +259,7 @@ fn cell(text: &str) -> String {
 
 fn number(v: f64) -> String {
     let mut out = String::new();
-    kymo_serve::push_prometheus_number(&mut out, v);
+    kymo_promql::push_number(&mut out, v);
     out
 }
 

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::number_text::within;
+
 /// Milliseconds as seconds.
 #[inline]
 pub(crate) fn seconds(ms: i64) -> f64 {
@@ -80,46 +82,15 @@ pub(crate) fn almost_equal(a: f64, b: f64, share: f64) -> bool {
     difference / sum.min(f64::MAX) < share
 }
 
-/// A number as a label's value: no exponent, no more digits than tell it apart.
-pub(crate) fn label_text(value: f64) -> String {
-    match () {
-        () if value == f64::INFINITY => "+Inf".into(),
-        () if value == f64::NEG_INFINITY => "-Inf".into(),
-        () => value.to_string(),
-    }
-}
-
 /// A number as messages have it (Go's `%g`).
 pub(crate) fn message_text(value: f64) -> String {
-    let size = value.abs();
-    let is_plain = size == 0.0 || (1e-4..1e21).contains(&size) || !size.is_finite();
-    if is_plain {
-        return label_text(value);
-    }
-    let text = format!("{value:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(exponent) => ('-', exponent),
-        None => ('+', exponent),
-    };
-    format!("{digits}e{sign}{exponent:0>2}")
+    within(value, &(1e-4..1e21))
 }
 
 /// A number with two digits that count (Go's `%.2g`).
 pub(crate) fn short_text(value: f64) -> String {
     let rounded = format!("{value:.1e}").parse().unwrap_or(value);
-    match (1e-4..100.0).contains(&f64::abs(rounded)) || !value.is_finite() || value == 0.0 {
-        true => label_text(rounded),
-        false => {
-            let text = format!("{rounded:e}");
-            let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let (sign, exponent) = match exponent.strip_prefix('-') {
-                Some(exponent) => ('-', exponent),
-                None => ('+', exponent),
-            };
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-    }
+    within(rounded, &(1e-4..100.0))
 }
 
 #[cfg(test)]
@@ -163,18 +134,18 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_go_writes_them() {
-        for (value, label, message, short) in [
-            (0.5, "0.5", "0.5", "0.5"),
-            (1e21, "1000000000000000000000", "1e+21", "1e+21"),
-            (12.345, "12.345", "12.345", "12"),
-            (12_345.0, "12345", "12345", "1.2e+04"),
-            (0.00001, "0.00001", "1e-05", "1e-05"),
-            (f64::INFINITY, "+Inf", "+Inf", "+Inf"),
-            (f64::NAN, "NaN", "NaN", "NaN"),
-            (-0.0, "-0", "-0", "-0"),
+        for (value, message, short) in [
+            (0.5, "0.5", "0.5"),
+            (1e21, "1e+21", "1e+21"),
+            (12.345, "12.345", "12"),
+            (12_345.0, "12345", "1.2e+04"),
+            (0.00001, "1e-05", "1e-05"),
+            (f64::INFINITY, "+Inf", "+Inf"),
+            (f64::NAN, "NaN", "NaN"),
+            (-0.0, "-0", "-0"),
         ] {
-            let texts = (label_text(value), message_text(value), short_text(value));
-            assert_eq!(texts, (label.into(), message.into(), short.into()));
+            let texts = (message_text(value), short_text(value));
+            assert_eq!(texts, (message.into(), short.into()));
         }
     }
 }

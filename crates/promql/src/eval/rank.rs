@@ -11,7 +11,8 @@ use crate::eval::grid::Grid;
 use crate::eval::label_set::LabelSet;
 use crate::eval::merge::without_void;
 use crate::eval::meter::Meter;
-use crate::eval::number::{label_text, whole_part};
+use crate::eval::number::whole_part;
+use crate::number_text::plain;
 
 /// Which values are picked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +160,7 @@ impl Counted<'_> {
             Some(&place) => place,
             None => {
                 let labels = match self.label {
-                    Some(label) => group.with(label, &label_text(value))?,
+                    Some(label) => group.with(label, &plain(value))?,
                     None => group.clone(),
                 };
                 let values = self.meter.values(self.grid)?;

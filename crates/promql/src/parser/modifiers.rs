@@ -5,6 +5,7 @@ use crate::ast::{At, Edges, Expr, MatrixSelector, Span, Subquery, VectorSelector
 use crate::duration::Duration;
 use crate::error::Fault;
 use crate::number;
+use crate::number_text::plain;
 use crate::operators::BinaryOp;
 use crate::token::{Keyword, TokenKind};
 
@@ -124,7 +125,7 @@ impl Parser<'_> {
         let ms = (seconds * 1000.0).round();
         // A time that has no milliseconds in 64 bits is out of bounds too.
         if ms.is_nan() || ms.abs() >= 9.2e18 {
-            let shown = number::shown(seconds);
+            let shown = plain(seconds);
             let message = format!("timestamp out of bounds for @ modifier: {shown}");
             return Err(Fault::at(span, message));
         }

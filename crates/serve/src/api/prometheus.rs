@@ -40,7 +40,7 @@ use crate::turns::Lane;
 use crate::visible::{Described, Visible};
 
 pub use self::form::step_ms;
-pub use self::json::{json_of_answer, push_number};
+pub use self::json::json_of_answer;
 
 /// Longest time of a question, with its wait for a turn.
 const PATIENCE: Duration = Duration::from_secs(30);

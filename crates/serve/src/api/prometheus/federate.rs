@@ -15,10 +15,10 @@ use kymo_series::{
 };
 
 use super::failure::{ErrorType, Failure, PlainFailure};
-use super::json::push_number;
 use super::labels::silence;
 use super::{ANSWER_MAX, FormRequest, Hub, PATIENCE, Terms, answer_with};
 use crate::answer::{Made, Wishes};
+use kymo_promql::push_number;
 
 /// Type of the answer: Prometheus' text format.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kymo_promql::{Answer, LabelSet, NoteKind, Tree, Value};
+use kymo_promql::{Answer, LabelSet, NoteKind, Tree, Value, push_number};
 use kymo_series::Sample;
 
 use super::failure::{ErrorType, Failure};
@@ -242,115 +242,11 @@ fn push_time(out: &mut String, t_ms: i64) {
     }
 }
 
-/// Appends a number with Prometheus' digits: the fewest that stand for it, with an exponent if it is very small or large. Of two
-/// texts that are equally near, the even one is taken, as Go does and Rust's own printer does not.
-pub fn push_number(out: &mut String, value: f64) {
-    if value.is_nan() {
-        return out.push_str("NaN");
-    }
-    if value.is_infinite() {
-        return out.push_str(if value > 0.0 { "+Inf" } else { "-Inf" });
-    }
-    let mut buffer = zmij::Buffer::new();
-    let text = buffer.format_finite(value);
-    let Some((mantissa, exponent)) = text.split_once('e') else {
-        return out.push_str(text.strip_suffix(".0").unwrap_or(text));
-    };
-    let mantissa = mantissa.strip_suffix(".0").unwrap_or(mantissa);
-    if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) {
-        let (sign, exponent) = match exponent.strip_prefix('-') {
-            Some(exponent) => ('-', exponent),
-            None => ('+', exponent.trim_start_matches('+')),
-        };
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{mantissa}e{sign}{exponent:0>2}");
-        return;
-    }
-    push_plain(out, mantissa, exponent.parse().unwrap_or(0));
-}
-
-/// Appends a number without its exponent.
-fn push_plain(out: &mut String, mantissa: &str, exponent: i32) {
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    out.push_str(sign);
-    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = [whole, part].concat();
-    // Digits before the point.
-    let point = exponent.saturating_add(i32::try_from(whole.len()).unwrap_or(0));
-    match usize::try_from(point) {
-        Ok(point) if point > 0 => {
-            let (whole, part) = digits.split_at(point.min(digits.len()));
-            out.push_str(whole);
-            out.extend(std::iter::repeat_n('0', point.saturating_sub(digits.len())));
-            if !part.is_empty() {
-                out.push('.');
-                out.push_str(part);
-            }
-        }
-        _ => {
-            out.push_str("0.");
-            let zeros = usize::try_from(point.unsigned_abs()).unwrap_or(0);
-            out.extend(std::iter::repeat_n('0', zeros));
-            out.push_str(&digits);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kymo_promql::Track;
 
     use super::*;
-
-    #[test]
-    fn numbers_have_prometheus_digits() {
-        for (value, expect) in [
-            (0.0, "0"),
-            (-0.0, "-0"),
-            (1.0, "1"),
-            (0.1, "0.1"),
-            (1e-6, "0.000001"),
-            (9.5e-7, "9.5e-07"),
-            (-1e-7, "-1e-07"),
-            (1e20, "100000000000000000000"),
-            (1e21, "1e+21"),
-            (
-                f64::from_bits(4_792_589_808_664_660_032),
-                "2570021860265.0312",
-            ),
-            (123_456_789_012_345_680_000.0, "123456789012345680000"),
-            (-1.5e-6, "-0.0000015"),
-            (1.25e-5, "0.0000125"),
-            (1.5e300, "1.5e+300"),
-            (5e-324, "5e-324"),
-            (f64::NAN, "NaN"),
-            (f64::INFINITY, "+Inf"),
-            (f64::NEG_INFINITY, "-Inf"),
-        ] {
-            let mut out = String::new();
-            push_number(&mut out, value);
-            assert_eq!(out, expect);
-        }
-    }
-
-    proptest::proptest! {
-        /// Digits are as few as those of Rust's own printer, and read back.
-        #[test]
-        fn numbers_are_the_shortest(bits: u64, exponent in -8i32..23) {
-            let near = f64::from_bits(bits % (1 << 52) + (1023 << 52)) * 10f64.powi(exponent);
-            for value in [f64::from_bits(bits), near].into_iter().filter(|value| value.is_finite()) {
-                let mut out = String::new();
-                push_number(&mut out, value);
-                proptest::prop_assert_eq!(out.parse::<f64>(), Ok(value));
-                if value == 0.0 || (1e-6..1e21).contains(&value.abs()) {
-                    proptest::prop_assert_eq!(out.len(), value.to_string().len());
-                }
-            }
-        }
-    }
 
     #[test]
     fn times_are_seconds() {
