@@ -3,4 +3,6 @@
 pub(crate) mod daemon;
 pub(crate) mod notices;
 #[cfg(feature = "serve")]
+pub(crate) mod order;
+#[cfg(feature = "serve")]
 pub(crate) mod sandbox;

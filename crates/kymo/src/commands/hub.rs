@@ -3,7 +3,7 @@
 //! up rights that it does not need, and answers on the guardian's socket.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use kymo_sys::talk;
 use kymo_sys::tcp_owner::TcpOwners;
 use serde::{Deserialize, Serialize};
 
-use crate::process::sandbox;
+use crate::process::{order, sandbox};
 
 /// The guardian's order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,12 +63,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
     // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
-    let mut text = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut text)
-        .context("cannot read what to serve")?;
-    let order: Order =
-        serde_json::from_slice(&text).context("cannot run the hub: it is started by kymo serve")?;
+    let order: Order = order::read("the hub")?;
     let handed = |fd| privilege::inherited(fd).context("cannot take over a file of kymo serve");
     let listener = TcpListener::from(handed(order.listener)?);
     let mut ready = File::from(handed(order.ready)?);

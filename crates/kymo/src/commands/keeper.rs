@@ -3,7 +3,7 @@
 //! sockets.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config;
 use crate::process::notices::put_line;
-use crate::process::sandbox;
+use crate::process::{order, sandbox};
 
 /// Threads that write .rrd files.
 const WRITERS: usize = 2;
@@ -210,12 +210,7 @@ fn handed(fd: i32) -> Result<OwnedFd> {
 /// Runs the command.
 pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
-    let mut text = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut text)
-        .context("cannot read what to keep")?;
-    let order: KeeperOrder = serde_json::from_slice(&text)
-        .context("cannot run the keeper: it is started by kymo serve")?;
+    let order: KeeperOrder = order::read("the keeper")?;
     let mut ready = File::from(handed(order.ready)?);
     let sockets = order.for_rrdcached()?;
     let questions = order.for_questions()?;

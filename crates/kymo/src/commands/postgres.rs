@@ -2,7 +2,6 @@
 //! seconds it sends numbers to the keeper, which become series, and every second the sessions' activity, while one works or
 //! somebody looks. A server that does not answer delays no other server.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -15,7 +14,7 @@ use kymo_sys::talk;
 use serde::{Deserialize, Serialize};
 
 use crate::process::notices::put_line;
-use crate::process::sandbox;
+use crate::process::{order, sandbox};
 
 /// The guardian's order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -38,12 +37,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
     // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
-    let mut text = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut text)
-        .context("cannot read what to ask")?;
-    let order: PostgresOrder = serde_json::from_slice(&text)
-        .context("cannot run postgres: it is started by kymo serve")?;
+    let order: PostgresOrder = order::read("postgres")?;
     let limited = privilege::limit_memory(memory(order.servers.len()));
     limited.context("cannot limit its memory")?;
     let own = State::of(std::process::id()).context("cannot read /proc/self/status")?;

@@ -2,7 +2,6 @@
 //! person. Samples go to the keeper.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,6 +12,7 @@ use kymo_sys::privilege::{self, Memory, State};
 use kymo_sys::talk;
 
 use crate::process::notices::put_line;
+use crate::process::order;
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
 
 /// Runs the command.
@@ -20,12 +20,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     talk::never_wait();
     // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
-    let mut text = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut text)
-        .context("cannot read the targets")?;
-    let order: ScrapeOrder =
-        serde_json::from_slice(&text).context("cannot run scrape: it is started by kymo serve")?;
+    let order: ScrapeOrder = order::read("scrape")?;
     let limited = privilege::limit_memory(Memory::Own(memory_bytes(&order.jobs)));
     limited.context("cannot limit its memory")?;
     // A target takes a connection.
