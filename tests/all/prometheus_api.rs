@@ -196,6 +196,12 @@ fn this_machine_is_asked_as_prometheus_is() {
         }
     }
 
+    lists(&shown, &start);
+    errors(&shown);
+}
+
+/// Labels, series and metadata, and lists that stay empty.
+fn lists(shown: &Shown, start: &str) {
     let metrics = shown.data("/api/v1/label/__name__/values");
     assert!(strings(&metrics).contains(&"node_load1"));
     let of_cpu = format!(
@@ -227,7 +233,6 @@ fn this_machine_is_asked_as_prometheus_is() {
     ] {
         assert_eq!(shown.data(&format!("/api/v1/{path}")), data, "{path}");
     }
-    errors(&shown);
 }
 
 fn errors(shown: &Shown) {
