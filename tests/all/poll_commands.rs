@@ -357,6 +357,15 @@ fn exit_codes_are_those_of_mrtg() {
         (&[], half.to_string(), 92),
         (&[], format!("{good}{half}"), 91),
         (&["--log-only", "--debug=none"], good.to_string(), 0),
+        // A single run has no next cycle, so a command may take longer than the interval.
+        (
+            &[],
+            format!(
+                "Interval: 0:01\n{}",
+                good.replace("`echo", "`sleep 1.5; echo")
+            ),
+            0,
+        ),
         // MRTG's exit code is the present value of errno.
         (&[], format!("{good}Title[a]: t\n"), 2),
         (&["--check"], format!("{good}Nonsense[a]: t\n"), 2),

@@ -82,6 +82,9 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     PollRunner {
+        /// Give commands the time of a single run
+        #[arg(long)]
+        once: bool,
         /// The configuration
         file: OsString,
     },
@@ -395,7 +398,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "serve")]
         Some(Command::Scrape) => scrape::run(),
         #[cfg(feature = "serve")]
-        Some(Command::PollRunner { file }) => poll::run_runner(&file),
+        Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
         #[cfg(feature = "serve")]

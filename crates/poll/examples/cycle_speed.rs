@@ -31,7 +31,7 @@ fn main() -> std::io::Result<()> {
     let settings = PollerSettings {
         pace: if is_spread { Pace::Spread } else { Pace::Burst },
         stamps: Stamps::Exact,
-        keeps_happenings: false,
+        polls_once: false,
     };
     let keeping = Keeping {
         series: Vec::new(),

@@ -77,6 +77,8 @@ pub struct Settings {
     pub pace: Pace,
     /// Format of the stamps of values.
     pub stamps: Stamps,
+    /// Shortest interval between two polls, seconds; a shorter one of the configuration is lengthened.
+    pub least_interval_s: u32,
     /// Receive buffer of a socket, bytes.
     pub queue_bytes: usize,
     /// Source of random request ids.
@@ -204,7 +206,8 @@ pub struct Engine {
 impl Engine {
     /// An engine for a configuration. Polls everything at once the first time.
     pub fn new(config: Arc<Config>, settings: Settings, cache: &Cache, now: Stamp) -> Engine {
-        let interval_ns = u64::from(config.globals().interval_s.max(1)) * SECOND_NS;
+        let interval_s = config.globals().interval_s.max(settings.least_interval_s);
+        let interval_ns = u64::from(interval_s) * SECOND_NS;
         let phases = match settings.pace {
             Pace::Burst => Phases::burst(&config),
             Pace::Spread => Phases::spread(&config, interval_ns),

@@ -39,6 +39,8 @@ const GATHER_COUNT: usize = 4096;
 const LIES_MAX_NS: i64 = 1_000_000_000;
 /// Datagrams that one system call receives.
 const TAKEN: usize = 64;
+/// Shortest interval of a single run.
+const SINGLE_RUN_S: u32 = 40;
 /// Longest wait while idle.
 const NAP_NS: u64 = 60_000_000_000;
 
@@ -49,8 +51,9 @@ pub struct PollerSettings {
     pub pace: Pace,
     /// Format of the stamps of values.
     pub stamps: Stamps,
-    /// True to store events of devices. A run of one cycle does not, as every event is new to it.
-    pub keeps_happenings: bool,
+    /// True for a single run: it stores no event of a device, as every event is new to it, and waits for slow devices and commands
+    /// though its interval is over, as MRTG does.
+    pub polls_once: bool,
 }
 
 /// Results of one [`Poller::turn`].
@@ -188,7 +191,7 @@ impl Poller {
             complaints: self.sockets.take_complaints(),
             reports: Vec::new(),
         };
-        if self.settings.keeps_happenings {
+        if !self.settings.polls_once {
             let happened = turn.happenings.iter().cloned();
             let happened = happened.map(|happening| (happening, now.real_ns));
             self.cycles.happenings.extend(happened);
@@ -356,6 +359,10 @@ fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {
     Settings {
         pace: settings.pace,
         stamps: settings.stamps,
+        least_interval_s: match settings.polls_once {
+            true => SINGLE_RUN_S,
+            false => 1,
+        },
         queue_bytes: sockets.queue_bytes(),
         random,
     }

@@ -46,7 +46,7 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     let runners = configs.iter().zip(&settings.files).map(|(config, file)| {
         match Commands::of(config).is_empty() {
             true => Ok(None),
-            false => runner::start(file).map(Some),
+            false => runner::start(file, !settings.forever).map(Some),
         }
     });
     let runners: Vec<Option<Runner>> = runners.collect::<Result<_, String>>()?;

@@ -84,7 +84,7 @@ impl Part {
                 true => Stamps::Whole,
                 false => Stamps::Exact,
             },
-            keeps_happenings: settings.forever,
+            polls_once: !settings.forever,
         };
         let cache = read_cache(cache_file, &config);
         let names = device_names(&config);

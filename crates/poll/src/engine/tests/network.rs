@@ -323,6 +323,7 @@ pub(super) fn settings(pace: Pace) -> Settings {
     Settings {
         pace,
         stamps: Stamps::Exact,
+        least_interval_s: 1,
         queue_bytes: 1 << 20,
         random,
     }
