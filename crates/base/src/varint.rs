@@ -66,6 +66,7 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
 }
 
 /// How many bytes [`put`] appends.
+#[inline]
 pub fn len(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

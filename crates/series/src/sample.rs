@@ -18,6 +18,7 @@ pub fn stale() -> f64 {
 }
 
 /// True for the stale marker alone; false for any other NaN.
+#[inline]
 pub fn is_stale(value: f64) -> bool {
     value.to_bits() == STALE_BITS
 }

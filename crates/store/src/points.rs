@@ -20,6 +20,7 @@ use crate::wal::record::{Birth, Packed};
 use kymo_base::label_set::Labels;
 use std::collections::HashMap;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
 mod expired;
@@ -282,15 +283,15 @@ impl PointsSnapshot {
         place_of(self.slot).1
     }
 
-    /// The frame with samples of a block; `None` if it is damaged.
-    fn frame(&self, placed: &Placed) -> io::Result<Option<Vec<u8>>> {
+    /// The frame with samples of a block, which the series of a stripe share; `None` if it is damaged.
+    fn frame(&self, placed: &Placed) -> io::Result<Option<Rc<[u8]>>> {
         let (stripe, _) = place_of(self.slot);
         let Some(head) = placed.head()? else {
             return Ok(None);
         };
         match head.part(stripe).and_then(|part| part.points) {
-            Some(frame) => placed.frame(&frame),
-            None => Ok(Some(Vec::new())),
+            Some(frame) => placed.shared_frame(&frame),
+            None => Ok(Some(Rc::default())),
         }
     }
 
@@ -435,7 +436,7 @@ impl PointsSnapshot {
         let part = head.part(stripe);
         let frame = part.and_then(|part| part.rows.get(archive).copied().flatten());
         let Some(frame) = frame else { return Ok(()) };
-        let raw = placed.frame(&frame)?;
+        let raw = placed.shared_frame(&frame)?;
         let column = raw
             .as_deref()
             .and_then(|raw| ReadRows::parse(raw, self.schema.width));

@@ -1,5 +1,5 @@
 //! Cache of the frames that a thread read last. Series are read one after the other; those of a chunk share the heads
-//! of its blocks, those of a stripe also their states and rows.
+//! of its blocks, those of a stripe also their states, rows and samples.
 
 use crate::segment::block::{Head, States};
 use std::cell::RefCell;
@@ -13,9 +13,9 @@ const HEADS: usize = 64;
 /// Limits of the frames listed by all heads and of the words of states in the cache, which bound its memory.
 const FRAMES_MAX: usize = 1 << 15;
 const WORDS_MAX: usize = 1 << 16;
-/// Limits of the frames of rows and of their bytes; an hour of a stripe is a few of these frames.
-const ROW_FRAMES: usize = 32;
-const ROW_BYTES_MAX: usize = 1 << 19;
+/// Limits of the frames of rows and samples and of their bytes; an hour of a stripe is a few of these frames.
+const FRAMES_NEAR: usize = 32;
+const FRAME_BYTES_MAX: usize = 1 << 19;
 
 /// Position of a block: number of the opened segment, and offset in it.
 pub(crate) type At = (u64, u64);
@@ -27,7 +27,7 @@ type FrameAt = (At, u64);
 struct Near {
     heads: VecDeque<(At, Arc<Head>)>,
     states: Option<(At, u8, Arc<States>)>,
-    rows: VecDeque<(FrameAt, Rc<[u8]>)>,
+    frames: VecDeque<(FrameAt, Rc<[u8]>)>,
 }
 
 thread_local! {
@@ -86,29 +86,29 @@ pub(crate) fn states(
     Ok(states)
 }
 
-/// The decompressed frame of rows at an offset of a block, from the cache or by `read`.
-pub(crate) fn rows(
+/// The decompressed frame of rows or samples at an offset of a block, from the cache or by `read`.
+pub(crate) fn frame(
     at: At,
     offset: u64,
     read: impl FnOnce() -> io::Result<Option<Vec<u8>>>,
 ) -> io::Result<Option<Rc<[u8]>>> {
     let place = (at, offset);
     let known = NEAR.with_borrow(|near| {
-        let mut rows = near.rows.iter();
-        let known = rows.find(|(known, _)| *known == place);
+        let mut frames = near.frames.iter();
+        let known = frames.find(|(known, _)| *known == place);
         known.map(|(_, raw)| raw.clone())
     });
     if known.is_some() {
         return Ok(known);
     }
     let raw: Option<Rc<[u8]>> = read()?.map(Rc::from);
-    if let Some(raw) = raw.as_ref().filter(|raw| raw.len() <= ROW_BYTES_MAX) {
+    if let Some(raw) = raw.as_ref().filter(|raw| raw.len() <= FRAME_BYTES_MAX) {
         NEAR.with_borrow_mut(|near| {
-            near.rows.truncate(ROW_FRAMES - 1);
-            near.rows.push_front((place, raw.clone()));
-            let mut all: usize = near.rows.iter().map(|(_, raw)| raw.len()).sum();
-            while all > ROW_BYTES_MAX
-                && let Some((_, oldest)) = near.rows.pop_back()
+            near.frames.truncate(FRAMES_NEAR - 1);
+            near.frames.push_front((place, raw.clone()));
+            let mut all: usize = near.frames.iter().map(|(_, raw)| raw.len()).sum();
+            while all > FRAME_BYTES_MAX
+                && let Some((_, oldest)) = near.frames.pop_back()
             {
                 all -= oldest.len();
             }

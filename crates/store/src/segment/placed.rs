@@ -120,11 +120,11 @@ impl Placed {
         self.frame_of(frame, block::FRAME_MAX)
     }
 
-    /// Reads a frame of rows through the cache, for callers that read one series after the other.
-    pub(crate) fn rows(&self, frame: &block::FramePlace) -> io::Result<Option<Rc<[u8]>>> {
+    /// Reads a frame of rows or samples through the cache, for callers that read one series after the other.
+    pub(crate) fn shared_frame(&self, frame: &block::FramePlace) -> io::Result<Option<Rc<[u8]>>> {
         match &self.memory {
             Some(_) => Ok(self.frame(frame)?.map(Rc::from)),
-            None => block_cache::rows(self.at(), frame.offset, || self.frame(frame)),
+            None => block_cache::frame(self.at(), frame.offset, || self.frame(frame)),
         }
     }
 

@@ -270,18 +270,31 @@ fn take_integers(input: &mut &[u8], count: usize, out: &mut Vec<i64>) -> Option<
         number = number.wrapping_add(step);
         out.push(number);
     }
-    while out.len() < count {
-        match order {
-            0 => number = next(),
-            1 => number = number.wrapping_add(next()),
-            _ => {
-                step = step.wrapping_add(next());
-                number = number.wrapping_add(step);
-            }
-        }
-        out.push(number);
+    let left = out.len()..count;
+    match order {
+        0 => out.extend(left.map(|_| next())),
+        1 => out.extend(left.map(|_| {
+            number = number.wrapping_add(next());
+            number
+        })),
+        _ => out.extend(left.map(|_| {
+            step = step.wrapping_add(next());
+            number = number.wrapping_add(step);
+            number
+        })),
     }
     Some(())
+}
+
+/// Widest code that lies in eight bytes wherever it begins, in bits.
+const NARROW: u32 = 57;
+
+/// The code of any width that begins in the first byte; bits behind it are undefined.
+fn wide_code(rest: &[u8], shift: usize) -> u64 {
+    let mut bytes = [0; 16];
+    let len = rest.len().min(9);
+    bytes[..len].copy_from_slice(&rest[..len]);
+    (u128::from_le_bytes(bytes) >> shift) as u64
 }
 
 /// Codes of a column being read.
@@ -318,13 +331,13 @@ impl<'a> Codes<'a> {
         }
         let (from, shift) = (self.at / 8, self.at % 8);
         self.at += self.width as usize;
-        let mut bytes = [0; 16];
-        let rest = self.bytes.get(from..).unwrap_or_default();
-        let len = rest.len().min(9);
-        bytes[..len].copy_from_slice(&rest[..len]);
         let mask = u64::MAX >> (u64::BITS - self.width);
-        let code = (u128::from_le_bytes(bytes) >> shift) as u64 & mask;
-        code.wrapping_mul(self.unit)
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let code = match rest.first_chunk() {
+            Some(word) if self.width <= NARROW => u64::from_le_bytes(*word) >> shift,
+            _ => wide_code(rest, shift),
+        };
+        (code & mask).wrapping_mul(self.unit)
     }
 }
 

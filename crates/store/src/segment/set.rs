@@ -260,7 +260,7 @@ pub(crate) fn fill(
             .part(stripe)
             .and_then(|part| part.rows.get(archive).copied().flatten());
         let Some(frame) = frame else { continue };
-        let raw = placed.rows(&frame)?;
+        let raw = placed.shared_frame(&frame)?;
         let filled = raw.and_then(|raw| rows::fill_member(&raw, schema.width, member, from, out));
         damaged += u64::from(filled.is_none());
     }

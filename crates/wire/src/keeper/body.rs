@@ -56,8 +56,13 @@ impl Put for Vec<u8> {
     }
 
     fn cells(&mut self, cells: &[f64]) {
-        self.reserve(8 * cells.len());
-        cells.iter().for_each(|cell| self.u64(cell.to_bits()));
+        let at = self.len();
+        self.resize(at + 8 * cells.len(), 0);
+        let room = self.get_mut(at..).unwrap_or_default();
+        let (room, _) = room.as_chunks_mut();
+        for (room, cell) in room.iter_mut().zip(cells) {
+            *room = cell.to_le_bytes();
+        }
     }
 }
 

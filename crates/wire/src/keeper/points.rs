@@ -246,7 +246,8 @@ impl SamplesPiece {
         }
         let mut rest = body.rest();
         let (mut last, mut step) = (0_i64, 0_i64);
-        let stamps_ms = (0..count).map(|_| {
+        let mut stamps_ms = Vec::with_capacity(count);
+        for _ in 0..count {
             let left = rest.len();
             let change = take(&mut rest)?;
             // Each number has one encoding: the shortest one.
@@ -255,9 +256,8 @@ impl SamplesPiece {
             }
             step = unzigzag(change, step.cast_unsigned()).cast_signed();
             last = last.wrapping_add(step);
-            Some(last)
-        });
-        let stamps_ms = stamps_ms.collect::<Option<_>>()?;
+            stamps_ms.push(last);
+        }
         *body = Take::of(rest);
         let piece = SamplesPiece {
             id,
