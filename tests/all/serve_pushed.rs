@@ -214,6 +214,55 @@ fn both_versions_of_remote_write_are_stored_before_they_are_answered() {
     assert_eq!(account["series"], 1, "{account}");
 }
 
+/// The hub asks the keeper for the next series while it works on some; a keeper that was killed in between is asked again.
+#[test]
+fn many_series_are_read_in_parts_and_none_is_missing() {
+    const SERIES: usize = 500;
+    const SAMPLES: i64 = 40;
+    let hub = PushHub::start("pushed-many");
+    let end = now_ms() - 1000;
+    let names: Vec<String> = (0..SERIES).map(|number| format!("n{number}")).collect();
+    let labels: Vec<[(&str, &str); 2]> = names
+        .iter()
+        .map(|name| [("__name__", "parts"), ("part", &**name)])
+        .collect();
+    let samples: Vec<(i64, f64)> = (0..SAMPLES)
+        .map(|number| (end - 1000 * (SAMPLES - 1 - number), number as f64))
+        .collect();
+    let series: Vec<Sent> = labels
+        .iter()
+        .map(|labels| (&labels[..], &samples[..], None))
+        .collect();
+    let body = request(WriteVersion::V1, &series);
+    assert_eq!(hub.write(WriteVersion::V1, &body).status, 204);
+    let is_whole = |hub: &PushHub| {
+        let at = end as f64 / 1000.0;
+        let whole = |expr: &str| {
+            let path = format!("/api/v1/query?time={at}&query={}", escaped(expr));
+            let (status, body) = ask(&hub.address, "GET", &path, "", "")?;
+            let answer: Value = serde_json::from_str(&body).ok()?;
+            let value = answer["data"]["result"][0]["value"][1]
+                .as_str()?
+                .to_string();
+            (status == 200 && answer["warnings"].is_null()).then_some(value)
+        };
+        let counted = whole("count(increase(parts[30s]) > 29)")?;
+        let summed = whole("sum(sum_over_time(parts[1m]))")?;
+        assert_eq!(counted, SERIES.to_string());
+        let sum = SERIES as i64 * SAMPLES * (SAMPLES - 1) / 2;
+        assert_eq!(summed, sum.to_string());
+        Some(())
+    };
+    eventually(|| is_whole(&hub)).expect("all series");
+    for _ in 0..3 {
+        let keeper = hub.served.child("keeper").expect("a keeper");
+        kill("-KILL", keeper);
+        let next = || hub.served.child("keeper").filter(|next| *next != keeper);
+        eventually(next).expect("the next keeper");
+        eventually(|| is_whole(&hub)).expect("all series again");
+    }
+}
+
 #[test]
 fn requests_that_are_not_taken_say_why() {
     let hub = PushHub::start("pushed-refused");

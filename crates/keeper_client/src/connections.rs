@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -50,7 +50,7 @@ struct Usage {
 }
 
 /// Right of one question to a connection.
-pub(super) struct Permit<'a>(&'a Connections);
+pub(super) struct Permit(Arc<Connections>);
 
 impl Connections {
     /// At most `most` connections to the socket at `path`.
@@ -73,7 +73,7 @@ impl Connections {
     }
 
     /// Waits until fewer than `most` questions use a connection. `None`: that took too long.
-    pub(super) fn place(&self, patience: Patience) -> Option<Permit<'_>> {
+    pub(super) fn place(self: &Arc<Self>, patience: Patience) -> Option<Permit> {
         let left = patience.left().ok()?;
         let is_full = |usage: &mut Usage| usage.used >= self.most;
         let waited = self
@@ -84,11 +84,21 @@ impl Connections {
             return None;
         }
         usage.used += 1;
-        Some(Permit(self))
+        Some(Permit(self.clone()))
+    }
+
+    /// A place that no other question needs now: one more is free. Does not wait.
+    pub(super) fn spare_place(self: &Arc<Self>) -> Option<Permit> {
+        let mut usage = self.usage();
+        if usage.used + 1 >= self.most {
+            return None;
+        }
+        usage.used += 1;
+        Some(Permit(self.clone()))
     }
 }
 
-impl Permit<'_> {
+impl Permit {
     /// A connection that was good the last time.
     pub(super) fn old(&self) -> Option<UnixStream> {
         self.0.usage().idle.pop()
@@ -105,7 +115,7 @@ impl Permit<'_> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.usage().used -= 1;
         self.0.returned.notify_one();
@@ -147,11 +157,16 @@ mod tests {
 
     #[test]
     fn a_place_is_free_again_once_its_question_has_ended() {
-        let connections = Connections::new("/nowhere".into(), 2);
+        let connections = Arc::new(Connections::new("/nowhere".into(), 2));
         let first = connections.place(SOON).expect("a place");
         let _second = connections.place(SOON).expect("a place");
         assert!(connections.place(SOON).is_none());
+        assert!(connections.spare_place().is_none());
         drop(first);
+        assert!(
+            connections.spare_place().is_none(),
+            "the last one is not spare"
+        );
         let third = connections.place(SOON).expect("a place");
         // A connection outlives its place.
         assert!(third.old().is_none());

@@ -1,11 +1,11 @@
 //! Questions of series by labels: which there are, their samples, names and values of labels.
 
-use std::io;
+use std::io::{self, Write as _};
 
 use kymo_wire::keeper::{Answer, Find, FoundSeries, LabelsOf, Question, SamplesOf, SamplesPiece};
 
-use super::connections::Exchange;
-use super::{Keeper, elsewhere, read_answer};
+use super::connections::{Exchange, Permit};
+use super::{Keeper, elsewhere, is_timeout, read_answer};
 
 impl Keeper {
     /// Series that all matchers pick and that have something in a range or later.
@@ -30,13 +30,64 @@ impl Keeper {
 
     /// Samples of series, piece by piece.
     pub fn samples(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, String> {
-        self.ask(&Question::Samples(of.clone()), |stream| {
-            all(stream, |answer| match answer {
-                Answer::Samples(piece, more) => Some((vec![piece], more)),
-                _ => None,
-            })
-        })?
+        self.ask(&Question::Samples(of.clone()), read_samples)?
     }
+
+    /// Asks for samples that are read later, so that the keeper reads them meanwhile. `None`: all connections are in use, or the
+    /// keeper is silent.
+    pub fn samples_ahead(&self, of: &SamplesOf) -> Option<SamplesAhead> {
+        let is_silent = self
+            .silence
+            .as_ref()
+            .and_then(|silence| silence.lasts())
+            .is_some();
+        if is_silent {
+            return None;
+        }
+        let place = self.connections.spare_place()?;
+        let stream = place.old()?;
+        let mut exchange = Exchange {
+            stream,
+            patience: self.patience,
+        };
+        exchange
+            .write_all(&Question::Samples(of.clone()).frame())
+            .ok()?;
+        Some(SamplesAhead {
+            keeper: self.clone(),
+            place,
+            exchange,
+        })
+    }
+}
+
+/// A question whose answer is still to be read. The connection of one that is dropped is closed.
+pub struct SamplesAhead {
+    keeper: Keeper,
+    place: Permit,
+    exchange: Exchange,
+}
+
+impl SamplesAhead {
+    /// The answer. `None`: the connection was that of a keeper which has ended, and the question has to be asked again.
+    pub fn read(mut self) -> Option<Result<Vec<SamplesPiece>, String>> {
+        match read_samples(&mut self.exchange) {
+            Ok(answer) => {
+                self.place.keep(self.exchange.stream);
+                Some(answer)
+            }
+            // A keeper that hangs would hang on a new connection as well.
+            Err(error) if is_timeout(&error) => Some(Err(self.keeper.unanswered(&error))),
+            Err(_) => None,
+        }
+    }
+}
+
+fn read_samples(stream: &mut Exchange) -> io::Result<Result<Vec<SamplesPiece>, String>> {
+    all(stream, |answer| match answer {
+        Answer::Samples(piece, more) => Some((vec![piece], more)),
+        _ => None,
+    })
 }
 
 /// Pieces of an answer, up to the last one.

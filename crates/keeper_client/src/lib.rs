@@ -9,6 +9,7 @@ mod labelled;
 mod silence;
 mod tail;
 
+pub use labelled::SamplesAhead;
 #[cfg(feature = "testing")]
 pub use tail::fuzz_over;
 pub use tail::{Tail, TailSink};
@@ -361,24 +362,28 @@ impl Keeper {
                 self.time_allowed.as_secs_f64()
             )));
         };
-        self.ask_at(&place, question, read).map_err(|error| {
-            if !is_timeout(&error) {
-                return self.cannot(&strerror(&error));
-            }
-            if let Some(silence) = silence {
-                silence.begin(self.time_allowed);
-            }
-            self.cannot(&format!(
-                "the keeper did not answer in {} s",
-                self.time_allowed.as_secs_f64()
-            ))
-        })
+        let answer = self.ask_at(&place, question, read);
+        answer.map_err(|error| self.unanswered(&error))
+    }
+
+    /// Says why a question has no answer, and begins a silence if the keeper took too long.
+    fn unanswered(&self, error: &io::Error) -> String {
+        if !is_timeout(error) {
+            return self.cannot(&strerror(error));
+        }
+        if let Some(silence) = self.silence.as_ref() {
+            silence.begin(self.time_allowed);
+        }
+        self.cannot(&format!(
+            "the keeper did not answer in {} s",
+            self.time_allowed.as_secs_f64()
+        ))
     }
 
     /// Asks on a new connection where the old one is of a keeper that has ended.
     fn ask_at<T>(
         &self,
-        place: &Permit<'_>,
+        place: &Permit,
         question: &Question,
         read: impl Fn(&mut Exchange) -> io::Result<T>,
     ) -> io::Result<T> {

@@ -91,7 +91,9 @@ impl Silence {
             until_ns: None,
         };
         let connections = Connections::new(self.path.clone(), 1);
-        let place = connections.place(patience).ok_or(io::ErrorKind::TimedOut)?;
+        let place = Arc::new(connections)
+            .place(patience)
+            .ok_or(io::ErrorKind::TimedOut)?;
         let stream = place.connect(patience)?;
         let mut exchange = Exchange { stream, patience };
         exchange.write_all(&Question::Watched.frame())?;

@@ -232,6 +232,10 @@ pub trait Reader {
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError>;
 
+    /// Says that [`Reader::samples`] comes next with these arguments, so that a reader behind a connection can ask while the
+    /// caller works on other samples.
+    fn samples_soon(&self, _ids: &[SeriesId], _range: TimeRange, _rows: RowsAs, _budget: &Budget) {}
+
     /// Reads rows of about `step_s` seconds, series by series.
     fn rows(
         &self,

@@ -98,16 +98,26 @@ impl<'a> Context<'a> {
         rows: RowsAs,
         sink: &mut dyn SampleSink,
     ) -> Result<(), EvalError> {
-        // A sample takes the memory of two values.
-        let room = u64::try_from(self.meter.left() / 2).unwrap_or(u64::MAX);
         self.read(|reader, budget| {
-            let beyond = budget.samples.saturating_sub(room);
+            let beyond = budget.samples.saturating_sub(self.room());
             budget.samples -= beyond;
             let read = reader.samples(ids, range, rows, budget, sink);
             budget.samples = budget.samples.saturating_add(beyond);
             read
         })?;
         Ok(())
+    }
+
+    /// Says that these samples are read next.
+    pub(crate) fn read_soon(&self, ids: &[SeriesId], range: TimeRange, rows: RowsAs) {
+        let mut budget = *self.budget.borrow();
+        budget.samples = budget.samples.min(self.room());
+        self.reader.samples_soon(ids, range, rows, &budget);
+    }
+
+    /// Samples for which there is memory; a sample takes the memory of two values.
+    fn room(&self) -> u64 {
+        u64::try_from(self.meter.left() / 2).unwrap_or(u64::MAX)
     }
 
     /// Notes a warning about a part of the expression.

@@ -28,11 +28,16 @@ pub(crate) fn each_series(
         return Ok(());
     };
     let ids = context.read(|reader, budget| reader.select(&matchers, range, budget))?;
+    let ids = ids.unwrap_or_default();
     let mut batch = Batch::default();
-    for ids in ids.unwrap_or_default().chunks(BATCH) {
+    let mut batches = ids.chunks(BATCH).peekable();
+    while let Some(ids) = batches.next() {
         context.meter.check()?;
         batch.begin(ids);
         context.read_samples(ids, range, rows, &mut batch)?;
+        if let Some(next) = batches.peek() {
+            context.read_soon(next, range, rows);
+        }
         let held = batch
             .kept
             .iter()

@@ -8,6 +8,9 @@ use kymo_series::{
     SampleSink, SeriesId, TimeRange,
 };
 
+/// Ids of series in one reader, and the place of each in the question.
+type OwnIds = (Vec<SeriesId>, HashMap<SeriesId, usize>);
+
 /// A sample of points as they came stands for no longer than this.
 const STANDS_MAX_MS: i64 = 60_000;
 
@@ -78,7 +81,7 @@ impl<'a> Union<'a> {
     }
 
     /// The ids of series in one reader.
-    fn ids_in(&self, ids: &[SeriesId], reader: usize) -> (Vec<SeriesId>, HashMap<SeriesId, usize>) {
+    fn ids_in(&self, ids: &[SeriesId], reader: usize) -> OwnIds {
         let found = self.found.borrow();
         let own = ids.iter().enumerate().filter_map(|(place, id)| {
             let joined = found.series.get(id.place())?;
@@ -89,6 +92,16 @@ impl<'a> Union<'a> {
             own.iter().map(|(id, _)| *id).collect(),
             own.into_iter().collect(),
         )
+    }
+
+    /// The reader that has all of these series, if no other one has any of them, and their ids in it.
+    fn only_reader(&self, ids: &[SeriesId]) -> Option<(usize, OwnIds)> {
+        let mut having = (0..self.readers.len()).filter_map(|reader| {
+            let own = self.ids_in(ids, reader);
+            (!own.0.is_empty()).then_some((reader, own))
+        });
+        let only = having.next()?;
+        having.next().is_none().then_some(only)
     }
 
     /// All texts that readers answer, sorted.
@@ -155,6 +168,18 @@ impl Reader for Union<'_> {
         budget: &mut Budget,
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
+        if let Some((only, own)) = self.only_reader(ids) {
+            let mut renamed = Renamed {
+                places: own.1,
+                ids,
+                sink,
+            };
+            self.ask(|number, reader| match number == only {
+                true => reader.samples(&own.0, range, rows, budget, &mut renamed),
+                false => Ok(()),
+            })?;
+            return Ok(());
+        }
         let answers = self.ask(|number, reader| {
             let (own, places) = self.ids_in(ids, number);
             let mut kept = KeptSamples {
@@ -175,6 +200,15 @@ impl Reader for Union<'_> {
             }
         }
         Ok(())
+    }
+
+    fn samples_soon(&self, ids: &[SeriesId], range: TimeRange, rows: RowsAs, budget: &Budget) {
+        for (number, reader) in self.readers.iter().enumerate() {
+            let (own, _) = self.ids_in(ids, number);
+            if !own.is_empty() {
+                reader.samples_soon(&own, range, rows, budget);
+            }
+        }
     }
 
     fn rows(
@@ -232,6 +266,22 @@ impl Reader for Union<'_> {
             }
         }
         Ok(all.into_values().collect())
+    }
+}
+
+/// Passes samples on under the ids of the question.
+struct Renamed<'a> {
+    places: HashMap<SeriesId, usize>,
+    ids: &'a [SeriesId],
+    sink: &'a mut dyn SampleSink,
+}
+
+impl SampleSink for Renamed<'_> {
+    fn samples(&mut self, id: SeriesId, samples: &[Sample], resolution_s: u32) {
+        let place = self.places.get(&id);
+        if let Some(&id) = place.and_then(|&place| self.ids.get(place)) {
+            self.sink.samples(id, samples, resolution_s);
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use kymo_keeper_client::Keeper;
+use kymo_keeper_client::{Keeper, SamplesAhead};
 use kymo_series::{
     Budget, Kind, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowValue, RowsAs,
     Sample, SampleSink, SeriesId, TimeRange, names,
 };
-use kymo_wire::keeper::{Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, MetricFamily, SamplesOf};
+use kymo_wire::keeper::{
+    Find, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, MetricFamily, SamplesOf, SamplesPiece,
+};
 
 use crate::readers::RowMaker;
 
@@ -16,6 +18,13 @@ use crate::readers::RowMaker;
 pub struct KeeperReader {
     keeper: Keeper,
     found: RefCell<HashMap<SeriesId, Labels>>,
+    /// Samples that are being read by the keeper.
+    ahead: RefCell<Option<Ahead>>,
+}
+
+struct Ahead {
+    question: SamplesOf,
+    answer: SamplesAhead,
 }
 
 impl KeeperReader {
@@ -24,7 +33,35 @@ impl KeeperReader {
         KeeperReader {
             keeper,
             found: RefCell::default(),
+            ahead: RefCell::default(),
         }
+    }
+
+    fn pieces(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, ReadError> {
+        let ahead = self.ahead.take();
+        let is_same = |ahead: &Ahead| {
+            // The budget may have shrunk since; the caller counts the samples.
+            let samples_max = of.samples_max;
+            let question = ahead.question.clone();
+            *of == SamplesOf {
+                samples_max,
+                ..question
+            }
+        };
+        let read = ahead.filter(is_same).and_then(|ahead| ahead.answer.read());
+        let read = read.unwrap_or_else(|| self.keeper.samples(of));
+        read.map_err(failed)
+    }
+}
+
+fn samples_of(ids: &[SeriesId], range: TimeRange, rows: RowsAs, budget: &Budget) -> SamplesOf {
+    SamplesOf {
+        ids: ids.iter().map(|id| id.0).collect(),
+        from_ms: range.from_ms,
+        thru_ms: range.thru_ms,
+        row_value: code(rows.value),
+        rows_before: rows.before,
+        samples_max: budget.samples,
     }
 }
 
@@ -113,15 +150,7 @@ impl Reader for KeeperReader {
         sink: &mut dyn SampleSink,
     ) -> Result<(), ReadError> {
         for ids in ids.chunks(IDS_MAX) {
-            let of = SamplesOf {
-                ids: ids.iter().map(|id| id.0).collect(),
-                from_ms: range.from_ms,
-                thru_ms: range.thru_ms,
-                row_value: code(rows.value),
-                rows_before: rows.before,
-                samples_max: budget.samples,
-            };
-            for piece in self.keeper.samples(&of).map_err(failed)? {
+            for piece in self.pieces(&samples_of(ids, range, rows, budget))? {
                 let samples = piece.stamps_ms.iter().zip(&piece.values);
                 let samples: Vec<Sample> = samples.map(|(&t_ms, &v)| Sample { t_ms, v }).collect();
                 budget.take_samples(samples.len())?;
@@ -131,6 +160,13 @@ impl Reader for KeeperReader {
             }
         }
         Ok(())
+    }
+
+    fn samples_soon(&self, ids: &[SeriesId], range: TimeRange, rows: RowsAs, budget: &Budget) {
+        let first = ids.get(..IDS_MAX.min(ids.len())).unwrap_or_default();
+        let question = samples_of(first, range, rows, budget);
+        let answer = self.keeper.samples_ahead(&question);
+        *self.ahead.borrow_mut() = answer.map(|answer| Ahead { question, answer });
     }
 
     fn rows(
