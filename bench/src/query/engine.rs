@@ -8,6 +8,7 @@ use crate::fault::{Cannot, Fault, Result};
 use crate::serve::free_port;
 use std::fs;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -51,6 +52,30 @@ pub(super) struct Engine {
     family: Family,
     port: u16,
     dir: PathBuf,
+}
+
+/// Bytes on the disk at an engine's end.
+pub(super) struct Kept {
+    /// Of samples in their final form.
+    pub(super) samples: u64,
+    /// Of the journal, which the engine drops at its next checkpoint.
+    pub(super) journal: u64,
+}
+
+/// Disk space of the journal's files in the folder of a kymo store.
+fn journal_bytes(folder: &std::path::Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).cannot("list the store")? {
+        let entry = entry.cannot("list the store")?;
+        if entry.file_name().to_string_lossy().starts_with("journal-") {
+            bytes += entry
+                .metadata()
+                .cannot("read the size of a journal")?
+                .blocks()
+                * 512;
+        }
+    }
+    Ok(bytes)
 }
 
 /// Use of resources so far.
@@ -140,14 +165,23 @@ impl Engine {
         })
     }
 
-    /// Ends the engine; returns the bytes that its samples take.
-    pub(super) fn end(self) -> Result<u64> {
+    /// Ends the engine.
+    pub(super) fn end(self) -> Result<Kept> {
         self.family.end()?;
         let folder = match self.who {
             Who::Prometheus | Who::VictoriaMetrics => self.dir.join("data"),
             Who::Kymo => self.dir.join("data/store"),
         };
-        disk_bytes(&folder)
+        let all = disk_bytes(&folder)?;
+        let journal = match self.who {
+            Who::Prometheus => disk_bytes(&folder.join("wal"))?,
+            Who::VictoriaMetrics => 0,
+            Who::Kymo => journal_bytes(&folder)?,
+        };
+        Ok(Kept {
+            samples: all.saturating_sub(journal),
+            journal,
+        })
     }
 
     /// Wall times of a question that is asked again and again, in ms, after once without counting; each has to have `series`
