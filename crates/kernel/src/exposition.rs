@@ -99,7 +99,10 @@ impl Floor {
                 instances: vec![machine],
             });
         }
-        let last = self.stood.remove(subsystem.name).unwrap_or_default();
+        let last = match self.stood.is_empty() {
+            true => HashMap::new(),
+            false => self.stood.remove(subsystem.name).unwrap_or_default(),
+        };
         let mut now = HashMap::new();
         for each in subsystem.exposed.each {
             let rows = reading.rows.iter().filter(|row| (each.shows)(row));

@@ -14,7 +14,8 @@ use crate::sheet::{Line, Pick};
 pub(super) struct Collection<'a> {
     budget: &'a mut Budget,
     columns: Vec<(SeriesId, Vec<Sample>)>,
-    metrics: HashMap<(usize, usize), Instances>,
+    /// By the indices of the subsystem and of the group among the subsystem's.
+    metrics: Vec<((usize, usize), Instances)>,
     fields: HashMap<String, usize>,
     error: Option<ReadError>,
 }
@@ -34,7 +35,7 @@ impl<'a> Collection<'a> {
         Collection {
             budget,
             columns: Vec::new(),
-            metrics: HashMap::new(),
+            metrics: Vec::new(),
             fields: HashMap::new(),
             error: None,
         }
@@ -54,7 +55,12 @@ impl<'a> Collection<'a> {
 
     fn add_metric(&mut self, metric: &MetricOrigin, column: usize) {
         let group = (metric.subsystem, metric.group);
-        let instances = self.metrics.entry(group).or_default();
+        let place = self.metrics.iter().position(|(known, _)| *known == group);
+        let place = place.unwrap_or_else(|| {
+            self.metrics.push((group, Instances::new()));
+            self.metrics.len() - 1
+        });
+        let instances = &mut self.metrics[place].1;
         let families = instances.entry(metric.instance.clone()).or_default();
         let part = (metric.part, column);
         match families.iter_mut().find(|of| of.family == metric.family) {
@@ -68,7 +74,7 @@ impl<'a> Collection<'a> {
 
     /// The pass that gives the samples.
     pub(super) fn pass(&self) -> Pass {
-        let subsystems: BTreeSet<usize> = self.metrics.keys().map(|(index, _)| *index).collect();
+        let subsystems: BTreeSet<usize> = self.metrics.iter().map(|((index, _), _)| *index).collect();
         let picks = self.fields.keys().map(|id| Pick::parse(id));
         Pass::new(subsystems, picks.filter_map(Result::ok).collect())
     }
@@ -108,7 +114,8 @@ impl PassSink for Collection<'_> {
             ..
         } = self;
         for (number, group) in groups.iter().enumerate() {
-            let Some(instances) = metrics.get(&(subsystem, number)) else {
+            let mut known = metrics.iter();
+            let Some((_, instances)) = known.find(|(known, _)| *known == (subsystem, number)) else {
                 continue;
             };
             for instance in &group.instances {

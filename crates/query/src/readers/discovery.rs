@@ -124,13 +124,16 @@ pub(super) struct Discovery<'a> {
     picked: BTreeSet<SeriesId>,
     /// Series that were found since the last call of [`Discovery::take_fresh`].
     fresh: Vec<SeriesId>,
-    known: HashMap<(usize, usize), KnownGroup>,
+    known: Vec<KnownGroup>,
     lines: Vec<bool>,
     error: Option<ReadError>,
 }
 
 /// A group of metrics, as its last reading had it.
+#[derive(Default)]
 struct KnownGroup {
+    /// Indices of the subsystem and of the group among the subsystem's.
+    at: (usize, usize),
     /// Places of the families that may be picked.
     families: Vec<usize>,
     /// The name of each instance, and the number of its samples.
@@ -149,7 +152,7 @@ impl<'a> Discovery<'a> {
             found,
             picked: BTreeSet::new(),
             fresh: Vec::new(),
-            known: HashMap::new(),
+            known: Vec::new(),
             lines: Vec::new(),
             error: None,
         }
@@ -219,10 +222,20 @@ impl<'a> Discovery<'a> {
         }
     }
 
-    fn group_of(&self, group: &MetricGroup) -> KnownGroup {
+    /// The place of a group among those that are known.
+    fn place(&mut self, at: (usize, usize), group: &MetricGroup) -> usize {
+        let place = self.known.iter().position(|known| known.at == at);
+        place.unwrap_or_else(|| {
+            self.known.push(self.group_of(at, group));
+            self.known.len() - 1
+        })
+    }
+
+    fn group_of(&self, at: (usize, usize), group: &MetricGroup) -> KnownGroup {
         let families = group.families.iter().enumerate();
         let families = families.filter(|(_, family)| self.question.may_pick(family.name));
         KnownGroup {
+            at,
             families: families.map(|(number, _)| number).collect(),
             instances: Vec::new(),
         }
@@ -256,17 +269,17 @@ impl PassSink for Discovery<'_> {
     ) -> bool {
         for (number, group) in groups.iter().enumerate() {
             let at = (subsystem, number);
-            let known = self.known.remove(&at);
-            let mut known = known.unwrap_or_else(|| self.group_of(group));
+            let place = self.place(at, group);
+            let mut known = std::mem::take(&mut self.known[place]);
             if known.families.is_empty() {
-                self.known.insert(at, known);
+                self.known[place] = known;
                 continue;
             }
             known.instances.truncate(group.instances.len());
-            for (place, instance) in group.instances.iter().enumerate() {
+            for (number, instance) in group.instances.iter().enumerate() {
                 let count = count(group, &known.families, instance, context);
                 let name = &instance.row.name;
-                let last = known.instances.get_mut(place);
+                let last = known.instances.get_mut(number);
                 let is_named = last.as_ref().is_some_and(|(known, _)| known == name);
                 if !last
                     .as_ref()
@@ -280,7 +293,7 @@ impl PassSink for Discovery<'_> {
                     None => known.instances.push((name.clone(), count)),
                 }
             }
-            self.known.insert(at, known);
+            self.known[place] = known;
         }
         self.error.is_none()
     }
