@@ -290,6 +290,7 @@ fn errors(shown: &Shown) {
             "invalid time value for 'start'",
         ),
         ("label//values", 400, "bad_data", "invalid label name"),
+        ("rules?type=x", 400, "bad_data", "not supported value \"x\""),
         ("nothing", 404, "", ""),
     ] {
         let path = format!("/api/v1/{path}");
@@ -301,6 +302,18 @@ fn errors(shown: &Shown) {
         let (got, got_kind, text) = shown.error(&path);
         assert_eq!((got, got_kind.as_str()), (status, kind), "{path}: {text}");
         assert!(text.contains(part), "{path}: {text}");
+    }
+    for path in [
+        "/api/v1/rules?type=alert",
+        "/api/v1/series?match[]=node_load1&start=5&end=1",
+    ] {
+        assert_eq!(
+            ask(&shown.address, "GET", path, "", "")
+                .expect("an answer")
+                .0,
+            200,
+            "{path}"
+        );
     }
     let twice =
         "label_replace(node_cpu_seconds_total,\"a\",\"\",\"\",\"\") * on() node_cpu_seconds_total";

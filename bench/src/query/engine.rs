@@ -56,9 +56,9 @@ pub(super) struct Engine {
 
 /// Bytes on the disk at an engine's end.
 pub(super) struct Kept {
-    /// Of samples in their final form.
+    /// Samples in their final form.
     pub(super) samples: u64,
-    /// Of the journal, which the engine drops at its next checkpoint.
+    /// The journal, which the engine drops at its next checkpoint.
     pub(super) journal: u64,
 }
 

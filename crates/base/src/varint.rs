@@ -33,7 +33,7 @@ fn take_long(input: &mut &[u8]) -> Option<u64> {
     let ends = word.map_or(0, |word| !word & 0x8080_8080_8080_8080);
     if let (Some(word), 1..) = (word, ends) {
         let len = ends.trailing_zeros() / 8 + 1;
-        *input = input.get(len as usize..)?;
+        *input = input.get(usize::try_from(len).ok()?..)?;
         return Some(gathered(word & (u64::MAX >> (64 - 8 * len))));
     }
     let mut value = 0u64;

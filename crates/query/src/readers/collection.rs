@@ -74,7 +74,8 @@ impl<'a> Collection<'a> {
 
     /// The pass that gives the samples.
     pub(super) fn pass(&self) -> Pass {
-        let subsystems: BTreeSet<usize> = self.metrics.iter().map(|((index, _), _)| *index).collect();
+        let subsystems: BTreeSet<usize> =
+            self.metrics.iter().map(|((index, _), _)| *index).collect();
         let picks = self.fields.keys().map(|id| Pick::parse(id));
         Pass::new(subsystems, picks.filter_map(Result::ok).collect())
     }
@@ -115,7 +116,8 @@ impl PassSink for Collection<'_> {
         } = self;
         for (number, group) in groups.iter().enumerate() {
             let mut known = metrics.iter();
-            let Some((_, instances)) = known.find(|(known, _)| *known == (subsystem, number)) else {
+            let Some((_, instances)) = known.find(|(known, _)| *known == (subsystem, number))
+            else {
                 continue;
             };
             for instance in &group.instances {

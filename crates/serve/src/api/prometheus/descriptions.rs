@@ -75,8 +75,14 @@ pub(super) async fn build() -> Response {
     fixed(&data.to_string())
 }
 
-pub(super) async fn no_rules() -> Response {
-    fixed(r#"{"groups":[]}"#)
+pub(super) async fn no_rules(asking: FormRequest) -> Result<Response, Failure> {
+    match asking.form.text("type") {
+        "" | "alert" | "record" => Ok(fixed(r#"{"groups":[]}"#)),
+        other => {
+            let why = format!("not supported value {other:?}");
+            Err(Failure::parameter("type", why))
+        }
+    }
 }
 
 pub(super) async fn no_alerts() -> Response {
