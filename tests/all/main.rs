@@ -59,6 +59,7 @@ mod programs_users;
 mod prometheus;
 mod prometheus_api;
 mod prometheus_clients;
+mod prometheus_forms;
 mod record;
 mod reference;
 mod root_paths;

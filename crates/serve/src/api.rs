@@ -32,7 +32,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use kymo_kernel::exposition::Floor;
@@ -312,17 +312,25 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .nest("/prometheus/api/v1", prometheus::router())
         .route("/federate", get(prometheus::federate::answer))
         .route("/prometheus/federate", get(prometheus::federate::answer))
+        .merge(health_router())
         .route(push::OTLP_PATH, post(push::otlp))
-        .fallback(get(page))
-        .method_not_allowed_fallback(async || {
-            Refusal::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "cannot do this: another method is needed",
-            )
-        })
+        .fallback(page)
+        .method_not_allowed_fallback(async || other_method())
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(axum::middleware::from_fn(in_time))
         .with_state(hub)
+}
+
+/// Whether the hub answers, as Prometheus says it.
+fn health_router() -> Router<Arc<Hub>> {
+    use prometheus::server::{healthy, ready};
+    ["", "/prometheus"]
+        .iter()
+        .fold(Router::new(), |router, prefix| {
+            router
+                .route(&format!("{prefix}/-/healthy"), get(healthy))
+                .route(&format!("{prefix}/-/ready"), get(ready))
+        })
 }
 
 /// The paths of boards, whose bodies may be longer than others.
@@ -345,14 +353,23 @@ async fn in_time(
 
 /// True for paths of answers, which are not files of the page: kymo's own paths, and those of Prometheus' clients.
 fn is_answer(path: &str) -> bool {
-    let parts = ["/kymo/", "/api/", "/prometheus/"];
+    let parts = ["/kymo/", "/api/", "/prometheus/", "/-/"];
     let texts = ["/metrics", "/federate"];
     parts.iter().any(|part| path.starts_with(part)) || texts.contains(&path)
 }
 
-async fn page(State(hub): State<Arc<Hub>>, uri: Uri, headers: HeaderMap) -> Answer {
+fn other_method() -> Refusal {
+    let text = "cannot do this: another method is needed";
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, text)
+}
+
+/// A file of the page. An unknown endpoint is missing by each method: a client would try another one for nothing.
+async fn page(State(hub): State<Arc<Hub>>, method: Method, uri: Uri, headers: HeaderMap) -> Answer {
     if is_answer(uri.path()) {
         return Err(Refusal::missing("cannot find this: unknown endpoint"));
+    }
+    if !matches!(method, Method::GET | Method::HEAD) {
+        return Err(other_method());
     }
     assets::answer(&headers, uri.path(), hub.assets.as_ref())
 }

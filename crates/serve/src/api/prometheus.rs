@@ -1,8 +1,8 @@
 //! `/api/v1/`: Prometheus' API, over all series that kymo has.
 //!
 //! `form` reads parameters, `query` evaluates expressions, `labels` lists what there is, `descriptions` says what metrics and
-//! the server are, `federate` has the newest samples, `remote_read` all samples of a time, `scraped` the targets; `json` and
-//! `failure` write answers.
+//! the server are, `server` its limits and its health, `federate` has the newest samples, `remote_read` all samples of a time,
+//! `scraped` the targets; `json` and `failure` write answers.
 
 mod descriptions;
 mod expressions;
@@ -14,6 +14,7 @@ mod labels;
 mod query;
 mod remote_read;
 mod scraped;
+pub(super) mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,7 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/series", get(labels::series).post(labels::series))
         .route("/metadata", get(descriptions::metadata))
         .route("/status/buildinfo", get(descriptions::build))
+        .route("/status/flags", get(server::flags))
         .route("/rules", get(descriptions::no_rules))
         .route("/alerts", get(descriptions::no_alerts))
         .route("/targets", get(scraped::targets))
