@@ -23,6 +23,7 @@ mod exported;
 mod faults;
 mod filesystems;
 mod fixtures;
+mod go_clients;
 mod golden;
 mod graph;
 mod help;

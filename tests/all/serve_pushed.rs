@@ -19,10 +19,10 @@ use serde_json::Value;
 const STALE: f64 = f64::from_bits(0x7ff0_0000_0000_0002);
 
 /// A `kymo serve` to which senders push.
-struct PushHub {
+pub(crate) struct PushHub {
     served: Served,
-    address: String,
-    token: String,
+    pub(crate) address: String,
+    pub(crate) token: String,
     dir: PathBuf,
     /// Removed last.
     scratch: Scratch,
@@ -48,7 +48,7 @@ impl Answered {
 }
 
 impl PushHub {
-    fn start(name: &str) -> PushHub {
+    pub(crate) fn start(name: &str) -> PushHub {
         let scratch = Scratch::new(name);
         let dir = scratch.path("data");
         let config = "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\n";
@@ -109,13 +109,13 @@ impl PushHub {
         self.post("/api/v1/write", &headers, body)
     }
 
-    fn query(&self, expr: &str) -> Value {
+    pub(crate) fn query(&self, expr: &str) -> Value {
         let path = format!("/api/v1/query?query={}", escaped(expr));
         get(&self.address, &path, "")["data"]["result"].clone()
     }
 
     /// Times and values of the one series that a selector picks over a range.
-    fn values(&self, selector: &str) -> Vec<(f64, String)> {
+    pub(crate) fn values(&self, selector: &str) -> Vec<(f64, String)> {
         let result = self.query(selector);
         let values = result[0]["values"].as_array().cloned().unwrap_or_default();
         let pair = |pair: &Value| {
