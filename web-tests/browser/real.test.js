@@ -1,48 +1,30 @@
-// The page over the real thing: `kymo serve` records this machine. KYMO names the program; without it, and without a
-// build in target/, these tests are skipped. KYMO_ARGS is added to its command line (`--assets ../crates/serve/assets`).
+// The page over the real thing.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, isIP } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
+import { skip, startKymo } from '../fixture/kymo.js';
 import { freePort, patience } from '../fixture/peers.js';
 import { launch, open, ready } from './open.js';
-
-const BUILT = fileURLToPath(new URL('../../target/quick/kymo', import.meta.url));
-const program = process.env.KYMO ?? (existsSync(BUILT) ? BUILT : null);
-const skip = program ? false : 'no kymo: set KYMO to its path';
 
 let browser, kymo, folder, url, datagrams, published;
 
 before(async () => {
   if (skip) return;
-  folder = mkdtempSync(join(tmpdir(), 'kymo-page-'));
-  const port = await freePort();
   datagrams = await freePort();
-  const config = join(folder, 'kymo.toml');
-  writeFileSync(config, `[listen]\ncollectd = ["127.0.0.1:${datagrams}"]\n[collectd]\ntrusted = ["127.0.0.0/8"]\n`);
-  url = `http://127.0.0.1:${port}/`;
-  published = `/dev/shm/kymo-page-${process.pid}`;
-  kymo = spawn(program, ['serve', '--config', config, '--data', folder, '--listen', `127.0.0.1:${port}`, ...(process.env.KYMO_ARGS?.split(' ') ?? [])], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, KYMO_DIR: published } });
+  kymo = await startKymo(`[listen]\ncollectd = ["127.0.0.1:${datagrams}"]\n[collectd]\ntrusted = ["127.0.0.0/8"]\n`);
+  ({ folder, url, published } = kymo);
   browser = await launch();
-  await patience(async () => (await fetch(`${url}kymo/v1/status`)).ok);
 });
 
 after(async () => {
   await browser?.close();
-  if (kymo) {
-    const ended = new Promise((done) => kymo.on('exit', done));
-    // One that has ended by itself says so no more.
-    if (kymo.exitCode === null && kymo.signalCode === null && kymo.kill('SIGTERM')) {
-      await Promise.race([ended, new Promise((done) => setTimeout(done, 20000).unref())]);
-    }
-  }
-  for (const each of [folder, published]) if (each) rmSync(each, { recursive: true, force: true });
+  await kymo?.end();
 });
 
 const clean = { foreign: [], reports: [], errors: [], dialogs: [] };
