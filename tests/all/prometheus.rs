@@ -22,11 +22,19 @@ use serde_json::Value;
 
 /// Names that node_exporter has only in later versions than Debian's, or for other kernels.
 const ONLY_OURS: &[&str] = &[
+    "node_kernel_hung_tasks",
     "node_pressure_irq_stalled_seconds_total",
     "node_softirqs_functions_total",
     "node_softnet_flow_limit_count_total",
     "node_softnet_received_rps_total",
     // Their collectors are off by default.
+    "node_netstat_TcpExt_TCPOFOQueue",
+    "node_netstat_TcpExt_TCPRcvQDrop",
+    "node_netstat_Tcp_MaxConn",
+    "node_processes_pids",
+    "node_processes_state",
+    "node_processes_threads",
+    "node_tcp_connection_states",
     "node_processes_max_processes",
     "node_processes_max_threads",
 ];
@@ -430,6 +438,73 @@ fn the_same_of_chips_and_ports() {
     let more = promtool(&ours.text);
     let more: Vec<_> = more.difference(&promtool(&theirs.text)).cloned().collect();
     assert_eq!(more, [""; 0]);
+}
+
+/// RAID arrays and bonds: files of the kernel's formats, with invented numbers.
+const ARRAYS_AND_BONDS: &[(&str, &str)] = &[
+    ("proc/stat", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"),
+    (
+        "proc/diskstats",
+        "   9       0 md0 1 2 3 4 5 6 7 8 9 10 11\n   9       1 md1 1 2 3 4 5 6 7 8 9 10 11\n",
+    ),
+    (
+        "proc/mdstat",
+        "Personalities : [raid1] [raid6] [raid5]\nmd0 : active raid1 sdc1[2](S) sdb1[1](F) sda1[0]\n      \
+         1024 blocks super 1.2 [2/1] [U_]\n\nmd1 : active raid6 sdd1[3] sdc1[2] sdb1[1] sda1[0]\n      \
+         2048 blocks super 1.2 level 6, 64k chunk, algorithm 2 [4/4] [UUUU]\n\nunused devices: <none>\n",
+    ),
+    (
+        "proc/net/dev",
+        "Inter-|   Receive    |  Transmit\n face |bytes    packets|bytes\n bond0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n",
+    ),
+    ("sys/class/net/bonding_masters", "bond0\n"),
+    ("sys/class/net/bond0/operstate", "up\n"),
+    ("sys/class/net/bond0/mtu", "1500\n"),
+    ("sys/class/net/bond0/bonding/slaves", "eth0 eth1\n"),
+    (
+        "sys/class/net/bond0/lower_eth0/bonding_slave/mii_status",
+        "up\n",
+    ),
+    (
+        "sys/class/net/bond0/lower_eth1/bonding_slave/mii_status",
+        "down\n",
+    ),
+];
+
+/// The series that the mixin's alerts about arrays and bonds ask for.
+#[test]
+fn the_same_of_arrays_and_bonds() {
+    if let Some(tool) = missing(&["prometheus-node-exporter"]) {
+        return machine::skipped(&format!("{tool} is missing"));
+    }
+    let tree = Scratch::new("arrays");
+    for (path, text) in ARRAYS_AND_BONDS {
+        put(&tree, path, text);
+        put(&tree, &path.replace("proc/net", "proc/self/net"), text);
+    }
+    let (root, dir) = (tree.text(""), tree.text("ring"));
+    stdout_of(&[
+        "record", "-s", "dn", "-i", ".1", "-c", "1", "-f", &dir, "--root", &root,
+    ]);
+    let ours = parse(newest(&dir).expect("a sample"));
+    let node = NodeExporter::start(&[
+        "--collector.disable-defaults".into(),
+        "--collector.mdadm".into(),
+        "--collector.bonding".into(),
+        format!("--path.procfs={}", tree.text("proc")),
+        format!("--path.sysfs={}", tree.text("sys")),
+    ]);
+    let theirs = node.scrape();
+    let mut seen = 0;
+    for (series, value) in &theirs.values {
+        let asked = ["node_md_disks", "node_bonding_"];
+        if asked.iter().any(|start| series.starts_with(start)) {
+            assert_eq!(ours.values.get(series), Some(value), "{series}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "{:?}", theirs.values);
+    same_types(&ours, &theirs);
 }
 
 /// File systems of this machine, one of them with a name that needs escapes. Only this test writes to that one.

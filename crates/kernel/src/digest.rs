@@ -1,10 +1,18 @@
-//! Digests: short texts with decimal numbers, made of kernel files that are hexadecimal, or a folder for each instance. A digest is recorded in the place of the files.
+//! Digests: short texts with decimal numbers, made of kernel files that are hexadecimal, have a line for each socket,
+//! or are a folder for each instance, and of answers of the kernel that are no file. A digest is recorded in the place
+//! of the files.
+
+mod arrays;
+mod interfaces;
+mod machine;
+mod sockets;
+
+#[cfg(test)]
+pub(crate) use sockets::TCP_STATES;
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
-/// Interfaces of a digest at most.
-const INTERFACES_MAX: usize = 256;
 /// Text of a number that the kernel does not have.
 const UNKNOWN: &[u8] = b"-";
 
@@ -14,8 +22,21 @@ pub enum Digest {
     /// /proc/net/softnet_stat, a line for each CPU: its number, then packets processed, dropped, squeezed, received by
     /// steering, and limited by flow.
     Softnet,
-    /// /sys/class/net, a line for each interface: its name, its carrier, its MTU, and 1 if it is up.
+    /// /sys/class/net, a line for each interface: its name, carrier, MTU, 1 if it is up, packets that nothing took, and
+    /// of a bond its slaves and those of them that are up.
     Interfaces,
+    /// /proc/net/arp, a line for each interface with neighbours: its name, and their number.
+    Neighbours,
+    /// /proc/net/tcp and tcp6: a line for each state with its number of sockets, and the bytes in their queues.
+    TcpStates,
+    /// /proc/net/udp and udp6: a line for each with the bytes in the queues of its sockets, to be sent and to be read.
+    UdpQueues,
+    /// /proc/mdstat, a line for each array: its name, disks that it needs, active, failed, spare and missing ones.
+    Arrays,
+    /// adjtimex without a change: how the kernel's clock is kept.
+    Clock,
+    /// The process that records: its size, files and limits.
+    Recorder,
 }
 
 impl Digest {
@@ -23,21 +44,39 @@ impl Digest {
     pub(crate) fn read(self, root: &Root, path: &str, out: &mut Vec<u8>) -> Result<(), u16> {
         out.clear();
         match self {
-            Digest::Interfaces => interfaces(root, path, out),
+            Digest::Interfaces => interfaces::interfaces(root, path, out),
             Digest::Softnet => softnet(&text(root, path)?, out),
+            Digest::Neighbours => interfaces::neighbours(root, path, out)?,
+            Digest::TcpStates => sockets::tcp(root, path, out)?,
+            Digest::UdpQueues => sockets::udp(root, path, out)?,
+            Digest::Arrays => arrays::arrays(&text(root, path)?, out),
+            // Below a root that is a folder of files there is no machine to ask.
+            Digest::Clock | Digest::Recorder if !root.keeps_files() => {}
+            Digest::Clock => machine::clock(out)?,
+            Digest::Recorder => machine::recorder(out),
         }
-        const ENOENT: u16 = 2;
-        match out.is_empty() {
-            true => Err(ENOENT),
-            false => Ok(()),
+        match (out.is_empty(), self) {
+            (false, _) => Ok(()),
+            // A table without entries is no failure.
+            (true, Digest::Neighbours | Digest::Arrays) => {
+                out.push(b'\n');
+                Ok(())
+            }
+            (true, _) => Err(ENOENT),
         }
     }
 }
 
+/// No such file.
+const ENOENT: u16 = 2;
+
+fn errno_of(errno: kymo_sys::kernel_file::Errno) -> u16 {
+    u16::try_from(errno.raw_os_error()).unwrap_or(0)
+}
+
 fn text(root: &Root, path: &str) -> Result<Vec<u8>, u16> {
     let mut text = Vec::new();
-    let read = root.read(path, &mut text);
-    read.map_err(|errno| u16::try_from(errno.raw_os_error()).unwrap_or(0))?;
+    root.read(path, &mut text).map_err(errno_of)?;
     Ok(text)
 }
 
@@ -59,33 +98,6 @@ fn hexadecimal(word: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()
 }
 
-fn interfaces(root: &Root, path: &str, out: &mut Vec<u8>) {
-    let mut names: Vec<String> = Vec::new();
-    if let Ok(folder) = root.folder(path) {
-        // After an error the list has the names read before it.
-        let _ = folder.list(|name| names.push(name.to_string_lossy().into_owned()));
-    }
-    names.sort_unstable();
-    names.retain(|name| !name.starts_with('.') && !name.contains(char::is_whitespace));
-    for name in names.iter().take(INTERFACES_MAX) {
-        let mut text = Vec::new();
-        let mut file = |file: &str| {
-            text.clear();
-            // A file that cannot be read is empty, such as the carrier of an interface that is down.
-            let _ = root.read(&format!("{path}/{name}/{file}"), &mut text);
-            text.trim_ascii().to_vec()
-        };
-        let state = file("operstate");
-        let is_up = (!state.is_empty()).then(|| u64::from(state == b"up"));
-        let mut number = |name: &str| scan::number(&file(name));
-        let numbers = [number("carrier"), number("mtu"), is_up];
-        // The folder may have files, too: bonding_masters.
-        if numbers.iter().any(Option::is_some) {
-            put_line(out, name.as_bytes(), numbers);
-        }
-    }
-}
-
 fn put_line<const N: usize>(out: &mut Vec<u8>, name: &[u8], numbers: [Option<u64>; N]) {
     out.extend_from_slice(name);
     for number in numbers {
@@ -103,11 +115,11 @@ fn decimal(number: Option<u64>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::tests::MadeRoot;
 
-    fn of(digest: Digest, made: &MadeRoot, path: &str) -> Result<String, u16> {
+    pub(super) fn of(digest: Digest, made: &MadeRoot, path: &str) -> Result<String, u16> {
         let mut out = b"old".to_vec();
         digest.read(&made.root, path, &mut out)?;
         Ok(String::from_utf8(out).expect("text"))
@@ -133,23 +145,41 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_have_a_line_each() {
+    fn a_folder_of_files_has_no_clock() {
         let made = MadeRoot::new();
-        for (path, text) in [
-            ("net/eth0/carrier", "1\n"),
-            ("net/eth0/mtu", "1500\n"),
-            ("net/eth0/operstate", "up\n"),
-            ("net/lo/operstate", "unknown\n"),
-            ("net/lo/mtu", "65536\n"),
-            ("net/bonding_masters", "bond0\n"),
-        ] {
-            made.write(path, text);
+        for digest in [Digest::Clock, Digest::Recorder] {
+            assert_eq!(of(digest, &made, ""), Err(ENOENT), "{digest:?}");
+            let root = Root::open(std::path::Path::new("/")).expect("a root");
+            let mut out = Vec::new();
+            assert_eq!(digest.read(&root, "", &mut out), Ok(()), "{digest:?}");
         }
-        let expected = "eth0 1 1500 1\nlo - 65536 0\n";
-        assert_eq!(
-            of(Digest::Interfaces, &made, "net").as_deref(),
-            Ok(expected)
-        );
-        assert_eq!(of(Digest::Interfaces, &made, "none"), Err(2));
+    }
+
+    proptest::proptest! {
+        /// Any file is survived, and makes a digest of bounded length.
+        #[test]
+        fn any_file_is_survived(
+            bytes: Vec<u8>,
+            text in "((md[0-9]|TCP:|UDP6:|[0-9]{1,2}:)?[ 0-9A-F:/\\[\\]()_Ua-z-]{0,40}\n){0,8}",
+        ) {
+            let made = MadeRoot::new();
+            for text in [&bytes[..], text.as_bytes()] {
+                for file in ["tcp", "udp", "arp", "mdstat", "softnet_stat", "sockstat"] {
+                    made.write_bytes(&format!("net/{file}"), text);
+                }
+                for (digest, file) in [
+                    (Digest::TcpStates, "tcp"),
+                    (Digest::UdpQueues, "udp"),
+                    (Digest::Neighbours, "arp"),
+                    (Digest::Arrays, "mdstat"),
+                    (Digest::Softnet, "softnet_stat"),
+                ] {
+                    let mut out = Vec::new();
+                    let read = digest.read(&made.root, &format!("net/{file}"), &mut out);
+                    proptest::prop_assert!(read == Ok(()) || read == Err(ENOENT), "{digest:?}");
+                    proptest::prop_assert!(out.len() <= 1000 + 20 * text.len(), "{digest:?}");
+                }
+            }
+        }
     }
 }

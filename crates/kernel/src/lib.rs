@@ -24,6 +24,7 @@ pub mod reader;
 pub mod sampler;
 pub mod source;
 pub mod subsystem;
+mod task_states;
 mod task_tables;
 pub mod tasks;
 

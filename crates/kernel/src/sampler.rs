@@ -112,6 +112,8 @@ struct MachineSource {
     read: bool,
     /// Reason if the source was not read.
     unread: Why,
+    /// A source of [`Pace::Thrifty`] is not read before this time.
+    rests_until_ns: u64,
 }
 
 /// Takes samples of the machine.
@@ -150,12 +152,17 @@ impl Sampler {
         let machine = plan.kinds.iter().filter_map(|&wanted| source::of(wanted));
         let machine: Vec<_> = machine
             .filter(|source| !matches!(source.scope, Scope::Mount | Scope::Cgroup))
+            .filter(|source| source.kind != kind::TASK_STATES)
             .map(|source| MachineSource::new(source, &net))
             .collect();
         let has_groups = plan.kinds.contains(&kind::CGROUP);
         let lane = (plan.tasks.is_some() || has_groups).then(|| Arc::new(Lane::default()));
         let tables = plan.tasks.zip(lane.clone()).map(|(tasks, lane)| {
-            TaskTables::new(ProcTasks::new(&root), tasks, plan.choice.clone(), lane)
+            let tables = TaskTables::new(ProcTasks::new(&root), tasks, plan.choice.clone(), lane);
+            match plan.kinds.contains(&kind::TASK_STATES) {
+                true => tables.with_states(),
+                false => tables,
+            }
         });
         Sampler {
             tasks: tables,
@@ -403,6 +410,7 @@ impl MachineSource {
             backoff: Backoff::default(),
             read: false,
             unread: Why::NotDue,
+            rests_until_ns: 0,
         };
         if source.scope == Scope::Machine {
             let path = match source.path.strip_prefix("proc/net/") {
@@ -443,9 +451,14 @@ impl MachineSource {
         buffers: &mut Buffers,
     ) {
         self.cost_ns = 0;
-        self.unread = match (self.source.pace, scan) {
-            (Pace::EachScan, Due::Later) => Why::NotDue,
-            _ => Why::Slow,
+        let is_due = match (self.source.pace, scan) {
+            (Pace::EachSample, _) | (Pace::EachScan, Due::Now) => true,
+            (Pace::Thrifty, Due::Now) => clock.mono_ns() >= self.rests_until_ns,
+            (Pace::EachScan | Pace::Thrifty, Due::Later) => false,
+        };
+        self.unread = match is_due {
+            true => Why::Slow,
+            false => Why::NotDue,
         };
         self.read = self.unread == Why::Slow && self.backoff.is_due();
         self.track.begin(key);
@@ -469,6 +482,9 @@ impl MachineSource {
             if let Err(errno) = result.1 {
                 self.track.failed(slot, errno);
             }
+        }
+        if self.read && self.source.pace == Pace::Thrifty {
+            self.rests_until_ns = clock.mono_ns().saturating_add(rest_ns(self.cost_ns));
         }
     }
 
@@ -499,6 +515,17 @@ impl MachineSource {
             }
         }
     }
+}
+
+/// Shortest and longest rest of a source between two reads. A scan may come half a second early.
+const RESTS_NS: [u64; 2] = [9_500_000_000, 300_000_000_000];
+/// A source rests this many times as long as a read takes: 0.005 % of a CPU.
+const RESTS_PER_COST: u64 = 20_000;
+
+/// How long a source rests after a read of this cost.
+fn rest_ns(cost_ns: u64) -> u64 {
+    let [least, most] = RESTS_NS;
+    cost_ns.saturating_mul(RESTS_PER_COST).clamp(least, most)
 }
 
 /// Cost of a read in nanoseconds, without the comparison, and the errno of a read that failed.
@@ -626,6 +653,36 @@ mod tests {
             assert_eq!(known.len(), 1, "{known:?}");
             let (_, state, text) = known[0].clone();
             (state, text)
+        }
+    }
+
+    /// A cheap source is read each ten seconds, a dear one as seldom as its cost demands, and five minutes at most pass.
+    #[test]
+    fn a_thrifty_source_rests_as_long_as_it_costs() {
+        for (cost_ms, rests_s) in [(0, 10), (1, 20), (10, 200), (100, 300)] {
+            let made = MadeRoot::new();
+            made.write("proc/mdstat", "md0 : active raid0 a[0]\n");
+            let mut world = World::new(made, &[kind::ARRAYS]);
+            let look_ns = cost_ms * 1_000_000;
+            world.clock.look_ns.store(look_ns, Ordering::Relaxed);
+            let mut reads: Vec<u64> = Vec::new();
+            while reads.len() < 3 {
+                world.sample(5, reads.is_empty(), Due::Now);
+                let now_ns = world.clock.now_ns.load(Ordering::Relaxed);
+                let (state, text) = world.only(kind::ARRAYS);
+                assert_eq!(text, "md0 1 1 0 0 0\n");
+                match state {
+                    State::Changed | State::Same => reads.push(now_ns),
+                    other => assert_eq!(other, State::Unread(Why::NotDue)),
+                }
+            }
+            let rests_ns = reads.windows(2).map(|pair| pair[1] - pair[0]);
+            let due_ns = (rests_s - 1) * SECOND_NS..(rests_s + 6) * SECOND_NS;
+            for rest_ns in rests_ns {
+                assert!(due_ns.contains(&rest_ns), "{cost_ms} ms: {rest_ns}");
+            }
+            world.sample(600, false, Due::Later);
+            assert_eq!(world.only(kind::ARRAYS).0, State::Unread(Why::NotDue));
         }
     }
 

@@ -81,6 +81,18 @@ pub mod kind {
     pub const CONNTRACK: u8 = 56;
     /// Limits and entropy in /proc/sys/kernel
     pub const LIMITS: u8 = 57;
+    /// /proc/net/tcp and tcp6, as a digest
+    pub const TCP_STATES: u8 = 58;
+    /// /proc/net/udp and udp6, as a digest
+    pub const UDP_QUEUES: u8 = 59;
+    /// /proc/net/arp, as a digest
+    pub const NEIGHBOURS: u8 = 60;
+    /// /proc/mdstat, as a digest
+    pub const ARRAYS: u8 = 61;
+    /// What adjtimex says, as a digest
+    pub const CLOCK: u8 = 62;
+    /// The recorder's own process, as a digest
+    pub const RECORDER: u8 = 63;
     /// The files of a control group
     pub const CGROUP: u8 = 51;
     /// Name, image, pod and namespace of a control group, by the files of its runtime; not a file
@@ -111,6 +123,8 @@ pub mod kind {
     pub const TID_STATUS: u8 = 42;
     /// Activity of publishing programs, which the keeper sends; not a file
     pub const ACTIVITY: u8 = 64;
+    /// Processes by state, counted at their scan; not a file
+    pub const TASK_STATES: u8 = 65;
 }
 
 /// Way of reading a text.
@@ -134,6 +148,9 @@ pub enum Pace {
     EachSample,
     /// At each scan of processes, for sources that are costly and change slowly.
     EachScan,
+    /// At scans of processes, each ten seconds at most, and as seldom as it takes for reads to cost at most 0.005 % of
+    /// a CPU, up to five minutes. All numbers of such a source are gauges, which keep their values between reads.
+    Thrifty,
 }
 
 /// Kind of instances of a source. A new scope needs the names of
@@ -238,6 +255,14 @@ const fn machine(kind: u8, path: &'static str, reads: Reads, grammar: Grammar) -
         grammar,
         scope: Scope::Machine,
         pace: Pace::EachSample,
+    }
+}
+
+/// A digest that is read as seldom as its cost demands.
+const fn digest(kind: u8, path: &'static str, digest: Digest) -> Source {
+    Source {
+        pace: Pace::Thrifty,
+        ..machine(kind, path, Reads::Digest(digest), Grammar::Named(0))
     }
 }
 
@@ -385,7 +410,22 @@ pub const ALL: &[Source] = &[
             "pid_max",
             "random/entropy_avail",
             "random/poolsize",
+            "hung_task_detect_count",
         ]),
+        Grammar::Counts,
+    )
+    .scanned(),
+    digest(kind::TCP_STATES, "proc/net/tcp", Digest::TcpStates),
+    digest(kind::UDP_QUEUES, "proc/net/udp", Digest::UdpQueues),
+    digest(kind::NEIGHBOURS, "proc/net/arp", Digest::Neighbours),
+    digest(kind::ARRAYS, "proc/mdstat", Digest::Arrays),
+    digest(kind::CLOCK, "adjtimex", Digest::Clock),
+    digest(kind::RECORDER, "recorder", Digest::Recorder),
+    // The sampler counts what its table of processes has.
+    machine(
+        kind::TASK_STATES,
+        "task_states",
+        Reads::Whole,
         Grammar::Counts,
     )
     .scanned(),

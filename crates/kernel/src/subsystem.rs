@@ -7,7 +7,7 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::reading::Row;
 use kymo_base::template::{Piece, Template};
 
-use crate::layout::{Cell, From, Layout};
+use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::{self, Pace};
 
 use self::exposed::Exposed;
@@ -172,7 +172,7 @@ impl Subsystem {
     /// Returns true if all its sources are read at the interval of process scans.
     pub fn is_scanned(&self) -> bool {
         let mut sources = self.sources.iter().filter_map(|&kind| source::of(kind));
-        sources.all(|source| source.pace == Pace::EachScan)
+        sources.all(|source| source.pace != Pace::EachSample)
     }
 
     /// Returns true if the names of its instances, and so all their values, are about persons.
@@ -502,6 +502,22 @@ pub(crate) fn numbers(pieces: &[Piece], first: usize, count: usize) -> Vec<Cell>
         .collect()
 }
 
+/// Rows of a digest whose lines are the name of an instance and numbers, fields from `first` on.
+pub(crate) fn named_rows(template: &Template, first: usize, count: usize) -> Layout {
+    let row = |line: &Vec<Piece>| match line.split_first()? {
+        (Piece::Text(name), rest) => Some(RowLayout {
+            name: name.to_vec(),
+            cells: numbers(rest, first, count),
+            ..RowLayout::default()
+        }),
+        (Piece::Slot(_), _) => None,
+    };
+    Layout {
+        rows: template.lines().iter().filter_map(row).collect(),
+        ..Layout::default()
+    }
+}
+
 /// The lines `NAME NUMBER` of a bundle, each of which is the field of its name.
 pub(crate) fn bundled(template: &Template, fields: &[Field]) -> Layout {
     let cell = |line: &Vec<Piece>| {
@@ -536,6 +552,8 @@ pub(crate) fn value(piece: &Piece) -> Option<From> {
 
 #[cfg(test)]
 mod column_values;
+#[cfg(test)]
+mod expressions;
 
 #[cfg(test)]
 pub(crate) mod testing {

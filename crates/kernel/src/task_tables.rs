@@ -8,7 +8,8 @@ use kymo_base::cost;
 use crate::backoff::SlowReads;
 use crate::choice::{Choice, Chooser};
 use crate::identity::Lane;
-use crate::source::Scope;
+use crate::source::{Scope, kind};
+use crate::task_states::TaskStates;
 use crate::tasks::{Listing, Scan, TaskPlan, TaskSource, Tasks};
 
 /// When the next scan of processes is due.
@@ -27,6 +28,8 @@ pub(crate) struct TaskTables<S: TaskSource> {
     threads: Option<Tasks<S>>,
     chooser: Option<Chooser>,
     lane: Arc<Lane>,
+    /// Counts of all processes by state, if they are recorded.
+    states: Option<TaskStates>,
     pids: Listing,
     tids: Listing,
 }
@@ -46,9 +49,17 @@ impl<S: TaskSource> TaskTables<S> {
             threads,
             chooser: choice.map(|choice| Chooser::new(choice, lane.clone())),
             lane,
+            states: None,
             pids: Vec::new(),
             tids: Vec::new(),
         }
+    }
+
+    /// Records counts of processes by state, too. They are those of the machine, so that a choice of processes has
+    /// none.
+    pub(crate) fn with_states(mut self) -> TaskTables<S> {
+        self.states = self.chooser.is_none().then(TaskStates::new);
+        self
     }
 
     /// Reads the due tasks, and calls `emit` with each kind, its cost as one byte, and its section.
@@ -92,6 +103,17 @@ impl<S: TaskSource> TaskTables<S> {
             };
             for ((kind, section), ns) in table.sections().into_iter().zip(cost_ns) {
                 emit(kind, cost::encode(ns), section);
+            }
+        }
+        if let Some(states) = &mut self.states {
+            match due {
+                Due::Now => emit(
+                    kind::TASK_STATES,
+                    0,
+                    states.counted(key, self.processes.states()),
+                ),
+                Due::Later if key => emit(kind::TASK_STATES, 0, states.not_due()),
+                Due::Later => {}
             }
         }
         if self.processes.identify(&self.lane, key) {

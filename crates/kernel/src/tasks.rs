@@ -76,6 +76,8 @@ struct Task<H> {
     identity_at_ns: u64,
     size: [u64; 3],
     exec: [u64; 5],
+    /// The letter of its state at the last read; 0: none was read.
+    state: u8,
     /// The task's size has changed since the last read of `status`.
     grown: bool,
     backoff: Backoff,
@@ -235,6 +237,7 @@ impl<S: TaskSource> Tasks<S> {
             identity_at_ns: 0,
             size: [0; 3],
             exec: [0; 5],
+            state: 0,
             grown: false,
             backoff: Backoff::default(),
         }));
@@ -443,7 +446,7 @@ impl<S: TaskSource> Tasks<S> {
         };
         if let Some(marks) = marks {
             task.grown |= marks.size != task.size;
-            task.size = marks.size;
+            (task.size, task.state) = (marks.size, marks.state);
         }
         let due = match self.plan.status {
             StatusPolicy::Never => false,
@@ -553,6 +556,12 @@ impl<S: TaskSource> Tasks<S> {
         std::mem::take(&mut self.reborn)
     }
 
+    /// State and number of threads of each task, by its last read.
+    pub(crate) fn states(&self) -> impl Iterator<Item = (u8, u64)> {
+        let tasks = self.tasks.iter().flatten();
+        tasks.map(|task| (task.state, task.size[0]))
+    }
+
     /// Number of tasks with a file that the sampler may not read.
     pub(crate) fn forbidden(&self) -> usize {
         let files = self.tasks.iter().flatten();
@@ -615,6 +624,7 @@ struct Places {
 struct Marks {
     size: [u64; 3],
     exec: [u64; 5],
+    state: u8,
 }
 
 #[derive(Default)]
@@ -636,9 +646,12 @@ impl PlacesCache {
     fn marks(&mut self, track: &TrackWriter, slot: usize) -> Option<Marks> {
         let places = self.of(track, slot)?;
         let value = |place: Option<usize>| place.and_then(|i| track.value(slot, i)).unwrap_or(0);
+        let state = places.state.and_then(|i| track.value(slot, i));
+        let state = state.and_then(|word| track.word(word).first().copied());
         Some(Marks {
             size: places.size.map(value),
             exec: places.exec.map(value),
+            state: state.unwrap_or(0),
         })
     }
 

@@ -26,6 +26,11 @@ impl MadeRoot {
 
     /// Writes a file, and the folders above it.
     pub(crate) fn write(&self, path: &str, text: &str) {
+        self.write_bytes(path, text.as_bytes());
+    }
+
+    /// Writes a file of bytes, and the folders above it.
+    pub(crate) fn write_bytes(&self, path: &str, text: &[u8]) {
         let path = self.folder.join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
         std::fs::write(path, text).expect("a file");

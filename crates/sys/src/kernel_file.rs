@@ -82,8 +82,13 @@ impl Root {
 
     /// Reads a whole small file at once.
     pub fn read(&self, path: &str, out: &mut Vec<u8>) -> Result<(), Errno> {
+        self.read_at_most(path, out, usize::MAX)
+    }
+
+    /// Reads a whole file at once; EFBIG when it has more than `max` bytes.
+    pub fn read_at_most(&self, path: &str, out: &mut Vec<u8>, max: usize) -> Result<(), Errno> {
         out.clear();
-        self.file(path)?.read_on(out, usize::MAX)
+        self.file(path)?.read_on(out, max)
     }
 
     /// The target of a symbolic link.

@@ -5,6 +5,7 @@
 
 pub mod ancestry;
 pub mod clock;
+pub mod clock_discipline;
 pub mod datagrams;
 pub mod disk;
 mod disk_file;
@@ -15,6 +16,7 @@ pub mod listen;
 pub mod machine;
 pub mod name_service;
 pub mod own_name;
+pub mod own_process;
 pub mod owner;
 pub mod packet_pipe;
 pub mod prefetch;

@@ -39,7 +39,14 @@ fn describe(out: &mut String, subsystem: &Subsystem) {
         .iter()
         .filter_map(|&kind| source::of(kind));
     let paths: Vec<String> = paths
-        .map(|source| format!("`/{}`", source.path.replace("{}", "*")))
+        .map(|source| {
+            // The others are no files, such as statvfs.
+            let is_file = ["proc/", "sys/"]
+                .iter()
+                .any(|top| source.path.starts_with(top));
+            let root = if is_file { "/" } else { "" };
+            format!("`{root}{}`", source.path.replace("{}", "*"))
+        })
         .collect();
     // Writes to a String do not fail.
     let _ = write!(

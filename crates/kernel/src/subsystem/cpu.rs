@@ -9,7 +9,7 @@ use kymo_base::template::{Piece, Template};
 use super::exposed::{self, Each, Exposed};
 use super::{
     Beside, Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field,
-    interrupts, number, numbers, place, plot, text, value,
+    interrupts, named_rows, number, numbers, place, plot, text, value,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -554,7 +554,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     match kind {
         kind::STAT => stat(template),
         kind::INTERRUPTS => interrupts(template),
-        kind::SOFTNET => softnet(template),
+        kind::SOFTNET => named_rows(template, SOFTNET, SOFTNET_FIELDS),
         _ => loadavg(template),
     }
 }
@@ -599,22 +599,6 @@ fn stat(template: &Template) -> Layout {
         });
     }
     layout
-}
-
-/// Lines of the digest: the number of a CPU, and its counters.
-fn softnet(template: &Template) -> Layout {
-    let row = |line: &Vec<Piece>| match line.split_first()? {
-        (Piece::Text(cpu), rest) => Some(RowLayout {
-            name: cpu.to_vec(),
-            cells: numbers(rest, SOFTNET, SOFTNET_FIELDS),
-            ..RowLayout::default()
-        }),
-        (Piece::Slot(_), _) => None,
-    };
-    Layout {
-        rows: template.lines().iter().filter_map(row).collect(),
-        ..Layout::default()
-    }
 }
 
 /// The sum of each CPU's column.

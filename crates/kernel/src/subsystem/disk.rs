@@ -10,10 +10,10 @@ use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::reading::{MISSING, Row};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Each, Exposed};
+use super::exposed::{self, Each, Exposed, Parts};
 use super::{
-    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, number, numbers,
-    plot, ratio, text,
+    Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field, named_rows,
+    number, numbers, plot, ratio, text,
 };
 use crate::layout::{Layout, RowLayout};
 use crate::source::kind;
@@ -35,9 +35,18 @@ const DISCARD_MERGES: usize = at(FIELDS, "discard_merges");
 const DISCARD_MS: usize = at(FIELDS, "discard_ms");
 const FLUSHES: usize = at(FIELDS, "flushes");
 const FLUSH_MS: usize = at(FIELDS, "flush_ms");
+/// Number of the counters of /proc/diskstats, which are the first fields.
+const COUNTERS: usize = FLUSH_MS + 1;
+const ARRAY_NEEDED: usize = at(FIELDS, "array_needed");
+const ARRAY_DISKS: usize = at(FIELDS, "array_active");
+const ARRAY_FIELDS: usize = 5;
 
 const fn counter(name: &'static str, rule: Rule, unit: Unit, help: &'static str) -> Field {
     field(name, rule, unit, help)
+}
+
+const fn array(name: &'static str, help: &'static str) -> Field {
+    field(name, Rule::Gauge, Unit::Count, help)
 }
 
 /// Fields in the order of Documentation/admin-guide/iostats.rst. Milliseconds are 32 bits wide in the kernel.
@@ -114,6 +123,11 @@ const FIELDS: &[Field] = &[
         Unit::Milliseconds,
         "Sum of the times flushes took",
     ),
+    array("array_needed", "Disks that a RAID array needs"),
+    array("array_active", "Disks of a RAID array at work"),
+    array("array_failed", "Disks of a RAID array that failed"),
+    array("array_spare", "Spare disks of a RAID array"),
+    array("array_missing", "Disks that a RAID array lacks"),
 ];
 
 fn kilobytes(cells: &Cells, sectors: usize) -> f64 {
@@ -332,6 +346,13 @@ const EXPOSED: Exposed = Exposed {
             exposed::counter("node_disk_discard_time_seconds_total", DISCARD_MS),
             exposed::counter("node_disk_flush_requests_total", FLUSHES),
             exposed::counter("node_disk_flush_requests_time_seconds_total", FLUSH_MS),
+            exposed::gauge("node_md_disks_required", ARRAY_NEEDED),
+            exposed::gauge("node_md_disks", ARRAY_DISKS)
+                .meant("Disks of a RAID array by their state")
+                .of_each(Parts::Named {
+                    label: "state",
+                    values: &["active", "failed", "spare", "down"],
+                }),
         ],
     }],
 };
@@ -360,7 +381,7 @@ pub static DISK: Subsystem = Subsystem {
     letter: 'd',
     name: "disk",
     help: "Reads, writes, discards and flushes of disks",
-    sources: &[kind::DISKSTATS],
+    sources: &[kind::DISKSTATS, kind::ARRAYS],
     beside: None,
     spread: false,
     globals: &[],
@@ -407,7 +428,10 @@ pub static DISK: Subsystem = Subsystem {
     exposed: EXPOSED,
 };
 
-fn layout(_: u8, template: &Template, context: &Context) -> Layout {
+fn layout(kind: u8, template: &Template, context: &Context) -> Layout {
+    if kind == kind::ARRAYS {
+        return named_rows(template, ARRAY_NEEDED, ARRAY_FIELDS);
+    }
     let lines = template.lines();
     let rows = lines.iter().filter_map(|line| row(line, context));
     let mut rows: Vec<RowLayout> = rows.collect();
@@ -438,7 +462,7 @@ fn row(line: &[Piece], context: &Context) -> Option<RowLayout> {
             .zip(rest)
             .flat_map(|(&field, piece)| numbers(std::slice::from_ref(piece), field, 1))
             .collect(),
-        _ => numbers(rest, READS, FIELDS.len()),
+        _ => numbers(rest, READS, COUNTERS),
     };
     Some(RowLayout {
         name: name.to_vec(),
@@ -578,6 +602,18 @@ mod tests {
     use super::super::testing::read;
     use super::*;
 
+    /// The digest adds to the rows of /proc/diskstats and makes none.
+    #[test]
+    fn disks_of_an_array() {
+        let stats = "   9       0 md0 1 2 3 4 5 6 7 8 9 10 11\n";
+        let digest = "md0 2 1 1 3 1\nmd1 2 2 0 0 0\n";
+        let texts = [(kind::DISKSTATS, stats), (kind::ARRAYS, digest)];
+        let reading = read(&DISK, &texts, &Context::default());
+        assert_eq!(reading.rows.len(), 1);
+        let values = &reading.rows[0].values[ARRAY_NEEDED..];
+        assert_eq!(values, [2, 1, 1, 3, 1]);
+    }
+
     #[test]
     fn kernels_old_and_new() {
         for (text, columns) in [
@@ -597,7 +633,7 @@ mod tests {
             let expect: Vec<u64> = (1..=17)
                 .map(|n| if n <= columns { n } else { MISSING })
                 .collect();
-            assert_eq!(reading.rows[0].values, expect, "{text}");
+            assert_eq!(reading.rows[0].values[..COUNTERS], expect, "{text}");
             assert_eq!(
                 (&reading.rows[0].name[..], reading.rows[0].key),
                 (&b"sda"[..], 8 << 32)

@@ -6,12 +6,13 @@ use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::name::DisplayName;
+use kymo_base::reading::MISSING;
 use kymo_base::template::{Piece, Template};
 
 use super::exposed::{self, Each, Exposed, Scale};
 use super::{
     Ceiling, Lines, Most, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, field,
-    number, numbers, plot, ratio, text,
+    named_rows, number, numbers, plot, ratio, text,
 };
 use crate::layout::{Cell, From, Layout, RowLayout};
 use crate::source::kind;
@@ -37,7 +38,11 @@ const COUNTERS: usize = TX_COMPRESSED + 1;
 const CARRIER: usize = at(FIELDS, "carrier");
 const MTU: usize = at(FIELDS, "mtu");
 const UP: usize = at(FIELDS, "up");
+const UNHANDLED: usize = at(FIELDS, "rx_nohandler");
+const BOND_SLAVES: usize = at(FIELDS, "bond_slaves");
+const BOND_ACTIVE: usize = at(FIELDS, "bond_active");
 const SPEED: usize = at(FIELDS, "speed");
+const NEIGHBOURS: usize = at(FIELDS, "neighbours");
 
 const fn counter(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Counter64, unit, help)
@@ -71,10 +76,27 @@ const FIELDS: &[Field] = &[
         Unit::None,
         "1 if the interface is up, 0 if it is in another state",
     ),
+    // A gauge, so that samples between two reads repeat the count.
+    gauge(
+        "rx_nohandler",
+        Unit::Count,
+        "Packets received that nothing took",
+    ),
+    gauge("bond_slaves", Unit::Count, "Interfaces of a bond"),
+    gauge(
+        "bond_active",
+        Unit::Count,
+        "Interfaces of a bond whose link is up",
+    ),
     gauge(
         "speed",
         Unit::MegabitsPerSecond,
         "Speed of the link where it is known",
+    ),
+    gauge(
+        "neighbours",
+        Unit::Count,
+        "Addresses of IPv4 in the table of neighbours",
     ),
 ];
 
@@ -272,32 +294,48 @@ const PLOT_DETAIL: &[PlotColumn] = &[
 /// Metrics of every interface, including `lo`, which node_exporter shows and Debian's build leaves out by default.
 const EXPOSED: Exposed = Exposed {
     machine: &[],
-    each: &[Each {
-        labels: &[exposed::MetricLabel::name("device")],
-        shows: |_| true,
-        families: &[
-            exposed::counter("node_network_receive_bytes_total", RX_BYTES),
-            exposed::counter("node_network_receive_packets_total", RX_PACKETS),
-            exposed::counter("node_network_receive_errs_total", RX_ERRS),
-            exposed::counter("node_network_receive_drop_total", RX_DROP),
-            exposed::counter("node_network_receive_fifo_total", RX_FIFO),
-            exposed::counter("node_network_receive_frame_total", RX_FRAME),
-            exposed::counter("node_network_receive_compressed_total", RX_COMPRESSED),
-            exposed::counter("node_network_receive_multicast_total", RX_MULTICAST),
-            exposed::counter("node_network_transmit_bytes_total", TX_BYTES),
-            exposed::counter("node_network_transmit_packets_total", TX_PACKETS),
-            exposed::counter("node_network_transmit_errs_total", TX_ERRS),
-            exposed::counter("node_network_transmit_drop_total", TX_DROP),
-            exposed::counter("node_network_transmit_fifo_total", TX_FIFO),
-            exposed::counter("node_network_transmit_colls_total", TX_COLLS),
-            exposed::counter("node_network_transmit_carrier_total", TX_CARRIER),
-            exposed::counter("node_network_transmit_compressed_total", TX_COMPRESSED),
-            exposed::gauge("node_network_carrier", CARRIER),
-            exposed::gauge("node_network_mtu_bytes", MTU),
-            exposed::gauge("node_network_up", UP),
-            exposed::gauge("node_network_speed_bytes", SPEED).scaled(Scale::Times(MEGABIT)),
-        ],
-    }],
+    each: &[
+        Each {
+            labels: &[exposed::MetricLabel::name("device")],
+            shows: |_| true,
+            families: &[
+                exposed::counter("node_network_receive_bytes_total", RX_BYTES),
+                exposed::counter("node_network_receive_packets_total", RX_PACKETS),
+                exposed::counter("node_network_receive_errs_total", RX_ERRS),
+                exposed::counter("node_network_receive_drop_total", RX_DROP),
+                exposed::counter("node_network_receive_fifo_total", RX_FIFO),
+                exposed::counter("node_network_receive_frame_total", RX_FRAME),
+                exposed::counter("node_network_receive_compressed_total", RX_COMPRESSED),
+                exposed::counter("node_network_receive_multicast_total", RX_MULTICAST),
+                exposed::counter("node_network_transmit_bytes_total", TX_BYTES),
+                exposed::counter("node_network_transmit_packets_total", TX_PACKETS),
+                exposed::counter("node_network_transmit_errs_total", TX_ERRS),
+                exposed::counter("node_network_transmit_drop_total", TX_DROP),
+                exposed::counter("node_network_transmit_fifo_total", TX_FIFO),
+                exposed::counter("node_network_transmit_colls_total", TX_COLLS),
+                exposed::counter("node_network_transmit_carrier_total", TX_CARRIER),
+                exposed::counter("node_network_transmit_compressed_total", TX_COMPRESSED),
+                exposed::gauge("node_network_carrier", CARRIER),
+                exposed::gauge("node_network_mtu_bytes", MTU),
+                exposed::gauge("node_network_up", UP),
+                exposed::gauge("node_network_speed_bytes", SPEED).scaled(Scale::Times(MEGABIT)),
+                exposed::counter("node_network_receive_nohandler_total", UNHANDLED),
+                exposed::gauge("node_arp_entries", NEIGHBOURS),
+            ],
+        },
+        Each {
+            labels: &[exposed::MetricLabel::name("master")],
+            shows: |row| {
+                row.values
+                    .get(BOND_SLAVES)
+                    .is_some_and(|slaves| *slaves != MISSING)
+            },
+            families: &[
+                exposed::gauge("node_bonding_slaves", BOND_SLAVES),
+                exposed::gauge("node_bonding_active", BOND_ACTIVE),
+            ],
+        },
+    ],
 };
 
 /// Bytes a second in a megabit a second.
@@ -363,7 +401,7 @@ pub static NET: Subsystem = Subsystem {
     letter: 'n',
     name: "net",
     help: "Traffic and errors of network interfaces",
-    sources: &[kind::NET_DEV, kind::INTERFACES],
+    sources: &[kind::NET_DEV, kind::INTERFACES, kind::NEIGHBOURS],
     beside: None,
     spread: false,
     globals: &[],
@@ -412,11 +450,12 @@ pub static NET: Subsystem = Subsystem {
 fn layout(kind: u8, template: &Template, context: &Context) -> Layout {
     match kind {
         kind::INTERFACES => interfaces(template, context),
+        kind::NEIGHBOURS => named_rows(template, NEIGHBOURS, 1),
         _ => traffic(template, context),
     }
 }
 
-/// Lines of the digest: `eth0 1 1500 1`.
+/// Lines of the digest: `eth0 1 1500 1 0 - -`.
 fn interfaces(template: &Template, context: &Context) -> Layout {
     let row = |line: &Vec<Piece>| {
         let (Piece::Text(name), rest) = line.split_first()? else {
@@ -527,7 +566,6 @@ fn count_only_one(rows: &mut [RowLayout], context: &Context) {
 mod tests {
     use super::super::testing::read;
     use super::*;
-    use kymo_base::reading::MISSING;
 
     /// Interfaces of a played file without facts, and those of them that count.
     #[test]
@@ -580,10 +618,14 @@ mod tests {
     fn what_interfaces_are() {
         const M: u64 = MISSING;
         let traffic = "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n1: 7\n";
-        let digest = "1 - 65536 0\neth0 1 1500 1\ngone 1 9000 1\n";
+        let digest = "1 - 65536 0\neth0 1 1500 1 7 2 1\ngone 1 9000 1 0 - -\n";
         let mut context = Context::default();
         context.set("speed.eth0", "10000");
-        let texts = [(kind::NET_DEV, traffic), (kind::INTERFACES, digest)];
+        let texts = [
+            (kind::NET_DEV, traffic),
+            (kind::INTERFACES, digest),
+            (kind::NEIGHBOURS, "eth0 3\ngone 1\n"),
+        ];
         let reading = read(&NET, &texts, &context);
         let rows = reading.rows.iter();
         let rows: Vec<_> = rows
@@ -592,8 +634,8 @@ mod tests {
         assert_eq!(
             rows,
             [
-                (&b"eth0"[..], 1, &[1, 1500, 1, 10_000][..]),
-                (b"1", 7, &[M, 65_536, 0, M])
+                (&b"eth0"[..], 1, &[1, 1500, 1, 7, 2, 1, 10_000, 3][..]),
+                (b"1", 7, &[M, 65_536, 0, M, M, M, M, M])
             ]
         );
         assert_eq!(read(&NET, &texts[1..], &context).rows, []);

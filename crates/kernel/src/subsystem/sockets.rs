@@ -1,15 +1,16 @@
-//! `s` and `S`: number of sockets, of IPv4 and IPv6, from /proc/net/sockstat and sockstat6, and of connections that netfilter
-//! tracks. All are gauges.
+//! `s` and `S`: number of sockets, of IPv4 and IPv6, from /proc/net/sockstat and sockstat6, and of connections that
+//! netfilter tracks; TCP sockets by state and what waits in the queues of UDP where there are few sockets. All are
+//! gauges.
 
 use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::field::{Field, Rule, Unit};
 use kymo_base::template::{Piece, Template};
 
-use super::exposed::{self, Exposed};
+use super::exposed::{self, Each, Exposed, Parts};
 use super::{
     Form, Lines, Plot, PlotColumn, Shape, Subsystem, Summary, Text, Unused, at, bundled, field,
-    now, number, place, text, value,
+    named_rows, now, number, place, text, value,
 };
 use crate::layout::{Cell, Layout, RowLayout};
 use crate::source::kind;
@@ -20,9 +21,14 @@ const TW: usize = at(FIELDS, "tw");
 const ALLOC: usize = at(FIELDS, "alloc");
 const MEM: usize = at(FIELDS, "mem");
 const MEMORY: usize = at(FIELDS, "memory");
+const TO_SEND: usize = at(FIELDS, "tx_queued_bytes");
 
 const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Field {
     field(name, Rule::Gauge, unit, help)
+}
+
+const fn sockets(name: &'static str, help: &'static str) -> Field {
+    gauge(name, Unit::Count, help)
 }
 
 /// Fields named LINE_WORD: `TCP_tw` is the number after the word `tw` in the line `TCP:`.
@@ -71,6 +77,47 @@ const GLOBALS: &[Field] = &[
         Unit::Count,
         "Most connections that it tracks",
     ),
+    sockets("tcp_established", "TCP sockets in ESTABLISHED"),
+    sockets("tcp_syn_sent", "TCP sockets in SYN-SENT"),
+    sockets("tcp_syn_recv", "TCP sockets in SYN-RECEIVED"),
+    sockets("tcp_fin_wait1", "TCP sockets in FIN-WAIT-1"),
+    sockets("tcp_fin_wait2", "TCP sockets in FIN-WAIT-2"),
+    sockets(
+        "tcp_time_wait",
+        "TCP sockets in TIME-WAIT, of IPv4 and IPv6",
+    ),
+    sockets("tcp_close", "TCP sockets in CLOSED"),
+    sockets("tcp_close_wait", "TCP sockets in CLOSE-WAIT"),
+    sockets("tcp_last_ack", "TCP sockets in LAST-ACK"),
+    sockets("tcp_listen", "TCP sockets in LISTEN"),
+    sockets("tcp_closing", "TCP sockets in CLOSING"),
+    gauge(
+        "tcp_rx_queued_bytes",
+        Unit::Bytes,
+        "Bytes that wait to be read from TCP sockets",
+    ),
+    gauge(
+        "tcp_tx_queued_bytes",
+        Unit::Bytes,
+        "Bytes of TCP sockets that wait to be sent",
+    ),
+];
+
+/// Values of the label `state`, in the order of the fields.
+const STATES: &[&str] = &[
+    "established",
+    "syn_sent",
+    "syn_recv",
+    "fin_wait1",
+    "fin_wait2",
+    "time_wait",
+    "close",
+    "close_wait",
+    "last_ack",
+    "listen",
+    "closing",
+    "rx_queued_bytes",
+    "tx_queued_bytes",
 ];
 
 /// Fields of each line.
@@ -81,6 +128,16 @@ const FIELDS: &[Field] = &[
     gauge("alloc", Unit::Count, "Sockets allocated"),
     gauge("mem", Unit::Pages, "Memory of buffers"),
     gauge("memory", Unit::Bytes, "Memory of fragments"),
+    gauge(
+        "tx_queued_bytes",
+        Unit::Bytes,
+        "Bytes of UDP sockets that wait to be sent",
+    ),
+    gauge(
+        "rx_queued_bytes",
+        Unit::Bytes,
+        "Bytes that wait to be read from UDP sockets",
+    ),
 ];
 
 const fn count(name: &'static str, help: &'static str, value: fn(&Cells) -> f64) -> Column {
@@ -237,46 +294,80 @@ const PLOT_DETAIL: &[PlotColumn] = &[
 ];
 
 /// As in node_exporter, memory in pages is also given in bytes.
-const EXPOSED: Exposed = Exposed::machine(&[
-    exposed::gauge("node_sockstat_sockets_used", at(GLOBALS, "sockets_used")),
-    exposed::gauge("node_sockstat_TCP_inuse", at(GLOBALS, "TCP_inuse")),
-    exposed::gauge("node_sockstat_TCP_orphan", at(GLOBALS, "TCP_orphan")),
-    exposed::gauge("node_sockstat_TCP_tw", at(GLOBALS, "TCP_tw")),
-    exposed::gauge("node_sockstat_TCP_alloc", at(GLOBALS, "TCP_alloc")),
-    exposed::gauge("node_sockstat_TCP_mem", at(GLOBALS, "TCP_mem")).raw(),
-    exposed::gauge("node_sockstat_TCP_mem_bytes", at(GLOBALS, "TCP_mem")),
-    exposed::gauge("node_sockstat_UDP_inuse", at(GLOBALS, "UDP_inuse")),
-    exposed::gauge("node_sockstat_UDP_mem", at(GLOBALS, "UDP_mem")).raw(),
-    exposed::gauge("node_sockstat_UDP_mem_bytes", at(GLOBALS, "UDP_mem")),
-    exposed::gauge("node_sockstat_UDPLITE_inuse", at(GLOBALS, "UDPLITE_inuse")),
-    exposed::gauge("node_sockstat_RAW_inuse", at(GLOBALS, "RAW_inuse")),
-    exposed::gauge("node_sockstat_FRAG_inuse", at(GLOBALS, "FRAG_inuse")),
-    exposed::gauge("node_sockstat_FRAG_memory", at(GLOBALS, "FRAG_memory")),
-    exposed::gauge("node_sockstat_TCP6_inuse", at(GLOBALS, "TCP6_inuse")),
-    exposed::gauge("node_sockstat_UDP6_inuse", at(GLOBALS, "UDP6_inuse")),
-    exposed::gauge(
-        "node_sockstat_UDPLITE6_inuse",
-        at(GLOBALS, "UDPLITE6_inuse"),
-    ),
-    exposed::gauge("node_sockstat_RAW6_inuse", at(GLOBALS, "RAW6_inuse")),
-    exposed::gauge("node_sockstat_FRAG6_inuse", at(GLOBALS, "FRAG6_inuse")),
-    exposed::gauge("node_sockstat_FRAG6_memory", at(GLOBALS, "FRAG6_memory")),
-    exposed::gauge(
-        "node_nf_conntrack_entries",
-        at(GLOBALS, "nf_conntrack_count"),
-    ),
-    exposed::gauge(
-        "node_nf_conntrack_entries_limit",
-        at(GLOBALS, "nf_conntrack_max"),
-    ),
-]);
+const EXPOSED: Exposed = Exposed {
+    machine: &[
+        exposed::gauge("node_sockstat_sockets_used", at(GLOBALS, "sockets_used")),
+        exposed::gauge("node_sockstat_TCP_inuse", at(GLOBALS, "TCP_inuse")),
+        exposed::gauge("node_sockstat_TCP_orphan", at(GLOBALS, "TCP_orphan")),
+        exposed::gauge("node_sockstat_TCP_tw", at(GLOBALS, "TCP_tw")),
+        exposed::gauge("node_sockstat_TCP_alloc", at(GLOBALS, "TCP_alloc")),
+        exposed::gauge("node_sockstat_TCP_mem", at(GLOBALS, "TCP_mem")).raw(),
+        exposed::gauge("node_sockstat_TCP_mem_bytes", at(GLOBALS, "TCP_mem")),
+        exposed::gauge("node_sockstat_UDP_inuse", at(GLOBALS, "UDP_inuse")),
+        exposed::gauge("node_sockstat_UDP_mem", at(GLOBALS, "UDP_mem")).raw(),
+        exposed::gauge("node_sockstat_UDP_mem_bytes", at(GLOBALS, "UDP_mem")),
+        exposed::gauge("node_sockstat_UDPLITE_inuse", at(GLOBALS, "UDPLITE_inuse")),
+        exposed::gauge("node_sockstat_RAW_inuse", at(GLOBALS, "RAW_inuse")),
+        exposed::gauge("node_sockstat_FRAG_inuse", at(GLOBALS, "FRAG_inuse")),
+        exposed::gauge("node_sockstat_FRAG_memory", at(GLOBALS, "FRAG_memory")),
+        exposed::gauge("node_sockstat_TCP6_inuse", at(GLOBALS, "TCP6_inuse")),
+        exposed::gauge("node_sockstat_UDP6_inuse", at(GLOBALS, "UDP6_inuse")),
+        exposed::gauge(
+            "node_sockstat_UDPLITE6_inuse",
+            at(GLOBALS, "UDPLITE6_inuse"),
+        ),
+        exposed::gauge("node_sockstat_RAW6_inuse", at(GLOBALS, "RAW6_inuse")),
+        exposed::gauge("node_sockstat_FRAG6_inuse", at(GLOBALS, "FRAG6_inuse")),
+        exposed::gauge("node_sockstat_FRAG6_memory", at(GLOBALS, "FRAG6_memory")),
+        exposed::gauge(
+            "node_nf_conntrack_entries",
+            at(GLOBALS, "nf_conntrack_count"),
+        ),
+        exposed::gauge(
+            "node_nf_conntrack_entries_limit",
+            at(GLOBALS, "nf_conntrack_max"),
+        ),
+        exposed::gauge("node_tcp_connection_states", at(GLOBALS, "tcp_established"))
+            .meant("TCP sockets of IPv4 and IPv6 by state, and bytes in their queues")
+            .raw()
+            .of_each(Parts::Named {
+                label: "state",
+                values: STATES,
+            }),
+    ],
+    each: &[Each {
+        labels: &[exposed::MetricLabel {
+            name: "ip",
+            put: |row, out| {
+                out.extend_from_slice(match row.name.ends_with(b"6") {
+                    true => b"v6",
+                    false => b"v4",
+                })
+            },
+            may_lack: false,
+        }],
+        shows: |row| row.name == b"UDP" || row.name == b"UDP6",
+        families: &[exposed::gauge("node_udp_queues", TO_SEND)
+            .meant("Bytes in the queues of UDP sockets, to be sent and to be read")
+            .of_each(Parts::Named {
+                label: "queue",
+                values: &["tx", "rx"],
+            })],
+    }],
+};
 
 /// Sockets.
 pub static SOCKETS: Subsystem = Subsystem {
     letter: 's',
     name: "sockets",
     help: "Sockets there are, of IPv4 and IPv6",
-    sources: &[kind::SOCKSTAT, kind::SOCKSTAT6, kind::CONNTRACK],
+    sources: &[
+        kind::SOCKSTAT,
+        kind::SOCKSTAT6,
+        kind::CONNTRACK,
+        kind::TCP_STATES,
+        kind::UDP_QUEUES,
+    ],
     beside: None,
     spread: false,
     globals: GLOBALS,
@@ -324,8 +415,10 @@ pub static SOCKETS: Subsystem = Subsystem {
 };
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
-    if kind == kind::CONNTRACK {
-        return bundled(template, GLOBALS);
+    match kind {
+        kind::CONNTRACK | kind::TCP_STATES => return bundled(template, GLOBALS),
+        kind::UDP_QUEUES => return named_rows(template, TO_SEND, 2),
+        _ => {}
     }
     let mut layout = Layout::default();
     for line in template.lines() {
@@ -371,6 +464,39 @@ mod tests {
     use super::super::testing::read;
     use super::*;
     use kymo_base::reading::MISSING;
+
+    #[test]
+    fn states_have_fields() {
+        let names = crate::digest::TCP_STATES;
+        assert_eq!(names, STATES[..names.len()]);
+        let lines = STATES.iter().zip(1..);
+        let lines = lines.map(|(state, number)| format!("tcp_{state} {number}\n"));
+        let texts = [(kind::TCP_STATES, &*lines.collect::<String>())];
+        let reading = read(&SOCKETS, &texts, &Context::default());
+        let first = at(GLOBALS, "tcp_established");
+        assert_eq!(reading.globals[first..], (1..=13).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn queues_belong_to_the_lines_of_sockstat() {
+        let texts = [
+            (kind::SOCKSTAT, "TCP: inuse 5\nUDP: inuse 4 mem 6\n"),
+            (kind::SOCKSTAT6, "UDP6: inuse 12\n"),
+            (kind::UDP_QUEUES, "UDP 17 3\nUDP6 0 1\n"),
+        ];
+        let reading = read(&SOCKETS, &texts, &Context::default());
+        let rows = reading.rows.iter();
+        let rows: Vec<_> = rows
+            .map(|row| (&row.name[..], &row.values[TO_SEND..]))
+            .collect();
+        const M: u64 = MISSING;
+        let expect = [
+            (&b"TCP"[..], &[M, M][..]),
+            (b"UDP", &[17, 3]),
+            (b"UDP6", &[0, 1]),
+        ];
+        assert_eq!(rows, expect);
+    }
 
     #[test]
     fn tracked_connections() {

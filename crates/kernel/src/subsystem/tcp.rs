@@ -154,6 +154,7 @@ table! {
     counter "Udp6_RcvbufErrors" "udp6_in_full" "UDP datagrams over IPv6 dropped, as the receive buffer was full";
     counter "Udp6_SndbufErrors" "udp6_out_full" "UDP datagrams over IPv6 not sent, as the send buffer was full";
     counter "UdpLite6_InErrors" "udplite6_in_errors" "UDP-Lite datagrams over IPv6 not delivered";
+    gauge "Tcp_MaxConn" "tcp_connections_max" "Most connections there may be; -1: no limit";
     + errors("ip_errors", "Wrong header, address or protocol, dropped, not put together, not cut: IPv4", |c| known_rates(c, IP_ERRORS));
     + errors("tcp_errors", "tcp_failed + tcp_in_errors", |c| known_rates(c, TCP_ERRORS));
     + errors("udp_errors", "udp_no_port + udp_in_errors", |c| known_rates(c, UDP_ERRORS));
@@ -251,7 +252,7 @@ const fn untyped(name: &'static str) -> Family {
     exposed::untyped(name, at(GLOBALS, field))
 }
 
-/// Metrics that node_exporter exposes by default.
+/// Metrics that node_exporter exposes by default, and three that dashboards ask for and its switches can add.
 const EXPOSED: Exposed = Exposed::machine(&[
     untyped("node_netstat_Icmp6_InErrors"),
     untyped("node_netstat_Icmp6_InMsgs"),
@@ -269,12 +270,15 @@ const EXPOSED: Exposed = Exposed::machine(&[
     untyped("node_netstat_TcpExt_SyncookiesFailed"),
     untyped("node_netstat_TcpExt_SyncookiesRecv"),
     untyped("node_netstat_TcpExt_SyncookiesSent"),
+    untyped("node_netstat_TcpExt_TCPOFOQueue"),
+    untyped("node_netstat_TcpExt_TCPRcvQDrop"),
     untyped("node_netstat_TcpExt_TCPSynRetrans"),
     untyped("node_netstat_TcpExt_TCPTimeouts"),
     untyped("node_netstat_Tcp_ActiveOpens"),
     untyped("node_netstat_Tcp_CurrEstab"),
     untyped("node_netstat_Tcp_InErrs"),
     untyped("node_netstat_Tcp_InSegs"),
+    untyped("node_netstat_Tcp_MaxConn"),
     untyped("node_netstat_Tcp_OutRsts"),
     untyped("node_netstat_Tcp_OutSegs"),
     untyped("node_netstat_Tcp_PassiveOpens"),

@@ -23,8 +23,8 @@ fn marks_are_found_by_their_numbers_in_proc_5() {
     track.begin(true);
     track.add(0, b"7");
     track.read(0, text.as_bytes());
-    let Marks { size, exec } = PlacesCache::default().marks(&track, 0).expect("a template");
-    assert_eq!(size, [2000, 2300, 2400]);
+    let Marks { size, exec, state } = PlacesCache::default().marks(&track, 0).expect("a template");
+    assert_eq!((state, size), (b'S', [2000, 2300, 2400]));
     assert_eq!(
         (exec[0], track.word(exec[1]), &exec[2..]),
         (2200, &b"a b"[..], &[2800, 4800, 4900][..])
