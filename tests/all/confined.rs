@@ -230,6 +230,41 @@ fn refused_calls_fail_inside_each_process() {
     }
 }
 
+/// The recorder asks how the kernel's clock is kept, and cannot change it; no other process may ask.
+#[test]
+fn the_clock_is_out_of_reach() {
+    let confined = Confined::start();
+    const SYS_TIME: u64 = 1 << 25;
+    for capabilities in ["CapEff", "CapPrm", "CapInh", "CapBnd"] {
+        let had = status_of(confined.served.pid(), capabilities);
+        let had = u64::from_str_radix(&had[0], 16).expect("a number");
+        assert_eq!(
+            had & SYS_TIME,
+            0,
+            "the guardian has the right to change it: {capabilities}"
+        );
+    }
+    for word in ["record", "keeper", "hub"] {
+        let Some(mut process) = confined.stop(word) else {
+            return machine::skipped("this user may not trace");
+        };
+        for (modes, may) in [(0, word == "record"), (libc::ADJ_FREQUENCY, false)] {
+            // `modes` is the first word of the struct.
+            let mut timex = vec![0; size_of::<libc::timex>()];
+            timex[..size_of::<u32>()].copy_from_slice(&modes.to_ne_bytes());
+            let address = process.put(&timex);
+            let asked = process.call(libc::SYS_adjtimex, &[address]);
+            assert_eq!(asked.is_ok(), may, "{word}, modes {modes}: {asked:?}");
+            assert!(
+                may || asked == Err(libc::EPERM),
+                "{word}, modes {modes}: {asked:?}"
+            );
+            let asked = process.call(libc::SYS_clock_adjtime, &[0, address]);
+            assert_eq!(asked, Err(libc::EPERM), "{word}, modes {modes}");
+        }
+    }
+}
+
 /// Landlock refuses files. The recorder has none, because it reads all of /proc.
 fn files_are_out_of_reach(confined: &Confined) {
     let token = confined.scratch.text("data/token");

@@ -454,6 +454,23 @@ fn lower_bounds(keep: CapabilitySet) {
     }
 }
 
+/// Gives up the right to change the clock, for this thread and all that it starts: whoever asks the kernel about the
+/// clock can then change nothing by the same call.
+pub fn give_up_the_clock() -> io::Result<()> {
+    let clock = CapabilitySet::SYS_TIME;
+    if let Ok(true) = capability_is_in_bounding_set(clock) {
+        // Refused without CAP_SETPCAP: then there is nothing to take from.
+        let _ = remove_capability_from_bounding_set(clock);
+    }
+    let had = capabilities(None)?;
+    let sets = CapabilitySets {
+        effective: had.effective - clock,
+        permitted: had.permitted - clock,
+        inheritable: had.inheritable - clock,
+    };
+    Ok(set_capabilities(None, sets)?)
+}
+
 fn become_user(account: &Account, groups: &[u32]) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(account.uid), Gid::from_raw(account.gid));
     set_keep_capabilities(true)?;

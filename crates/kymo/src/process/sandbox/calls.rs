@@ -208,8 +208,10 @@ const WRITES_OLD: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const WRITES_OLD: &[c_long] = &[38, 84];
 
-/// Calls that keep the recorder on time.
+/// Calls that keep the recorder on time, and adjtimex, which says how the clock is kept. A filter cannot see if that
+/// call would change the clock, and need not: a change takes CAP_SYS_TIME, which no process here has.
 const RECORDS: &[c_long] = &[
+    libc::SYS_adjtimex,
     libc::SYS_capget,
     libc::SYS_mlock,
     libc::SYS_mlock2,
@@ -246,7 +248,6 @@ const WAITS: &[c_long] = &[libc::SYS_wait4, libc::SYS_waitid];
 const NEVER: &[c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
-    libc::SYS_adjtimex,
     libc::SYS_bpf,
     libc::SYS_clock_adjtime,
     libc::SYS_clock_settime,
@@ -298,6 +299,7 @@ const NEVER: &[c_long] = &[
 const REFUSED: &[c_long] = &[
     libc::SYS_accept,
     libc::SYS_accept4,
+    libc::SYS_adjtimex,
     libc::SYS_bind,
     libc::SYS_capset,
     libc::SYS_chroot,
