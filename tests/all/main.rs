@@ -19,6 +19,7 @@ mod collectl_switches;
 mod collectl_texts;
 mod command_line;
 mod confined;
+mod dashboards;
 mod exported;
 mod faults;
 mod filesystems;

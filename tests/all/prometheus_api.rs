@@ -48,7 +48,7 @@ impl Shown {
     }
 
     /// `data` of an answer that succeeds.
-    fn data(&self, path: &str) -> Value {
+    pub(crate) fn data(&self, path: &str) -> Value {
         let (status, body) = ask(&self.address, "GET", path, "", "").expect("an answer");
         assert_eq!(status, 200, "{path}: {body}");
         let answer: Value = serde_json::from_str(&body).expect("JSON");
