@@ -1,6 +1,7 @@
-//! Requests in the forms in which programs for dashboards send them. Of Perses' plugin for Prometheus: perses/plugins,
-//! prometheus/src/model/prometheus-client.ts at 01b88ddf and the files that call it. Of Grafana's data source: grafana/grafana,
-//! pkg/promlib and packages/grafana-prometheus, and what it sends over the wire in GreptimeTeam/greptimedb#3604.
+//! Requests in the forms in which programs for dashboards send them. Sources: of Perses' plugin for
+//! Prometheus perses/plugins, prometheus/src/model/prometheus-client.ts at 01b88ddf and the files that call it; of
+//! Grafana's data source grafana/grafana, pkg/promlib and packages/grafana-prometheus, and its traffic in
+//! GreptimeTeam/greptimedb#3604.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,7 +19,10 @@ type Form = (
     &'static [(&'static str, &'static str)],
 );
 
-const FORMS: &[(Form, fn(&Value) -> bool)] = &[
+/// True of the data that an answer should have.
+type Fits = fn(&Value) -> bool;
+
+const FORMS: &[(Form, Fits)] = &[
     (
         (
             "perses",

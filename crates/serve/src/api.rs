@@ -321,7 +321,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .with_state(hub)
 }
 
-/// Whether the hub answers, as Prometheus says it.
+/// Paths by which a client learns if the hub answers; Prometheus has the same.
 fn health_router() -> Router<Arc<Hub>> {
     use prometheus::server::{healthy, ready};
     ["", "/prometheus"]

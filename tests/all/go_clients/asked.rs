@@ -93,7 +93,7 @@ fn each_question_of_the_current_client_has_its_answer() {
     complaints(&value("federate"), FEDERATED);
 }
 
-/// Complaints about what is federated, and the metrics that they may be about.
+/// Complaints about federated texts, and prefixes of the metrics that they may be about.
 const FEDERATED: &[(&str, &str)] = &[
     // Prometheus' own federation has no help either.
     ("no help text", ""),

@@ -1,5 +1,4 @@
-//! Remote write 2.0 and 1.0 by another encoder. Answers are what the client makes of their headers; what was sent is asked
-//! back.
+//! Remote write 2.0 and 1.0 by another encoder. The client reads the headers of answers; the samples are asked back.
 
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_tests::machine::skipped;

@@ -1,5 +1,5 @@
-//! `/api/v1/status/flags`, `/-/healthy` and `/-/ready`: limits of the server, and whether it answers. Clients ask for these
-//! before anything else: Perses for its health, editors of expressions for the flags.
+//! `/api/v1/status/flags`, `/-/healthy` and `/-/ready`: limits of the server, and whether it answers. Clients ask
+//! for these before anything else: Perses for its health, editors of expressions for the flags.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(in crate::api) async fn healthy() -> Response {
     line("kymo is healthy.\n")
 }
 
-/// An expression has an answer: there is a turn, and what is recorded can be read.
+/// An expression has an answer: there is a turn, and the recording can be read.
 pub(in crate::api) async fn ready(
     State(hub): State<Arc<Hub>>,
     asking: FormRequest,
