@@ -109,3 +109,4 @@ mod talk;
 mod tidy;
 mod truth;
 mod truth_counters;
+mod victoria_metrics;
