@@ -1,6 +1,6 @@
 //! Expressions of node_exporter's world, asked of this machine's recording: each of the dashboard Node Exporter Full
-//! has data, and each alert of node_exporter's mixin has its series, but where kymo or this machine lacks what it asks
-//! for, which is named.
+//! has data, and each alert of node_exporter's mixin has its series, but where kymo or this machine lacks a metric,
+//! which is named.
 
 use std::fs;
 

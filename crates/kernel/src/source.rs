@@ -89,7 +89,7 @@ pub mod kind {
     pub const NEIGHBOURS: u8 = 60;
     /// /proc/mdstat, as a digest
     pub const ARRAYS: u8 = 61;
-    /// What adjtimex says, as a digest
+    /// The answer of adjtimex, as a digest
     pub const CLOCK: u8 = 62;
     /// The recorder's own process, as a digest
     pub const RECORDER: u8 = 63;

@@ -1,4 +1,4 @@
-//! What the network interfaces are: /sys/class/net, and the neighbours of each in /proc/net/arp.
+//! Facts and counts of the network interfaces from /sys/class/net, and the neighbours of each in /proc/net/arp.
 
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;

@@ -10,7 +10,7 @@ use kymo_sys::kernel_file::Root;
 
 use super::{errno_of, hexadecimal, put_line, text};
 
-/// Sockets of a protocol at most: a read of so many costs less than two milliseconds.
+/// Sockets of a protocol at most: a read of this number costs less than two milliseconds.
 const SOCKETS_MAX: u64 = 1000;
 /// Bytes of a file at most; a line has 150 bytes, of IPv6 180.
 const TEXT_MAX: usize = 512 << 10;

@@ -1,6 +1,6 @@
 //! Expressions of node_exporter's world, compared with the tables: the dashboard Node Exporter Full and the alerts of
 //! node_exporter's mixin. An expression has data if kymo has each of its metrics, with the labels that its selectors
-//! ask for, and the machine has what they are read from.
+//! ask for, and the machine has their files.
 
 use super::ALL;
 use super::exposed::{Exposed, Family, MetricLabel};

@@ -1,6 +1,6 @@
 //! `i`: directory entries, open files and inodes of the kernel, from /proc/sys/fs, its limits of processes and its
 //! entropy, from /proc/sys/kernel, processes by state, how its clock is kept, and the recorder's own process. All are
-//! gauges: what is read at scans alone repeats its last value between them.
+//! gauges: a number that is read at scans alone repeats its last value between them.
 
 use kymo_base::column::Column;
 use kymo_base::context::Context;

@@ -153,7 +153,7 @@ pub(crate) struct Scraper {
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
     let signals = SignalFile::block().context("cannot wait for signals")?;
-    // Its children may ask the kernel about the clock, so that nobody here may change it.
+    // Children of the guardian may ask the kernel about the clock, so that no process here may change it.
     privilege::give_up_the_clock().context("cannot give up the right to change the clock")?;
     let calls = Process::Starter.confine();
     let now = Instant::now();
