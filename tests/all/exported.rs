@@ -139,3 +139,26 @@ fn a_cut_or_damaged_file() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("cut.kymo: it is cut short"), "{said}");
 }
+
+/// A folder that is missing was named as `x.kymo.4711.blocks`, which is a folder that the program makes for itself.
+#[test]
+fn messages_name_the_file_of_the_person() {
+    let scratch = Scratch::new("exported-names");
+    let dir = scratch.text("ring");
+    stdout_of(&["record", "-s", "c", "-i", ".05", "-c", "3", "-f", &dir]);
+    fs::write(scratch.path("file"), "no folder").expect("a file");
+    for (file, cause) in [
+        (
+            "missing/a.kymo",
+            "there is no folder MISSING; make it first",
+        ),
+        ("file/a.kymo", "Not a directory"),
+    ] {
+        let path = scratch.text(file);
+        let output = run(&["export", &dir, &path]);
+        assert_eq!(output.status.code(), Some(2));
+        let cause = cause.replace("MISSING", &scratch.text("missing"));
+        let expected = format!("kymo: cannot write {path}: {cause}\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    }
+}

@@ -1,6 +1,7 @@
 //! `kymo export`: a recording, or a part of it, in one file, which `play`, `serve --open` and the page read. The file
 //! begins with the key sample before the requested time, at most a minute of samples earlier, because rates need a past.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,9 +9,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 use kymo_base::context::Context;
+use kymo_base::errno::strerror;
+use kymo_recording::Error;
 use kymo_recording::cursor::{Cursor, Item};
 use kymo_recording::exported;
 use kymo_recording::folder::{self, BlockName};
@@ -60,19 +63,21 @@ pub(crate) fn run(options: &ExportOptions) -> Result<ExitCode> {
         &options.from_path,
     )?;
     let scratch = Beside::new(file)?;
-    let recorded = copy(&options.from_path, range, &scratch.folder)?;
+    let recorded = copy(&options.from_path, range, &scratch)?;
     if recorded == 0 {
         talk::say("kymo: nothing to export: nothing was recorded then");
         return Ok(ExitCode::from(NOTHING));
     }
-    join(&scratch.folder, &scratch.unfinished)?;
-    fs::rename(&scratch.unfinished, file)
+    join(&scratch.folder, &scratch.unfinished)
+        .and_then(|()| Ok(fs::rename(&scratch.unfinished, file)?))
         .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder and a file beside the file to write; both are removed in the end.
+/// A folder and a file beside the file to write; both are removed in the end. Messages name the file to write, as a
+/// person knows no other.
 struct Beside {
+    file: PathBuf,
     folder: PathBuf,
     unfinished: PathBuf,
 }
@@ -88,12 +93,48 @@ impl Beside {
             file.with_file_name(name)
         };
         let beside = Beside {
+            file: file.into(),
             folder: with("blocks"),
             unfinished: with("tmp"),
         };
-        fs::create_dir(&beside.folder)
-            .with_context(|| format!("cannot make folder {}", beside.folder.display()))?;
-        Ok(beside)
+        match fs::create_dir(&beside.folder) {
+            Ok(()) => Ok(beside),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                let folder = file.parent().unwrap_or(file).display();
+                Err(beside.cannot(format_args!("there is no folder {folder}; make it first")))
+            }
+            Err(cause) => Err(beside.cannot(strerror(&cause))),
+        }
+    }
+
+    fn cannot(&self, cause: impl Display) -> anyhow::Error {
+        anyhow!("cannot write {}: {cause}", self.file.display())
+    }
+
+    /// Error of the writer of the blocks.
+    fn cannot_record(&self, error: Error) -> anyhow::Error {
+        match error {
+            Error::Io { cause, .. } => self.cannot(strerror(&cause)),
+            other => self.cannot(other),
+        }
+    }
+
+    fn append(&self, writer: &mut Writer, batch: &mut Vec<u8>) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let appended = writer.append(batch);
+        let appended = appended.map_err(|error| self.cannot_record(error))?;
+        batch.clear();
+        if appended.dropped == 0 {
+            return Ok(());
+        }
+        // `cannot write BLOCK: CAUSE`
+        let notice = writer.take_notices().pop().unwrap_or_default();
+        let cause = notice
+            .rsplit_once(": ")
+            .map_or(&*notice, |(_, cause)| cause);
+        Err(self.cannot(cause))
     }
 }
 
@@ -105,8 +146,8 @@ impl Drop for Beside {
     }
 }
 
-/// Records the samples of the range again, into `dir`. Returns their number.
-fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
+/// Records the samples of the range again, beside the file. Returns their number.
+fn copy(path: &Path, range: TimeRange, beside: &Beside) -> Result<u64> {
     let disk = Arc::new(RealDisk);
     let recording = Recording::open(disk, path)?;
     let mut cursor = Cursor::new(&recording, range, Kinds::ALL);
@@ -117,13 +158,14 @@ fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
             Item::Context { text, .. } if text == facts => {}
             Item::Context { text, .. } => {
                 facts = text.to_string();
-                match &mut writer {
-                    None => writer = Some(open(dir, &facts)?),
+                let context_set = match &mut writer {
+                    None => open(&beside.folder, &facts).map(|opened| writer = Some(opened)),
                     Some(writer) => {
-                        append(writer, &mut batch)?;
-                        writer.set_context(&facts)?;
+                        beside.append(writer, &mut batch)?;
+                        writer.set_context(&facts).map(drop)
                     }
-                }
+                };
+                context_set.map_err(|error| beside.cannot_record(error))?;
             }
             Item::Sample { head, sections, .. } => {
                 push(&mut batch, &head, &sections);
@@ -133,14 +175,15 @@ fn copy(path: &Path, range: TimeRange, dir: &Path) -> Result<u64> {
             Item::Gap(gap) => talk::say(format_args!("kymo: not exported: {}", gap.message)),
         }
         if let Some(writer) = writer.as_mut().filter(|_| batch.len() > BATCH) {
-            append(writer, &mut batch)?;
+            beside.append(writer, &mut batch)?;
         }
     }
     let Some(mut writer) = writer else {
         return Ok(0);
     };
-    append(&mut writer, &mut batch)?;
-    writer.close()?;
+    beside.append(&mut writer, &mut batch)?;
+    let closed = writer.close();
+    closed.map_err(|error| beside.cannot_record(error))?;
     Ok(samples)
 }
 
@@ -154,23 +197,8 @@ fn push(batch: &mut Vec<u8>, head: &Head, sections: &[record::Section]) {
     open.end();
 }
 
-fn append(writer: &mut Writer, batch: &mut Vec<u8>) -> Result<()> {
-    if batch.is_empty() {
-        return Ok(());
-    }
-    let appended = writer.append(batch)?;
-    batch.clear();
-    if appended.dropped > 0 {
-        bail!(
-            "cannot write the file: {}",
-            writer.take_notices().join("; ")
-        );
-    }
-    Ok(())
-}
-
 /// A writer without limits of age and size.
-fn open(dir: &Path, facts: &str) -> Result<Writer> {
+fn open(dir: &Path, facts: &str) -> Result<Writer, Error> {
     let context = Context::parse(facts.as_bytes());
     let fact = |key: &str, otherwise: &str| context.get(key).unwrap_or(otherwise).to_string();
     let place = Destination {
@@ -185,12 +213,7 @@ fn open(dir: &Path, facts: &str) -> Result<Writer> {
         seal_after: DECADE,
         ..Options::default()
     };
-    Ok(Writer::open(
-        Arc::new(RealDisk),
-        Arc::new(RealClock),
-        place,
-        options,
-    )?)
+    Writer::open(Arc::new(RealDisk), Arc::new(RealClock), place, options)
 }
 
 /// Joins all blocks of the folder in one file.
@@ -206,13 +229,12 @@ fn join(dir: &Path, file: &Path) -> Result<()> {
     for (name, path) in &blocks {
         listed.push((*name, RealDisk.metadata(path)?.size_bytes));
     }
-    let cannot = || format!("cannot write {}", file.display());
-    let mut out = BufWriter::new(File::create_new(file).with_context(cannot)?);
+    let mut out = BufWriter::new(File::create_new(file)?);
     let written = exported::write(&listed, &mut out, |name, out| {
         let path = blocks.iter().find(|(known, _)| *known == name);
         let (_, path) = path.ok_or(io::ErrorKind::NotFound)?;
         io::copy(&mut File::open(path)?, out).map(|_| ())
     });
-    written.and_then(|()| out.flush()).with_context(cannot)?;
-    out.get_ref().sync_all().with_context(cannot)
+    written.and_then(|()| out.flush())?;
+    Ok(out.get_ref().sync_all()?)
 }

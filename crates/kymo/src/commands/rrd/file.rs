@@ -300,7 +300,7 @@ fn fill_and_move(
     bytes: &[u8],
 ) -> Result<(), Message> {
     file.write_all(bytes)
-        .map_err(|error| Message::about("writing", temporary, &error))?;
+        .map_err(|error| Message::about("writing", name, &error))?;
     let mode = std::fs::metadata(path(name)).map_or(0o644, |stat| stat.permissions().mode());
     file.set_permissions(Permissions::from_mode(mode & 0o7777))
         .map_err(|_| Message::from("Cannot chmod temporary file!"))?;
