@@ -4,7 +4,7 @@
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 use crate::procfs;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
@@ -24,7 +24,8 @@ const PEAK_EVERY: Duration = Duration::from_millis(2);
 /// The output of a command that must succeed.
 pub(crate) fn output_of(command: &mut Command) -> Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().cannot(format_args!("start {name}"))?;
+    let output = guard::mark(command).output();
+    let output = output.cannot(format_args!("start {name}"))?;
     match output.status.success() {
         true => Ok(output),
         false => Err(Fault::new(format!(
@@ -61,7 +62,7 @@ impl Running {
         let name = name(command);
         let stderr = bench.new_path("stderr");
         let complaints = File::create(&stderr).cannot("create a file for complaints")?;
-        command
+        guard::mark(command)
             .stdin(Stdio::null())
             .stderr(complaints)
             .process_group(0);

@@ -3,7 +3,7 @@
 
 use crate::bench::Bench;
 use crate::fault::{Cannot, Fault, Result};
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 use crate::row::files_below;
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
@@ -132,7 +132,8 @@ fn device_of(dir: &Path) -> Result<String> {
 /// Runs a tool to its end; its failure becomes a fault, with its own words.
 fn tool(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let end = command.output().cannot(format_args!("run {name}"))?;
+    let end = guard::mark(command).output();
+    let end = end.cannot(format_args!("run {name}"))?;
     match end.status.success() {
         true => Ok(()),
         false => {

@@ -1,11 +1,16 @@
-//! Cleaning up on any exit, kill -9 and panics included.
+//! Cleaning up on any exit, Ctrl-C, kill -9 and panics included.
 //!
 //! The guard is a child that holds the reading end of a pipe and a list of process
 //! groups, mounts and directories. When the pipe closes, because the bench ended or
-//! died, it removes them: groups first, then mounts, then directories.
+//! died, it removes them: groups first, with processes that are in no listed group, then mounts, then directories.
+//! Such processes are below a listed one (`kymo serve` starts its parts in sessions of their own, without an
+//! environment, and their groups are listed late), or have the run's mark in their environment.
 
 use crate::fault::{Cannot, Result};
-use rustix::process::{Pid, Signal, kill_process_group, setsid, test_kill_process_group};
+use crate::procfs;
+use rustix::process::{
+    Pid, Signal, kill_process, kill_process_group, setsid, test_kill_process_group,
+};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -13,6 +18,15 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const GROUP_END: Duration = Duration::from_secs(5);
+/// Longest time until the marked processes have ended.
+const MARKED_END: Duration = Duration::from_secs(10);
+/// Environment variable of all processes of a run; the value is the bench's process number.
+const MARK: &str = "KYMO_BENCH_RUN";
+
+/// Marks a command as one of this run.
+pub(crate) fn mark(command: &mut Command) -> &mut Command {
+    command.env(MARK, std::process::id().to_string())
+}
 
 /// The bench's side: adds to the guard's list.
 pub(crate) struct Guard {
@@ -23,7 +37,7 @@ pub(crate) struct Guard {
 impl Guard {
     pub(crate) fn start() -> Result<Guard> {
         let me = std::env::current_exe().cannot("find the bench's own program")?;
-        let mut child = Command::new(me)
+        let mut child = mark(&mut Command::new(me))
             .arg("guard")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -56,7 +70,7 @@ impl Guard {
     fn send(&self, word: &str, what: &str) -> Result<()> {
         let mut list = self.list.lock().cannot("reach the guard")?;
         match list.as_mut() {
-            Some(pipe) => writeln!(pipe, "{word} {what}").cannot("tell the guard"),
+            Some(pipe) => writeln!(pipe, "{word} {what}").cannot("describe the guard"),
             None => Ok(()),
         }
     }
@@ -87,7 +101,7 @@ pub(crate) fn run() -> Result<()> {
     for line in std::io::stdin().lock().lines() {
         pending.note(&line.cannot("read the list")?);
     }
-    pending.undo();
+    pending.undo(&std::env::var(MARK).unwrap_or_default());
     Ok(())
 }
 
@@ -104,21 +118,43 @@ impl Pending {
         }
     }
 
-    fn undo(&self) {
-        let pgids = || self.groups.iter().filter_map(|group| pid(group));
-        for pgid in pgids() {
+    /// The listed groups, and those of all processes below their leaders.
+    fn groups_with_descendants(&self) -> Vec<Pid> {
+        let mut groups: Vec<Pid> = self.groups.iter().filter_map(|group| pid(group)).collect();
+        for listed in groups.clone() {
+            add_groups_below(listed, &mut groups);
+        }
+        groups
+    }
+
+    /// Ends and removes all; `run` is the mark of its processes, empty for none.
+    fn undo(&self, run: &str) {
+        // Before anything ends: what is below a process is lost with it.
+        let groups = self.groups_with_descendants();
+        for pgid in &groups {
             // ESRCH: the group has ended by itself.
-            let _ = kill_process_group(pgid, Signal::KILL);
+            let _ = kill_process_group(*pgid, Signal::KILL);
         }
-        for pgid in pgids() {
-            await_end(pgid);
+        for pgid in &groups {
+            await_end(*pgid);
         }
+        end_marked(run);
         for mount in self.mounts.iter().rev() {
             unmount(mount);
         }
         for directory in self.directories.iter().rev() {
             remove(directory);
         }
+    }
+}
+
+/// Adds groups of all processes below the leader of `group`.
+fn add_groups_below(group: Pid, groups: &mut Vec<Pid>) {
+    let leader = group.as_raw_nonzero().get().unsigned_abs();
+    // Without /proc there is only the list.
+    for process in procfs::descendants(leader).unwrap_or_default() {
+        let own = i32::try_from(process.group).ok().and_then(Pid::from_raw);
+        groups.extend(own.filter(|own| !groups.contains(own)));
     }
 }
 
@@ -131,6 +167,41 @@ fn await_end(pgid: Pid) {
     while test_kill_process_group(pgid).is_ok() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Kills all marked processes but this one, again and again, as they may start others meanwhile.
+fn end_marked(run: &str) {
+    let until = Instant::now() + MARKED_END;
+    while !run.is_empty() && Instant::now() < until {
+        let marked = marked(run);
+        if marked.is_empty() {
+            return;
+        }
+        for pid in marked {
+            // ESRCH: the process has ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes of a run, without this one and those that have ended.
+fn marked(run: &str) -> Vec<Pid> {
+    let variable = format!("{MARK}={run}");
+    let own = std::process::id().to_string();
+    let names = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    // The environment of an ended process that is not reaped is empty, as is that of a thread of the kernel.
+    let is_marked = |name: &String| {
+        let environment = std::fs::read(format!("/proc/{name}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|each| each == variable.as_bytes())
+    };
+    names
+        .filter(|name| *name != own)
+        .filter(is_marked)
+        .filter_map(|name| pid(&name))
+        .collect()
 }
 
 fn unmount(dir: &str) {
@@ -161,6 +232,7 @@ fn remove(dir: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
 
     #[test]
     fn only_what_still_exists_is_undone() {
@@ -182,5 +254,50 @@ mod tests {
             directories: vec!["/tmp/a b".into()],
         };
         assert_eq!(pending, want);
+    }
+
+    /// After Ctrl-C, the parts of a `kymo serve` went on: they have sessions of their own, and an empty environment.
+    #[test]
+    fn a_process_below_a_listed_one_is_ended() {
+        let script = "env -i setsid sleep 1000 >/dev/null 2>&1 & echo $!; wait";
+        let mut leader = Command::new("sh")
+            .args(["-c", script])
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(leader.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let below = pid(line.trim()).unwrap();
+        while rustix::process::getsid(Some(below)) != Ok(below) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let pending = Pending {
+            groups: vec![leader.id().to_string()],
+            ..Pending::default()
+        };
+        pending.undo("");
+        leader.wait().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", line.trim()));
+        assert!(stat.is_err() || stat.unwrap().contains(") Z "));
+    }
+
+    /// A process whose parent has ended is below none, wherever it is.
+    #[test]
+    fn a_process_that_left_its_group_is_ended() {
+        // No process number of the kernel is as large as this mark.
+        let run = format!("{}0000000", std::process::id());
+        let started = Command::new("sh")
+            .args(["-c", "setsid sleep 1000 >/dev/null 2>&1 & echo started"])
+            .env(MARK, &run)
+            .output()
+            .map(|output| output.stdout);
+        assert_eq!(started.unwrap(), b"started\n");
+        assert_eq!(marked(&run).len(), 1);
+        Pending::default().undo("");
+        assert_eq!(marked(&run).len(), 1, "another run's");
+        Pending::default().undo(&run);
+        assert!(marked(&run).is_empty());
     }
 }
