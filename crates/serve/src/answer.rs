@@ -31,10 +31,10 @@ pub(crate) struct Wishes {
 
 impl Wishes {
     /// Reads the wishes of a request.
-    pub(crate) fn of(asked: &HeaderMap) -> Wishes {
+    pub(crate) fn of(headers: &HeaderMap) -> Wishes {
         Wishes {
-            tags: asked.get(header::IF_NONE_MATCH).cloned(),
-            gzip: takes_gzip(asked),
+            tags: headers.get(header::IF_NONE_MATCH).cloned(),
+            gzip: takes_gzip(headers),
         }
     }
 }
@@ -132,8 +132,8 @@ pub(crate) fn not_modified(tag: &str) -> Response {
 }
 
 /// True if the asker has the body of this tag.
-pub(crate) fn has_tag(asked: &HeaderMap, tag: &str) -> bool {
-    let known = asked.get(header::IF_NONE_MATCH);
+pub(crate) fn has_tag(headers: &HeaderMap, tag: &str) -> bool {
+    let known = headers.get(header::IF_NONE_MATCH);
     known.is_some_and(|known| is_among(tag, known))
 }
 
@@ -143,8 +143,8 @@ fn is_among(tag: &str, tags: &HeaderValue) -> bool {
 }
 
 /// True if the asker accepts gzip.
-pub(crate) fn takes_gzip(asked: &HeaderMap) -> bool {
-    let taken = asked.get(header::ACCEPT_ENCODING);
+pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let taken = headers.get(header::ACCEPT_ENCODING);
     taken
         .and_then(|taken| taken.to_str().ok())
         .is_some_and(|taken| {

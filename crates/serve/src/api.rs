@@ -42,9 +42,9 @@ use crate::access::{self, Access, Denied, Scopes};
 use crate::answer::{Answer, Made, Refusal, Wishes};
 use crate::asker::{self, Asker};
 use crate::boards::{BOARD_MAX, Boards};
+use crate::connections::Connection;
 use crate::cost::Meter;
 use crate::now::Now;
-use crate::places::Place;
 use crate::room::Room;
 use crate::stored::Stored;
 use crate::tally::Counter;
@@ -158,19 +158,19 @@ impl Hub {
     pub(crate) fn admit(
         &self,
         mut request: Request<Body>,
-        place: &Arc<Place>,
+        connection: &Arc<Connection>,
     ) -> Result<Request<Body>, Denied> {
         self.access.check_target(request.uri())?;
         self.access.check_origin(request.headers())?;
         self.take_prefix(request.uri_mut())?;
         let headers = request.headers();
-        let origin = asker::of_request(place.origin, headers, self.access.proxies());
+        let origin = asker::of_request(connection.origin, headers, self.access.proxies());
         let scopes = self.access.scopes(headers, origin)?;
         let asker = Asker {
             origin,
             has_token: scopes.has_token(),
         };
-        place.is_of(asker);
+        connection.is_of(asker);
         let path = request.uri().path();
         let is_push = push::is_path(path);
         if is_push {
@@ -184,7 +184,7 @@ impl Hub {
         request.extensions_mut().insert(Visitor {
             asker,
             scopes,
-            place: place.clone(),
+            connection: connection.clone(),
         });
         Ok(request)
     }
@@ -238,43 +238,43 @@ impl Hub {
     async fn answer(
         self: Arc<Hub>,
         lane: Lane,
-        asked: &Asked,
+        head: &RequestHead,
         media_type: &'static str,
         question: impl FnOnce(&Hub) -> Result<Vec<u8>, Refusal> + Send + 'static,
     ) -> Answer {
-        let (room, wishes) = (self.room.clone(), Wishes::of(&asked.headers));
+        let (room, wishes) = (self.room.clone(), Wishes::of(&head.headers));
         let made = move |hub: &Hub| Ok(Made::tagged(&wishes, media_type, question(hub)?));
-        let made = self.ask(lane, asked.visitor.asker, made).await?;
-        made.response(&room, &asked.visitor)
+        let made = self.ask(lane, head.visitor.asker, made).await?;
+        made.response(&room, &head.visitor)
     }
 
     /// Answers with a body of JSON.
     async fn answer_json(
         self: Arc<Hub>,
         lane: Lane,
-        asked: &Asked,
+        head: &RequestHead,
         question: impl FnOnce(&Hub) -> Result<String, Refusal> + Send + 'static,
     ) -> Answer {
         let question = |hub: &Hub| Ok(question(hub)?.into_bytes());
-        self.answer(lane, asked, "application/json", question).await
+        self.answer(lane, head, "application/json", question).await
     }
 }
 
-/// A request and its asker.
-pub(crate) struct Asked {
+/// The head of a request, and its asker.
+pub(crate) struct RequestHead {
     visitor: Visitor,
     scopes: Scopes,
     uri: Uri,
     headers: HeaderMap,
 }
 
-impl<S: Sync> FromRequestParts<S> for Asked {
+impl<S: Sync> FromRequestParts<S> for RequestHead {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Asked, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<RequestHead, Refusal> {
         let visitor = parts.extensions.get::<Visitor>().cloned();
         let visitor = visitor.ok_or_else(|| Refusal::unavailable("cannot answer: a bug"))?;
-        Ok(Asked {
+        Ok(RequestHead {
             scopes: visitor.scopes,
             visitor,
             uri: parts.uri.clone(),

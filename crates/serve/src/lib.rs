@@ -1,7 +1,7 @@
 //! The hub: answers HTTP for the page, for programs and for Prometheus. It reads the recording like any reader, holds
 //! no capability and starts nothing.
 //!
-//! `server` has the connections, and `places` chooses the connection to close when there are too many; `asker` identifies askers,
+//! `server` accepts connections, and `connections` chooses the one to close when there are too many; `asker` identifies askers,
 //! and `turns` and `room` share out threads and memory between them; `access` checks requests, `guarded` hides names of people,
 //! `api` has the answers, one file each; `now` has the newest sample. All other questions to the recording and to the store are
 //! in `kymo_query`.
@@ -15,12 +15,12 @@ mod api;
 mod asker;
 mod assets;
 mod boards;
+mod connections;
 mod cost;
 mod guarded;
 mod guesses;
 mod now;
 mod number;
-mod places;
 mod refusal;
 mod room;
 mod server;

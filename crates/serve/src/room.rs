@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::asker::Asker;
-use crate::places::Place;
+use crate::connections::Connection;
 use crate::visitor::Visitor;
 
 /// Most KiB of large answers that are being sent.
@@ -33,7 +33,7 @@ struct Held {
     asker: Asker,
     kb: usize,
     since: Instant,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
 }
 
 /// An answer that is being sent; its room is free when the answer is dropped.
@@ -69,7 +69,7 @@ impl Room {
         let (mut state, now) = (self.state(), Instant::now());
         while state.kb() + kb > ROOM_KB {
             let lost = state.who_loses(visitor.asker, kb, now)?;
-            state.held.remove(lost).place.send_away();
+            state.held.remove(lost).connection.send_away();
         }
         state.numbered += 1;
         let number = state.numbered;
@@ -78,7 +78,7 @@ impl Room {
             asker: visitor.asker,
             kb,
             since: now,
-            place: visitor.place.clone(),
+            connection: visitor.connection.clone(),
         });
         Some(Unsent {
             bytes,
@@ -127,7 +127,7 @@ mod tests {
                 asker: of(word.chars().next().expect("a letter")),
                 kb: parts.next().map_or(0, |mb: u64| mb as usize) << 10,
                 since: now - Duration::from_secs(parts.next().expect("an age")),
-                place: Arc::new(Place::new(Origin::User(0))),
+                connection: Arc::new(Connection::new(Origin::User(0))),
             }
         });
         let state = State {
@@ -160,7 +160,7 @@ mod tests {
         let visitor = |user| Visitor {
             asker: Asker::from(Origin::User(user)),
             scopes: crate::access::Scopes::NONE,
-            place: Arc::new(Place::new(Origin::User(user))),
+            connection: Arc::new(Connection::new(Origin::User(user))),
         };
         let much = || vec![0; 20 << 20];
         let first = room.take(&visitor(1), much()).expect("room");

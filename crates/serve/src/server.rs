@@ -24,7 +24,7 @@ use tower_service::Service as _;
 use crate::answer::Endless;
 use crate::api::{self, Hub};
 use crate::asker::Origin;
-use crate::places::{ASK_TIME, Doing, Place, Places};
+use crate::connections::{ASK_TIME, Connection, Connections, Doing};
 use crate::turns;
 use crate::{Settings, Tls};
 
@@ -72,29 +72,29 @@ async fn accept(
     owners: Option<Arc<TcpOwners>>,
     hub: Arc<Hub>,
 ) {
-    let places = Arc::new(Places::default());
+    let connections = Arc::new(Connections::default());
     let router = api::router(hub.clone());
     loop {
         let Ok((stream, from)) = listener.accept().await else {
             // There may be no file descriptors left: another connection has to end first.
-            places.make_room();
+            connections.make_room();
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let origin = Origin::of(from, stream.local_addr().ok(), owners.as_deref());
-        let (place, full) = places.enter(origin);
+        let (connection, full) = connections.enter(origin);
         let seat = Seat {
-            place,
-            places: places.clone(),
+            connection,
+            connections: connections.clone(),
         };
         let (hub, router, tls) = (hub.clone(), router.clone(), tls.clone());
         tokio::spawn(async move {
             let _ = stream.set_nodelay(true);
             tokio::select! {
-                () = seat.place.ends() => {}
-                () = connection(stream, tls, hub, router, &seat) => {}
+                () = seat.connection.ends() => {}
+                () = serve_stream(stream, tls, hub, router, &seat) => {}
             }
-            seat.places.leave(&seat.place);
+            seat.connections.leave(&seat.connection);
         });
         if full {
             // New and ending connections run before the next one is accepted.
@@ -103,15 +103,15 @@ async fn accept(
     }
 }
 
-/// A connection's place, and the list of all places.
+/// A connection, and the list of all.
 #[derive(Clone)]
 struct Seat {
-    place: Arc<Place>,
-    places: Arc<Places>,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
 }
 
 /// Serves a connection. Without a TLS handshake in time it ends without an answer.
-async fn connection(
+async fn serve_stream(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     hub: Arc<Hub>,
@@ -122,7 +122,7 @@ async fn connection(
         return serve(stream, hub, router, seat).await;
     };
     if let Ok(Ok(stream)) = tokio::time::timeout(ASK_TIME, tls.accept(stream)).await {
-        seat.place.does(Doing::Asks);
+        seat.connection.does(Doing::Asks);
         serve(stream, hub, router, seat).await;
     }
 }
@@ -136,18 +136,18 @@ async fn serve(
     let answer = service_fn(|request: Request<Incoming>| {
         let (hub, router, seat) = (hub.clone(), router.clone(), seat.clone());
         async move {
-            seat.place.does(match request.body().is_end_stream() {
+            seat.connection.does(match request.body().is_end_stream() {
                 true => Doing::IsAnswered,
                 false => Doing::Asks,
             });
-            let mut response = answer(request, &hub, router, &seat.place).await;
+            let mut response = answer(request, &hub, router, &seat.connection).await;
             match response.extensions().get::<Endless>() {
-                Some(Endless) => seat.places.follows(&seat.place),
-                None => seat.place.does(Doing::IsAnswered),
+                Some(Endless) => seat.connections.follows(&seat.connection),
+                None => seat.connection.does(Doing::IsAnswered),
             }
             let body = Body::new(Sending {
                 body: std::mem::take(response.body_mut()),
-                place: seat.place,
+                connection: seat.connection,
             });
             *response.body_mut() = body;
             Ok::<_, Infallible>(api::finish(response))
@@ -155,7 +155,7 @@ async fn serve(
     });
     let stream = Watched {
         stream,
-        place: seat.place.clone(),
+        connection: seat.connection.clone(),
     };
     // An error of a connection concerns its client only.
     let _ = http1::Builder::new()
@@ -171,9 +171,9 @@ async fn answer(
     request: Request<Incoming>,
     hub: &Hub,
     mut router: axum::Router,
-    place: &Arc<Place>,
+    connection: &Arc<Connection>,
 ) -> Response<Body> {
-    match hub.admit(request.map(Body::new), place) {
+    match hub.admit(request.map(Body::new), connection) {
         Ok(request) => {
             let Ok(response) = router.call(request).await;
             response
@@ -188,7 +188,7 @@ async fn answer(
 /// Body of an answer; after its end the connection is idle.
 struct Sending {
     body: Body,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
 }
 
 impl hyper::body::Body for Sending {
@@ -213,19 +213,19 @@ impl hyper::body::Body for Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.place.does(Doing::Rests);
+        self.connection.does(Doing::Rests);
     }
 }
 
 /// A stream that notes the time since which the client does not read.
 struct Watched<S> {
     stream: S,
-    place: Arc<Place>,
+    connection: Arc<Connection>,
 }
 
 impl<S> Watched<S> {
     fn note<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.place.took(written.is_ready());
+        self.connection.took(written.is_ready());
         written
     }
 }

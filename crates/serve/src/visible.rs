@@ -87,12 +87,12 @@ impl<R: Reader> Visible<R> {
         }
     }
 
-    fn matchers(&self, asked: &[Matcher]) -> Vec<Matcher> {
+    fn matchers(&self, given: &[Matcher]) -> Vec<Matcher> {
         let hidden = match self.scopes.tells_of_people() {
             true => &[],
             false => &WITHOUT_PEOPLE[..],
         };
-        asked.iter().chain(hidden).cloned().collect()
+        given.iter().chain(hidden).cloned().collect()
     }
 
     fn listed(&self, range: TimeRange) -> TimeRange {
@@ -319,9 +319,9 @@ mod tests {
         let users = hidden.label_values("user", &[], TimeRange::ALL).unwrap();
         assert_eq!(users, [""; 0]);
         for (op, value) in [(Op::Equal, "ada"), (Op::Matches, ".+"), (Op::NotEqual, "")] {
-            let asked = [Matcher::new("user", op, value).unwrap()];
+            let given = [Matcher::new("user", op, value).unwrap()];
             let mut budget = Budget::UNLIMITED;
-            let found = hidden.select(&asked, TimeRange::ALL, &mut budget).unwrap();
+            let found = hidden.select(&given, TimeRange::ALL, &mut budget).unwrap();
             assert_eq!(found, [], "{op:?}");
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::access::Scopes;
 use crate::asker::Asker;
-use crate::places::Place;
+use crate::connections::Connection;
 
 /// A request's asker, its scopes, and its connection.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     pub(crate) asker: Asker,
     pub(crate) scopes: Scopes,
-    pub(crate) place: Arc<Place>,
+    pub(crate) connection: Arc<Connection>,
 }

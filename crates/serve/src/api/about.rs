@@ -7,7 +7,7 @@ use axum::extract::State;
 use kymo_sys::clock::{Clock as _, RealClock};
 use serde_json::{Value, json};
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::access::Scopes;
 use crate::answer::Answer;
 use crate::cost::{self, Cost};
@@ -18,8 +18,8 @@ use crate::turns::Lane;
 /// Most senders of wrong tokens in an answer.
 const GUESSERS_MAX: usize = 20;
 
-pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let scopes = asked.scopes;
+pub(super) async fn status(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let scopes = head.scopes;
     let status = move |hub: &Hub| {
         // The status is answered even if there is no recording yet.
         let (extent, error) = match hub.archive.extent() {
@@ -61,7 +61,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         })
         .to_string())
     };
-    hub.answer_json(Lane::Short, &asked, status).await
+    hub.answer_json(Lane::Short, &head, status).await
 }
 
 /// Intervals of subsystems that are not read at each sample or scan, by name, in seconds.
@@ -74,7 +74,7 @@ fn own_intervals(fact: Option<&str>) -> Value {
     Value::Object(pairs.collect())
 }
 
-pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+pub(super) async fn cost(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
     let cost = |hub: &Hub| {
         let (cost, tally) = hub.cost();
         let mut body = serde_json::to_value(&cost).unwrap_or_default();
@@ -82,7 +82,7 @@ pub(super) async fn cost(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
         body["dropped"] = json!(tally.dropped);
         Ok(body.to_string())
     };
-    hub.answer_json(Lane::Short, &asked, cost).await
+    hub.answer_json(Lane::Short, &head, cost).await
 }
 
 impl Hub {

@@ -7,14 +7,14 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use serde_json::json;
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::answer::{Answer, Refusal};
 use crate::boards::{Board, BoardError, Boards};
 use crate::turns::Lane;
 
 /// Lists names and titles.
-pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let may_keep = asked.scopes.tells_of_people();
+pub(super) async fn list(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let may_keep = head.scopes.tells_of_people();
     let listed = move |hub: &Hub| {
         let all = match &hub.boards {
             Some(boards) => boards
@@ -29,32 +29,32 @@ pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
         let is_kept = may_keep && hub.boards.is_some();
         Ok(json!({ "boards": all, "may_keep": is_kept }).to_string())
     };
-    hub.answer_json(Lane::Short, &asked, listed).await
+    hub.answer_json(Lane::Short, &head, listed).await
 }
 
 /// Answers with a board.
 pub(super) async fn read(
     State(hub): State<Arc<Hub>>,
     Path(name): Path<String>,
-    asked: Asked,
+    head: RequestHead,
 ) -> Answer {
     let read = move |hub: &Hub| {
         let board = boards(hub)?.read(&name);
         let board = board.map_err(|error| refusal(&format!("read board {name:?}"), error))?;
         Ok(board.json())
     };
-    hub.answer_json(Lane::Short, &asked, read).await
+    hub.answer_json(Lane::Short, &head, read).await
 }
 
 /// Keeps a board.
 pub(super) async fn keep(
     State(hub): State<Arc<Hub>>,
     Path(name): Path<String>,
-    asked: Asked,
+    head: RequestHead,
     body: Bytes,
 ) -> Answer {
-    need_token(&asked)?;
-    let media_type = asked.headers.get(header::CONTENT_TYPE);
+    need_token(&head)?;
+    let media_type = head.headers.get(header::CONTENT_TYPE);
     let media_type = media_type.and_then(|value| value.to_str().ok());
     // A form of another site's page cannot send this type without a preflight request.
     if media_type.and_then(|text| text.split(';').next()) != Some("application/json") {
@@ -69,26 +69,26 @@ pub(super) async fn keep(
         boards(hub)?.write(&name, &board).map_err(failed)?;
         Ok(json!({ "name": name }).to_string())
     };
-    hub.answer_json(Lane::Long, &asked, kept).await
+    hub.answer_json(Lane::Long, &head, kept).await
 }
 
 /// Removes a board.
 pub(super) async fn remove(
     State(hub): State<Arc<Hub>>,
     Path(name): Path<String>,
-    asked: Asked,
+    head: RequestHead,
 ) -> Answer {
-    need_token(&asked)?;
+    need_token(&head)?;
     let removed = move |hub: &Hub| {
         let removed = boards(hub)?.remove(&name);
         removed.map_err(|error| refusal(&format!("remove board {name:?}"), error))?;
         Ok(json!({ "name": name }).to_string())
     };
-    hub.answer_json(Lane::Long, &asked, removed).await
+    hub.answer_json(Lane::Long, &head, removed).await
 }
 
-fn need_token(asked: &Asked) -> Result<(), Refusal> {
-    match asked.scopes.tells_of_people() {
+fn need_token(head: &RequestHead) -> Result<(), Refusal> {
+    match head.scopes.tells_of_people() {
         true => Ok(()),
         false => Err(Refusal::new(
             StatusCode::UNAUTHORIZED,

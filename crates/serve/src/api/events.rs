@@ -7,7 +7,7 @@ use kymo_query::marks::{Mark, Origin};
 use kymo_query::stored;
 use serde_json::{Value, json};
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
 use crate::turns::Lane;
@@ -16,8 +16,8 @@ use crate::turns::Lane;
 const MARKS_MAX: usize = 2000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let (from_ns, thru_ns) = Params::of(&asked.uri).range()?;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let (from_ns, thru_ns) = Params::of(&head.uri).range()?;
     let events = move |hub: &Hub| {
         let mut marks = hub
             .archive
@@ -40,7 +40,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         }
         Ok(body.to_string())
     };
-    hub.answer_json(Lane::Long, &asked, events).await
+    hub.answer_json(Lane::Long, &head, events).await
 }
 
 /// Marks as the API has them.

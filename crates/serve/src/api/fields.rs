@@ -13,7 +13,7 @@ use kymo_query::source::{Source as _, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::{Value as Json, json};
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::turns::Lane;
@@ -21,8 +21,8 @@ use crate::turns::Lane;
 /// Names of instances, by subsystem; a subsystem that is not recorded has none.
 type Instances = BTreeMap<&'static str, Vec<String>>;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let scopes = asked.scopes;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let scopes = head.scopes;
     // From a file the last minutes have to be read.
     let lane = match hub.archive.what.ring() {
         Some(_) => Lane::Short,
@@ -48,7 +48,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
             .collect();
         Ok(json!({ "subsystems": subsystems }).to_string())
     };
-    hub.answer_json(lane, &asked, fields).await
+    hub.answer_json(lane, &head, fields).await
 }
 
 /// True if a column is offered: columns of processes only if they need no token.

@@ -7,18 +7,18 @@ use axum::extract::State;
 use kymo_view::graphs::{DEFAULT_LETTERS, Plan};
 use kymo_view::svg::{Style, Theme};
 
-use super::{Asked, Hub, Params, series};
+use super::{Hub, Params, RequestHead, series};
 use crate::answer::{Answer, Refusal};
 use crate::guarded::Picks;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let words = match params.fields() {
         words if words.is_empty() => vec![DEFAULT_LETTERS.to_string()],
         words => words,
     };
     let plan = Plan::new(words.iter().map(String::as_str)).map_err(Refusal::missing)?;
-    let picks = Picks::new(plan.picks().to_vec(), asked.scopes)?;
+    let picks = Picks::new(plan.picks().to_vec(), head.scopes)?;
     let (from_ns, thru_ns) = params.range()?;
     let style = style(&params)?;
     let lane = series::lane(&picks, from_ns, thru_ns);
@@ -29,7 +29,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let svg = plan.svg(&series, &extent.context, &style);
         Ok(svg.into_bytes())
     };
-    hub.answer(lane, &asked, "image/svg+xml", graph).await
+    hub.answer(lane, &head, "image/svg+xml", graph).await
 }
 
 fn style(params: &Params) -> Result<Style, Refusal> {

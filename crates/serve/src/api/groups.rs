@@ -6,18 +6,18 @@ use axum::extract::State;
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 
 use super::table::TableQuery;
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::Answer;
 
 /// Columns whose texts are searched.
 const SEARCHED: &[&str] = &["group", "name", "image", "pod", "namespace"];
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    asked.scopes.need_texts()?;
-    let params = Params::of(&asked.uri);
-    let rows = TableQuery::new(&params, asked.scopes, &CGROUPS, SEARCHED, &[])?;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    head.scopes.need_texts()?;
+    let params = Params::of(&head.uri);
+    let rows = TableQuery::new(&params, head.scopes, &CGROUPS, SEARCHED, &[])?;
     let lane = rows.lane();
     let rows =
         move |hub: &Hub| rows.read(hub, "cannot show control groups: none were recorded then");
-    hub.answer_json(lane, &asked, rows).await
+    hub.answer_json(lane, &head, rows).await
 }

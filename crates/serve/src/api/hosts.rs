@@ -12,13 +12,13 @@ use kymo_wire::keeper::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::answer::{Answer, Refusal};
 use crate::number;
 use crate::turns::Lane;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let scopes = asked.scopes;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let scopes = head.scopes;
     let hosts = move |hub: &Hub| {
         let (accounts, lines, pushers, scraped) = match &hub.stored {
             Some(stored) => {
@@ -33,7 +33,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let others = (&*lines, &*pushers, &*scraped);
         Ok(body(&accounts, others, RealClock.now().real_ns))
     };
-    hub.answer_json(Lane::Keeper, &asked, hosts).await
+    hub.answer_json(Lane::Keeper, &head, hosts).await
 }
 
 fn body(

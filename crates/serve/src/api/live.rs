@@ -13,7 +13,7 @@ use kymo_query::sheet::{Line, Of, Pick, id};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::BroadcastStream;
 
-use super::{Asked, Hub, Params, events, series};
+use super::{Hub, Params, RequestHead, events, series};
 use crate::answer::{Answer, Endless, Refusal};
 use crate::guarded::Picks;
 use crate::now::{News, Sample};
@@ -22,16 +22,14 @@ use crate::turns::Lane;
 
 const ALIVE: Duration = Duration::from_secs(15);
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing("cannot follow: a file does not go on"));
     }
-    let mut wanted = Subscription::new(series::picks(
-        &Params::of(&asked.uri).fields(),
-        asked.scopes,
-    )?);
+    let mut wanted =
+        Subscription::new(series::picks(&Params::of(&head.uri).fields(), head.scopes)?);
     let listens = |hub: &Hub| Ok(hub.now.listen());
-    let news = hub.ask(Lane::Short, asked.visitor.asker, listens).await?;
+    let news = hub.ask(Lane::Short, head.visitor.asker, listens).await?;
     let news = BroadcastStream::new(news);
     let events = news.filter_map(move |news| {
         Some(Ok::<Event, Infallible>(match news {

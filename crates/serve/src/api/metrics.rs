@@ -11,21 +11,21 @@ use kymo_kernel::source;
 use kymo_kernel::subsystem::Subsystem;
 use kymo_view::prometheus::{self, Process};
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
 use crate::turns::Lane;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
     if hub.archive.what.ring().is_none() {
         return Err(Refusal::missing(
             "cannot expose metrics: a recording that was opened from a file has no newest sample",
         ));
     }
-    let scopes = asked.scopes;
+    let scopes = head.scopes;
     let text = move |hub: &Hub| text(hub, scopes);
-    hub.answer(Lane::Short, &asked, prometheus::CONTENT_TYPE, text)
+    hub.answer(Lane::Short, &head, prometheus::CONTENT_TYPE, text)
         .await
 }
 

@@ -7,15 +7,15 @@ use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::movers::{Fate, Measure, Mover, Movers, Process};
 use serde_json::{Value, json};
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::number::seconds;
 use crate::turns::Lane;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let at_ns = Params::of(&asked.uri).time("at", "now")?;
-    let scopes = asked.scopes;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let at_ns = Params::of(&head.uri).time("at", "now")?;
+    let scopes = head.scopes;
     let movers = move |hub: &Hub| {
         let recordings = hub
             .archive
@@ -28,7 +28,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         })?;
         Ok(body(&movers, scopes).to_string())
     };
-    hub.answer_json(Lane::Long, &asked, movers).await
+    hub.answer_json(Lane::Long, &head, movers).await
 }
 
 fn body(movers: &Movers, scopes: Scopes) -> Value {

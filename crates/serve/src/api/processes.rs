@@ -7,7 +7,7 @@ use kymo_base::reading::MISSING;
 use kymo_kernel::subsystem::process::{PROCESS, STARTTIME};
 
 use super::table::{More, TableQuery};
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::Answer;
 use crate::number;
 
@@ -32,10 +32,10 @@ const MORE: &[More] = &[
     },
 ];
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
-    let rows = TableQuery::new(&params, asked.scopes, &PROCESS, SEARCHED, MORE)?;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
+    let rows = TableQuery::new(&params, head.scopes, &PROCESS, SEARCHED, MORE)?;
     let lane = rows.lane();
     let rows = move |hub: &Hub| rows.read(hub, "cannot show processes: none were recorded then");
-    hub.answer_json(lane, &asked, rows).await
+    hub.answer_json(lane, &head, rows).await
 }

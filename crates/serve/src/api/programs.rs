@@ -11,7 +11,7 @@ use kymo_wire::keeper::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::guarded::Guarded;
@@ -20,9 +20,9 @@ use crate::turns::Lane;
 
 const QUANTILES: [&str; 3] = ["0.5", "0.9", "0.99"];
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
-    let scopes = asked.scopes;
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
+    let scopes = head.scopes;
     let at_ns = match params.text("at") {
         None | Some("now") => None,
         Some(_) => Some(params.time("at", "now")?),
@@ -45,7 +45,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let programs = programs.map_err(Refusal::unavailable)?;
         Ok(body(&programs, RealClock.now().real_ns).to_string())
     };
-    hub.answer_json(lane, &asked, programs).await
+    hub.answer_json(lane, &head, programs).await
 }
 
 /// Programs of the recording at that moment.

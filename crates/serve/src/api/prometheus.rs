@@ -33,10 +33,10 @@ use kymo_sys::clock::{Clock as _, RealClock};
 
 use self::failure::{ErrorType, Failure};
 use self::form::Form;
-use super::{Asked, Hub, push};
+use super::{Hub, RequestHead, push};
 use crate::access::Scopes;
 use crate::answer::{Made, Wishes};
-use crate::places::Doing;
+use crate::connections::Doing;
 use crate::turns::Lane;
 use crate::visible::{Described, Visible};
 
@@ -84,7 +84,7 @@ pub(super) fn router() -> Router<Arc<Hub>> {
 
 /// A request with its parameters.
 pub(super) struct FormRequest {
-    asked: Asked,
+    head: RequestHead,
     form: Form,
 }
 
@@ -94,17 +94,17 @@ impl<S: Sync> FromRequest<S> for FormRequest {
     async fn from_request(request: Request, state: &S) -> Result<FormRequest, Response> {
         use axum::extract::FromRequestParts as _;
         let (mut parts, body) = request.into_parts();
-        let asked = Asked::from_request_parts(&mut parts, state).await;
-        let asked = asked.map_err(|refusal| Failure::from(refusal).into_response())?;
+        let head = RequestHead::from_request_parts(&mut parts, state).await;
+        let head = head.map_err(|refusal| Failure::from(refusal).into_response())?;
         let body = Bytes::from_request(Request::from_parts(parts, body), &()).await;
         let body = body.map_err(|error: BytesRejection| {
             let text = format!("error parsing form values: {}", error.body_text());
             Failure::new(ErrorType::BadData, text).into_response()
         })?;
         // A client has less time for a form than the answer may take.
-        asked.visitor.place.does(Doing::IsAnswered);
-        let form = Form::of(&asked.uri, &asked.headers, &body);
-        Ok(FormRequest { asked, form })
+        head.visitor.connection.does(Doing::IsAnswered);
+        let form = Form::of(&head.uri, &head.headers, &body);
+        Ok(FormRequest { head, form })
     }
 }
 
@@ -127,11 +127,11 @@ struct Terms {
 
 impl Terms {
     /// Terms of a question that begins now. They are over when the second value goes.
-    fn new(asked: &Asked, timeout: Duration) -> (Terms, Gone) {
+    fn new(head: &RequestHead, timeout: Duration) -> (Terms, Gone) {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let gone = Gone(Arc::default());
         let terms = Terms {
-            scopes: asked.scopes,
+            scopes: head.scopes,
             deadline_ns: RealClock.mono_ns().saturating_add(timeout_ns),
             canceled: gone.0.clone(),
         };
@@ -164,31 +164,31 @@ impl Terms {
 /// Answers a question on a reader thread. A question whose client goes away ends.
 async fn answer(
     hub: Arc<Hub>,
-    asked: &Asked,
+    head: &RequestHead,
     timeout: Duration,
     question: impl FnOnce(&Hub, &Terms) -> Result<String, Failure> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let wishes = Wishes::of(&asked.headers);
+    let wishes = Wishes::of(&head.headers);
     let made = move |hub: &Hub, terms: &Terms| {
         let body = question(hub, terms)?.into_bytes();
         Ok(Made::tagged(&wishes, "application/json", body))
     };
-    answer_with(hub, asked, timeout, made).await
+    answer_with(hub, head, timeout, made).await
 }
 
 /// Answers as [`answer`] does, with any body.
 async fn answer_with(
     hub: Arc<Hub>,
-    asked: &Asked,
+    head: &RequestHead,
     timeout: Duration,
     question: impl FnOnce(&Hub, &Terms) -> Result<Made, Failure> + Send + 'static,
 ) -> Result<Response, Failure> {
-    let (terms, _gone) = Terms::new(asked, timeout);
+    let (terms, _gone) = Terms::new(head, timeout);
     let room = hub.room.clone();
     let made = move |hub: &Hub| Ok(question(hub, &terms));
-    let asker = asked.visitor.asker;
+    let asker = head.visitor.asker;
     let made = hub.ask_within(timeout, Lane::Series, asker, made).await??;
-    Ok(made.response(&room, &asked.visitor)?)
+    Ok(made.response(&room, &head.visitor)?)
 }
 
 /// Reads bytes as a form, and as values of its parameters. Values that are accepted must be sound.

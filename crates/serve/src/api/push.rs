@@ -18,10 +18,10 @@ use kymo_wire::remote_write::http::{Unsupported, Written};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::StreamExt as _;
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::access::Scopes;
 use crate::answer::Refusal;
-use crate::places::Doing;
+use crate::connections::Doing;
 use crate::refusal::set_type;
 use crate::turns::{Lane, PUSH_TURNS_MAX};
 
@@ -96,11 +96,11 @@ pub(super) fn admit(scopes: Scopes) -> Result<(), Refusal> {
 /// Takes a request by remote write.
 pub(super) async fn remote_write(
     State(hub): State<Arc<Hub>>,
-    asked: Asked,
+    head: RequestHead,
     request: Request,
 ) -> Response {
     let text = |name| {
-        let value = asked.headers.get(name);
+        let value = head.headers.get(name);
         value.map(|value: &HeaderValue| value.to_str().unwrap_or("?"))
     };
     let version =
@@ -110,7 +110,7 @@ pub(super) async fn remote_write(
         Ok(WriteVersion::V2) => PushFormat::RemoteWriteV2,
         Err(why) => return refused_write(&unsupported(why), Written::default()),
     };
-    let pushed = push(hub, &asked, request, format, Coding::Identity).await;
+    let pushed = push(hub, &head, request, format, Coding::Identity).await;
     match pushed {
         Ok(pushed) => {
             let written = Written {
@@ -127,9 +127,13 @@ pub(super) async fn remote_write(
 }
 
 /// Takes metrics of OpenTelemetry.
-pub(super) async fn otlp(State(hub): State<Arc<Hub>>, asked: Asked, request: Request) -> Response {
-    let pushed = match otlp_coding(&asked.headers) {
-        Ok(coding) => push(hub, &asked, request, PushFormat::Otlp, coding).await,
+pub(super) async fn otlp(
+    State(hub): State<Arc<Hub>>,
+    head: RequestHead,
+    request: Request,
+) -> Response {
+    let pushed = match otlp_coding(&head.headers) {
+        Ok(coding) => push(hub, &head, request, PushFormat::Otlp, coding).await,
         Err(refusal) => Err(refusal),
     };
     let mut body = Vec::new();
@@ -186,21 +190,21 @@ fn otlp_coding(headers: &HeaderMap) -> Result<Coding, Refusal> {
 /// Hands a request to the keeper.
 async fn push(
     hub: Arc<Hub>,
-    asked: &Asked,
+    head: &RequestHead,
     request: Request,
     format: PushFormat,
     coding: Coding,
 ) -> Result<PushResult, Refusal> {
     let none = || Refusal::missing("cannot take samples: this kymo has no store");
     let pushes = hub.pushes.as_ref().ok_or_else(none)?;
-    let place = &asked.visitor.place;
+    let connection = &head.visitor.connection;
     // A sender that waits for room is not slow.
-    place.does(Doing::IsAnswered);
-    let room = pushes.room(&asked.headers).await?;
-    place.does(Doing::Asks);
+    connection.does(Doing::IsAnswered);
+    let room = pushes.room(&head.headers).await?;
+    connection.does(Doing::Asks);
     let body = read(request.into_body()).await?;
-    place.does(Doing::IsAnswered);
-    let asker = asked.visitor.asker;
+    connection.does(Doing::IsAnswered);
+    let asker = head.visitor.asker;
     let sender = asker.origin.words();
     let question = move |hub: &Hub| {
         let _room = room;

@@ -10,7 +10,7 @@ use kymo_query::series::{Point, Series};
 use kymo_query::sheet::Pick;
 use kymo_query::stored::{MARK, StoredField};
 
-use super::{Asked, Hub, Params, events};
+use super::{Hub, Params, RequestHead, events};
 use crate::access::Scopes;
 use crate::answer::{Answer, Refusal};
 use crate::guarded::Picks;
@@ -23,15 +23,15 @@ const LINE_POINTS_MAX: usize = 11_000;
 /// Most fields of a question.
 const FIELDS_MAX: usize = 512;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let (stored, own): (Vec<String>, Vec<String>) = params
         .fields()
         .into_iter()
         .partition(|id| id.starts_with(MARK));
     let picks = match (own.is_empty(), stored.is_empty()) {
         (true, false) => Picks::NONE,
-        _ => picks(&own, asked.scopes)?,
+        _ => picks(&own, head.scopes)?,
     };
     let stored = stored_fields(&stored)?;
     let (from_ns, thru_ns) = params.range()?;
@@ -42,7 +42,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         true => Lane::Keeper,
         false => lane(&picks, from_ns, thru_ns),
     };
-    let scopes = asked.scopes;
+    let scopes = head.scopes;
     let rows = move |hub: &Hub| {
         let mut answer = match picks.is_empty() {
             true => FieldAnswer {
@@ -60,7 +60,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         }
         Ok(body(&answer))
     };
-    hub.answer_json(lane, &asked, rows).await
+    hub.answer_json(lane, &head, rows).await
 }
 
 /// The lane of a question for these fields.

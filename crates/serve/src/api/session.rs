@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use serde::Deserialize;
 
-use super::{Asked, Hub};
+use super::{Hub, RequestHead};
 use crate::answer::{Answer, Made, Refusal};
 
 #[derive(Deserialize)]
@@ -18,9 +18,9 @@ struct Keys {
     token: Option<String>,
 }
 
-pub(super) async fn begin(State(hub): State<Arc<Hub>>, asked: Asked, body: Bytes) -> Answer {
+pub(super) async fn begin(State(hub): State<Arc<Hub>>, head: RequestHead, body: Bytes) -> Answer {
     // A form of another site's page cannot send this type without a preflight request.
-    let is_json = asked
+    let is_json = head
         .headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -33,7 +33,7 @@ pub(super) async fn begin(State(hub): State<Arc<Hub>>, asked: Asked, body: Bytes
     }
     let keys: Keys = serde_json::from_slice(&body)
         .map_err(|error| Refusal::bad(format!("cannot begin a session: {error}")))?;
-    let origin = asked.visitor.asker.origin;
+    let origin = head.visitor.asker.origin;
     let begun = hub
         .access
         .begin_session(keys.code.as_deref(), keys.token.as_deref(), origin);
@@ -46,7 +46,7 @@ pub(super) async fn begin(State(hub): State<Arc<Hub>>, asked: Asked, body: Bytes
     };
     let body = serde_json::json!({ "token": token, "scopes": ["read", "texts"] });
     let made = Made::plain("application/json", body.to_string().into_bytes());
-    let mut response = made.response(&hub.room, &asked.visitor)?;
+    let mut response = made.response(&hub.room, &head.visitor)?;
     let never = header::HeaderValue::from_static("no-store");
     response.headers_mut().insert(header::CACHE_CONTROL, never);
     Ok(response)

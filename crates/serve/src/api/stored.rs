@@ -10,18 +10,18 @@ use kymo_sys::machine;
 use kymo_wire::keeper::SeriesInfo;
 use serde_json::{Value as Json, json};
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::{Answer, Refusal};
 use crate::number;
 use crate::turns::Lane;
 use kymo_query::history::is_own;
 use kymo_query::stored::unit;
 
-pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let matchers = params.all("match").map(Matcher::parse);
     let matchers: Vec<Matcher> = matchers.collect::<Result<_, _>>().map_err(Refusal::bad)?;
-    let scopes = asked.scopes;
+    let scopes = head.scopes;
     let list = move |hub: &Hub| {
         let Some(stored) = &hub.stored else {
             return Ok(body(&mut std::iter::empty(), &HashSet::new()));
@@ -39,7 +39,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer 
         let polled = targets.map(|target| target.series.as_bytes()).collect();
         Ok(body(&mut listed.iter().filter(picked), &polled))
     };
-    hub.answer_json(Lane::Keeper, &asked, list).await
+    hub.answer_json(Lane::Keeper, &head, list).await
 }
 
 /// The list as JSON: each definition once, and for each series its name, the number of its definition, the time of its last

@@ -11,7 +11,7 @@ use kymo_query::targets::percent;
 use kymo_sys::clock::{Clock as _, RealClock};
 use serde_json::{Value as Json, json};
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::{Answer, Refusal};
 use crate::targets::{Known, ListedTarget, Targets};
 use crate::turns::Lane;
@@ -25,8 +25,8 @@ const TARGETS_MAX: usize = 1000;
 const DEVICES_MAX: usize = 10_000;
 
 /// Answers with a part of the targets.
-pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn list(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let limit = params.count("limit", 200, TARGETS_MAX)?;
     let from = match params.text("first") {
         Some(_) => params.count("first", 1, usize::MAX >> 1)? - 1,
@@ -39,29 +39,29 @@ pub(super) async fn list(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
         let found = meant.targets(&known, device.as_deref());
         let shown = found.iter().skip(from).take(limit);
         let shown: Vec<Json> = shown.map(|&at| target(&known, at)).collect();
-        let mut body = head(&known, found.len());
+        let mut body = opening(&known, found.len());
         body["first"] = (from + 1).into();
         body["units"] = known.listed.units.iter().map(graphs::unit).collect();
         body["targets"] = shown.into();
         Ok(body.to_string())
     };
-    hub.answer_json(Lane::Keeper, &asked, list).await
+    hub.answer_json(Lane::Keeper, &head, list).await
 }
 
 /// Answers with devices and the sums of their targets.
-pub(super) async fn devices(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn devices(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let meant = Meant::of(&params)?;
     let list = move |hub: &Hub| {
         let known = hub.known_targets()?;
         let lines = meant.devices(&known);
         let shown = lines.iter().take(DEVICES_MAX);
         let shown: Vec<Json> = shown.map(|line| device(&known, line)).collect();
-        let mut body = head(&known, lines.iter().map(|line| line.targets).sum());
+        let mut body = opening(&known, lines.iter().map(|line| line.targets).sum());
         body["devices"] = shown.into();
         Ok(body.to_string())
     };
-    hub.answer_json(Lane::Keeper, &asked, list).await
+    hub.answer_json(Lane::Keeper, &head, list).await
 }
 
 impl Hub {
@@ -127,7 +127,7 @@ impl Meant {
 }
 
 /// The head of each list: the number of targets, the number of matching ones, and the time of the numbers.
-fn head(known: &Known, found: usize) -> Json {
+fn opening(known: &Known, found: usize) -> Json {
     json!({
         "now": RealClock.now().real_ns / 1_000_000_000,
         "at": Some(known.numbers.at).filter(|&at| at > 0),

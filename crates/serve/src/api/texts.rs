@@ -10,7 +10,7 @@ use kymo_query::source::{Moment, Source, Step};
 use kymo_recording::reader::{Kinds, TimeRange};
 use serde_json::json;
 
-use super::{Asked, Hub, Params};
+use super::{Hub, Params, RequestHead};
 use crate::answer::{Answer, Made, Refusal};
 use crate::number::{self, seconds};
 use crate::turns::Lane;
@@ -18,9 +18,9 @@ use crate::turns::Lane;
 /// Distances from the moment within which a text is looked for, the shorter one first.
 const REACHES_NS: [i64; 2] = [12_000_000_000, 900_000_000_000];
 
-pub(super) async fn sources(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let at_ns = Params::of(&asked.uri).time("at", "now")?;
-    let scopes = asked.scopes;
+pub(super) async fn sources(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let at_ns = Params::of(&head.uri).time("at", "now")?;
+    let scopes = head.scopes;
     let sources = move |hub: &Hub| {
         let names = |source: &dyn Source| {
             let mut names = Vec::new();
@@ -38,16 +38,16 @@ pub(super) async fn sources(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer
         let (moment, names) = found.ok_or_else(nothing)?;
         Ok(json!({ "at": seconds(moment.real_ns), "sources": names }).to_string())
     };
-    hub.answer_json(Lane::Long, &asked, sources).await
+    hub.answer_json(Lane::Long, &head, sources).await
 }
 
-pub(super) async fn text(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(super) async fn text(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let at_ns = params.time("at", "now")?;
     let name = params.text("source").unwrap_or_default().to_string();
     let (known, instance) = source::find(&name)
         .ok_or_else(|| Refusal::missing(format!("cannot find source {name:?}")))?;
-    asked.scopes.may_read(known)?;
+    head.scopes.may_read(known)?;
     let (kind, instance) = (known.kind, instance.as_bytes().to_vec());
     let room = hub.room.clone();
     let read = move |hub: &Hub| {
@@ -66,13 +66,13 @@ pub(super) async fn text(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
         let kinds = Kinds::from_iter([kind]);
         covering(hub, kinds, at_ns, &render, is_there)?.ok_or_else(nothing)
     };
-    let (moment, text) = hub.ask(Lane::Long, asked.visitor.asker, read).await?;
+    let (moment, text) = hub.ask(Lane::Long, head.visitor.asker, read).await?;
     let media_type = match std::str::from_utf8(&text) {
         Ok(_) => "text/plain; charset=utf-8",
         Err(_) => "application/octet-stream",
     };
     let made = Made::plain(media_type, text);
-    let mut response = made.response(&room, &asked.visitor)?;
+    let mut response = made.response(&room, &head.visitor)?;
     let mut time = String::new();
     number::push_time(&mut time, moment.real_ns);
     if let Ok(time) = HeaderValue::from_str(&time) {

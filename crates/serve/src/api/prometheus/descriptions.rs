@@ -40,7 +40,7 @@ pub(super) async fn metadata(
             });
         })
     };
-    answer(hub, &asking.asked, PATIENCE, described).await
+    answer(hub, &asking.head, PATIENCE, described).await
 }
 
 fn number(asking: &FormRequest, name: &str) -> Result<Option<i64>, Failure> {

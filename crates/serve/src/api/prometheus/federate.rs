@@ -42,12 +42,12 @@ pub(in crate::api) async fn answer(
 ) -> Result<Response, PlainFailure> {
     let sets = asking.form.matchers()?.unwrap_or_default();
     let now_ms = asking.form.now_ms();
-    let wishes = Wishes::of(&asking.asked.headers);
+    let wishes = Wishes::of(&asking.head.headers);
     let made = move |hub: &Hub, terms: &Terms| {
         let body = written(&sets, now_ms, hub, terms)?;
         Ok(Made::tagged(&wishes, MEDIA_TYPE, body))
     };
-    Ok(answer_with(hub, &asking.asked, PATIENCE, made).await?)
+    Ok(answer_with(hub, &asking.head, PATIENCE, made).await?)
 }
 
 fn written(
@@ -61,7 +61,7 @@ fn written(
         from_ms: now_ms.saturating_sub(LOOKBACK_MS).saturating_add(1),
         thru_ms: now_ms,
     };
-    let mut question = Question {
+    let mut query = FederateQuery {
         reader: &reader,
         terms,
         range,
@@ -72,12 +72,12 @@ fn written(
     };
     let mut found = BTreeSet::new();
     for set in sets {
-        found.extend(question.select(set)?);
+        found.extend(query.select(set)?);
     }
     let found: Vec<SeriesId> = found.into_iter().collect();
     let mut lines = Vec::new();
     for ids in found.chunks(BATCH) {
-        let newest = question.newest(ids)?;
+        let newest = query.newest(ids)?;
         let labelled = ids.iter().filter_map(|id| {
             let sample = newest.get(id)?;
             Line::of(&reader.labels(*id)?, *sample)
@@ -89,14 +89,14 @@ fn written(
 }
 
 /// Reads for one answer.
-struct Question<'a> {
+struct FederateQuery<'a> {
     reader: &'a Union<'a>,
     terms: &'a Terms,
     range: TimeRange,
     budget: Budget,
 }
 
-impl Question<'_> {
+impl FederateQuery<'_> {
     fn select(&mut self, set: &[Matcher]) -> Result<Vec<SeriesId>, Failure> {
         self.terms.check()?;
         let found = self.reader.select(set, self.range, &mut self.budget);

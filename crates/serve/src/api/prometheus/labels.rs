@@ -20,7 +20,7 @@ const SERIES_MAX: u64 = 1_000_000;
 const LISTED_MS: i64 = 3_600_000;
 
 /// A question for series or labels.
-struct ListQuestion {
+struct ListQuery {
     sets: Vec<Vec<Matcher>>,
     range: TimeRange,
     /// First moment of the recording that is looked at.
@@ -35,13 +35,13 @@ pub(super) async fn names(
     State(hub): State<Arc<Hub>>,
     asking: FormRequest,
 ) -> Result<Response, Failure> {
-    let question = ListQuestion::of(&asking.form)?;
+    let query = ListQuery::of(&asking.form)?;
     let listed = move |hub: &Hub, terms: &Terms| {
-        question.texts(hub, terms, |reader, set, range| {
+        query.texts(hub, terms, |reader, set, range| {
             reader.label_names(set, range)
         })
     };
-    answer(hub, &asking.asked, PATIENCE, listed).await
+    answer(hub, &asking.head, PATIENCE, listed).await
 }
 
 pub(super) async fn values(
@@ -54,17 +54,17 @@ pub(super) async fn values(
         let text = format!("invalid label name: {name:?}");
         return Err(Failure::new(ErrorType::BadData, text));
     }
-    let mut question = ListQuestion::of(&asking.form)?;
+    let mut query = ListQuery::of(&asking.form)?;
     if !label_set::is_name(name.as_bytes()) {
         // No kept series has such a label.
-        question.sets.clear();
+        query.sets.clear();
     }
     let listed = move |hub: &Hub, terms: &Terms| {
-        question.texts(hub, terms, |reader, set, range| {
+        query.texts(hub, terms, |reader, set, range| {
             reader.label_values(&name, set, range)
         })
     };
-    answer(hub, &asking.asked, PATIENCE, listed).await
+    answer(hub, &asking.head, PATIENCE, listed).await
 }
 
 pub(super) async fn series(
@@ -75,19 +75,19 @@ pub(super) async fn series(
         let text = "no match[] parameter provided";
         return Err(Failure::new(ErrorType::BadData, text));
     }
-    let question = ListQuestion::of(&asking.form)?;
-    let listed = move |hub: &Hub, terms: &Terms| question.series(hub, terms);
-    answer(hub, &asking.asked, PATIENCE, listed).await
+    let query = ListQuery::of(&asking.form)?;
+    let listed = move |hub: &Hub, terms: &Terms| query.series(hub, terms);
+    answer(hub, &asking.head, PATIENCE, listed).await
 }
 
-impl ListQuestion {
-    fn of(form: &Form) -> Result<ListQuestion, Failure> {
+impl ListQuery {
+    fn of(form: &Form) -> Result<ListQuery, Failure> {
         let (limit, range) = (form.limit()?, form.range()?);
         let recorded_from_ms = match form.text("start") {
             "" => range.thru_ms.min(form.now_ms()).saturating_sub(LISTED_MS),
             _ => range.from_ms,
         };
-        Ok(ListQuestion {
+        Ok(ListQuery {
             sets: form.matchers()?.unwrap_or_else(|| vec![Vec::new()]),
             range,
             recorded_from_ms,

@@ -61,7 +61,7 @@ async fn evaluate(
     let timeout = asking.form.timeout(PATIENCE)?;
     let question = Evaluation::of(&asking.form, moments)?;
     let evaluated = move |hub: &Hub, terms: &Terms| question.answer(hub, terms);
-    answer(hub, &asking.asked, timeout, evaluated).await
+    answer(hub, &asking.head, timeout, evaluated).await
 }
 
 /// The moments of a range.

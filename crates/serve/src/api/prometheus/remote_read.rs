@@ -16,8 +16,8 @@ use kymo_wire::remote_read::{MatcherKind, ReadMatcher, ReadQuery, ReadRequest, R
 use kymo_wire::remote_write::{BadSnappy, decompress};
 
 use super::failure::{ErrorType, Failure, PlainFailure};
-use super::{Asked, Hub};
-use crate::places::Doing;
+use super::{Hub, RequestHead};
+use crate::connections::Doing;
 
 /// Most bytes of a request without Snappy.
 const REQUEST_MAX: usize = 4 << 20;
@@ -33,13 +33,13 @@ struct SeriesQuery {
 /// Answers in the form that the client prefers.
 pub(super) async fn answer(
     State(hub): State<Arc<Hub>>,
-    asked: Asked,
+    head: RequestHead,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, PlainFailure> {
     let bad =
         |why: String| Failure::new(ErrorType::BadData, format!("cannot read the body: {why}"));
     let body = body.map_err(|error| bad(error.body_text()))?;
-    asked.visitor.place.does(Doing::IsAnswered);
+    head.visitor.connection.does(Doing::IsAnswered);
     let mut message = Vec::new();
     let unpacked = decompress(&body, REQUEST_MAX, &mut message);
     unpacked.map_err(|why: BadSnappy| bad(why.to_string()))?;
@@ -47,8 +47,8 @@ pub(super) async fn answer(
     let queries = request.queries.iter().map(SeriesQuery::of);
     let queries = queries.collect::<Result<Vec<SeriesQuery>, Failure>>()?;
     let answer = match request.form {
-        ResponseForm::Samples => samples::answer(hub, &asked, queries).await,
-        ResponseForm::Chunks => frames::answer(hub, asked, queries).await,
+        ResponseForm::Samples => samples::answer(hub, &head, queries).await,
+        ResponseForm::Chunks => frames::answer(hub, head, queries).await,
     };
     Ok(answer?)
 }
@@ -56,11 +56,11 @@ pub(super) async fn answer(
 impl SeriesQuery {
     fn of(query: &ReadQuery) -> Result<SeriesQuery, Failure> {
         let (mut matchers, mut picks) = (Vec::new(), true);
-        for asked in &query.matchers {
-            match label_set::is_name(asked.name.as_bytes()) {
-                true => matchers.push(matcher(asked, asked.name)?),
+        for sent in &query.matchers {
+            match label_set::is_name(sent.name.as_bytes()) {
+                true => matchers.push(matcher(sent, sent.name)?),
                 // Kept series have no such label, so its value is empty.
-                false => picks &= matcher(asked, ANY_LABEL)?.matches_empty(),
+                false => picks &= matcher(sent, ANY_LABEL)?.matches_empty(),
             }
         }
         Ok(SeriesQuery {
@@ -77,14 +77,14 @@ impl SeriesQuery {
 /// A name in the place of one that no label may have.
 const ANY_LABEL: &str = "label";
 
-fn matcher(asked: &ReadMatcher, name: &str) -> Result<Matcher, Failure> {
-    let op = match asked.kind {
+fn matcher(sent: &ReadMatcher, name: &str) -> Result<Matcher, Failure> {
+    let op = match sent.kind {
         MatcherKind::Equal => Op::Equal,
         MatcherKind::NotEqual => Op::NotEqual,
         MatcherKind::Matches => Op::Matches,
         MatcherKind::NotMatches => Op::NotMatches,
     };
-    let matcher = Matcher::new(name, op, asked.value);
+    let matcher = Matcher::new(name, op, sent.value);
     matcher.map_err(|error| Failure::new(ErrorType::BadData, error.to_string()))
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn targets(
         targets.retain(|target| pool.is_empty() || target.job == pool);
         Ok(body(&targets))
     };
-    answer(hub, &asking.asked, PATIENCE, targets).await
+    answer(hub, &asking.head, PATIENCE, targets).await
 }
 
 fn body(targets: &[ScrapedTarget]) -> String {

@@ -13,12 +13,12 @@ use serde_json::{Value as Json, json};
 
 use super::shown;
 use crate::answer::{Answer, Refusal};
-use crate::api::{Asked, Hub, Params, events};
+use crate::api::{Hub, Params, RequestHead, events};
 use crate::number;
 use crate::turns::Lane;
 
-pub(in crate::api) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) -> Answer {
-    let params = Params::of(&asked.uri);
+pub(in crate::api) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
+    let params = Params::of(&head.uri);
     let id = params.text("id").unwrap_or_default().to_string();
     let graphs = move |hub: &Hub| {
         let targets = hub.targets()?;
@@ -57,7 +57,7 @@ pub(in crate::api) async fn answer(State(hub): State<Arc<Hub>>, asked: Asked) ->
         body["percentile"] = self::percentile(&percentile);
         Ok(with_graphs(&body, &target, &graphs))
     };
-    hub.answer_json(Lane::Keeper, &asked, graphs).await
+    hub.answer_json(Lane::Keeper, &head, graphs).await
 }
 
 fn described(id: &str, target: &DescribedTarget, unit: &TargetUnit) -> Json {

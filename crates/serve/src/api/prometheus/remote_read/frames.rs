@@ -11,7 +11,7 @@ use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::super::failure::{ErrorType, Failure};
-use super::super::{ANSWER_MAX, Asked, Hub, PATIENCE, Terms};
+use super::super::{ANSWER_MAX, Hub, PATIENCE, RequestHead, Terms};
 use super::SeriesQuery;
 use super::batches::{Batches, EncodedSeries};
 use crate::refusal::set_type;
@@ -28,12 +28,12 @@ type Piece = Result<Vec<u8>, Failure>;
 /// Answers query by query.
 pub(super) async fn answer(
     hub: Arc<Hub>,
-    asked: Asked,
+    head: RequestHead,
     queries: Vec<SeriesQuery>,
 ) -> Result<Response, Failure> {
     let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
-    let (terms, gone) = Terms::new(&asked, PATIENCE);
-    tokio::spawn(send(hub, asked, terms, queries, sender));
+    let (terms, gone) = Terms::new(&head, PATIENCE);
+    tokio::spawn(send(hub, head, terms, queries, sender));
     // The status is sent before the first piece.
     let first = receiver.recv().await.unwrap_or(Ok(Vec::new()))?;
     let rest = ReceiverStream::new(receiver);
@@ -53,14 +53,14 @@ pub(super) async fn answer(
 /// Sends pieces, at last why the answer ends early.
 async fn send(
     hub: Arc<Hub>,
-    asked: Asked,
+    head: RequestHead,
     terms: Terms,
     queries: Vec<SeriesQuery>,
     sender: Sender<Piece>,
 ) {
     let pieces = sender.clone();
     let question = move |hub: &Hub| Ok(write(hub, &terms, &queries, &pieces));
-    let asker = asked.visitor.asker;
+    let asker = head.visitor.asker;
     let written = hub
         .ask_within(PATIENCE, Lane::Series, asker, question)
         .await;

@@ -8,7 +8,7 @@ use kymo_wire::remote_read::{SAMPLES_ENCODING, SAMPLES_TYPE, put_result, put_ser
 use kymo_wire::remote_write::compress;
 
 use super::super::failure::{ErrorType, Failure};
-use super::super::{ANSWER_MAX, Asked, Hub, PATIENCE, Terms, answer_with};
+use super::super::{ANSWER_MAX, Hub, PATIENCE, RequestHead, Terms, answer_with};
 use super::SeriesQuery;
 use super::batches::{Batches, EncodedSeries, too_large};
 use crate::answer::Made;
@@ -16,7 +16,7 @@ use crate::answer::Made;
 /// Answers all queries at once.
 pub(super) async fn answer(
     hub: Arc<Hub>,
-    asked: &Asked,
+    head: &RequestHead,
     queries: Vec<SeriesQuery>,
 ) -> Result<Response, Failure> {
     let made = move |hub: &Hub, terms: &Terms| {
@@ -25,7 +25,7 @@ pub(super) async fn answer(
         packed.map_err(|why| Failure::new(ErrorType::Execution, why.why()))?;
         Ok(Made::plain(SAMPLES_TYPE, block))
     };
-    let mut response = answer_with(hub, asked, PATIENCE, made).await?;
+    let mut response = answer_with(hub, head, PATIENCE, made).await?;
     let encoding = HeaderValue::from_static(SAMPLES_ENCODING);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_ENCODING, encoding);

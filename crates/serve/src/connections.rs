@@ -34,7 +34,7 @@ pub(crate) enum Doing {
 }
 
 /// One connection.
-pub(crate) struct Place {
+pub(crate) struct Connection {
     /// The origin of the connection.
     pub(crate) origin: Origin,
     state: Mutex<State>,
@@ -49,9 +49,9 @@ struct State {
     stalled: Option<Instant>,
 }
 
-impl Place {
-    pub(crate) fn new(origin: Origin) -> Place {
-        Place {
+impl Connection {
+    pub(crate) fn new(origin: Origin) -> Connection {
+        Connection {
             origin,
             state: Mutex::new(State {
                 asker: Asker::from(origin),
@@ -132,23 +132,23 @@ impl Place {
 
 /// All connections, oldest first.
 #[derive(Default)]
-pub(crate) struct Places(Mutex<VecDeque<Arc<Place>>>);
+pub(crate) struct Connections(Mutex<VecDeque<Arc<Connection>>>);
 
-impl Places {
-    fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Place>>> {
+impl Connections {
+    fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Connection>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection. True if another one was ended, because there were too many.
-    pub(crate) fn enter(&self, origin: Origin) -> (Arc<Place>, bool) {
-        let place = Arc::new(Place::new(origin));
+    pub(crate) fn enter(&self, origin: Origin) -> (Arc<Connection>, bool) {
+        let connection = Arc::new(Connection::new(origin));
         let mut list = self.list();
         let full = list.len() >= CONNECTIONS_MAX;
         if full {
             send_away(&mut list, |_| true);
         }
-        list.push_back(place.clone());
-        (place, full)
+        list.push_back(connection.clone());
+        (connection, full)
     }
 
     /// Ends one connection to make room.
@@ -157,29 +157,33 @@ impl Places {
     }
 
     /// Notes a live stream. If there are too many, ends another one.
-    pub(crate) fn follows(&self, place: &Place) {
+    pub(crate) fn follows(&self, connection: &Connection) {
         let mut list = self.list();
         let streams = list
             .iter()
-            .filter(|place| place.seen().doing == Doing::Follows);
+            .filter(|connection| connection.seen().doing == Doing::Follows);
         if streams.count() >= STREAMS_MAX {
             send_away(&mut list, |seen| seen.doing == Doing::Follows);
         }
-        place.does(Doing::Follows);
+        connection.does(Doing::Follows);
     }
 
     /// Removes a connection that has ended.
-    pub(crate) fn leave(&self, place: &Arc<Place>) {
-        self.list().retain(|known| !Arc::ptr_eq(known, place));
+    pub(crate) fn leave(&self, connection: &Arc<Connection>) {
+        self.list().retain(|known| !Arc::ptr_eq(known, connection));
     }
 }
 
 /// Ends one of the connections that may go.
-fn send_away(list: &mut VecDeque<Arc<Place>>, may_go: impl Fn(&Seen) -> bool) {
-    let seen: Vec<(usize, Seen)> = list.iter().map(|place| place.seen()).enumerate().collect();
+fn send_away(list: &mut VecDeque<Arc<Connection>>, may_go: impl Fn(&Seen) -> bool) {
+    let seen: Vec<(usize, Seen)> = list
+        .iter()
+        .map(|connection| connection.seen())
+        .enumerate()
+        .collect();
     let those = seen.into_iter().filter(|(_, seen)| may_go(seen)).collect();
-    if let Some(place) = who_goes(those).and_then(|index| list.remove(index)) {
-        place.send_away();
+    if let Some(connection) = who_goes(those).and_then(|index| list.remove(index)) {
+        connection.send_away();
     }
 }
 
@@ -220,9 +224,9 @@ mod tests {
 
     /// Index of the connection that goes. Connections are listed oldest first: a letter for the asker, and a mark
     /// for the activity.
-    fn goes(places: &str) -> Option<usize> {
+    fn goes(connections: &str) -> Option<usize> {
         let start = Instant::now();
-        let place = |(n, word): (usize, &str)| {
+        let connection = |(n, word): (usize, &str)| {
             let from = word.as_bytes()[0];
             let doing = match &word[1..] {
                 "?" => Doing::Asks,
@@ -242,12 +246,18 @@ mod tests {
                 },
             )
         };
-        who_goes(places.split_whitespace().enumerate().map(place).collect())
+        who_goes(
+            connections
+                .split_whitespace()
+                .enumerate()
+                .map(connection)
+                .collect(),
+        )
     }
 
     #[test]
     fn the_place_that_goes() {
-        for (places, who) in [
+        for (connections, who) in [
             ("", None),
             ("a?", Some(0)),
             ("a? a. a! a.", Some(1)),
@@ -261,39 +271,47 @@ mod tests {
             ("b. a~ a~ c?", Some(1)),
             ("b! a? c.", Some(2)),
         ] {
-            assert_eq!(goes(places), who, "{places}");
+            assert_eq!(goes(connections), who, "{connections}");
         }
     }
 
     #[test]
     fn the_last_to_come_stays() {
-        let places = Places::default();
+        let connections = Connections::default();
         let from = Origin::User;
-        let (other, _) = places.enter(from(2));
+        let (other, _) = connections.enter(from(2));
         let held: Vec<_> = (1..CONNECTIONS_MAX)
-            .map(|_| places.enter(from(1)))
+            .map(|_| connections.enter(from(1)))
             .collect();
         assert!(held.iter().all(|(_, full)| !full));
-        let is_here =
-            |place: &Arc<Place>| places.list().iter().any(|known| Arc::ptr_eq(known, place));
+        let is_here = |connection: &Arc<Connection>| {
+            connections
+                .list()
+                .iter()
+                .any(|known| Arc::ptr_eq(known, connection))
+        };
         for (old, _) in &held {
-            let (new, full) = places.enter(from(1));
+            let (new, full) = connections.enter(from(1));
             assert!(full && is_here(&new) && !is_here(old));
         }
-        assert!(is_here(&other), "a user who holds one place loses none");
-        assert_eq!(places.list().len(), CONNECTIONS_MAX);
+        assert!(
+            is_here(&other),
+            "a user who holds one connection loses none"
+        );
+        assert_eq!(connections.list().len(), CONNECTIONS_MAX);
     }
 
     #[test]
     fn streams_have_a_limit() {
-        let places = Places::default();
+        let connections = Connections::default();
         let all: Vec<_> = (0..2 * STREAMS_MAX)
-            .map(|_| places.enter(Origin::User(1)).0)
+            .map(|_| connections.enter(Origin::User(1)).0)
             .collect();
-        all.iter().for_each(|place| places.follows(place));
-        assert_eq!(places.list().len(), STREAMS_MAX);
+        all.iter()
+            .for_each(|connection| connections.follows(connection));
+        assert_eq!(connections.list().len(), STREAMS_MAX);
         assert!(
-            Arc::ptr_eq(&places.list()[0], &all[STREAMS_MAX]),
+            Arc::ptr_eq(&connections.list()[0], &all[STREAMS_MAX]),
             "the oldest ended"
         );
     }
