@@ -9,7 +9,7 @@ pub(crate) mod wire;
 use crate::figures::{median, significant, spread};
 
 /// A median with its spread: `stock 22.1 us [21.8-23.0]`.
-pub(crate) fn tell(name: &str, unit: &str, values: &[f64]) -> String {
+pub(crate) fn describe(name: &str, unit: &str, values: &[f64]) -> String {
     let (low, high) = spread(values);
     let [middle, low, high] = [median(values), low, high].map(significant);
     format!("{name} {middle} {unit} [{low}-{high}]")

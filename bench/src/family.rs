@@ -44,7 +44,7 @@ impl Family {
     }
 
     /// Text on stderr so far.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn stderr_text(&self) -> String {
         let path = self.running.as_ref().map(Running::stderr);
         let text = path.and_then(|path| fs::read_to_string(path).ok());
         text.unwrap_or_default()
@@ -52,7 +52,7 @@ impl Family {
 
     /// The first line on stderr, for a fault.
     pub(crate) fn complaint(&self) -> String {
-        let text = self.said();
+        let text = self.stderr_text();
         text.lines().next().unwrap_or("no complaint").to_string()
     }
 

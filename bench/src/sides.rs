@@ -50,8 +50,8 @@ impl Sides {
     }
 
     /// `kymo 0.15 s [0.14-0.16]` for each peer that ran.
-    pub(crate) fn tell(&self) -> Vec<String> {
-        let tell = |peer: &Peer| {
+    pub(crate) fn describe(&self) -> Vec<String> {
+        let describe = |peer: &Peer| {
             let cpus = self.cpus(*peer).unwrap_or_default();
             let (low, high) = spread(&cpus);
             format!(
@@ -62,7 +62,7 @@ impl Sides {
                 seconds(high)
             )
         };
-        self.taken.iter().map(|(peer, _)| tell(peer)).collect()
+        self.taken.iter().map(|(peer, _)| describe(peer)).collect()
     }
 
     fn cpus(&self, peer: Peer) -> Option<Vec<f64>> {

@@ -58,9 +58,9 @@ fn run(bench: &Bench) -> Result<Outcome> {
     kymo.push(("its library in PostgreSQL", library - bare));
     peers.push(("pg_stat_statements", statements - bare));
     let mut outcome = Outcome::new(vec![format!("{minutes} minutes")]);
-    let kymo = tell(&mut outcome, "kymo", &kymo);
-    let peers = tell(&mut outcome, "the peers", &peers);
-    tell(&mut outcome, "PostgreSQL's three servers", &servers);
+    let kymo = describe(&mut outcome, "kymo", &kymo);
+    let peers = describe(&mut outcome, "the peers", &peers);
+    describe(&mut outcome, "PostgreSQL's three servers", &servers);
     outcome.figure(format!("kymo/peers {}", ratio(kymo, peers)));
     Ok(outcome)
 }
@@ -76,7 +76,7 @@ fn shares(before: [Spent; 3], after: [Spent; 3], length: Duration) -> [Spent; 3]
 }
 
 /// Adds each part's share to the outcome; returns the sum.
-fn tell(outcome: &mut Outcome, side: &str, shares: &Spent) -> f64 {
+fn describe(outcome: &mut Outcome, side: &str, shares: &Spent) -> f64 {
     let sum = shares.iter().map(|(_, share)| share).sum();
     let part = |(name, share): &(&str, f64)| format!("{name} {}", significant(*share));
     let parts: Vec<_> = shares.iter().map(part).collect();

@@ -48,7 +48,7 @@ fn live_as(program: &Path, words: &[&str]) -> Live {
 
 impl Live {
     /// The next line on stderr that contains `part`.
-    fn said(&mut self, part: &str) -> String {
+    fn next_line(&mut self, part: &str) -> String {
         let mut line = String::new();
         while self.stderr.read_line(&mut line).expect("text") > 0 {
             if line.contains(part) {
@@ -61,7 +61,7 @@ impl Live {
 
     /// The address at which the command serves clients.
     fn address(&mut self) -> String {
-        let line = self.said("clients are served at");
+        let line = self.next_line("clients are served at");
         line.rsplit(' ').next().expect("an address").to_string()
     }
 
@@ -136,7 +136,7 @@ fn who_never_reads_is_dropped() {
         }
         seen
     });
-    let line = program.said("dropped");
+    let line = program.next_line("dropped");
     assert_eq!(
         line,
         "kymo: dropped clients that did not read what was sent: 1 so far"

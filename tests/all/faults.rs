@@ -41,7 +41,7 @@ impl Recorder {
         }
     }
 
-    fn said(&self) -> String {
+    fn output_text(&self) -> String {
         fs::read_to_string(&self.said).expect("stderr")
     }
 
@@ -49,8 +49,8 @@ impl Recorder {
     fn stop(mut self) -> String {
         self.running.signal("-TERM");
         let end = self.running.0.wait().expect("its end");
-        assert!(end.success(), "{end}: {}", self.said());
-        self.said()
+        assert!(end.success(), "{end}: {}", self.output_text());
+        self.output_text()
     }
 }
 
@@ -190,7 +190,9 @@ fn a_full_disk_costs_only_the_time_it_is_full() {
     let filler = scratch.path("disk/filler");
     let full = fs::write(&filler, vec![1; 1 << 20]);
     assert!(full.is_err(), "the disk is not full");
-    wait_until("said", || recorder.said().contains("records are dropped"));
+    wait_until("said", || {
+        recorder.output_text().contains("records are dropped")
+    });
     pause(500);
     let at_full = newest();
     assert!(at_full >= before, "what was recorded is readable");

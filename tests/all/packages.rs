@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Output of a tool, which must succeed.
-fn said(program: &str, arguments: &[&str]) -> String {
+fn tool_output(program: &str, arguments: &[&str]) -> String {
     let output = output_of(program, arguments);
     let stderr = text(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {stderr}");

@@ -83,7 +83,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 /// Text on stderr, exit code, and text on stdout.
-fn said(args: &[&str]) -> (String, Option<i32>, String) {
+fn output_of(args: &[&str]) -> (String, Option<i32>, String) {
     let output = run(args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
@@ -209,7 +209,7 @@ fn what_is_not_shown_is_named() {
             "net.rx_kb",
         ),
     ] {
-        let (stderr, code, stdout) = said(&[&["-p", &path], args].concat());
+        let (stderr, code, stdout) = output_of(&[&["-p", &path], args].concat());
         assert_eq!(
             (stderr, code),
             (format!("{only_collectls}{more}"), Some(0)),
@@ -218,10 +218,10 @@ fn what_is_not_shown_is_named() {
         assert!(stdout.contains(holds), "{args:?}: {stdout}");
     }
     // Nothing is missing from the requested sources, so stderr is empty.
-    assert_eq!(said(&["-p", &path, "-scC"]).0, "");
+    assert_eq!(output_of(&["-p", &path, "-scC"]).0, "");
     fs::write(&path, raw("l", &[])).expect("a file");
     assert_eq!(
-        said(&["-p", &path]),
+        output_of(&["-p", &path]),
         (only_collectls.into(), Some(1), String::new())
     );
 }
@@ -311,7 +311,7 @@ fn patterns_and_lists_of_files() {
         ("vm-*,nope.raw", "cannot open"),
         ("[", "cannot play"),
     ] {
-        let (stderr, code, stdout) = said(&["-p", &format!("{dir}{what}"), "-sc"]);
+        let (stderr, code, stdout) = output_of(&["-p", &format!("{dir}{what}"), "-sc"]);
         assert!(
             stderr.contains(cause) && stderr.lines().count() == 1 && stdout.is_empty(),
             "{what}: {stderr}"
@@ -431,7 +431,7 @@ fn why_there_is_nothing_to_show() {
     ] {
         for format in [&[][..], &["-P"], &["--csv"], &["--json"]] {
             let args = [&["play"], args, format].concat();
-            let (stderr, code, stdout) = said(&args);
+            let (stderr, code, stdout) = output_of(&args);
             let expect = format!("kymo: nothing to show: {why}\n");
             assert_eq!(
                 (stderr, code, stdout.as_str()),
@@ -441,7 +441,7 @@ fn why_there_is_nothing_to_show() {
         }
     }
     // A part of the requested sources is there.
-    let (stderr, code, stdout) = said(&["play", &path, "-scm"]);
+    let (stderr, code, stdout) = output_of(&["play", &path, "-scm"]);
     assert_eq!(stderr, "kymo: there is no memory (m) in what was played\n");
     assert!(code == Some(0) && stdout.lines().count() == 4, "{stdout}");
 }
@@ -465,7 +465,7 @@ fn a_cut_or_damaged_file_is_told_in_every_format() {
             &["-sc", "--json"],
             &["-sc", "-P", "-f", &scratch.text(expect)],
         ] {
-            let (stderr, code, _) = said(&[&["play", &path], format].concat());
+            let (stderr, code, _) = output_of(&[&["play", &path], format].concat());
             let line = format!("kymo: {NAME}.gz {expect}");
             assert!(
                 stderr.starts_with(&line) && stderr.lines().count() == 1,

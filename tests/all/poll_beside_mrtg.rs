@@ -63,14 +63,18 @@ impl Side {
         }
     }
 
-    fn said(&self) -> String {
+    fn output_text(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Reads the newest sample of each file.
     fn look(&mut self) {
         let ended = self.running.0.try_wait().expect("a child");
-        assert!(ended.is_none(), "it ended: {ended:?}: {}", self.said());
+        assert!(
+            ended.is_none(),
+            "it ended: {ended:?}: {}",
+            self.output_text()
+        );
         for path in rrd_files(&self.folder) {
             let name = path
                 .strip_prefix(&self.folder)
@@ -247,7 +251,13 @@ fn what_mrtg_and_kymo_store_at_once_agrees() {
         && ours.has_values(targets)
         && ours.has_rows_with(&theirs, is_steady))
     {
-        let said = || format!("MRTG: {}\nkymo: {}", theirs.said(), ours.said());
+        let said = || {
+            format!(
+                "MRTG: {}\nkymo: {}",
+                theirs.output_text(),
+                ours.output_text()
+            )
+        };
         assert!(Instant::now() < until, "{}", said());
         sleep(LOOK);
         theirs.look();

@@ -90,7 +90,7 @@ impl Side {
     }
 }
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -417,7 +417,7 @@ fn a_lock_that_somebody_holds_keeps_both_out() {
                 fs::hard_link(&lock, &other).expect("a second name");
             }
             let output = side.run(&[], &config);
-            let what = format!("{side:?} {holder} {links} {age_s}: {}", said(&output));
+            let what = format!("{side:?} {holder} {links} {age_s}: {}", stderr_of(&output));
             assert_eq!(output.status.success(), code, "{what}");
             // MRTG removes the lock that it has respected.
             if side == Side::Kymo {
@@ -465,7 +465,7 @@ fn a_daemon_is_there_once_and_leaves_nothing() {
     let pid_file = folder.path("a.pid");
     let background = Background(pid_file.clone());
     let started = run(&["poll", "--daemon", "--logging", &log, &config]);
-    assert_eq!(started.status.code(), Some(0), "{}", said(&started));
+    assert_eq!(started.status.code(), Some(0), "{}", stderr_of(&started));
     let pid = number_in(&pid_file).expect("the daemon's number");
     assert_eq!(
         number_in(&folder.path("a.cfg_l")),
@@ -476,9 +476,9 @@ fn a_daemon_is_there_once_and_leaves_nothing() {
     let second = run(&["poll", "--daemon", &config]);
     assert_eq!(second.status.code(), Some(2));
     assert!(
-        said(&second).contains(&format!("process {pid}")),
+        stderr_of(&second).contains(&format!("process {pid}")),
         "{}",
-        said(&second)
+        stderr_of(&second)
     );
     assert_eq!(
         number_in(&pid_file),
@@ -518,7 +518,7 @@ fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
         .env("LANG", "en_US.UTF-8")
         .output()
         .expect("it is started");
-    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_of(&output));
     assert!(folder.path("mine/a.rrd").exists());
     assert!(!folder.path("work/a.rrd").exists());
     assert_eq!(folder.text("a.cfg_l"), std::process::id().to_string());
@@ -547,7 +547,7 @@ fn a_daemon_reads_again_and_runs_what_is_there_then() {
         &log,
         &config.display().to_string(),
     ]);
-    assert_eq!(started.status.code(), Some(0), "{}", said(&started));
+    assert_eq!(started.status.code(), Some(0), "{}", stderr_of(&started));
     let pid = number_in(&pid_file)
         .expect("the daemon's number")
         .to_string();

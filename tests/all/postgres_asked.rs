@@ -13,7 +13,7 @@ use std::time::Duration;
 use kymo_tests::postgres::{Cluster, Place, library};
 use kymo_tests::served::{LONG, Served, eventually, get, kill};
 use kymo_tests::{Running, Scratch, kymo};
-use kymo_wire::keeper::{Answer, HEAD, Question, ServerActivity, ServerSession, Taken};
+use kymo_wire::keeper::{Answer, HEAD, KeeperRequest, ServerActivity, ServerSession, Taken};
 use serde_json::Value;
 
 pub(crate) const ROLE: &str = "CREATE ROLE kymo LOGIN; GRANT pg_monitor TO kymo;";
@@ -402,17 +402,17 @@ fn counters_become_series_with_the_rates_of_the_clients() {
 }
 
 /// Plays the keeper: passes on each frame of `kymo postgres`, and answers it.
-fn overheard(stream: &mut UnixStream, heard: &Sender<(Vec<u8>, Question)>) -> Option<()> {
+fn overheard(stream: &mut UnixStream, heard: &Sender<(Vec<u8>, KeeperRequest)>) -> Option<()> {
     loop {
         let mut head = [0; HEAD];
         stream.read_exact(&mut head).ok()?;
         let mut frame = vec![0; u32::from_le_bytes(head).try_into().ok()?];
         stream.read_exact(&mut frame).ok()?;
-        let question = Question::read(&frame).expect("a question");
+        let question = KeeperRequest::read(&frame).expect("a question");
         let answers = match &question {
-            Question::Define(series) => vec![Answer::Done; series.len()],
-            Question::Write(series) => vec![Answer::Done; series.len()],
-            Question::Activity(_) | Question::Watched => vec![Answer::Watched(true)],
+            KeeperRequest::Define(series) => vec![Answer::Done; series.len()],
+            KeeperRequest::Write(series) => vec![Answer::Done; series.len()],
+            KeeperRequest::Activity(_) | KeeperRequest::Watched => vec![Answer::Watched(true)],
             _ => vec![Answer::Taken(Taken::default())],
         };
         for answer in answers {
@@ -456,7 +456,7 @@ fn no_literal_leaves_the_process_that_asks() {
     while texts.iter().filter(|one| one.state == 2).count() < 2 {
         let (frame, question) = heard.recv_timeout(LONG).expect("a question");
         bytes.extend(frame);
-        if let Question::Activity(ServerActivity { sessions, .. }) = question {
+        if let KeeperRequest::Activity(ServerActivity { sessions, .. }) = question {
             texts = sessions;
         }
     }

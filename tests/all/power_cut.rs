@@ -151,7 +151,7 @@ impl Machine {
         let begun = Instant::now();
         let (mut client, mut refused, mut taken_since) = (daemon.connect(), 0, 0);
         while taken_since < 100 {
-            let said = daemon.said();
+            let said = daemon.output_text();
             assert!(
                 begun.elapsed() < LONG,
                 "SEED={}: nothing is taken: {said}",
@@ -229,7 +229,7 @@ impl Machine {
                 name(index),
                 told.floor,
                 told.sent,
-                daemon.said()
+                daemon.output_text()
             );
             // Values present now are on the disk: the start has written them, or the journal holds them.
             told.sent = turns;
@@ -237,13 +237,13 @@ impl Machine {
             while (told.acknowledged.len() as u64) < turns {
                 told.acknowledged.push(Instant::now());
             }
-            self.compare(index, turns, &format!("{verified}{}", daemon.said()));
+            self.compare(index, turns, &format!("{verified}{}", daemon.output_text()));
         }
     }
 
     fn flush(&self, client: &mut Client, index: usize, daemon: &Daemon) {
         let flushed = client.text(&format!("FLUSH {}", name(index)));
-        let said = daemon.said();
+        let said = daemon.output_text();
         assert!(
             flushed.starts_with("0 "),
             "SEED={}: {flushed}: {said}",

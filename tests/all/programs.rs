@@ -90,7 +90,7 @@ impl Place {
     }
 
     /// The output of `kymo programs --json`.
-    pub(crate) fn asked(&self) -> Value {
+    pub(crate) fn listing(&self) -> Value {
         let output = Command::new(kymo())
             .args(["programs", "--json", "--data", &self.data])
             .output()
@@ -102,7 +102,7 @@ impl Place {
 
     /// Publishers with that name and life.
     fn publishers(&self, name: &str, life: &str) -> Vec<Value> {
-        let asked = self.asked();
+        let asked = self.listing();
         let all = asked["publishers"].as_array().expect("a list");
         let picked = all
             .iter()
@@ -116,7 +116,7 @@ impl Place {
             let found = self.publishers(name, life);
             (found.len() == count).then_some(found)
         });
-        found.unwrap_or_else(|| panic!("{count} {name} {life}: {}", self.asked()))
+        found.unwrap_or_else(|| panic!("{count} {name} {life}: {}", self.listing()))
     }
 }
 
@@ -227,7 +227,7 @@ fn what_short_programs_counted_is_counted_exactly() {
             .sum();
         (count == f64::from(PROGRAMS)).then_some(())
     };
-    assert!(eventually(counted).is_some(), "{}", place.asked());
+    assert!(eventually(counted).is_some(), "{}", place.listing());
 }
 
 /// The message had the cause, but not what to do.
@@ -281,9 +281,17 @@ fn killed_workers_are_at_work_no_more() {
             && number(publisher, "open_requests") == at_work as f64;
         is_so.then_some(())
     };
-    assert!(eventually(|| as_expected(8)).is_some(), "{}", place.asked());
+    assert!(
+        eventually(|| as_expected(8)).is_some(),
+        "{}",
+        place.listing()
+    );
     std::io::Write::write_all(master.stdin.as_mut().expect("its input"), b"\n").expect("an order");
-    assert!(eventually(|| as_expected(0)).is_some(), "{}", place.asked());
+    assert!(
+        eventually(|| as_expected(0)).is_some(),
+        "{}",
+        place.listing()
+    );
     let _ended = (master.kill(), master.wait());
     let retired = place.wait("owners", "retired", 1);
     assert_eq!(number(&retired[0], "requests_total"), 168.0);
@@ -334,9 +342,9 @@ fn who_lies_harms_nobody_else() {
             .write(true)
             .open(place.folder().join(name(number)));
         let file = file.expect("the file");
-        place.asked();
+        place.listing();
         file.set_len(2048 + 64 * round as u64).expect("shorter");
-        place.asked();
+        place.listing();
     }
     let alive = place.wait("example", "alive", 2);
     let mut found: Vec<[f64; 2]> = alive.iter().map(counts).collect();
@@ -344,12 +352,12 @@ fn who_lies_harms_nobody_else() {
     assert_eq!(found, [[300.0, 100.0], [750.0, 250.0]]);
     assert_eq!(place.served.child("keeper"), keeper, "the same keeper");
     let bad = eventually(|| {
-        let asked = place.asked();
+        let asked = place.listing();
         asked["limited"][0]["bad"]
             .as_u64()
             .filter(|bad| *bad > 10_000)
     });
-    assert!(bad.is_some(), "{}", place.asked()["limited"]);
+    assert!(bad.is_some(), "{}", place.listing()["limited"]);
 }
 
 #[test]
@@ -450,7 +458,7 @@ fn no_secret_leaves_the_file_of_its_publisher() {
     for hidden in ["SEKRET", "ALTER", "AUTH", "label-of-a-user"] {
         assert!(!without.contains(hidden), "{hidden} in {without}");
     }
-    assert!(!with_token.contains("SEKRET") && !place.asked().to_string().contains("SEKRET"));
+    assert!(!with_token.contains("SEKRET") && !place.listing().to_string().contains("SEKRET"));
     for file in files_below(Path::new(&place.data)) {
         let bytes = fs::read(&file).unwrap_or_default();
         let is_there = bytes.windows(6).any(|part| part == b"SEKRET");

@@ -63,7 +63,7 @@ fn wait(place: &Place, wanted: &[&str]) -> f64 {
 }
 
 /// A command's stdout.
-fn said(words: &[&str]) -> String {
+fn command_output(words: &[&str]) -> String {
     let output = Command::new(kymo()).args(words).output();
     String::from_utf8_lossy(&output.expect("kymo runs").stdout).into_owned()
 }
@@ -157,11 +157,11 @@ fn without_token(place: &Place, moment: f64) {
 
 fn on_the_command_line(place: &Place, moment: f64) {
     let at = spelled(moment);
-    let page = said(&["programs", "--at", &at, "--data", &place.data]);
+    let page = command_output(&["programs", "--at", &at, "--data", &place.data]);
     assert!(page.contains("example of "), "{page}");
     assert!(page.contains("UPDATE t SET a = ?"), "{page}");
     let open = ["programs", "--json", "--at", &at, "--open", &place.data];
-    let json = said(&open);
+    let json = command_output(&open);
     let json: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}"));
     assert_eq!(texts(&json), ["UPDATE t SET a = ?", ""]);
     let mut looked_at = Served::start(&["--open", &place.data, "--listen", "127.0.0.1:0"]);
@@ -197,7 +197,7 @@ fn nowhere(place: &Place) {
         blocks.next().map(|_| ())
     });
     assert!(blocks.is_some(), "what was recorded is sealed");
-    let dump = said(&["dump", &place.data]);
+    let dump = command_output(&["dump", &place.data]);
     for there in [
         "text=SELECT * FROM t WHERE a = ?",
         "text=UPDATE",
@@ -240,13 +240,13 @@ fn a_recorder_that_stands_still_is_not_waited_for() {
     let dropped = eventually(|| {
         round += 1;
         begin(&mut slots, round);
-        let asked = place.asked();
+        let asked = place.listing();
         let shown = asked["publishers"][0]["slots"].as_array()?.len();
         assert_eq!(shown, 200, "the keeper answers");
         asked["dropped"].as_u64().filter(|dropped| *dropped > 0)
     });
     kill("-CONT", recorder);
-    assert!(dropped.is_some(), "{}", place.asked()["dropped"]);
+    assert!(dropped.is_some(), "{}", place.listing()["dropped"]);
     begin(&mut slots, 1_000_000);
     let recorded = is_recorded(1_000_000);
     assert!(recorded["dropped"].as_u64() >= dropped);
@@ -257,7 +257,7 @@ fn a_recorder_that_stands_still_is_not_waited_for() {
     );
     let line = "cannot record what programs do: the recorder does not take it";
     place.served.has_said(line);
-    let page = said(&["programs", "--once", "--data", &place.data]);
+    let page = command_output(&["programs", "--once", "--data", &place.data]);
     assert!(
         page.contains("are not recorded: the recorder did not take them"),
         "{page}"

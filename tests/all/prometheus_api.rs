@@ -14,7 +14,7 @@ use kymo_tests::keeper_client::answer_of;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{LONG, Served, ask, eventually, kill};
 use kymo_tests::{Scratch, run, stdout_of};
-use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest, LabelledSeries, LabelledValues};
 use serde_json::{Value, json};
 
 /// A `kymo serve` with a few seconds of recording.
@@ -127,14 +127,14 @@ pub(crate) fn write(dir: &Path, series: &[&[(&str, &str)]], stamps_s: &[i64], va
     for labels in series {
         let labels = labels.iter().map(|(name, value)| (*name, value.as_bytes()));
         let labels = Labels::new(labels).expect("labels");
-        let define = Question::Define(vec![LabelledSeries {
+        let define = KeeperRequest::Define(vec![LabelledSeries {
             labels: labels.clone(),
             step: 10,
             heartbeat: 60,
             start: stamps_s[0] - 10,
             columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
         }]);
-        let write = Question::Write(vec![LabelledValues {
+        let write = KeeperRequest::Write(vec![LabelledValues {
             labels,
             cells: vec![value; stamps_s.len()],
             stamps_ms: stamps_s.iter().map(|s| s * 1000).collect(),

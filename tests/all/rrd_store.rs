@@ -318,9 +318,9 @@ fn files_that_rrdtool_tunes() {
         world.values += 10;
     }
     assert!(
-        !daemon.said().contains("changed by others"),
+        !daemon.output_text().contains("changed by others"),
         "{}",
-        daemon.said()
+        daemon.output_text()
     );
     assert!(daemon.stop("-TERM").success());
 }
@@ -413,8 +413,12 @@ fn files_that_rrdtool_updates() {
             later.len() - newer.len()
         );
         let start = std::time::Instant::now();
-        while !daemon.said().contains(&said) {
-            assert!(start.elapsed().as_secs() < 20, "{said}: {}", daemon.said());
+        while !daemon.output_text().contains(&said) {
+            assert!(
+                start.elapsed().as_secs() < 20,
+                "{said}: {}",
+                daemon.output_text()
+            );
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         assert!(daemon.stop("-TERM").success());
@@ -474,13 +478,21 @@ fn a_folder_of_files_has_one_owner() {
     // A killed daemon owns nothing.
     assert!(daemon.stop("-KILL").code().is_none());
     let daemon = world.daemon(&[]);
-    assert!(!daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(
+        !daemon.output_text().contains("cannot own"),
+        "{}",
+        daemon.output_text()
+    );
     assert!(daemon.stop("-TERM").success());
     // A folder in which the owner's file cannot be made.
     fs::remove_file(world.base.join(".kymo-owner")).expect("it was there");
     fs::create_dir(world.base.join(".kymo-owner")).expect("a folder");
     let daemon = world.daemon(&["-V", "LOG_DEBUG"]);
-    assert!(daemon.said().contains("cannot own"), "{}", daemon.said());
+    assert!(
+        daemon.output_text().contains("cannot own"),
+        "{}",
+        daemon.output_text()
+    );
     assert!(daemon.stop("-TERM").success());
 }
 

@@ -603,7 +603,7 @@ impl Wire {
             Err(why) => panic!(
                 "no reply to `{}`: {why}: {}",
                 String::from_utf8_lossy(line),
-                self.daemon.said()
+                self.daemon.output_text()
             ),
         };
         let open = matches!(reply, Reply::Bytes(_));

@@ -130,11 +130,11 @@ fn write_all(daemon: Daemon, round: u64) -> String {
     let mut client = daemon.connect();
     for index in 0..FILES {
         let answer = client.text(&format!("FLUSH {}", name(index)));
-        let said = daemon.said();
+        let said = daemon.output_text();
         assert!(answer.starts_with("0 "), "round {round}: {answer}: {said}");
     }
     daemon.signal("-KILL");
-    daemon.said()
+    daemon.output_text()
 }
 
 /// Gives the oracle the acknowledged values, then one more at a time until its file equals the daemon's.
@@ -406,7 +406,11 @@ fn ask_for_all_of(daemon: &Daemon, outside: &str) {
                     .map(drop),
                 false => client.ask(line.as_bytes()).map(drop),
             };
-            assert!(reply.is_ok(), "no reply to {line:?}: {}", daemon.said());
+            assert!(
+                reply.is_ok(),
+                "no reply to {line:?}: {}",
+                daemon.output_text()
+            );
         }
     }
 }
@@ -439,7 +443,7 @@ fn no_name_leads_out_of_the_base() {
     );
     std::thread::sleep(Duration::from_millis(500));
     ask_for_all_of(&daemon, &scratch.text("secret/out.rrd"));
-    assert!(daemon.is_running(), "{}", daemon.said());
+    assert!(daemon.is_running(), "{}", daemon.output_text());
     strace.signal("-INT");
     std::thread::sleep(Duration::from_millis(500));
     let trace = fs::read(&trace).expect("the trace");
@@ -571,7 +575,11 @@ fn a_full_disk_refuses_and_recovers() {
             break;
         }
         let late = start.elapsed() > Duration::from_secs(20);
-        assert!(!late, "it does not recover: {answer}: {}", daemon.said());
+        assert!(
+            !late,
+            "it does not recover: {answer}: {}",
+            daemon.output_text()
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     turn += 1;
@@ -607,7 +615,7 @@ fn a_full_disk_is_read() {
         }
         fill(&disk.join("filler"));
         for life in ["running", "begun anew"] {
-            let story = format!("--files {files}, {life}: {}", daemon.said());
+            let story = format!("--files {files}, {life}: {}", daemon.output_text());
             let mut client = daemon.connect();
             turn = until_refused(&mut client, turn);
             for file in (0..SERIES).map(name) {
@@ -652,7 +660,7 @@ fn a_full_disk_is_read() {
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
                 "{}",
-                daemon.said()
+                daemon.output_text()
             );
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -214,7 +214,7 @@ impl Drop for Ended<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
         if std::thread::panicking() {
-            eprintln!("the daemon said: {}", self.1.said());
+            eprintln!("the daemon said: {}", self.1.output_text());
         }
     }
 }
@@ -261,10 +261,10 @@ fn memory_has_a_bound_whatever_clients_do() {
     assert!(most.max(peak) < BOUND, "{most} and {peak} bytes");
     assert!(
         daemon
-            .said()
+            .output_text()
             .contains("connections: clients had more than 96 MiB"),
         "{}",
-        daemon.said()
+        daemon.output_text()
     );
     let mut client = daemon.connect();
     assert_eq!(client.text("PING"), "0 PONG");
@@ -279,8 +279,8 @@ fn who_takes_no_answers_is_not_waited_for_for_ever() {
     let mut slow = Client::unix(daemon.socket()).expect("connected");
     let line = "closed 3 connections: clients took nothing of their answers for 60 s";
     let begun = Instant::now();
-    while !daemon.said().contains(line) {
-        assert!(begun.elapsed() < PATIENCE, "{}", daemon.said());
+    while !daemon.output_text().contains(line) {
+        assert!(begun.elapsed() < PATIENCE, "{}", daemon.output_text());
         // A client that reads its answers stays connected.
         assert_eq!(slow.text("PING"), "0 PONG");
         std::thread::sleep(Duration::from_millis(100));

@@ -49,7 +49,7 @@ const NAMELESS: &[&str] = &[
 /// Sends a request on its own connection, since some answers end it.
 fn ask(daemon: &Daemon, line: &str) -> String {
     let reply = daemon.connect().ask(line.as_bytes());
-    match reply.unwrap_or_else(|why| panic!("{line}: {why}: {}", daemon.said())) {
+    match reply.unwrap_or_else(|why| panic!("{line}: {why}: {}", daemon.output_text())) {
         Reply::Bytes(bytes) | Reply::Closed(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
     }
 }

@@ -1258,7 +1258,7 @@ fn without_files_left_it_neither_spins_nor_ends() {
     drop(crowd);
     let mut client = daemon.connect();
     assert_eq!(client.text("PING"), "0 PONG", "and then others come");
-    let said = daemon.said();
+    let said = daemon.output_text();
     let complaints = said
         .lines()
         .filter(|line| line.contains("cannot accept"))

@@ -23,7 +23,7 @@ fn start(scratch: &Scratch, options: &[&str]) -> Output {
     output.expect("it is started")
 }
 
-fn said(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -86,7 +86,7 @@ fn a_second_start_leaves_the_first_reachable() {
     for folder in ["other", "db"] {
         let base = scratch.text(folder);
         let output = start(&scratch, &["-g", "-p", &pid, "-l", &address, "-b", &base]);
-        let said = said(&output);
+        let said = stderr_of(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         let expected = match folder {
             "other" => "sock) failed: somebody listens there.\n",
@@ -113,7 +113,7 @@ fn what_lies_in_the_place_of_a_socket_stays() {
     let options = ["-p", &pid, "-l", &address, "-b", &base];
     let refused = |what: &str| {
         let output = start(&scratch, &options);
-        let said = said(&output);
+        let said = stderr_of(&output);
         let expected = format!(
             "rrdcached: bind({}) failed: something is there that is no socket.\n",
             place.display()
@@ -137,7 +137,7 @@ fn what_lies_in_the_place_of_a_socket_stays() {
     let pid_file = scratch.path("pid");
     let _background = Background(&pid_file);
     let output = start(&scratch, &options);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr_of(&output));
     pong(&place);
     kill("-TERM", pid_in(&pid_file));
 }
@@ -157,7 +157,7 @@ fn a_start_waits_for_the_one_before_to_end() {
     let _background = Background(&pid);
     let first = start(&scratch, &options);
     assert_eq!(
-        (first.status.code(), said(&first)),
+        (first.status.code(), stderr_of(&first)),
         (Some(0), String::new())
     );
     let mut client = Client::unix(&socket).expect("it serves");
@@ -175,9 +175,13 @@ fn a_start_waits_for_the_one_before_to_end() {
         }
         kill("-TERM", before);
         let next = start(&scratch, &options);
-        assert!(next.status.success(), "round {round}: {}", said(&next));
-        let told = said(&next).matches("; waiting up to 30 s").count();
-        assert!(told <= 1 && (round % 3 > 0 || told == 1), "{}", said(&next));
+        assert!(next.status.success(), "round {round}: {}", stderr_of(&next));
+        let told = stderr_of(&next).matches("; waiting up to 30 s").count();
+        assert!(
+            told <= 1 && (round % 3 > 0 || told == 1),
+            "{}",
+            stderr_of(&next)
+        );
         // The new daemon also runs after the one before is gone.
         wait_for_end(before);
         assert!(pid_in(&pid) != before && is_running(pid_in(&pid)));

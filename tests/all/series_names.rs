@@ -52,7 +52,7 @@ const VALUES: &[(&str, &str, Sources)] = &[
 ];
 
 /// Label sets in the output of write_prometheus.
-fn said(text: &str) -> BTreeSet<String> {
+fn label_sets_of(text: &str) -> BTreeSet<String> {
     let lines = text
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -131,7 +131,7 @@ fn names_of_collectd_are_those_of_write_prometheus() {
         .collect();
     let all = || {
         scraped(port)
-            .map(|text| said(&text))
+            .map(|text| label_sets_of(&text))
             .filter(|said| said.len() >= ours.len())
     };
     let theirs = eventually(all).unwrap_or_else(|| panic!("{:?}", scraped(port)));

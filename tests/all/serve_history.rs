@@ -8,7 +8,7 @@ use kymo_base::label_set::Labels;
 use kymo_tests::keeper_client::ask_at;
 use kymo_tests::served::{Served, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
-use kymo_wire::keeper::{Answer, LabelledSeries, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest, LabelledSeries};
 use serde_json::Value;
 
 fn start(dir: &Path, config: &str) -> (Served, String) {
@@ -153,7 +153,7 @@ fn the_role_is_the_sockets() {
     let (dir, config) = (scratch.path("data"), config(&scratch));
     let (_served, _) = start(&dir, &config);
     let question = |step| {
-        Question::Define(vec![LabelledSeries {
+        KeeperRequest::Define(vec![LabelledSeries {
             labels: Labels::new([("job", &b"test"[..])]).expect("a set"),
             step,
             heartbeat: 120,

@@ -10,7 +10,7 @@ use kymo_tests::keeper_client::answer_of;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{Served, eventually, kill};
 use kymo_tests::{Scratch, kymo};
-use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest, LabelledSeries, LabelledValues};
 
 /// Writes values of a counter and of a gauge, ten seconds apart, up to now.
 fn write(dir: &Path, now_s: i64) {
@@ -19,14 +19,14 @@ fn write(dir: &Path, now_s: i64) {
     for (name, kind) in [("requests_total", "DDERIVE"), ("depth", "GAUGE")] {
         let labels = [("__name__", name.as_bytes()), ("queue", b"a \"b\"")];
         let labels = Labels::new(labels).expect("labels");
-        let define = Question::Define(vec![LabelledSeries {
+        let define = KeeperRequest::Define(vec![LabelledSeries {
             labels: labels.clone(),
             step: 10,
             heartbeat: 60,
             start: now_s - 1000,
             columns: vec![(b"value".to_vec(), kind.as_bytes().to_vec())],
         }]);
-        let write = Question::Write(vec![LabelledValues {
+        let write = KeeperRequest::Write(vec![LabelledValues {
             labels,
             stamps_ms: (0..5).map(|n| (now_s - 50 + n * 10) * 1000 + 125).collect(),
             cells: vec![1.0, 2.5, f64::from_bits(0x7ff0_0000_0000_0002), 0.1, 1e300],

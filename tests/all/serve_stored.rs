@@ -11,7 +11,7 @@ use kymo_tests::rrd_client::Client;
 use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
-use kymo_wire::keeper::{Answer, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest};
 use serde_json::Value;
 
 /// Begin of the values.
@@ -526,7 +526,7 @@ fn the_administrator_removes_series() {
     let mode = fs::metadata(&admin).expect("a socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let mut client = UnixStream::connect(shown.dir.join("keeper.sock")).expect("a client");
-    let question = Question::Remove(vec![b"sw1/port-id1.rrd".to_vec()]).frame();
+    let question = KeeperRequest::Remove(vec![b"sw1/port-id1.rrd".to_vec()]).frame();
     client.write_all(&question).expect("sent");
     let mut answer = [0; 64];
     let count = client.read(&mut answer).expect("an answer");

@@ -22,7 +22,7 @@ use kymo_tests::rrd_client::Client;
 use kymo_tests::served::{Served, eventually, get, is_alive, kill};
 use kymo_tests::{Scratch, free_port, kymo};
 use kymo_wire::keeper::{
-    Answer, DefinedSeries, MissedPart, NumberedSample, Question, TailAfter, TailPlace,
+    Answer, DefinedSeries, KeeperRequest, MissedPart, NumberedSample, TailAfter, TailPlace,
 };
 
 /// Values by the labels of their column, in the order in which they came.
@@ -335,7 +335,7 @@ fn a_tail_goes_on_where_it_was() {
         Answer::Refused(why) => why,
         other => panic!("{other:?}"),
     };
-    let beyond = Question::Tail(TailAfter {
+    let beyond = KeeperRequest::Tail(TailAfter {
         name: "away".into(),
         from: TailPlace::Position(1 << 60),
         bytes_max: 1000,
@@ -346,11 +346,11 @@ fn a_tail_goes_on_where_it_was() {
         why.starts_with("cannot tail away: position 1152921504606846976 is behind"),
         "{why}"
     );
-    let end = Question::EndTail("away".into());
+    let end = KeeperRequest::EndTail("away".into());
     assert_eq!(ask_at(&hub.socket(), &end), Answer::Done);
     assert!(refused(end).ends_with("no such tail is registered"));
     assert_eq!(
-        ask_at(&hub.socket(), &Question::Tails),
+        ask_at(&hub.socket(), &KeeperRequest::Tails),
         Answer::Tails(Vec::new())
     );
 }

@@ -13,7 +13,7 @@ use kymo_tests::rrdtool::rrdtool;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 use kymo_tests::{Scratch, kymo};
 use kymo_wire::collectd::Severity;
-use kymo_wire::keeper::{Answer, Event, LabelledSeries, LabelledValues, POLL, Question};
+use kymo_wire::keeper::{Answer, Event, KeeperRequest, LabelledSeries, LabelledValues, POLL};
 use kymo_wire::targets::{DescribedTarget, TargetsHead};
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ impl Polled {
         let columns = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
         let columns = columns.map(|name| (name.as_bytes().to_vec(), b"GAUGE".to_vec()));
         let stamp = RealClock.now().real_ns / 1_000_000_000 - age_s;
-        let define = Question::Define(vec![LabelledSeries {
+        let define = KeeperRequest::Define(vec![LabelledSeries {
             labels: labels.clone(),
             step: 300,
             heartbeat: 600,
@@ -153,20 +153,20 @@ impl Polled {
             columns: columns.to_vec(),
         }]);
         let rows = [stamp - 600, stamp - 300, stamp];
-        let write = Question::Write(vec![LabelledValues {
+        let write = KeeperRequest::Write(vec![LabelledValues {
             labels,
             stamps_ms: rows.map(|stamp| stamp * 1000).to_vec(),
             cells: [values; 3].concat(),
         }]);
-        self.tell(&[define, write]);
+        self.send(&[define, write]);
     }
 
     /// Sends the poller's requests to the keeper.
-    fn tell(&self, questions: &[Question]) {
+    fn send(&self, requests: &[KeeperRequest]) {
         let socket = self.dir.join("keeper-write.sock");
         let mut stream = UnixStream::connect(socket).expect("a keeper");
-        for question in questions {
-            assert_eq!(answer_of(&mut stream, question), Answer::Done);
+        for request in requests {
+            assert_eq!(answer_of(&mut stream, request), Answer::Done);
         }
     }
 }
@@ -387,9 +387,9 @@ fn what_happened_to_a_device_is_on_its_graphs() {
     };
     let of_others = happened("sw2", 30, Severity::Okay, "answers again");
     let all = [&silent, &restarted, &beside, &of_others].map(Event::clone);
-    polled.tell(&[
-        Question::Notify(all.to_vec()),
-        Question::Notify(vec![restarted.clone()]),
+    polled.send(&[
+        KeeperRequest::Notify(all.to_vec()),
+        KeeperRequest::Notify(vec![restarted.clone()]),
     ]);
     let marks = |answer: &Value| {
         let marks = answer["marks"].as_array().expect("marks").clone();
@@ -448,7 +448,7 @@ fn what_happened_to_a_device_is_on_its_graphs() {
     let socket = polled.dir.join("keeper.sock");
     let mut stream = UnixStream::connect(socket).expect("a keeper");
     assert!(matches!(
-        answer_of(&mut stream, &Question::Notify(vec![restarted])),
+        answer_of(&mut stream, &KeeperRequest::Notify(vec![restarted])),
         Answer::Refused(_)
     ));
 }

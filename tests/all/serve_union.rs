@@ -12,7 +12,7 @@ use kymo_sys::machine;
 use kymo_tests::keeper_client::answer_of;
 use kymo_tests::served::{Served, eventually, get};
 use kymo_tests::{Scratch, kymo};
-use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest, LabelledSeries, LabelledValues};
 use serde_json::Value;
 
 /// Seconds of stored values before the recording. The feeder may have written newer ones, and values are taken ten minutes late.
@@ -43,14 +43,14 @@ fn write_history(dir: &Path, now_s: i64) {
         let stamps_ms: Vec<i64> = (0..=BEFORE_S / 10)
             .map(|n| (first + n * 10) * 1000)
             .collect();
-        let define = Question::Define(vec![LabelledSeries {
+        let define = KeeperRequest::Define(vec![LabelledSeries {
             labels: labels.clone(),
             step: 10,
             heartbeat: 60,
             start: first - 10,
             columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
         }]);
-        let write = Question::Write(vec![LabelledValues {
+        let write = KeeperRequest::Write(vec![LabelledValues {
             labels,
             cells: vec![42.0; stamps_ms.len()],
             stamps_ms,

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Attempts at comparing momentary numbers.
 const ROUNDS: usize = 20;
 
-fn said(program: &str, arguments: &[&str]) -> String {
+fn tool_output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
@@ -70,7 +70,7 @@ fn sockets_are_those_of_ss() {
     let _listening = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     holds("ss", || {
         let row = last(&["-ss", "-i.05", "-c1"]);
-        let ss = said("ss", &["-s"]);
+        let ss = tool_output("ss", &["-s"]);
         let (udp, raw, total) = (
             numbers(&ss, "UDP"),
             numbers(&ss, "RAW"),
@@ -93,7 +93,7 @@ fn slabs_are_those_of_slabtop() {
     }
     holds("slabtop", || {
         let row = last(&["-sy", "-i.05:.05", "-c1"]);
-        let slabtop = said("slabtop", &["-o"]);
+        let slabtop = tool_output("slabtop", &["-o"]);
         let objects = numbers(&slabtop, "Active / Total Objects");
         let caches = numbers(&slabtop, "Active / Total Caches");
         let ours =
@@ -116,7 +116,7 @@ fn files_and_inodes_are_those_of_sar() {
     }
     holds("sar -v", || {
         let row = last(&["-si", "-i.05", "-c1"]);
-        let sar = said("sar", &["-v", "1", "1"]);
+        let sar = tool_output("sar", &["-v", "1", "1"]);
         let theirs = numbers(&sar, "Average:");
         let ours = ["dentries_unused", "files", "inodes"]
             .map(|key| number(&row, &format!("inodes.{key}")));
@@ -250,8 +250,8 @@ fn free_pieces_are_the_free_memory() {
     holds("buddy", || {
         let row = last(&["-sb", "-i.05", "-c1"]);
         let pieces = number(&row, "buddy.free_kb");
-        let pages = numbers(&said("cat", &["/proc/vmstat"]), "nr_free_pages ");
-        let page = numbers(&said("getconf", &["PAGESIZE"]), "");
+        let pages = numbers(&tool_output("cat", &["/proc/vmstat"]), "nr_free_pages ");
+        let page = numbers(&tool_output("getconf", &["PAGESIZE"]), "");
         let free = pages[0] * page[0] / 1024.0;
         let is_same = near(pieces, free, 0.05);
         is_same

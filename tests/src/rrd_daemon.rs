@@ -87,17 +87,17 @@ impl Daemon {
                 return;
             }
             if let Ok(Some(status)) = self.child.try_wait() {
-                panic!("the daemon ended with {status}: {}", self.said());
+                panic!("the daemon ended with {status}: {}", self.output_text());
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("the daemon does not answer: {}", self.said());
+        panic!("the daemon does not answer: {}", self.output_text());
     }
 
     /// A new connection.
     pub fn connect(&self) -> Client {
         Client::unix(&self.socket)
-            .unwrap_or_else(|why| panic!("cannot connect: {why}: {}", self.said()))
+            .unwrap_or_else(|why| panic!("cannot connect: {why}: {}", self.output_text()))
     }
 
     /// The daemon's unix socket.
@@ -116,7 +116,7 @@ impl Daemon {
     }
 
     /// The daemon's stdout and stderr so far.
-    pub fn said(&self) -> String {
+    pub fn output_text(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -136,7 +136,10 @@ impl Daemon {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        panic!("the daemon does not end after {signal}: {}", self.said());
+        panic!(
+            "the daemon does not end after {signal}: {}",
+            self.output_text()
+        );
     }
 
     /// Sends a signal.

@@ -56,8 +56,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let (ours, cp) = (export.wall.as_secs_f64(), copy.wall.as_secs_f64() + synced);
     let mut outcome = Outcome::new(vec![
         format!("{count} files"),
-        told("rrd export", &export),
-        told("cp -r", &copy),
+        usage_text("rrd export", &export),
+        usage_text("cp -r", &copy),
         format!("its sync: {} ms", significant(synced * 1e3)),
         format!("time {} of cp's", ratio(ours, cp)),
     ]);
@@ -81,7 +81,7 @@ fn copy(bench: &Bench, side: &Side) -> Result<Usage> {
     Running::start(bench, &mut command)?.finish(LIMIT)
 }
 
-fn told(name: &str, usage: &Usage) -> String {
+fn usage_text(name: &str, usage: &Usage) -> String {
     let cpu = significant(usage.cpu.as_secs_f64() * 1e3);
     let wall = significant(usage.wall.as_secs_f64() * 1e3);
     format!("{name}: {wall} ms, {cpu} ms of CPU")

@@ -8,7 +8,7 @@ use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
 use crate::daemon::files::{self, BIRTH, STEP};
 use crate::daemon::side::{Side, Who, in_turns, of, on_one_cpu, present};
-use crate::daemon::{tell, wire::Wire};
+use crate::daemon::{describe, wire::Wire};
 use crate::fault::{Fault, Result};
 use crate::figures::{median, ratio};
 use crate::report::Outcome;
@@ -128,7 +128,7 @@ fn compare(
     for who in [Who::Stock, Who::Ours] {
         if let Some(times) = times(who) {
             let name = format!("{name}: {}", who.name());
-            outcome.figure(tell(&name, "us", &times));
+            outcome.figure(describe(&name, "us", &times));
         }
     }
     let (stock, ours) = (times(Who::Stock)?, times(Who::Ours)?);

@@ -3,9 +3,9 @@
 use super::intake::{Form, round};
 use super::series::{Crowd, Stamps};
 use crate::bench::Bench;
+use crate::daemon::describe;
 use crate::daemon::files::{self, BIRTH, STEP};
 use crate::daemon::side::{Side, Who, in_turns, of, present};
-use crate::daemon::tell;
 use crate::fault::{Fault, Result};
 use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;
@@ -52,7 +52,7 @@ fn judge(found: &[(Who, Vec<Flush>)], outcome: &mut Outcome) {
     for (who, flushes) in found {
         let times: Vec<f64> = flushes.iter().map(|each| each.wall_seconds * 1e3).collect();
         let cpu = significant(cpu_seconds(flushes) * 1e3);
-        outcome.figure(tell(who.name(), "ms", &times));
+        outcome.figure(describe(who.name(), "ms", &times));
         outcome.figure(format!("{cpu} ms of CPU"));
     }
     let (Some(stock), Some(ours)) = (of(found, Who::Stock), of(found, Who::Ours)) else {

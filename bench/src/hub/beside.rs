@@ -56,7 +56,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let mut stamps = kymo_stamps(bench, &hub.recordings())?;
     stamps.retain(|stamp| (from_ns..thru_ns).contains(stamp));
     let late = Lateness::of(&stamps, INTERVAL, 0.0);
-    outcome.figure(late.tell(&format!(
+    outcome.figure(late.describe(&format!(
         "{} samples beside {} values a second ({dropped} datagrams dropped):",
         stamps.len(),
         significant(reached)

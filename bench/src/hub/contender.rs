@@ -340,7 +340,7 @@ impl Hub {
             let what = format!("{dropped} datagrams to {name} were dropped");
             return Err(Fault::new(what));
         }
-        let said = self.family()?.said();
+        let said = self.family()?.stderr_text();
         let line = said.lines().find(|line| line.contains("collectd on "));
         line.map_or(Ok(()), |line| Err(Fault::new(line)))
     }

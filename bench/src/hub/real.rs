@@ -27,7 +27,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     for who in [Who::Collectd, Who::Kymo] {
         if who.is_here(bench) {
             let spent = once(bench, who, series, steps)?;
-            tell(&mut outcome, who, &spent, (minutes * 60) as f64);
+            describe(&mut outcome, who, &spent, (minutes * 60) as f64);
             all.push((who, spent));
         }
     }
@@ -62,7 +62,7 @@ fn once(bench: &Bench, who: Who, series: usize, steps: u64) -> Result<Spent> {
     Ok(spent)
 }
 
-fn tell(outcome: &mut Outcome, who: Who, spent: &Spent, seconds: f64) {
+fn describe(outcome: &mut Outcome, who: Who, spent: &Spent, seconds: f64) {
     let percent = |cpu_seconds: f64| significant(cpu_seconds * 100.0 / seconds);
     let all = match who.is_ours() {
         true => format!(" (all processes {})", percent(spent.all_seconds)),

@@ -41,15 +41,15 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     if Peer::Kymo.is_here(bench) {
         let means = pass(bench, Peer::Kymo)?;
-        tell(&mut outcome, &means);
+        describe(&mut outcome, &means);
         judge_near(&mut outcome, &means);
         if Peer::Collectl.is_here(bench) {
             let theirs = pass(bench, Peer::Collectl)?;
-            tell(&mut outcome, &theirs);
+            describe(&mut outcome, &theirs);
             judge_collectl(&mut outcome, &means, &theirs);
         }
     } else {
-        tell(&mut outcome, &pass(bench, Peer::Collectl)?);
+        describe(&mut outcome, &pass(bench, Peer::Collectl)?);
     }
     Ok(outcome)
 }
@@ -85,7 +85,7 @@ fn of(means: &Means, peer: Peer) -> Option<f64> {
         .map(|(_, mean)| *mean)
 }
 
-fn tell(outcome: &mut Outcome, means: &Means) {
+fn describe(outcome: &mut Outcome, means: &Means) {
     for (peer, mean) in means {
         outcome.figure(format!("{} {} ms", peer.name(), significant(*mean)));
     }

@@ -27,7 +27,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         count: bench.pick(8640, 300),
     };
     let sides = alternate(bench, bench.rounds, take, &PEERS, LIMIT)?;
-    let mut outcome = Outcome::new(sides.tell());
+    let mut outcome = Outcome::new(sides.describe());
     against(&mut outcome, &sides, Peer::Collectl, 1.0 / 20.0, 1.0 / 35.0);
     against(&mut outcome, &sides, Peer::Floor, 1.35, 1.15);
     Ok(outcome)

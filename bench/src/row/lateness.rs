@@ -56,13 +56,13 @@ fn measure(
     let kymo = start_kymo(bench, count)?;
     bare_running.finish(limit)?;
     let bare = Lateness::of(&bare_stamps(&bare_path)?, INTERVAL, BARE_PHASE);
-    outcome.figure(bare.tell(&format!("{name}: bare loop")));
+    outcome.figure(bare.describe(&format!("{name}: bare loop")));
     if let Some((running, dir)) = kymo {
         running.finish(limit)?;
         // The first sample has cold caches and closed files.
         let stamps = kymo_stamps(bench, &dir)?;
         let ours = Lateness::of(stamps.get(1..).unwrap_or_default(), INTERVAL, 0.0);
-        outcome.figure(ours.tell("kymo"));
+        outcome.figure(ours.describe("kymo"));
         let bar_ms = bar_ms.max(2.0 * bare.p999_ms());
         outcome.check(Some(ours.p999_ms()), bar_ms, bar_ms);
         outcome.check(Some(ours.missing(count) as f64), 0.0, 0.0);
@@ -171,7 +171,7 @@ impl Lateness {
         self.missed.max(absent)
     }
 
-    pub(crate) fn tell(&self, who: &str) -> String {
+    pub(crate) fn describe(&self, who: &str) -> String {
         let at = |share| significant(percentile(&self.late_ms, share));
         let (p50, p99, p999, most) = (at(0.5), at(0.99), at(0.999), at(1.0));
         format!(

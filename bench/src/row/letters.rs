@@ -28,7 +28,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         count: bench.pick(864, 50),
     };
     let sides = alternate(bench, bench.rounds, take, &PEERS, LIMIT)?;
-    let mut outcome = Outcome::new(sides.tell());
+    let mut outcome = Outcome::new(sides.describe());
     against(&mut outcome, &sides, Peer::Collectl, 1.0 / 15.0, 1.0 / 15.0);
     against(&mut outcome, &sides, Peer::Floor, 1.6, 1.3);
     Ok(outcome)

@@ -29,7 +29,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let there = process_count()?;
     let start_up = alternate(bench, rounds, take(1), &PEERS, LIMIT)?;
     let sides = alternate(bench, rounds, take(count), &PEERS, LIMIT)?;
-    let mut outcome = Outcome::new(sides.tell());
+    let mut outcome = Outcome::new(sides.describe());
     for peer in present(bench, &PEERS) {
         let each = each_us(&sides, &start_up, peer, f64::from(count - 1) * there as f64);
         outcome.figure(format!("{} {each} us a process", peer.name()));

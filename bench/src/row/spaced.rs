@@ -32,7 +32,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let rounds = bench.rounds.min(ROUNDS_MAX);
     let _load = load::start(bench, Kind::Compile, LIMIT * 2 * rounds as u32)?;
     let sides = alternate(bench, rounds, take, &PEERS, LIMIT)?;
-    let mut outcome = Outcome::new(sides.tell());
+    let mut outcome = Outcome::new(sides.describe());
     against(&mut outcome, &sides, Peer::Floor, 1.8, 1.3);
     Ok(outcome)
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::daemon::side::{Side, Who, in_turns, of, present_with_before};
-use crate::daemon::{files, tell};
+use crate::daemon::{describe, files};
 use crate::fault::Result;
 use crate::figures::{median, ratio};
 use crate::report::Outcome;
@@ -77,7 +77,7 @@ fn once(side: &mut Side, from: u64, turns: u64) -> Result<f64> {
 pub(super) fn judge(found: &[(Who, Vec<f64>)], unit: &str, more: &[String]) -> Outcome {
     let mut outcome = Outcome::new(more.to_vec());
     for (who, rates) in found {
-        outcome.figure(tell(who.name(), unit, rates));
+        outcome.figure(describe(who.name(), unit, rates));
     }
     let middle = |who| of(found, who).map(median);
     if let (Some(stock), Some(ours)) = (middle(Who::Stock), middle(Who::Ours)) {

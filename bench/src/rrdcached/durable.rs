@@ -3,7 +3,7 @@
 
 use crate::bench::Bench;
 use crate::daemon::side::{Side, Who, in_turns, of, present};
-use crate::daemon::{files, tell};
+use crate::daemon::{describe, files};
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;
@@ -41,7 +41,11 @@ fn run(bench: &Bench) -> Result<Outcome> {
     })?;
     let mut outcome = Outcome::default();
     for (who, rates) in &plain {
-        outcome.figure(tell(&format!("{} without", who.name()), "values/s", rates));
+        outcome.figure(describe(
+            &format!("{} without", who.name()),
+            "values/s",
+            rates,
+        ));
     }
     let Some(ours) = sides.iter_mut().find(|side| side.who == Who::Ours) else {
         return Ok(outcome);
@@ -55,7 +59,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let floor = CONNECTIONS as f64 / median(&syncs);
     let without = of(&plain, Who::Ours).map_or(f64::INFINITY, median);
     let bound = floor.min(without);
-    outcome.figure(tell("durable", "values/s", &rates));
+    outcome.figure(describe("durable", "values/s", &rates));
     outcome.figure(format!(
         "median fdatasync {} ms",
         significant(median(&syncs) * 1e3)

@@ -4,7 +4,7 @@
 use super::batch::{FILES, judge, rates};
 use crate::bench::Bench;
 use crate::daemon::side::{Side, Who, on_one_cpu};
-use crate::daemon::{files, tell};
+use crate::daemon::{describe, files};
 use crate::fault::Result;
 use crate::report::Outcome;
 use crate::row::Row;
@@ -32,7 +32,7 @@ pub(super) fn one_at_a_time(
     let alone = on_one_cpu(rates)?;
     let alone = alone
         .iter()
-        .map(|(who, rates)| tell(who.name(), unit, rates));
+        .map(|(who, rates)| describe(who.name(), unit, rates));
     let alone: Vec<String> = alone.collect();
     outcome.figure(format!("on one CPU {}", alone.join(", ")));
     Ok(outcome)

@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::child::{Running, Usage};
 use crate::daemon::side::{Side, Who, in_turns, of, present};
-use crate::daemon::{files, tell};
+use crate::daemon::{describe, files};
 use crate::fault::{Cannot, Fault, Result};
 use crate::figures::{median, ratio};
 use crate::report::Outcome;
@@ -43,8 +43,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
                 .map(|round| seconds(round) * 1e6 / count as f64)
                 .collect()
         };
-        outcome.figure(tell(who.name(), "us", &each(|round| round.0)));
-        outcome.figure(tell("of it CPU", "us", &each(|round| round.1)));
+        outcome.figure(describe(who.name(), "us", &each(|round| round.0)));
+        outcome.figure(describe("of it CPU", "us", &each(|round| round.1)));
     }
     let wall = |who| {
         let rounds = of(&found, who)?;

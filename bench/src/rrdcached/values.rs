@@ -4,7 +4,7 @@
 use crate::bench::Bench;
 use crate::daemon::cost::{Cost, Mark};
 use crate::daemon::side::{Side, Who, in_turns, of, present_with_before};
-use crate::daemon::{files, tell};
+use crate::daemon::{describe, files};
 use crate::fault::Result;
 use crate::figures::{median, ratio, significant};
 use crate::report::Outcome;
@@ -41,7 +41,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
                 .collect::<Vec<f64>>()
         };
         let micros: Vec<f64> = each(|cost| cost.cpu_seconds * 1e6);
-        outcome.figure(tell(who.name(), "us", &micros));
+        outcome.figure(describe(who.name(), "us", &micros));
         outcome.figure(format!(
             "{} us of time, {} bytes and {} writes a value",
             significant(median(&each(|cost| cost.wall_seconds * 1e6))),

@@ -46,13 +46,13 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let found = watch(&sides, length)?;
     let scheduled = (scheduled_ns(&served)? - before_ns) as f64 / start.elapsed().as_nanos() as f64;
     outcome.figure(format!("of {} s", length.as_secs()));
-    outcome.figure(found[0].tell("kymo"));
+    outcome.figure(found[0].describe("kymo"));
     outcome.figure(format!(
         "by schedstat, from the start {} %",
         significant(scheduled * 100.0)
     ));
     for (side, found) in sides.iter().zip(&found).skip(1) {
-        outcome.figure(found.tell(side.name));
+        outcome.figure(found.describe(side.name));
     }
     outcome.figure(format!("{} processes", process_count()?));
     outcome.check(Some(found[0].cpu_percent), 0.5, 0.2);

@@ -64,7 +64,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let found = watch(&sides, length)?;
     outcome.figure(format!("of {} s", length.as_secs()));
     for (side, found) in sides.iter().zip(&found) {
-        outcome.figure(tell(side.name, found));
+        outcome.figure(describe(side.name, found));
     }
     for name in absent {
         outcome.figure(format!("{name} is not here"));
@@ -83,8 +83,8 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn tell(name: &str, found: &Found) -> String {
-    let (cost, count) = (found.tell(name), found.processes);
+fn describe(name: &str, found: &Found) -> String {
+    let (cost, count) = (found.describe(name), found.processes);
     let device = match found.device_a_day {
         Some(device) => format!("{} a day on its device, ", bytes(device)),
         None => String::new(),

@@ -74,7 +74,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn tell(&self, name: &str) -> String {
+    pub(super) fn describe(&self, name: &str) -> String {
         let (cpu, memory) = (significant(self.cpu_percent), bytes(self.memory_bytes));
         format!("{name} {cpu} % of a CPU, {memory}")
     }

@@ -3,7 +3,7 @@
 //! counts values that are lost, damaged or refused.
 //!
 //! `intake` turns datagrams into updates, `index` finds the series of an identifier, `define` makes new series,
-//! `accounts` counts for each sender, `hosts` for each host, `senders` answers questions about both.
+//! `accounts` counts for each sender, `hosts` for each host, `senders` answers requests about both.
 //! `notifications` logs notifications, `waiting_events` limits their rate, `kept_events` keeps them in memory, `event_files` on the disk. `newcomers` decides on names that the store
 //! does not have: `probation` holds names that came once, `budgets` limits the number of new series. `streaks`
 //! notices when values come otherwise than before, `kinds` what their kinds are to be, and the thread `redefine` then changes
@@ -107,7 +107,7 @@ pub struct Collectd {
     pub sockets: Vec<(OwnedFd, String)>,
     /// Dropped datagrams that were reported before a restart, for each socket.
     pub reported: Reported,
-    /// Accounts of senders and hosts, from which questions are answered.
+    /// Accounts of senders and hosts, from which requests are answered.
     pub senders: Senders,
     /// Kept notifications.
     pub events: EventKeeper,

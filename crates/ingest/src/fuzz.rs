@@ -11,6 +11,6 @@ pub fn fuzz_notifications(input: &[u8]) {
 }
 
 /// Reads any bytes as those of a client of the keeper, and does all that the keeper does with them.
-pub fn fuzz_questions(input: &[u8]) {
-    crate::questions::fuzz::fuzz(input);
+pub fn fuzz_requests(input: &[u8]) {
+    crate::requests::fuzz::fuzz(input);
 }

@@ -42,7 +42,7 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How often while somebody asks what programs do.
 const READ_WATCHED: Duration = Duration::from_secs(1);
 const SAMPLE_WATCHED: Duration = Duration::from_millis(100);
-/// Time after a question for which the collector reads more often.
+/// Time after a request for which the collector reads more often.
 const LOOKS_FOR: Duration = Duration::from_secs(5);
 /// Longest time between two looks at the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -66,13 +66,13 @@ pub struct CollectorSettings {
     pub recorder: Option<OwnedFd>,
 }
 
-/// The collector's state, for questions; empty if nothing is collected.
+/// The collector's state, for requests; empty if nothing is collected.
 #[derive(Clone, Default)]
 pub struct Programs(Option<Arc<Known>>);
 
 struct Known {
     collection: Mutex<Collection>,
-    /// Time of the last question.
+    /// Time of the last request.
     asked_ns: AtomicU64,
 }
 
@@ -128,7 +128,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Opens the folder and the kept totals. Also returns the state for questions.
+    /// Opens the folder and the kept totals. Also returns the state for requests.
     pub fn open(
         settings: CollectorSettings,
         disk: Arc<dyn Disk>,

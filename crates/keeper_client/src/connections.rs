@@ -1,4 +1,4 @@
-//! Connections to the keeper. Several threads ask by a few connections, and each question has one to itself.
+//! Connections to the keeper. Several threads ask by a few connections, and each request has one to itself.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::listen;
 
-/// Time that a question may take.
+/// Time that a request may take.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     /// Longest wait for a piece of the answer.
@@ -43,13 +43,13 @@ pub(super) struct Connections {
 
 #[derive(Default)]
 struct Usage {
-    /// Connections that were good the last time, and that no question uses now.
+    /// Connections that were good the last time, and that no request uses now.
     idle: Vec<UnixStream>,
     /// Number of [`Permit`]s.
     used: usize,
 }
 
-/// Right of one question to a connection.
+/// Right of one request to a connection.
 pub(super) struct Permit(Arc<Connections>);
 
 impl Connections {
@@ -72,7 +72,7 @@ impl Connections {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until fewer than `most` questions use a connection. `None`: that took too long.
+    /// Waits until fewer than `most` requests use a connection. `None`: that took too long.
     pub(super) fn place(self: &Arc<Self>, patience: Patience) -> Option<Permit> {
         let left = patience.left().ok()?;
         let is_full = |usage: &mut Usage| usage.used >= self.most;
@@ -87,7 +87,7 @@ impl Connections {
         Some(Permit(self.clone()))
     }
 
-    /// A place that no other question needs now: one more is free. Does not wait.
+    /// A place that no other request needs now: one more is free. Does not wait.
     pub(super) fn spare_place(self: &Arc<Self>) -> Option<Permit> {
         let mut usage = self.usage();
         if usage.used + 1 >= self.most {
@@ -109,7 +109,7 @@ impl Permit {
         listen::connect_within(&self.0.path, patience.left()?)
     }
 
-    /// Keeps a connection for the next question.
+    /// Keeps a connection for the next request.
     pub(super) fn keep(&self, stream: UnixStream) {
         self.0.usage().idle.push(stream);
     }
@@ -122,7 +122,7 @@ impl Drop for Permit {
     }
 }
 
-/// A question and its answer on a connection, in time.
+/// A request and its answer on a connection, in time.
 pub(super) struct Exchange {
     pub(super) stream: UnixStream,
     pub(super) patience: Patience,
@@ -156,7 +156,7 @@ mod tests {
     };
 
     #[test]
-    fn a_place_is_free_again_once_its_question_has_ended() {
+    fn a_place_is_free_again_once_its_request_has_ended() {
         let connections = Arc::new(Connections::new("/nowhere".into(), 2));
         let first = connections.place(SOON).expect("a place");
         let _second = connections.place(SOON).expect("a place");

@@ -1,8 +1,10 @@
-//! Questions of series by labels: which there are, their samples, names and values of labels.
+//! Requests of series by labels: which there are, their samples, names and values of labels.
 
 use std::io::{self, Write as _};
 
-use kymo_wire::keeper::{Answer, Find, FoundSeries, LabelsOf, Question, SamplesOf, SamplesPiece};
+use kymo_wire::keeper::{
+    Answer, Find, FoundSeries, KeeperRequest, LabelsOf, SamplesOf, SamplesPiece,
+};
 
 use super::connections::{Exchange, Permit};
 use super::{Keeper, elsewhere, is_timeout, read_answer};
@@ -10,7 +12,7 @@ use super::{Keeper, elsewhere, is_timeout, read_answer};
 impl Keeper {
     /// Series that all matchers pick and that have something in a range or later.
     pub fn find(&self, find: &Find) -> Result<Vec<FoundSeries>, String> {
-        self.ask(&Question::Find(find.clone()), |stream| {
+        self.ask(&KeeperRequest::Find(find.clone()), |stream| {
             all(stream, |answer| match answer {
                 Answer::Found(found, more) => Some((found, more)),
                 _ => None,
@@ -20,7 +22,7 @@ impl Keeper {
 
     /// Names of labels, or values of one.
     pub fn label_texts(&self, of: &LabelsOf) -> Result<Vec<String>, String> {
-        self.ask(&Question::Labels(of.clone()), |stream| {
+        self.ask(&KeeperRequest::Labels(of.clone()), |stream| {
             all(stream, |answer| match answer {
                 Answer::Labels(texts, more) => Some((texts, more)),
                 _ => None,
@@ -30,10 +32,10 @@ impl Keeper {
 
     /// Samples of series, piece by piece.
     pub fn samples(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, String> {
-        self.ask(&Question::Samples(of.clone()), read_samples)?
+        self.ask(&KeeperRequest::Samples(of.clone()), read_samples)?
     }
 
-    /// Asks for samples that are read later, so that the keeper reads them meanwhile. `None`: all connections are in use, or the
+    /// Requests samples that are read later, so that the keeper reads them meanwhile. `None`: all connections are in use, or the
     /// keeper is silent.
     pub fn samples_ahead(&self, of: &SamplesOf) -> Option<SamplesAhead> {
         let is_silent = self
@@ -51,7 +53,7 @@ impl Keeper {
             patience: self.patience,
         };
         exchange
-            .write_all(&Question::Samples(of.clone()).frame())
+            .write_all(&KeeperRequest::Samples(of.clone()).frame())
             .ok()?;
         Some(SamplesAhead {
             keeper: self.clone(),
@@ -61,7 +63,7 @@ impl Keeper {
     }
 }
 
-/// A question whose answer is still to be read. The connection of one that is dropped is closed.
+/// A request whose answer is still to be read. The connection of one that is dropped is closed.
 pub struct SamplesAhead {
     keeper: Keeper,
     place: Permit,
@@ -69,7 +71,7 @@ pub struct SamplesAhead {
 }
 
 impl SamplesAhead {
-    /// The answer. `None`: the connection was that of a keeper which has ended, and the question has to be asked again.
+    /// The answer. `None`: the connection was that of a keeper which has ended, and the request has to be sent again.
     pub fn read(mut self) -> Option<Result<Vec<SamplesPiece>, String>> {
         match read_samples(&mut self.exchange) {
             Ok(answer) => {

@@ -1,4 +1,4 @@
-//! A client of the keeper's protocol (docs/formats/keeper.md): questions with their answers, by connections that threads share,
+//! A client of the keeper's protocol (docs/formats/keeper.md): requests with their answers, by connections that threads share,
 //! and the [`Tail`] of all that the keeper takes.
 
 #![forbid(unsafe_code)]
@@ -24,9 +24,9 @@ use kymo_base::errno::strerror;
 use kymo_base::labels::{LABELS, Matcher};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
-    ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, LabelledSeries, LabelledValues,
-    LineAccount, MetricFamily, NAMES_MAX, Programs, Push, PushAccount, PushResult, Question, Range,
-    Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
+    ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, KeeperRequest, LabelledSeries,
+    LabelledValues, LineAccount, MetricFamily, NAMES_MAX, Programs, Push, PushAccount, PushResult,
+    Range, Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Permit};
@@ -42,7 +42,7 @@ const SERIES_MAX: usize = 4 << 20;
 #[derive(Clone)]
 pub struct Keeper {
     connections: Arc<Connections>,
-    /// Shared by all threads of a process that ask; `None`: each question finds out for itself.
+    /// Shared by all threads of a process that ask; `None`: each request finds out for itself.
     silence: Option<Arc<Silence>>,
     patience: Patience,
     /// Time that messages name.
@@ -50,7 +50,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// The keeper that answers on this socket: one question at a time, others wait.
+    /// The keeper that answers on this socket: one request at a time, others wait.
     pub fn at(path: PathBuf) -> Keeper {
         Keeper::new(Connections::new(path, 1), PATIENCE)
     }
@@ -70,7 +70,7 @@ impl Keeper {
         keeper
     }
 
-    /// The keeper that answers on this socket, for many threads. At most `most` questions wait for it at a time, each at
+    /// The keeper that answers on this socket, for many threads. At most `most` requests wait for it at a time, each at
     /// most `patience` for a piece of its answer. After one that had no answer the next ones fail at once, until the keeper
     /// answers again.
     pub fn shared(path: PathBuf, most: usize, patience: Duration) -> Keeper {
@@ -81,7 +81,7 @@ impl Keeper {
         }
     }
 
-    /// Asks this keeper by other connections: questions of the two do not wait for each other.
+    /// Asks this keeper by other connections: requests of the two do not wait for each other.
     pub fn apart(&self, most: usize) -> Keeper {
         let path = self.connections.path().to_path_buf();
         Keeper {
@@ -90,7 +90,7 @@ impl Keeper {
         }
     }
 
-    /// Asks this keeper by these connections, but all questions together end within `time` from now.
+    /// Asks this keeper by these connections, but all requests together end within `time` from now.
     pub fn within(&self, time: Duration) -> Keeper {
         let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Keeper {
@@ -122,8 +122,8 @@ impl Keeper {
 
     /// Series that all matchers pick, by name.
     pub fn select(&self, matchers: &[Matcher]) -> Result<Vec<SeriesInfo>, String> {
-        let question = Question::Select(matchers.to_vec());
-        let mut found = self.ask(&question, |stream| {
+        let request = KeeperRequest::Select(matchers.to_vec());
+        let mut found = self.ask(&request, |stream| {
             let mut found = Vec::new();
             loop {
                 match read_answer(stream)? {
@@ -168,7 +168,7 @@ impl Keeper {
     /// Rows of some series, or why one has none.
     pub fn range(&self, range: &Range) -> Result<Vec<Result<Rows, String>>, String> {
         let count = range.names.len();
-        self.ask(&Question::Range(range.clone()), |stream| {
+        self.ask(&KeeperRequest::Range(range.clone()), |stream| {
             let answers = (0..count).map(|_| match read_answer(stream)? {
                 Answer::Rows(rows) => Ok(Ok(rows)),
                 Answer::Refused(why) => Ok(Err(why)),
@@ -181,27 +181,33 @@ impl Keeper {
     /// Has series begin that are named by label sets; for each why not.
     pub fn define(&self, series: Vec<LabelledSeries>) -> Result<Vec<Result<(), String>>, String> {
         let count = series.len();
-        self.ask(&Question::Define(series), |stream| read_done(stream, count))
+        self.ask(&KeeperRequest::Define(series), |stream| {
+            read_done(stream, count)
+        })
     }
 
     /// Hands over values of such series; for each why they were not taken.
     pub fn write(&self, series: Vec<LabelledValues>) -> Result<Vec<Result<(), String>>, String> {
         let count = series.len();
-        self.ask(&Question::Write(series), |stream| read_done(stream, count))
+        self.ask(&KeeperRequest::Write(series), |stream| {
+            read_done(stream, count)
+        })
     }
 
     /// Asks for senders.
     pub fn accounts(&self) -> Result<Accounts, String> {
-        self.ask(&Question::Accounts, |stream| match read_answer(stream)? {
-            Answer::Accounts(accounts) => Ok(Ok(accounts)),
-            Answer::Refused(why) => Ok(Err(why)),
-            _ => Err(elsewhere()),
+        self.ask(&KeeperRequest::Accounts, |stream| {
+            match read_answer(stream)? {
+                Answer::Accounts(accounts) => Ok(Ok(accounts)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
         })?
     }
 
     /// Asks for the counts of the listeners for lines.
     pub fn lines(&self) -> Result<Vec<LineAccount>, String> {
-        self.ask(&Question::Lines, |stream| match read_answer(stream)? {
+        self.ask(&KeeperRequest::Lines, |stream| match read_answer(stream)? {
             Answer::Lines(accounts) => Ok(Ok(accounts)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
@@ -210,39 +216,46 @@ impl Keeper {
 
     /// Hands over a request of a sender; its samples are in the journal when this returns.
     pub fn push(&self, push: Push) -> Result<PushResult, String> {
-        self.ask(&Question::Push(push), |stream| match read_answer(stream)? {
-            Answer::Pushed(pushed) => Ok(Ok(pushed)),
-            Answer::Refused(why) => Ok(Err(why)),
-            _ => Err(elsewhere()),
-        })?
-    }
-
-    /// Asks for the counts of senders that push over HTTP.
-    pub fn pushers(&self) -> Result<Vec<PushAccount>, String> {
-        self.ask(&Question::Pushers, |stream| match read_answer(stream)? {
-            Answer::Pushers(accounts) => Ok(Ok(accounts)),
-            Answer::Refused(why) => Ok(Err(why)),
-            _ => Err(elsewhere()),
-        })?
-    }
-
-    /// Hands over all targets that are scraped, with their state.
-    pub fn scraped(&self, targets: Vec<ScrapedTarget>) -> Result<(), String> {
-        self.ask(&Question::Scraped(targets), |stream| {
+        self.ask(&KeeperRequest::Push(push), |stream| {
             match read_answer(stream)? {
-                Answer::Done => Ok(Ok(())),
+                Answer::Pushed(pushed) => Ok(Ok(pushed)),
                 Answer::Refused(why) => Ok(Err(why)),
                 _ => Err(elsewhere()),
             }
         })?
     }
 
+    /// Asks for the counts of senders that push over HTTP.
+    pub fn pushers(&self) -> Result<Vec<PushAccount>, String> {
+        self.ask(&KeeperRequest::Pushers, |stream| {
+            match read_answer(stream)? {
+                Answer::Pushers(accounts) => Ok(Ok(accounts)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
+        })?
+    }
+
+    /// Hands over all targets that are scraped, with their state.
+    pub fn scraped(&self, targets: Vec<ScrapedTarget>) -> Result<(), String> {
+        self.ask(
+            &KeeperRequest::Scraped(targets),
+            |stream| match read_answer(stream)? {
+                Answer::Done => Ok(Ok(())),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            },
+        )?
+    }
+
     /// Asks for the targets that are scraped.
     pub fn targets(&self) -> Result<Vec<ScrapedTarget>, String> {
-        self.ask(&Question::Targets, |stream| match read_answer(stream)? {
-            Answer::Targets(targets) => Ok(Ok(targets)),
-            Answer::Refused(why) => Ok(Err(why)),
-            _ => Err(elsewhere()),
+        self.ask(&KeeperRequest::Targets, |stream| {
+            match read_answer(stream)? {
+                Answer::Targets(targets) => Ok(Ok(targets)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
         })?
     }
 
@@ -250,7 +263,7 @@ impl Keeper {
     pub fn families(&self, metric: Option<&str>) -> Result<Vec<MetricFamily>, String> {
         let metric = metric.unwrap_or_default().to_string();
         self.ask(
-            &Question::Families { metric },
+            &KeeperRequest::Families { metric },
             |stream| match read_answer(stream)? {
                 Answer::Families(families) => Ok(Ok(families)),
                 Answer::Refused(why) => Ok(Err(why)),
@@ -261,27 +274,28 @@ impl Keeper {
 
     /// Asks for publishers and their state; texts of commands only with `texts`.
     pub fn programs(&self, texts: bool) -> Result<Programs, String> {
-        self.ask(&Question::Programs { texts }, |stream| {
-            match read_answer(stream)? {
+        self.ask(
+            &KeeperRequest::Programs { texts },
+            |stream| match read_answer(stream)? {
                 Answer::Programs(programs) => Ok(Ok(programs)),
                 Answer::Refused(why) => Ok(Err(why)),
                 _ => Err(elsewhere()),
-            }
-        })?
+            },
+        )?
     }
 
     /// Hands over what the sessions of a database server do; whether somebody looks.
     pub fn activity(&self, activity: ServerActivity) -> Result<bool, String> {
-        self.ask_watched(&Question::Activity(activity))
+        self.ask_watched(&KeeperRequest::Activity(activity))
     }
 
     /// True if somebody looks at programs.
     pub fn is_watched(&self) -> Result<bool, String> {
-        self.ask_watched(&Question::Watched)
+        self.ask_watched(&KeeperRequest::Watched)
     }
 
-    fn ask_watched(&self, question: &Question) -> Result<bool, String> {
-        self.ask(question, |stream| match read_answer(stream)? {
+    fn ask_watched(&self, request: &KeeperRequest) -> Result<bool, String> {
+        self.ask(request, |stream| match read_answer(stream)? {
             Answer::Watched(is_watched) => Ok(Ok(is_watched)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
@@ -290,8 +304,8 @@ impl Keeper {
 
     /// Asks for notifications of senders, by their time.
     pub fn events(&self, range: &EventRange) -> Result<Vec<Event>, String> {
-        let question = Question::Events(range.clone());
-        self.ask(&question, |stream| match read_answer(stream)? {
+        let request = KeeperRequest::Events(range.clone());
+        self.ask(&request, |stream| match read_answer(stream)? {
             Answer::Events(events) => Ok(Ok(events)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
@@ -302,8 +316,8 @@ impl Keeper {
     pub fn remove(&self, names: &[Vec<u8>]) -> Result<Vec<Result<(), String>>, String> {
         let mut outcomes = Vec::new();
         for names in names.chunks(NAMES_MAX) {
-            let question = Question::Remove(names.to_vec());
-            outcomes.extend(self.ask(&question, |stream| read_done(stream, names.len()))?);
+            let request = KeeperRequest::Remove(names.to_vec());
+            outcomes.extend(self.ask(&request, |stream| read_done(stream, names.len()))?);
         }
         Ok(outcomes)
     }
@@ -318,16 +332,16 @@ impl Keeper {
         for names in names.chunks(NAMES_MAX) {
             let names = names.to_vec();
             let count = names.len();
-            let question = Question::Erase(Erased { names, from, thru });
-            outcomes.extend(self.ask(&question, |stream| read_done(stream, count))?);
+            let request = KeeperRequest::Erase(Erased { names, from, thru });
+            outcomes.extend(self.ask(&request, |stream| read_done(stream, count))?);
         }
         Ok(outcomes)
     }
 
     /// Ends a registered tail: nothing is kept for it any more.
     pub fn end_tail(&self, name: &str) -> Result<(), String> {
-        let question = Question::EndTail(name.into());
-        self.ask(&question, |stream| match read_answer(stream)? {
+        let request = KeeperRequest::EndTail(name.into());
+        self.ask(&request, |stream| match read_answer(stream)? {
             Answer::Done => Ok(Ok(())),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
@@ -336,7 +350,7 @@ impl Keeper {
 
     /// Asks for registered tails, by name.
     pub fn tails(&self) -> Result<Vec<TailAccount>, String> {
-        self.ask(&Question::Tails, |stream| match read_answer(stream)? {
+        self.ask(&KeeperRequest::Tails, |stream| match read_answer(stream)? {
             Answer::Tails(tails) => Ok(Ok(tails)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
@@ -346,7 +360,7 @@ impl Keeper {
     /// Asks, unless the keeper is known to be silent.
     fn ask<T>(
         &self,
-        question: &Question,
+        request: &KeeperRequest,
         read: impl Fn(&mut Exchange) -> io::Result<T>,
     ) -> Result<T, String> {
         let silence = self.silence.as_ref();
@@ -358,15 +372,15 @@ impl Keeper {
         }
         let Some(place) = self.connections.place(self.patience) else {
             return Err(self.cannot(&format!(
-                "the keeper did not answer other questions in {} s",
+                "the keeper did not answer other requests in {} s",
                 self.time_allowed.as_secs_f64()
             )));
         };
-        let answer = self.ask_at(&place, question, read);
+        let answer = self.ask_at(&place, request, read);
         answer.map_err(|error| self.unanswered(&error))
     }
 
-    /// Says why a question has no answer, and begins a silence if the keeper took too long.
+    /// Says why a request has no answer, and begins a silence if the keeper took too long.
     fn unanswered(&self, error: &io::Error) -> String {
         if !is_timeout(error) {
             return self.cannot(&strerror(error));
@@ -384,10 +398,10 @@ impl Keeper {
     fn ask_at<T>(
         &self,
         place: &Permit,
-        question: &Question,
+        request: &KeeperRequest,
         read: impl Fn(&mut Exchange) -> io::Result<T>,
     ) -> io::Result<T> {
-        let frame = question.frame();
+        let frame = request.frame();
         let ask = |stream: UnixStream| {
             let patience = self.patience;
             let mut exchange = Exchange { stream, patience };

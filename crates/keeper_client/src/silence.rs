@@ -1,5 +1,5 @@
-//! A keeper's silence, which all threads that ask it share: after one question without an answer the next ones fail at
-//! once, until the keeper has answered the smallest question there is.
+//! A keeper's silence, which all threads that ask it share: after one request without an answer the next ones fail at
+//! once, until the keeper has answered the smallest request there is.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_wire::keeper::Question;
+use kymo_wire::keeper::KeeperRequest;
 
 use super::connections::{Connections, Exchange, Patience};
 use super::read_answer;
 
-/// Time that the keeper has for the smallest question before other questions fail at once: a slow question alone is no
+/// Time that the keeper has for the smallest request before other requests fail at once: a slow request alone is no
 /// silence.
 const GRACE: Duration = Duration::from_millis(250);
 /// The thread that waits for the end of the silence has nothing else to do.
@@ -27,7 +27,7 @@ pub(super) struct Silence {
 
 #[derive(Clone, Copy)]
 struct Since {
-    /// When the first question without an answer was asked, in monotonic nanoseconds.
+    /// When the first request without an answer was asked, in monotonic nanoseconds.
     asked_ns: u64,
     /// When its asker gave up.
     found_ns: u64,
@@ -59,7 +59,7 @@ impl Silence {
         Some(elapsed(since.as_ref()?.asked_ns))
     }
 
-    /// Begins, after a question had no answer for `patience`; a thread waits for the end.
+    /// Begins, after a request had no answer for `patience`; a thread waits for the end.
     pub(super) fn begin(self: &Arc<Silence>, patience: Duration) {
         let mut since = self.since();
         if since.is_some() {
@@ -67,7 +67,7 @@ impl Silence {
         }
         let silence = self.clone();
         let named = std::thread::Builder::new().name("silence".into());
-        // Without a thread each question finds out for itself.
+        // Without a thread each request finds out for itself.
         if named.spawn(move || silence.outlast()).is_ok() {
             let found_ns = RealClock.mono_ns();
             let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
@@ -78,7 +78,7 @@ impl Silence {
         }
     }
 
-    /// Waits for an answer. Anything but silence ends it: the next question finds out the rest.
+    /// Waits for an answer. Anything but silence ends it: the next request finds out the rest.
     fn outlast(&self) {
         while self.probe().is_err_and(|error| super::is_timeout(&error)) {}
         *self.since() = None;
@@ -96,7 +96,7 @@ impl Silence {
             .ok_or(io::ErrorKind::TimedOut)?;
         let stream = place.connect(patience)?;
         let mut exchange = Exchange { stream, patience };
-        exchange.write_all(&Question::Watched.frame())?;
+        exchange.write_all(&KeeperRequest::Watched.frame())?;
         read_answer(&mut exchange).map(drop)
     }
 }
@@ -122,8 +122,8 @@ mod tests {
             until_ns: None,
         };
         let mut exchange = Exchange { stream, patience };
-        let mut question = vec![0; Question::Watched.frame().len()];
-        while io::Read::read_exact(&mut exchange, &mut question).is_ok() {
+        let mut request = vec![0; KeeperRequest::Watched.frame().len()];
+        while io::Read::read_exact(&mut exchange, &mut request).is_ok() {
             let answer = Answer::Watched(true).frame();
             if exchange.write_all(&answer).is_err() {
                 return;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_together_end_in_the_time_that_they_were_given() {
+    fn requests_together_end_in_the_time_that_they_were_given() {
         let name = format!("kymo-within-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_file(&path);

@@ -11,7 +11,8 @@ use std::time::Duration;
 use kymo_base::errno::strerror;
 use kymo_sys::listen;
 use kymo_wire::keeper::{
-    Answer, DefinedSeries, MissedPart, NumberedSample, Question, TailAfter, TailEvent, TailPlace,
+    Answer, DefinedSeries, KeeperRequest, MissedPart, NumberedSample, TailAfter, TailEvent,
+    TailPlace,
 };
 
 use super::connections::{Exchange, Patience};
@@ -93,7 +94,7 @@ impl Tail {
             piece: PATIENCE.saturating_add(wait),
             until_ns: None,
         };
-        let asked = self.exchange(patience, &Question::Tail(after), sink);
+        let asked = self.exchange(patience, &KeeperRequest::Tail(after), sink);
         let said = |error: &io::Error| {
             let socket = self.socket.display();
             format!("cannot tail the keeper at {socket}: {}", strerror(error))
@@ -109,11 +110,11 @@ impl Tail {
         }
     }
 
-    /// One question, on the connection of the last one if it was answered there.
+    /// One request, on the connection of the last one if it was answered there.
     fn exchange(
         &mut self,
         patience: Patience,
-        question: &Question,
+        request: &KeeperRequest,
         sink: &mut dyn TailSink,
     ) -> io::Result<(UnixStream, Result<u64, String>)> {
         let stream = match self.stream.take() {
@@ -125,7 +126,7 @@ impl Tail {
             }
         };
         let mut exchange = Exchange { stream, patience };
-        exchange.write_all(&question.frame())?;
+        exchange.write_all(&request.frame())?;
         loop {
             match read_answer(&mut exchange)? {
                 Answer::Tailed(piece, more) => {

@@ -32,7 +32,7 @@ use crate::options::refuse;
 use crate::options::{ChosenProcesses, RecordOptions, ViewOptions};
 use crate::output;
 use crate::output::broadcast::Audience;
-use crate::process::daemon::{self, Begun};
+use crate::process::daemon::{self, DaemonStart};
 
 /// kymo records a Linux machine, and shows which process it was.
 #[derive(Parser)]
@@ -463,7 +463,7 @@ fn in_place(
         false => "kymo",
     };
     let begun = record.daemon.begin(name, record.dir.as_deref(), serves);
-    if let Begun::There(code) = begun.map_err(anyhow::Error::msg)? {
+    if let DaemonStart::There(code) = begun.map_err(anyhow::Error::msg)? {
         return Ok(code);
     }
     let done = run();

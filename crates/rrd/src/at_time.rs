@@ -670,7 +670,7 @@ mod tests {
     const NOW: i64 = 1_768_480_496;
 
     /// Seconds from now to the parsed time, or the error text.
-    fn told(text: &str) -> Result<i64, String> {
+    fn seconds_of(text: &str) -> Result<i64, String> {
         let mut calendar = Calendar::new(TimeZone::UTC);
         let time = parse(text.as_bytes(), NOW, &mut calendar).map_err(|error| error.text)?;
         Ok(time.seconds(&mut calendar) - NOW)
@@ -713,7 +713,7 @@ mod tests {
             ("now+1y", 365 * day),
             ("NOW_-_1_DAY", -day),
         ] {
-            assert_eq!(told(text), Ok(expected), "{text}");
+            assert_eq!(seconds_of(text), Ok(expected), "{text}");
         }
     }
 
@@ -754,7 +754,7 @@ mod tests {
             ("1/2/x", "there should be year number after '/'"),
             ("jan x", "the day of the month should follow month name"),
         ] {
-            assert_eq!(told(text), Err(expected.into()), "{text}");
+            assert_eq!(seconds_of(text), Err(expected.into()), "{text}");
         }
     }
 
@@ -773,7 +773,7 @@ mod tests {
             fuzz_at_time(text.as_bytes());
         }
         assert_eq!(
-            told(&format!("x{}", "y".repeat(5000))).map_err(|text| text.len()),
+            seconds_of(&format!("x{}", "y".repeat(5000))).map_err(|text| text.len()),
             Err(TEXT_MAX)
         );
     }

@@ -24,7 +24,7 @@ const RETRY: Duration = Duration::from_secs(5);
 type Folders = BTreeSet<(u64, Vec<u8>)>;
 
 /// A checkpoint that has begun: all writes of the previous epoch have ended.
-struct Begun {
+struct UnfinishedCheckpoint {
     /// Position of the journal before which entries count.
     position: u64,
     /// Folders of the written files.
@@ -161,7 +161,7 @@ impl Inner {
     }
 
     /// Begins an epoch and waits until all writes of the previous one have ended.
-    fn begin_checkpoint(&self) -> Option<Begun> {
+    fn begin_checkpoint(&self) -> Option<UnfinishedCheckpoint> {
         let mut state = self.lock();
         if state.tasks.checkpointing || state.tasks.checkpoints_end || !state.journal.is_open() {
             return None;
@@ -179,7 +179,7 @@ impl Inner {
                 folders.insert((left.device, names::folder_of(&series.path).to_vec()));
             }
         }
-        Some(Begun {
+        Some(UnfinishedCheckpoint {
             position,
             folders,
             unsaved: first_unsaved(&state),

@@ -1,5 +1,5 @@
 //! The keeper's protocol, docs/formats/keeper.md, by which the hub and the command line ask for stored series. Each frame is
-//! `length u32 | version u8 | kind u8 | body`, little-endian; questions are answered in their order.
+//! `length u32 | version u8 | kind u8 | body`, little-endian; requests are answered in their order.
 
 mod accounts;
 mod activity;
@@ -51,8 +51,8 @@ const MATCHERS_MAX: usize = 64;
 const COLUMNS_MAX: usize = 4096;
 
 frames! {
-    /// A question to the keeper.
-    Question {
+    /// A request to the keeper.
+    KeeperRequest {
         /// The series that matchers pick: answered with one or more [`Answer::Series`].
         1 = Select(matchers: Vec<Matcher>; put_matchers, take_matchers),
         /// Rows of series: answered with one [`Answer::Rows`] or [`Answer::Refused`] for each name, in order.
@@ -64,7 +64,7 @@ frames! {
         /// Creates series named by label sets, unless they exist: answered with one [`Answer::Done`] or [`Answer::Refused`] for
         /// each, in order.
         5 = Define(series: Vec<LabelledSeries>; write::put_definitions, write::definitions),
-        /// Values of series named by label sets: answered as [`Question::Define`].
+        /// Values of series named by label sets: answered as [`KeeperRequest::Define`].
         6 = Write(series: Vec<LabelledValues>; write::put_values, write::values),
         /// Removes series with their values and files: answered with one [`Answer::Done`] or [`Answer::Refused`] for each name,
         /// in order.
@@ -84,7 +84,7 @@ frames! {
         12 = Activity(activity: ServerActivity; ServerActivity::put, ServerActivity::take),
         /// Asks whether a viewer watches the activity of programs: answered with one [`Answer::Watched`].
         13 = Watched,
-        /// Removes the values of a range of time: answered as [`Question::Remove`].
+        /// Removes the values of a range of time: answered as [`KeeperRequest::Remove`].
         14 = Erase(erased: Erased; Erased::put, Erased::take),
         /// The series that Prometheus' matchers pick: answered with one or more [`Answer::Found`].
         15 = Find(find: Find; Find::put, Find::take),
@@ -127,7 +127,7 @@ frames! {
         0x83 = Accounts(accounts: Accounts; Accounts::put, Accounts::take),
         /// Events, by their time.
         0x84 = Events(events: Vec<Event>; put_events, take_events),
-        /// The question succeeded.
+        /// The request succeeded.
         0x85 = Done,
         /// Results of the series of a CREATE or UPDATE.
         0x86 = Taken(taken: Taken; Taken::put, Taken::take),
@@ -160,7 +160,7 @@ frames! {
     }
 }
 
-/// Names and range of a RANGE question.
+/// Names and range of a RANGE request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// Names of series, as in [`Answer::Series`].

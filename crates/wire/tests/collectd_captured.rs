@@ -75,7 +75,7 @@ fn spelled(item: Result<Item, Bad>) -> String {
 }
 
 /// The items of packets, and the protection of each section.
-fn said(packets: Vec<Vec<u8>>, level: SecurityLevel) -> (Vec<String>, Vec<Protected>) {
+fn items_of(packets: Vec<Vec<u8>>, level: SecurityLevel) -> (Vec<String>, Vec<Protected>) {
     let (users, mut lines, mut protected) = (users(), Vec::new(), Vec::new());
     for mut packet in packets {
         for section in Datagram::new(&mut packet, level, Some(&users)) {
@@ -126,7 +126,7 @@ fn what_collectd_sent_is_read() {
         (SIGNED, SecurityLevel::Sign, Protected::Signed),
         (ENCRYPTED, SecurityLevel::Encrypt, Protected::Encrypted),
     ] {
-        let (lines, how) = said(packets(hex), level);
+        let (lines, how) = items_of(packets(hex), level);
         assert_eq!(lines, SAID);
         assert!(how.iter().all(|how| *how == protected), "{how:?}");
     }

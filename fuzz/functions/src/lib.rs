@@ -47,7 +47,7 @@ pub const TARGETS: &[Target] = &[
     ("scrape", kymo_scrape::fuzz::fuzz_scrape),
     ("otlp", kymo_wire::fuzz::fuzz_otlp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
-    ("questions", kymo_ingest::fuzz::fuzz_questions),
+    ("keeper_requests", kymo_ingest::fuzz::fuzz_requests),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),
     ("answers", kymo_query::stored::fuzz::fuzz_answers),
     ("targets", kymo_wire::fuzz::fuzz_targets),

@@ -14,7 +14,7 @@ const LINES_OF: &[&str] = &["README.md", "CONTRIBUTING.md", "docs"];
 const SPANS_OF: &[&str] = &["README.md", "docs/start.md", "docs/guides", "docs/operate"];
 
 /// The output of a command, to both ends.
-fn said(arguments: &[&str]) -> String {
+fn output_of(arguments: &[&str]) -> String {
     let output = run(arguments);
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -33,17 +33,17 @@ impl Helps {
             let asked = [command, &["--help"]].concat();
             match command {
                 // Switches without a command have a topic.
-                [] => said(&asked) + &said(&["help", "switches"]),
+                [] => output_of(&asked) + &output_of(&["help", "switches"]),
                 // rrdtool's commands say it so.
-                ["rrd", name] => said(&asked) + &said(&["rrd", "help", name]),
-                _ => said(&asked),
+                ["rrd", name] => output_of(&asked) + &output_of(&["rrd", "help", name]),
+                _ => output_of(&asked),
             }
         })
     }
 
     /// True if a word has a help of its own, as commands have that `kymo serve` starts and no list names.
     fn has_own(&mut self, word: &str) -> bool {
-        let all = said(&["--help"]);
+        let all = output_of(&["--help"]);
         self.of(&[word]) != all
     }
 

@@ -9,7 +9,7 @@ use kymo_tests::package_root::{pack, static_program};
 use kymo_tests::{Scratch, machine};
 use serde_json::Value;
 
-use super::{VERSION, files_of, output_of, said, text};
+use super::{VERSION, files_of, output_of, text, tool_output};
 
 /// `install.sh --user` in a home folder of its own, and its end.
 #[test]
@@ -25,7 +25,7 @@ fn the_archive_is_installed_without_root_and_removed() {
         .into_iter()
         .find(|path| path.extension().is_some_and(|extension| extension == "gz"))
         .expect("the archive");
-    said(
+    tool_output(
         "tar",
         &[
             "-xzf",
@@ -70,7 +70,7 @@ fn the_archive_is_installed_without_root_and_removed() {
     // Again, as an upgrade does.
     run(&["--user"]);
     run(&["--user", "--uninstall"]);
-    let left = said("find", &[&home.display().to_string(), "-type", "f"]);
+    let left = tool_output("find", &[&home.display().to_string(), "-type", "f"]);
     assert_eq!(left, "");
 }
 
@@ -81,7 +81,7 @@ fn blob(layout: &Path, digest: &Value) -> Vec<u8> {
         .expect("a digest")
         .trim_start_matches("sha256:");
     let path = layout.join("blobs/sha256").join(hash);
-    let sum = said("sha256sum", &[&path.display().to_string()]);
+    let sum = tool_output("sha256sum", &[&path.display().to_string()]);
     assert!(sum.starts_with(hash), "{sum}");
     fs::read(path).expect("a blob")
 }
@@ -100,7 +100,7 @@ fn the_image_is_an_oci_layout() {
         .expect("the image");
     let layout = scratch.path("layout");
     fs::create_dir_all(&layout).expect("a folder");
-    said(
+    tool_output(
         "tar",
         &[
             "-xf",
@@ -128,10 +128,10 @@ fn the_image_is_an_oci_layout() {
         .expect("a digest")
         .trim_start_matches("sha256:");
     let path = layout.join("blobs/sha256").join(hash).display().to_string();
-    let plain = said("sh", &["-c", &format!("gzip -dc '{path}' | sha256sum")]);
+    let plain = tool_output("sh", &["-c", &format!("gzip -dc '{path}' | sha256sum")]);
     let expected = format!("sha256:{}", plain.split(' ').next().unwrap_or_default());
     assert_eq!(config["rootfs"]["diff_ids"][0], expected);
-    let listed = said("tar", &["-tvzf", &path, "--numeric-owner"]);
+    let listed = tool_output("tar", &["-tvzf", &path, "--numeric-owner"]);
     let owned = user.replace(':', "/");
     for (file, part) in [
         ("./usr/bin/kymo", "0/0"),
@@ -162,7 +162,7 @@ fn the_rpm_has_the_files_and_scripts() {
         .find(|path| path.extension().is_some_and(|extension| extension == "rpm"))
         .expect("the package");
     let rpm = rpm.display().to_string();
-    let files = said("rpm", &["-qlp", &rpm]);
+    let files = tool_output("rpm", &["-qlp", &rpm]);
     for file in [
         "/usr/bin/kymo",
         "/etc/kymo/kymo.toml",
@@ -171,8 +171,13 @@ fn the_rpm_has_the_files_and_scripts() {
     ] {
         assert!(files.lines().any(|line| line == file), "{file}: {files}");
     }
-    assert_eq!(said("rpm", &["-qcp", &rpm]).trim(), "/etc/kymo/kymo.toml");
-    assert!(said("rpm", &["-qp", "--scripts", &rpm]).contains("systemctl start kymo.service"));
+    assert_eq!(
+        tool_output("rpm", &["-qcp", &rpm]).trim(),
+        "/etc/kymo/kymo.toml"
+    );
+    assert!(
+        tool_output("rpm", &["-qp", "--scripts", &rpm]).contains("systemctl start kymo.service")
+    );
     // Another root, without the scripts, which are for a system that runs.
     let root = scratch.text("root");
     fs::create_dir_all(&root).expect("a folder");
@@ -185,7 +190,7 @@ fn the_rpm_has_the_files_and_scripts() {
         "--nosignature",
         &rpm,
     ];
-    said("rpm", &options);
+    tool_output("rpm", &options);
     let installed = output_of(format!("{root}/usr/bin/kymo"), &["--version"]);
     assert!(installed.status.success());
 }

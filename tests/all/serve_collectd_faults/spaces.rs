@@ -4,7 +4,7 @@ use kymo_base::label_set::Labels;
 use kymo_tests::collectd_packet::datagram;
 use kymo_tests::keeper_client::ask_at;
 use kymo_wire::collectd::{Cdtime, Identifier, Value, ValueList};
-use kymo_wire::keeper::{Answer, FileSeries, FileValues, LabelledSeries, Question};
+use kymo_wire::keeper::{Answer, FileSeries, FileValues, KeeperRequest, LabelledSeries};
 
 use super::hub::{Hub, eventually};
 use super::packets::{SLOW_S, gauge, name, now, sender, slow_gauge, slow_time};
@@ -28,25 +28,25 @@ fn forged(time: u64) -> Vec<u8> {
     })
 }
 
-fn ask(hub: &Hub, question: &Question) -> Answer {
+fn ask(hub: &Hub, question: &KeeperRequest) -> Answer {
     ask_at(&hub.dir.join("keeper-write.sock"), question)
 }
 
 /// Creates the poller's series or writes a value to it; returns the number of refused ones.
-fn poll(hub: &Hub, question: &Question) -> usize {
+fn poll(hub: &Hub, question: &KeeperRequest) -> usize {
     match ask(hub, question) {
         Answer::Taken(taken) => taken.refused.len(),
         other => panic!("{other:?}"),
     }
 }
 
-fn create(name: &[u8], start: u64) -> Question {
+fn create(name: &[u8], start: u64) -> KeeperRequest {
     let words = [
         "DS:ds0:DERIVE:600:U:U",
         "DS:ds1:DERIVE:600:U:U",
         "RRA:AVERAGE:0.5:1:600",
     ];
-    Question::Create(vec![FileSeries {
+    KeeperRequest::Create(vec![FileSeries {
         name: name.to_vec(),
         step: 300,
         start: start as i64,
@@ -55,10 +55,10 @@ fn create(name: &[u8], start: u64) -> Question {
     }])
 }
 
-fn update(name: &[u8], value: &str) -> Question {
+fn update(name: &[u8], value: &str) -> KeeperRequest {
     let mut values = FileValues::default();
     assert!(values.push(name, &[value.as_bytes()]));
-    Question::Update(values)
+    KeeperRequest::Update(values)
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn the_poller_takes_no_series_of_who_signs_and_names_of_jobs_are_theirs() {
     let later = format!("{}:9", now());
     assert_eq!(poll(&hub, &update(name("web").as_bytes(), &later)), 1);
     let define = |job: &[u8]| {
-        Question::Define(vec![LabelledSeries {
+        KeeperRequest::Define(vec![LabelledSeries {
             labels: Labels::new([("job", job)]).expect("a set"),
             step: 10,
             heartbeat: 60,

@@ -55,7 +55,7 @@ impl Served {
             said,
         };
         let address = || {
-            let said = served.said();
+            let said = served.output_text();
             let line = said.lines().find(|line| line.contains("open http"))?;
             let rest = line.split("://").nth(1)?;
             Some(rest.split('/').next()?.to_string())
@@ -79,7 +79,7 @@ impl Served {
         });
     }
 
-    pub(super) fn said(&self) -> String {
+    pub(super) fn output_text(&self) -> String {
         self.said.lock().expect("no panic").clone()
     }
 
@@ -101,8 +101,12 @@ impl Served {
 
     /// The hub is still the same process, and no process has panicked.
     pub(super) fn is_unharmed(&self, hub: u32) {
-        assert_eq!(self.child("hub"), Some(hub), "{}", self.said());
-        assert!(!self.said().contains("panicked"), "{}", self.said());
+        assert_eq!(self.child("hub"), Some(hub), "{}", self.output_text());
+        assert!(
+            !self.output_text().contains("panicked"),
+            "{}",
+            self.output_text()
+        );
         assert_eq!(self.get("/").status, 200);
     }
 

@@ -137,7 +137,7 @@ fn a_ring_that_wraps_while_it_is_read() {
     let served = Served::start(&["--data", &dir]);
     eventually("word of the recorder", || {
         served
-            .said()
+            .output_text()
             .contains("is recording there already")
             .then_some(())
     });
@@ -342,7 +342,7 @@ fn damaged_rollups_are_as_good_as_none() {
     });
     let answer = eventually("an answer", || ask(&served.address, "GET", &target, "", ""));
     assert_eq!(answer.json()["series"], whole["series"]);
-    assert!(!served.said().contains("panicked"));
+    assert!(!served.output_text().contains("panicked"));
 }
 
 /// Each read of the hub is delayed: answers end, and live values arrive.

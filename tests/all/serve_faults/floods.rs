@@ -10,7 +10,7 @@ use super::doors::{Door, Line, tls_config};
 use kymo_tests::Scratch;
 use kymo_tests::machine::skipped;
 
-/// The hub's limits of connections and of live streams among them; crates/serve/src/places.rs.
+/// The hub's limits of connections and of live streams among them; crates/serve/src/connections.rs.
 const CONNECTIONS_MAX: usize = 512;
 const STREAMS_MAX: usize = 64;
 /// Other files that the hub has open.

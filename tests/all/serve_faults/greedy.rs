@@ -236,9 +236,9 @@ fn a_guesser_of_tokens_is_slowed_and_logged() {
         assert!(answers.iter().filter(slow).count() >= 10, "they are slowed");
     });
     assert!(
-        served.said().contains("refused wrong tokens of "),
+        served.output_text().contains("refused wrong tokens of "),
         "{}",
-        served.said()
+        served.output_text()
     );
     let counted = |scopes: &serde_json::Value| scopes["wrong_tokens"]["count"].as_u64();
     let open = served.json("/kymo/v1/status");

@@ -114,7 +114,7 @@ fn stored_field(served: &Served, token: &str) -> String {
 }
 
 /// Status and text of an answer; of an endless answer up to its first event.
-fn said(served: &Served, target: &str, token: &str) -> (u16, String) {
+fn answer_of(served: &Served, target: &str, token: &str) -> (u16, String) {
     if !target.starts_with("/kymo/v1/live") {
         let answer = match token {
             "" => served.get(target),
@@ -154,12 +154,15 @@ fn shown_with(served: &Served, token: &str, group: Option<&Group>) -> Vec<&'stat
         ("/kymo/v1/processes", USER),
     ] {
         eventually(&format!("{marker} in {target}"), || {
-            said(served, target, token).1.contains(marker).then_some(())
+            answer_of(served, target, token)
+                .1
+                .contains(marker)
+                .then_some(())
         });
     }
     if group.is_some() {
         eventually("the group", || {
-            let (_, groups) = said(served, "/kymo/v1/groups", token);
+            let (_, groups) = answer_of(served, "/kymo/v1/groups", token);
             groups.contains(GROUP).then_some(())
         });
         markers.push(GROUP);
@@ -176,7 +179,7 @@ fn targets(served: &Served, token: &str, fill: &dyn Fn(&str) -> String) -> Vec<S
         served.json("/kymo/v1/status")["now"]
     );
     eventually("the publisher in the recording", || {
-        said(served, &recorded, token)
+        answer_of(served, &recorded, token)
             .1
             .contains(USER)
             .then_some(())
@@ -221,14 +224,14 @@ fn no_answer_tells_of_people_without_the_token() {
     };
     let targets = targets(&served, token, &fill);
     let rows = format!("/kymo/v1/series{}", fill("?fields=STORED&from=-600"));
-    assert_eq!(said(&served, &rows, token).0, 200);
+    assert_eq!(answer_of(&served, &rows, token).0, 200);
     assert_eq!(
-        said(&served, &rows, "").0,
+        answer_of(&served, &rows, "").0,
         401,
         "a name that tells of people"
     );
     for target in targets {
-        let (status, text) = said(&served, &target, "");
+        let (status, text) = answer_of(&served, &target, "");
         for marker in &markers {
             let is_echo = status >= 400 && target.contains(marker);
             assert!(

@@ -340,7 +340,7 @@ impl Intake {
         Ok(count)
     }
 
-    /// Copies changed accounts to where questions are answered.
+    /// Copies changed accounts to where requests are answered.
     fn publish(&mut self, round: &mut Round) {
         let Round {
             real_ns, mono_ns, ..

@@ -1,4 +1,4 @@
-//! The newest notifications of collectd and events of polled devices: in memory for questions, and in files to
+//! The newest notifications of collectd and events of polled devices: in memory for requests, and in files to
 //! outlive the keeper. Devices, senders that sign and all other senders have a ring each. In a full ring each group
 //! of senders has a share, and in it each host: a sender of many events displaces its own.
 
@@ -66,7 +66,7 @@ impl Rings {
     }
 }
 
-/// The rings, shared by questions and by intake.
+/// The rings, shared by requests and by intake.
 #[derive(Clone, Debug, Default)]
 struct Events(Arc<Mutex<Rings>>);
 
@@ -88,7 +88,7 @@ impl Events {
     }
 }
 
-/// Keeps new events and answers questions about them. Clones share the events.
+/// Keeps new events and answers requests about them. Clones share the events.
 #[derive(Clone, Default)]
 pub struct EventKeeper {
     events: Events,
@@ -212,7 +212,7 @@ impl Saving {
         self.forget(&gone);
     }
 
-    /// Writes waiting events to the files, then shows them: an event that a question has seen outlives the keeper.
+    /// Writes waiting events to the files, then shows them: an event that a request has seen outlives the keeper.
     fn save(&mut self, events: &Events, now_ns: u64, log: &Log) {
         let mut new = Vec::new();
         for at in 0..self.waiting.len() {

@@ -1,4 +1,4 @@
-//! Accounts of senders and hosts for questions: a copy that each round updates with its changes. The lock is held only
+//! Accounts of senders and hosts for requests: a copy that each round updates with its changes. The lock is held only
 //! while the copy is updated or copied, never while a disk or a client is waited for.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Counts of the listeners for lines since the keeper's start, which the listeners publish and questions read.
+//! Counts of the listeners for lines since the keeper's start, which the listeners publish and requests read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -136,7 +136,7 @@ impl SharedBudget {
 mod tests {
     use super::*;
 
-    fn begun(limit: &mut SeriesLimit, sender: u8, now_s: f64) -> usize {
+    fn new_series(limit: &mut SeriesLimit, sender: u8, now_s: f64) -> usize {
         let may = |_: &usize| limit.may_begin(SenderLot(sender), 1, now_s);
         (0..60_000).filter(may).count()
     }
@@ -144,11 +144,14 @@ mod tests {
     #[test]
     fn series_begin_as_long_as_both_budgets_last() {
         let mut limit = SeriesLimit::default();
-        let mut begun = |now_s: f64| begun(&mut limit, 1, now_s);
-        assert_eq!([begun(0.0), begun(0.0), begun(30.0)], [10_000, 0, 10_000]);
+        let mut begun_at = |now_s: f64| new_series(&mut limit, 1, now_s);
+        assert_eq!(
+            [begun_at(0.0), begun_at(0.0), begun_at(30.0)],
+            [10_000, 0, 10_000]
+        );
         // In the long run one sender alone is limited by the minute and the day.
         let all: usize = (1..=9)
-            .map(|minute| begun(30.0 + 60.0 * f64::from(minute)))
+            .map(|minute| begun_at(30.0 + 60.0 * f64::from(minute)))
             .sum();
         assert!((80_000..83_000).contains(&all), "{all}");
         assert!(!limit.may_begin(SenderLot(1), 3000, 570.0));
@@ -158,11 +161,13 @@ mod tests {
     fn a_flood_leaves_series_to_others() {
         let mut limit = SeriesLimit::default();
         let shares: Vec<usize> = (0..4)
-            .map(|sender| begun(&mut limit, sender, 0.0))
+            .map(|sender| new_series(&mut limit, sender, 0.0))
             .collect();
         assert_eq!(shares, [10_000, 5_000, 2_500, 1_250]);
         // Many senders together never take all.
-        let all: usize = (0..=255).map(|sender| begun(&mut limit, sender, 0.0)).sum();
+        let all: usize = (0..=255)
+            .map(|sender| new_series(&mut limit, sender, 0.0))
+            .sum();
         assert!(all <= 1_250, "{all}");
         let looks = |limit: &mut SeriesLimit, sender| {
             let may = |_: &u32| limit.may_look(SenderLot(sender), 0.0);

@@ -1,4 +1,4 @@
-//! Answers to questions about programs. Texts leave the collector without their literals.
+//! Answers to requests about programs. Texts leave the collector without their literals.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -435,7 +435,7 @@ impl Collection {
         std::mem::take(&mut self.pending)
     }
 
-    /// Answer to a question about programs.
+    /// Answer to a request about programs.
     pub(super) fn answer(&self, texts: bool, now: Moment) -> keeper::Programs {
         let sessions = self.servers.current(now);
         let mut wanted = self.wanted(texts, &sessions, Publisher::answer_bytes);

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use kymo_sys::sim_disk::SimDisk;
 
-    fn said<'a>(metric_type: MetricType, unit: &'a str, help: &'a str) -> SeriesMetadata<'a> {
+    fn metadata<'a>(metric_type: MetricType, unit: &'a str, help: &'a str) -> SeriesMetadata<'a> {
         SeriesMetadata {
             metric_type,
             help,
@@ -248,11 +248,11 @@ mod tests {
         let (mut families, notice) = Families::open(disk.clone(), folder);
         assert_eq!(notice, None);
         let long = "ä".repeat(HELP_MAX);
-        families.note("a_total", &said(MetricType::Counter, "", "All a."));
-        families.note("b", &said(MetricType::Histogram, "seconds", &long));
+        families.note("a_total", &metadata(MetricType::Counter, "", "All a."));
+        families.note("b", &metadata(MetricType::Histogram, "seconds", &long));
         families.save(&log);
-        families.note("a_total", &said(MetricType::Counter, "", "All of a."));
-        families.note("c", &said(MetricType::Unknown, "", ""));
+        families.note("a_total", &metadata(MetricType::Counter, "", "All of a."));
+        families.note("c", &metadata(MetricType::Unknown, "", ""));
         families.save(&log);
         let known = families.list("");
         assert_eq!(known.len(), 2);

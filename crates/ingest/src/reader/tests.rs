@@ -379,7 +379,7 @@ fn the_index_follows_the_store() {
     assert_eq!(selected(&reader, "later_total").len(), 0);
 }
 
-/// An index of many series needs little memory, and a question looks at a few of them only.
+/// An index of many series needs little memory, and a request looks at a few of them only.
 #[test]
 fn an_index_takes_few_bytes() {
     let store = store();

@@ -35,7 +35,7 @@ pub(super) struct Flusher {
 }
 
 /// A new series.
-struct Begun {
+struct NewPart {
     place: usize,
     part: PartName,
     labels: Labels,
@@ -105,7 +105,12 @@ impl Flusher {
     }
 
     /// Collects samples of known series, and returns new series.
-    fn gather(&mut self, metrics: &mut Metrics, t_ms: i64, troubles: &mut Troubles) -> Vec<Begun> {
+    fn gather(
+        &mut self,
+        metrics: &mut Metrics,
+        t_ms: i64,
+        troubles: &mut Troubles,
+    ) -> Vec<NewPart> {
         let mut new = Vec::new();
         for (place, metric) in metrics.metrics.iter_mut().enumerate() {
             let Some(metric) = metric else { continue };
@@ -121,7 +126,7 @@ impl Flusher {
             metric.aggregate.begin_flush();
             for (part, value) in unnamed {
                 match part.labels(&metric.name, &metric.tags()) {
-                    Ok(labels) => new.push(Begun {
+                    Ok(labels) => new.push(NewPart {
                         place,
                         part,
                         labels,
@@ -137,14 +142,14 @@ impl Flusher {
     /// Defines new series.
     fn define(
         &mut self,
-        mut new: Vec<Begun>,
+        mut new: Vec<NewPart>,
         metrics: &mut Metrics,
         (store, now_ns): (&Store, u64),
         t_ms: i64,
         troubles: &mut Troubles,
     ) {
-        new.retain(|begun| {
-            let labels = &begun.labels;
+        new.retain(|new_part| {
+            let labels = &new_part.labels;
             let may = store.admit_labels(labels).is_ok() || store.find_points(labels).is_some();
             troubles.count(
                 "a name whose labels are too long or too many",
@@ -152,29 +157,30 @@ impl Flusher {
             );
             may
         });
-        new.retain(|begun| {
-            let is_bucket = matches!(begun.part, PartName::Bucket(_));
+        new.retain(|new_part| {
+            let is_bucket = matches!(new_part.part, PartName::Bucket(_));
             // The metric has paid for its other series.
             let may = !is_bucket
-                || store.find_points(&begun.labels).is_some()
-                || metrics.may_begin_bucket(begun.place, now_ns);
+                || store.find_points(&new_part.labels).is_some()
+                || metrics.may_begin_bucket(new_part.place, now_ns);
             troubles.count("a bucket beyond the limit of new series", u64::from(!may));
             may
         });
         for new in new.chunks(NEW_AT_ONCE) {
-            let definition = |begun: &Begun| {
+            let definition = |new_part: &NewPart| {
                 let heartbeat_s = HEARTBEAT_INTERVALS.saturating_mul(self.interval_s);
-                let schema = PointsSchema::new(begun.part.kind(), self.interval_s, heartbeat_s);
-                (begun.labels.clone(), schema)
+                let schema = PointsSchema::new(new_part.part.kind(), self.interval_s, heartbeat_s);
+                (new_part.labels.clone(), schema)
             };
             let definitions: Vec<_> = new.iter().map(definition).collect();
-            for (begun, outcome) in new.iter().zip(store.define_points(&definitions)) {
-                let name = DisplayName(begun.labels.text());
+            for (new_part, outcome) in new.iter().zip(store.define_points(&definitions)) {
+                let name = DisplayName(new_part.labels.text());
                 let found = match outcome {
                     Ok(series)
-                        if *self.owners.entry(series).or_insert(begun.place) == begun.place =>
+                        if *self.owners.entry(series).or_insert(new_part.place)
+                            == new_part.place =>
                     {
-                        let v = begun.value;
+                        let v = new_part.value;
                         self.samples.push((series, Point { t_ms, v }));
                         Part::Known(series)
                     }
@@ -189,7 +195,12 @@ impl Flusher {
                         Part::New
                     }
                 };
-                set_part(metrics, begun.place, |name, _| name == begun.part, found);
+                set_part(
+                    metrics,
+                    new_part.place,
+                    |name, _| name == new_part.part,
+                    found,
+                );
             }
         }
     }

@@ -212,7 +212,7 @@ mod tests {
         path.replace('A', &id('a')).replace("P", "0f3e_4d21_9c")
     }
 
-    fn said(found: Option<GroupPath>) -> String {
+    fn text_of(found: Option<GroupPath>) -> String {
         match found {
             None => "none".into(),
             Some(GroupPath::Container { runtime, owner, .. }) => format!("{runtime:?} {owner:?}"),
@@ -271,7 +271,7 @@ mod tests {
             ("/", "none"),
             ("", "none"),
         ] {
-            let found = said(GroupPath::of_group(spelled(path).as_bytes()));
+            let found = text_of(GroupPath::of_group(spelled(path).as_bytes()));
             assert_eq!(found.replace(&id('a'), "A"), expect, "{path}");
         }
         assert_eq!(GroupPath::of_group(b"/\xff.service"), None);
@@ -280,11 +280,11 @@ mod tests {
     #[test]
     fn a_group_in_a_container_has_the_container_around_it_alone() {
         let path = spelled("/docker/A/system.slice/cron.service");
-        let inner = said(GroupPath::of_group(path.as_bytes()));
+        let inner = text_of(GroupPath::of_group(path.as_bytes()));
         assert_eq!(inner, "unit cron.service");
-        assert_eq!(said(GroupPath::around(path.as_bytes())), "Docker System");
+        assert_eq!(text_of(GroupPath::around(path.as_bytes())), "Docker System");
         assert_eq!(
-            said(GroupPath::around(b"/system.slice/cron.service")),
+            text_of(GroupPath::around(b"/system.slice/cron.service")),
             "none"
         );
     }

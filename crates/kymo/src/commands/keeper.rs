@@ -23,7 +23,7 @@ use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::pushed::Pushes;
-use kymo_ingest::questions::{Answers, Questions, Role, SharedReader};
+use kymo_ingest::requests::{Answers, RequestListener, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::{PointsRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
@@ -81,8 +81,8 @@ pub(crate) struct KeeperOrder {
     pub rrdcached: Vec<i32>,
     /// See [`rrdcached::Writers::One`].
     pub one_writer: bool,
-    /// File descriptor of the listening socket for questions.
-    pub questions: Option<i32>,
+    /// File descriptor of the listening socket for requests.
+    pub requests: Option<i32>,
     /// File descriptor of the listening socket for processes of kymo that write, such as the hub.
     pub writes: Option<i32>,
     /// File descriptor of the administrator's listening socket.
@@ -184,11 +184,11 @@ impl KeeperOrder {
         sockets.collect()
     }
 
-    /// Sockets for questions, and the roles of their clients.
-    fn for_questions(&self) -> Result<Vec<(OwnedFd, Role)>> {
+    /// Sockets for requests, and the roles of their clients.
+    fn for_requests(&self) -> Result<Vec<(OwnedFd, Role)>> {
         let (owner, guardian) = (self.admin_user, machine::parent());
         let all = [
-            (self.questions, Role::Read),
+            (self.requests, Role::Read),
             (
                 self.writes,
                 Role::Write {
@@ -213,7 +213,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let order: KeeperOrder = order::read("the keeper")?;
     let mut ready = File::from(handed(order.ready)?);
     let sockets = order.for_rrdcached()?;
-    let questions = order.for_questions()?;
+    let requests = order.for_requests()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let copies = HandedCopies::take(&order.collectd)?;
     let in_force = (copies.users.clone(), copies.types.clone());
@@ -248,8 +248,8 @@ pub(crate) fn run() -> Result<ExitCode> {
     let reader = SharedReader::default();
     let (pushes, notice) = Pushes::open(Arc::new(RealDisk), &settings.folder);
     notice.iter().for_each(|notice| say(notice));
-    for (socket, role) in questions {
-        listeners.push(Box::new(Questions {
+    for (socket, role) in requests {
+        listeners.push(Box::new(RequestListener {
             socket,
             answers: Answers {
                 role,

@@ -36,7 +36,7 @@ mod secret;
 mod sockets;
 
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
-pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, QUESTIONS as KEEPER_SOCKET};
+pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};
 
 /// Permissions that new files lack: the group may read them, other users may not.
@@ -213,7 +213,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         ring: Some(dir.clone()),
         rollups: Some(dir.join(ROLLUPS_FOLDER)),
         boards: Some(dir.join(BOARDS_FOLDER)),
-        keeper: Some(dir.join(sockets::QUESTIONS)),
+        keeper: Some(dir.join(sockets::KEEPER_SOCKET)),
         keeper_writes: Some(dir.join(sockets::WRITES)),
         write_token: secret::token_of(&dir.join(WRITE_TOKEN))?,
         ..order(config, options, secret::token_of(&token_path)?)?
@@ -353,7 +353,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             owner: owner(&sockets),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             one_writer: config.rrdcached.one_writer,
-            questions: sockets.questions.as_ref().map(AsRawFd::as_raw_fd),
+            requests: sockets.requests.as_ref().map(AsRawFd::as_raw_fd),
             writes: sockets.writes.as_ref().map(AsRawFd::as_raw_fd),
             admin: sockets.admin.as_ref().map(AsRawFd::as_raw_fd),
             admin_user: machine::user(),
@@ -376,7 +376,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         watched: config::silence_limit(&store.silence)
             .map_err(anyhow::Error::msg)?
             .map(|limit| Watched {
-                socket: dir.join(sockets::QUESTIONS),
+                socket: dir.join(sockets::KEEPER_SOCKET),
                 limit,
             }),
         shown: shown(&sockets),
@@ -385,7 +385,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             sockets
                 .rrdcached
                 .into_iter()
-                .chain(sockets.questions)
+                .chain(sockets.requests)
                 .chain(sockets.writes)
                 .chain(sockets.admin)
                 .collect(),

@@ -89,7 +89,7 @@ pub(crate) fn options(
     let format = options.format;
     options.set_format(format)?;
     options.heads_only = view.texts.showcolheaders;
-    options.asked = asked();
+    options.asked = command_line();
     options.letters = letters;
     let in_place = !options.top.is_some_and(|top| top.vertical);
     options.watched = terminal.is_some() && pace == Pace::Live && in_place;
@@ -151,7 +151,7 @@ fn check(letters: &str, view: &ViewOptions, dir: Option<&Path>, pace: Pace) -> R
 }
 
 /// Words of the command line.
-fn asked() -> String {
+fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())

@@ -51,7 +51,7 @@ pub(crate) struct Daemon {
 }
 
 /// The process that continues.
-pub(crate) enum Begun {
+pub(crate) enum DaemonStart {
     /// This process, which may be a daemon that has not reported yet that it samples.
     Here,
     /// Another process: this one ends with the exit code.
@@ -104,7 +104,7 @@ impl Daemon {
         name: &str,
         dir: Option<&Path>,
         serves: bool,
-    ) -> Result<Begun, String> {
+    ) -> Result<DaemonStart, String> {
         if let Some(mask) = &self.umask {
             let mask = u32::from_str_radix(mask, 8)
                 .ok()
@@ -122,7 +122,7 @@ impl Daemon {
         if !self.daemon {
             return match self.runas {
                 Some(_) => Err("cannot use --runas: it is for -D".into()),
-                None => Ok(Begun::Here),
+                None => Ok(DaemonStart::Here),
             };
         }
         if dir.is_none() && !serves {
@@ -134,7 +134,7 @@ impl Daemon {
         self.detach(&name, dir)
     }
 
-    fn detach(&self, name: &str, dir: Option<&Path>) -> Result<Begun, String> {
+    fn detach(&self, name: &str, dir: Option<&Path>) -> Result<DaemonStart, String> {
         let cannot = |error: io::Error| format!("cannot go into the background: {error}");
         let account = self.account(dir)?;
         let path = match &self.pidfile {
@@ -148,7 +148,7 @@ impl Daemon {
                 drop(pipe);
                 // The child reports errors itself.
                 let began = waiting.read(&mut [0]).is_ok_and(|count| count > 0);
-                Ok(Begun::There(match began {
+                Ok(DaemonStart::There(match began {
                     true => ExitCode::SUCCESS,
                     false => ExitCode::from(FAILED),
                 }))
@@ -174,7 +174,7 @@ impl Daemon {
                         stderr,
                     },
                 );
-                Ok(Begun::Here)
+                Ok(DaemonStart::Here)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Sends values to the keeper of `kymo serve` by its protocol (docs/formats/keeper.md), usually in one question for each cycle.
+//! Sends values to the keeper of `kymo serve` by its protocol (docs/formats/keeper.md), usually in one request for each cycle.
 //!
 //! While the keeper is away values wait in memory, up to a limit; afterwards it gets them in their order. Series that the
 //! keeper reports as unknown are defined.
@@ -16,7 +16,7 @@ use super::{Counts, Report, Series, index};
 use crate::batch::{Batch, Update, seconds};
 use devices::Devices;
 use events::Events;
-use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, Question, Taken};
+use kymo_wire::keeper::{Answer, Fault, FileSeries, FileValues, KeeperRequest, Taken};
 use std::collections::HashSet;
 use std::io;
 
@@ -33,15 +33,15 @@ pub struct Keeper {
     rates: Box<Rates>,
     devices: Devices,
     events: Events,
-    question: Together,
+    request: Together,
     /// Targets whose series the keeper refused to define, until the next write.
     refused: HashSet<u32>,
-    /// True if the last question got no answer, so that the keeper may have its values.
+    /// True if the last request got no answer, so that the keeper may have its values.
     may_be_heard: bool,
     counts: Counts,
 }
 
-/// The values of one question.
+/// The values of one request.
 #[derive(Default)]
 struct Together {
     values: FileValues,
@@ -60,7 +60,7 @@ impl Keeper {
             rates: Box::default(),
             devices: Devices::default(),
             events: Events::default(),
-            question: Together::default(),
+            request: Together::default(),
             refused: HashSet::new(),
             may_be_heard: false,
             counts: Counts::default(),
@@ -115,7 +115,7 @@ impl Keeper {
         }
     }
 
-    /// Sends values in as many questions as they need. `done` counts the values that are finished, even after an error.
+    /// Sends values in as many requests as they need. `done` counts the values that are finished, even after an error.
     fn send<'a>(
         &mut self,
         updates: impl Iterator<Item = Update<'a>>,
@@ -126,12 +126,12 @@ impl Keeper {
         let mut updates = updates.peekable();
         while updates.peek().is_some() {
             let (mut count, mut new) = (0, Vec::new());
-            self.question.clear();
+            self.request.clear();
             while let Some(update) = updates.peek() {
                 let at = index(update.target);
                 match self.series.get(at) {
-                    Some(series) if !self.question.push(series, update) => {
-                        if !self.question.targets.is_empty() {
+                    Some(series) if !self.request.push(series, update) => {
+                        if !self.request.targets.is_empty() {
                             break;
                         }
                         self.refuse(update.target, "cannot keep a value: it is too long", report);
@@ -163,7 +163,7 @@ impl Keeper {
         if missing.is_empty() {
             return Ok(());
         }
-        let again = std::mem::take(&mut self.question);
+        let again = std::mem::take(&mut self.request);
         let arguments = again
             .values
             .iter()
@@ -174,12 +174,12 @@ impl Keeper {
                 new.push((target, seconds(argument)));
                 let update = Update { target, argument };
                 // These values are a part of those that fitted before.
-                self.question.push(&self.series[index(target)], &update);
+                self.request.push(&self.series[index(target)], &update);
             }
         }
         self.define(&new, report)?;
         for place in self.update(report)? {
-            let target = self.question.targets[place];
+            let target = self.request.targets[place];
             if !self.gives_up(target) {
                 let cause = "cannot keep a value: the keeper does not know its series";
                 self.refuse(target, cause, report);
@@ -198,20 +198,20 @@ impl Keeper {
     /// Sends the collected values; returns the places of those whose series are missing.
     fn update(&mut self, report: &mut Report) -> io::Result<HashSet<usize>> {
         let mut missing = HashSet::new();
-        if self.question.targets.is_empty() {
+        if self.request.targets.is_empty() {
             return Ok(missing);
         }
-        let question = Question::Update(std::mem::take(&mut self.question.values));
-        let taken = self.ask(&question);
-        if let Question::Update(values) = question {
-            self.question.values = values;
+        let request = KeeperRequest::Update(std::mem::take(&mut self.request.values));
+        let taken = self.ask(&request);
+        if let KeeperRequest::Update(values) = request {
+            self.request.values = values;
         }
         let taken = taken?;
-        self.counts.kept += self.question.targets.len() as u64;
+        self.counts.kept += self.request.targets.len() as u64;
         let mut said = HashSet::new();
         for refused in taken.refused {
             let place = refused.place as usize;
-            let target = self.question.targets.get(place);
+            let target = self.request.targets.get(place);
             // Counts one refusal of each value at most.
             let Some(&target) = target.filter(|_| said.insert(place)) else {
                 continue;
@@ -243,8 +243,8 @@ impl Keeper {
                 let series = &self.series[index(target)];
                 definition(series, first_s)
             });
-            let question = Question::Create(series.collect());
-            let taken = self.ask(&question).inspect_err(|_| {
+            let request = KeeperRequest::Create(series.collect());
+            let taken = self.ask(&request).inspect_err(|_| {
                 let targets = new.iter().map(|(target, _)| index(*target));
                 targets.for_each(|at| self.is_defined[at] = false);
             })?;
@@ -260,11 +260,11 @@ impl Keeper {
         Ok(())
     }
 
-    fn ask(&mut self, question: &Question) -> io::Result<Taken> {
+    fn ask(&mut self, request: &KeeperRequest) -> io::Result<Taken> {
         let answers = self
             .connection
             .lock()
-            .ask(question, 1, &mut self.may_be_heard)?;
+            .ask(request, 1, &mut self.may_be_heard)?;
         match answers.into_iter().next() {
             Some(Answer::Taken(taken)) => Ok(taken),
             Some(Answer::Refused(why)) => Err(io::Error::other(why)),

@@ -67,9 +67,9 @@ impl RecordedSeries {
 
 /// Matchers, with all that they say of a series before any is read.
 #[derive(Clone, Copy)]
-pub(super) struct Question<'a>(pub(super) &'a [Matcher]);
+pub(super) struct MatcherSet<'a>(pub(super) &'a [Matcher]);
 
-impl Question<'_> {
+impl MatcherSet<'_> {
     /// True if a series of this metric may be picked.
     fn may_pick(&self, metric: &str) -> bool {
         self.0.iter().all(|matcher| match matcher.label() {
@@ -118,7 +118,7 @@ fn field(pick: &Pick) -> String {
 
 /// Finds the series that a question picks.
 pub(super) struct Discovery<'a> {
-    question: Question<'a>,
+    matcher_set: MatcherSet<'a>,
     budget: &'a mut Budget,
     found: &'a mut RecordedSeries,
     picked: BTreeSet<SeriesId>,
@@ -142,12 +142,12 @@ struct KnownGroup {
 
 impl<'a> Discovery<'a> {
     pub(super) fn new(
-        question: Question<'a>,
+        matcher_set: MatcherSet<'a>,
         budget: &'a mut Budget,
         found: &'a mut RecordedSeries,
     ) -> Discovery<'a> {
         Discovery {
-            question,
+            matcher_set,
             budget,
             found,
             picked: BTreeSet::new(),
@@ -207,7 +207,7 @@ impl<'a> Discovery<'a> {
             });
             for part in parts {
                 let labels = labels_of(host(context), group, of, family, part);
-                let Some(labels) = labels.filter(|labels| self.question.picks(labels)) else {
+                let Some(labels) = labels.filter(|labels| self.matcher_set.picks(labels)) else {
                     continue;
                 };
                 let origin = MetricOrigin {
@@ -233,7 +233,7 @@ impl<'a> Discovery<'a> {
 
     fn group_of(&self, at: (usize, usize), group: &MetricGroup) -> KnownGroup {
         let families = group.families.iter().enumerate();
-        let families = families.filter(|(_, family)| self.question.may_pick(family.name));
+        let families = families.filter(|(_, family)| self.matcher_set.may_pick(family.name));
         KnownGroup {
             at,
             families: families.map(|(number, _)| number).collect(),
@@ -316,7 +316,7 @@ impl PassSink for Discovery<'_> {
             None => (&*line.id, ""),
         };
         let labels = names::field(host(context), field, instance.as_bytes());
-        if let Some(labels) = labels.ok().filter(|labels| self.question.picks(labels)) {
+        if let Some(labels) = labels.ok().filter(|labels| self.matcher_set.picks(labels)) {
             self.add(labels, SampleOrigin::Field(line.id.clone()));
         }
         self.error.is_none()

@@ -11,7 +11,7 @@ use kymo_series::{
 };
 
 use super::collection::Collection;
-use super::discovery::{Discovery, Question, RecordedSeries, metadata};
+use super::discovery::{Discovery, MatcherSet, RecordedSeries, metadata};
 use super::pass::{Pass, PassSink};
 use super::rows::RowMaker;
 use super::scan::{SAMPLES_MAX, Scan, ScannedSamples};
@@ -58,11 +58,11 @@ impl RecordedReader {
         each: &mut dyn FnMut(&Labels),
     ) -> Result<(), ReadError> {
         let mut budget = Budget::UNLIMITED;
-        let question = Question(matchers);
+        let matcher_set = MatcherSet(matchers);
         let ids = {
             let mut found = self.found.borrow_mut();
-            let mut discovery = Discovery::new(question, &mut budget, &mut found);
-            self.run(question.pass(), range, &mut discovery)?;
+            let mut discovery = Discovery::new(matcher_set, &mut budget, &mut found);
+            self.run(matcher_set.pass(), range, &mut discovery)?;
             discovery.end()?
         };
         let found = self.found.borrow();
@@ -79,14 +79,14 @@ impl Reader for RecordedReader {
         range: TimeRange,
         budget: &mut Budget,
     ) -> Result<Vec<SeriesId>, ReadError> {
-        let question = Question(matchers);
-        let pass = question.pass();
+        let matcher_set = MatcherSet(matchers);
+        let pass = matcher_set.pass();
         let mut found = self.found.borrow_mut();
         let mut room = Budget {
             samples: SAMPLES_MAX,
             ..Budget::UNLIMITED
         };
-        let discovery = Discovery::new(question, budget, &mut found);
+        let discovery = Discovery::new(matcher_set, budget, &mut found);
         let mut scan = Scan::new(discovery, &mut room);
         self.run(pass, range, &mut scan)?;
         let (ids, scanned) = scan.end(range)?;

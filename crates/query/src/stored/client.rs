@@ -11,7 +11,7 @@ use kymo_wire::keeper::SeriesInfo;
 use super::{Answered, StoredField, find};
 use crate::series::Series;
 
-/// Longest wait of a question about stored series for a piece of its answer.
+/// Longest wait of a request about stored series for a piece of its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time of an addition to an answer about this machine.
 const ADDITION: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub type Listed = Arc<Vec<SeriesInfo>>;
 #[derive(Clone)]
 pub struct SharedKeeper {
     keeper: Keeper,
-    /// Connections for additions; `None`: they wait like all other questions.
+    /// Connections for additions; `None`: they wait like all other requests.
     additions: Option<Keeper>,
     list: Arc<List>,
 }
@@ -87,7 +87,7 @@ impl List {
             return Ok(list.clone());
         }
         if state.is_asking {
-            return Err("cannot list stored series: another question waits for the keeper".into());
+            return Err("cannot list stored series: another request waits for the keeper".into());
         }
         state.is_asking = true;
         drop(state);

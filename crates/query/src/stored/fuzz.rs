@@ -10,7 +10,7 @@ use kymo_wire::keeper::{Range, ServerActivity};
 
 use super::*;
 
-/// The first byte selects the question, and whether the rest is frames or their contents.
+/// The first byte selects the request, and whether the rest is frames or their contents.
 pub fn fuzz_answers(input: &[u8]) {
     let Some((&first, rest)) = input.split_first() else {
         return;

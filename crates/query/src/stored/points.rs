@@ -14,7 +14,7 @@ use kymo_wire::keeper::{
 
 use crate::readers::RowMaker;
 
-/// Reads what a keeper has. A reader is for one question of its user: it remembers the labels of the series that it found.
+/// Reads what a keeper has. A reader is for one request of its user: it remembers the labels of the series that it found.
 pub struct KeeperReader {
     keeper: Keeper,
     found: RefCell<HashMap<SeriesId, Labels>>,

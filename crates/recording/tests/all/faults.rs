@@ -611,7 +611,7 @@ fn records_too_large_for_the_cap_are_dropped_and_the_rest_goes_on() {
         let head = record::Head::sample(bench.now(), true, 0);
         let sections = vec![(1, 1, noise(size))];
         crate::common::push(&mut batch, &head, &sections);
-        let said = crate::common::Said {
+        let said = crate::common::RecordContent {
             head,
             sections,
             text: String::new(),

@@ -70,7 +70,7 @@ fn records_of_every_shape() {
                     sections.push((kind, cost, bytes));
                 }
                 crate::common::push(&mut batch, &head, &sections);
-                said.push(crate::common::Said {
+                said.push(crate::common::RecordContent {
                     head,
                     sections,
                     text: String::new(),

@@ -36,7 +36,7 @@ impl Master {
     }
 
     /// The next line of the master that is a number or `none`.
-    fn said(&mut self) -> String {
+    fn next_answer(&mut self) -> String {
         let mut line = String::new();
         while self.says.read_line(&mut line).expect("a line") > 0 {
             let said = line.trim();
@@ -51,7 +51,7 @@ impl Master {
 
     fn go_on(&mut self) -> String {
         self.orders.write_all(b"\n").expect("an order");
-        self.said()
+        self.next_answer()
     }
 }
 
@@ -110,7 +110,7 @@ fn what_a_killed_worker_did_ends_with_it() {
                 "c" => in_c(&programs, &files, mode, 5),
                 _ => in_rust(&files, mode, 5),
             };
-            let released = master.said();
+            let released = master.next_answer();
             let expect = if mode == "released" { "40" } else { "0" };
             assert_eq!(released, expect, "{name}");
             let mut readers = BOTH.map(|access| files.open(access));
@@ -149,7 +149,7 @@ fn an_owner_in_another_namespace_lives() {
             "c" => in_c(&programs, &files, "namespace", 0),
             _ => in_rust(&files, "namespace", 0),
         };
-        assert_eq!(master.said(), "0", "{name}: its slot stays its own");
+        assert_eq!(master.next_answer(), "0", "{name}: its slot stays its own");
         let mut reader = files.open(Access::Read);
         assert_eq!(seen(&mut reader), (1, 1.0, 1), "{name}");
         master.go_on();

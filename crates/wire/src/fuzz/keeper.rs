@@ -1,11 +1,11 @@
 //! The keeper's protocol: writing a decoded message again must give the same bytes.
 
-use crate::keeper::{Answer, HEAD, Question, VERSION};
+use crate::keeper::{Answer, HEAD, KeeperRequest, VERSION};
 
-/// Reads any bytes as a question and as an answer.
+/// Reads any bytes as a request and as an answer.
 pub fn fuzz_keeper(input: &[u8]) {
-    if let Ok(question) = Question::read(input) {
-        assert_eq!(&question.frame()[HEAD..], input, "a question changed");
+    if let Ok(request) = KeeperRequest::read(input) {
+        assert_eq!(&request.frame()[HEAD..], input, "a request changed");
     }
     if let Ok(answer) = Answer::read(input) {
         // Texts for people need not be UTF-8 when they arrive.

@@ -79,7 +79,7 @@ impl ServerActivity {
 }
 
 impl ServerSession {
-    /// Bytes of the session in a question.
+    /// Bytes of the session in a request.
     pub fn bytes(&self) -> usize {
         let labels = self.labels.iter();
         let labels = labels.map(|(name, value)| name.len() + value.len() + 4);
@@ -124,7 +124,7 @@ impl ServerSession {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Answer, HEAD, Question};
+    use super::super::{Answer, HEAD, KeeperRequest};
     use super::*;
 
     #[test]
@@ -153,20 +153,20 @@ mod tests {
             sessions: vec![session; 2],
             left_out: 3,
         };
-        let question = Question::Activity(activity.clone());
-        let frame = &question.frame()[HEAD..];
-        assert_eq!(Question::read(frame), Ok(question));
+        let request = KeeperRequest::Activity(activity.clone());
+        let frame = &request.frame()[HEAD..];
+        assert_eq!(KeeperRequest::read(frame), Ok(request));
         for end in 2..frame.len() {
-            assert!(Question::read(&frame[..end]).is_err(), "{end} bytes");
+            assert!(KeeperRequest::read(&frame[..end]).is_err(), "{end} bytes");
         }
-        let none = Question::Activity(ServerActivity {
+        let none = KeeperRequest::Activity(ServerActivity {
             sessions: Vec::new(),
             ..activity
         });
         assert_eq!(frame.len() - none.frame()[HEAD..].len(), 2 * bytes);
         assert_eq!(
-            Question::read(&Question::Watched.frame()[HEAD..]),
-            Ok(Question::Watched)
+            KeeperRequest::read(&KeeperRequest::Watched.frame()[HEAD..]),
+            Ok(KeeperRequest::Watched)
         );
         for is_watched in [true, false] {
             let answer = Answer::Watched(is_watched);
@@ -180,7 +180,7 @@ mod tests {
             sessions: vec![ServerSession::default(); SESSIONS_MAX + 1],
             ..ServerActivity::default()
         };
-        let question = Question::Activity(activity);
-        assert!(Question::read(&question.frame()[HEAD..]).is_err());
+        let request = KeeperRequest::Activity(activity);
+        assert!(KeeperRequest::read(&request.frame()[HEAD..]).is_err());
     }
 }

@@ -1,15 +1,15 @@
-//! Series that are named as .rrd files, and their values as rrdtool takes them: questions on the socket for writing.
+//! Series that are named as .rrd files, and their values as rrdtool takes them: requests on the socket for writing.
 
 use super::body::{Put, Take};
 use super::frame::QUESTION_MAX;
 
-/// Most series of one question.
+/// Most series of one request.
 const SERIES_MAX: usize = 4096;
 /// Most words of a definition.
 const WORDS_MAX: usize = 256;
-/// Most values of a series in one question.
+/// Most values of a series in one request.
 const VALUES_MAX: usize = 4096;
-/// Bytes of a question before its series.
+/// Bytes of a request before its series.
 const FRONT: usize = 16;
 
 /// Definition of a series with a file.
@@ -48,7 +48,7 @@ pub struct Taken {
 /// A series that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Place of the series in the question.
+    /// Place of the series in the request.
     pub place: u32,
     /// Kind of the refusal.
     pub fault: Fault,
@@ -102,7 +102,7 @@ impl FileValues {
         self.count == 0
     }
 
-    /// Adds a series; `false`: the question is full, and nothing was added.
+    /// Adds a series; `false`: the request is full, and nothing was added.
     pub fn push(&mut self, name: &[u8], arguments: &[&[u8]]) -> bool {
         let bytes: usize = arguments.iter().map(|argument| argument.len() + 2).sum();
         let needed = self.bytes.len() + name.len() + 4 + bytes + FRONT;
@@ -116,7 +116,7 @@ impl FileValues {
         true
     }
 
-    /// Names with their arguments, in the order of the question.
+    /// Names with their arguments, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Arguments<'_>)> {
         let mut rest = Take::of(&self.bytes);
         std::iter::from_fn(move || next(&mut rest))

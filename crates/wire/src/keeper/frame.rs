@@ -4,7 +4,7 @@
 pub const HEAD: usize = 4;
 /// The version of the protocol.
 pub const VERSION: u8 = 4;
-/// Most bytes of a question.
+/// Most bytes of a request.
 pub const QUESTION_MAX: usize = 1 << 20;
 /// Most bytes of an answer.
 pub const ANSWER_MAX: usize = 64 << 20;

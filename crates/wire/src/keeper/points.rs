@@ -5,7 +5,7 @@ use super::put_flag;
 use kymo_base::label_set::Labels;
 use kymo_base::varint::{len, put, take, unzigzag, zigzag};
 
-/// Most matchers of a question.
+/// Most matchers of a request.
 const MATCHERS_MAX: usize = 64;
 /// Most series of one SAMPLES.
 pub const IDS_MAX: usize = 1000;
@@ -58,7 +58,7 @@ pub struct Find {
     pub series_max: u64,
 }
 
-/// Question for samples of series.
+/// KeeperRequest for samples of series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplesOf {
     /// Numbers of series, as in [`FoundSeries`]; at most [`IDS_MAX`].
@@ -76,7 +76,7 @@ pub struct SamplesOf {
     pub samples_max: u64,
 }
 
-/// Question for names of labels, or values of one.
+/// KeeperRequest for names of labels, or values of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelsOf {
     /// The label whose values are asked for; empty: names of labels.

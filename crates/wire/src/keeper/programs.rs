@@ -382,7 +382,7 @@ pub(super) fn take_labels(body: &mut Take) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Answer, HEAD, Question};
+    use super::super::{Answer, HEAD, KeeperRequest};
     use super::*;
 
     fn programs() -> Programs {
@@ -460,8 +460,8 @@ mod tests {
             assert!(Answer::read(&frame[..end]).is_err(), "{end} bytes");
         }
         for texts in [true, false] {
-            let question = Question::Programs { texts };
-            assert_eq!(Question::read(&question.frame()[HEAD..]), Ok(question));
+            let request = KeeperRequest::Programs { texts };
+            assert_eq!(KeeperRequest::read(&request.frame()[HEAD..]), Ok(request));
         }
     }
 }

@@ -13,7 +13,7 @@ const COLUMNS_MAX: usize = 4096;
 /// Least bytes of a sample: a series, a stamp and a value.
 const SAMPLE_MIN: usize = 10;
 
-/// Question for the events behind a position.
+/// KeeperRequest for the events behind a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailAfter {
     /// Name of a registered tail, which is registered if it is not yet; empty: no registered one.

@@ -2,42 +2,42 @@ use super::*;
 use crate::collectd::Severity;
 use kymo_base::label_set::Labels;
 
-fn questions() -> Vec<Question> {
+fn requests() -> Vec<KeeperRequest> {
     let matcher = |text| Matcher::parse(text).expect("a matcher");
     vec![
-        Question::Select(Vec::new()),
-        Question::Select(vec![
+        KeeperRequest::Select(Vec::new()),
+        KeeperRequest::Select(vec![
             matcher("host=web*"),
             matcher("plugin!=cpu"),
             matcher("idle"),
         ]),
-        Question::Range(Range {
+        KeeperRequest::Range(Range {
             names: vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()],
             from: -5,
             thru: 1 << 40,
             rows_max: 600,
         }),
-        Question::Erase(Erased {
+        KeeperRequest::Erase(Erased {
             names: vec![b"a.rrd".to_vec()],
             from: -5,
             thru: 1 << 40,
         }),
-        Question::Accounts,
-        Question::Events(EventRange::default()),
-        Question::Events(EventRange {
+        KeeperRequest::Accounts,
+        KeeperRequest::Events(EventRange::default()),
+        KeeperRequest::Events(EventRange {
             from: -1,
             thru: 1 << 33,
             events_max: 100,
             hosts: vec![b"web1".to_vec(), b"\xff".to_vec()],
         }),
-        Question::Define(vec![LabelledSeries {
+        KeeperRequest::Define(vec![LabelledSeries {
             labels: labels("cpu.user"),
             step: 10,
             heartbeat: 120,
             start: 1_000_000_000,
             columns: vec![(b"value".to_vec(), b"GAUGE".to_vec())],
         }]),
-        Question::Write(vec![
+        KeeperRequest::Write(vec![
             LabelledValues {
                 labels: labels("cpu.user"),
                 stamps_ms: vec![1_000_000_000_000, 1_000_000_010_500],
@@ -49,7 +49,7 @@ fn questions() -> Vec<Question> {
                 cells: Vec::new(),
             },
         ]),
-        Question::Create(vec![FileSeries {
+        KeeperRequest::Create(vec![FileSeries {
             name: b"mrtg/core/r1_1.rrd".to_vec(),
             step: 300,
             start: 1_000_000_000,
@@ -59,12 +59,12 @@ fn questions() -> Vec<Question> {
                 b"RRA:MAX:0.5:1:9".to_vec(),
             ],
         }]),
-        Question::Update(FileValues::default()),
-        Question::Update(file_values()),
-        Question::Notify(Vec::new()),
-        Question::Notify(vec![event(), event()]),
-        Question::Find(find()),
-        Question::Samples(SamplesOf {
+        KeeperRequest::Update(FileValues::default()),
+        KeeperRequest::Update(file_values()),
+        KeeperRequest::Notify(Vec::new()),
+        KeeperRequest::Notify(vec![event(), event()]),
+        KeeperRequest::Find(find()),
+        KeeperRequest::Samples(SamplesOf {
             row_value: 4,
             rows_before: 2,
             ids: vec![7, u64::MAX],
@@ -72,37 +72,37 @@ fn questions() -> Vec<Question> {
             thru_ms: i64::MAX,
             samples_max: 1000,
         }),
-        Question::Labels(LabelsOf {
+        KeeperRequest::Labels(LabelsOf {
             label: "mode".into(),
             find: find(),
         }),
-        Question::Remove(Vec::new()),
-        Question::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
+        KeeperRequest::Remove(Vec::new()),
+        KeeperRequest::Remove(vec![b"a.rrd".to_vec(), b"b/c \xff.rrd".to_vec()]),
         tail_after(TailPlace::Position(u64::MAX)),
         tail_after(TailPlace::Now),
         tail_after(TailPlace::Oldest),
-        Question::Lines,
-        Question::EndTail("forward".into()),
-        Question::Tails,
-        Question::Push(Push {
+        KeeperRequest::Lines,
+        KeeperRequest::EndTail("forward".into()),
+        KeeperRequest::Tails,
+        KeeperRequest::Push(Push {
             format: PushFormat::Otlp,
             sender: "192.0.2.7".into(),
             body: vec![0, 255],
         }),
-        Question::Pushers,
-        Question::Families {
+        KeeperRequest::Pushers,
+        KeeperRequest::Families {
             metric: String::new(),
         },
-        Question::Families {
+        KeeperRequest::Families {
             metric: "up".into(),
         },
-        Question::Push(Push {
+        KeeperRequest::Push(Push {
             format: PushFormat::Scrape,
             sender: "http://localhost:9100/metrics".into(),
             body: Vec::new(),
         }),
-        Question::Scraped(scraped()),
-        Question::Targets,
+        KeeperRequest::Scraped(scraped()),
+        KeeperRequest::Targets,
     ]
 }
 
@@ -121,8 +121,8 @@ fn scraped() -> Vec<ScrapedTarget> {
     vec![target, ScrapedTarget::default()]
 }
 
-fn tail_after(from: TailPlace) -> Question {
-    Question::Tail(TailAfter {
+fn tail_after(from: TailPlace) -> KeeperRequest {
+    KeeperRequest::Tail(TailAfter {
         name: "forward".into(),
         from,
         bytes_max: 4 << 20,
@@ -212,12 +212,12 @@ fn values_of_files_come_back_in_their_order() {
     assert_eq!(all, [(&b"a.rrd"[..], first.to_vec()), (b"b.rrd", vec![])]);
     let mut many = FileValues::default();
     while many.push(&[b'n'; 1000], &[&[b'1'; 1000]]) {}
-    let frame = Question::Update(many.clone()).frame();
+    let frame = KeeperRequest::Update(many.clone()).frame();
     assert!(many.len() > 500 && frame.len() <= HEAD + QUESTION_MAX);
     many.clear();
     while many.push(b"n", &[b"1:1"]) {}
     assert_eq!(many.len(), 4096);
-    assert!(Question::read(&Question::Update(many).frame()[HEAD..]).is_ok());
+    assert!(KeeperRequest::read(&KeeperRequest::Update(many).frame()[HEAD..]).is_ok());
 }
 
 fn labels(field: &str) -> Labels {
@@ -383,11 +383,11 @@ fn answers() -> Vec<Answer> {
 
 #[test]
 fn frames_come_back() {
-    for question in questions() {
-        let frame = question.frame();
+    for request in requests() {
+        let frame = request.frame();
         let head = frame[..HEAD].try_into().expect("a head");
         assert_eq!(body_bytes(head, QUESTION_MAX), Ok(frame.len() - HEAD));
-        assert_eq!(Question::read(&frame[HEAD..]), Ok(question));
+        assert_eq!(KeeperRequest::read(&frame[HEAD..]), Ok(request));
     }
     for answer in answers() {
         assert_eq!(Answer::read(&answer.frame()[HEAD..]), Ok(answer));
@@ -398,21 +398,21 @@ fn frames_come_back() {
 #[test]
 fn bytes_are_as_the_document_says() {
     let matcher = Matcher::parse("host=web*").expect("a matcher");
-    let frame = Question::Select(vec![matcher]).frame();
+    let frame = KeeperRequest::Select(vec![matcher]).frame();
     assert_eq!(frame, b"\x11\0\0\0\x04\x01\x01\0\x04\0host\0\x04\0web*");
     let frame = Answer::Refused("no".into()).frame();
     assert_eq!(frame, b"\x06\0\0\0\x04\xff\x02\0no");
-    let frame = Question::Accounts.frame();
+    let frame = KeeperRequest::Accounts.frame();
     assert_eq!(frame, b"\x02\0\0\0\x04\x03");
     let frame = Answer::Events(vec![event()]).frame();
     assert_eq!(
         frame,
         b"\x29\0\0\0\x04\x84\x01\0\0\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
     );
-    let frame = Question::Remove(vec![b"a.rrd".to_vec()]).frame();
+    let frame = KeeperRequest::Remove(vec![b"a.rrd".to_vec()]).frame();
     assert_eq!(frame, b"\x0b\0\0\0\x04\x07\x01\0\x05\0a.rrd");
     assert_eq!(Answer::Done.frame(), b"\x02\0\0\0\x04\x85");
-    let frame = Question::Notify(vec![event()]).frame();
+    let frame = KeeperRequest::Notify(vec![event()]).frame();
     assert_eq!(
         frame,
         b"\x27\0\0\0\x04\x0a\x01\0\0\xca\x9a\x3b\0\0\0\0\x02\x04\0web1\x02\0df\x04\0root\0\0\0\0\x04\0is 3"
@@ -421,12 +421,12 @@ fn bytes_are_as_the_document_says() {
 
 #[test]
 fn what_is_cut_or_longer_is_refused() {
-    let frames = questions().into_iter().map(|question| question.frame());
+    let frames = requests().into_iter().map(|request| request.frame());
     for frame in frames {
         for end in HEAD..frame.len() {
-            assert!(Question::read(&frame[HEAD..end]).is_err());
+            assert!(KeeperRequest::read(&frame[HEAD..end]).is_err());
         }
-        assert!(Question::read(&[&frame[HEAD..], b"x"].concat()).is_err());
+        assert!(KeeperRequest::read(&[&frame[HEAD..], b"x"].concat()).is_err());
     }
     for answer in answers() {
         let frame = answer.frame();
@@ -441,10 +441,13 @@ fn what_is_cut_or_longer_is_refused() {
         assert!(Answer::read(&[&frame[HEAD..], b"x"].concat()).is_err());
     }
     assert_eq!(
-        Question::read(&[1, 1]),
+        KeeperRequest::read(&[1, 1]),
         Err("is of another version of kymo")
     );
-    assert_eq!(Question::read(&[VERSION, 99]), Err("is of an unknown kind"));
+    assert_eq!(
+        KeeperRequest::read(&[VERSION, 99]),
+        Err("is of an unknown kind")
+    );
     assert_eq!(body_bytes([1, 0, 0, 0], 100), Err("has no kind"));
     assert_eq!(body_bytes([101, 0, 0, 0], 100), Err("is too long"));
 }
@@ -517,25 +520,49 @@ fn the_corpus_can_be_read() {
     let events = include_bytes!("../../../../tests/corpus/keeper_events.bin");
     assert!(matches!(Answer::read(events), Ok(Answer::Events(_))));
     let select = include_bytes!("../../../../tests/corpus/keeper_ask_select.bin");
-    assert!(matches!(Question::read(select), Ok(Question::Select(_))));
+    assert!(matches!(
+        KeeperRequest::read(select),
+        Ok(KeeperRequest::Select(_))
+    ));
     let define = include_bytes!("../../../../tests/corpus/keeper_define.bin");
-    assert!(matches!(Question::read(define), Ok(Question::Define(_))));
+    assert!(matches!(
+        KeeperRequest::read(define),
+        Ok(KeeperRequest::Define(_))
+    ));
     let write = include_bytes!("../../../../tests/corpus/keeper_write.bin");
-    assert!(matches!(Question::read(write), Ok(Question::Write(_))));
-    let question = include_bytes!("../../../../tests/corpus/keeper_ask_events.bin");
-    assert!(matches!(Question::read(question), Ok(Question::Events(_))));
+    assert!(matches!(
+        KeeperRequest::read(write),
+        Ok(KeeperRequest::Write(_))
+    ));
+    let request = include_bytes!("../../../../tests/corpus/keeper_ask_events.bin");
+    assert!(matches!(
+        KeeperRequest::read(request),
+        Ok(KeeperRequest::Events(_))
+    ));
     let create = include_bytes!("../../../../tests/corpus/keeper_create.bin");
-    assert!(matches!(Question::read(create), Ok(Question::Create(_))));
+    assert!(matches!(
+        KeeperRequest::read(create),
+        Ok(KeeperRequest::Create(_))
+    ));
     let update = include_bytes!("../../../../tests/corpus/keeper_update.bin");
-    assert!(matches!(Question::read(update), Ok(Question::Update(_))));
+    assert!(matches!(
+        KeeperRequest::read(update),
+        Ok(KeeperRequest::Update(_))
+    ));
     let tail = include_bytes!("../../../../tests/corpus/keeper_ask_tail.bin");
-    assert!(matches!(Question::read(tail), Ok(Question::Tail(_))));
+    assert!(matches!(
+        KeeperRequest::read(tail),
+        Ok(KeeperRequest::Tail(_))
+    ));
     let tailed = include_bytes!("../../../../tests/corpus/keeper_tailed.bin");
     assert!(matches!(Answer::read(tailed), Ok(Answer::Tailed(_, true))));
     let tails = include_bytes!("../../../../tests/corpus/keeper_tails.bin");
     assert!(matches!(Answer::read(tails), Ok(Answer::Tails(_))));
     let notify = include_bytes!("../../../../tests/corpus/keeper_notify.bin");
-    assert!(matches!(Question::read(notify), Ok(Question::Notify(_))));
+    assert!(matches!(
+        KeeperRequest::read(notify),
+        Ok(KeeperRequest::Notify(_))
+    ));
 }
 
 /// The bytes of a piece of a tail are those of the document, and longer encodings of its numbers are refused.
@@ -569,7 +596,7 @@ fn a_piece_of_a_tail_as_the_document_has_it() {
 fn values_of_files_as_the_document_has_them() {
     let mut values = FileValues::default();
     assert!(values.push(b"a.rrd", &[b"1:2:U"]));
-    let frame = Question::Update(values).frame();
+    let frame = KeeperRequest::Update(values).frame();
     assert_eq!(
         frame,
         b"\x14\0\0\0\x04\x09\x01\0\x05\0a.rrd\x01\0\x05\x001:2:U"

@@ -1,10 +1,10 @@
-//! Series named by label sets, and their values: questions on the socket for writing.
+//! Series named by label sets, and their values: requests on the socket for writing.
 
 use kymo_base::label_set::Labels;
 
 use super::body::{Put, Take};
 
-/// Most definitions, or series with values, of one question.
+/// Most definitions, or series with values, of one request.
 const SERIES_MAX: usize = 4096;
 /// Most columns of a series.
 const COLUMNS_MAX: usize = 256;

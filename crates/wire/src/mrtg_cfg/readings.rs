@@ -93,8 +93,8 @@ impl Readings {
             TargetMatch::Command(command) => Source::Command(texts.make(&unescaped(command, b"`"))),
             TargetMatch::Pair(specs, device) => {
                 let asked = [
-                    self.asked(&specs[0], texts, files)?,
-                    self.asked(&specs[1], texts, files)?,
+                    self.object_request(&specs[0], texts, files)?,
+                    self.object_request(&specs[1], texts, files)?,
                 ];
                 self.snmp(asked, device, manner)?
             }
@@ -127,7 +127,7 @@ impl Readings {
         }
     }
 
-    fn asked(
+    fn object_request(
         &mut self,
         spec: &Spec,
         texts: &mut Texts,

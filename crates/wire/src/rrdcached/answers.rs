@@ -182,7 +182,7 @@ fn put_status(out: &mut Vec<u8>, number: &[u8], message: &[&[u8]]) {
 mod tests {
     use super::*;
 
-    fn said(talk: impl FnOnce(&mut Answers)) -> String {
+    fn text_of(talk: impl FnOnce(&mut Answers)) -> String {
         let mut answers = Answers::default();
         talk(&mut answers);
         String::from_utf8(answers.out).expect("text")
@@ -213,7 +213,7 @@ mod tests {
             ),
         ];
         for (talk, expected) in table {
-            assert_eq!(said(talk), *expected);
+            assert_eq!(text_of(talk), *expected);
         }
         for word in [
             None,
@@ -222,7 +222,7 @@ mod tests {
             Some(b"WROTE"),
             Some(b"."),
         ] {
-            let overview = said(|a| a.help(word, None));
+            let overview = text_of(|a| a.help(word, None));
             assert!(overview.starts_with("24 Command overview\nUPDATE <filename>"));
             assert_eq!(overview.matches('\n').count(), 25);
         }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_batch_says_only_what_went_wrong() {
-        let text = said(|a| {
+        let text = text_of(|a| {
             a.batch();
             for (i, good) in [true, false, true, false].into_iter().enumerate() {
                 a.begin_command();
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_was_said_can_be_taken_back() {
-        let text = said(|a| {
+        let text = text_of(|a| {
             a.batch();
             a.begin_command();
             a.error(&[b"first"]);
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_status_line_fits_the_clients_buffer() {
         let long = [b'x'; 1 << 16];
-        let text = said(|a| a.error(&[b"Unknown command: ", &long]));
+        let text = text_of(|a| a.error(&[b"Unknown command: ", &long]));
         assert_eq!(text.len(), STATUS_MAX);
         assert!(text.ends_with("x\n"));
     }

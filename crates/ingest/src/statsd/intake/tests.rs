@@ -70,7 +70,7 @@ impl Rig {
         Some(read.points.iter().map(|point| plain(point.v)).collect())
     }
 
-    fn said(&mut self) -> String {
+    fn troubles(&mut self) -> String {
         self.intake.troubles().take().unwrap_or_default()
     }
 }
@@ -144,7 +144,7 @@ fn a_silent_metric_ends_with_a_mark_and_begins_again() {
     rig.send("a:5|c");
     rig.flush();
     assert_eq!(rig.values("a_total").unwrap().last(), Some(&5.0));
-    assert_eq!(rig.said(), "");
+    assert_eq!(rig.troubles(), "");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn lines_that_are_not_used_are_counted() {
     let mut rig = Rig::new();
     rig.send("a\n:1|c\na:x|c\na:1|ms|@2\n_e{1,1}:a|b\n_sc|a|0\na:-1|ms\nb:1|?\n");
     rig.intake.refuse_long_line();
-    let said = rig.said();
+    let said = rig.troubles();
     for part in [
         "1 x a value without a type",
         "1 x no name",
@@ -179,7 +179,7 @@ fn two_metrics_do_not_write_one_series() {
     assert_eq!(rig.values("a_b_total"), Some(vec![1.0, 1.0]));
     let count = rig.values("t_count").unwrap();
     assert!(count == [1.0] || count == [9.0], "{count:?}");
-    let said = rig.said();
+    let said = rig.troubles();
     assert!(
         said.contains("2 x a series whose name another metric has"),
         "{said}"
@@ -197,7 +197,7 @@ fn a_flood_of_names_costs_no_more_than_the_limit() {
     let stored = (0..20_000).filter(|name| rig.values(&format!("f{name}_total")).is_some());
     assert_eq!(stored.count(), 10_000);
     assert_eq!(rig.values("f0_total"), Some(vec![2.0]));
-    let said = rig.said();
+    let said = rig.troubles();
     let refused = "10000 x a sample of a new name beyond the limit of new ones; such as: f10000";
     assert_eq!(said, refused);
     // Another sender has a share of its own.

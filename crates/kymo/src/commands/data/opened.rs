@@ -12,7 +12,7 @@ use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
 use kymo_ingest::pushed::Pushes;
-use kymo_ingest::questions::{Answers, Role, SharedReader};
+use kymo_ingest::requests::{Answers, Role, SharedReader};
 use kymo_keeper_client::Keeper;
 use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};

@@ -280,7 +280,7 @@ pub(super) fn beside(file: &std::path::Path, ending: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> Result<PollOptions, String> {
+    fn options_of(line: &str) -> Result<PollOptions, String> {
         read(line.split_whitespace().map(OsString::from).collect())
     }
 
@@ -354,11 +354,11 @@ mod tests {
                 files: vec!["a.cfg".into()],
                 ..expected
             };
-            assert_eq!(said(line), Ok(expected), "{line}");
+            assert_eq!(options_of(line), Ok(expected), "{line}");
         }
-        assert_eq!(said("--check -").unwrap().files, [PathBuf::from("-")]);
+        assert_eq!(options_of("--check -").unwrap().files, [PathBuf::from("-")]);
         assert_eq!(
-            said("-- --check b").unwrap().files,
+            options_of("-- --check b").unwrap().files,
             [PathBuf::from("--check"), "b".into()]
         );
     }
@@ -379,7 +379,7 @@ mod tests {
                 "cannot use --files: it takes current or ask",
             ),
         ] {
-            assert_eq!(said(line).unwrap_err(), error, "{line}");
+            assert_eq!(options_of(line).unwrap_err(), error, "{line}");
         }
     }
 

@@ -18,7 +18,7 @@ use kymo_wire::keeper::{DefinedColumn, DefinedSeries, MissedPart, NumberedSample
 use super::samples::{moment, promql, value};
 use super::{DataFolder, keeper_socket};
 
-/// Longest wait of a question.
+/// Longest wait of a request.
 const WAIT: Duration = Duration::from_secs(30);
 /// Pause before a keeper that did not answer is asked again.
 const PAUSE: Duration = Duration::from_secs(1);

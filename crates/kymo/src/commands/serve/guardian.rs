@@ -28,14 +28,14 @@ use crate::process::notices::put_line;
 use crate::process::sandbox::Process;
 
 mod answering;
+mod child_process;
 mod handed_file;
 mod notify;
-mod ward;
 mod watchdog;
 
 use answering::Answering;
+use child_process::ChildProcess;
 pub(crate) use handed_file::HandedFile;
-use ward::Ward;
 use watchdog::{Cause, Finding, Watchdog};
 
 /// Time for the children to end, so that all have ended within a second.
@@ -115,7 +115,7 @@ pub(crate) struct Keeper {
 
 /// Plan for the keeper's watchdog.
 pub(crate) struct Watched {
-    /// Socket at which the keeper answers questions.
+    /// Socket at which the keeper answers requests.
     pub socket: PathBuf,
     /// Silence after which the keeper is ended.
     pub limit: Duration,
@@ -158,7 +158,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     let calls = Process::Starter.confine();
     let now = Instant::now();
     let guardian = Guardian {
-        recorder: Ward::new("recorder", now),
+        recorder: ChildProcess::new("recorder", now),
         keeper: Answering::new("keeper", now),
         keeper_is_behind: false,
         keeper_watchdog: plan
@@ -170,10 +170,10 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
         pollers: plan
             .pollers
             .iter()
-            .map(|poller| Ward::new(poller.name.clone(), now))
+            .map(|poller| ChildProcess::new(poller.name.clone(), now))
             .collect(),
-        postgres: Ward::new("process that asks PostgreSQL", now),
-        scraper: Ward::new("process that scrapes", now),
+        postgres: ChildProcess::new("process that asks PostgreSQL", now),
+        scraper: ChildProcess::new("process that scrapes", now),
         plan,
         signals,
         code: None,
@@ -198,16 +198,16 @@ struct Heard {
 struct Guardian {
     plan: Plan,
     signals: SignalFile,
-    recorder: Ward,
+    recorder: ChildProcess,
     keeper: Answering,
     /// True if a file may have changed since the starting keeper read its copy.
     keeper_is_behind: bool,
     keeper_watchdog: Option<Watchdog>,
     hub: Answering,
     /// Pollers, in the order of the plan.
-    pollers: Vec<Ward>,
-    postgres: Ward,
-    scraper: Ward,
+    pollers: Vec<ChildProcess>,
+    postgres: ChildProcess,
+    scraper: ChildProcess,
     /// Code that the running hub accepts.
     code: Option<String>,
     /// True if the hub has answered once.
@@ -239,7 +239,7 @@ impl Guardian {
                         self.flush();
                         self.read_again();
                         self.scrape_again();
-                        let pollers = self.pollers.iter().filter_map(Ward::pid);
+                        let pollers = self.pollers.iter().filter_map(ChildProcess::pid);
                         pollers.for_each(machine::hang_up);
                     }
                     Signal::Wake | Signal::Child => {}
@@ -286,7 +286,7 @@ impl Guardian {
             // The signal could end a keeper that is still starting.
             (true, false) => self.keeper_is_behind = true,
             (true, true) => {
-                let keeper = self.keeper.ward.pid();
+                let keeper = self.keeper.child.pid();
                 keeper.into_iter().for_each(machine::hang_up);
             }
         }
@@ -316,15 +316,15 @@ impl Guardian {
     fn wait(&self) -> Heard {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
-        let keeper = self.plan.keeper.as_ref().and(self.keeper.ward.due());
+        let keeper = self.plan.keeper.as_ref().and(self.keeper.child.due());
         let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
         let scraper = self.plan.scraper.as_ref().and(self.scraper.due());
         let watchdog = self.keeper_watchdog.as_ref();
-        let watchdog = watchdog.filter(|_| self.keeper.ward.is_running());
+        let watchdog = watchdog.filter(|_| self.keeper.child.is_running());
         let look = watchdog.map(Watchdog::due);
-        let hub = self.hub.ward.due();
+        let hub = self.hub.child.due();
         let due = [recorder, keeper, postgres, scraper, hub, look];
-        let pollers = self.pollers.iter().map(Ward::due);
+        let pollers = self.pollers.iter().map(ChildProcess::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
         let nap = self.sign_interval.map_or(nap, |often| nap.min(often));
@@ -354,7 +354,7 @@ impl Guardian {
             self.start_recorder(now);
         }
         if let Some(keeper) = &self.plan.keeper
-            && self.keeper.ward.is_due(now)
+            && self.keeper.child.is_due(now)
         {
             let mut role = keeper.role.clone();
             role.inherits = keeper.files.iter().map(AsRawFd::as_raw_fd).collect();
@@ -368,7 +368,7 @@ impl Guardian {
             };
             self.keeper.start(role, order, now)?;
         }
-        if self.hub.ward.is_due(now) {
+        if self.hub.child.is_due(now) {
             self.start_hub(now)?;
         }
         if let Some(postgres) = &self.plan.postgres
@@ -383,12 +383,12 @@ impl Guardian {
             let child = start_with_order("scrape", &scraper.order, scraper.role.clone())?;
             self.scraper.start(child, now);
         }
-        for (ward, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
-            if ward.is_due(now) {
+        for (child, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
+            if child.is_due(now) {
                 let mut command = own_command("poll");
                 command.args(&poller.words).stdin(Stdio::null());
                 privilege::confine(&mut command, poller.role.clone());
-                ward.start(command.spawn(), now);
+                child.start(command.spawn(), now);
             }
         }
         Ok(())
@@ -446,7 +446,7 @@ impl Guardian {
         say(&format!("keeper: {state}"));
         keeper.shown.iter().for_each(|line| say(line));
         if std::mem::take(&mut self.keeper_is_behind) {
-            let keeper = self.keeper.ward.pid();
+            let keeper = self.keeper.child.pid();
             keeper.into_iter().for_each(machine::hang_up);
         }
     }
@@ -494,7 +494,7 @@ impl Guardian {
             return;
         };
         let now = Instant::now();
-        let Some(pid) = self.keeper.ward.pid() else {
+        let Some(pid) = self.keeper.child.pid() else {
             return watchdog.restart(now);
         };
         let finding = watchdog.look(now, has_answered);
@@ -522,7 +522,7 @@ impl Guardian {
                     say(&format!(
                         "the keeper has not answered for {silence} s: {cause}; it is killed and started again"
                     ));
-                    self.keeper.ward.send_kill();
+                    self.keeper.child.send_kill();
                 }
             }
             Finding::Answers(silence) => say(&format!(
@@ -539,19 +539,19 @@ impl Guardian {
             if self.hub.has_refused(status) {
                 return Some(ExitCode::from(REFUSED as u8));
             }
-            self.hub.ward.failed(now, &words(status));
+            self.hub.child.failed(now, &words(status));
         }
         if let Some(status) = self.keeper.ended() {
             let configured = self.plan.keeper.as_ref().is_some_and(|k| k.configured);
             if configured && self.keeper.has_refused(status) {
                 return Some(ExitCode::from(REFUSED as u8));
             }
-            self.keeper.ward.failed(now, &words(status));
+            self.keeper.child.failed(now, &words(status));
         }
         let others = [&mut self.recorder, &mut self.postgres, &mut self.scraper];
-        for ward in self.pollers.iter_mut().chain(others) {
-            if let Some(status) = ward.ended() {
-                ward.failed(now, &words(status));
+        for child in self.pollers.iter_mut().chain(others) {
+            if let Some(status) = child.ended() {
+                child.failed(now, &words(status));
             }
         }
         None
@@ -561,26 +561,26 @@ impl Guardian {
     fn end(&mut self) {
         notify::send("STOPPING=1");
         let deadline = Instant::now() + PATIENCE;
-        for ward in self.wards() {
-            ward.pid().into_iter().for_each(machine::ask_to_end);
+        for child in self.children() {
+            child.pid().into_iter().for_each(machine::ask_to_end);
         }
-        while self.wards().any(|ward| ward.is_running()) {
+        while self.children().any(|child| child.is_running()) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
             machine::wait_readable(&[self.signals.as_fd()], left);
             while self.signals.take().is_some() {}
-            for ward in self.wards() {
-                ward.ended();
+            for child in self.children() {
+                child.ended();
             }
         }
-        self.hub.ward.kill();
+        self.hub.child.kill();
         self.postgres.kill();
         self.scraper.kill();
-        self.pollers.iter_mut().for_each(Ward::kill);
-        for (ward, name) in [(&self.recorder, "recorder"), (&self.keeper.ward, "keeper")] {
-            if ward.is_running() {
+        self.pollers.iter_mut().for_each(ChildProcess::kill);
+        for (child, name) in [(&self.recorder, "recorder"), (&self.keeper.child, "keeper")] {
+            if child.is_running() {
                 say(&format!("the {name} is still writing, and ends by itself"));
             }
         }
@@ -590,11 +590,11 @@ impl Guardian {
         }
     }
 
-    fn wards(&mut self) -> impl Iterator<Item = &mut Ward> {
+    fn children(&mut self) -> impl Iterator<Item = &mut ChildProcess> {
         let others = [
             &mut self.recorder,
-            &mut self.keeper.ward,
-            &mut self.hub.ward,
+            &mut self.keeper.child,
+            &mut self.hub.child,
             &mut self.postgres,
             &mut self.scraper,
         ];

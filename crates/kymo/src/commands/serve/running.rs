@@ -85,7 +85,7 @@ pub(super) fn find(default: Option<PathBuf>) -> Result<PathBuf, Vec<SearchedPlac
 
 /// Asks for the keeper of a data folder; the error is the reason why there is none.
 fn look(data: &Path) -> Result<(), &'static str> {
-    let socket = data.join(sockets::QUESTIONS);
+    let socket = data.join(sockets::KEEPER_SOCKET);
     let Err(error) = UnixStream::connect(&socket) else {
         return Ok(());
     };

@@ -33,11 +33,11 @@ pub(super) struct Sockets {
     pub rrdcached: Vec<OwnedFd>,
     /// Addresses of these sockets, in words.
     pub shown: Vec<String>,
-    /// Socket for questions of the hub and of commands, by the keeper's protocol.
-    pub questions: Option<OwnedFd>,
+    /// Socket for requests of the hub and of commands, by the keeper's protocol.
+    pub requests: Option<OwnedFd>,
     /// Socket for processes of kymo that write.
     pub writes: Option<OwnedFd>,
-    /// The administrator's socket, for questions and for removing series.
+    /// The administrator's socket, for requests and for removing series.
     pub admin: Option<OwnedFd>,
     /// Sockets for collectd's datagrams, and their addresses.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
@@ -60,8 +60,8 @@ pub(super) struct LinePlaces {
     pub streams: Vec<OwnedFd>,
 }
 
-/// Name of the socket for questions, in the data folder.
-pub(crate) const QUESTIONS: &str = "keeper.sock";
+/// Name of the socket for requests, in the data folder.
+pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 /// Name of the socket for processes that write.
 pub(super) const WRITES: &str = "keeper-write.sock";
 /// Name of the administrator's socket.
@@ -111,7 +111,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
     for addresses in &config.listen.lines {
         sockets.lines.push(LinePlaces::open(addresses, config)?);
     }
-    sockets.questions = sockets.for_own(&dir.join(QUESTIONS), reader);
+    sockets.requests = sockets.for_own(&dir.join(KEEPER_SOCKET), reader);
     sockets.writes = sockets.for_own(&dir.join(WRITES), reader);
     if let Err(error) = sockets.add_admin(&dir.join(ADMIN)) {
         sockets.notices.push(format!("{error:#}"));
@@ -212,7 +212,7 @@ impl Sockets {
         let reported = memfd_create("reported", MemfdFlags::CLOEXEC);
         let reported = reported.map_err(io::Error::from);
         Ok(Sockets {
-            questions: None,
+            requests: None,
             writes: None,
             admin: None,
             rrdcached: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::sink::give_up_if_silent;
 use kymo_sys::clock::Clock;
-use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, Question, body_bytes};
+use kymo_wire::keeper::{ANSWER_MAX, Answer, HEAD, KeeperRequest, body_bytes};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) struct Connection {
 }
 
 impl KeeperConnection {
-    /// A connection to the keeper at this socket, `keeper-write.sock`. The first question connects.
+    /// A connection to the keeper at this socket, `keeper-write.sock`. The first request connects.
     pub fn to(socket: PathBuf, clock: Arc<dyn Clock>) -> KeeperConnection {
         KeeperConnection(Arc::new(Mutex::new(Connection {
             socket,
@@ -66,15 +66,15 @@ impl Connection {
         (!std::mem::replace(&mut self.is_told, true)).then_some(text)
     }
 
-    /// Sends a question and reads this number of answers. If that fails on an old connection, whose keeper may have ended, tries
-    /// again with a new one. Sets `may_be_heard` if a question went out without an answer.
+    /// Sends a request and reads this number of answers. If that fails on an old connection, whose keeper may have ended, tries
+    /// again with a new one. Sets `may_be_heard` if a request went out without an answer.
     pub(super) fn ask(
         &mut self,
-        question: &Question,
+        request: &KeeperRequest,
         answers: usize,
         may_be_heard: &mut bool,
     ) -> io::Result<Vec<Answer>> {
-        let frame = question.frame();
+        let frame = request.frame();
         if let Some(mut stream) = self.stream.take() {
             match exchange(&mut stream, &frame, answers) {
                 Ok(answers) => {

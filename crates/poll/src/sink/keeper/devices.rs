@@ -3,13 +3,13 @@
 use super::Keeper;
 use crate::sink::Report;
 use kymo_base::label_set::Labels;
-use kymo_wire::keeper::{Answer, LabelledSeries, LabelledValues, Question};
+use kymo_wire::keeper::{Answer, KeeperRequest, LabelledSeries, LabelledValues};
 use std::collections::HashSet;
 use std::io;
 
 /// Columns of a device's series.
 const COLUMNS: [&str; 5] = ["round_trip_s", "losses", "retries", "unseen_s", "late_s"];
-/// Most devices in one question.
+/// Most devices in one request.
 const TOGETHER: usize = 1000;
 
 /// Statistics of a device in a cycle; NaN: unknown.
@@ -72,7 +72,7 @@ impl Keeper {
         });
         let defined: Vec<LabelledSeries> = defined.collect();
         if !defined.is_empty() {
-            self.ask_all(&Question::Define(defined.clone()), defined.len())?;
+            self.ask_all(&KeeperRequest::Define(defined.clone()), defined.len())?;
             let names = new.iter().map(|reading| reading.device.to_vec());
             self.devices.0.extend(names);
         }
@@ -90,7 +90,7 @@ impl Keeper {
             })
         });
         let values: Vec<LabelledValues> = values.collect();
-        let answers = self.ask_all(&Question::Write(values.clone()), values.len())?;
+        let answers = self.ask_all(&KeeperRequest::Write(values.clone()), values.len())?;
         if answers
             .iter()
             .any(|answer| matches!(answer, Answer::Refused(_)))
@@ -101,11 +101,9 @@ impl Keeper {
         Ok(())
     }
 
-    fn ask_all(&mut self, question: &Question, answers: usize) -> io::Result<Vec<Answer>> {
+    fn ask_all(&mut self, request: &KeeperRequest, answers: usize) -> io::Result<Vec<Answer>> {
         let mut no_matter = false;
-        self.connection
-            .lock()
-            .ask(question, answers, &mut no_matter)
+        self.connection.lock().ask(request, answers, &mut no_matter)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Keeper;
 use crate::sink::Report;
-use kymo_wire::keeper::{Answer, Event, NOTIFIED_MAX, Question};
+use kymo_wire::keeper::{Answer, Event, KeeperRequest, NOTIFIED_MAX};
 use std::collections::VecDeque;
 use std::io;
 
@@ -29,14 +29,14 @@ impl Keeper {
         }
     }
 
-    /// Sends the events of one question. Events that the keeper refuses are lost; the report
+    /// Sends the events of one request. Events that the keeper refuses are lost; the report
     /// has the reason.
     fn send_events(&mut self, report: &mut Report) -> io::Result<()> {
         let together = self.events.0.iter().take(NOTIFIED_MAX).cloned();
-        let question = Question::Notify(together.collect());
+        let request = KeeperRequest::Notify(together.collect());
         // The keeper drops duplicates.
         let mut no_matter = false;
-        let answers = self.connection.lock().ask(&question, 1, &mut no_matter)?;
+        let answers = self.connection.lock().ask(&request, 1, &mut no_matter)?;
         if let Some(Answer::Refused(why)) = answers.first() {
             let line = format!("cannot keep what happened to devices: {why}");
             report.troubles.push(line);

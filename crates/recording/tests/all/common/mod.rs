@@ -40,7 +40,7 @@ pub(crate) fn tiny() -> Options {
 
 /// Content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct RecordContent {
     pub head: Head,
     pub sections: Vec<(u8, u8, Vec<u8>)>,
     pub text: String,
@@ -54,7 +54,7 @@ pub(crate) struct Bench {
     pub random: u64,
     pub writer: Option<Writer>,
     /// All records that a writer got and numbered.
-    pub submitted: BTreeMap<u64, Said>,
+    pub submitted: BTreeMap<u64, RecordContent>,
     /// Recorded records, which kill -9 must not lose.
     pub acked: Vec<u64>,
     /// Synced records, which a power cut must not lose.
@@ -133,7 +133,7 @@ impl Bench {
         self.submit(batch, vec![said]);
     }
 
-    pub(crate) fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> Said {
+    pub(crate) fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> RecordContent {
         let head = Head::sample(self.clock.now(), key, 0);
         let mut sections = Vec::new();
         let count = if key { 4 } else { self.random(4) };
@@ -144,14 +144,14 @@ impl Bench {
             sections.push((kind as u8 * 7, byte, bytes));
         }
         push(batch, &head, &sections);
-        Said {
+        RecordContent {
             head,
             sections,
             text: String::new(),
         }
     }
 
-    pub(crate) fn submit(&mut self, mut batch: Vec<u8>, said: Vec<Said>) {
+    pub(crate) fn submit(&mut self, mut batch: Vec<u8>, said: Vec<RecordContent>) {
         let Ok(appended) = self.writer().append(&mut batch) else {
             return;
         };
@@ -252,7 +252,7 @@ pub(crate) fn push(batch: &mut Vec<u8>, head: &Head, sections: &[(u8, u8, Vec<u8
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Read {
-    pub samples: Vec<Said>,
+    pub samples: Vec<RecordContent>,
     pub warmups: Vec<u64>,
     pub events: Vec<(u64, String)>,
     pub contexts: Vec<String>,
@@ -289,7 +289,7 @@ pub(crate) fn drain(cursor: &mut Cursor, read: &mut Read) -> Result<(), Error> {
                     continue;
                 }
                 let sections = sections.iter().map(|s| (s.kind, s.cost, s.bytes.to_vec()));
-                read.samples.push(Said {
+                read.samples.push(RecordContent {
                     head,
                     sections: sections.collect(),
                     text: String::new(),

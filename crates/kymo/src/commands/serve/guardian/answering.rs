@@ -9,13 +9,13 @@ use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
 use kymo_sys::privilege::{self, Role};
 
-use super::ward::Ward;
+use super::child_process::ChildProcess;
 use super::{REFUSED, own_command};
 
 /// A child that reports when it is ready.
 pub(super) struct Answering {
     /// Starts and ends of the child.
-    pub ward: Ward,
+    pub child: ChildProcess,
     word: &'static str,
     /// Pipe for the child's report, until it comes.
     ready: Option<PipeReader>,
@@ -26,7 +26,7 @@ impl Answering {
     /// A child that is due at once; its command is `kymo WORD`.
     pub(super) fn new(word: &'static str, now: Instant) -> Answering {
         Answering {
-            ward: Ward::new(word, now),
+            child: ChildProcess::new(word, now),
             word,
             ready: None,
             was_ready: false,
@@ -52,7 +52,7 @@ impl Answering {
             let _ = stdin.write_all(&order);
         }
         self.ready = Some(heard);
-        self.ward.start(child, now);
+        self.child.start(child, now);
         Ok(())
     }
 
@@ -76,12 +76,12 @@ impl Answering {
 
     /// True if the child runs and has reported.
     pub(super) fn is_ready(&self) -> bool {
-        self.ready.is_none() && self.ward.is_running()
+        self.ready.is_none() && self.child.is_running()
     }
 
     /// Exit status of the child, if it has ended.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        let status = self.ward.ended()?;
+        let status = self.child.ended()?;
         self.ready = None;
         Some(status)
     }

@@ -1,4 +1,4 @@
-//! The watchdog of the keeper: asks it the smallest question now and then, so that a keeper that hangs is replaced.
+//! The watchdog of the keeper: asks it the smallest request now and then, so that a keeper that hangs is replaced.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kymo_sys::{listen, procs};
-use kymo_wire::keeper::Question;
+use kymo_wire::keeper::KeeperRequest;
 
-/// Longest pause between two questions.
+/// Longest pause between two requests.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Number of questions up to the limit, and up to the report of a silence.
+/// Number of requests up to the limit, and up to the report of a silence.
 const ROUNDS: u32 = 12;
 const REPORTED_ROUNDS: u32 = 3;
 
@@ -20,7 +20,7 @@ pub(super) struct Watchdog {
     socket: PathBuf,
     /// Silence after which the keeper is ended; zero: never.
     limit: Duration,
-    /// The connection of a question without an answer.
+    /// The connection of a request without an answer.
     asked: Option<UnixStream>,
     /// Time of the last look.
     looked: Instant,
@@ -75,7 +75,7 @@ impl Watchdog {
         self.limit.saturating_sub(self.silence)
     }
 
-    /// Checks if the question was answered, and asks again if it was.
+    /// Checks if the request was answered, and asks again if it was.
     pub(super) fn look(&mut self, now: Instant, has_answered: bool) -> Finding {
         if has_answered {
             self.asked = None;
@@ -117,10 +117,10 @@ impl Watchdog {
         (self.limit / ROUNDS).min(PAUSE_MAX)
     }
 
-    /// Sends a question without waiting.
+    /// Sends a request without waiting.
     fn ask(&self) -> io::Result<UnixStream> {
         let mut stream = listen::connect_at_once(&self.socket)?;
-        stream.write_all(&Question::Watched.frame())?;
+        stream.write_all(&KeeperRequest::Watched.frame())?;
         Ok(stream)
     }
 }
@@ -237,9 +237,9 @@ mod tests {
         assert!(watchdog.file().is_none());
         watchdog.look(start + 10 * SECOND, false);
         let (mut keeper, _) = socket.listener.accept().expect("a connection");
-        let mut question = vec![0; Question::Watched.frame().len()];
-        std::io::Read::read_exact(&mut keeper, &mut question).expect("a question");
-        assert_eq!(question, Question::Watched.frame());
+        let mut request = vec![0; KeeperRequest::Watched.frame().len()];
+        std::io::Read::read_exact(&mut keeper, &mut request).expect("a request");
+        assert_eq!(request, KeeperRequest::Watched.frame());
         let is_answered = |watchdog: &Watchdog| {
             let files = [watchdog.file().expect("a connection")];
             kymo_sys::machine::wait_readable(&files, Duration::ZERO) == [true]

@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const HEALTHY: Duration = Duration::from_secs(60);
 
 /// A child, or the time at which it is started.
-pub(super) struct Ward {
+pub(super) struct ChildProcess {
     name: String,
     state: State,
     /// Pause after the next death.
@@ -27,10 +27,10 @@ enum State {
     Due(Instant),
 }
 
-impl Ward {
+impl ChildProcess {
     /// A child that is due at once.
-    pub(super) fn new(name: impl Into<String>, now: Instant) -> Ward {
-        Ward {
+    pub(super) fn new(name: impl Into<String>, now: Instant) -> ChildProcess {
+        ChildProcess {
             name: name.into(),
             state: State::Due(now),
             pause: FIRST_PAUSE,
@@ -139,12 +139,12 @@ mod tests {
     #[test]
     fn pauses_double_up_to_half_a_minute() {
         let now = Instant::now();
-        let mut ward = Ward::new("child", now);
-        assert!(ward.is_due(now));
+        let mut child = ChildProcess::new("child", now);
+        assert!(child.is_due(now));
         let mut pauses = Vec::new();
         for _ in 0..7 {
-            ward.failed(now, "ended");
-            pauses.push(ward.due().expect("a time").duration_since(now).as_secs());
+            child.failed(now, "ended");
+            pauses.push(child.due().expect("a time").duration_since(now).as_secs());
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
     }
@@ -152,18 +152,18 @@ mod tests {
     #[test]
     fn an_end_is_seen() {
         let now = Instant::now();
-        let mut ward = Ward::new("child", now);
-        ward.start(Command::new("/no/such/program").spawn(), now);
-        assert!(!ward.is_running() && !ward.is_due(now));
-        ward.start(Command::new("false").spawn(), now);
-        assert!(ward.is_running() && ward.pid().is_some());
+        let mut child = ChildProcess::new("child", now);
+        child.start(Command::new("/no/such/program").spawn(), now);
+        assert!(!child.is_running() && !child.is_due(now));
+        child.start(Command::new("false").spawn(), now);
+        assert!(child.is_running() && child.pid().is_some());
         let status = loop {
-            match ward.ended() {
+            match child.ended() {
                 Some(status) => break status,
                 None => std::thread::sleep(Duration::from_millis(1)),
             }
         };
         assert_eq!(status.code(), Some(1));
-        assert_eq!(ward.pid(), None);
+        assert_eq!(child.pid(), None);
     }
 }

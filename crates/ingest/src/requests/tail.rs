@@ -25,7 +25,7 @@ const FRAME_SAMPLES: usize = 64 << 10;
 pub(super) const NOT_FOR_YOU: &str =
     "cannot tail: this is for processes of kymo, and for whoever has started kymo serve";
 
-/// The tail of one connection. The client's next question usually continues where the last answer ended.
+/// The tail of one connection. The client's next request usually continues where the last answer ended.
 #[derive(Default)]
 pub(super) struct Tail {
     reader: Option<TailReader>,

@@ -1,4 +1,4 @@
-//! The listener for questions of the hub and of commands about stored series, by the keeper's protocol, and for
+//! The listener for requests of the hub and of commands about stored series, by the keeper's protocol, and for
 //! administrators that remove series. Each connection has its own thread, so no answer delays the intake of values.
 
 mod file_series;
@@ -30,7 +30,9 @@ use kymo_rrd::header::DsDef;
 use kymo_store::{FileError, Fresh, KnownSeries, Opened, SeriesName, Store, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::{listen, machine};
-use kymo_wire::keeper::{Answer, Erased, HEAD, QUESTION_MAX, Question, SeriesInfo, body_bytes};
+use kymo_wire::keeper::{
+    Answer, Erased, HEAD, KeeperRequest, QUESTION_MAX, SeriesInfo, body_bytes,
+};
 
 use crate::collectd::{EventKeeper, Senders};
 use crate::common::LineAccounts;
@@ -46,7 +48,7 @@ const HEADERS_MAX: usize = 2000;
 const FRAME_SERIES: usize = 1024;
 /// Series that are removed before the client gets their outcomes.
 const REMOVED_TOGETHER: usize = 64;
-/// Longest pause of a client within a question, or while an answer is written.
+/// Longest pause of a client within a request, or while an answer is written.
 const STALL: Duration = Duration::from_secs(10);
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -54,7 +56,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_secs(3600);
 
 /// The listener.
-pub struct Questions {
+pub struct RequestListener {
     /// Socket of the clients.
     pub socket: OwnedFd,
     /// Role of the socket, and sources of its answers.
@@ -93,16 +95,16 @@ struct Client<'a> {
 /// Removes series of these names, or some of their values. Returns an outcome for each name.
 type Remove<'a> = dyn Fn(&[Vec<u8>]) -> Vec<Result<(), FileError>> + 'a;
 
-impl Listener for Questions {
+impl Listener for RequestListener {
     fn name(&self) -> &'static str {
-        "questions"
+        "requests"
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
-        let (questions, seats) = (&*self, &Seats::default());
+        let (requests, seats) = (&*self, &Seats::default());
         thread::scope(|scope| {
             loop {
-                let files = [stop.as_fd(), questions.socket.as_fd()];
+                let files = [stop.as_fd(), requests.socket.as_fd()];
                 let ready = machine::wait_readable(&files, NAP);
                 if ready.first() == Some(&true) {
                     store.end_waiting_tails();
@@ -111,24 +113,24 @@ impl Listener for Questions {
                 if ready.get(1) != Some(&true) {
                     continue;
                 }
-                let Some(stream) = questions.accept() else {
+                let Some(stream) = requests.accept() else {
                     continue;
                 };
                 let Some(seat) = seats.take(&stream) else {
                     continue;
                 };
-                let answer = move || questions.answers.answer_seated(stream, store, stop, &seat);
+                let answer = move || requests.answers.answer_seated(stream, store, stop, &seat);
                 let named = thread::Builder::new().name("answers".into());
                 if let Err(error) = named.spawn_scoped(scope, answer) {
-                    let text = format!("cannot answer a question: {error}");
-                    (questions.answers.log)(Severity::Error, &text);
+                    let text = format!("cannot answer a request: {error}");
+                    (requests.answers.log)(Severity::Error, &text);
                 }
             }
         })
     }
 }
 
-impl Questions {
+impl RequestListener {
     fn accept(&self) -> Option<UnixStream> {
         match listen::accept(&self.socket) {
             Ok(Some(stream)) => self
@@ -138,7 +140,7 @@ impl Questions {
                 .then(|| UnixStream::from(stream)),
             Ok(None) => None,
             Err(error) => {
-                let text = format!("cannot accept a connection for questions: {error}");
+                let text = format!("cannot accept a connection for requests: {error}");
                 (self.answers.log)(Severity::Error, &text);
                 thread::sleep(PAUSE);
                 None
@@ -181,13 +183,13 @@ impl Answers {
             }
             let _busy = seat.busy();
             // The client closed the connection or stalled.
-            let Ok(frame) = read_frame(&mut stream, self.role.question_max()) else {
+            let Ok(frame) = read_frame(&mut stream, self.role.request_max()) else {
                 return;
             };
-            let done = match frame.and_then(|frame| Question::read(&frame)) {
-                Ok(question) => self.answer(&question, &mut client, store, &mut stream),
+            let done = match frame.and_then(|frame| KeeperRequest::read(&frame)) {
+                Ok(request) => self.answer(&request, &mut client, store, &mut stream),
                 Err(why) => {
-                    let refused = Answer::Refused(format!("cannot answer: the question {why}"));
+                    let refused = Answer::Refused(format!("cannot answer: the request {why}"));
                     let _ = stream.write_all(&refused.frame());
                     return drain(&mut stream);
                 }
@@ -200,73 +202,75 @@ impl Answers {
 
     fn answer(
         &self,
-        question: &Question,
+        request: &KeeperRequest,
         client: &mut Client<'_>,
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
-        if let (Question::Remove(names) | Question::Erase(Erased { names, .. }), false) =
-            (question, self.role.may_remove())
+        if let (KeeperRequest::Remove(names) | KeeperRequest::Erase(Erased { names, .. }), false) =
+            (request, self.role.may_remove())
         {
             return names.iter().try_for_each(|name| {
                 let why = cannot_remove(name, &"this socket only reads");
                 stream.write_all(&Answer::Refused(why).frame())
             });
         }
-        match question {
-            Question::Select(matchers) => self.select(matchers, store, stream),
-            Question::Range(range) => range::answer(store, range, |frame| stream.write_all(frame)),
-            Question::Find(find) => self.reader.find(store, find, stream),
-            Question::Samples(of) => self.reader.samples(store, of, stream),
-            Question::Labels(of) => self.reader.labels(store, of, stream),
-            Question::Tail(_) | Question::EndTail(_) if !client.may_tail => {
+        match request {
+            KeeperRequest::Select(matchers) => self.select(matchers, store, stream),
+            KeeperRequest::Range(range) => {
+                range::answer(store, range, |frame| stream.write_all(frame))
+            }
+            KeeperRequest::Find(find) => self.reader.find(store, find, stream),
+            KeeperRequest::Samples(of) => self.reader.samples(store, of, stream),
+            KeeperRequest::Labels(of) => self.reader.labels(store, of, stream),
+            KeeperRequest::Tail(_) | KeeperRequest::EndTail(_) if !client.may_tail => {
                 refuse(tail::NOT_FOR_YOU, stream)
             }
-            Question::Tail(after) => client.tail.answer(store, after, client.seat, stream),
-            Question::EndTail(name) => tail::end(store, name, stream),
-            Question::Tails => tail::list(store, stream),
-            Question::Accounts => {
+            KeeperRequest::Tail(after) => client.tail.answer(store, after, client.seat, stream),
+            KeeperRequest::EndTail(name) => tail::end(store, name, stream),
+            KeeperRequest::Tails => tail::list(store, stream),
+            KeeperRequest::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
             }
-            Question::Lines => stream.write_all(&Answer::Lines(self.lines.all()).frame()),
-            Question::Pushers => stream.write_all(&self.pushes.answer_pushers().frame()),
-            Question::Families { metric } => {
+            KeeperRequest::Lines => stream.write_all(&Answer::Lines(self.lines.all()).frame()),
+            KeeperRequest::Pushers => stream.write_all(&self.pushes.answer_pushers().frame()),
+            KeeperRequest::Families { metric } => {
                 stream.write_all(&self.pushes.answer_families(metric).frame())
             }
-            Question::Targets => stream.write_all(&self.pushes.answer_targets().frame()),
-            Question::Programs { texts } => {
+            KeeperRequest::Targets => stream.write_all(&self.pushes.answer_targets().frame()),
+            KeeperRequest::Programs { texts } => {
                 let programs = self.programs.answer(*texts);
                 stream.write_all(&Answer::Programs(programs).frame())
             }
-            Question::Events(range) => {
+            KeeperRequest::Events(range) => {
                 let events = self.events.range(range);
                 stream.write_all(&Answer::Events(events).frame())
             }
-            Question::Define(_)
-            | Question::Write(_)
-            | Question::Create(_)
-            | Question::Update(_)
-            | Question::Notify(_)
-            | Question::Activity(_)
-            | Question::Scraped(_)
-            | Question::Push(_) => match &client.author {
-                Some(author) => self.change(question, author, store, stream),
+            KeeperRequest::Define(_)
+            | KeeperRequest::Write(_)
+            | KeeperRequest::Create(_)
+            | KeeperRequest::Update(_)
+            | KeeperRequest::Notify(_)
+            | KeeperRequest::Activity(_)
+            | KeeperRequest::Scraped(_)
+            | KeeperRequest::Push(_) => match &client.author {
+                Some(author) => self.change(request, author, store, stream),
                 None => refuse(
                     "cannot write: this socket only answers what is stored",
                     stream,
                 ),
             },
-            Question::Watched => stream.write_all(&self.watched(store).frame()),
-            Question::Remove(names) => {
+            KeeperRequest::Watched => stream.write_all(&self.watched(store).frame()),
+            KeeperRequest::Remove(names) => {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
             }
-            Question::Erase(erased) => self.erase(erased, store, stream),
+            KeeperRequest::Erase(erased) => self.erase(erased, store, stream),
         }
     }
 
-    /// The answer to WATCHED. The hub asks this to learn if the keeper answers other questions. Those wait for the store,
+    /// The answer to WATCHED. The hub asks this to learn if the keeper answers other requests. Those wait for the store,
     /// so this one does, too.
     fn watched(&self, store: &Store) -> Answer {
         let is_watched = self.programs.is_watched();
@@ -287,68 +291,68 @@ impl Answers {
     /// Defines series, or adds values to the store.
     fn change(
         &self,
-        question: &Question,
+        request: &KeeperRequest,
         author: &Author,
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
         let may_write = &|name: SeriesName<'_>| author.may_write(name);
-        match question {
-            Question::Define(series) => {
+        match request {
+            KeeperRequest::Define(series) => {
                 let labels = series.iter().map(|series| &series.labels);
                 let defined = labelled_series::define(store, may_write, series);
                 answer_done("define", labels, defined, stream)
             }
-            Question::Write(series) => {
+            KeeperRequest::Write(series) => {
                 let labels = series.iter().map(|series| &series.labels);
                 let written = labelled_series::write(store, may_write, series);
                 answer_done("write", labels, written, stream)
             }
-            Question::Create(series) => {
+            KeeperRequest::Create(series) => {
                 let taken = file_series::create(store, author, series);
                 stream.write_all(&Answer::Taken(taken).frame())
             }
-            Question::Update(values) => {
+            KeeperRequest::Update(values) => {
                 let taken = file_series::update(store, author, values);
                 stream.write_all(&Answer::Taken(taken).frame())
             }
-            Question::Notify(events) => {
+            KeeperRequest::Notify(events) => {
                 self.events.keep(events.clone(), &self.log);
                 stream.write_all(&Answer::Done.frame())
             }
-            Question::Activity(activity) => {
+            KeeperRequest::Activity(activity) => {
                 let is_watched = self.programs.take_activity(activity.clone());
                 stream.write_all(&Answer::Watched(is_watched).frame())
             }
-            Question::Push(push) if author.may_push() => {
+            KeeperRequest::Push(push) if author.may_push() => {
                 let pushed = self.pushes.take(store, push, &self.log);
                 stream.write_all(&Answer::Pushed(pushed).frame())
             }
-            Question::Scraped(targets) if author.may_push() => {
+            KeeperRequest::Scraped(targets) if author.may_push() => {
                 self.pushes.note_targets(targets);
                 stream.write_all(&Answer::Done.frame())
             }
-            Question::Push(_) | Question::Scraped(_) => {
+            KeeperRequest::Push(_) | KeeperRequest::Scraped(_) => {
                 refuse("cannot write: only the hub hands over requests", stream)
             }
-            Question::Select(_)
-            | Question::Range(_)
-            | Question::Accounts
-            | Question::Lines
-            | Question::Pushers
-            | Question::Families { .. }
-            | Question::Targets
-            | Question::Programs { .. }
-            | Question::Events(_)
-            | Question::Watched
-            | Question::Find(_)
-            | Question::Samples(_)
-            | Question::Labels(_)
-            | Question::Tail(_)
-            | Question::EndTail(_)
-            | Question::Tails
-            | Question::Erase(_)
-            | Question::Remove(_) => Ok(()),
+            KeeperRequest::Select(_)
+            | KeeperRequest::Range(_)
+            | KeeperRequest::Accounts
+            | KeeperRequest::Lines
+            | KeeperRequest::Pushers
+            | KeeperRequest::Families { .. }
+            | KeeperRequest::Targets
+            | KeeperRequest::Programs { .. }
+            | KeeperRequest::Events(_)
+            | KeeperRequest::Watched
+            | KeeperRequest::Find(_)
+            | KeeperRequest::Samples(_)
+            | KeeperRequest::Labels(_)
+            | KeeperRequest::Tail(_)
+            | KeeperRequest::EndTail(_)
+            | KeeperRequest::Tails
+            | KeeperRequest::Erase(_)
+            | KeeperRequest::Remove(_) => Ok(()),
         }
     }
 
@@ -451,7 +455,7 @@ fn cannot_remove(name: &[u8], why: &dyn Display) -> String {
 
 /// Description of a file that the store has not opened yet.
 fn unopened(store: &Store, name: Vec<u8>) -> SeriesInfo {
-    // An unreadable file is listed as well; a question for its rows gets the reason.
+    // An unreadable file is listed as well; a request for its rows gets the reason.
     let Ok(Opened { header, .. }) = store.read(&name, Fresh::AsIs) else {
         return named(name);
     };

@@ -18,10 +18,10 @@ use crate::reader::StoreReader;
 const FRAME_SERIES: usize = 1024;
 /// Most samples of a frame.
 const FRAME_SAMPLES: usize = 64 << 10;
-/// Most samples of an answer; a question may ask for fewer.
+/// Most samples of an answer; a request may ask for fewer.
 const SAMPLES_MAX: u64 = 50_000_000;
 
-/// The reader of a keeper's store, made at the first question; all sockets of the keeper share it.
+/// The reader of a keeper's store, made at the first request; all sockets of the keeper share it.
 #[derive(Clone, Default)]
 pub struct SharedReader(Arc<OnceLock<StoreReader>>);
 

@@ -36,7 +36,7 @@ pub(super) struct Seat {
     number: u64,
 }
 
-/// Marks a seat as busy while a question is answered.
+/// Marks a seat as busy while a request is answered.
 pub(super) struct Busy<'a>(&'a Seat);
 
 impl Seats {

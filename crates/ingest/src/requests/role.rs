@@ -1,4 +1,4 @@
-//! The role of a client of the keeper: the questions that a socket answers, its users, and the names that each user may
+//! The role of a client of the keeper: the requests that a socket answers, its users, and the names that each user may
 //! write.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -28,7 +28,7 @@ pub enum Role {
         /// User number of the process that asks database servers.
         postgres: u32,
     },
-    /// Questions, and removal of series. The keeper answers only root and this user, and no process of kymo serve
+    /// Requests, and removal of series. The keeper answers only root and this user, and no process of kymo serve
     /// itself.
     Admin {
         /// The user's number.
@@ -65,8 +65,8 @@ impl Author {
 }
 
 impl Role {
-    /// Most bytes of a question of this socket's clients.
-    pub(super) fn question_max(self) -> usize {
+    /// Most bytes of a request of this socket's clients.
+    pub(super) fn request_max(self) -> usize {
         match self {
             Role::Write { .. } => PUSH_FRAME_MAX,
             Role::Read | Role::Admin { .. } => QUESTION_MAX,

@@ -1,5 +1,5 @@
-//! Rows of series, at most as many as the question allows: finer rows are merged. Several threads read, each of them series
-//! that lie near each other in the store; answers keep the order of the question.
+//! Rows of series, at most as many as the request allows: finer rows are merged. Several threads read, each of them series
+//! that lie near each other in the store; answers keep the order of the request.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ const RUN: usize = 64;
 /// Most threads of one answer.
 const THREADS_MAX: usize = 4;
 
-/// Answers a question for a range, name by name; `send` gets the frames.
+/// Answers a request for a range, name by name; `send` gets the frames.
 pub(super) fn answer<E>(
     store: &Store,
     range: &Range,
