@@ -49,6 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// CPU time of this thread so far, by the kernel's scheduler.
 fn cpu_ns() -> Result<u64, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let first = text.split(' ').next().ok_or("the kernel counts no CPU time")?;
+    let first = text
+        .split(' ')
+        .next()
+        .ok_or("the kernel counts no CPU time")?;
     Ok(first.parse()?)
 }
