@@ -23,7 +23,7 @@ pub struct KeeperReader {
 }
 
 struct Ahead {
-    question: SamplesOf,
+    request: SamplesOf,
     answer: SamplesAhead,
 }
 
@@ -42,10 +42,10 @@ impl KeeperReader {
         let is_same = |ahead: &Ahead| {
             // The budget may have shrunk since; the caller counts the samples.
             let samples_max = of.samples_max;
-            let question = ahead.question.clone();
+            let request = ahead.request.clone();
             *of == SamplesOf {
                 samples_max,
-                ..question
+                ..request
             }
         };
         let read = ahead.filter(is_same).and_then(|ahead| ahead.answer.read());
@@ -164,9 +164,9 @@ impl Reader for KeeperReader {
 
     fn samples_soon(&self, ids: &[SeriesId], range: TimeRange, rows: RowsAs, budget: &Budget) {
         let first = ids.get(..IDS_MAX.min(ids.len())).unwrap_or_default();
-        let question = samples_of(first, range, rows, budget);
-        let answer = self.keeper.samples_ahead(&question);
-        *self.ahead.borrow_mut() = answer.map(|answer| Ahead { question, answer });
+        let request = samples_of(first, range, rows, budget);
+        let answer = self.keeper.samples_ahead(&request);
+        *self.ahead.borrow_mut() = answer.map(|answer| Ahead { request, answer });
     }
 
     fn rows(

@@ -45,7 +45,7 @@ pub(in crate::api) async fn ready(
         terms.reader(hub, i64::MIN)?;
         Ok(Made::plain(MEDIA_TYPE, b"kymo is ready.\n".to_vec()))
     };
-    Ok(answer_with(hub, &asking.asked, PATIENCE, read).await?)
+    Ok(answer_with(hub, &asking.head, PATIENCE, read).await?)
 }
 
 fn line(text: &str) -> Response {
