@@ -3,8 +3,8 @@
 //! The guard is a child that holds the reading end of a pipe and a list of process
 //! groups, mounts and directories. When the pipe closes, because the bench ended or
 //! died, it removes them: groups first, with processes that are in no listed group, then mounts, then directories.
-//! Such processes are below a listed one (`kymo serve` starts its parts in sessions of their own, without an
-//! environment, and their groups are listed late), or have the run's mark in their environment.
+//! Processes of the second kind are below a listed one (`kymo serve` starts its parts in sessions of their own, without
+//! an environment, and their groups are listed late), or have the run's mark in their environment.
 
 use crate::fault::{Cannot, Result};
 use crate::procfs;
@@ -129,7 +129,7 @@ impl Pending {
 
     /// Ends and removes all; `run` is the mark of its processes, empty for none.
     fn undo(&self, run: &str) {
-        // Before anything ends: what is below a process is lost with it.
+        // Descendants are listed before their ancestors end, since a process without its parent is not found.
         let groups = self.groups_with_descendants();
         for pgid in &groups {
             // ESRCH: the group has ended by itself.
