@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fine, format, increments, measure, tick } from '../../crates/serve/assets/units.js';
+import { counted, fine, format, increments, measure, tick } from '../../crates/serve/assets/units.js';
 
 const BINARY = { bytes: 'binary', bits: false, locale: 'en-GB' };
 const DECIMAL = { bytes: 'decimal', bits: false, locale: 'en-GB' };
@@ -53,4 +53,9 @@ test('steps between ticks are powers of two where bytes are shown so', () => {
 test('what kymo costs has two digits', () => {
   assert.equal(fine(0.123, BINARY), '0.12 %');
   assert.equal(fine(null, BINARY), '–');
+});
+
+test('a number and its noun agree', () => {
+  const texts = [0, 1, 2, 1234].map((n) => counted(n, 'connection', 'en-US'));
+  assert.deepEqual(texts, ['0 connections', '1 connection', '2 connections', '1,234 connections']);
 });

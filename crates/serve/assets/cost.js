@@ -1,7 +1,7 @@
 // The line that always says what kymo costs and how far back it reaches.
 import { dialog, h, text } from './dom.js';
 import { span, stamp } from './time.js';
-import { bytes, fine, format } from './units.js';
+import { bytes, counted, fine, format } from './units.js';
 
 const EVERY_MS = 10000;
 
@@ -32,7 +32,7 @@ export function sentence(cost, settings) {
   const lost = cost.dropped ? ` · ${cost.dropped} dropped` : '';
   const disk = cost.bytes_a_day === null ? '' : `, ${bytes(cost.bytes_a_day, settings)} a day`;
   const memory = bytes(cost.memory_bytes, settings);
-  const missed = `${cost.missed} ${cost.missed === 1 ? 'sample' : 'samples'} missed`;
+  const missed = `${counted(cost.missed, 'sample')} missed`;
   return `kymo costs ${percent} of a CPU, ${memory} of memory${disk} · ${missed}${lost}`;
 }
 

@@ -9,7 +9,7 @@ import { heldFor } from './held.js';
 import { GROUPS } from './more-panels.js';
 import { lastWins } from './scans.js';
 import { clock } from './time.js';
-import { format } from './units.js';
+import { counted, format } from './units.js';
 
 const USUAL = 6;
 const EVERY_S = 5;
@@ -149,7 +149,10 @@ function draw(view) {
   text(view.note, view.problem);
   view.arranged.value = ctx.state.listed ?? '';
   view.none.hidden = !ctx.state.groups?.length;
-  text(view.sub, rows ? `${clock(view.answered, ctx.zone(), ctx.settings.locale)} · ${rows.length} groups` : '');
+  text(
+    view.sub,
+    rows ? `${clock(view.answered, ctx.zone(), ctx.settings.locale)} · ${counted(rows.length, 'group')}` : '',
+  );
   const drawn = new Set(names(view));
   grid.columns(columnsOf(ctx, drawn, rows ?? []));
   const lines = groupLines(rows ?? [], { filter: view.filter, sort: view.sort, listed: Boolean(ctx.state.listed) });

@@ -6,6 +6,7 @@ import { createScraped } from './scraped.js';
 import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
 import { readStored } from './stored.js';
 import { span, stamp } from './time.js';
+import { counted } from './units.js';
 
 const EVERY_MS = 10000;
 const COLUMNS = [
@@ -105,7 +106,7 @@ async function load(view) {
 
 /** Whose the datagrams were that the kernel dropped is not known. */
 function sayLost({ sockets: line }, sockets) {
-  const said = sockets.map(({ name, lost }) => `${name}: ${lost} datagrams lost in the kernel`);
+  const said = sockets.map(({ name, lost }) => `${name}: ${counted(lost, 'datagram')} lost in the kernel`);
   text(line, said.join(' · '));
   line.hidden = !said.length;
   line.dataset.tone = sockets.some(({ lost }) => lost > 0) ? 'D' : '';
@@ -114,24 +115,25 @@ function sayLost({ sockets: line }, sockets) {
 /** Counts of listeners for lines, and of senders that push over HTTP, since the keeper's start. */
 function sayLines({ lines: line, ctx }, lines, pushers) {
   const number = (value) => value.toLocaleString(ctx.settings.locale);
+  const many = (count, noun) => counted(count, noun, ctx.settings.locale);
   // Targets have a table of their own, which does not say samples that the keeper refused.
   const senders = pushers.filter(({ protocol, refused }) => protocol !== 'scrape' || refused.length);
   const all = [
     ...lines.map((each) => ({
       ...each,
       name: each.protocol,
-      counts: `${number(each.datagrams)} datagrams, ${each.clients} connections`,
+      counts: `${many(each.datagrams, 'datagram')}, ${many(each.clients, 'connection')}`,
     })),
     ...senders.map((each) => ({
       ...each,
       name: `${each.protocol} from ${each.sender || 'further senders'}`,
-      counts: `${number(each.requests)} requests, ${number(each.series)} new series`,
+      counts: `${many(each.requests, 'request')}, ${number(each.series)} new series`,
     })),
   ];
   const said = all.map(({ name, samples, counts, refused }) => {
     const lost = refused.reduce((sum, { count }) => sum + count, 0);
     const rest = lost ? `, ${number(lost)} not accepted` : '';
-    return `${name}: ${number(samples)} samples, ${counts}${rest}`;
+    return `${name}: ${many(samples, 'sample')}, ${counts}${rest}`;
   });
   text(line, said.join(' · '));
   line.title = all

@@ -1,6 +1,7 @@
 // The targets that kymo scrapes, as a table in the view of hosts: those that fail come first, with the reason.
 import { h, text } from './dom.js';
 import { span, stamp } from './time.js';
+import { counted } from './units.js';
 
 const COLUMNS = ['job', 'target', 'state', 'last scrape', 'took', 'samples'];
 const NUMBERS = ['took', 'samples'];
@@ -22,7 +23,7 @@ export function createScraped(ctx) {
 function draw({ ctx, panel, sub, body }, targets, now) {
   panel.hidden = !targets.length;
   const down = targets.filter(({ error }) => error).length;
-  text(sub, `${targets.length} ${targets.length === 1 ? 'target' : 'targets'}${down ? `, ${down} down` : ''}`);
+  text(sub, `${counted(targets.length, 'target')}${down ? `, ${down} down` : ''}`);
   sub.dataset.tone = down ? 'D' : '';
   body.replaceChildren(...orderTargets(targets).map((each) => row(ctx, each, now)));
 }

@@ -5,6 +5,7 @@ import { fillEmpty } from './filling.js';
 import { rateText } from './target-units.js';
 import { createTarget } from './target.js';
 import { ago, span, stamp } from './time.js';
+import { counted } from './units.js';
 
 const EVERY_MS = 15000;
 /** Graphs of one target, whose rows are of minutes. */
@@ -196,7 +197,7 @@ function summary(ctx, { devices }, { total, found, at }) {
   const dead = devices?.devices.filter(({ state }) => state === 'dead').length;
   const slow = devices?.devices.filter(({ state }) => state === 'slow').length;
   return [
-    found === total ? `${total} targets` : `${found} of ${total} targets`,
+    found === total ? counted(total, 'target') : `${found} of ${counted(total, 'target')}`,
     devices ? `${devices.devices.length} devices` : '',
     dead ? `${dead} dead` : '',
     slow ? `${slow} slow` : '',
@@ -264,7 +265,7 @@ function stateWords(view, { state, seen, rtt, lost, late, targets }) {
     rtt === null ? '' : `${rtt < 10 ? rtt.toFixed(1) : Math.round(rtt)} ms`,
     lost ? `${lost} lost` : '',
     late > 1 ? `${span(late)} late` : '',
-    `${targets} target${targets === 1 ? '' : 's'}`,
+    counted(targets, 'target'),
   ]
     .filter(Boolean)
     .join(' · ');

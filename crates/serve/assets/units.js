@@ -19,6 +19,9 @@ const UNITS = {
   'Mbit/s': { factor: 1e6, kind: 'bits', rate: true },
 };
 
+/** A number with its noun: "1 connection", "1,234 connections". */
+export const counted = (n, noun, locale) => `${n.toLocaleString(locale)} ${noun}${n === 1 ? '' : 's'}`;
+
 /** What a field is drawn in: factor from the recorded unit, kind, and whether it is a rate. */
 export function measure(unit, id, settings) {
   const known = UNITS[unit] ?? { factor: 1, kind: 'plain', suffix: unit };
