@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::is_root;
-pub use kymo_sys::skipped::skipped;
+pub use kymo_sys::skipped::{not_fetched, skipped};
 
 /// True if the test must be skipped: not as root, or without one of the tools. Prints the reason.
 pub fn must_skip(tools: &[&str]) -> bool {

@@ -17,6 +17,12 @@ pub fn skipped(why: &str) {
     noted.unwrap_or_else(|error| panic!("cannot note that a test is skipped: {error}"));
 }
 
+/// Notes that this thread's test is skipped since something cannot be fetched. CI does not fail for such a line: the servers that
+/// have it are not the project's.
+pub fn not_fetched(what: &str) {
+    skipped(&format!("{what} cannot be fetched"));
+}
+
 fn append(path: &std::path::Path, line: &str) -> std::io::Result<()> {
     let mut options = std::fs::File::options();
     // One write, so that lines of several test programs do not mix.

@@ -1,6 +1,6 @@
 //! The API as a current client of it reads it, and its check of texts for scrapers.
 
-use kymo_tests::machine::skipped;
+use kymo_tests::machine::not_fetched;
 use serde_json::{Value, json};
 
 use super::{client, lines, named};
@@ -26,7 +26,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn each_question_of_the_current_client_has_its_answer() {
     let Some(client) = client() else {
-        return skipped("Go, or Prometheus' modules, are missing");
+        return not_fetched("Go, or a module of Prometheus',");
     };
     let shown = Shown::start("asked-by-go");
     let now = now_s() - 1;

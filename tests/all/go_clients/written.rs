@@ -1,7 +1,7 @@
 //! Remote write 2.0 and 1.0 by another encoder. The client reads the headers of answers; the samples are asked back.
 
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_tests::machine::skipped;
+use kymo_tests::machine::not_fetched;
 use kymo_tests::served::get;
 use serde_json::json;
 
@@ -30,7 +30,7 @@ const ANSWERS: &[(&str, u16, u64, &str)] = &[
 #[test]
 fn messages_of_another_encoder_are_taken() {
     let Some(client) = client() else {
-        return skipped("Go, or Prometheus' modules, are missing");
+        return not_fetched("Go, or a module of Prometheus',");
     };
     let hub = PushHub::start("pushed-by-go");
     let now = RealClock.now().real_ns.div_euclid(1_000_000);

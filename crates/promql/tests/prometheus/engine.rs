@@ -34,7 +34,7 @@ impl PrometheusEngine {
         go_module::folder()?;
         let program = build();
         if program.is_none() {
-            eprintln!("skipped: Prometheus' engine cannot be built");
+            kymo_sys::skipped::not_fetched("a module of Prometheus' engine");
         }
         let mut child = Command::new(program?)
             .stdin(Stdio::piped())

@@ -10,7 +10,7 @@ pub(crate) const VERSION: &str = "github.com/prometheus/prometheus@v0.316.0";
 pub(crate) fn folder() -> Option<PathBuf> {
     let found = download();
     if found.is_none() {
-        eprintln!("skipped: `go mod download {VERSION}` gives nothing");
+        kymo_sys::skipped::not_fetched(&format!("Go, or {VERSION},"));
     }
     found
 }

@@ -22,7 +22,7 @@ fn both_parsers_agree() {
     };
     let folder = std::env::temp_dir().join("kymo-promql-oracle");
     let Some(program) = build(&module, &folder) else {
-        eprintln!("skipped: the Go program cannot be built in {folder:?}");
+        kymo_sys::skipped::not_fetched("a module of the Go program");
         return;
     };
     let mut texts: Vec<String> = (evaluations(&module).into_iter().map(|each| each.text))
