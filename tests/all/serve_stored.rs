@@ -272,7 +272,7 @@ fn strange_questions_harm_no_other() {
             .expect("an answer and the end");
         let text = String::from_utf8_lossy(&answer);
         assert!(
-            text.ends_with(&format!("cannot answer: the question {said}")),
+            text.ends_with(&format!("cannot answer: the request {said}")),
             "{text:?}"
         );
     }
