@@ -196,12 +196,13 @@ async function capture(browser, url) {
   await pause(1000);
   const plots = await page.evaluate(() => {
     const plain = (value, ...given) => (typeof value === 'function' ? value(...given) : value);
+    const range = (plot, scale) => [plot.scales[scale].min, plot.scales[scale].max];
     return window.plots.filter((plot) => window.drawn.has(plot.ctx.canvas)).map((plot) => ({
       width: plot.width, height: plot.height, data: plot.data,
       series: plot.series.slice(1).map((each, n) => ({ scale: each.scale, width: each.width, dash: each.dash ?? undefined, stroke: plain(each.stroke, plot, n + 1), fill: plain(each.fill, plot, n + 1), points: { show: false } })),
       bands: plot.bands.map((band) => ({ series: band.series, fill: plain(band.fill, plot, 0) })),
       scales: Object.fromEntries(Object.entries(plot.scales).map(([key, scale]) => [key, { range: [scale.min, scale.max] }])),
-      axes: plot.axes.map(({ scale, side, size, gap, space, stroke }, n) => ({ scale, side, size: plain(size, plot, [], n, 0), gap, space: plain(space, plot, n), stroke: plain(stroke, plot, n) })),
+      axes: plot.axes.map(({ scale, side, size, gap, space, stroke }, n) => ({ scale, side, size: plain(size, plot, [], n, 0), gap, space: plain(space, plot, n, ...range(plot, scale), plot.bbox.width / devicePixelRatio), stroke: plain(stroke, plot, n) })),
     }));
   });
   await page.context().close();
