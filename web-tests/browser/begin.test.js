@@ -72,23 +72,37 @@ const WATCH = () => {
   };
 };
 
+/** Asserts that labels of each chart of `query` keep apart and within the chart. */
+async function hasLabelsApart(page, server, query) {
+  await page.goto(`${server.url}?${query}`);
+  await ready(page);
+  // A chart that has just been made has no labels yet.
+  const drawn = await page.waitForFunction(() => {
+    const rows = [...globalThis.drawn].filter(([canvas]) => canvas.isConnected).map(([, labels]) => labels.filter(({ text }) => text));
+    return rows.length > 5 && rows.every((labels) => labels.length) && rows;
+  });
+  for (const labels of await drawn.jsonValue()) {
+    labels.sort((a, b) => a.left - b.left);
+    labels.forEach((each, n) => {
+      assert.ok(each.left >= 0 && each.right <= each.end, `${query}: ${JSON.stringify(each)}`);
+      assert.ok(n === 0 || each.left - labels[n - 1].right >= 4, `${query}: ${JSON.stringify(labels)}`);
+    });
+  }
+}
+
 for (const locale of ['en-US', 'bg-BG'])
   on(`labels of the time axis never touch in ${locale}`, { locale, served: { history: 40 * 86400 } }, async (page, server) => {
     await page.addInitScript(WATCH);
-    for (const range of [10, 77, 300, 3600, 21600, 86400, 3 * 86400, 30 * 86400]) {
-      await page.goto(`${server.url}?range=${range}`);
-      await ready(page);
-      const rows = await page.evaluate(() => [...globalThis.drawn].filter(([canvas]) => canvas.isConnected).map(([, labels]) => labels.filter(({ text }) => text)));
-      assert.ok(rows.length > 5 && rows.every((labels) => labels.length), `${range}: a chart without labels`);
-      for (const labels of rows) {
-        labels.sort((a, b) => a.left - b.left);
-        labels.forEach((each, n) => {
-          assert.ok(each.left >= 0 && each.right <= each.end, `${range}: ${JSON.stringify(each)}`);
-          assert.ok(n === 0 || each.left - labels[n - 1].right >= 4, `${range}: ${JSON.stringify(labels)}`);
-        });
-      }
-    }
+    for (const range of [10, 77, 300, 3600, 21600, 86400, 3 * 86400, 30 * 86400]) await hasLabelsApart(page, server, `range=${range}`);
   });
+
+on('a label never leaves the chart, wherever its tick is', { locale: 'en-US', served: { history: 3 * 86400 } }, async (page, server) => {
+  await page.addInitScript(WATCH);
+  // AM is wider than PM.
+  const morning = (Math.floor(Date.now() / 86400_000) - 1) * 86400 + 7 * 3600;
+  // A pixel is about 13 s; half a label is 16 pixels wider than the room right of the plot.
+  for (let thru = morning + 196; thru < morning + 220; thru += 2) await hasLabelsApart(page, server, `from=${thru - 3600}&thru=${thru}`);
+});
 
 on('what is not recorded is folded under “+ more”', {}, async (page) => {
   await ready(page);

@@ -133,7 +133,9 @@ function timeAxis(clock, ink) {
     values: (plot, splits, axis, space, step) => {
       const labels = splits.map((time) => {
         const text = clock.label(time, step);
-        return { text, middle: plot.valToPos(time, 'x'), width: wide(text) };
+        // uPlot draws labels at whole pixels of the canvas.
+        const middle = (Math.round(plot.valToPos(time, 'x', true)) - plot.bbox.left) / uPlot.pxRatio;
+        return { text, middle, width: wide(text) };
       });
       return apart(labels, -LEFT_PX, plot.bbox.width / uPlot.pxRatio + RIGHT_PX);
     },
