@@ -270,7 +270,11 @@ mod tests {
         let mut stdout = std::io::BufReader::new(leader.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         let below = pid(line.trim()).unwrap();
-        while rustix::process::getsid(Some(below)) != Ok(below) {
+        let leads_its_group = || {
+            let all = procfs::descendants(below.as_raw_nonzero().get() as u32).unwrap();
+            all.first().is_some_and(|first| first.pid == first.group)
+        };
+        while !leads_its_group() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let pending = Pending {

@@ -259,10 +259,11 @@ fn thresholds_turn_as_those_of_mrtg() {
         let folder = Folder(top.path(&format!("{side:?}")));
         fs::create_dir_all(folder.path("states")).expect("a folder");
         for name in ["prog", "ok"] {
-            let log = "printf '[%s]' \"${0##*/}\" \"$@\" \"$THRESH_DESC\" \"$PORT\" \"$X\" >> \"${0%/*}/log\"";
+            // Programs run at the same time, so a line has to be a single write.
+            let line = "$(printf '[%s]' \"${0##*/}\" \"$@\" \"$THRESH_DESC\" \"$PORT\" \"$X\")";
             folder.script(
                 name,
-                &format!("#!/bin/sh\n{log}\necho >> \"${{0%/*}}/log\"\n"),
+                &format!("#!/bin/sh\nprintf '%s\\n' \"{line}\" >> \"${{0%/*}}/log\"\n"),
             );
         }
         folder.config("m.cfg", THRESHOLDS);
@@ -522,6 +523,38 @@ fn beside_mrtg_it_has_its_own_files_and_any_language_will_do() {
     assert!(folder.path("mine/a.rrd").exists());
     assert!(!folder.path("work/a.rrd").exists());
     assert_eq!(folder.text("a.cfg_l"), std::process::id().to_string());
+}
+
+/// A reload waited for a moment without a command, which a daemon with many slow ones never has.
+#[test]
+fn a_daemon_whose_commands_always_run_reads_again() {
+    let folder = Folder::new("busy");
+    let slow = |number: usize| {
+        format!(
+            "Target[t{number}]: `sleep 5.{number}`\nTitle[t{number}]: t\nMaxBytes[t{number}]: 9\n"
+        )
+    };
+    let many: String = (0..12).map(slow).collect();
+    let config = folder.config("a.cfg", &format!("Interval: 0:01\n{many}"));
+    let background = Background(folder.path("a.pid"));
+    let log = folder.path("log").display().to_string();
+    let config = config.display().to_string();
+    let started = run(&["poll", "--daemon", "--logging", &log, &config]);
+    assert_eq!(started.status.code(), Some(0), "{}", stderr_of(&started));
+    wait_until("a command is killed", || {
+        folder.text("log").contains("was killed")
+    });
+    // From the second interval on each command has a moment of its own.
+    std::thread::sleep(Duration::from_secs(3));
+    let quick = "Target[b]: `touch FOLDER/ran; echo 1; echo 2`\nTitle[b]: t\nMaxBytes[b]: 9\n";
+    folder.config("a.cfg", &format!("Interval: 0:10\n{quick}"));
+    let pid = number_in(&background.0).expect("the daemon's number");
+    let hang_up = Command::new("kill")
+        .args(["-HUP", &pid.to_string()])
+        .status();
+    assert!(hang_up.is_ok_and(|status| status.success()));
+    wait_until("the new command runs", || folder.path("ran").exists());
+    drop(background);
 }
 
 /// A command's number is its place in the configuration. A process that has read another configuration would run another command.
