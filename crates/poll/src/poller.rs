@@ -140,7 +140,7 @@ impl Poller {
         }
     }
 
-    /// Replaces the configuration while the engine is idle. State of devices that both configurations have stays.
+    /// Replaces the configuration. State of devices that both configurations have stays; requests under way give no value.
     pub fn reload(&mut self, config: Arc<Config>, keeping: Keeping) {
         self.keep(true);
         let engine_settings = engine_settings(self.settings, &self.sockets);
@@ -293,9 +293,14 @@ impl Poller {
         self.engine.values() == 0 && self.writer.is_idle()
     }
 
-    /// True if the engine is idle and the writer has room, which [`Poller::reload`] needs.
+    /// True if no device and no command is being asked and the writer has room: [`Poller::reload`] loses nothing.
     pub fn is_idle(&self) -> bool {
-        self.engine.is_idle() && self.writer.has_room()
+        self.engine.is_idle() && self.has_room()
+    }
+
+    /// True if the writer has room, which [`Poller::reload`] needs.
+    pub fn has_room(&self) -> bool {
+        self.writer.has_room()
     }
 
     /// Numbers of targets polled and of targets that lacked a value, since the start.

@@ -26,6 +26,8 @@ use super::check::Debugging;
 use super::rarely::Rarely;
 use super::{PollLog, Settings, reading};
 
+/// Least time for which a new configuration waits for a moment in which nothing is under way; a longer interval is waited for.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Interval between two checks whether the configuration has changed.
 const WATCH: Duration = Duration::from_secs(10);
 /// Most lines about refused values in a row.
@@ -133,7 +135,7 @@ impl Part {
         programs: Duration,
     ) -> Result<(usize, usize), String> {
         let mut reads = bell.reads.load(Ordering::Acquire);
-        let mut wants_reload = false;
+        let mut wanted_since: Option<Instant> = None;
         self.poller.await_names();
         loop {
             self.turn(woken)?;
@@ -147,10 +149,12 @@ impl Part {
                 continue;
             }
             let said = bell.reads.load(Ordering::Acquire);
-            wants_reload |= std::mem::replace(&mut reads, said) != said;
-            wants_reload |= self.has_changed();
-            if wants_reload && self.poller.is_idle() {
-                wants_reload = false;
+            let is_asked = std::mem::replace(&mut reads, said) != said;
+            if is_asked | self.has_changed() {
+                wanted_since.get_or_insert_with(Instant::now);
+            }
+            if wanted_since.is_some_and(|since| self.may_reload(since)) {
+                wanted_since = None;
                 self.reload()?;
             }
         }
@@ -159,6 +163,14 @@ impl Part {
         }
         let (targets, unknown) = self.poller.targets_done();
         Ok((targets + self.left_out, unknown + self.left_out))
+    }
+
+    /// True if the configuration may be read again: nothing is under way, or somebody has waited for that long enough. Values that
+    /// are under way then are missing.
+    fn may_reload(&self, since: Instant) -> bool {
+        let interval = Duration::from_secs(self.poller.config().globals().interval_s.into());
+        let is_late = since.elapsed() >= interval.max(RELOAD_PATIENCE);
+        self.poller.is_idle() || is_late && self.poller.has_room()
     }
 
     fn turn(&mut self, woken: BorrowedFd<'_>) -> Result<(), String> {
