@@ -13,7 +13,7 @@ use kymo_tests::power_disk::{Faults, PowerDisk};
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrd_stream::Random;
 use kymo_tests::rrdtool::rrdtool;
-use kymo_tests::served::{Served, ask, children_of, eventually, get, is_alive};
+use kymo_tests::served::{Served, ask, children_of, eventually, get, is_alive, is_killed};
 use kymo_tests::{Scratch, free_port, kymo, parse_dump, run};
 use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 use serde_json::Value as Json;
@@ -76,19 +76,15 @@ impl Machine {
     fn kill_all(&self, served: Served) {
         let mut all = vec![served.pid()];
         let mut at = 0;
-        let signal = |name: &str, pid: u32| {
-            let sent = Command::new("kill").args([name, &pid.to_string()]).status();
-            // A process that has ended cannot be signalled.
-            drop(sent);
-        };
         while let Some(&pid) = all.get(at) {
             // A stopped process starts no other one: a child begun after the listing would live on and keep its sockets.
-            signal("-STOP", pid);
+            // A process that has ended cannot be signalled.
+            let _is_sent = is_killed("-STOP", pid);
             all.extend(children_of(pid));
             at += 1;
         }
         for &pid in &all {
-            signal("-KILL", pid);
+            let _is_sent = is_killed("-KILL", pid);
         }
         let gone = eventually(|| all.iter().all(|&pid| !is_alive(pid)).then_some(()));
         assert!(gone.is_some(), "{}: processes live on", self.story);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use kymo_tests::Scratch;
 use kymo_tests::rrd_client::Client;
 use kymo_tests::rrd_daemon::{Daemon, Side};
+use kymo_tests::served::kill;
 
 /// Longest wait for any event.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,13 +31,6 @@ fn stderr_of(output: &Output) -> String {
 fn pid_in(file: &Path) -> u32 {
     let text = fs::read_to_string(file).expect("a pid file");
     text.trim().parse().expect("a number")
-}
-
-fn kill(signal: &str, pid: u32) {
-    let sent = Command::new("kill")
-        .args([signal, &pid.to_string()])
-        .status();
-    assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
 }
 
 /// True if a process exists and is no zombie.

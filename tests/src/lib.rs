@@ -172,12 +172,9 @@ impl Running {
         Running(child.unwrap_or_else(|error| panic!("cannot run sh: {error}")))
     }
 
-    /// Sends a signal.
+    /// Sends a signal, unless the process has ended.
     pub fn signal(&self, signal: &str) {
-        let sent = Command::new("kill")
-            .args([signal, &self.0.id().to_string()])
-            .status();
-        assert!(sent.is_ok(), "cannot send {signal}");
+        let _is_sent = served::is_killed(signal, self.0.id());
     }
 }
 

@@ -243,7 +243,7 @@ pub fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| state != 'Z' || threads > 1)
 }
 
-/// Sends a signal, such as `-KILL`.
+/// Sends a signal, such as `-KILL`. After `-STOP`, all threads have stopped.
 pub fn kill(signal: &str, pid: u32) {
     assert!(is_killed(signal, pid), "kill {pid}");
 }
@@ -253,7 +253,22 @@ pub fn is_killed(signal: &str, pid: u32) -> bool {
     let sent = Command::new("kill")
         .args([signal, &pid.to_string()])
         .status();
-    sent.is_ok_and(|status| status.success())
+    let is_sent = sent.is_ok_and(|status| status.success());
+    if is_sent && signal == "-STOP" {
+        eventually(|| is_stopped(pid).then_some(())).expect("a process that stops");
+    }
+    is_sent
+}
+
+/// Reports whether no thread of a process runs any more. One thread handles SIGSTOP and stops the others, which run until then; a
+/// thread that waits in the kernel without interruption stops when its wait ends.
+fn is_stopped(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut states = tasks.into_iter().flatten().flatten().filter_map(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    });
+    states.all(|state| "TtDZX".contains(state))
 }
 
 /// Sends a request; returns status and body.

@@ -265,10 +265,3 @@ pub(super) fn status_of(pid: u32, field: &str) -> u64 {
 pub(super) fn files_of(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
-
-pub(super) fn kill(signal: &str, pid: u32) {
-    let sent = Command::new("kill")
-        .args([signal, &pid.to_string()])
-        .status();
-    assert!(sent.is_ok_and(|status| status.success()), "kill {pid}");
-}

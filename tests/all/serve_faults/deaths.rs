@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use super::client::{LONG, Served, eventually, kill, pause};
+use super::client::{LONG, Served, eventually, pause};
 use kymo_tests::Scratch;
+use kymo_tests::served::kill;
 use serde_json::Value;
 
 /// A live stream; `None` when it ends.

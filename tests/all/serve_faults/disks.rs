@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::client::{LONG, Served, ask, eventually, kill, pause};
+use super::client::{LONG, Served, ask, eventually, pause};
 use super::made_up::{MadeUp, known_users};
 use kymo_tests::machine::{Tmpfs, must_skip, skipped};
+use kymo_tests::served::kill;
 use kymo_tests::{Running, Scratch, kymo, tail_first_seqs};
 use serde_json::Value;
 
