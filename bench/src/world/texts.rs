@@ -2,7 +2,8 @@
 //! slope since boot, gauges around their first value.
 
 use kymo_base::track_writer::TrackWriter;
-use kymo_kernel::source::{self, Scope, kind};
+use kymo_kernel::reader::Reader;
+use kymo_kernel::source::{self, Scope, Source, kind};
 use kymo_sys::kernel_file::Root;
 use std::io::Write as _;
 
@@ -58,7 +59,8 @@ impl Texts {
         for source in machine {
             let mut text = Vec::new();
             // A kernel without pressure has no such file.
-            if root.read(source.path, &mut text).is_err() || text.is_empty() {
+            let mut reader = Reader::new(source, source.path.to_string());
+            if reader.read(root, 0, &mut text).is_err() || text.is_empty() {
                 continue;
             }
             let mut track = TrackWriter::new(source.grammar);
@@ -174,7 +176,9 @@ fn motion(kind: u8, line: &[u8], column: usize, value: f64, up_s: f64) -> Option
         || starts("btime")
         || starts("MemTotal")
         || starts("Swap")
-        || kind == kind::DISKSTATS && column < 2;
+        || kind == kind::DISKSTATS && column < 2
+        || kind == kind::SOFTNET && column == 0
+        || kind != kind::SOFTNET && source::of(kind).is_some_and(Source::adds_to_rows);
     match (still, is_gauge) {
         (true, _) => None,
         (false, true) => Some(Motion::Gauge(value)),
