@@ -26,6 +26,22 @@ pub struct MetricGroup<'a> {
     pub instances: Vec<ExposedInstance<'a>>,
 }
 
+impl<'a> MetricGroup<'a> {
+    /// The metrics of the whole machine, the first group of a subsystem that has some.
+    pub fn of_machine(subsystem: &'static Subsystem, reading: &'a Reading) -> Option<Self> {
+        let families = subsystem.exposed.machine;
+        (!families.is_empty()).then(|| MetricGroup {
+            labels: &[],
+            families,
+            fields: subsystem.globals,
+            instances: vec![ExposedInstance {
+                row: Cow::Owned(Row::default()),
+                values: Cow::Borrowed(&reading.globals),
+            }],
+        })
+    }
+}
+
 /// An instance with the values that are exposed.
 pub struct ExposedInstance<'a> {
     /// The row of the instance; for the whole machine, a row without a name.
@@ -60,12 +76,24 @@ impl SamplePart {
 /// Prometheus would take a step back of a tick for a restart, and count everything since boot again.
 #[derive(Default)]
 pub struct Floor {
-    /// The largest values, by subsystem and instance.
-    stood: HashMap<&'static str, HashMap<Vec<u8>, Stood>>,
+    /// The largest values, by subsystem.
+    stood: HashMap<&'static str, StoodRows>,
 }
 
-/// An instance's key and its largest values.
-type Stood = (u64, Vec<u64>);
+/// The largest values of a subsystem's instances.
+struct StoodRows {
+    /// Fields that may step back.
+    fields: Vec<usize>,
+    /// The instances of the last reading, in its order.
+    rows: Vec<Stood>,
+}
+
+/// An instance's name and key, and the largest values of the fields that may step back.
+struct Stood {
+    name: Vec<u8>,
+    key: u64,
+    values: Vec<u64>,
+}
 
 /// A larger step back, in seconds, is a restart: the CPU was offline. node_exporter's rule.
 const STEP_BACK_MAX: f64 = 3.0;
@@ -87,28 +115,20 @@ impl Floor {
         context: &Context,
     ) -> Vec<MetricGroup<'a>> {
         let mut groups = Vec::with_capacity(1 + subsystem.exposed.each.len());
-        if !subsystem.exposed.machine.is_empty() {
-            let machine = ExposedInstance {
-                row: Cow::Owned(Row::default()),
-                values: Cow::Borrowed(&reading.globals),
-            };
-            groups.push(MetricGroup {
-                labels: &[],
-                families: subsystem.exposed.machine,
-                fields: subsystem.globals,
-                instances: vec![machine],
-            });
-        }
-        let last = match self.stood.is_empty() {
-            true => HashMap::new(),
-            false => self.stood.remove(subsystem.name).unwrap_or_default(),
+        groups.extend(MetricGroup::of_machine(subsystem, reading));
+        let raised = match subsystem.exposed.each.is_empty() {
+            true => Vec::new(),
+            false => self.raised(subsystem, &reading.rows, context),
         };
-        let mut now = HashMap::new();
         for each in subsystem.exposed.each {
-            let rows = reading.rows.iter().filter(|row| (each.shows)(row));
-            let instances = rows.map(|row| ExposedInstance {
+            let rows = reading.rows.iter().enumerate();
+            let instances = rows.filter(|(_, row)| (each.shows)(row));
+            let instances = instances.map(|(at, row)| ExposedInstance {
                 row: Cow::Borrowed(row),
-                values: raise(subsystem, row, context, &last, &mut now),
+                values: match raised.get(at) {
+                    Some(Some(values)) => Cow::Owned(values.clone()),
+                    _ => Cow::Borrowed(&row.values),
+                },
             });
             groups.push(MetricGroup {
                 labels: each.labels,
@@ -117,40 +137,74 @@ impl Floor {
                 instances: instances.collect(),
             });
         }
-        if !now.is_empty() {
-            self.stood.insert(subsystem.name, now);
-        }
         groups
+    }
+
+    /// The values of rows in which a counter stepped back a little, by the row's place.
+    fn raised(
+        &mut self,
+        subsystem: &'static Subsystem,
+        rows: &[Row],
+        context: &Context,
+    ) -> Vec<Option<Vec<u64>>> {
+        let stood = self.stood.entry(subsystem.name);
+        let stood = stood.or_insert_with(|| StoodRows::of(subsystem));
+        if stood.fields.is_empty() {
+            return Vec::new();
+        }
+        stood.arrange(rows);
+        let StoodRows { fields, rows: of } = stood;
+        let pairs = rows.iter().zip(of);
+        let raised = pairs.map(|(row, stood)| {
+            let mut values = None;
+            for (&at, stands) in fields.iter().zip(&mut stood.values) {
+                let now = row.values.get(at).copied().unwrap_or(MISSING);
+                let value = raised(&subsystem.fields[at], now, *stands, context);
+                if value != now {
+                    values.get_or_insert_with(|| row.values.clone())[at] = value;
+                }
+                // A counter that was not read now keeps its largest value.
+                if value != MISSING {
+                    *stands = value;
+                }
+            }
+            values
+        });
+        raised.collect()
     }
 }
 
-/// The row's values, none of them below its last value.
-fn raise<'a>(
-    subsystem: &'static Subsystem,
-    row: &'a Row,
-    context: &Context,
-    last: &HashMap<Vec<u8>, Stood>,
-    now: &mut HashMap<Vec<u8>, Stood>,
-) -> Cow<'a, [u64]> {
-    let steps = |field: &Field| field.rule == Rule::CounterMayStepBack;
-    if !subsystem.fields.iter().any(steps) {
-        return Cow::Borrowed(&row.values);
+impl StoodRows {
+    fn of(subsystem: &'static Subsystem) -> StoodRows {
+        let fields = subsystem.fields.iter().enumerate();
+        let fields = fields.filter(|(_, field)| field.rule == Rule::CounterMayStepBack);
+        StoodRows {
+            fields: fields.map(|(at, _)| at).collect(),
+            rows: Vec::new(),
+        }
     }
-    let mut values = row.values.clone();
-    let mut stands = row.values.clone();
-    let last = last.get(&row.name).filter(|(key, _)| *key == row.key);
-    let last = last.map_or(&[][..], |(_, stood)| stood);
-    let cells = values
-        .iter_mut()
-        .zip(&mut stands)
-        .zip(subsystem.fields.iter().zip(last));
-    for ((value, stands), (field, &stood)) in cells.filter(|(_, (field, _))| steps(field)) {
-        *value = raised(field, *value, stood, context);
-        // A counter that was not read now keeps its largest value.
-        *stands = if *value == MISSING { stood } else { *value };
+
+    /// Brings the instances into the order of `rows`. Those that `rows` lacks are forgotten; new ones have no values.
+    fn arrange(&mut self, rows: &[Row]) {
+        let is_of = |(stood, row): (&Stood, &Row)| stood.key == row.key && stood.name == row.name;
+        if self.rows.len() == rows.len() && self.rows.iter().zip(rows).all(is_of) {
+            return;
+        }
+        let old = std::mem::take(&mut self.rows).into_iter();
+        let mut old: HashMap<(Vec<u8>, u64), Vec<u64>> = old
+            .map(|stood| ((stood.name, stood.key), stood.values))
+            .collect();
+        let of_row = |row: &Row| {
+            let (name, key) = (row.name.clone(), row.key);
+            let known = old.remove(&(name.clone(), key));
+            Stood {
+                values: known.unwrap_or_else(|| vec![MISSING; self.fields.len()]),
+                name,
+                key,
+            }
+        };
+        self.rows = rows.iter().map(of_row).collect();
     }
-    now.insert(row.name.clone(), (row.key, stands));
-    Cow::Owned(values)
 }
 
 /// Returns `now`, or the last value if `now` is only a small step back from it.

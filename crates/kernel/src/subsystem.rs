@@ -78,6 +78,9 @@ pub struct Subsystem {
     pub labels: &'static [&'static str],
     /// Finds the fields in a template of one of its sources.
     pub layout: fn(kind: u8, template: &Template, context: &Context) -> Layout,
+    /// Reports whether a source may fill a global. `None`: any source may. Only for sources that are all read at each sample, so that
+    /// each of them gives the same samples.
+    pub fills: Option<fn(kind: u8, global: usize) -> bool>,
     /// Content of the summary.
     pub summary: Summary,
     /// Rules for values of the sum that are not sums.
@@ -161,6 +164,20 @@ impl Subsystem {
             .as_ref()
             .map_or(&[][..], |beside| beside.sources);
         self.sources.iter().chain(beside).copied()
+    }
+
+    /// The kinds of sources that give these globals; all kinds if that is not known.
+    pub fn sources_of_globals(&self, globals: &[usize]) -> Vec<u8> {
+        let fills = |kind: u8| match self.fills {
+            Some(fills) => globals.iter().any(|&global| fills(kind, global)),
+            None => true,
+        };
+        let kinds = self.sources.iter().copied();
+        let kinds: Vec<u8> = kinds.filter(|&kind| fills(kind)).collect();
+        match kinds.is_empty() {
+            true => self.sources.to_vec(),
+            false => kinds,
+        }
     }
 
     /// Returns true if its instances are processes or threads, which are scanned at an interval of their own.
@@ -589,6 +606,7 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_base::reading::MISSING;
 
     #[test]
     fn letters_that_are_only_collectls() {
@@ -672,6 +690,36 @@ mod tests {
         assert_eq!(only_collectls('c'), None);
     }
 
+    /// The globals that a text gives are those that its source fills, and no metric needs a source beside.
+    #[test]
+    fn sources_fill_their_globals() {
+        for subsystem in ALL.iter().filter(|subsystem| subsystem.fills.is_some()) {
+            let mut filled = 0;
+            for &kind in subsystem.sources {
+                let source = crate::source::of(kind).expect("a known kind");
+                let text = std::fs::read_to_string(format!("/{}", source.path)).expect("a text");
+                let reading = testing::read(subsystem, &[(kind, &text)], &Context::default());
+                let given = |&at: &usize| reading.globals[at] != MISSING;
+                let given: Vec<usize> = (0..reading.globals.len()).filter(given).collect();
+                filled += given.len();
+                for at in given {
+                    let field = subsystem.globals[at].name;
+                    assert!(
+                        subsystem.sources_of_globals(&[at]).contains(&kind),
+                        "{field}"
+                    );
+                    assert_eq!(subsystem.sources_of_globals(&[at]).len(), 1, "{field}");
+                }
+            }
+            assert!(filled > 10, "{}", subsystem.name);
+        }
+        let families = cpu::CPU.exposed.each.iter().flat_map(|each| each.families);
+        let mut fields = families.flat_map(|family| family.fields());
+        let mut of_cpu = cpu::CPU.fields.iter();
+        let beside = of_cpu.position(|field| field.name == "interrupts");
+        assert!(beside.is_some_and(|beside| fields.all(|field| field != beside)));
+    }
+
     proptest::proptest! {
         /// Reading arbitrary texts is harmless.
         #[test]
@@ -687,6 +735,10 @@ mod tests {
                         tracks.get_mut(kind).put_text(0, b"1", text, grammar);
                         let mut reading = kymo_base::reading::Reading::default();
                         crate::interpret::Interpreter::new(subsystem).read(&tracks, &Context::default(), &mut reading);
+                        if let Some(fills) = subsystem.fills {
+                            let mut given = (0..reading.globals.len()).filter(|&at| reading.globals[at] != MISSING);
+                            assert!(given.all(|at| fills(kind, at)));
+                        }
                         for row in &reading.rows {
                             let is_wide = subsystem.spread && row.values.len() > subsystem.fields.len();
                             assert!(is_wide || row.values.len() == subsystem.fields.len());

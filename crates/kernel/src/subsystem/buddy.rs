@@ -182,6 +182,7 @@ pub static BUDDY: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["node", "zone"],
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: None,

@@ -514,6 +514,7 @@ pub static CGROUPS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: LABELS,
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: Some(Sum {
         peaks: &[

@@ -511,6 +511,7 @@ pub static CPU: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: Some(fills),
     summary: Summary::Globals,
     sum: None,
     ceiling: None,
@@ -549,6 +550,15 @@ pub static CPU: Subsystem = Subsystem {
     },
     exposed: EXPOSED,
 };
+
+fn fills(kind: u8, global: usize) -> bool {
+    let is_of_loadavg = (LOAD1..=TASKS).contains(&global);
+    match kind {
+        kind::STAT => !is_of_loadavg,
+        kind::LOADAVG => is_of_loadavg,
+        _ => false,
+    }
+}
 
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     match kind {

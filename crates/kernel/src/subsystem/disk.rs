@@ -388,6 +388,7 @@ pub static DISK: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: None,

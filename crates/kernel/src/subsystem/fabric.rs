@@ -294,6 +294,7 @@ pub static FABRIC: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["link_layer"],
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: None,

@@ -166,6 +166,7 @@ pub static FILESYSTEMS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["type", "source"],
     layout,
+    fills: None,
     summary: Summary::None,
     sum: None,
     ceiling: None,

@@ -307,6 +307,7 @@ pub static INODES_AND_FILES: Subsystem = Subsystem {
     fields: &[],
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Globals,
     sum: None,
     ceiling: None,

@@ -128,6 +128,7 @@ pub static INTERRUPTS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["kind", "devices", "rest"],
     layout: |kind, template, _: &Context| layout(kind, template),
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: None,

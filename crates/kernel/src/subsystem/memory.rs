@@ -403,6 +403,7 @@ pub static MEMORY: Subsystem = Subsystem {
     fields: &[],
     labels: &[],
     layout,
+    fills: Some(fills),
     summary: Summary::Globals,
     sum: None,
     ceiling: None,
@@ -440,21 +441,23 @@ pub static MEMORY: Subsystem = Subsystem {
 };
 
 /// Both files are lines of a name and a number; meminfo's names end in a colon.
+fn fills(kind: u8, global: usize) -> bool {
+    let is_of_vmstat = kind == kind::VMSTAT;
+    let is_lower = |field: &Field| field.name.starts_with(|c: char| c.is_ascii_lowercase());
+    GLOBALS
+        .get(global)
+        .is_some_and(|field| is_lower(field) == is_of_vmstat)
+}
+
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
-    let is_of_vmstat = kind != kind::MEMINFO;
-    let has = |n: usize| {
-        GLOBALS[n]
-            .name
-            .starts_with(|c: char| c.is_ascii_lowercase())
-            == is_of_vmstat
-    };
     let mut globals = Vec::new();
     for line in template.lines() {
         let [Piece::Text(name), number, ..] = &line[..] else {
             continue;
         };
         let name = name.strip_suffix(b":").unwrap_or(name);
-        let known = (0..GLOBALS.len()).find(|&n| has(n) && GLOBALS[n].name.as_bytes() == name);
+        let known =
+            (0..GLOBALS.len()).find(|&n| fills(kind, n) && GLOBALS[n].name.as_bytes() == name);
         if let (Some(field), Some(from)) = (known, value(number)) {
             globals.push(Cell { field, from });
         }

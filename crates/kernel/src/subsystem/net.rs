@@ -408,6 +408,7 @@ pub static NET: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: Some(CEILING),

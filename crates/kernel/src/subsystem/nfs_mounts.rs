@@ -351,6 +351,7 @@ pub static NFS_MOUNTS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["type", "server", "address", "protocol"],
     layout,
+    fills: None,
     summary: Summary::None,
     sum: None,
     ceiling: None,

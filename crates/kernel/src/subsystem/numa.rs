@@ -204,6 +204,7 @@ pub static NUMA: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::None,
     sum: None,
     ceiling: None,

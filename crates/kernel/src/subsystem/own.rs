@@ -166,6 +166,7 @@ pub static OWN: Subsystem = Subsystem {
     fields: &[],
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Globals,
     sum: None,
     ceiling: None,

@@ -155,6 +155,7 @@ pub static PRESSURE: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Globals,
     sum: None,
     ceiling: None,

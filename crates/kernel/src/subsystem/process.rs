@@ -511,6 +511,7 @@ pub static PROCESS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: LABELS,
     layout,
+    fills: None,
     summary: Summary::None,
     sum: None,
     ceiling: None,

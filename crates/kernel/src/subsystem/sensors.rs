@@ -453,6 +453,7 @@ pub static SENSORS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &["chip", "label", "device", "sensor"],
     layout,
+    fills: None,
     summary: Summary::None,
     sum: None,
     ceiling: None,

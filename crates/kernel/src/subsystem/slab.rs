@@ -228,6 +228,7 @@ pub static SLAB: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Rows,
     sum: None,
     ceiling: None,

@@ -374,6 +374,7 @@ pub static SOCKETS: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Globals,
     sum: None,
     ceiling: None,

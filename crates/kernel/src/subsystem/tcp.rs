@@ -311,6 +311,7 @@ pub static TCP: Subsystem = Subsystem {
     fields: FIELDS,
     labels: &[],
     layout,
+    fills: None,
     summary: Summary::Globals,
     sum: None,
     ceiling: None,

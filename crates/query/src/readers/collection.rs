@@ -1,13 +1,14 @@
 //! The samples of chosen series of a recording.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use kymo_base::context::Context;
 use kymo_kernel::exposition::{MetricGroup, SamplePart, seconds};
+use kymo_kernel::subsystem;
 use kymo_series::{Budget, ReadError, Sample, SeriesId};
 
 use super::discovery::{MetricOrigin, SampleOrigin};
-use super::pass::{Pass, PassSink};
+use super::pass::{Pass, PassSink, WantedMetrics};
 use crate::sheet::{Line, Pick};
 
 /// Collects samples, a column a series.
@@ -74,10 +75,21 @@ impl<'a> Collection<'a> {
 
     /// The pass that gives the samples.
     pub(super) fn pass(&self) -> Pass {
-        let subsystems: BTreeSet<usize> =
-            self.metrics.iter().map(|((index, _), _)| *index).collect();
+        let mut wanted: BTreeMap<usize, WantedMetrics> = BTreeMap::new();
+        for ((index, group), instances) in &self.metrics {
+            let metrics = wanted.entry(*index).or_insert_with(|| WantedMetrics {
+                subsystem: *index,
+                machine: Vec::new(),
+                instances: false,
+            });
+            let families = instances.values().flatten().map(|of| of.family);
+            match is_of_machine(*index, *group) {
+                true => metrics.machine.extend(families),
+                false => metrics.instances = true,
+            }
+        }
         let picks = self.fields.keys().map(|id| Pick::parse(id));
-        Pass::new(subsystems, picks.filter_map(Result::ok).collect())
+        Pass::new(wanted.into_values(), picks.filter_map(Result::ok).collect())
     }
 
     /// The samples of each series.
@@ -87,6 +99,12 @@ impl<'a> Collection<'a> {
             None => Ok(self.columns),
         }
     }
+}
+
+/// Reports whether a group has the metrics of the whole machine: it is the first one of a subsystem that has some.
+fn is_of_machine(index: usize, group: usize) -> bool {
+    let subsystem = subsystem::ALL.get(index);
+    group == 0 && subsystem.is_some_and(|subsystem| !subsystem.exposed.machine.is_empty())
 }
 
 /// Adds a sample to a column. A clock that was set back makes no second sample of a time, and none before the last one.

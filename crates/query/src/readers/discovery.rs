@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use kymo_base::context::Context;
 use kymo_base::label_set;
 use kymo_kernel::exposition::{ExposedInstance, MetricGroup, SamplePart};
-use kymo_kernel::subsystem::exposed::{Family, Kind as MetricKind};
+use kymo_kernel::subsystem::exposed::Kind as MetricKind;
 use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_series::{Budget, Kind, Labels, Matcher, Metadata, ReadError, SeriesId, names};
 
-use super::pass::{Pass, PassSink};
+use super::pass::{Pass, PassSink, WantedMetrics};
 use crate::metric_labels::labels_of;
 use crate::sheet::{Line, Pick, id};
 
@@ -88,28 +88,32 @@ impl MatcherSet<'_> {
     /// The pass that finds all series that may be picked.
     pub(super) fn pass(&self) -> Pass {
         let subsystems = subsystem::ALL.iter().enumerate();
-        let subsystems = subsystems.filter(|(_, subsystem)| {
-            let mut families = families(subsystem);
-            is_read(subsystem) && families.any(|family| self.may_pick(family.name))
-        });
+        let subsystems = subsystems.filter(|(_, subsystem)| is_read(subsystem));
+        let metrics = subsystems.filter_map(|(index, subsystem)| self.metrics(index, subsystem));
         let picks = Pick::all().into_iter();
         let picks = picks.filter(|pick| self.may_pick(&names::field_metric(&field(pick))));
-        Pass::new(
-            subsystems.map(|(index, _)| index).collect::<Vec<_>>(),
-            picks.collect(),
-        )
+        Pass::new(metrics.collect::<Vec<_>>(), picks.collect())
+    }
+
+    /// The metrics of a subsystem that may be picked.
+    fn metrics(&self, index: usize, subsystem: &Subsystem) -> Option<WantedMetrics> {
+        let exposed = &subsystem.exposed;
+        let machine = exposed.machine.iter().enumerate();
+        let machine = machine.filter(|(_, family)| self.may_pick(family.name));
+        let machine: Vec<usize> = machine.map(|(place, _)| place).collect();
+        let mut of_instances = exposed.each.iter().flat_map(|each| each.families);
+        let instances = of_instances.any(|family| self.may_pick(family.name));
+        (instances || !machine.is_empty()).then_some(WantedMetrics {
+            subsystem: index,
+            machine,
+            instances,
+        })
     }
 }
 
 /// Processes are too many, and tell of people: they are no series.
 fn is_read(subsystem: &Subsystem) -> bool {
     !subsystem.is_of_processes()
-}
-
-fn families(subsystem: &Subsystem) -> impl Iterator<Item = &'static Family> + use<> {
-    let each = subsystem.exposed.each.iter();
-    let of_each = each.flat_map(|each| each.families);
-    subsystem.exposed.machine.iter().chain(of_each)
 }
 
 fn field(pick: &Pick) -> String {

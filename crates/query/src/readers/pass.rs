@@ -4,6 +4,7 @@ use kymo_base::context::Context;
 use kymo_base::reading::Reading;
 use kymo_kernel::exposition::{Floor, MetricGroup};
 use kymo_kernel::interpret::Interpreter;
+use kymo_kernel::subsystem::exposed::Scale;
 use kymo_kernel::subsystem::{self, Subsystem};
 use kymo_recording::reader::Kinds;
 
@@ -36,29 +37,64 @@ pub(super) struct Pass {
     picks: Vec<Pick>,
 }
 
+/// The metrics of a subsystem that a pass reads.
+pub(super) struct WantedMetrics {
+    /// Index of the subsystem.
+    pub(super) subsystem: usize,
+    /// Families of the whole machine, by their places.
+    pub(super) machine: Vec<usize>,
+    /// True: families of instances, too.
+    pub(super) instances: bool,
+}
+
+impl WantedMetrics {
+    /// Kinds of sources that the metrics need; no metric is made of [`Subsystem::beside`].
+    fn kinds(&self, subsystem: &Subsystem) -> Vec<u8> {
+        let families = self.machine.iter();
+        let families = families.filter_map(|&place| subsystem.exposed.machine.get(place));
+        let mut globals = Vec::new();
+        for family in families {
+            // A family of another scale needs more than its fields.
+            if !matches!(family.scale, Scale::Base | Scale::Times(_) | Scale::Over(_)) {
+                return subsystem.sources.to_vec();
+            }
+            globals.extend(family.fields());
+        }
+        match self.instances {
+            true => subsystem.sources.to_vec(),
+            false => subsystem.sources_of_globals(&globals),
+        }
+    }
+}
+
 struct MetricReading {
     index: usize,
     subsystem: &'static Subsystem,
+    kinds: Vec<u8>,
+    /// True: no metrics of instances are read.
+    is_of_machine: bool,
     interpreter: Interpreter,
     reading: Reading,
     floor: Floor,
 }
 
 impl Pass {
-    /// A pass over the metrics of these subsystems, and these fields.
-    pub(super) fn new(subsystems: impl IntoIterator<Item = usize>, picks: Vec<Pick>) -> Pass {
-        let of = |index: usize| {
-            let subsystem = *subsystem::ALL.get(index)?;
+    /// A pass over these metrics and fields.
+    pub(super) fn new(metrics: impl IntoIterator<Item = WantedMetrics>, picks: Vec<Pick>) -> Pass {
+        let reading = |wanted: WantedMetrics| {
+            let subsystem = *subsystem::ALL.get(wanted.subsystem)?;
             Some(MetricReading {
-                index,
+                index: wanted.subsystem,
                 subsystem,
+                kinds: wanted.kinds(subsystem),
+                is_of_machine: !wanted.instances,
                 interpreter: Interpreter::new(subsystem),
                 reading: Reading::default(),
                 floor: Floor::default(),
             })
         };
         Pass {
-            metrics: subsystems.into_iter().filter_map(of).collect(),
+            metrics: metrics.into_iter().filter_map(reading).collect(),
             picks,
         }
     }
@@ -70,12 +106,12 @@ impl Pass {
 
     /// Kinds of source that the pass needs.
     pub(super) fn kinds(&self) -> Kinds {
-        let metrics = self.metrics.iter().map(|part| part.subsystem);
-        let fields = self.picks.iter().map(|pick| pick.subsystem);
-        metrics
-            .chain(fields)
-            .flat_map(Subsystem::understood)
-            .collect()
+        let metrics = self.metrics.iter().flat_map(|part| part.kinds.clone());
+        let fields = self
+            .picks
+            .iter()
+            .flat_map(|pick| pick.subsystem.understood());
+        metrics.chain(fields).collect()
     }
 
     /// Reads a source to its end, or until the sink has enough.
@@ -120,7 +156,10 @@ impl Pass {
             if !part.interpreter.read(tracks, context, &mut part.reading) {
                 return true;
             }
-            let groups = part.floor.groups(part.subsystem, &part.reading, context);
+            let groups = match part.is_of_machine {
+                true => Vec::from_iter(MetricGroup::of_machine(part.subsystem, &part.reading)),
+                false => part.floor.groups(part.subsystem, &part.reading, context),
+            };
             moment.warmup || sink.metrics(t_ms, part.index, &groups, context)
         })
     }
