@@ -4,7 +4,7 @@
 //   page.mjs stay URL...                    opens each in a tab of its own; `open`, then stays
 //   page.mjs start URL...                   for each: `ready`; goes there as soon as it answers; `drawn LOADED DRAWN`, ms since 1970
 //   page.mjs weight URL                     `weight BYTES COUNT BYTES COUNT BYTES`: files, answers, heads of both
-//   page.mjs first-view URL ROUNDS FOLDER   `charts CHARTS LINES`, then `view OWN STATIC` in ms, in turns with a static page
+//   page.mjs first-view URL ROUNDS FOLDER   `charts CHARTS LINES` in sight, then `view OWN STATIC` in ms, in turns with a static page
 //   page.mjs files FOLDER                   serves a folder, compressed; prints its port
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -197,7 +197,10 @@ async function capture(browser, url) {
   const plots = await page.evaluate(() => {
     const plain = (value, ...given) => (typeof value === 'function' ? value(...given) : value);
     const range = (plot, scale) => [plot.scales[scale].min, plot.scales[scale].max];
-    return window.plots.filter((plot) => window.drawn.has(plot.ctx.canvas)).map((plot) => ({
+    // The table of processes covers what is below its upper edge.
+    const fold = Math.min(innerHeight, document.querySelector('.dock')?.getBoundingClientRect().top ?? innerHeight);
+    const isInSight = ({ canvas }) => canvas.getBoundingClientRect().top < fold;
+    return window.plots.filter(({ ctx }) => window.drawn.has(ctx.canvas) && isInSight(ctx)).map((plot) => ({
       width: plot.width, height: plot.height, data: plot.data,
       series: plot.series.slice(1).map((each, n) => ({ scale: each.scale, width: each.width, dash: each.dash ?? undefined, stroke: plain(each.stroke, plot, n + 1), fill: plain(each.fill, plot, n + 1), points: { show: false } })),
       bands: plot.bands.map((band) => ({ series: band.series, fill: plain(band.fill, plot, 0) })),

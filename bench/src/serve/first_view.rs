@@ -1,5 +1,5 @@
-//! The page's first view of an hour against a static page: the same uPlot, the same numbers, the same
-//! canvases, drawn by the same options, without requests and without layout.
+//! The page's first view of an hour, in 1440 x 900 pixels, against a static page with the charts that are in sight: the same
+//! uPlot, the same numbers, the same canvases, drawn by the same options, without requests and without layout.
 
 use super::browser::Browser;
 use super::rings::ring;
@@ -12,7 +12,7 @@ use crate::row::Row;
 
 pub(super) const ROW: Row = Row {
     name: "first-view",
-    work: "first view of 1 h in Chromium, until all charts are drawn, nothing cached",
+    work: "first view of 1 h in Chromium, until all charts in sight are drawn, nothing cached",
     bar: "≤ 1.5 × a static page with the same uPlot data",
     aim: "",
     run,
@@ -53,7 +53,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         outcome.figure(format!("{name} {middle} ms [{low}-{high}]"));
     }
     outcome.figure(format!(
-        "{} charts of {} lines and bands",
+        "{} charts in sight of {} lines and bands",
         charts[0], charts[1]
     ));
     let (own, still) = (median(&own), median(&still));
