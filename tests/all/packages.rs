@@ -1,8 +1,10 @@
 //! Packages: the same bytes twice, a program that needs no file of a machine, units, settings.
-//! `debian.rs` has the .deb, `formats.rs` the others.
+//! `debian.rs` has the .deb.
 
+mod archive;
 mod debian;
-mod formats;
+mod image;
+mod rpm;
 
 use std::fs;
 use std::net::TcpListener;
@@ -43,6 +45,14 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+/// The file of a folder that has this extension.
+fn only_file(folder: &Path, extension: &str) -> PathBuf {
+    let is_it = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
+    let found: Vec<PathBuf> = files_of(folder).into_iter().filter(is_it).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().expect("the file")
 }
 
 /// Two runs, the second one with other files in its way, give the same bytes, and SHA256SUMS has all of them.

@@ -4,6 +4,7 @@
 
 pub mod collectd_packet;
 pub mod commands;
+pub mod container;
 #[cfg(target_arch = "x86_64")]
 pub mod golden_files;
 pub mod injected;

@@ -69,6 +69,14 @@ status=$?
 find "$group" -depth -type d -exec rmdir {} + 2>/dev/null
 exit $status
 "#;
+/// $1: the program, $2: the fixture, $3: where the package goes.
+const PACK_OLDER: &str = r#"
+cp -r "$2" "$3/fixture"
+chmod -R u=rwX,go=rX "$3/fixture"
+cp -r "$3/fixture" "$3/packed"
+install -D -m 755 "$1" "$3/packed/usr/bin/kymo"
+dpkg-deb --root-owner-group -Znone --build "$3/packed" "$3/older.deb"
+"#;
 /// Exit code of the scripts where there can be no layers or control groups.
 const NO_LAYERS: i32 = 77;
 
@@ -105,6 +113,19 @@ pub fn pack(program: &Path, version: &str, out: &Path, formats: &[&str]) {
         .expect("dist/packages");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+}
+
+/// Packs the older package of `tests/fixtures` around `program`, as `out/older.deb`; its files are in `out/fixture`, too.
+pub fn pack_older(program: &Path, out: &Path) {
+    let fixture = project().join("tests/fixtures/package-0.1.0");
+    // Modes are those of a checkout, whatever the umask was then.
+    let status = Command::new("sh")
+        .args(["-euc", PACK_OLDER, "pack"])
+        .args([program, &fixture, out])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("sh").success(), "no older package");
 }
 
 /// Runs a script of the shell as root of a private copy of this machine, where `/mnt` is `folder`. Each command of it must
