@@ -1,10 +1,11 @@
 //! Packages: the same bytes twice, a program that needs no file of a machine, units, settings.
-//! `debian.rs` has the .deb.
+//! `debian.rs` has the .deb, `upgrade.rs` its way from an older one.
 
 mod archive;
 mod debian;
 mod image;
 mod rpm;
+mod upgrade;
 
 use std::fs;
 use std::net::TcpListener;
@@ -243,6 +244,7 @@ fn scripts_of_packages_have_no_known_flaw() {
         dist.join("packages"),
         dist.join("install.sh"),
         dist.join("kymo-names"),
+        project().join("tests/older-package"),
     ];
     scripts.extend(files_of(&dist.join("pack")));
     scripts.extend(["postinst", "prerm", "postrm"].map(|name| dist.join("debian").join(name)));
