@@ -32,6 +32,10 @@ pub trait Disk: Send + Sync {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn DiskFile>>;
     /// Gives `from` the name `to`, replacing what had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file another name, `to`, that must not exist. `Unsupported` where there are no such names.
+    fn link(&self, _file: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Removes a file's name.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
@@ -84,6 +88,10 @@ impl Disk for RealDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn link(&self, file: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(file, to)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {

@@ -44,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("remote_read", kymo_wire::fuzz::fuzz_remote_read),
     ("remote_write", kymo_wire::fuzz::fuzz_remote_write),
     ("exposition_text", kymo_wire::fuzz::fuzz_exposition_text),
+    ("backup_manifest", kymo_backup::fuzz::fuzz_manifest),
     ("scrape", kymo_scrape::fuzz::fuzz_scrape),
     ("otlp", kymo_wire::fuzz::fuzz_otlp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
