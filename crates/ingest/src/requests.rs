@@ -1,6 +1,7 @@
 //! The listener for requests of the hub and of commands about stored series, by the keeper's protocol, and for
 //! administrators that remove series. Each connection has its own thread, so no answer delays the intake of values.
 
+mod backup;
 mod file_series;
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
@@ -229,6 +230,8 @@ impl Answers {
             KeeperRequest::Tail(after) => client.tail.answer(store, after, client.seat, stream),
             KeeperRequest::EndTail(name) => tail::end(store, name, stream),
             KeeperRequest::Tails => tail::list(store, stream),
+            KeeperRequest::Pin => backup::pin(store, self.role, stream),
+            KeeperRequest::Unpin(pin) => backup::unpin(store, self.role, *pin, stream),
             KeeperRequest::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
@@ -351,6 +354,8 @@ impl Answers {
             | KeeperRequest::Tail(_)
             | KeeperRequest::EndTail(_)
             | KeeperRequest::Tails
+            | KeeperRequest::Pin
+            | KeeperRequest::Unpin(_)
             | KeeperRequest::Erase(_)
             | KeeperRequest::Remove(_) => Ok(()),
         }

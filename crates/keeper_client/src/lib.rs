@@ -25,8 +25,8 @@ use kymo_base::labels::{LABELS, Matcher};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, KeeperRequest, LabelledSeries,
-    LabelledValues, LineAccount, MetricFamily, NAMES_MAX, Programs, Push, PushAccount, PushResult,
-    Range, Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
+    LabelledValues, LineAccount, MetricFamily, NAMES_MAX, PinnedPart, Programs, Push, PushAccount,
+    PushResult, Range, Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Permit};
@@ -354,6 +354,39 @@ impl Keeper {
             Answer::Tails(tails) => Ok(Ok(tails)),
             Answer::Refused(why) => Ok(Err(why)),
             _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Has the keeper keep the store's files as they are, for an hour at most. Returns the pin's number and the files.
+    pub fn pin(&self) -> Result<(u64, Vec<PinnedPart>), String> {
+        self.ask(&KeeperRequest::Pin, |stream| {
+            let mut parts = Vec::new();
+            loop {
+                match read_answer(stream)? {
+                    Answer::Pinned(pin, some, more) => {
+                        parts.extend(some);
+                        if parts.len() > SERIES_MAX {
+                            return Err(strange("has more files than there can be"));
+                        }
+                        if !more {
+                            return Ok(Ok((pin, parts)));
+                        }
+                    }
+                    Answer::Refused(why) => return Ok(Err(why)),
+                    _ => return Err(elsewhere()),
+                }
+            }
+        })?
+    }
+
+    /// Ends a pin; an error if it has ended before.
+    pub fn unpin(&self, pin: u64) -> Result<(), String> {
+        self.ask(&KeeperRequest::Unpin(pin), |stream| {
+            match read_answer(stream)? {
+                Answer::Done => Ok(Ok(())),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
         })?
     }
 

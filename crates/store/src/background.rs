@@ -299,7 +299,7 @@ impl Inner {
         self.keep_below_cap();
         let left = self.merge();
         self.lock().tasks.merges_left = left;
-        let useless = has_useless_files(&self.lock());
+        let useless = has_useless_files(&self.lock(), self.clock.mono_ns());
         if useless {
             self.checkpoint();
         }

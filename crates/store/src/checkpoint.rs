@@ -46,7 +46,8 @@ impl Inner {
         let state = self.lock();
         let since_ns = now_ns.saturating_sub(state.tasks.checkpoint_ns);
         let old = since_ns >= self.settings.checkpoint_every.as_nanos() as u64;
-        let long = state.journal.files_len() > self.settings.journal_files;
+        let long = state.journal.files_len() > self.settings.journal_files
+            && !state.pins.hold_journal(now_ns);
         let rest_ns = now_ns.saturating_sub(state.tasks.made_ns);
         let rested = state.tasks.made > 0 && rest_ns >= MADE_REST.as_nanos() as u64;
         let made = rested || state.tasks.made >= MADE_MAX;
@@ -95,15 +96,15 @@ impl Inner {
         drop(state);
         let done = done.and_then(|position| self.sync_to(position));
         let mut state = self.lock();
-        if done.is_ok() && state.journal.given_up == given_up {
+        if done.is_err() || state.journal.given_up != given_up {
+            // Makes another checkpoint due soon.
+            state.tasks.made = state.tasks.made.max(made);
+        } else if !state.pins.hold_journal(self.clock.mono_ns()) {
             let needed = begun.unsaved.min(first_needed(&state));
             let first = needed.min(state.journal.sequence());
             if let Err(error) = state.journal.drop_before(first) {
                 state.notice(format!("cannot remove old journal files: {error}"));
             }
-        } else {
-            // Makes another checkpoint due soon.
-            state.tasks.made = state.tasks.made.max(made);
         }
         state.tasks.checkpointing = false;
         self.changed.notify_all();
@@ -211,10 +212,14 @@ fn if_there(synced: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Returns true if the journal has files that are not needed any more.
-pub(crate) fn has_useless_files(state: &State) -> bool {
+/// Returns true if the journal has files that are not needed any more, by anything.
+pub(crate) fn has_useless_files(state: &State, now_ns: u64) -> bool {
     let oldest = state.journal.oldest();
-    state.journal.files_len() > 1 && first_unsaved(state) > oldest && first_needed(state) > oldest
+    let pinned = state.pins.hold_journal(now_ns);
+    !pinned
+        && state.journal.files_len() > 1
+        && first_unsaved(state) > oldest
+        && first_needed(state) > oldest
 }
 
 /// The oldest journal file with records that are needed.

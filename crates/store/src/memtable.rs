@@ -7,6 +7,7 @@ pub(crate) mod chunks;
 pub(crate) mod departed;
 pub(crate) mod epochs;
 pub(crate) mod file_state;
+pub(crate) mod pins;
 mod point_state;
 pub(crate) mod point_tail;
 pub(crate) mod series;

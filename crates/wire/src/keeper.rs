@@ -8,6 +8,7 @@ mod events;
 mod file_series;
 mod frame;
 mod lines;
+mod pin;
 mod points;
 mod programs;
 mod push;
@@ -22,6 +23,7 @@ pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 pub use lines::LineAccount;
+pub use pin::{PinnedKind, PinnedPart};
 pub use points::{
     Find, FoundSeries, IDS_MAX, LabelMatcher, LabelsOf, MatchOp, SamplesOf, SamplesPiece,
 };
@@ -113,6 +115,11 @@ frames! {
         25 = Scraped(targets: Vec<ScrapedTarget>; scraped::put, scraped::take),
         /// The targets that are scraped: answered with one [`Answer::Targets`].
         26 = Targets,
+        /// Keeps the store's files as they are for a backup, for an hour at most: answered with one or more
+        /// [`Answer::Pinned`].
+        27 = Pin,
+        /// Ends a pin: answered with one [`Answer::Done`].
+        28 = Unpin(pin: u64; pin::put_pin, pin::take_pin),
     }
 }
 
@@ -155,6 +162,8 @@ frames! {
         0x91 = Families(families: Vec<MetricFamily>; push::put_families, push::take_families),
         /// The targets that are scraped.
         0x92 = Targets(targets: Vec<ScrapedTarget>; scraped::put, scraped::take),
+        /// Number of a pin, files of it, and whether another frame with more follows.
+        0x93 = Pinned(pin: u64, parts: Vec<PinnedPart>, more: bool; pin::put, pin::take),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -7,6 +7,7 @@ use crate::memtable::chunks::Chunks;
 use crate::memtable::departed::Departed;
 use crate::memtable::epochs::Epochs;
 use crate::memtable::file_state::Left;
+use crate::memtable::pins::Pins;
 use crate::memtable::point_tail::PointUndo;
 use crate::memtable::series::SeriesTable;
 use crate::names;
@@ -63,6 +64,7 @@ pub(crate) struct State {
     /// The series that the next value is probably for.
     pub(crate) next: u32,
     pub(crate) epochs: Epochs,
+    pub(crate) pins: Pins,
     /// After a failed attempt to begin a journal file: time of the next attempt, and the error number.
     pub(crate) no_file: Option<(u64, i32)>,
     pub(crate) random: u64,
@@ -186,6 +188,7 @@ impl State {
             chunk_values,
             next: 0,
             epochs: Epochs::default(),
+            pins: Pins::default(),
             no_file: None,
             random: now.real_ns as u64,
             stats: Stats::default(),

@@ -16,6 +16,7 @@ mod import;
 mod labels;
 mod limits;
 mod many;
+mod pin;
 mod points;
 mod points_damage;
 mod points_erase;

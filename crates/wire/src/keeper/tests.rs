@@ -84,6 +84,8 @@ fn requests() -> Vec<KeeperRequest> {
         KeeperRequest::Lines,
         KeeperRequest::EndTail("forward".into()),
         KeeperRequest::Tails,
+        KeeperRequest::Pin,
+        KeeperRequest::Unpin(1 << 40),
         KeeperRequest::Push(Push {
             format: PushFormat::Otlp,
             sender: "192.0.2.7".into(),
@@ -337,6 +339,23 @@ fn answers() -> Vec<Answer> {
                 refused: vec![(b"no name".to_vec(), 7), (b"dropped".to_vec(), 9)],
             },
         ]),
+        Answer::Pinned(
+            7,
+            vec![
+                PinnedPart {
+                    name: b"segment-000000001-000000001-0".to_vec(),
+                    bytes: 1 << 33,
+                    kind: PinnedKind::Sealed,
+                },
+                PinnedPart {
+                    name: b"web1/\xff.rrd".to_vec(),
+                    bytes: 0,
+                    kind: PinnedKind::Rrd,
+                },
+                PinnedPart::default(),
+            ],
+            true,
+        ),
         Answer::Tails(vec![TailAccount {
             name: "forward".into(),
             position: 4096,
