@@ -16,6 +16,9 @@ _kymo() {
             ",$1")
                 cmd="kymo"
                 ;;
+            kymo,backup)
+                cmd="kymo__subcmd__backup"
+                ;;
             kymo,collectl)
                 cmd="kymo__subcmd__collectl"
                 ;;
@@ -61,6 +64,9 @@ _kymo() {
             kymo,record)
                 cmd="kymo__subcmd__record"
                 ;;
+            kymo,restore)
+                cmd="kymo__subcmd__restore"
+                ;;
             kymo,rrd)
                 cmd="kymo__subcmd__rrd"
                 ;;
@@ -104,7 +110,7 @@ _kymo() {
 
     case "${cmd}" in
         kymo)
-            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config graph programs query series dump export doctor cost verify status completions man collectl rrd rrdcached poll help"
+            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config graph programs query series dump export backup restore doctor cost verify status completions man collectl rrd rrdcached poll help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -363,6 +369,28 @@ _kymo() {
                     return 0
                     ;;
                 -A)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kymo__subcmd__backup)
+            opts="-h --data --keep --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -690,7 +718,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__help)
-            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config graph programs query series dump export doctor cost verify status help completions man collectl rrd rrdcached poll"
+            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config graph programs query series dump export backup restore doctor cost verify status help completions man collectl rrd rrdcached poll"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1095,6 +1123,24 @@ _kymo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        kymo__subcmd__restore)
+            opts="-h --at --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         kymo__subcmd__rrd)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1350,12 +1396,16 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__verify)
-            opts="-h --help"
+            opts="-h --backup --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --backup)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a person reads it")]
 
+mod backup;
 mod boards;
 mod book;
 mod cgroup_names;

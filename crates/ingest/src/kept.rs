@@ -42,6 +42,15 @@ const FILES: [Kept; 6] = [
     ),
 ];
 
+/// Names of the files that a backup has. Tails are not among them: whoever reads them goes on with the store as it is.
+pub const BACKED_UP: [&str; 5] = [
+    retired::NAME,
+    event_files::NAMES[0],
+    event_files::NAMES[1],
+    families::NAME,
+    kymo_store::PLACE_NAME,
+];
+
 /// Size and damage of the checked files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {

@@ -24,8 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    config, export, graph, hub, keeper, poll, postgres, programs, query, scrape, series, serve,
-    status, verify,
+    backup, config, export, graph, hub, keeper, poll, postgres, programs, query, restore, scrape,
+    series, serve, status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -105,6 +105,12 @@ enum Command {
     /// Write a recording, or a part, into one file
     #[cfg(feature = "serve")]
     Export(export::ExportOptions),
+    /// Copy the data of serve into a folder of backups
+    #[cfg(feature = "serve")]
+    Backup(backup::BackupOptions),
+    /// Make a data folder again from a backup
+    #[cfg(feature = "serve")]
+    Restore(restore::RestoreOptions),
     /// Measure the cost of reading each source
     Doctor(doctor::DoctorOptions),
     /// Measure the cost of recording
@@ -410,6 +416,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Dump(options)) => dump::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Export(options)) => export::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Backup(options)) => backup::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Restore(options)) => restore::run(&options),
         Some(Command::Doctor(options)) => doctor::run(&options),
         Some(Command::Cost(options)) => cost::run(&options),
         #[cfg(feature = "serve")]

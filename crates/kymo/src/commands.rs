@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 #[cfg(feature = "serve")]
+pub(crate) mod backup;
+#[cfg(feature = "serve")]
 pub(crate) mod config;
 pub(crate) mod cost;
 #[cfg(feature = "serve")]
@@ -26,6 +28,8 @@ pub(crate) mod programs;
 #[cfg(feature = "serve")]
 pub(crate) mod query;
 pub(crate) mod record;
+#[cfg(feature = "serve")]
+pub(crate) mod restore;
 #[cfg(feature = "serve")]
 pub(crate) mod rrd;
 #[cfg(feature = "serve")]

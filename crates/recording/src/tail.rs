@@ -238,6 +238,18 @@ impl<'a> Window<'a> {
     }
 }
 
+/// The use of a tail, and the offset behind its last record: a copy of the bytes before that is this tail as it is now. `None`: the
+/// file has no header.
+pub fn recorded_end(file: &dyn DiskFile) -> io::Result<Option<(u64, u64)>> {
+    let Ok(header) = TailHeader::read(file)? else {
+        return Ok(None);
+    };
+    let mut window = Window::new(file, file.metadata()?.size_bytes);
+    let mut walk = Walk::new(&header);
+    while !matches!(walk.step(&mut window), Step::End) {}
+    Ok(Some((header.epoch, walk.offset)))
+}
+
 /// Result of [`Walk::step`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {

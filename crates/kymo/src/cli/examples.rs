@@ -296,6 +296,34 @@ pub(super) const ALL: &[Guide] = &[
         more: "docs/collectl.md",
     },
     Guide {
+        command: "backup",
+        examples: &[
+            (
+                "What has changed since the last backup",
+                "kymo backup /backup/kymo",
+            ),
+            (
+                "Of a folder, and old backups go",
+                "kymo backup --data /var/lib/kymo --keep 24h,7d,8w /backup/kymo",
+            ),
+        ],
+        more: "docs/operate/backup.md",
+    },
+    Guide {
+        command: "restore",
+        examples: &[
+            (
+                "The newest backup, into a new folder",
+                "kymo restore /backup/kymo restored",
+            ),
+            (
+                "As it was yesterday at noon",
+                "kymo restore --at \"12:00 yesterday\" /backup/kymo restored",
+            ),
+        ],
+        more: "docs/operate/backup.md",
+    },
+    Guide {
         command: "doctor",
         examples: &[
             ("A table, and a warning for each slow source", "kymo doctor"),
@@ -316,10 +344,16 @@ pub(super) const ALL: &[Guide] = &[
     },
     Guide {
         command: "verify",
-        examples: &[(
-            "Read all of a folder, and name what is damaged",
-            "kymo verify /var/lib/kymo",
-        )],
+        examples: &[
+            (
+                "Read all of a folder, and name what is damaged",
+                "kymo verify /var/lib/kymo",
+            ),
+            (
+                "Read all backups of a folder",
+                "kymo verify --backup /backup/kymo",
+            ),
+        ],
         more: "docs/operate/troubleshooting.md",
     },
     Guide {

@@ -14,6 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Record", &["record", "cost"]),
     ("Serve", &["serve", "config", "poll", "rrdcached"]),
     ("Move", &["export", "dump", "rrd", "collectl"]),
+    ("Keep", &["backup", "restore"]),
     ("Mend", &["doctor", "status", "verify"]),
     ("Help", &["help", "completions", "man"]),
 ];

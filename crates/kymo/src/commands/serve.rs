@@ -44,7 +44,7 @@ const UMASK: u32 = 0o027;
 /// File of the token for senders, in the data folder.
 const WRITE_TOKEN: &str = "write-token";
 /// Folder of boards in the data folder.
-const BOARDS_FOLDER: &str = "boards";
+pub(crate) const BOARDS_FOLDER: &str = "boards";
 /// types.db of Debian's collectd.
 const TYPES_DB: &str = "/usr/share/collectd/types.db";
 

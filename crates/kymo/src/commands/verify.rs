@@ -1,6 +1,7 @@
 //! `kymo verify`: reads and checks a folder: a store, the keeper's files beside it, and a recording with its
 //! roll-ups.
 
+mod backed_up;
 mod recorded;
 
 use std::io::{self, StdoutLock, Write};
@@ -26,6 +27,9 @@ pub(crate) struct VerifyOptions {
     /// Default: the folder of the kymo serve that runs
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Check a folder of backups instead
+    #[arg(long, value_name = "TO", conflicts_with = "dir")]
+    pub backup: Option<PathBuf>,
 }
 
 /// Counts and lines of a run.
@@ -60,6 +64,9 @@ impl Report {
 
 /// Runs the command.
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
+    if let Some(backups) = &options.backup {
+        return backed_up::run(backups);
+    }
     let disk = Arc::new(RealDisk);
     let dir = files_folder(options.dir.as_deref())?;
     let has_recording = recorded::is_there(&*disk, &dir);

@@ -1,0 +1,240 @@
+//! `kymo backup`: copies what `kymo serve` keeps into a folder of backups, while it runs or not. The first backup copies all,
+//! each later one the changes since.
+
+mod pinned;
+mod recorded;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+use kymo_backup::{
+    Error, InMemory, Keep, Removed, Sender, Sent, Source, Target, Version, Writing, prune,
+};
+use kymo_base::name::DisplayName;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::disk::{Disk, NameKind, OpenMode, RealDisk};
+use kymo_sys::{machine, talk};
+use kymo_wire::targets::FOLDER as POLL_FOLDER;
+
+use super::serve::{BOARDS_FOLDER, files_folder};
+use crate::options::size_words as size;
+use crate::output::progress::Progress;
+use pinned::StoreFolder;
+
+/// Exit code where a file could not be backed up.
+const INCOMPLETE: u8 = 1;
+/// Attempts to read a file that others write.
+const TRIES: usize = 5;
+/// Most bytes of a small file, which is read at once.
+const SMALL: u64 = 256 << 20;
+
+/// Options of `kymo backup`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BackupOptions {
+    /// The folder of backups; it is made if it is missing. It takes the backups of one machine
+    #[arg(value_name = "TO")]
+    pub to: PathBuf,
+    /// Data folder of kymo serve; default: that of the kymo serve that runs
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Then remove old backups: keep the newest of each of the last 24 hours, 7 days and 8 weeks that have one
+    #[arg(long, value_name = "24h,7d,8w", value_parser = keep)]
+    pub keep: Option<Keep>,
+}
+
+fn keep(text: &str) -> Result<Keep, String> {
+    Keep::parse(text).ok_or_else(|| "give numbers of hours, days, weeks, such as 24h,7d,8w".into())
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &BackupOptions) -> Result<ExitCode> {
+    let to = &options.to;
+    ensure!(
+        !is_url(to),
+        "cannot back up to {}: only folders can be backed up to",
+        to.display()
+    );
+    let dir = files_folder(options.data.as_deref())?;
+    let dir =
+        std::fs::canonicalize(&dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let (store, folders) = (StoreFolder::find(&dir), recorded::folders(&*disk, &dir)?);
+    if store.is_none() && folders.is_empty() {
+        bail!(
+            "cannot back up {}: kymo serve has kept nothing in it",
+            dir.display()
+        );
+    }
+    let mut target = Target::begin(disk.clone(), to)?;
+    let mut backup = Backup {
+        disk,
+        dir,
+        sender: Sender::begin(&mut target, now_ms(), &machine::host())?,
+        progress: Progress::new(),
+        left_out: 0,
+    };
+    backup.all(store.as_ref(), &folders)?;
+    backup.progress.clear();
+    let left_out = backup.left_out;
+    let sent = backup.sender.finish()?;
+    talk::say(format_args!("kymo: {}", words(&sent)));
+    if let Some(keep) = options.keep {
+        say_removed(prune(&mut target, keep)?);
+    }
+    Ok(ExitCode::from(match left_out {
+        0 => 0,
+        _ => INCOMPLETE,
+    }))
+}
+
+/// True for a place that is no folder.
+pub(crate) fn is_url(place: &Path) -> bool {
+    let text = place.to_string_lossy();
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+fn now_ms() -> i64 {
+    RealClock.now().real_ns.div_euclid(1_000_000)
+}
+
+fn words(sent: &Sent) -> String {
+    let linked = match sent.linked_bytes {
+        0 => String::new(),
+        bytes => format!(", {} linked", size(bytes)),
+    };
+    format!(
+        "backed up {} files of {}: {} copied{linked}",
+        sent.files,
+        size(sent.bytes),
+        size(sent.sent_bytes)
+    )
+}
+
+fn say_removed(removed: Removed) {
+    let Removed { backups, bytes } = removed;
+    let backups = match backups {
+        1 => "1 old backup".to_string(),
+        many => format!("{many} old backups"),
+    };
+    talk::say(format_args!("kymo: removed {backups}, {}", size(bytes)));
+}
+
+/// A backup under way.
+struct Backup<'a> {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    sender: Sender<'a>,
+    progress: Progress,
+    /// Files that could not be backed up.
+    left_out: u64,
+}
+
+impl Backup<'_> {
+    /// Backs up all there is.
+    fn all(&mut self, store: Option<&StoreFolder>, folders: &[PathBuf]) -> Result<()> {
+        // Tails go before blocks: a tail may become a block meanwhile, and a record in both counts once.
+        recorded::tails(self, folders)?;
+        if let Some(store) = store {
+            pinned::back_up(self, store)?;
+        }
+        recorded::blocks(self, folders)?;
+        self.whole_files(BOARDS_FOLDER, ".json")?;
+        self.whole_files(POLL_FOLDER, ".targets")
+    }
+
+    /// Backs up the files of a folder below the data folder, if it is there, whose names end so.
+    fn whole_files(&mut self, folder: &str, suffix: &str) -> Result<()> {
+        for name in names(&*self.disk, &self.dir.join(folder), NameKind::File)? {
+            if name.ends_with(suffix) {
+                self.small(&format!("{folder}/{name}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Backs up a small file, if it is there, as it is at this moment.
+    fn small(&mut self, path: &str) -> Result<()> {
+        let place = self.dir.join(path);
+        for _ in 0..TRIES {
+            let Some(file) = found(self.disk.open(&place, OpenMode::Read), &place)? else {
+                return Ok(());
+            };
+            let read = InMemory::read(&*file, SMALL);
+            let read = read.with_context(|| format!("cannot read {}", place.display()))?;
+            if let Some(read) = read {
+                return self.in_memory(path, place, read);
+            }
+        }
+        bail!(
+            "cannot read {}: it is too long, or changes too fast",
+            place.display()
+        )
+    }
+
+    /// Backs up bytes that were read.
+    fn in_memory(&mut self, path: &str, place: PathBuf, read: InMemory) -> Result<()> {
+        self.add(&Source {
+            path: path.into(),
+            place,
+            bytes: read.bytes(),
+            file: Box::new(read),
+            version: Version::default(),
+            writing: Writing::Appended,
+        })
+    }
+
+    fn add(&mut self, source: &Source) -> Result<()> {
+        let sent = self.sender.sent();
+        let path = &source.path;
+        self.progress.show(|| {
+            format!(
+                "{} read, {} copied: {path}",
+                size(sent.bytes),
+                size(sent.sent_bytes)
+            )
+        });
+        Ok(self.sender.add(source)?)
+    }
+
+    /// Leaves a file out, with the reason.
+    fn leave_out(&mut self, name: &[u8], why: &str) {
+        self.left_out += 1;
+        self.progress.clear();
+        talk::say(format_args!(
+            "kymo: cannot back up {}: {why}",
+            DisplayName(name)
+        ));
+    }
+}
+
+/// An opened file; `None`: there is none.
+fn found<T>(opened: std::io::Result<T>, place: &Path) -> Result<Option<T>> {
+    match opened {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Ok(opened) => Ok(Some(opened)),
+        Err(cause) => Err(Error::Io {
+            verb: "open",
+            path: place.into(),
+            cause,
+        }
+        .into()),
+    }
+}
+
+/// Names in a folder, sorted; none if there is no such folder.
+fn names(disk: &dyn Disk, folder: &Path, kind: NameKind) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let listed = disk.list(folder, &mut |name, found| {
+        if found == kind {
+            names.push(name.to_string());
+        }
+    });
+    found(listed, folder)?;
+    names.sort_unstable();
+    Ok(names)
+}

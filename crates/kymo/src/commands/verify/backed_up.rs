@@ -1,0 +1,52 @@
+//! `kymo verify --backup`: reads all backups of a folder, and compares each content with its hash.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use kymo_backup::{Checked, Target, check};
+use kymo_base::name::DisplayName;
+use kymo_sys::disk::RealDisk;
+
+use crate::options::size_words as size;
+use crate::output::progress::Progress;
+
+/// Runs the command.
+pub(super) fn run(backups: &Path) -> Result<ExitCode> {
+    let target = Target::open(Arc::new(RealDisk), backups)?;
+    let mut out = io::stdout().lock();
+    let (mut lines, mut steps) = (Vec::new(), Progress::new());
+    let checked = check(
+        &target,
+        &mut |finding| {
+            let path = DisplayName(finding.path.as_os_str().as_encoded_bytes()).to_string();
+            lines.push(format!("{path}: {}", finding.what));
+        },
+        &mut |done, all| steps.show(|| format!("checked {} of {}", size(done), size(all))),
+    );
+    steps.clear();
+    let checked = checked?;
+    lines.push(text_of(checked));
+    match writeln!(out, "{}", lines.join("\n")) {
+        // Damage counts even if the reader of the output is gone.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::from(u8::from(checked.damaged > 0))),
+    }
+}
+
+fn text_of(checked: Checked) -> String {
+    let Checked {
+        backups,
+        contents,
+        bytes,
+        damaged,
+    } = checked;
+    let found = match damaged {
+        0 => "no damage".to_string(),
+        1 => "1 place is damaged".to_string(),
+        many => format!("{many} places are damaged"),
+    };
+    format!("{found}: backups {backups}, contents {contents}, {bytes} bytes")
+}
