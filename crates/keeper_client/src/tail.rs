@@ -62,6 +62,16 @@ impl Tail {
         self.ask(BYTES_MAX, wait, sink)
     }
 
+    /// Does what [`Tail::next`] does, with about this number of bytes of the journal at most.
+    pub fn next_within(
+        &mut self,
+        bytes_max: u32,
+        wait: Duration,
+        sink: &mut dyn TailSink,
+    ) -> Result<(), String> {
+        self.ask(bytes_max, wait, sink)
+    }
+
     /// Acknowledges all events that came, without waiting for more.
     pub fn acknowledge(&mut self, sink: &mut dyn TailSink) -> Result<(), String> {
         match self.from {

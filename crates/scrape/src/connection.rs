@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::{Request, Response};
@@ -35,13 +35,13 @@ const EPERM: i32 = 1;
 
 /// Limits that all targets share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub struct Shared {
     resolving: Arc<Semaphore>,
 }
 
-impl Shared {
+impl Default for Shared {
     /// Nothing is in use.
-    pub(crate) fn new() -> Shared {
+    fn default() -> Shared {
         Shared {
             resolving: Arc::new(Semaphore::new(RESOLVED_AT_ONCE)),
         }
@@ -50,16 +50,16 @@ impl Shared {
 
 /// Settings of TLS, and the name that a certificate has.
 #[derive(Clone)]
-pub(crate) struct TlsClient {
+pub struct TlsClient {
     /// Settings.
-    pub(crate) config: Arc<ClientConfig>,
+    pub config: Arc<ClientConfig>,
     /// Name in certificates; empty: the host.
-    pub(crate) server_name: String,
+    pub server_name: String,
 }
 
 /// An open connection.
-pub(crate) struct Connection {
-    sender: SendRequest<Empty<Bytes>>,
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
     task: JoinHandle<()>,
 }
 
@@ -71,7 +71,7 @@ impl Drop for Connection {
 
 impl Connection {
     /// Connects within a time.
-    pub(crate) async fn open(
+    pub async fn open(
         url: &ScrapeUrl,
         tls: Option<&TlsClient>,
         shared: &Shared,
@@ -118,9 +118,9 @@ impl Connection {
     }
 
     /// Sends a request; the head of the answer.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &mut self,
-        request: Request<Empty<Bytes>>,
+        request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, String> {
         self.sender.ready().await.map_err(|error| words(&error))?;
         let answer = self.sender.send_request(request).await;
@@ -128,7 +128,7 @@ impl Connection {
     }
 
     /// True if the other end has not closed it, as far as is known.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }
 }
@@ -182,7 +182,7 @@ fn connect_cause(error: &io::Error) -> String {
 }
 
 /// An error of hyper with its cause.
-pub(crate) fn words(error: &hyper::Error) -> String {
+pub fn words(error: &hyper::Error) -> String {
     let cause = error.source().map(|cause| format!(": {cause}"));
     let text = format!("{error}{}", cause.unwrap_or_default());
     format!("cannot read the answer: {}", without_numbers(text))

@@ -3,9 +3,7 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap,
@@ -70,7 +68,7 @@ impl Fetcher {
         Ok(Fetcher {
             url,
             headers: headers.into_iter().collect(),
-            authorization: authorization(credentials)?,
+            authorization: credentials.authorization()?,
             tls,
             shared,
             timeout,
@@ -135,9 +133,9 @@ impl Fetcher {
     }
 
     /// A request; a server to which the target redirects sees no credentials.
-    fn request(&self, url: &ScrapeUrl, is_own: bool) -> Result<Request<Empty<Bytes>>, String> {
+    fn request(&self, url: &ScrapeUrl, is_own: bool) -> Result<Request<Full<Bytes>>, String> {
         let cannot = |error: String| format!("cannot ask for {url}: {error}");
-        let request = Request::get(url.path()).body(Empty::new());
+        let request = Request::get(url.path()).body(Full::default());
         let mut request = request.map_err(|error| cannot(error.to_string()))?;
         let host = HeaderValue::from_str(&url.instance());
         let host = host.map_err(|error| cannot(error.to_string()))?;
@@ -149,21 +147,6 @@ impl Fetcher {
         }
         Ok(request)
     }
-}
-
-fn authorization(credentials: &Credentials) -> Result<Option<HeaderValue>, String> {
-    let text = match credentials {
-        Credentials::None => return Ok(None),
-        Credentials::Basic { user, password } => {
-            let pair = format!("{user}:{}", password.text());
-            format!("Basic {}", STANDARD.encode(pair))
-        }
-        Credentials::Bearer { token } => format!("Bearer {}", token.text()),
-    };
-    let value = HeaderValue::from_str(&text);
-    let mut value = value.map_err(|_| "the token has bytes that no header may have")?;
-    value.set_sensitive(true);
-    Ok(Some(value))
 }
 
 /// Address of a redirect, if the answer is one.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use super::relabel::RelabelRule;
@@ -55,6 +58,24 @@ pub enum Credentials {
         /// The token.
         token: Secret,
     },
+}
+
+impl Credentials {
+    /// Value of the header `Authorization`; `None`: requests have none.
+    pub fn authorization(&self) -> Result<Option<HeaderValue>, String> {
+        let text = match self {
+            Credentials::None => return Ok(None),
+            Credentials::Basic { user, password } => {
+                let pair = format!("{user}:{}", password.text());
+                format!("Basic {}", STANDARD.encode(pair))
+            }
+            Credentials::Bearer { token } => format!("Bearer {}", token.text()),
+        };
+        let value = HeaderValue::from_str(&text);
+        let mut value = value.map_err(|_| "the token has bytes that no header may have")?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
 }
 
 /// Certificates and a key, PEM.

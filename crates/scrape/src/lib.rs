@@ -5,6 +5,8 @@
 //! `job` has the configuration, `url` the address of a target, `fetch` asks it, `relabel` changes labels, `series` and
 //! `intake` make samples of a text, `message` packs them, `outbox` hands them to the keeper, `target` puts these
 //! together and `scraper` runs all targets.
+//!
+//! `kymo-forward` uses `url`, `connection`, `tls` and the credentials of `job`, too.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -27,9 +29,10 @@ mod tls;
 mod unpack;
 mod url;
 
+pub use connection::{Connection, Shared, TlsClient, words};
 pub use job::{Credentials, SAMPLES_MAX, ScrapeJob, TlsTexts};
 pub use relabel::{RelabelAction, RelabelRule, Relabeling};
 pub use scraper::{ScrapeOrder, memory_bytes, scrape};
 pub use secret::Secret;
-pub use tls::check as check_tls;
+pub use tls::{check as check_tls, client_config};
 pub use url::{Scheme, ScrapeUrl};

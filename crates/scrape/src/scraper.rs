@@ -72,7 +72,7 @@ pub fn scrape(order: ScrapeOrder) -> Result<(), String> {
         .build()
         .map_err(cannot)?;
     let outbox = Outbox::start(order.keeper).map_err(cannot)?;
-    let (shared, states, host) = (Shared::new(), States::default(), machine::host());
+    let (shared, states, host) = (Shared::default(), States::default(), machine::host());
     let mut targets = Vec::new();
     for job in &order.jobs {
         targets.extend(targets_of(job, &host, &shared, &states, &outbox)?);

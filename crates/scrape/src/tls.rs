@@ -24,7 +24,7 @@ fn certificates(what: &str, text: &str) -> Result<Vec<CertificateDer<'static>>, 
 }
 
 /// Settings of connections.
-pub(crate) fn client_config(tls: &TlsTexts) -> Result<Arc<ClientConfig>, String> {
+pub fn client_config(tls: &TlsTexts) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     // A system's bundle may hold certificates that this library does not know.
     let all = certificates("tls_ca", &tls.authorities)?;

@@ -50,6 +50,11 @@ impl ScrapeUrl {
         ScrapeUrl::read(text, "/metrics").map_err(|why| format!("{text:?} is not a URL: {why}"))
     }
 
+    /// Reads the same; without a path it is `/`.
+    pub fn of_server(text: &str) -> Result<ScrapeUrl, String> {
+        ScrapeUrl::read(text, "/").map_err(|why| format!("{text:?} is not a URL: {why}"))
+    }
+
     fn read(text: &str, default_path: &str) -> Result<ScrapeUrl, &'static str> {
         if text.len() > URL_MAX {
             return Err("it is too long");
@@ -117,7 +122,7 @@ impl ScrapeUrl {
     }
 
     /// Path and query.
-    pub(crate) fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         &self.path
     }
 
