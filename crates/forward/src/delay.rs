@@ -1,0 +1,71 @@
+//! Pauses before a request is sent again: they double, and no two senders have the same.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(30);
+/// Longest time that a receiver may ask for.
+const ASKED_MAX: Duration = Duration::from_secs(600);
+
+/// Pauses of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delay {
+    tries: u32,
+}
+
+impl Delay {
+    /// The next pause: from the half of its time to all of it, by a random number, and not shorter than the receiver
+    /// asked for.
+    pub(crate) fn next(&mut self, asked: Option<Duration>, random: u32) -> Duration {
+        let whole = FIRST.saturating_mul(1_u32.checked_shl(self.tries).unwrap_or(u32::MAX));
+        let whole = whole.min(LONGEST);
+        self.tries = self.tries.saturating_add(1).min(16);
+        let part = f64::from(random) / f64::from(u32::MAX);
+        let pause = whole.mul_f64(0.5 + part / 2.0);
+        pause.max(asked.unwrap_or_default().min(ASKED_MAX))
+    }
+}
+
+/// The time of a header Retry-After, in seconds. A date counts as nothing.
+pub(crate) fn retry_after(header: &str) -> Option<Duration> {
+    header.trim().parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_limit() {
+        let (mut long, mut short) = (Delay::default(), Delay::default());
+        for expected_ms in [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000] {
+            assert_eq!(
+                long.next(None, u32::MAX),
+                Duration::from_millis(expected_ms)
+            );
+            let half = Duration::from_micros(expected_ms * 500);
+            assert_eq!(short.next(None, 0), half);
+        }
+        for _ in 0..100 {
+            assert_eq!(long.next(None, u32::MAX), LONGEST);
+        }
+        let mut asked = Delay::default();
+        assert_eq!(asked.next(Some(Duration::from_secs(5)), 0).as_secs(), 5);
+        assert_eq!(asked.next(Some(Duration::from_secs(5000)), 0), ASKED_MAX);
+        assert_eq!(asked.next(Some(Duration::ZERO), u32::MAX).as_secs(), 1);
+    }
+
+    #[test]
+    fn retry_after_is_a_number_of_seconds() {
+        for (header, seconds) in [
+            ("5", Some(5)),
+            (" 0 ", Some(0)),
+            ("-1", None),
+            ("", None),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(retry_after(header), seconds.map(Duration::from_secs));
+        }
+    }
+}
