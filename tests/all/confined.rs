@@ -92,7 +92,7 @@ const REFUSED: &[(&str, i64, &[u64])] = &[
         &[INET, libc::SOCK_RAW as u64],
     ),
 ];
-/// Further calls, which the poller and the process that scrapes alone may make.
+/// Further calls, which the poller and the processes that scrape and forward alone may make.
 const REFUSED_BUT_TO_POLLERS: &[(&str, i64, &[u64])] = &[
     ("bind", libc::SYS_bind, &[ALL_ONES]),
     ("talk by UDP", libc::SYS_socket, &[INET, DATAGRAM]),
@@ -125,6 +125,11 @@ const NO_CONNECTIONS: &[(&str, i64, &[u64])] = &[
     ("connect", libc::SYS_connect, &[ALL_ONES]),
 ];
 
+/// Words of the processes.
+const ALL: [&str; 7] = [
+    "record", "keeper", "hub", "postgres", "poll", "scrape", "forward",
+];
+
 /// All processes of `kymo serve` under one user, as with the shipped unit.
 struct Confined {
     served: Served,
@@ -144,7 +149,7 @@ impl Confined {
         );
         fs::write(scratch.path("devices/mrtg.cfg"), mrtg).expect("a file");
         let text = format!(
-            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n[[forward]]\nurl = \"http://127.0.0.1:9\"\n",
             scratch.text("devices/mrtg.cfg"),
             scratch.text("no-server")
         );
@@ -156,6 +161,7 @@ impl Confined {
             "postgres: user ",
             "polling with ",
             "scrape: user ",
+            "forward: user ",
         ] {
             let line = served.has_said(line);
             assert!(line.contains("seccomp ("), "{line}");
@@ -202,12 +208,12 @@ fn open(process: &mut Stopped, path: &str, flags: i32) -> Result<u64, i32> {
 fn refused_calls_fail_inside_each_process() {
     let confined = Confined::start();
     let guardian = u64::from(confined.served.pid());
-    for word in ["record", "keeper", "hub", "postgres", "poll", "scrape"] {
+    for word in ALL {
         let Some(mut process) = confined.stop(word) else {
             return machine::skipped("this user may not trace");
         };
         is_refused(&mut process, word, REFUSED);
-        if word != "poll" && word != "scrape" {
+        if !["poll", "scrape", "forward"].contains(&word) {
             is_refused(&mut process, word, REFUSED_BUT_TO_POLLERS);
         }
         if word == "record" || word == "keeper" {
@@ -224,7 +230,7 @@ fn refused_calls_fail_inside_each_process() {
     }
     files_are_out_of_reach(&confined);
     the_hub_reaches_the_keeper_alone(&confined);
-    for word in ["record", "keeper", "hub", "postgres", "poll", "scrape"] {
+    for word in ALL {
         let pid = confined.served.child(word).expect(word);
         assert_eq!(status_of(pid, "Seccomp"), ["2"], "{word}");
     }
@@ -287,6 +293,10 @@ fn files_are_out_of_reach(confined: &Confined) {
         ("scrape", &memory, read),
         ("scrape", &token, read),
         ("scrape", &token, write),
+        ("forward", "/etc/shadow", read),
+        ("forward", &memory, read),
+        ("forward", &token, read),
+        ("forward", &token, write),
     ] {
         let mut process = confined.stop(word).expect("a process");
         let answer = open(&mut process, path, flags);

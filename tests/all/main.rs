@@ -85,6 +85,7 @@ mod series_names;
 mod serve_collectd;
 mod serve_collectd_faults;
 mod serve_faults;
+mod serve_forwarded;
 mod serve_groups;
 mod serve_history;
 mod serve_keeper;

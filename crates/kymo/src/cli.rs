@@ -24,8 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    backup, config, export, graph, hub, keeper, poll, postgres, programs, query, restore, scrape,
-    series, serve, status, verify,
+    backup, config, export, forward, graph, hub, keeper, poll, postgres, programs, query, restore,
+    scrape, series, serve, status, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -78,6 +78,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Scrape,
+    /// The part of serve that forwards values; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Forward,
     /// The part of poll that runs a configuration's commands; started by it
     #[cfg(feature = "serve")]
     #[command(hide = true)]
@@ -403,6 +407,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Postgres) => postgres::run(),
         #[cfg(feature = "serve")]
         Some(Command::Scrape) => scrape::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Forward) => forward::run(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
         #[cfg(feature = "serve")]

@@ -12,6 +12,8 @@ pub(crate) mod dump;
 #[cfg(feature = "serve")]
 pub(crate) mod export;
 #[cfg(feature = "serve")]
+pub(crate) mod forward;
+#[cfg(feature = "serve")]
 pub(crate) mod graph;
 #[cfg(feature = "serve")]
 pub(crate) mod hub;

@@ -25,11 +25,15 @@ use crate::options::intervals::{Intervals, Scans};
 use crate::options::own_intervals;
 use lines::WithoutLines;
 
+mod access;
+mod forward;
 mod lines;
 mod poll;
 mod postgres;
 mod scrape;
 
+pub(crate) use access::AccessKeys;
+pub(crate) use forward::Forward;
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
@@ -80,6 +84,8 @@ pub(crate) struct Config {
     pub postgres: Postgres,
     /// Targets to scrape.
     pub scrape: Vec<Scrape>,
+    /// Receivers of remote write.
+    pub forward: Vec<Forward>,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -264,6 +270,7 @@ impl Default for Config {
             poll: Poll::default(),
             postgres: Postgres::default(),
             scrape: Vec::new(),
+            forward: Vec::new(),
             record: Record::default(),
         }
     }
@@ -453,7 +460,8 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
             "cannot use {name}: tls_cert and tls_key go together"
         ));
     }
-    scrape::check(&config.scrape).map_err(|cause| format!("cannot use {name}: {cause}"))?;
+    let tables = scrape::check(&config.scrape).and_then(|()| forward::check(&config.forward));
+    tables.map_err(|cause| format!("cannot use {name}: {cause}"))?;
     Ok(config)
 }
 
@@ -814,6 +822,7 @@ pub(crate) fn text(config: &Config) -> String {
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
     scrape::text(&mut file, &c.scrape);
+    forward::text(&mut file, &c.forward);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -1276,6 +1285,17 @@ mod tests {
                     ..Scrape::default()
                 },
             ],
+            forward: vec![Forward {
+                name: "a.b-c_1".into(),
+                url: "https://a/b".into(),
+                selectors: vec!["{a=~\"\\\\d\"}".into(), "up".into()],
+                labels: [("site".into(), "\"".into())].into(),
+                drop_labels: vec!["x".into()],
+                timeout: "5s".into(),
+                token_file: Some("/t".into()),
+                tls_server_name: Some("n".into()),
+                ..Forward::default()
+            }],
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -1419,6 +1439,27 @@ mod tests {
             "[[scrape]]\nrelabel = [{ action = \"drop\", regex = \"(\" }]",
             "line 2: regex \"(\" cannot be used",
         ),
+        ("[[forward]]\nurls = []", "line 2: unknown key `urls`"),
+        (
+            "[[forward]]\nname = \"a b\"",
+            "line 2: \"a b\" is not a name: 1 to 56 letters",
+        ),
+        (
+            "[[forward]]\nurl = \"a:1\"",
+            "line 2: \"a:1\" is not a URL: it does not begin with",
+        ),
+        (
+            "[[forward]]\nmatch = [\"up\", \"{\"]",
+            "line 2: cannot use \"{\" as a selector",
+        ),
+        (
+            "[[forward]]\ndrop_labels = [\"__name__\"]",
+            "line 2: __name__ cannot be dropped",
+        ),
+        (
+            "[[forward]]\ntimeout = \"1ms\"",
+            "line 2: not a time from 1s to 10m",
+        ),
         ("[users.web]\nhost = []", "line 2: unknown key `host`"),
         ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
         ("[store]\ntail_age = \"long\"", "line 2: "),
@@ -1479,6 +1520,15 @@ mod tests {
             (
                 "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\n[[scrape]]\njob = \"a\"",
                 "two tables [[scrape]] have the job \"a\"",
+            ),
+            ("[[forward]]", "a table [[forward]] has no url"),
+            (
+                "[[forward]]\nurl = \"http://a\"\nuser = \"u\"",
+                "the receiver \"a_80\" of [[forward]]: user and password_file go together",
+            ),
+            (
+                "[[forward]]\nurl = \"http://a/x\"\n[[forward]]\nurl = \"http://a/y\"",
+                "two tables [[forward]] have the name \"a_80\"; give each a name",
             ),
         ] {
             let error = parse(text, "kymo.toml").expect_err(text);

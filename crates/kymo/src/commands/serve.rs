@@ -25,6 +25,8 @@ use crate::config::{self, Config};
 use crate::options;
 use crate::output;
 
+mod access;
+mod forward;
 mod guardian;
 mod place;
 mod poller;
@@ -224,6 +226,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         pollers: poller::pollers(config, &dir, account.as_ref())?,
         postgres: postgres::plan(config, &dir, account.as_ref())?,
         scraper: scrape::plan(config, &dir, account.as_ref())?,
+        forwarder: forward::plan(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -264,6 +267,7 @@ fn open_plan(
         pollers: Vec::new(),
         postgres: None,
         scraper: None,
+        forwarder: None,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),

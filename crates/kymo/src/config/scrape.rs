@@ -10,6 +10,7 @@ use kymo_wire::keeper::SCRAPED_MAX;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use super::access::{AccessKeys, AccessTo};
 use super::{File, checked, quoted};
 use crate::options;
 
@@ -93,6 +94,19 @@ impl Scrape {
     pub(crate) fn timeout_ms(&self) -> Result<u64, String> {
         Ok(interval_ms(&self.timeout)?.min(self.interval_ms()?))
     }
+
+    /// Credentials and certificates.
+    pub(crate) fn access(&self) -> AccessKeys<'_> {
+        AccessKeys {
+            user: &self.user,
+            password_file: &self.password_file,
+            token_file: &self.token_file,
+            tls_ca: &self.tls_ca,
+            tls_cert: &self.tls_cert,
+            tls_key: &self.tls_key,
+            tls_server_name: &self.tls_server_name,
+        }
+    }
 }
 
 fn interval_ms(text: &str) -> Result<u64, String> {
@@ -117,7 +131,9 @@ fn urls<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(texts)
 }
 
-fn labels<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+pub(super) fn labels<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
     let labels = BTreeMap::<String, String>::deserialize(from)?;
     let is_free = |name: &String| is_name(name.as_bytes()) && !name.starts_with("__");
     match labels.keys().find(|name| !is_free(name)) {
@@ -159,16 +175,9 @@ pub(super) fn check(jobs: &[Scrape]) -> Result<(), String> {
         if job.urls.is_empty() {
             return Err(format!("the job {name:?} of [[scrape]] has no urls"));
         }
-        if job.user.is_some() != job.password_file.is_some() {
-            return Err(format!(
-                "the job {name:?} of [[scrape]]: user and password_file go together"
-            ));
-        }
-        if job.tls_cert.is_some() != job.tls_key.is_some() {
-            return Err(format!(
-                "the job {name:?} of [[scrape]]: tls_cert and tls_key go together"
-            ));
-        }
+        job.access()
+            .check()
+            .map_err(|why| format!("the job {name:?} of [[scrape]]: {why}"))?;
         let urls: BTreeSet<&String> = job.urls.iter().collect();
         if urls.len() < job.urls.len() {
             return Err(format!("the job {name:?} of [[scrape]] has a URL twice"));
@@ -207,25 +216,32 @@ enum ValuesWritten {
     Example,
 }
 
-fn job_text(file: &mut File, job: &Scrape, shown: ValuesWritten) {
-    let list = |texts: &[String]| {
-        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-        format!("[{}]", texts.join(", "))
-    };
-    let (name, urls) = match shown {
-        ValuesWritten::InForce => (quoted(&job.job), list(&job.urls)),
-        ValuesWritten::Example => (
-            quoted("node"),
-            list(&["http://localhost:9100/metrics".into()]),
-        ),
-    };
-    let labels = job.labels.iter();
+/// A list of texts.
+pub(super) fn list_text(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// Labels as a table.
+pub(super) fn labels_text(labels: &BTreeMap<String, String>) -> String {
+    let labels = labels.iter();
     let labels = labels.map(|(name, value)| format!("{name} = {}", quoted(value)));
     let labels: Vec<String> = labels.collect();
-    let labels = match labels.is_empty() {
+    match labels.is_empty() {
         true => "{}".into(),
         false => format!("{{ {} }}", labels.join(", ")),
+    }
+}
+
+fn job_text(file: &mut File, job: &Scrape, shown: ValuesWritten) {
+    let (name, urls) = match shown {
+        ValuesWritten::InForce => (quoted(&job.job), list_text(&job.urls)),
+        ValuesWritten::Example => (
+            quoted("node"),
+            list_text(&["http://localhost:9100/metrics".into()]),
+        ),
     };
+    let labels = labels_text(&job.labels);
     let keys = [
         (
             "job",
@@ -275,59 +291,7 @@ fn job_text(file: &mut File, job: &Scrape, shown: ValuesWritten) {
         };
         file.key(name, help, value);
     }
-    access_text(file, job);
-}
-
-/// Writes keys that have no default.
-fn access_text(file: &mut File, job: &Scrape) {
-    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(&path.to_string_lossy()));
-    let text = |text: &Option<String>| text.as_deref().map(quoted);
-    for (name, help, value, example) in [
-        (
-            "user",
-            "User of basic authentication, with password_file.",
-            text(&job.user),
-            "\"kymo\"",
-        ),
-        (
-            "password_file",
-            "File with the password. It and the files below are read at start and at SIGHUP, by the user that starts kymo.",
-            path(&job.password_file),
-            "\"/etc/kymo/scrape-password\"",
-        ),
-        (
-            "token_file",
-            "File with a bearer token, instead of a user.",
-            path(&job.token_file),
-            "\"/etc/kymo/scrape-token\"",
-        ),
-        (
-            "tls_ca",
-            "Certificates of authorities for https, PEM. Without it: those of the system.",
-            path(&job.tls_ca),
-            "\"/etc/kymo/scrape-ca.pem\"",
-        ),
-        (
-            "tls_cert",
-            "Certificate that targets are shown, PEM; with tls_key.",
-            path(&job.tls_cert),
-            "\"/etc/kymo/scrape-cert.pem\"",
-        ),
-        (
-            "tls_key",
-            "Its private key, PEM.",
-            path(&job.tls_key),
-            "\"/etc/kymo/scrape-key.pem\"",
-        ),
-        (
-            "tls_server_name",
-            "Name in the certificates of targets, if it is not the host of the URL.",
-            text(&job.tls_server_name),
-            "\"node.example\"",
-        ),
-    ] {
-        file.key(name, help, value.ok_or(example));
-    }
+    job.access().text(file, AccessTo::Targets);
 }
 
 fn rules_text(file: &mut File, rules: &[RelabelRule]) {
@@ -356,7 +320,6 @@ fn rule_text(
     rule: &RelabelRule,
     shown: impl for<'a> Fn(&'a str) -> Result<String, &'a str>,
 ) {
-    let sources: Vec<String> = rule.source_labels.iter().map(|of| quoted(of)).collect();
     for (name, help, value) in [
         (
             "action",
@@ -366,7 +329,7 @@ fn rule_text(
         (
             "source_labels",
             "Labels whose values, joined, are compared; __name__ is the metric.",
-            format!("[{}]", sources.join(", ")),
+            list_text(&rule.source_labels),
         ),
         ("separator", "Text between them.", quoted(&rule.separator)),
         (

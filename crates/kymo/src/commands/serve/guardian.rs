@@ -13,6 +13,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use kymo_forward::{ForwardOrder, ForwardTarget};
 use kymo_scrape::{ScrapeJob, ScrapeOrder};
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
@@ -63,6 +64,8 @@ pub(crate) struct Plan {
     pub postgres: Option<SqlAsker>,
     /// The process that scrapes targets; `None`: there are none.
     pub scraper: Option<Scraper>,
+    /// The process that forwards values; `None`: there are no receivers.
+    pub forwarder: Option<Forwarder>,
     /// Order for the hub; file descriptors and code are filled in at each start.
     pub order: Order,
     /// Role of the hub.
@@ -149,6 +152,16 @@ pub(crate) struct Scraper {
     pub role: Role,
 }
 
+/// Plan for the process that forwards values.
+pub(crate) struct Forwarder {
+    /// Order with the receivers.
+    pub order: ForwardOrder,
+    /// Makes the receivers again from the configuration, with the current contents of their files.
+    pub targets: Box<dyn Fn() -> Result<Vec<ForwardTarget>>>,
+    /// Role of the process.
+    pub role: Role,
+}
+
 /// Guards the children until a signal asks to stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
@@ -174,6 +187,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
             .collect(),
         postgres: ChildProcess::new("process that asks PostgreSQL", now),
         scraper: ChildProcess::new("process that scrapes", now),
+        forwarder: ChildProcess::new("process that forwards", now),
         plan,
         signals,
         code: None,
@@ -208,6 +222,7 @@ struct Guardian {
     pollers: Vec<ChildProcess>,
     postgres: ChildProcess,
     scraper: ChildProcess,
+    forwarder: ChildProcess,
     /// Code that the running hub accepts.
     code: Option<String>,
     /// True if the hub has answered once.
@@ -239,6 +254,7 @@ impl Guardian {
                         self.flush();
                         self.read_again();
                         self.scrape_again();
+                        self.forward_again();
                         let pollers = self.pollers.iter().filter_map(ChildProcess::pid);
                         pollers.for_each(machine::hang_up);
                     }
@@ -308,6 +324,22 @@ impl Guardian {
         }
     }
 
+    /// Starts the process that forwards again, with the current passwords, tokens and certificates.
+    fn forward_again(&mut self) {
+        let Some(forwarder) = &mut self.plan.forwarder else {
+            return;
+        };
+        match (forwarder.targets)() {
+            Ok(targets) => {
+                forwarder.order.targets = targets;
+                self.forwarder.restart(Instant::now());
+            }
+            Err(error) => say(&format!(
+                "{error:#}; passwords and certificates stay as they were"
+            )),
+        }
+    }
+
     fn types(&self) -> Option<&HandedFile> {
         self.plan.keeper.as_ref()?.types.as_ref()
     }
@@ -319,11 +351,12 @@ impl Guardian {
         let keeper = self.plan.keeper.as_ref().and(self.keeper.child.due());
         let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
         let scraper = self.plan.scraper.as_ref().and(self.scraper.due());
+        let forwarder = self.plan.forwarder.as_ref().and(self.forwarder.due());
         let watchdog = self.keeper_watchdog.as_ref();
         let watchdog = watchdog.filter(|_| self.keeper.child.is_running());
         let look = watchdog.map(Watchdog::due);
         let hub = self.hub.child.due();
-        let due = [recorder, keeper, postgres, scraper, hub, look];
+        let due = [recorder, keeper, postgres, scraper, forwarder, hub, look];
         let pollers = self.pollers.iter().map(ChildProcess::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
@@ -382,6 +415,12 @@ impl Guardian {
         {
             let child = start_with_order("scrape", &scraper.order, scraper.role.clone())?;
             self.scraper.start(child, now);
+        }
+        if let Some(forwarder) = &self.plan.forwarder
+            && self.forwarder.is_due(now)
+        {
+            let child = start_with_order("forward", &forwarder.order, forwarder.role.clone())?;
+            self.forwarder.start(child, now);
         }
         for (child, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
             if child.is_due(now) {
@@ -548,7 +587,12 @@ impl Guardian {
             }
             self.keeper.child.failed(now, &words(status));
         }
-        let others = [&mut self.recorder, &mut self.postgres, &mut self.scraper];
+        let others = [
+            &mut self.recorder,
+            &mut self.postgres,
+            &mut self.scraper,
+            &mut self.forwarder,
+        ];
         for child in self.pollers.iter_mut().chain(others) {
             if let Some(status) = child.ended() {
                 child.failed(now, &words(status));
@@ -578,6 +622,7 @@ impl Guardian {
         self.hub.child.kill();
         self.postgres.kill();
         self.scraper.kill();
+        self.forwarder.kill();
         self.pollers.iter_mut().for_each(ChildProcess::kill);
         for (child, name) in [(&self.recorder, "recorder"), (&self.keeper.child, "keeper")] {
             if child.is_running() {
@@ -597,6 +642,7 @@ impl Guardian {
             &mut self.hub.child,
             &mut self.postgres,
             &mut self.scraper,
+            &mut self.forwarder,
         ];
         self.pollers.iter_mut().chain(others)
     }

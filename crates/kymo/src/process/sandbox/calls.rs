@@ -26,6 +26,8 @@ pub(crate) enum Process {
     Poller,
     /// Asks targets by TCP, resolves names, and passes samples on.
     Scraper,
+    /// Sends values to receivers by TCP, resolves names, and asks the keeper.
+    Forwarder,
     /// Starts other programs.
     Starter,
 }
@@ -386,7 +388,7 @@ impl Process {
             Process::Hub | Process::Postgres => {
                 "no new sockets but connections to unix sockets, no programs"
             }
-            Process::Poller | Process::Scraper => "no listening, no programs",
+            Process::Poller | Process::Scraper | Process::Forwarder => "no listening, no programs",
             Process::Starter => "no power over other processes",
         }
     }
@@ -395,7 +397,7 @@ impl Process {
         match self {
             Process::Recorder => &[WRITES, WRITES_OLD, RECORDS],
             Process::Keeper | Process::Hub => &[WRITES, WRITES_OLD, TALKS, ACCEPTS],
-            Process::Postgres | Process::Scraper => &[TALKS],
+            Process::Postgres | Process::Scraper | Process::Forwarder => &[TALKS],
             Process::Poller => &[WRITES, WRITES_OLD, TALKS, WAITS],
             Process::Starter => &[],
         }
@@ -405,7 +407,7 @@ impl Process {
         match self {
             Process::Recorder | Process::Keeper | Process::Starter => NewSockets::None,
             Process::Hub | Process::Postgres => NewSockets::ToUnix,
-            Process::Poller | Process::Scraper => NewSockets::Network,
+            Process::Poller | Process::Scraper | Process::Forwarder => NewSockets::Network,
         }
     }
 }
@@ -500,7 +502,7 @@ fn narrowed(process: Process) -> Result<Rules> {
     // The resolver loads libraries when it looks up a host.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let rule = match process {
-            Process::Poller | Process::Scraper => Vec::new(),
+            Process::Poller | Process::Scraper | Process::Forwarder => Vec::new(),
             _ => vec![when(&[(2, Is::MaskedEq(executable), 0)])?],
         };
         rules.insert(call, rule);
@@ -576,6 +578,7 @@ mod tests {
             Process::Postgres,
             Process::Poller,
             Process::Scraper,
+            Process::Forwarder,
             Process::Starter,
         ] {
             let program = program(process).expect("a filter");

@@ -1,0 +1,340 @@
+//! Values that `kymo serve` forwards (`[[forward]]`): Debian's Prometheus and victoria-metrics have all that kymo has, over
+//! the death of each process that takes part; and a receiver of the test's own says what goes over the wire.
+
+mod receiver;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use kymo_tests::machine::skipped;
+use kymo_tests::served::{Served, ask, eventually, kill};
+use kymo_tests::{Running, Scratch, free_port};
+use kymo_wire::remote_write::WriteVersion;
+use serde_json::Value;
+
+use self::receiver::{Answering, Receiver};
+use crate::prometheus_api::{escaped, now_s};
+
+/// Samples by labels without those of the way.
+type Found = BTreeMap<String, Vec<(i64, String)>>;
+
+/// A `kymo serve` that takes lines of Graphite and forwards values.
+struct ForwardHub {
+    served: Served,
+    address: String,
+    graphite: String,
+    scratch: Scratch,
+}
+
+impl ForwardHub {
+    fn start(name: &str, tables: &str) -> ForwardHub {
+        ForwardHub::start_in(Scratch::new(name), tables)
+    }
+
+    fn start_in(scratch: Scratch, tables: &str) -> ForwardHub {
+        let graphite = format!("127.0.0.1:{}", free_port());
+        let config =
+            format!("user = \"\"\n[listen]\ncollectd = []\ngraphite = [\"{graphite}\"]\n{tables}");
+        let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
+        let address = served.address();
+        served.has_said("rrdcached's protocol on");
+        let hub = ForwardHub {
+            served,
+            address,
+            graphite,
+            scratch,
+        };
+        hub.waits_for_tails(tables.matches("[[forward]]").count());
+        hub
+    }
+
+    /// Waits until the keeper has this number of tails: values that come later are forwarded.
+    fn waits_for_tails(&self, count: usize) {
+        let tails = || {
+            let (_, body) = ask(&self.address, "GET", "/kymo/v1/status", "", "")?;
+            let status: Value = serde_json::from_str(&body).ok()?;
+            (status["tails"].as_array()?.len() == count).then_some(())
+        };
+        eventually(tails).unwrap_or_else(|| panic!("no tails: {:#?}", self.served.said));
+    }
+
+    /// Sends a value of each of five series for each second of a range before now.
+    fn send(&self, seconds: std::ops::Range<i64>) {
+        let now = now_s();
+        let connected = || TcpStream::connect(&self.graphite).ok();
+        let mut stream = eventually(connected).expect("the listener");
+        for second in seconds {
+            for series in 0..5 {
+                let value = second * 7 + series;
+                let t = now - second;
+                writeln!(stream, "sent.by{series} {value}.25 {t}").expect("a line");
+            }
+        }
+    }
+
+    /// Kills a child and waits for the next one.
+    fn kill(&mut self, word: &str) {
+        let child = self.served.child(word).expect("a child");
+        kill("-9", child);
+        self.served.next_child(word, child);
+    }
+
+    /// The value of a series of kymo itself.
+    fn own(&self, metric: &str, forward: &str) -> Option<f64> {
+        let path = format!(
+            "query?query={}",
+            escaped(&format!("{metric}{{forward=\"{forward}\"}}"))
+        );
+        let answer = json(&self.address, &path)?;
+        answer["data"]["result"][0]["value"][1]
+            .as_str()?
+            .parse()
+            .ok()
+    }
+}
+
+/// Graphite's series that a server has, of the last minutes.
+fn found(address: &str) -> Option<Found> {
+    let path = format!(
+        "query?nocache=1&query={}",
+        escaped("{job=\"graphite\"}[20m]")
+    );
+    let answer = json(address, &path)?;
+    let all = answer["data"]["result"].as_array()?.iter().map(|of| {
+        let mut labels = of["metric"].clone();
+        labels.as_object_mut().expect("labels").remove("site");
+        let pairs = of["values"].as_array().into_iter().flatten();
+        let pair = |pair: &Value| {
+            let seconds = pair[0].as_f64().expect("a time");
+            let value: f64 = pair[1].as_str().expect("a text").parse().expect("a value");
+            ((seconds * 1000.0).round() as i64, value.to_string())
+        };
+        let mut values: Vec<_> = pairs.map(pair).collect();
+        // A batch may come twice.
+        values.dedup();
+        (labels.to_string(), values)
+    });
+    Some(all.collect())
+}
+
+/// An answer of Prometheus' API. By HTTP/1.0 it has no chunks.
+fn json(address: &str, path: &str) -> Option<Value> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(
+        stream,
+        "GET /api/v1/{path} HTTP/1.0\r\nHost: {address}\r\n\r\n"
+    )
+    .ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+}
+
+fn victoria_metrics(scratch: &Scratch, address: &str) -> Option<Running> {
+    let child = Command::new("victoria-metrics")
+        .arg(format!("-storageDataPath={}", scratch.text("victoria")))
+        .arg(format!("-httpListenAddr={address}"))
+        .args([
+            "-search.latencyOffset=1ms",
+            "-search.disableCache",
+            "-loggerLevel=ERROR",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    Some(Running(child.ok()?))
+}
+
+fn prometheus(scratch: &Scratch, address: &str) -> Option<Running> {
+    let file = scratch.path("prometheus.yml");
+    fs::write(&file, "global: {}\n").expect("a configuration");
+    let child = Command::new("prometheus")
+        .arg(format!("--config.file={}", file.display()))
+        .arg(format!("--storage.tsdb.path={}", scratch.text("tsdb")))
+        .arg(format!("--web.listen-address={address}"))
+        .arg("--web.enable-remote-write-receiver")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    Some(Running(child.ok()?))
+}
+
+/// A table `[[forward]]`.
+fn table(name: &str, url: &str, more: &str) -> String {
+    format!("[[forward]]\nname = \"{name}\"\nurl = \"{url}\"\n{more}\n")
+}
+
+/// Two real receivers get all values, and a third that never answers delays neither. One is stopped for a while, and the
+/// process that forwards and the keeper are killed: all values arrive.
+#[test]
+fn real_receivers_have_all_values() {
+    let scratch = Scratch::new("forwarded-real");
+    let [victoria, theirs] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    let running = (
+        victoria_metrics(&scratch, &victoria),
+        prometheus(&scratch, &theirs),
+    );
+    let (Some(mut running), Some(_prometheus)) = running else {
+        return skipped("victoria-metrics or prometheus is missing");
+    };
+    let silent = Receiver::start(Answering::Silent);
+    let more = "match = ['{job=\"graphite\"}']\nlabels = { site = \"here\" }";
+    let tables = [
+        table("silent", &silent.url(), more),
+        table("victoria", &format!("http://{victoria}/api/v1/write"), more),
+        table("prometheus", &format!("http://{theirs}/api/v1/write"), more),
+    ];
+    for address in [&victoria, &theirs] {
+        eventually(|| found(address)).expect("an answer of the receiver");
+    }
+    let mut hub = ForwardHub::start_in(scratch, &tables.concat());
+    let same = |hub: &ForwardHub, count: usize| {
+        for address in [&victoria, &theirs] {
+            let ours = || {
+                found(&hub.address).filter(|all| all.values().map(Vec::len).sum::<usize>() == count)
+            };
+            let ours = eventually(ours).expect("all values in kymo");
+            let equal = || (found(address)? == ours).then_some(());
+            eventually(equal).unwrap_or_else(|| {
+                panic!(
+                    "{address}: {:?}, not {ours:?}: {:#?}",
+                    found(address),
+                    hub.served.said
+                )
+            });
+        }
+    };
+    let values = |from: i64, to: i64| (from..to).rev();
+    let all = |hub: &ForwardHub, from, to| {
+        for second in values(from, to) {
+            hub.send(second..second + 1);
+        }
+    };
+    all(&hub, 100, 120);
+    same(&hub, 100);
+    running.signal("-TERM");
+    running.0.wait().expect("its end");
+    all(&hub, 80, 99);
+    hub.served
+        .hears("cannot forward to victoria: cannot connect: Connection refused");
+    hub.kill("forward");
+    all(&hub, 60, 79);
+    hub.kill("keeper");
+    all(&hub, 40, 59);
+    running = victoria_metrics(&hub.scratch, &victoria).expect("the receiver");
+    same(&hub, 100 + 3 * 19 * 5);
+    drop(running);
+}
+
+/// The receiver says which version it takes, and one that knows the first alone and answers 204 to all is found out.
+#[test]
+fn the_receiver_chooses_the_version() {
+    let receivers = [
+        (Answering::Taking, WriteVersion::V2),
+        (Answering::OnlyFirst, WriteVersion::V1),
+        (Answering::Ignorant, WriteVersion::V1),
+    ];
+    let started = receivers.map(|(answering, version)| (Receiver::start(answering), version));
+    let scratch = Scratch::new("forwarded-versions");
+    fs::write(scratch.path("token"), "secret-1\n").expect("a file");
+    let more = format!(
+        "match = ['{{job=\"graphite\"}}']\ndrop_labels = [\"path\"]\ntoken_file = \"{}\"",
+        scratch.text("token")
+    );
+    let tables = (0..).zip(&started);
+    let tables: String = tables
+        .map(|(at, (receiver, _))| table(&format!("r{at}"), &receiver.url(), &more))
+        .collect();
+    let hub = ForwardHub::start_in(scratch, &tables);
+    hub.send(10..30);
+    for (receiver, version) in &started {
+        let all = || (receiver.samples("sent_by").len() == 100).then_some(());
+        eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+        for taken in receiver.taken() {
+            assert_eq!(taken.version, *version);
+            assert_eq!(taken.authorization, "Bearer secret-1");
+            for (labels, _, value) in &taken.samples {
+                assert!(
+                    labels.starts_with("__name__=sent_by") && !labels.contains("path"),
+                    "{labels}"
+                );
+                assert_eq!(value.fract(), 0.25, "{labels}");
+            }
+        }
+        // Nothing came twice: a request of the other version was not taken.
+        let twice = receiver
+            .samples("")
+            .into_values()
+            .filter(|&count| count > 1);
+        assert_eq!(twice.count(), 0);
+    }
+    assert!(started[0].0.refused().is_empty(), "2.0 comes first");
+    let said = hub.served.said.join("\n");
+    assert!(!said.contains("secret-1"), "{said}");
+}
+
+/// A request that the receiver refuses is dropped, counted and said; one that it takes later comes again, and nothing twice.
+#[test]
+fn refusals_and_pauses_are_counted() {
+    let receiver = Receiver::start(Answering::Status(429, "Retry-After: 1\r\n", "slowly"));
+    let more = "match = ['{job=\"graphite\"}']";
+    let mut hub = ForwardHub::start("forwarded-refused", &table("own", &receiver.url(), more));
+    hub.send(10..20);
+    hub.served.hears("cannot forward to own: it answers 429 Too Many Requests: slowly; the values wait in the journal");
+    receiver.answers(Answering::Taking);
+    let count = |expected: usize| {
+        let all = || (receiver.samples("sent_by").len() == expected).then_some(());
+        eventually(all).unwrap_or_else(|| panic!("{:?}", receiver.samples("")));
+    };
+    count(50);
+    receiver.answers(Answering::Status(
+        400,
+        "X-Prometheus-Remote-Write-Samples-Written: 0\r\n",
+        "too old",
+    ));
+    hub.send(30..40);
+    hub.served.hears(
+        "forward own: 50 samples are refused and dropped: it answers 400 Bad Request: too old",
+    );
+    receiver.answers(Answering::Taking);
+    hub.send(50..60);
+    count(100);
+    for (metric, expected) in [
+        ("kymo_forward_samples_total", 100.0),
+        ("kymo_forward_refused_samples_total", 50.0),
+        ("kymo_forward_missed_values_total", 0.0),
+        ("kymo_forward_up", 1.0),
+    ] {
+        let is = || (hub.own(metric, "own")? == expected).then_some(());
+        eventually(is).unwrap_or_else(|| panic!("{metric}: {:?}", hub.own(metric, "own")));
+    }
+    assert!(hub.own("kymo_forward_failed_requests_total", "own") >= Some(1.0));
+    let twice = receiver
+        .samples("")
+        .into_values()
+        .filter(|&count| count > 1);
+    assert_eq!(twice.count(), 0);
+}
+
+/// A tail of a receiver that is configured no more ends, so that the journal is not kept for it.
+#[test]
+fn a_receiver_that_is_gone_keeps_no_journal() {
+    let receiver = Receiver::start(Answering::Taking);
+    let scratch = Scratch::new("forwarded-gone");
+    let both = [
+        table("a", &receiver.url(), ""),
+        table("b", &receiver.url(), ""),
+    ]
+    .concat();
+    let hub = ForwardHub::start_in(scratch, &both);
+    let ForwardHub {
+        served, scratch, ..
+    } = hub;
+    drop(served);
+    let mut hub = ForwardHub::start_in(scratch, &table("b", &receiver.url(), ""));
+    hub.served
+        .has_said("forward: forward-a has ended: no table [[forward]] has its name");
+}
