@@ -338,3 +338,41 @@ fn a_receiver_that_is_gone_keeps_no_journal() {
     hub.served
         .has_said("forward: forward-a has ended: no table [[forward]] has its name");
 }
+
+/// Another kymo as a receiver: it wants TLS and the token of senders, and takes 2.0. Series of its own inputs need another
+/// `instance` than its own.
+#[test]
+fn another_kymo_is_a_receiver() {
+    let theirs = Scratch::new("forwarded-kymo-theirs");
+    let (cert, key) = (theirs.text("cert.pem"), theirs.text("key.pem"));
+    let request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+                   -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE";
+    let made = Command::new("openssl")
+        .args(request.split_whitespace())
+        .args(["-keyout", &key, "-out", &cert])
+        .stderr(Stdio::null())
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skipped("openssl is missing");
+    }
+    let config = format!(
+        "user = \"\"\nhosts = [\"localhost\"]\ntls_cert = \"{cert}\"\ntls_key = \"{key}\"\n[listen]\ncollectd = []\n"
+    );
+    let mut served = Served::configured(&theirs, &theirs.path("data"), &config);
+    let address = served.address();
+    served.has_said("rrdcached's protocol on");
+    let (_, port) = address.rsplit_once(':').expect("a port");
+    let more = format!(
+        "match = ['{{job=\"graphite\"}}']\nlabels = {{ instance = \"web-1\" }}\ntls_ca = \"{cert}\"\ntoken_file = \"{}\"",
+        theirs.text("data/write-token")
+    );
+    let url = format!("https://localhost:{port}/api/v1/write");
+    let hub = ForwardHub::start("forwarded-kymo", &table("kymo", &url, &more));
+    hub.send(10..30);
+    let all = || (hub.own("kymo_forward_samples_total", "kymo")? == 100.0).then_some(());
+    eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+    let refused = hub.own("kymo_forward_refused_samples_total", "kymo");
+    assert_eq!(refused, Some(0.0));
+    let requests = hub.own("kymo_forward_requests_total", "kymo");
+    assert!(requests < Some(20.0), "no request went twice: {requests:?}");
+}
