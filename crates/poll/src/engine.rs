@@ -474,7 +474,7 @@ impl Engine {
     /// The kind of request that a side of a reading needs.
     fn magic(&self, reading: usize, side: u8) -> Magic {
         match self.config.readings()[reading].source {
-            Source::Snmp(source) => source.asked[usize::from(side)].magic,
+            Source::Snmp(source) => source.objects[usize::from(side)].magic,
             Source::Command(_) => Magic::Get,
         }
     }

@@ -160,11 +160,11 @@ fn send_piece(
 
 /// True if the server has closed the connection. Carbon never sends anything, so readable means closed.
 fn is_closed(stream: &TcpStream) -> bool {
-    let asked = stream
+    let peeked = stream
         .set_nonblocking(true)
         .and_then(|()| stream.peek(&mut [0]));
     let restored = stream.set_nonblocking(false);
-    let waits = matches!(&asked, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+    let waits = matches!(&peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
     !waits || restored.is_err()
 }
 
@@ -224,10 +224,10 @@ mod tests {
             listener.local_addr().unwrap().port(),
         );
         let (pieces, queue) = sync_channel(2);
-        let (said, says) = std::sync::mpsc::channel();
+        let (notices, lines) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             send_all(&server, &queue, &|line| {
-                said.send(line.to_string()).unwrap()
+                notices.send(line.to_string()).unwrap()
             });
         });
         let graphite = Graphite {
@@ -245,7 +245,7 @@ mod tests {
         // Pieces that do not fit the queue are lost, and `send` never waits.
         let line = loop {
             graphite.send(&batch(&["3:5:6"]));
-            match says.try_recv() {
+            match lines.try_recv() {
                 Ok(line) => break line,
                 Err(_) => std::thread::yield_now(),
             }

@@ -118,8 +118,8 @@ impl Runner {
             if length == 0 {
                 return Some(Heard::Gone);
             }
-            if let Some(heard) = self.understood(&packet[..length]) {
-                return Some(heard);
+            if let Some(event) = self.understood(&packet[..length]) {
+                return Some(event);
             }
         }
     }

@@ -43,10 +43,10 @@ pub fn fuzz_rrdcached(input: &[u8]) {
         say(&mut answers, Fields::of(line, &mut scratch));
     }
     // All answers can be read in sequence. A BATCH counts its errors in a line before them.
-    let mut said = answers.out.as_slice();
-    while !said.is_empty() {
-        match reply::read(said) {
-            reply::Came::Whole(reply) => said = &said[reply.size_bytes..],
+    let mut replies = answers.out.as_slice();
+    while !replies.is_empty() {
+        match reply::read(replies) {
+            reply::Came::Whole(reply) => replies = &replies[reply.size_bytes..],
             other => unreachable!("BUG: {other:?}"),
         }
     }

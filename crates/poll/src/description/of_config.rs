@@ -56,7 +56,7 @@ fn device(config: &Config, target: Target<'_>, devices: &[String]) -> String {
     let mut sources = readings.iter().filter_map(|&reading| {
         let reading = config.readings().get(usize::try_from(reading).ok()?)?;
         match &reading.source {
-            Source::Snmp(asked) => devices.get(usize::try_from(asked.session).ok()?),
+            Source::Snmp(snmp) => devices.get(usize::try_from(snmp.session).ok()?),
             Source::Command(_) => None,
         }
     });

@@ -358,9 +358,9 @@ impl Engine {
         let Source::Snmp(source) = self.config.readings()[reading].source else {
             return None;
         };
-        let asked = source.asked[usize::from(side)];
-        let mut arcs = self.config.oid(asked.oid).to_vec();
-        match asked.index {
+        let object = source.objects[usize::from(side)];
+        let mut arcs = self.config.oid(object.oid).to_vec();
+        match object.index {
             kymo_wire::mrtg_cfg::Index::None => {}
             kymo_wire::mrtg_cfg::Index::Number(index) => arcs.push(index),
             kymo_wire::mrtg_cfg::Index::Reference(..) => {

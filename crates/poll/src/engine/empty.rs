@@ -132,15 +132,15 @@ impl Engine {
             self.tell_silence(host);
         }
         let new = std::mem::take(&mut self.outcomes.blames.new);
-        let (mut said, kept): (Vec<_>, Vec<_>) = new
+        let (mut blames, kept): (Vec<_>, Vec<_>) = new
             .into_iter()
             .partition(|((session, _), _)| over.binary_search(&self.hosts.first(*session)).is_ok());
         self.outcomes.blames.new = kept;
         let hosts = &self.hosts;
-        said.sort_by_cached_key(|((session, why), target)| {
+        blames.sort_by_cached_key(|((session, why), target)| {
             (hosts.first(*session), why.clone(), *target)
         });
-        for group in said.chunk_by(|((one, why), _), ((other, other_why), _)| {
+        for group in blames.chunk_by(|((one, why), _), ((other, other_why), _)| {
             hosts.first(*one) == hosts.first(*other) && why == other_why
         }) {
             let (session, why) = &group[0].0;

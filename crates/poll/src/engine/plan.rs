@@ -154,23 +154,23 @@ impl<'a> Planner<'a> {
         let Source::Snmp(source) = self.config.readings()[reading].source else {
             return None;
         };
-        let asked = source.asked[usize::from(side)];
-        let is_got = matches!(asked.magic, Magic::Get | Magic::IsOne);
+        let object = source.objects[usize::from(side)];
+        let is_got = matches!(object.magic, Magic::Get | Magic::IsOne);
         if !is_got {
             return None;
         }
-        let mut arcs = self.config.oid(asked.oid).to_vec();
-        let check = match asked.index {
+        let mut arcs = self.config.oid(object.oid).to_vec();
+        let check = match object.index {
             Index::None => None,
             Index::Number(index) => {
-                place_index(&mut arcs, index, asked.index_position);
+                place_index(&mut arcs, index, object.index_position);
                 None
             }
             Index::Reference(..) => {
                 let number = self.sides.reference(reading, side)?;
                 let reference = &self.device.references[number];
                 let index = reference.index?;
-                place_index(&mut arcs, index, asked.index_position);
+                place_index(&mut arcs, index, object.index_position);
                 Some((check_name(reference, index)?, Use::Check(number)))
             }
         };

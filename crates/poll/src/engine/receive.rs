@@ -91,13 +91,13 @@ impl Engine {
             Opened::Response(reply) => reply,
             Opened::Refused => return None,
         };
-        let asked = device.address?;
-        if (asked.ip() != from.ip() && !session.lenient_address)
-            || (asked.port() != from.port() && !session.lenient_port)
+        let address = device.address?;
+        if (address.ip() != from.ip() && !session.lenient_address)
+            || (address.port() != from.port() && !session.lenient_port)
         {
             return None;
         }
-        self.strays.foreign += u64::from(asked != from);
+        self.strays.foreign += u64::from(address != from);
         Some(reply)
     }
 
@@ -383,17 +383,18 @@ fn gather<'a>(
     values: &mut [Option<ObjectValue<'a>>],
 ) {
     let mut answers = reply.varbinds;
-    for (place, asked) in request.varbinds().enumerate() {
-        let (Ok((asked, _)), Some(value)) = (asked, values.get_mut(place)) else {
+    for (place, varbind) in request.varbinds().enumerate() {
+        let (Ok((requested, _)), Some(value)) = (varbind, values.get_mut(place)) else {
             return;
         };
         let next = answers.next().and_then(Result::ok);
         *value = match next {
-            Some((name, value)) if name == asked => Some(value),
+            Some((name, value)) if name == requested => Some(value),
             // The reply has another order or other names, so search it for this name.
             _ => {
                 let mut all = reply.varbinds.into_iter().map_while(Result::ok);
-                all.find(|(name, _)| *name == asked).map(|found| found.1)
+                all.find(|(name, _)| *name == requested)
+                    .map(|found| found.1)
             }
         };
     }

@@ -17,7 +17,7 @@ pub(crate) struct Sides {
     references: Vec<[usize; 2]>,
     open: Vec<u8>,
     /// Sides that the configuration asks for, as bits.
-    asked: Vec<u8>,
+    configured: Vec<u8>,
 }
 
 impl Sides {
@@ -28,7 +28,7 @@ impl Sides {
             devices: vec![NONE; count],
             references: vec![[NONE; 2]; count],
             open: vec![0; count],
-            asked: vec![0; count],
+            configured: vec![0; count],
         };
         let sessions = config.sessions().iter().enumerate();
         let mut devices: Vec<Device> = sessions.map(|(at, of)| Device::new(at, of)).collect();
@@ -41,11 +41,11 @@ impl Sides {
             let device = &mut devices[session];
             device.readings.push(reading);
             sides.devices[reading] = session;
-            for (side, asked) in source.asked.iter().enumerate() {
-                if !matches!(asked.magic, Magic::PseudoZero | Magic::PseudoOne) {
-                    sides.asked[reading] |= 1 << side;
+            for (side, object) in source.objects.iter().enumerate() {
+                if !matches!(object.magic, Magic::PseudoZero | Magic::PseudoOne) {
+                    sides.configured[reading] |= 1 << side;
                 }
-                if let Index::Reference(kind, key) = asked.index {
+                if let Index::Reference(kind, key) = object.index {
                     let column = column_of(kind);
                     let key = clean(&config.text(key));
                     let place = (session, column, key);
@@ -75,7 +75,7 @@ impl Sides {
 
     /// Begins a cycle: all asked sides are open.
     pub(crate) fn begin(&mut self, reading: usize) {
-        self.open[reading] = self.asked[reading];
+        self.open[reading] = self.configured[reading];
     }
 
     /// True if a side has no outcome yet.

@@ -27,13 +27,13 @@ pub(super) struct Resolver {
 impl Resolver {
     /// Starts the thread.
     pub(super) fn start() -> io::Result<Resolver> {
-        let (questions, asked) = channel::<Question>();
+        let (questions, queue) = channel::<Question>();
         let (answered, answers) = channel();
         let (woken, wakes) = io::pipe()?;
         let named = thread::Builder::new()
             .name("resolver".into())
             .stack_size(super::STACK_BYTES);
-        named.spawn(move || resolve(&asked, &answered, wakes))?;
+        named.spawn(move || resolve(&queue, &answered, wakes))?;
         Ok(Resolver {
             questions,
             answers,
@@ -101,8 +101,8 @@ impl AsFd for Resolver {
     }
 }
 
-fn resolve(asked: &Receiver<Question>, answered: &Sender<Answer>, mut wakes: PipeWriter) {
-    while let Ok(question) = asked.recv() {
+fn resolve(questions: &Receiver<Question>, answered: &Sender<Answer>, mut wakes: PipeWriter) {
+    while let Ok(question) = questions.recv() {
         let found = (&*question.0, 0).to_socket_addrs();
         let fits = |address: &SocketAddr| !question.1 || address.is_ipv4();
         let address = found.ok().and_then(|mut all| all.find(fits));

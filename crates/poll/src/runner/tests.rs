@@ -46,7 +46,7 @@ impl Case {
     fn next(&mut self) -> Heard {
         loop {
             match self.runner.take() {
-                Some(heard) => return heard,
+                Some(event) => return event,
                 None => drop(wait_readable(
                     &[self.runner.as_fd()],
                     Duration::from_secs(60),
@@ -59,7 +59,7 @@ impl Case {
     /// messages.
     fn answers(&mut self, numbers: &[u32]) -> Vec<String> {
         numbers.iter().for_each(|&number| self.runner.ask(number));
-        let mut heard = Vec::new();
+        let mut lines = Vec::new();
         let mut count = 0;
         while count < numbers.len() {
             match self.next() {
@@ -69,14 +69,14 @@ impl Case {
                     let texts = [first, second, answer.uptime, answer.name].map(|text| {
                         text.map_or("-".into(), |text| String::from_utf8(text).unwrap())
                     });
-                    heard.push(format!("{number} {}", texts.join(" ")));
+                    lines.push(format!("{number} {}", texts.join(" ")));
                 }
-                Heard::Line(line) => heard.push(String::from_utf8(line).unwrap()),
+                Heard::Line(line) => lines.push(String::from_utf8(line).unwrap()),
                 other => panic!("{other:?}"),
             }
         }
-        heard.sort();
-        heard
+        lines.sort();
+        lines
     }
 
     fn file(&self, name: &str) -> String {

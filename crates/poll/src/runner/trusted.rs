@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn folders_of_others_are_not_searched() {
-        let mut said = Vec::new();
-        let mut say = |line: String| said.push(line);
+        let mut lines = Vec::new();
+        let mut say = |line: String| lines.push(line);
         let path = search_path(Some(b"/tmp:relative:/usr/bin::/none"), true, &mut say);
         let path = String::from_utf8_lossy(&path).into_owned();
         let folders: Vec<&str> = path.split(':').collect();
@@ -177,8 +177,8 @@ mod tests {
             assert!(!folders.contains(&other), "{path}");
         }
         assert!(
-            said[0].contains("as root: others may write /tmp"),
-            "{said:?}"
+            lines[0].contains("as root: others may write /tmp"),
+            "{lines:?}"
         );
         let path = search_path(Some(b"/tmp:relative"), false, &mut |_| {});
         assert!(path.starts_with(b"/tmp:relative:"));

@@ -208,12 +208,12 @@ impl Keeper {
         }
         let taken = taken?;
         self.counts.kept += self.request.targets.len() as u64;
-        let mut said = HashSet::new();
+        let mut refusals = HashSet::new();
         for refused in taken.refused {
             let place = refused.place as usize;
             let target = self.request.targets.get(place);
             // Counts one refusal of each value at most.
-            let Some(&target) = target.filter(|_| said.insert(place)) else {
+            let Some(&target) = target.filter(|_| refusals.insert(place)) else {
                 continue;
             };
             if refused.fault == Fault::Past && self.may_be_heard {

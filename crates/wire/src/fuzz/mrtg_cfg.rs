@@ -12,8 +12,8 @@ pub fn fuzz_mrtg_cfg(input: &[u8]) {
     files.add("m", main);
     files.add("/i", included.get(1..).unwrap_or_default());
     let read = read(b"m", &mut files);
-    let mut said = 0;
-    let mut say = |_: &str, message: &[u8]| said += message.len();
+    let mut traced_bytes = 0;
+    let mut say = |_: &str, message: &[u8]| traced_bytes += message.len();
     let traced = read_traced(b"m", &mut files, &mut Trace::On(Secrets::Masked, &mut say));
     let config = match (read, traced) {
         (Ok(config), Ok(traced)) => {

@@ -41,10 +41,10 @@ pub fn fuzz_mrtg_secrets(input: &[u8]) {
 }
 
 fn assert_hidden(text: &[u8]) {
-    let said = all_messages(text);
+    let messages = all_messages(text);
     assert!(
-        !said.contains(MARK),
-        "{}\nsays\n{said}",
+        !messages.contains(MARK),
+        "{}\nsays\n{messages}",
         String::from_utf8_lossy(text)
     );
 }
@@ -54,18 +54,18 @@ fn all_messages(text: &[u8]) -> String {
     let mut files = MemoryFiles::default();
     files.add("m", text);
     files.add("/i", b"# nothing\n");
-    let mut said = String::new();
-    put_read(&mut said, &read(b"m", &mut files));
+    let mut messages = String::new();
+    put_read(&mut messages, &read(b"m", &mut files));
     let mut steps = Vec::new();
     let mut say =
         |word: &str, message: &[u8]| steps.extend_from_slice(&[word.as_bytes(), message].concat());
     let traced = read_traced(b"m", &mut files, &mut Trace::On(Secrets::Masked, &mut say));
-    put_read(&mut said, &traced);
-    said.push_str(&String::from_utf8_lossy(&steps));
-    said
+    put_read(&mut messages, &traced);
+    messages.push_str(&String::from_utf8_lossy(&steps));
+    messages
 }
 
-fn put_read(said: &mut String, read: &Result<Config, Problems>) {
+fn put_read(messages: &mut String, read: &Result<Config, Problems>) {
     // Writing to a String cannot fail.
     let _ = match read {
         Ok(config) => {
@@ -73,18 +73,18 @@ fn put_read(said: &mut String, read: &Result<Config, Problems>) {
             config
                 .targets()
                 .for_each(|target| target.put_dump(Secrets::Masked, &mut dump));
-            said.push_str(&String::from_utf8_lossy(&dump));
+            messages.push_str(&String::from_utf8_lossy(&dump));
             config
                 .left_out()
                 .iter()
-                .for_each(|left_out| said.push_str(&left_out.to_string()));
-            write!(said, "{:?}", config.warnings())
+                .for_each(|left_out| messages.push_str(&left_out.to_string()));
+            write!(messages, "{:?}", config.warnings())
         }
         Err(problems) => {
             problems
                 .0
                 .iter()
-                .for_each(|problem| said.push_str(&problem.to_string()));
+                .for_each(|problem| messages.push_str(&problem.to_string()));
             Ok(())
         }
     };
@@ -110,7 +110,7 @@ mod tests {
     /// A title without its line end includes the next line; a message shows no more than the keyword.
     #[test]
     fn a_line_without_its_colon_shows_its_keyword() {
-        for (line, said) in [
+        for (line, message) in [
             (
                 "Target[a] 2:s3cr3t@h",
                 "cannot take m line 2: \"Target...\" does not make sense: a line is Keyword[name]: value, or Keyword: value",
@@ -135,7 +135,7 @@ mod tests {
             ),
         ] {
             let text = format!("WorkDir: /tmp\n{line}\n");
-            assert_eq!(all_messages(text.as_bytes()), said.repeat(2), "{line}");
+            assert_eq!(all_messages(text.as_bytes()), message.repeat(2), "{line}");
         }
     }
 }

@@ -290,11 +290,11 @@ impl<'f> Assembling<'f> {
         name: Text,
         trace: &mut Trace,
     ) -> Result<Expression, String> {
-        let said = |keyword: Keyword| {
+        let is_yes = |keyword: Keyword| {
             let text = value(keyword).map(|text| self.reader.texts.get(text));
             text.is_some_and(|text| text.eq_ignore_ascii_case(b"yes"))
         };
-        let (no_hc, only_v4) = (said(Keyword::NoHc), said(Keyword::Ipv4Only));
+        let (no_hc, only_v4) = (is_yes(Keyword::NoHc), is_yes(Keyword::Ipv4Only));
         let own = value(Keyword::SnmpOptions);
         let options =
             own.or(self.reader.globals[Global::SnmpOptions.number()].map(|(text, _)| text));

@@ -89,11 +89,11 @@ fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading, secrets: S
             return put(out, &[b"runs ", shown(&config.text(command), secrets)]);
         }
     };
-    for (at, asked) in snmp.asked.iter().enumerate() {
+    for (at, object) in snmp.objects.iter().enumerate() {
         if at > 0 {
             out.extend_from_slice(b", ");
         }
-        put_asked(out, config, asked);
+        put_object(out, config, object);
     }
     let session = &config.sessions()[wide(snmp.session)];
     let how = format!(
@@ -103,23 +103,23 @@ fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading, secrets: S
     out.extend_from_slice(how.as_bytes());
 }
 
-fn put_asked(out: &mut Vec<u8>, config: &Config, asked: &ObjectRequest) {
-    if asked.magic != Magic::Get {
-        out.extend_from_slice(format!("{:?} ", asked.magic).as_bytes());
+fn put_object(out: &mut Vec<u8>, config: &Config, object: &ObjectRequest) {
+    if object.magic != Magic::Get {
+        out.extend_from_slice(format!("{:?} ", object.magic).as_bytes());
     }
-    let numbers = config.oid(asked.oid).iter().map(u32::to_string);
+    let numbers = config.oid(object.oid).iter().map(u32::to_string);
     let mut numbers: Vec<String> = numbers.collect();
-    let of = match asked.index {
+    let of = match object.index {
         Index::None => None,
         Index::Number(number) => Some(number.to_string()),
         Index::Reference(..) => Some("(index)".into()),
     };
-    let position = asked.index_position.map_or(numbers.len(), usize::from);
+    let position = object.index_position.map_or(numbers.len(), usize::from);
     if let Some(of) = of {
         numbers.insert(position.min(numbers.len()), of);
     }
     out.extend_from_slice(numbers.join(".").as_bytes());
-    if let Index::Reference(kind, key) = asked.index {
+    if let Index::Reference(kind, key) = object.index {
         let kind = match kind {
             ReferenceKind::Descr => &b"ifDescr "[..],
             ReferenceKind::Name => b"ifName ",

@@ -29,7 +29,7 @@ pub(super) struct Named {
     last_value: u32,
     has: u128,
     defaulted: u128,
-    said: u128,
+    explicit: u128,
 }
 
 /// The values that `[^]`, `[$]` and `[_]` add to a keyword.
@@ -328,10 +328,10 @@ impl<'f> Reader<'f> {
         let target = self.target(name)?;
         self.spring(target)?;
         let named = &mut self.targets[wide(target)];
-        if named.said & keyword.bit() != 0 {
+        if named.explicit & keyword.bit() != 0 {
             return Err(self.duplicate(keyword.word().as_bytes(), name));
         }
-        named.said |= keyword.bit();
+        named.explicit |= keyword.bit();
         if keyword == Keyword::Target {
             named.target_place = self.current_place;
         }
@@ -406,7 +406,7 @@ impl<'f> Reader<'f> {
                     last_value: LAST,
                     has: 0,
                     defaulted: 0,
-                    said: 0,
+                    explicit: 0,
                 });
                 number
             }

@@ -18,8 +18,8 @@ impl Reading {
         match &mut self.source {
             Source::Command(command) => change(command),
             Source::Snmp(snmp) => {
-                for asked in &mut snmp.asked {
-                    if let Index::Reference(_, key) = &mut asked.index {
+                for object in &mut snmp.objects {
+                    if let Index::Reference(_, key) = &mut object.index {
                         change(key);
                     }
                 }
@@ -43,7 +43,7 @@ pub struct SnmpReading {
     /// Index in [`Config::sessions`](super::Config::sessions).
     pub session: u32,
     /// The objects for in and out.
-    pub asked: [ObjectRequest; 2],
+    pub objects: [ObjectRequest; 2],
 }
 
 /// The object for one number.

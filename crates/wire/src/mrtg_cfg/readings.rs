@@ -92,11 +92,11 @@ impl Readings {
         let source = match what {
             TargetMatch::Command(command) => Source::Command(texts.make(&unescaped(command, b"`"))),
             TargetMatch::Pair(specs, device) => {
-                let asked = [
+                let objects = [
                     self.object_request(&specs[0], texts, files)?,
                     self.object_request(&specs[1], texts, files)?,
                 ];
-                self.snmp(asked, device, manner)?
+                self.snmp(objects, device, manner)?
             }
             TargetMatch::Interface(turned, of, device) => {
                 let mut oids = manner.octets(device.options);
@@ -104,11 +104,11 @@ impl Readings {
                     oids.reverse();
                 }
                 let index = index(Some(*of), texts)?;
-                let mut asked = [no_oid(index); 2];
-                for (asked, oid) in asked.iter_mut().zip(oids) {
-                    asked.oid = self.oids.resolve(oid, files)?.oid;
+                let mut objects = [no_oid(index); 2];
+                for (object, oid) in objects.iter_mut().zip(oids) {
+                    object.oid = self.oids.resolve(oid, files)?.oid;
                 }
-                self.snmp(asked, device, manner)?
+                self.snmp(objects, device, manner)?
             }
             TargetMatch::Neither => unreachable!("BUG: nothing to read"),
         };
@@ -152,7 +152,7 @@ impl Readings {
 
     fn snmp(
         &mut self,
-        asked: [ObjectRequest; 2],
+        objects: [ObjectRequest; 2],
         device: &Device,
         manner: &Manner,
     ) -> Result<Source, String> {
@@ -160,7 +160,7 @@ impl Readings {
             return Err("its conversion is Perl, which is not run here".into());
         }
         let session = self.session(device, manner)?;
-        Ok(Source::Snmp(SnmpReading { session, asked }))
+        Ok(Source::Snmp(SnmpReading { session, objects }))
     }
 
     fn session(&mut self, device: &Device, manner: &Manner) -> Result<u32, String> {

@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn hashes_are_read() {
-        let said = "retries => 3, 'timeout' => 1.5,backoff=>'2', lenient_source_port_matching => 0, username => \"x\",";
-        let options = SnmpOptions::parse(said.as_bytes()).unwrap();
+        let text = "retries => 3, 'timeout' => 1.5,backoff=>'2', lenient_source_port_matching => 0, username => \"x\",";
+        let options = SnmpOptions::parse(text.as_bytes()).unwrap();
         assert_eq!(
             options,
             SnmpOptions {

@@ -131,12 +131,12 @@ fn what_needs_perl_is_left_out_with_a_reason() {
         (&nested, "nested too deeply"),
         (&long, "too long"),
     ] {
-        let said = left_out(text);
+        let message = left_out(text);
         assert!(
-            said.starts_with("cannot poll a of m line 5: ") && said.contains(why),
-            "{said}"
+            message.starts_with("cannot poll a of m line 5: ") && message.contains(why),
+            "{message}"
         );
-        assert!(!said.contains("c@h"), "a community: {said}");
+        assert!(!message.contains("c@h"), "a community: {message}");
     }
     let v3 = format!("{BEGIN}EnableSnmpV3: yes\nTarget[a]: 1:c@h:::::3\nTarget[b]: 1:c@h:::::2\n");
     let config = read_text(&v3).unwrap();
@@ -176,17 +176,17 @@ fn communities_are_not_shown() {
     let text = format!("{BEGIN}Target[a]: 1:s3cr\\@t@h + `echo`\nSnmpOptions[a]: x => 's3cr'\n");
     let mut files = MemoryFiles::default();
     files.add("m", text.as_bytes());
-    let mut said = Vec::new();
+    let mut trace = Vec::new();
     let mut say = |word: &str, message: &[u8]| {
-        said.extend_from_slice(word.as_bytes());
-        said.extend_from_slice(message);
+        trace.extend_from_slice(word.as_bytes());
+        trace.extend_from_slice(message);
     };
     let config = read_traced(b"m", &mut files, &mut Trace::On(Secrets::Masked, &mut say)).unwrap();
-    config.target(0).put_dump(Secrets::Masked, &mut said);
-    said.extend_from_slice(format!("{config:?}").as_bytes());
-    let said = String::from_utf8_lossy(&said);
-    assert!(!said.contains("s3cr"), "{said}");
-    assert!(said.contains(":***@h"), "{said}");
+    config.target(0).put_dump(Secrets::Masked, &mut trace);
+    trace.extend_from_slice(format!("{config:?}").as_bytes());
+    let trace = String::from_utf8_lossy(&trace);
+    assert!(!trace.contains("s3cr"), "{trace}");
+    assert!(trace.contains(":***@h"), "{trace}");
     let mut shown = Vec::new();
     config.target(0).put_dump(Secrets::Shown, &mut shown);
     assert!(String::from_utf8_lossy(&shown).contains("s3cr"));
@@ -243,7 +243,7 @@ fn pages_are_forgotten_and_the_rest_stays() {
     let Source::Snmp(snmp) = reading.source else {
         panic!("no SNMP");
     };
-    let Index::Reference(ReferenceKind::Name, key) = snmp.asked[1].index else {
+    let Index::Reference(ReferenceKind::Name, key) = snmp.objects[1].index else {
         panic!("no name");
     };
     assert_eq!(&*config.text(key), b"e 0");

@@ -421,11 +421,11 @@ fn the_answer_says_what_was_not_taken() {
     put_response(&mut out, &taken.unwrap());
     assert_eq!(out, b"");
     put_response(&mut out, &refused.unwrap());
-    let said = "not taken: 2 data points: delta temporality (configure cumulative)";
+    let message = "not taken: 2 data points: delta temporality (configure cumulative)";
     let expected = fields(|out| {
         put_message(out, 1, |out| {
             put_number(out, 1, 2);
-            put_bytes(out, 2, said.as_bytes());
+            put_bytes(out, 2, message.as_bytes());
         });
     });
     assert_eq!(out, expected);

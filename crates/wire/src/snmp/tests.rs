@@ -60,8 +60,8 @@ fn what_was_said_is_read() {
     let values = values(&text, &name);
     let packet = packet_of(&values, &name);
     assert_eq!(Message::decode_response(&packet).unwrap().head, HEAD);
-    let said: Vec<_> = values.iter().map(|&value| (&*name, value)).collect();
-    assert_eq!(read(&packet), Ok(said));
+    let expected: Vec<_> = values.iter().map(|&value| (&*name, value)).collect();
+    assert_eq!(read(&packet), Ok(expected));
 }
 
 #[test]
@@ -388,8 +388,9 @@ fn a_request_is_sent_again_with_another_id() {
                     index,
                 };
                 assert_eq!(message.head, head);
-                let asked: Vec<_> = message.varbinds.map(|varbind| varbind.unwrap().0).collect();
-                assert_eq!(asked, [&*names[0], &*names[1]]);
+                let names_read: Vec<_> =
+                    message.varbinds.map(|varbind| varbind.unwrap().0).collect();
+                assert_eq!(names_read, [&*names[0], &*names[1]]);
                 assert_eq!(message.varbinds.count(), 2);
                 assert!(request.varbinds().eq(message.varbinds));
                 assert_eq!(request.bytes().len(), size);
@@ -511,7 +512,7 @@ proptest! {
         (id, status, index) in any::<(i32, i32, i32)>(),
     ) {
         let root = oid("1.3.6");
-        let named: Vec<_> = all.iter().map(|(arcs, said)| (root.with(arcs), said.value())).collect();
+        let named: Vec<_> = all.iter().map(|(arcs, value)| (root.with(arcs), value.value())).collect();
         let (mut varbinds, mut packet) = (Vec::new(), Vec::new());
         for (name, value) in &named {
             put_varbind(&mut varbinds, name, *value);
@@ -521,10 +522,10 @@ proptest! {
         prop_assert_eq!(Message::decode(&packet).unwrap().head, head);
         let read = read(&packet).unwrap();
         prop_assert_eq!(read.len(), named.len());
-        for ((name, value), ((arcs_said, _), (oid, said))) in read.iter().zip(all.iter().zip(&named)) {
+        for ((name, value), ((arcs_given, _), (oid, given))) in read.iter().zip(all.iter().zip(&named)) {
             prop_assert_eq!(*name, &**oid);
-            prop_assert_eq!(value, said);
-            let expected: Vec<u32> = [1, 3, 6].into_iter().chain(arcs_said.iter().copied()).collect();
+            prop_assert_eq!(value, given);
+            let expected: Vec<u32> = [1, 3, 6].into_iter().chain(arcs_given.iter().copied()).collect();
             prop_assert_eq!(arcs(name).collect::<Vec<_>>(), expected);
         }
     }

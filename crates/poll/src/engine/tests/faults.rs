@@ -45,16 +45,16 @@ fn a_dead_device_delays_nobody_and_comes_back() {
     let mut counts = Vec::new();
     for _ in 0..3 {
         simulation.run(300 * S);
-        counts.push(std::mem::take(&mut simulation.agent(1).asked).len());
+        counts.push(std::mem::take(&mut simulation.agent(1).requests).len());
     }
     assert_eq!(counts, [12, 2, 2]);
     simulation.agent(1).is_dead = false;
     simulation.values.clear();
     simulation.run(300 * S);
     assert!(!simulation.take(0)[0].contains('U'));
-    let heard: Vec<&Happening> = simulation.happenings.iter().collect();
+    let happenings: Vec<&Happening> = simulation.happenings.iter().collect();
     assert!(matches!(
-        heard[..],
+        happenings[..],
         [
             Happening::Silent { session: 0 },
             Happening::Back { session: 0 }
@@ -81,16 +81,16 @@ fn a_dead_device_is_missed_within_a_short_interval() {
     simulation.run(5 * S);
     simulation.agent(1).is_dead = false;
     simulation.run(5 * S);
-    let heard: Vec<&Happening> = simulation.happenings.iter().collect();
+    let happenings: Vec<&Happening> = simulation.happenings.iter().collect();
     assert!(
         matches!(
-            heard[..],
+            happenings[..],
             [
                 Happening::Silent { session: 0 },
                 Happening::Back { session: 0 }
             ]
         ),
-        "{heard:?}"
+        "{happenings:?}"
     );
 }
 
@@ -116,8 +116,8 @@ fn small_replies_halve_pdus() {
             assert_eq!(values.len(), 4, "{n} {names_max}");
             assert!(!values[3].contains('U'), "{n} {names_max} {values:?}");
         }
-        let asked = &simulation.agent(1).asked;
-        let last = asked.last().unwrap();
+        let requests = &simulation.agent(1).requests;
+        let last = requests.last().unwrap();
         assert!(last.1 <= names_max, "{last:?}");
     }
 }
@@ -181,7 +181,7 @@ fn more_is_tried_once_a_day() {
             simulation.agent(1).drops_over = usize::MAX;
         }
         simulation.clock.advance_ns(3360 * S);
-        simulation.agent(1).asked.clear();
+        simulation.agent(1).requests.clear();
         simulation.values.clear();
         simulation.run_again(&cache);
         simulation.run(240 * S);
@@ -191,7 +191,7 @@ fn more_is_tried_once_a_day() {
             !simulation.values.iter().any(|of| of.1.contains('U')),
             "{hour}"
         );
-        let names = simulation.agent(1).asked.iter().map(|one| one.1);
+        let names = simulation.agent(1).requests.iter().map(|one| one.1);
         largest.push(names.max().unwrap());
     }
     // Once a day the engine asks for twice as many names. An answer keeps the new limit; a missing one costs a PDU a run.
@@ -232,9 +232,9 @@ fn a_name_that_spoils_its_pdu_is_found_among_the_others() {
             }
         }
         // From then on the name is alone in its PDU, and the others are asked as if it did not exist.
-        simulation.agent(1).asked.clear();
+        simulation.agent(1).requests.clear();
         simulation.run(300 * S);
-        let names = simulation.agent(1).asked.iter().map(|one| one.1);
+        let names = simulation.agent(1).requests.iter().map(|one| one.1);
         let large = names.filter(|&names| names > 2).collect::<Vec<_>>();
         assert_eq!(large, [23, 9], "{is_silent}");
     }
@@ -259,9 +259,14 @@ fn version_1_goes_on_without_the_name_that_is_not_there() {
         }
     }
     // From now on the refused name spoils no other PDU.
-    simulation.agent(1).asked.clear();
+    simulation.agent(1).requests.clear();
     simulation.run(300 * S);
-    let names: Vec<usize> = simulation.agent(1).asked.iter().map(|one| one.1).collect();
+    let names: Vec<usize> = simulation
+        .agent(1)
+        .requests
+        .iter()
+        .map(|one| one.1)
+        .collect();
     assert_eq!(names, [23, 9, 2, 1]);
     simulation.values.clear();
     let name = vec![1, 3, 6, 1, 2, 1, 2, 2, 1, 10, 5];
@@ -269,9 +274,14 @@ fn version_1_goes_on_without_the_name_that_is_not_there() {
     simulation.run(600 * S);
     assert_eq!(simulation.take(4), ["7:801610", "7:951900"]);
     // The name is there: its reading shares a PDU again.
-    simulation.agent(1).asked.clear();
+    simulation.agent(1).requests.clear();
     simulation.run(300 * S);
-    let names: Vec<usize> = simulation.agent(1).asked.iter().map(|one| one.1).collect();
+    let names: Vec<usize> = simulation
+        .agent(1)
+        .requests
+        .iter()
+        .map(|one| one.1)
+        .collect();
     assert_eq!(names, [23, 11]);
 }
 
@@ -351,14 +361,14 @@ fn a_device_that_has_no_uptime_is_polled_without() {
         simulation.run(300 * S);
         let value = simulation.take(0).pop().unwrap();
         assert!(value.starts_with("20000"), "{value}");
-        simulation.agent(1).asked.clear();
+        simulation.agent(1).requests.clear();
         simulation.run(300 * S);
         // Version 1 refuses the whole PDU because of the name, which then has a PDU of its own.
         let expected: &[(PduKind, usize)] = match version {
             "" => &[(PduKind::Get, 1), (PduKind::Get, 2)],
             _ => &[(PduKind::Get, 3)],
         };
-        assert_eq!(simulation.agent(1).asked, expected);
+        assert_eq!(simulation.agent(1).requests, expected);
     }
 }
 
@@ -512,7 +522,7 @@ fn an_agent_that_never_comes_to_an_end_is_left() {
     let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
     simulation.run(300 * S);
     assert_eq!(simulation.take(0), ["U:U"]);
-    assert!(simulation.agent(1).asked.len() < 10);
+    assert!(simulation.agent(1).requests.len() < 10);
 }
 
 /// A column with rows out of order, repeated or in a circle was discarded, and each name was reported as missing.
@@ -563,7 +573,7 @@ fn what_a_broken_column_lists_is_polled() {
             });
             let missing: Vec<Missing> = missing.collect();
             assert_eq!(missing, vec![Missing::Looped; 30 - listed as usize]);
-            let rows = simulation.agent(1).asked.len();
+            let rows = simulation.agent(1).requests.len();
             assert!(rows < 150, "{rows}");
         }
     }

@@ -48,7 +48,7 @@ pub(super) struct Agent {
     /// One packet of this number is not answered.
     pub loses: u64,
     /// Kind and number of names of each received packet.
-    pub asked: Vec<(PduKind, usize)>,
+    pub requests: Vec<(PduKind, usize)>,
     /// Sends each answer twice.
     pub is_double: bool,
     /// Drops GETs with more names than this.
@@ -101,7 +101,7 @@ impl Agent {
             has_uptime: true,
             agent_started_ns: None,
             loses: u64::MAX,
-            asked: Vec::new(),
+            requests: Vec::new(),
             is_double: false,
             drops_over: usize::MAX,
             answers_first: usize::MAX,
@@ -185,8 +185,8 @@ impl Agent {
             .varbinds
             .map(|one| kymo_wire::snmp::arcs(one.unwrap().0).collect())
             .collect();
-        self.asked.push((request.head.kind, names.len()));
-        if self.is_dead || (self.asked.len() as u64).is_multiple_of(self.loses) {
+        self.requests.push((request.head.kind, names.len()));
+        if self.is_dead || (self.requests.len() as u64).is_multiple_of(self.loses) {
             return None;
         }
         if now_ns < self.busy_until_ns {

@@ -39,21 +39,21 @@ fn many_readings_share_a_pdu_and_none_is_torn() {
     assert_eq!(simulation.values.len(), 99);
     // Each PDU has 22 names: sysUpTime and seven readings of three. The walk asks for 12 rows at a
     // time.
-    let asked = &simulation.agent(1).asked;
-    let gets: Vec<usize> = asked
+    let requests = &simulation.agent(1).requests;
+    let gets: Vec<usize> = requests
         .iter()
         .filter(|(kind, _)| *kind == PduKind::Get)
         .map(|(_, names)| *names)
         .collect();
     assert_eq!(gets, [&[22; 14][..], &[4]].concat());
-    let walks = asked.len() - gets.len();
+    let walks = requests.len() - gets.len();
     assert_eq!(walks, 9);
     // The second cycle knows the names.
     simulation.values.clear();
-    simulation.agent(1).asked.clear();
+    simulation.agent(1).requests.clear();
     simulation.run(300 * S);
     assert_eq!(simulation.values.len(), 99);
-    assert_eq!(simulation.agent(1).asked.len(), 15);
+    assert_eq!(simulation.agent(1).requests.len(), 15);
     for number in 0..99u32 {
         let rate = (u64::from(number) + 1) * 100;
         let (values, _) = simulation
@@ -78,7 +78,7 @@ fn pdus_grow_after_ten_clean_cycles() {
     let mut counts = Vec::new();
     for _ in 0..12 {
         simulation.run(300 * S);
-        counts.push(std::mem::take(&mut simulation.agent(1).asked).len());
+        counts.push(std::mem::take(&mut simulation.agent(1).requests).len());
     }
     // At first 11 readings beside sysUpTime; later as many as fit into 48 names or 1,400 bytes.
     assert_eq!(counts[..10], [9; 10]);
@@ -157,8 +157,8 @@ fn what_is_not_there_is_looked_for_less_and_less_often() {
     let mut walks = Vec::new();
     for _ in 0..32 {
         simulation.run(300 * S);
-        let asked = std::mem::take(&mut simulation.agent(1).asked);
-        walks.push(asked.iter().any(|(kind, _)| *kind == PduKind::GetBulk));
+        let requests = std::mem::take(&mut simulation.agent(1).requests);
+        walks.push(requests.iter().any(|(kind, _)| *kind == PduKind::GetBulk));
     }
     let cycles: Vec<usize> = (0..32).filter(|&cycle| walks[cycle]).collect();
     assert_eq!(cycles, [0, 1, 3, 7, 15, 27]);
@@ -189,7 +189,7 @@ fn one_target_string_is_polled_once_and_sums_are_made() {
     let agents = vec![Agent::new(2), Agent::new(2)];
     let mut simulation = Simulation::new(&text, agents, Pace::Burst);
     simulation.run(S);
-    assert_eq!(simulation.agent(1).asked, [(PduKind::Get, 3)]);
+    assert_eq!(simulation.agent(1).requests, [(PduKind::Get, 3)]);
     assert_eq!(simulation.take(0), ["100000:101000"]);
     assert_eq!(simulation.take(1), ["100000:101000"]);
     assert_eq!(simulation.take(2), ["300000:302000"]);
@@ -235,13 +235,13 @@ fn a_reload_changes_neither_moments_nor_what_is_known() {
     let mut simulation = Simulation::new(&one, vec![Agent::new(2)], Pace::Burst);
     simulation.run(400 * S);
     assert_eq!(simulation.take(0).len(), 2);
-    simulation.agent(1).asked.clear();
+    simulation.agent(1).requests.clear();
     simulation.reload(&both);
     simulation.run(100 * S);
-    assert_eq!(simulation.agent(1).asked, []);
+    assert_eq!(simulation.agent(1).requests, []);
     simulation.run(200 * S);
     // One PDU for both and no walk: the state of the device was kept.
-    assert_eq!(simulation.agent(1).asked, [(PduKind::Get, 7)]);
+    assert_eq!(simulation.agent(1).requests, [(PduKind::Get, 7)]);
     assert_eq!((simulation.take(0).len(), simulation.take(1).len()), (1, 1));
 }
 
@@ -254,7 +254,7 @@ fn single_requests_have_one_name_each() {
     let mut simulation = Simulation::new(&text, vec![Agent::new(2)], Pace::Burst);
     simulation.run(10 * S);
     assert!(simulation.take(0)[0].starts_with("20000"));
-    let gets = simulation.agent(1).asked.iter();
+    let gets = simulation.agent(1).requests.iter();
     let gets: Vec<usize> = gets
         .filter(|one| one.0 == PduKind::Get)
         .map(|one| one.1)
@@ -267,5 +267,5 @@ fn without_mib2_nobody_asks_for_the_uptime() {
     let text = format!("NoMib2: yes\n{}", target("a", "2:public@127.0.0.1:::::2"));
     let mut simulation = Simulation::new(&text, vec![Agent::new(2)], Pace::Burst);
     simulation.run(10 * S);
-    assert_eq!(simulation.agent(1).asked, [(PduKind::Get, 2)]);
+    assert_eq!(simulation.agent(1).requests, [(PduKind::Get, 2)]);
 }

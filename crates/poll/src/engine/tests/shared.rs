@@ -49,7 +49,7 @@ fn a_dead_switch_is_one_dead_device() {
     assert_eq!(simulation.happenings, [Happening::Silent { session: 0 }]);
     let all: Vec<usize> = (0..60).collect();
     assert_eq!(simulation.reasons, [(Empty::NoAnswer, all)]);
-    let packets = simulation.agent(1).asked.len();
+    let packets = simulation.agent(1).requests.len();
     assert!(packets < 90, "{packets}");
     simulation.run(880 * S);
     assert_eq!(simulation.happenings.len(), 1);

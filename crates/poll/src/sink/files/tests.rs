@@ -171,7 +171,7 @@ fn what_others_do_to_a_file_counts() {
     case.disk.unlink(Path::new("/log/a.rrd")).unwrap();
     assert!(case.write(&[(0, "1900:0:0")]).is_empty());
     assert_eq!(case.files.counts().created, 2);
-    for (bytes, said) in [
+    for (bytes, message) in [
         (
             b"<xml>".to_vec(),
             "cannot read /log/a.rrd: reached EOF while loading header rrd->stat_head",
@@ -183,7 +183,7 @@ fn what_others_do_to_a_file_counts() {
         ),
     ] {
         case.disk.set_bytes(Path::new("/log/a.rrd"), bytes);
-        assert_eq!(case.write(&[(0, "2000:0:0")]), [said]);
+        assert_eq!(case.write(&[(0, "2000:0:0")]), [message]);
     }
 }
 
@@ -196,11 +196,11 @@ fn a_full_disk_costs_the_files_that_it_has_no_room_for() {
         capacity_bytes,
         ..Faults::default()
     });
-    let said = case.write(&[(1, "1800:0:0"), (0, "1800:300:300")]);
-    assert_eq!(said.len(), 1);
+    let messages = case.write(&[(1, "1800:0:0"), (0, "1800:300:300")]);
+    assert_eq!(messages.len(), 1);
     assert!(
-        said[0].starts_with("cannot create /log/b.rrd: "),
-        "{said:?}"
+        messages[0].starts_with("cannot create /log/b.rrd: "),
+        "{messages:?}"
     );
     assert_eq!(case.rrd("a").header.last_up, 1800);
     assert_eq!(case.disk.files().len(), 1, "{:?}", case.disk.files());
@@ -211,10 +211,10 @@ fn a_full_disk_costs_the_files_that_it_has_no_room_for() {
         full_writes: Some((1, 1_000_000)),
         ..Faults::default()
     });
-    let said = case.write(&[(1, "2400:300:300")]);
+    let messages = case.write(&[(1, "2400:300:300")]);
     assert!(
-        said[0].starts_with("cannot update /log/b.rrd: No space left"),
-        "{said:?}"
+        messages[0].starts_with("cannot update /log/b.rrd: No space left"),
+        "{messages:?}"
     );
     assert_eq!(case.rrd("b").header.last_up, 2100);
 }

@@ -325,13 +325,13 @@ fn a_packet_cut_anywhere_says_less_and_nothing_else() {
     let whole = lines(&packet);
     assert_eq!(whole.len(), 3);
     for cut in 0..packet.len() {
-        let mut said = lines(&packet[..cut]);
-        if said.last().is_some_and(|last| last.starts_with("bad: ")) {
-            said.pop();
+        let mut found = lines(&packet[..cut]);
+        if found.last().is_some_and(|last| last.starts_with("bad: ")) {
+            found.pop();
         }
         assert!(
-            said.len() < 3 && said[..] == whole[..said.len()],
-            "{cut}: {said:?}"
+            found.len() < 3 && found[..] == whole[..found.len()],
+            "{cut}: {found:?}"
         );
     }
 }
@@ -347,10 +347,10 @@ fn a_part_of_any_length_harms_what_follows_only() {
         for wrong in (0..=300).chain([0x7fff, 0xffff]) {
             let mut damaged = packet.clone();
             damaged[at + 2..at + 4].copy_from_slice(&u16::to_be_bytes(wrong));
-            let said = lines(&damaged);
-            assert_eq!(said[..before], whole[..before], "{wrong} at {at}");
-            assert_eq!(said == whole, wrong == size, "{wrong} at {at}");
-            assert!(said.len() <= packet.len() / 15);
+            let found = lines(&damaged);
+            assert_eq!(found[..before], whole[..before], "{wrong} at {at}");
+            assert_eq!(found == whole, wrong == size, "{wrong} at {at}");
+            assert!(found.len() <= packet.len() / 15);
         }
         let is_item = matches!(
             u16::from_be_bytes([packet[at], packet[at + 1]]),
