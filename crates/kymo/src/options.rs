@@ -337,11 +337,11 @@ impl RecordOptions {
     }
 
     fn all_letters(&self) -> String {
-        let asked = |letter: &char| {
+        let is_recorded = |letter: &char| {
             *letter != 'y' && (letter.is_ascii_lowercase() || self.familiar.all_details)
         };
         let letters = subsystem::ALL.iter().flat_map(|one| one.letters());
-        letters.filter(asked).collect()
+        letters.filter(is_recorded).collect()
     }
 
     /// Nanoseconds from a beat to its sample.

@@ -128,7 +128,7 @@ pub struct Options {
     /// Settings of `Format::Tree`.
     pub(crate) tree: Option<TreeAsked>,
     /// The command line, quoted in plot files.
-    pub asked: String,
+    pub command_line: String,
     /// Letters of `-o`.
     pub letters: String,
     /// True to show only the headers, of the first interval.
@@ -198,7 +198,7 @@ impl Options {
             home: false,
             export: None,
             tree: None,
-            asked: String::new(),
+            command_line: String::new(),
             letters: String::new(),
             heads_only: false,
             hides_private: false,

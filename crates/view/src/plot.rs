@@ -465,14 +465,14 @@ impl Block {
 
 /// With `-ou`: the second of the day for a file's name. On the first day this is the start of the recording.
 fn unique(interval: &Interval, options: &Options) -> Option<u32> {
-    let asked = options.letters.contains('u');
+    let has_unique = options.letters.contains('u');
     let began = interval.context.get("started").and_then(|started| {
         let (day, time) = started.split_once('-')?;
         let (day, time): (u32, u32) = (day.parse().ok()?, time.parse().ok()?);
         let second = time / 10_000 * 3600 + time / 100 % 100 * 60 + time % 100;
         (day == interval.local.day).then_some(second)
     });
-    asked.then(|| began.unwrap_or(interval.local.second))
+    has_unique.then(|| began.unwrap_or(interval.local.second))
 }
 
 /// The instances with columns. As in collectl, unused loop devices have none.

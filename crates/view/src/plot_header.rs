@@ -35,7 +35,7 @@ pub fn header(context: &Context, moment: Moment, options: &Options) -> String {
         rule.clone(),
         format!(
             "# Collectl:   {AS_COLLECTL}  HiRes: 1  Options: {}  kymo: {}",
-            DisplayName(options.asked.as_bytes()).text(),
+            DisplayName(options.command_line.as_bytes()).text(),
             env!("CARGO_PKG_VERSION")
         ),
     ] {

@@ -513,14 +513,14 @@ mod tests {
             assert_eq!(filter.chooses(&candidate, &context), expect, "{text}");
             // Facts that no test needs are not read.
             let facts = filter.facts();
-            let asked = [
+            let needs = [
                 facts.name,
                 facts.parent,
                 facts.user,
                 facts.command,
                 facts.groups,
             ];
-            let count = asked.iter().filter(|&&asked| asked).count();
+            let count = needs.iter().filter(|&&is_needed| is_needed).count();
             assert_eq!(count, usize::from(!text.starts_with('p')), "{text}");
         }
     }

@@ -55,13 +55,13 @@ pub(crate) fn is_unused(part: &Part, row: &RateRow) -> bool {
 /// True if a switch hides the instance: it is idle, empty, unchanged, or not an exception.
 fn is_hidden(part: &Part, row: &RateRow, context: &Context, options: &Options) -> bool {
     let (letter, hidden) = (part.choice.subsystem.letter, options.hidden);
-    let asked = match letter {
+    let hides = match letter {
         'c' => hidden.idle_cpus,
         'd' => hidden.idle_disks || options.limits.is_some(),
         'y' => hidden.empty_slabs || hidden.still_slabs,
         _ => false,
     };
-    if !asked {
+    if !hides {
         return false;
     }
     let cells = part.cells(row, context, options);

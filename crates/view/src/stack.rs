@@ -146,13 +146,13 @@ mod tests {
     fn the_default_is_ituc() {
         let options = |letters| Options::new(letters).expect("sound");
         let tcp = subsystem::of('t').expect("a subsystem");
-        let (plain, mut asked) = (options("t"), options("t"));
-        asked.set_protocols("ituc").expect("sound");
+        let (plain, mut named) = (options("t"), options("t"));
+        named.set_protocols("ituc").expect("sound");
         for table in [Table::Brief, Table::Verbose] {
-            assert_eq!(plain.layouts.of(tcp, table), asked.layouts.of(tcp, table));
+            assert_eq!(plain.layouts.of(tcp, table), named.layouts.of(tcp, table));
         }
         for wrong in ["", "x", "itx"] {
-            assert!(asked.set_protocols(wrong).is_err());
+            assert!(named.set_protocols(wrong).is_err());
         }
         assert!(options("c").set_protocols("i").is_err());
     }

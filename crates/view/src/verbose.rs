@@ -160,13 +160,13 @@ impl Section {
         let mut heads = lines.heads;
         let mut row = lines.row;
         let beside = subsystem.beside.as_ref().filter(|_| kind == Kind::Detail);
-        let asked = |letter: char| {
+        let is_chosen = |letter: char| {
             options
                 .choices
                 .iter()
                 .any(|choice| choice.subsystem.letter == letter)
         };
-        if let Some(beside) = beside.filter(|beside| asked(beside.letter)) {
+        if let Some(beside) = beside.filter(|beside| is_chosen(beside.letter)) {
             row += beside.row;
             heads
                 .last_mut()

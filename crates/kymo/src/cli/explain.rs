@@ -72,8 +72,8 @@ impl Questions {
                 ))
             }),
         ];
-        let asked = answers.iter().find(|(asked, _)| *asked)?;
-        (asked.1)()
+        let answer = answers.iter().find(|(is_set, _)| *is_set)?;
+        (answer.1)()
     }
 }
 

@@ -169,12 +169,12 @@ pub(super) fn page(words: &[String]) -> Result<StyledStr, String> {
 /// Examples of a program that kymo stands in for, when its word is followed by a question for help. Under its own name it has
 /// its own help alone.
 pub(crate) fn examples_before(words: &[OsString]) -> Option<StyledStr> {
-    let [_, word, asked] = words else {
+    let [_, word, option] = words else {
         return None;
     };
     let word = word.to_str()?;
     let is_program = stand_in::ALL.iter().any(|program| program.word == word);
-    let is_asked = asked == "--help" || asked == "-h";
+    let is_asked = option == "--help" || option == "-h";
     let guide = examples::of(word).filter(|_| is_program && is_asked)?;
     let styles = styles::styled(Command::new("kymo")).get_styles().clone();
     let (mut text, more) = (guide.text(&styles), guide.more_text(&styles));

@@ -146,14 +146,14 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     }
     let points = points(options, &style)?;
     let span = times::span(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
-    let Some(mut asked) = Asked::of(options)? else {
+    let Some(mut query) = Asked::of(options)? else {
         talk::say("kymo: no series fits");
         return Ok(ExitCode::from(NOTHING));
     };
-    let extent = asked.extent()?;
+    let extent = query.extent()?;
     let (from_ns, thru_ns) = extent.bounds(span).map_err(usage)?;
     let range = (from_ns, thru_ns);
-    let mut series = asked
+    let mut series = query
         .read(range, points, extent.interval_ns)
         .map_err(usage)?;
     series.sort();
@@ -170,7 +170,7 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
         ));
         return Ok(ExitCode::from(NOTHING));
     }
-    let text = asked.plan.svg(&series, &extent.context, &style);
+    let text = query.plan.svg(&series, &extent.context, &style);
     write(&options.output, format, text)
 }
 
@@ -234,18 +234,18 @@ impl Asked {
         if options.paths.is_empty() && (!wants_stored || !words.is_empty()) {
             bail!("cannot run kymo: <PATH>... is missing; see kymo graph --help");
         }
-        let mut asked = Asked {
+        let mut query = Asked {
             plan: Plan::default(),
             recorded: None,
             fields: None,
             stored: None,
         };
         if !options.paths.is_empty() {
-            asked.plan = plan(&words).map_err(Error::msg)?;
-            asked.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
+            query.plan = plan(&words).map_err(Error::msg)?;
+            query.recorded = Some(Recordings::find(&options.paths).map_err(Error::msg)?);
         }
         if let [folder] = &options.paths[..] {
-            asked.fields = Some(data::fields(folder)?).filter(Fields::has_history);
+            query.fields = Some(data::fields(folder)?).filter(Fields::has_history);
         }
         if wants_stored {
             let socket = running_folder(options.data.as_deref())?.join(KEEPER_SOCKET);
@@ -253,9 +253,9 @@ impl Asked {
             if stored.is_empty() {
                 return Ok(None);
             }
-            asked.stored = Some(stored);
+            query.stored = Some(stored);
         }
-        Ok(Some(asked))
+        Ok(Some(query))
     }
 
     fn extent(&self) -> Result<Extent> {
@@ -415,8 +415,8 @@ impl Extent {
         };
         let from_ns = bound("--from", span.from, self.first_ns)?;
         let thru_ns = bound("--thru", span.thru, self.last_ns)?;
-        let asked = span.from.is_some() && span.thru.is_some();
-        if asked && thru_ns < from_ns {
+        let are_both_set = span.from.is_some() && span.thru.is_some();
+        if are_both_set && thru_ns < from_ns {
             return Err("cannot draw anything: it ends before it begins".into());
         }
         Ok((from_ns, thru_ns.max(from_ns)))

@@ -204,7 +204,7 @@ fn fit_format(letters: String, play: &PlayOptions) -> String {
 }
 
 /// Reason for which there was no interval to show.
-fn why_nothing(shown: &Shown, asked: usize, played: &Played, view: &ViewOptions) -> String {
+fn why_nothing(shown: &Shown, filters: usize, played: &Played, view: &ViewOptions) -> String {
     let bound = |switch: &str, time: &Option<String>| Some(format!(" {switch} {}", time.as_ref()?));
     let span: String = [bound("--from", &view.from), bound("--thru", &view.thru)]
         .into_iter()
@@ -214,7 +214,7 @@ fn why_nothing(shown: &Shown, asked: usize, played: &Played, view: &ViewOptions)
         (0, _) if span.is_empty() => "nothing was recorded".into(),
         (0, _) => format!("nothing was recorded{span}"),
         (_, 0) => format!("nothing was recorded{span}, but {}", played.extent()),
-        _ if asked > 0 && shown.absent.len() == asked => {
+        _ if filters > 0 && shown.absent.len() == filters => {
             format!("there is no {} in what was played", names(&shown.absent))
         }
         _ if shown.left_out > 0 => "no interval has errors of interfaces".into(),

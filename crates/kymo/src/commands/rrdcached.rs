@@ -78,14 +78,14 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
         let prepared = prepare(&options, inherited, &log)?;
         return Ok(serve(options, prepared, log, || {}));
     }
-    let (mut ready, told) = std::io::pipe().map_err(drop)?;
+    let (mut ready, started) = std::io::pipe().map_err(drop)?;
     match privilege::fork() {
         Err(error) => {
             complain(&format!("daemonize: fork(2) failed: {error}"));
             Err(())
         }
         Ok(Side::Parent(_)) => {
-            drop(told);
+            drop(started);
             // The child reports errors itself, and ends without a sign on the pipe.
             let served = ready.read(&mut [0]).is_ok_and(|count| count > 0);
             Ok(ExitCode::from(u8::from(!served)))
@@ -98,7 +98,7 @@ fn start(mut options: Options) -> Result<ExitCode, ()> {
             let say = move || {
                 // If the starting process is gone, it does not wait.
                 let _ = privilege::close_standard_files();
-                let _ = (&told).write_all(b".");
+                let _ = (&started).write_all(b".");
             };
             Ok(serve(options, prepared, log, say))
         }

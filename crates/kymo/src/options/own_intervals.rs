@@ -57,12 +57,12 @@ impl OwnIntervals {
             let seconds = seconds.filter(|&seconds| seconds * SECOND_NS >= 1.0)?;
             Some(format!("{name}={seconds}"))
         };
-        let said = [
+        let facts = [
             of("cgroups", self.group_interval),
             of("filesystems", self.filesystem_interval),
         ];
-        let said: Vec<String> = said.into_iter().flatten().collect();
-        (!said.is_empty()).then(|| said.join(" "))
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        (!facts.is_empty()).then(|| facts.join(" "))
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn options(
     let format = options.format;
     options.set_format(format)?;
     options.heads_only = view.texts.showcolheaders;
-    options.asked = command_line();
+    options.command_line = command_line();
     options.letters = letters;
     let in_place = !options.top.is_some_and(|top| top.vertical);
     options.watched = terminal.is_some() && pace == Pace::Live && in_place;

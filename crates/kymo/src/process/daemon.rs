@@ -300,7 +300,7 @@ fn stamp() -> String {
 }
 
 /// Logs the signal that ends the daemon, and its sender.
-pub(crate) fn asked_to_end(sent: &machine::Sent) {
+pub(crate) fn log_end(sent: &machine::Sent) {
     if talk::stamps_lines() {
         talk::say(format_args!("kymo: ends: {sent}"));
     }

@@ -180,8 +180,8 @@ pub(crate) fn machine_kinds(letters: &str) -> Vec<u8> {
         .iter()
         .filter(|subsystem| !subsystem.is_of_processes())
     {
-        let asked = subsystem::is_asked(subsystem, letters);
-        kinds.extend(subsystem.sources.iter().filter(|_| asked));
+        let is_recorded = subsystem::is_asked(subsystem, letters);
+        kinds.extend(subsystem.sources.iter().filter(|_| is_recorded));
     }
     kinds.sort_unstable();
     kinds.dedup();
@@ -392,7 +392,7 @@ pub(crate) fn wait_for_end(signals: &Signals, stop: &impl Fn(), flush: &impl Fn(
     loop {
         match signals.wait_and_name(Duration::from_secs(1 << 30)) {
             Some((Signal::Stop, sent)) => {
-                daemon::asked_to_end(&sent);
+                daemon::log_end(&sent);
                 return stop();
             }
             // The recording ended by itself, or because the writer failed.

@@ -96,8 +96,12 @@ impl Show for Lines {
 
 /// The configured interval in seconds, or this interval's length if the configuration is unknown.
 fn nominal_secs(interval: &Interval) -> f64 {
-    let asked = interval.context.get("interval").unwrap_or_default();
-    let asked = asked.split(':').next().unwrap_or_default().parse::<f64>();
+    let configured = interval.context.get("interval").unwrap_or_default();
+    let configured = configured
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .parse::<f64>();
     let taken = || {
         interval
             .parts
@@ -106,5 +110,8 @@ fn nominal_secs(interval: &Interval) -> f64 {
             .fold(0.0, f64::max)
             .round()
     };
-    asked.ok().filter(|secs| *secs > 0.0).unwrap_or_else(taken)
+    configured
+        .ok()
+        .filter(|secs| *secs > 0.0)
+        .unwrap_or_else(taken)
 }

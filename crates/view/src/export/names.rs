@@ -69,10 +69,10 @@ fn of_machine(
     let is_sum_of_detail = names.1 != LEXPR && subsystem.letter == 'x' && part.choice.detail;
     if part.choice.summary || is_sum_of_detail {
         let cells = part.summary(interval.context, options);
-        let asked = options.protocols.as_deref().unwrap_or(PROTOCOLS);
+        let protocols_shown = options.protocols.as_deref().unwrap_or(PROTOCOLS);
         let is_left_out = |name: &str| {
             let mut protocols = OF_PROTOCOLS.iter();
-            protocols.any(|(letter, of)| *of == name && !asked.contains(*letter))
+            protocols.any(|(letter, of)| *of == name && !protocols_shown.contains(*letter))
         };
         let each = &mut |exported: &Exported| {
             if !is_left_out(exported.name) {

@@ -38,7 +38,7 @@ const SWITCHES: (&str, &str) = (
 
 /// State of the format.
 pub(crate) struct ProcTree {
-    asked: TreeAsked,
+    settings: TreeAsked,
     columns: Columns,
     head: String,
     row: RowText,
@@ -51,7 +51,7 @@ pub(crate) struct ProcTree {
 
 impl ProcTree {
     /// Lays out the columns.
-    pub(crate) fn new(asked: TreeAsked, options: &Options) -> ProcTree {
+    pub(crate) fn new(settings: TreeAsked, options: &Options) -> ProcTree {
         // The row has no room for the start time.
         let columns = options.process.without_start();
         let (head, row) = match columns {
@@ -67,10 +67,10 @@ impl ProcTree {
             RowText::new(row, PROCESS.detail, fields, options.numbers)
         };
         ProcTree {
-            head: format!("#  PID{:1$}  PPID {head}\n", "", asked.depth),
+            head: format!("#  PID{:1$}  PPID {head}\n", "", settings.depth),
             row: text(&row),
             command: text(&command),
-            asked,
+            settings,
             columns,
             chosen: Vec::new(),
             own: Default::default(),
@@ -80,24 +80,24 @@ impl ProcTree {
     }
 
     fn put_head(&mut self, interval: &Interval, options: &Options) {
-        let asked = self.asked;
+        let settings = self.settings;
         let switch = |is_on: bool| if is_on { "'on'" } else { "'off'" };
         self.out.extend_from_slice(b"Process Tree ");
         interval.local.put_time(&mut self.out);
         if options.milliseconds {
             interval.local.put_milli(&mut self.out);
         }
-        let (field, above) = (asked.field.name(), asked.above_kb);
+        let (field, above) = (settings.field.name(), settings.above_kb);
         let mut line = format!(
             " [skip when '{field}'<={above}{} is {} aggr: {} x1024: {} depth {}",
             if above > 0 { "KB" } else { "" },
-            switch(asked.skips),
-            switch(asked.adds_up),
-            switch(asked.in_bytes),
-            asked.depth
+            switch(settings.skips),
+            switch(settings.adds_up),
+            switch(settings.in_bytes),
+            settings.depth
         );
         if self.columns.threads {
-            line += if asked.without_threads {
+            line += if settings.without_threads {
                 " threads: off"
             } else {
                 " threads: on"
@@ -112,7 +112,7 @@ impl ProcTree {
         let context = interval.context;
         selection::select(part, context, options, &mut self.chosen);
         let cells = |at: usize| part.cells(&part.rows()[at], context, options);
-        if self.asked.without_threads {
+        if self.settings.without_threads {
             self.chosen
                 .retain(|&at| !process::is_thread(cells(at).name));
         }
@@ -130,7 +130,7 @@ impl ProcTree {
             .iter()
             .map(|one| addable(&cells(chosen[one.item])))
             .collect();
-        if self.asked.adds_up {
+        if self.settings.adds_up {
             // A process includes its threads already.
             let is_added = |one: &Placed| ids[one.item].is_some();
             add_up(&mut numbers, &order, is_added);
@@ -139,13 +139,13 @@ impl ProcTree {
         let mut shown = 0;
         for (one, numbers) in order.iter().zip(&mut numbers) {
             let cells = cells(chosen[one.item]);
-            let is_left_out = one.level >= self.asked.depth
-                || self.asked.skips && !self.has_enough(&sum(numbers, &cells));
+            let is_left_out = one.level >= self.settings.depth
+                || self.settings.skips && !self.has_enough(&sum(numbers, &cells));
             if is_left_out || shown == most {
                 continue;
             }
             shown += 1;
-            if self.asked.in_bytes {
+            if self.settings.in_bytes {
                 let io = BYTES_OF_IO.iter();
                 io.for_each(|&field| numbers.delta[field] *= 1024.0);
             }
@@ -155,8 +155,8 @@ impl ProcTree {
     }
 
     fn has_enough(&self, cells: &Cells) -> bool {
-        let field = self.asked.field;
-        !field.adds_up() || field.value(cells) > f64::from(self.asked.above_kb)
+        let field = self.settings.field;
+        !field.adds_up() || field.value(cells) > f64::from(self.settings.above_kb)
     }
 
     fn put_process(&mut self, level: usize, cells: &Cells) {
@@ -167,7 +167,7 @@ impl ProcTree {
         };
         let id = process::id_of(cells.name);
         let parent = process::parent_of(cells).unwrap_or(0.0);
-        let (before, behind) = (" ".repeat(level), " ".repeat(self.asked.depth - level));
+        let (before, behind) = (" ".repeat(level), " ".repeat(self.settings.depth - level));
         let ids = format!("{before}{id:05}{sign}{behind} {parent:5.0} ");
         self.out.extend_from_slice(ids.as_bytes());
         let beside = Beside::default();

@@ -59,7 +59,7 @@ impl TreeAsked {
         if !top.is_none_or(agree) {
             return wrong("--top names another field");
         }
-        let mut asked = TreeAsked {
+        let mut settings = TreeAsked {
             field: named.or(top).unwrap_or_default(),
             skips: top.is_some(),
             above_kb: 0,
@@ -68,12 +68,12 @@ impl TreeAsked {
             without_threads: false,
             depth: DEPTH,
         };
-        match asked.take(letters) {
+        match settings.take(letters) {
             None => wrong("options are a A dN k T z ZN"),
-            Some(()) if asked.above_kb > 0 && !asked.field.is_of_kilobytes() => {
+            Some(()) if settings.above_kb > 0 && !settings.field.is_of_kilobytes() => {
                 wrong("Z is for fields of kilobytes")
             }
-            Some(()) => Ok(asked),
+            Some(()) => Ok(settings),
         }
     }
 

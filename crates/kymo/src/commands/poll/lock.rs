@@ -171,13 +171,13 @@ mod tests {
                 fs::remove_file(folder.join("other")).unwrap();
             }
             let taken = Lock::take(&path);
-            let said = taken.as_ref().err().cloned();
+            let failure = taken.as_ref().err().cloned();
             drop(taken);
             for name in ["other", "m.cfg_l"] {
                 let _ = fs::remove_file(folder.join(name));
             }
             assert_eq!(names(), "", "{text}");
-            said
+            failure
         };
         for (text, links, age_s, taken) in [
             ("1", 2, 10, false),
@@ -187,12 +187,16 @@ mod tests {
             ("", 2, 10, false),
             ("", 1, 10, true),
         ] {
-            let said = held(text, links, age_s);
-            assert_eq!(said.is_none(), taken, "{text} {links} {age_s}: {said:?}");
-            if let Some(said) = said {
+            let failure = held(text, links, age_s);
+            assert_eq!(
+                failure.is_none(),
+                taken,
+                "{text} {links} {age_s}: {failure:?}"
+            );
+            if let Some(failure) = failure {
                 assert!(
-                    said.contains(&format!("process {text} has had it for 1")),
-                    "{said}"
+                    failure.contains(&format!("process {text} has had it for 1")),
+                    "{failure}"
                 );
             }
         }

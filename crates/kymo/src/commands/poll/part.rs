@@ -148,8 +148,8 @@ impl Part {
                 }
                 continue;
             }
-            let said = bell.reads.load(Ordering::Acquire);
-            let is_asked = std::mem::replace(&mut reads, said) != said;
+            let bell_reads = bell.reads.load(Ordering::Acquire);
+            let is_asked = std::mem::replace(&mut reads, bell_reads) != bell_reads;
             if is_asked | self.has_changed() {
                 wanted_since.get_or_insert_with(Instant::now);
             }
@@ -199,8 +199,8 @@ impl Part {
     }
 
     fn hear_runner(&mut self) -> Result<(), String> {
-        while let Some(heard) = self.runner.as_mut().and_then(Runner::take) {
-            match heard {
+        while let Some(event) = self.runner.as_mut().and_then(Runner::take) {
+            match event {
                 Heard::Loaded { fingerprint } => {
                     self.agrees = fingerprint == self.fingerprint;
                     if !self.agrees {
@@ -521,8 +521,8 @@ fn sinks(
 
 /// The rrdcached for values: the configuration's, or else that of the environment, as in MRTG.
 pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
-    let said = globals.rrdcached.as_deref().map(str::to_string);
-    let address = said.or_else(|| std::env::var("RRDCACHED_ADDRESS").ok());
+    let configured = globals.rrdcached.as_deref().map(str::to_string);
+    let address = configured.or_else(|| std::env::var("RRDCACHED_ADDRESS").ok());
     address.filter(|address| !address.is_empty())
 }
 

@@ -46,13 +46,13 @@ impl Places {
         let locks = options.lock_file.clone().or_else(|| fhs(FHS_LOCK));
         let caches = options.cache_file.clone().or_else(|| fhs(FHS_CACHE));
         let names = names(&options.files);
-        let each = |said: Option<PathBuf>, ending: &str, place: &dyn Fn(&Path) -> PathBuf| {
+        let each = |configured: Option<PathBuf>, ending: &str, place: &dyn Fn(&Path) -> PathBuf| {
             let files = options.files.iter().zip(&names).enumerate();
             let places = files.map(|(number, (file, name))| {
-                absolute(&match (&said, number, &options.descriptions) {
-                    (Some(said), 0, _) => said.clone(),
+                absolute(&match (&configured, number, &options.descriptions) {
+                    (Some(configured), 0, _) => configured.clone(),
                     // Each configuration gets a file of its own.
-                    (Some(said), number, _) => with_ending(said, &format!(".{number}")),
+                    (Some(configured), number, _) => with_ending(configured, &format!(".{number}")),
                     (None, _, Some(folder)) => folder.join(format!("{name}{ending}")),
                     (None, _, None) => place(&near(options, file)),
                 })

@@ -21,10 +21,10 @@ impl Rarely {
         let now = Instant::now();
         if self.0.len() > Rarely::KINDS_MAX {
             self.0
-                .retain(|_, said| now.duration_since(*said) < Rarely::AGAIN);
+                .retain(|_, logged_at| now.duration_since(*logged_at) < Rarely::AGAIN);
         }
         match self.0.get(&line) {
-            Some(said) if now.duration_since(*said) < Rarely::AGAIN => {}
+            Some(logged_at) if now.duration_since(*logged_at) < Rarely::AGAIN => {}
             _ => {
                 log.say(&line);
                 self.0.insert(line, now);

@@ -37,20 +37,20 @@ struct CreateOptions<'a> {
 
 /// `create`.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
-    let asked = read(session, words)?;
-    let [name, definitions @ ..] = asked.operands.as_slice() else {
+    let options = read(session, words)?;
+    let [name, definitions @ ..] = options.operands.as_slice() else {
         return Err(Message::from("need name of an rrd file to create"));
     };
     let request = request::Create {
         name,
-        step: asked.step,
-        start: asked.start,
-        keep: asked.keep,
-        sources: &asked.sources,
-        template: asked.template,
+        step: options.step,
+        start: options.start,
+        keep: options.keep,
+        sources: &options.sources,
+        template: options.template,
         definitions,
     };
-    if session.try_connect(asked.daemon) {
+    if session.try_connect(options.daemon) {
         return session.client.create(&request);
     }
     // As in rrdtool: if the daemon is not there, the file is made here, without a
@@ -61,28 +61,28 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 
 fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<CreateOptions<'a>, Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
-    let mut asked = CreateOptions {
+    let mut options = CreateOptions {
         operands,
         ..CreateOptions::default()
     };
     for piece in pieces {
         match piece {
-            Piece::Option(b'b', text) => asked.start = Some(start(session, text)?),
+            Piece::Option(b'b', text) => options.start = Some(start(session, text)?),
             Piece::Option(b's', text) => {
                 let step = spec::duration(text, 1);
-                asked.step = step.map_err(|why| Message::from(format!("step size: {why}")))?;
+                options.step = step.map_err(|why| Message::from(format!("step size: {why}")))?;
             }
-            Piece::Option(b'd', address) => asked.daemon = Some(address),
-            Piece::Option(b'r', source) => asked.sources.push(checked(source)?),
-            Piece::Option(b't', _) if asked.template.is_some() => {
+            Piece::Option(b'd', address) => options.daemon = Some(address),
+            Piece::Option(b'r', source) => options.sources.push(checked(source)?),
+            Piece::Option(b't', _) if options.template.is_some() => {
                 return Err(Message::from("template already set"));
             }
-            Piece::Option(b't', template) => asked.template = Some(template),
-            Piece::Option(..) => asked.keep = true,
+            Piece::Option(b't', template) => options.template = Some(template),
+            Piece::Option(..) => options.keep = true,
             Piece::Bad(error) => return Err(error.into()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 fn start(session: &Session, text: &[u8]) -> Result<i64, Message> {
@@ -115,17 +115,21 @@ fn checked(source: &[u8]) -> Result<&[u8], Message> {
     }
 }
 
-fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Message> {
-    if asked.keep && std::fs::metadata(path(asked.name)).is_ok() {
-        return Err(Message::of(&[b"creating '", asked.name, b"': File exists"]));
+fn local(session: &mut Session, request: &request::Create<'_>) -> Result<(), Message> {
+    if request.keep && std::fs::metadata(path(request.name)).is_ok() {
+        return Err(Message::of(&[
+            b"creating '",
+            request.name,
+            b"': File exists",
+        ]));
     }
-    let template = asked.template.map(|name| {
+    let template = request.template.map(|name| {
         let opened = RrdFile::open(name, Access::Read, &mut session.bytes);
         let header = opened.map(|opened| opened.header);
         header.map_err(|_| Message::of(&[b"Cannot open template RRD ", name]))
     });
     let template = template.transpose()?;
-    let sources: Result<Vec<Rrd>, Message> = asked
+    let sources: Result<Vec<Rrd>, Message> = request
         .sources
         .iter()
         .map(|name| {
@@ -134,10 +138,10 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
         })
         .collect();
     let create = create::Create {
-        file_name: asked.name,
-        step: asked.step,
-        start: asked.start,
-        definitions: asked.definitions,
+        file_name: request.name,
+        step: request.step,
+        start: request.start,
+        definitions: request.definitions,
     };
     let opened: Vec<&Rrd> = sources.iter().flatten().collect();
     let made = create::create(
@@ -150,5 +154,5 @@ fn local(session: &mut Session, asked: &request::Create<'_>) -> Result<(), Messa
     // Errors of definitions come before those of sources that cannot be opened.
     let made = made?;
     sources?;
-    file::replace(session, asked.name, &made)
+    file::replace(session, request.name, &made)
 }

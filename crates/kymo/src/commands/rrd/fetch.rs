@@ -33,12 +33,12 @@ struct FetchOptions<'a> {
 
 /// `fetch`.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
-    let asked = read(session, words)?;
-    let (start, end) = range(session, &asked)?;
-    let [name, cf, ..] = asked.operands.as_slice() else {
+    let options = read(session, words)?;
+    let (start, end) = range(session, &options)?;
+    let [name, cf, ..] = options.operands.as_slice() else {
         return Err(Message::from("Usage: rrdtool fetch <file> <CF> [options]"));
     };
-    let fetched = if session.try_connect(asked.daemon) {
+    let fetched = if session.try_connect(options.daemon) {
         session.client.fetch(name, cf, start, end)?
     } else {
         if Cf::of(cf).is_none() {
@@ -50,7 +50,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
         }
         let mut open = RrdFile::open(name, Access::Read, &mut session.bytes)?;
         let (header, mut rows) = open.parts();
-        fetch::fetch(header, &mut rows, cf, start, end, asked.step)?
+        fetch::fetch(header, &mut rows, cf, start, end, options.step)?
     };
     let mut text = Vec::new();
     fetch::print(&fetched, &mut text);
@@ -62,7 +62,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<FetchOptions<'a>, Message> {
     let (pieces, operands) = options::read(words, OPTIONS);
     let calendar = &session.calendar;
-    let mut asked = FetchOptions {
+    let mut options = FetchOptions {
         start: calendar.parse(b"end-24h")?,
         end: calendar.parse(b"now")?,
         step: 1,
@@ -76,31 +76,31 @@ fn read<'a>(session: &Session, words: &[&'a [u8]]) -> Result<FetchOptions<'a>, M
     };
     for piece in pieces {
         match piece {
-            Piece::Option(b's', text) => asked.start = time("start", text)?,
-            Piece::Option(b'e', text) => asked.end = time("end", text)?,
-            Piece::Option(b'a', _) => asked.align = true,
+            Piece::Option(b's', text) => options.start = time("start", text)?,
+            Piece::Option(b'e', text) => options.end = time("end", text)?,
+            Piece::Option(b'a', _) => options.align = true,
             Piece::Option(b'r', text) => {
                 let step = spec::duration(text, 1);
-                asked.step = step.map_err(|why| Message::from(format!("resolution: {why}")))?;
+                options.step = step.map_err(|why| Message::from(format!("resolution: {why}")))?;
             }
-            Piece::Option(_, daemon) => asked.daemon = Some(daemon),
+            Piece::Option(_, daemon) => options.daemon = Some(daemon),
             Piece::Bad(error) => return Err(error.into()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Start and end in seconds.
-fn range(session: &Session, asked: &FetchOptions<'_>) -> Result<(i64, i64), Message> {
-    let ends = |calendar: &mut _| at_time::range(&asked.start, &asked.end, calendar);
+fn range(session: &Session, options: &FetchOptions<'_>) -> Result<(i64, i64), Message> {
+    let ends = |calendar: &mut _| at_time::range(&options.start, &options.end, calendar);
     let (mut start, mut end) = session.calendar.with(ends)?;
     if start < EARLIEST {
         return Err(Message::from(
             "the first entry to fetch should be after 1980",
         ));
     }
-    if asked.align {
-        let delta = (start as u64 % asked.step.max(1)) as i64;
+    if options.align {
+        let delta = (start as u64 % options.step.max(1)) as i64;
         (start, end) = (start - delta, end - delta);
     }
     if end < start {

@@ -31,7 +31,7 @@ struct UpdateOptions<'a> {
 impl<'a> UpdateOptions<'a> {
     fn read(words: &[&'a [u8]], known: &[Known]) -> Result<UpdateOptions<'a>, Message> {
         let (pieces, operands) = options::read(words, known);
-        let mut asked = UpdateOptions {
+        let mut options = UpdateOptions {
             template: None,
             skip_past: false,
             daemon: None,
@@ -39,13 +39,13 @@ impl<'a> UpdateOptions<'a> {
         };
         for piece in pieces {
             match piece {
-                Piece::Option(b't', template) => asked.template = Some(template),
-                Piece::Option(b'd', daemon) => asked.daemon = Some(daemon),
-                Piece::Option(..) => asked.skip_past = true,
+                Piece::Option(b't', template) => options.template = Some(template),
+                Piece::Option(b'd', daemon) => options.daemon = Some(daemon),
+                Piece::Option(..) => options.skip_past = true,
                 Piece::Bad(error) => return Err(error.into()),
             }
         }
-        Ok(asked)
+        Ok(options)
     }
 
     fn name_and_values(&self) -> Result<(&'a [u8], &[&'a [u8]]), Message> {
@@ -58,16 +58,16 @@ impl<'a> UpdateOptions<'a> {
 
 /// `update`.
 pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
-    let asked = UpdateOptions::read(words, OPTIONS)?;
-    let (name, values) = asked.name_and_values()?;
-    session.client.connect(asked.daemon)?;
-    if !session.client.is_connected(asked.daemon) {
-        return local(session, &asked, name, values, None);
+    let options = UpdateOptions::read(words, OPTIONS)?;
+    let (name, values) = options.name_and_values()?;
+    session.client.connect(options.daemon)?;
+    if !session.client.is_connected(options.daemon) {
+        return local(session, &options, name, values, None);
     }
-    let Some(template) = asked.template else {
+    let Some(template) = options.template else {
         return session.client.update(name, values);
     };
-    if asked.skip_past {
+    if options.skip_past {
         return Err(Message::from(
             "The caching daemon cannot be used together with templates and skip-past-updates yet.",
         ));
@@ -81,7 +81,7 @@ pub(super) fn run(session: &mut Session, words: &[&[u8]]) -> Result<(), Message>
 /// `updatev`: never through a daemon.
 pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), Message> {
     let known: Vec<Known> = OPTIONS.iter().filter(|it| it.1 != b'd').copied().collect();
-    let asked = UpdateOptions::read(words, &known)?;
+    let options = UpdateOptions::read(words, &known)?;
     // As in rrdtool: only if the variable exists and is empty.
     if std::env::var_os("RRDCACHED_ADDRESS").is_some_and(|address| address.is_empty()) {
         return Err(Message::from(
@@ -89,12 +89,12 @@ pub(super) fn run_verbose(session: &mut Session, words: &[&[u8]]) -> Result<(), 
              Either unset the environment variable or use \"update\" instead.",
         ));
     }
-    let (name, values) = asked.name_and_values()?;
+    let (name, values) = options.name_and_values()?;
     let mut written = Vec::new();
     let mut named = None;
     let done = local(
         session,
-        &asked,
+        &options,
         name,
         values,
         Some((&mut written, &mut named)),
@@ -116,7 +116,7 @@ type Seen<'a> = Option<(&'a mut Vec<Written>, &'a mut Option<Header>)>;
 
 fn local(
     session: &mut Session,
-    asked: &UpdateOptions<'_>,
+    options: &UpdateOptions<'_>,
     name: &[u8],
     values: &[&[u8]],
     seen: Seen<'_>,
@@ -131,8 +131,8 @@ fn local(
     let (header, mut rows) = open.parts();
     let how = Update {
         file_name: name,
-        template: asked.template,
-        skip_past: asked.skip_past,
+        template: options.template,
+        skip_past: options.skip_past,
         now: now(),
         at_time: &|text| calendar.stamp(text),
     };

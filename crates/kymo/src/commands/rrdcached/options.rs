@@ -600,17 +600,17 @@ mod tests {
             .filter(|w| !w.is_empty())
             .map(str::as_bytes)
             .collect();
-        let mut said = Vec::new();
-        let options = read(&words, &mut |line| said.push(line.to_string()));
-        (options, said.join("|"))
+        let mut lines = Vec::new();
+        let options = read(&words, &mut |line| lines.push(line.to_string()));
+        (options, lines.join("|"))
     }
 
     #[test]
     fn limits_are_read() {
-        let (options, said) = read_line("--store-bytes 1.5G --max-series 7 --max-new=8");
+        let (options, message) = read_line("--store-bytes 1.5G --max-series 7 --max-new=8");
         let options = options.unwrap();
         let limits = (options.store_bytes, options.max_series, options.max_new);
-        assert_eq!((limits, said.as_str()), ((3 << 29, 7, 8), ""));
+        assert_eq!((limits, message.as_str()), ((3 << 29, 7, 8), ""));
         for (line, text) in [
             (
                 "--store-bytes many",
@@ -622,29 +622,29 @@ mod tests {
             ),
             ("--max-new 1k", "Invalid number of series 1k: not a number"),
         ] {
-            let (options, said) = read_line(line);
+            let (options, message) = read_line(line);
             assert_eq!(options.err().map(|stop| stop.code), Some(2), "{line}");
-            assert_eq!(said, text);
+            assert_eq!(message, text);
         }
     }
 
     #[test]
     fn options_are_read() {
-        let (options, said) = read_line(
+        let (options, message) = read_line(
             "-g -w 10m -z 1m -f 1h -t 9 -a 4 -V LOG_DEBUG -p /x/y.pid -B -b /usr -R -O -F \
              --durable -l unix:/s1 -m 0700 -P FLUSH,PENDING -l /s2 -s 0x -P UPDATE -m 644 -L",
         );
         // No group's name begins like this.
         assert_eq!(
-            (options.err().map(|stop| stop.code), said.is_empty()),
+            (options.err().map(|stop| stop.code), message.is_empty()),
             (Some(5), false)
         );
-        let (options, said) = read_line(
+        let (options, message) = read_line(
             "-g -w 10m -z 1m -f 1h -t 9 -a 4 -V LOG_DEBUG -p /x/y.pid -B -b /usr -R -O -F \
              --durable -l unix:/s1 -m 0700 -P FLUSH,PENDING -l /s2 -P UPDATE -s root -m 644 -L",
         );
         let options = options.unwrap();
-        assert_eq!(said, "");
+        assert_eq!(message, "");
         assert!(options.foreground && options.daemon.durable && options.daemon.beneath);
         let times = (options.write_after, options.jitter, options.sweep_every);
         assert_eq!(times, (600, 60, 3600));
@@ -673,9 +673,9 @@ mod tests {
 
     #[test]
     fn defaults_are_stocks() {
-        let (options, said) = read_line("");
+        let (options, message) = read_line("");
         let options = options.unwrap();
-        assert_eq!(said, "");
+        assert_eq!(message, "");
         assert_eq!(options.addresses[0].text, b"unix:/tmp/rrdcached.sock");
         assert_eq!(options.addresses[0].permissions, Permissions::ALL);
         assert!(options.flush_at_end && !options.foreground);
@@ -747,9 +747,9 @@ mod tests {
                 "Failed to open log file '/no/such/folder/log': No such file or directory",
             ),
         ] {
-            let (options, said) = read_line(line);
+            let (options, message) = read_line(line);
             assert_eq!(options.err(), Some(Stop { code, help }), "{line}");
-            assert!(said.starts_with(text), "{line}: {said}");
+            assert!(message.starts_with(text), "{line}: {message}");
         }
     }
 
@@ -782,9 +782,9 @@ mod tests {
               likely, this permission doesn't exist. Check your command line.",
             ),
         ] {
-            let (options, said) = read_line(line);
+            let (options, message) = read_line(line);
             assert!(options.is_ok(), "{line}");
-            assert_eq!(said, text, "{line}");
+            assert_eq!(message, text, "{line}");
         }
     }
 }

@@ -130,9 +130,9 @@ mod tests {
     use super::*;
 
     fn taken(path: &Path) -> (bool, String) {
-        let mut said = Vec::new();
-        let taken = PidFile::take(path, &mut |line| said.push(line.to_string()));
-        (taken.is_ok(), said.join("\n"))
+        let mut lines = Vec::new();
+        let taken = PidFile::take(path, &mut |line| lines.push(line.to_string()));
+        (taken.is_ok(), lines.join("\n"))
     }
 
     #[test]
@@ -162,10 +162,10 @@ mod tests {
             ),
         ] {
             std::fs::write(&path, content).unwrap();
-            let (went, said) = taken(&path);
+            let (went, message) = taken(&path);
             assert_eq!(went, goes, "{content}");
             if !goes || content.len() > 3 {
-                assert_eq!(said, format!("{exists}{end}"));
+                assert_eq!(message, format!("{exists}{end}"));
             }
         }
         let link = folder.join("link.pid");
