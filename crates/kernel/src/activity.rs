@@ -29,7 +29,7 @@ pub(crate) struct Activity {
     /// Slots of the track, by name of the instance.
     slots: BTreeMap<Vec<u8>, usize>,
     /// Arrival of the last sample (monotonic).
-    heard_ns: u64,
+    arrived_ns: u64,
     /// Number of malformed packets, which no keeper writes.
     malformed: u64,
     malformed_said: bool,
@@ -44,7 +44,7 @@ impl Activity {
             track: TrackWriter::new(grammar.unwrap_or(kymo_base::template::Grammar::Plain)),
             names: Vec::new(),
             slots: BTreeMap::new(),
-            heard_ns: 0,
+            arrived_ns: 0,
             malformed: 0,
             malformed_said: false,
         }
@@ -55,9 +55,9 @@ impl Activity {
         let has_come = self.listen();
         self.track.begin(key);
         if has_come {
-            self.heard_ns = now_ns;
+            self.arrived_ns = now_ns;
             self.place();
-        } else if self.is_at_work() && now_ns.saturating_sub(self.heard_ns) > SILENCE_NS {
+        } else if self.is_at_work() && now_ns.saturating_sub(self.arrived_ns) > SILENCE_NS {
             self.forget();
         } else if key {
             let known = self.names.iter().enumerate();

@@ -276,11 +276,11 @@ mod tests {
             (&[(15, 15), (15, 15), (15, 0), (15, 0)], &[2, 4]),
         ] {
             let mut backoff = Backoff::default();
-            let said = turns.iter();
-            let said = said.filter_map(|&(cost_ms, again_ms)| {
+            let doubts = turns.iter();
+            let doubts = doubts.filter_map(|&(cost_ms, again_ms)| {
                 backoff.doubt(judged(cost_ms, again_ms), &ALLOWANCE)
             });
-            assert_eq!(said.collect::<Vec<_>>(), news, "{turns:?}");
+            assert_eq!(doubts.collect::<Vec<_>>(), news, "{turns:?}");
         }
     }
 
@@ -316,9 +316,9 @@ mod tests {
                 ..ALLOWANCE
             };
             let mut read = Backoff::default();
-            let said = (0..9).filter_map(|_| read.doubt(judged(cost_ms, cost_ms), &allowance));
+            let doubts = (0..9).filter_map(|_| read.doubt(judged(cost_ms, cost_ms), &allowance));
             assert_eq!(
-                said.count(),
+                doubts.count(),
                 news,
                 "{cost_ms} {interval_ms} {backoff}: said once"
             );

@@ -69,12 +69,12 @@ fn time_zone(root: &Root, context: &mut Context) {
 
 /// The time zone of this machine and process, as a name of the database or as a rule of POSIX; `None`: UTC.
 pub fn zone(root: &Root) -> Option<String> {
-    zone_as_said(root, std::env::var("TZ").ok().as_deref())
+    zone_of(root, std::env::var("TZ").ok().as_deref())
 }
 
 /// The zone in `TZ`, in every form that date(1) accepts. An invalid value is returned as it is, so that a view can name it.
-fn zone_as_said(root: &Root, said: Option<&str>) -> Option<String> {
-    match said.map(|said| said.strip_prefix(':').unwrap_or(said)) {
+fn zone_of(root: &Root, variable: Option<&str>) -> Option<String> {
+    match variable.map(|variable| variable.strip_prefix(':').unwrap_or(variable)) {
         None => {
             let local = "etc/localtime";
             let is_there = root.link(local).is_ok() || root.file(local).is_ok();
@@ -423,23 +423,23 @@ mod tests {
         made.write("etc/zone", BERLIN);
         made.write("etc/old", "TZif\0...");
         let root = &made.root;
-        assert_eq!(zone_as_said(root, None), None);
+        assert_eq!(zone_of(root, None), None);
         for target in [
             "../usr/share/zoneinfo/Europe/Berlin",
             "/usr/share/zoneinfo/posix/Europe/Berlin",
         ] {
             made.link("etc/localtime", target);
-            let found = zone_as_said(root, None);
+            let found = zone_of(root, None);
             assert_eq!(found.as_deref(), NAME, "{target}");
             made.remove("etc/localtime");
         }
         made.write("etc/localtime", BERLIN);
-        assert_eq!(zone_as_said(root, None).as_deref(), RULE);
+        assert_eq!(zone_of(root, None).as_deref(), RULE);
         for (timezone, expect) in [("Europe/Berlin\n", NAME), ("Asia/Tokyo\n", RULE)] {
             made.write("etc/timezone", timezone);
-            assert_eq!(zone_as_said(root, None).as_deref(), expect, "{timezone}");
+            assert_eq!(zone_of(root, None).as_deref(), expect, "{timezone}");
         }
-        for (said, expect) in [
+        for (variable, expect) in [
             ("", None),
             (":", None),
             ("Asia/Tokyo", Some("Asia/Tokyo")),
@@ -450,7 +450,11 @@ mod tests {
             ("/etc/old", Some("/etc/old")),
             ("/no/such", Some("/no/such")),
         ] {
-            assert_eq!(zone_as_said(root, Some(said)).as_deref(), expect, "{said}");
+            assert_eq!(
+                zone_of(root, Some(variable)).as_deref(),
+                expect,
+                "{variable}"
+            );
         }
     }
 

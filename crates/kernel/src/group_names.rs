@@ -170,7 +170,7 @@ mod tests {
                 None => {}
             }
             lane.answer_waiting(&self.made.root);
-            let said = self.track.instances().map(|(_, instance)| {
+            let texts = self.track.instances().map(|(_, instance)| {
                 let mut text = Vec::new();
                 self.track.render(instance, &mut text);
                 let name = String::from_utf8_lossy(&instance.name).into_owned();
@@ -179,7 +179,7 @@ mod tests {
                     String::from_utf8_lossy(&text).replace(['\t', '\n'], " ")
                 )
             });
-            said.collect()
+            texts.collect()
         }
     }
 

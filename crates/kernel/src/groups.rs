@@ -391,7 +391,7 @@ impl Groups {
         self.left_out = match (found.is_cut, self.left_out) {
             (false, _) => LeftOut::None,
             (true, LeftOut::None) => LeftOut::Unsaid,
-            (true, said) => said,
+            (true, state) => state,
         };
         self.walks += 1;
         let is_alone = found.groups.len() == 1;
@@ -639,8 +639,8 @@ impl GroupFile {
         match self.keep {
             Keep::Number | Keep::Limit => {
                 let number = scan::number(raw.trim_ascii());
-                let said = number.filter(|&number| self.keep == Keep::Number || number < NO_LIMIT);
-                if let Some(number) = said {
+                let value = number.filter(|&number| self.keep == Keep::Number || number < NO_LIMIT);
+                if let Some(number) = value {
                     put_value(out, "", number);
                 }
             }

@@ -313,7 +313,7 @@ mod tests {
         let hierarchies = [open("/a"), open("/b")];
         let Found { mut groups, is_cut } = walk(&hierarchies, 100);
         groups.sort_by(|a, b| a.path.cmp(&b.path));
-        let said: Vec<String> = groups
+        let found: Vec<String> = groups
             .iter()
             .map(|group| {
                 let path = String::from_utf8_lossy(&group.path);
@@ -321,7 +321,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            said,
+            found,
             [
                 "/ 3 6", "/w 2 2", "/w/v 2 1", "/x 3 2", "/x/y 1 1", "/z 1 1"
             ]

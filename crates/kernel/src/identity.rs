@@ -57,7 +57,7 @@ pub struct GroupSubject {
 #[derive(Default)]
 pub struct Lane {
     state: Mutex<State>,
-    asked: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -108,10 +108,10 @@ impl Lane {
         }
         let mut state = self.lock();
         let room = WAITING_MAX - state.questions.len().min(WAITING_MAX);
-        let asked = subjects.len().min(room);
-        state.questions.extend(subjects.drain(..asked));
+        let taken = subjects.len().min(room);
+        state.questions.extend(subjects.drain(..taken));
         drop(state);
-        self.asked.notify_one();
+        self.changed.notify_one();
     }
 
     /// Replaces `out` by the answers, sorted by slot.
@@ -128,10 +128,10 @@ impl Lane {
         }
         let mut state = self.lock();
         let room = WAITING_MAX - state.groups.len().min(WAITING_MAX);
-        let asked = subjects.len().min(room);
-        state.groups.extend(subjects.drain(..asked));
+        let taken = subjects.len().min(room);
+        state.groups.extend(subjects.drain(..taken));
         drop(state);
-        self.asked.notify_one();
+        self.changed.notify_one();
     }
 
     /// Replaces `out` by the answers about groups, sorted by slot.
@@ -152,7 +152,7 @@ impl Lane {
         if known.is_none() && state.wanted.len() < REMEMBERED_MAX {
             state.wanted.insert(cgroup.to_vec());
             drop(state);
-            self.asked.notify_one();
+            self.changed.notify_one();
         }
         known
     }
@@ -160,7 +160,7 @@ impl Lane {
     /// Ends [`Lane::serve`].
     pub fn close(&self) {
         self.lock().closed = true;
-        self.asked.notify_all();
+        self.changed.notify_all();
     }
 
     /// Answers questions until the lane is closed.
@@ -215,7 +215,7 @@ impl Lane {
                 return Some(work);
             }
             state = self
-                .asked
+                .changed
                 .wait(state)
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
         }

@@ -129,7 +129,7 @@ struct Shared {
     /// Mounts to query.
     queue: VecDeque<String>,
     /// Mounts with a query under way.
-    asked: BTreeMap<String, PendingQuery>,
+    queries: BTreeMap<String, PendingQuery>,
     /// Time of the last sample.
     now_ns: u64,
     answers: BTreeMap<String, Answer>,
@@ -278,14 +278,14 @@ impl Mounts {
         shared.queue.clear();
         for mount in self.mounts.iter().flatten() {
             // A mount that has not answered yet gets no second query.
-            if !shared.asked.contains_key(&mount.point) {
+            if !shared.queries.contains_key(&mount.point) {
                 shared.queue.push_back(mount.point.clone());
             }
         }
-        for asked in shared.asked.values_mut() {
-            asked.hangs |= now_ns.saturating_sub(asked.since_ns) >= HANGS_AFTER_NS;
+        for query in shared.queries.values_mut() {
+            query.hangs |= now_ns.saturating_sub(query.since_ns) >= HANGS_AFTER_NS;
         }
-        shared.hanging = shared.asked.values().filter(|asked| asked.hangs).count();
+        shared.hanging = shared.queries.values().filter(|query| query.hangs).count();
         let may_start = shared.threads <= shared.hanging && shared.hanging < HANGING_MAX;
         if may_start && !shared.queue.is_empty() {
             shared.threads += 1;
@@ -296,7 +296,7 @@ impl Mounts {
         self.desk.changed.notify_all();
         // The sampler does not wait for hanging mounts.
         let open = |shared: &mut Shared| {
-            let is_open = shared.asked.len() + shared.queue.len() > shared.hanging;
+            let is_open = shared.queries.len() + shared.queue.len() > shared.hanging;
             is_open && shared.threads > shared.hanging
         };
         // Later answers are used by the next sample.
@@ -338,15 +338,15 @@ fn work(desk: &Desk, root: &Root, ask: fn(&Root, &str) -> Answer) {
         let since_ns = shared.now_ns;
         let hangs = false;
         shared
-            .asked
+            .queries
             .insert(point.clone(), PendingQuery { since_ns, hangs });
         drop(shared);
         let answer = ask(root, &point);
         shared = desk.lock();
-        let asked = shared.asked.remove(&point);
+        let query = shared.queries.remove(&point);
         shared.answers.insert(point, answer);
         desk.changed.notify_all();
-        if asked.is_some_and(|asked| asked.hangs) {
+        if query.is_some_and(|query| query.hangs) {
             break;
         }
     }
@@ -433,7 +433,7 @@ mod tests {
         let root = Arc::new(Root::open(Path::new("/")).expect("a root"));
         let mut mounts = with_mounts(&["/a".into(), "/stuck".into(), "/z".into()]);
         mounts.ask_all(&root, 1);
-        until(&mounts, |shared| shared.asked.contains_key("/stuck"));
+        until(&mounts, |shared| shared.queries.contains_key("/stuck"));
         assert!(mounts.desk.lock().answers.contains_key("/a"));
         mounts.ask_all(&root, HANGS_AFTER_NS);
         assert!(!mounts.desk.lock().answers.contains_key("/z"));
@@ -458,12 +458,12 @@ mod tests {
         for round in 1..HANGING_MAX + 4 {
             mounts.ask_all(&root, round as u64 * 2 * HANGS_AFTER_NS);
             until(&mounts, |shared| {
-                shared.asked.len() == round.min(HANGING_MAX)
+                shared.queries.len() == round.min(HANGING_MAX)
             });
         }
         let shared = mounts.desk.lock();
         assert_eq!(
-            (shared.threads, shared.asked.len()),
+            (shared.threads, shared.queries.len()),
             (HANGING_MAX, HANGING_MAX)
         );
         assert!(shared.answers.is_empty());

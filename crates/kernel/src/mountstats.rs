@@ -149,8 +149,8 @@ impl Mountstats {
             self.slots[slot] = Some(point);
         }
         for (slot, point) in self.slots.iter().enumerate() {
-            if let Some(said) = point.as_ref().and_then(|point| there.remove(point)) {
-                self.track.read(slot, &said);
+            if let Some(text_of_mount) = point.as_ref().and_then(|point| there.remove(point)) {
+                self.track.read(slot, &text_of_mount);
             }
         }
     }
@@ -226,18 +226,18 @@ fn mounts(text: &[u8], addresses: &Mounts) -> Mounts {
             if let Some([device, on, kind]) = nfs_mount(&words)
                 && found.len() < MOUNTS_MAX
             {
-                let mut said = [b"type ", kind, b" ", device, b"\n"].concat();
+                let mut mount = [b"type ", kind, b" ", device, b"\n"].concat();
                 if let Some(address) = addresses.get(on) {
-                    said.extend([b"addr ", &address[..], b"\n"].concat());
+                    mount.extend([b"addr ", &address[..], b"\n"].concat());
                 }
-                found.insert(on.to_vec(), said);
+                found.insert(on.to_vec(), mount);
                 point = Some(on);
             }
             continue;
         }
         match (point.and_then(|point| found.get_mut(point)), &words[..]) {
-            (Some(said), [b"xprt:", protocol, ..]) => put_protocol(protocol, said),
-            (Some(said), [name, numbers @ ..]) => put_counts(name, numbers, said),
+            (Some(mount), [b"xprt:", protocol, ..]) => put_protocol(protocol, mount),
+            (Some(mount), [name, numbers @ ..]) => put_counts(name, numbers, mount),
             _ => {}
         }
     }
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn nfs_mounts_and_their_numbers() {
-        let said = "type nfs4 10.0.0.1:/export\naddr 10.0.0.1\nage 77\nevents 1 2 3\nbytes 1 2 3 4 5 6 7 8\nproto tcp\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\n";
-        let expect = BTreeMap::from([(b"/a\\040b".to_vec(), said.as_bytes().to_vec())]);
+        let mount = "type nfs4 10.0.0.1:/export\naddr 10.0.0.1\nage 77\nevents 1 2 3\nbytes 1 2 3 4 5 6 7 8\nproto tcp\nNULL 1 1 0 44 24 0 0 0 0\nREAD 5 6 1 700 800 3 10 20 2\n";
+        let expect = BTreeMap::from([(b"/a\\040b".to_vec(), mount.as_bytes().to_vec())]);
         let of = |mountinfo: &str| mounts(TEXT.as_bytes(), &addresses(mountinfo.as_bytes()));
         assert_eq!(of(MOUNTINFO), expect);
         // A text cut anywhere is harmless.

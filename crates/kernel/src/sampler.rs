@@ -721,21 +721,21 @@ mod tests {
         };
         world.sample(1, true, Due::Later);
         let text = |number: u32| format!("group top 1 INODE\nmemory.current {number}\n");
-        let said = |world: &World| {
+        let group_of = |world: &World| {
             let (_, state, text) = world.known(kind::CGROUP)[0].clone();
             let mut words: Vec<&str> = text.split([' ', '\n']).collect();
             words[3] = "INODE";
             let text = words[..4].join(" ") + "\n" + &words[4..].join(" ").replace(" \n", "\n");
             (state, text.trim_end().to_string() + "\n")
         };
-        assert_eq!(said(&world).1, text(7));
+        assert_eq!(group_of(&world).1, text(7));
         world.made.write("cg/a/memory.current", "8\n");
         world.sample(1, false, Due::Later);
-        assert_eq!(said(&world).1, text(7));
+        assert_eq!(group_of(&world).1, text(7));
         world.sample(1, true, Due::Later);
-        assert_eq!(said(&world), (State::Unread(Why::NotDue), text(7)));
+        assert_eq!(group_of(&world), (State::Unread(Why::NotDue), text(7)));
         world.sample(1, false, Due::Later);
-        assert_eq!(said(&world).1, text(8));
+        assert_eq!(group_of(&world).1, text(8));
     }
 
     #[test]

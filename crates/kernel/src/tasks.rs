@@ -262,7 +262,7 @@ impl<S: TaskSource> Tasks<S> {
     /// Reads every task; returns the costs, and adds slow reads to `slow`.
     pub(crate) fn read(&mut self, source: &mut S, scan: &mut Scan, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
-        let told = slow.found.len();
+        let known = slow.found.len();
         self.resting = source.resting(self.scope, scan.root);
         for slot in 0..self.tasks.len() {
             let Some(task) = &mut self.tasks[slot] else {
@@ -282,7 +282,7 @@ impl<S: TaskSource> Tasks<S> {
             };
             costs = std::array::from_fn(|kind| costs[kind] + cost[kind]);
             self.note_cost(slot, source, scan, cost, slow);
-            slow.found.truncate(told + SLOW_TOLD_MAX);
+            slow.found.truncate(known + SLOW_TOLD_MAX);
         }
         costs
     }

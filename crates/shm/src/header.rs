@@ -27,10 +27,10 @@ pub enum FormatError {
         minor: u16,
     },
     /// The file is shorter or longer than it says.
-    #[error("it says that it has {said} bytes, and has {found}")]
+    #[error("it says that it has {declared} bytes, and has {found}")]
     Length {
         /// By the header.
-        said: u64,
+        declared: u64,
         /// By the file system.
         found: u64,
     },
@@ -156,10 +156,10 @@ fn check_file(bytes: &[u8; HEADER_BYTES], length: u64) -> Result<(), FormatError
     if major != MAJOR {
         return Err(FormatError::Version { major, minor });
     }
-    let said = u64_at(bytes, 16);
-    if said != length || length < u64::from(u32_at(bytes, 12)) {
+    let declared = u64_at(bytes, 16);
+    if declared != length || length < u64::from(u32_at(bytes, 12)) {
         return Err(FormatError::Length {
-            said,
+            declared,
             found: length,
         });
     }

@@ -203,7 +203,7 @@ impl Datagrams {
         };
         for head in &heads[..count] {
             // SAFETY: recvmmsg filled in the control buffer of this head, up to the length in the head.
-            let beside = unsafe { said_beside(&head.msg_hdr) };
+            let beside = unsafe { control_data(&head.msg_hdr) };
             self.filled.push(Filled {
                 length: (head.msg_len as usize).min(DATAGRAM_MAX),
                 truncated: head.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
@@ -272,7 +272,7 @@ struct Beside {
 /// # Safety
 /// The control buffer of `head` is what the kernel filled in, and `msg_controllen` is its length.
 #[allow(unsafe_code)]
-unsafe fn said_beside(head: &libc::msghdr) -> Beside {
+unsafe fn control_data(head: &libc::msghdr) -> Beside {
     let mut beside = Beside::default();
     // SAFETY: the caller's promise; the macros stay within `msg_controllen`.
     unsafe {

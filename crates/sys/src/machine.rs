@@ -371,10 +371,10 @@ impl SignalFile {
 
     /// The next signal, without waiting.
     pub fn take(&self) -> Option<Signal> {
-        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
-        let length = (&self.file).read(&mut told).ok()?;
+        let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+        let length = (&self.file).read(&mut info).ok()?;
         // The number is the first field of signalfd_siginfo.
-        let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?);
+        let number = u32::from_ne_bytes(info.get(..length.min(4))?.try_into().ok()?);
         meaning(number as libc::c_int, self.hang_up)
     }
 }
@@ -431,10 +431,10 @@ impl DaemonSignals {
 
     /// The next signal, without waiting, and its name.
     pub fn take(&self) -> Option<(DaemonSignal, &'static str)> {
-        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
-        let length = (&self.0).read(&mut told).ok()?;
+        let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+        let length = (&self.0).read(&mut info).ok()?;
         // The number is the first field of signalfd_siginfo.
-        let number = u32::from_ne_bytes(told.get(..length.min(4))?.try_into().ok()?) as i32;
+        let number = u32::from_ne_bytes(info.get(..length.min(4))?.try_into().ok()?) as i32;
         Some(match number {
             libc::SIGTERM => (DaemonSignal::End, "TERM"),
             libc::SIGINT => (DaemonSignal::End, "INT"),

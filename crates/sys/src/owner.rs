@@ -85,16 +85,16 @@ mod tests {
         symlink(&b, top.join("folder")).unwrap();
         symlink("loop", top.join("loop")).unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
-        let said = |path: &str| only_roots_file(&top.join(path), 0).err();
+        let refusal = |path: &str| only_roots_file(&top.join(path), 0).err();
         for path in [&a, &b, &top] {
             mode(path, 0o755).unwrap();
         }
         mode(&a.join("file"), 0o644).unwrap();
         for path in ["a/file", "b/link", "folder/link", "a/../b/link"] {
-            assert_eq!(said(path), None, "{path}");
+            assert_eq!(refusal(path), None, "{path}");
         }
-        assert!(said("loop").unwrap().contains("too many links"));
-        assert!(said("none").unwrap().starts_with("cannot see"));
+        assert!(refusal("loop").unwrap().contains("too many links"));
+        assert!(refusal("none").unwrap().starts_with("cannot see"));
         for (part, bits) in [
             ("a/file", 0o664),
             ("a/file", 0o646),
@@ -104,16 +104,16 @@ mod tests {
             let before = fs::metadata(top.join(part)).unwrap().permissions();
             mode(&top.join(part), bits).unwrap();
             let expected = format!("others may write {}", top.join(part).display());
-            assert_eq!(said("folder/link"), Some(expected));
+            assert_eq!(refusal("folder/link"), Some(expected));
             fs::set_permissions(top.join(part), before).unwrap();
         }
         std::os::unix::fs::lchown(top.join("folder"), Some(1), None).unwrap();
         assert!(
-            said("folder/link")
+            refusal("folder/link")
                 .unwrap()
                 .ends_with("folder belongs to another user")
         );
-        assert_eq!(said("b/link"), None);
+        assert_eq!(refusal("b/link"), None);
         fs::remove_dir_all(&top).unwrap();
     }
 }

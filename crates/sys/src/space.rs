@@ -26,14 +26,14 @@ pub struct Space {
 /// The room at a mount point, which is a path from the root on.
 pub fn of(root: &Root, point: &str) -> Result<Space, Errno> {
     let path = root.path().join(point.trim_start_matches('/'));
-    let said = rustix::fs::statvfs(&path)?;
+    let stats = rustix::fs::statvfs(&path)?;
     Ok(Space {
-        unit: said.f_frsize,
-        blocks: said.f_blocks,
-        free: said.f_bfree,
-        available: said.f_bavail,
-        files: said.f_files,
-        free_files: said.f_ffree,
-        is_read_only: said.f_flag.contains(StatVfsMountFlags::RDONLY),
+        unit: stats.f_frsize,
+        blocks: stats.f_blocks,
+        free: stats.f_bfree,
+        available: stats.f_bavail,
+        files: stats.f_files,
+        free_files: stats.f_ffree,
+        is_read_only: stats.f_flag.contains(StatVfsMountFlags::RDONLY),
     })
 }

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_panic_quotes_nothing() {
-        for (text, said) in [
+        for (text, expected) in [
             ("BUG: head older than tail", "BUG: head older than tail"),
             (
                 "index out of bounds: the len is 3 but the index is 5",
@@ -238,7 +238,7 @@ mod tests {
             ("not a number: \"s3cret\"", "not a number: "),
             ("first\nsecond", "first"),
         ] {
-            assert_eq!(without_quotations(text), said);
+            assert_eq!(without_quotations(text), expected);
         }
     }
 }

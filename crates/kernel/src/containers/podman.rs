@@ -202,10 +202,10 @@ mod tests {
             ("", None),
         ] {
             let found = parse(text.as_bytes()).map(|all| {
-                let said = all
+                let texts = all
                     .into_iter()
                     .map(|(_, one)| format!("{} {}", one.name, one.image));
-                said.collect::<Vec<_>>()
+                texts.collect::<Vec<_>>()
             });
             let expect = expect.map(|all| all.into_iter().map(String::from).collect::<Vec<_>>());
             assert_eq!(found, expect, "{text}");

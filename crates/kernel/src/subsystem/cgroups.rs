@@ -370,15 +370,15 @@ fn label<const N: usize>(cells: &Cells, out: &mut Vec<u8>) {
 
 /// Appends `NAME` of a container, `POD/NAME` if it is in a pod, or `POD/` for the pod itself.
 fn container(cells: &Cells, out: &mut Vec<u8>) {
-    let said = |label: usize| cells.labels.get(label).map_or(&[][..], |text| text);
-    if said(RUNTIME).is_empty() || said(RUNTIME) == b"systemd" {
+    let text_of = |label: usize| cells.labels.get(label).map_or(&[][..], |text| text);
+    if text_of(RUNTIME).is_empty() || text_of(RUNTIME) == b"systemd" {
         return;
     }
-    out.extend_from_slice(said(POD));
-    if !said(POD).is_empty() {
+    out.extend_from_slice(text_of(POD));
+    if !text_of(POD).is_empty() {
         out.push(b'/');
     }
-    out.extend_from_slice(said(NAME));
+    out.extend_from_slice(text_of(NAME));
 }
 
 const DETAIL: &[Column] = &{
@@ -749,12 +749,12 @@ mod tests {
             let texts = [(kind::CGROUP, group), (kind::CGROUP_NAME, text)];
             let reading = read(&CGROUPS, &texts, &Context::default());
             let row = &reading.rows[0];
-            let said: Vec<_> = row
+            let texts: Vec<_> = row
                 .labels
                 .iter()
                 .map(|label| String::from_utf8_lossy(label))
                 .collect();
-            assert_eq!(said, labels, "{text}");
+            assert_eq!(texts, labels, "{text}");
             assert_eq!(row.values[MEMORY], 4096);
             let mut shown = Vec::new();
             let values = vec![f64::NAN; FIELDS.len()];

@@ -83,7 +83,7 @@ fn labels_of(name: &str) -> Option<Vec<&'static str>> {
 }
 
 /// Why kymo has no series for this selector.
-fn lacks(name: &str, asked: &[&str]) -> Option<String> {
+fn lacks(name: &str, required: &[&str]) -> Option<String> {
     let Some(labels) = labels_of(name) else {
         let known = lines(NAMES).filter_map(|line| line.split_once(" - "));
         let mut known = known.chain(NOT_OF_THE_KERNEL);
@@ -91,9 +91,9 @@ fn lacks(name: &str, asked: &[&str]) -> Option<String> {
         let (_, why) = why.unwrap_or_else(|| panic!("{name} is neither there nor on a list"));
         return Some(why.into());
     };
-    let missing = asked
+    let missing = required
         .iter()
-        .find(|asked| !labels.contains(asked) && !OF_ALL.contains(asked))?;
+        .find(|label| !labels.contains(label) && !OF_ALL.contains(label))?;
     let is_known = OTHER_LABELS.contains(&(name, missing));
     assert!(is_known, "{name} has no label {missing}");
     Some(format!("there is no label {missing}"))

@@ -339,17 +339,17 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
         ..RowLayout::default()
     };
     for line in template.lines() {
-        let [Piece::Text(name), said, ..] = &line[..] else {
+        let [Piece::Text(name), piece, ..] = &line[..] else {
             continue;
         };
-        if let (b"link_layer", Piece::Text(said)) = (*name, said) {
+        if let (b"link_layer", Piece::Text(text)) = (*name, piece) {
             row.labels.push(Label {
                 label: 0,
-                word: Word::Fixed(said.to_vec()),
+                word: Word::Fixed(text.to_vec()),
             });
         }
         let known = FIELDS.iter().position(|f| f.name.as_bytes() == *name);
-        if let (Some(field), Some(from)) = (known, value(said)) {
+        if let (Some(field), Some(from)) = (known, value(piece)) {
             row.cells.push(Cell { field, from });
         }
     }

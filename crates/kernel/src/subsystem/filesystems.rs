@@ -206,7 +206,7 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
     };
     for line in template.lines() {
         match &line[..] {
-            [Piece::Text(b"space"), said @ ..] => row.cells = numbers(said, UNIT, FIELDS.len()),
+            [Piece::Text(b"space"), pieces @ ..] => row.cells = numbers(pieces, UNIT, FIELDS.len()),
             [Piece::Text(b"type"), Piece::Text(kind), source @ ..] => {
                 let words = source.iter().filter_map(|piece| match piece {
                     Piece::Text(text) => Some(*text),

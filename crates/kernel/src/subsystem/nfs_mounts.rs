@@ -397,21 +397,21 @@ fn layout(_: u8, template: &Template, _: &Context) -> Layout {
                 row.labels
                     .extend([label(TYPE, kind.to_vec()), label(SERVER, words(server))]);
             }
-            [Piece::Text(b"addr"), said @ ..] => row.labels.push(label(ADDRESS, words(said))),
-            [Piece::Text(b"proto"), said @ ..] => row.labels.push(label(PROTOCOL, words(said))),
-            [Piece::Text(b"age"), said, ..] => put(&mut row, AGE, std::slice::from_ref(said)),
-            [Piece::Text(b"bytes"), said @ ..] => {
-                put(&mut row, NORMAL_READ, &said[..said.len().min(BYTES)])
+            [Piece::Text(b"addr"), pieces @ ..] => row.labels.push(label(ADDRESS, words(pieces))),
+            [Piece::Text(b"proto"), pieces @ ..] => row.labels.push(label(PROTOCOL, words(pieces))),
+            [Piece::Text(b"age"), piece, ..] => put(&mut row, AGE, std::slice::from_ref(piece)),
+            [Piece::Text(b"bytes"), pieces @ ..] => {
+                put(&mut row, NORMAL_READ, &pieces[..pieces.len().min(BYTES)])
             }
             [Piece::Text(b"events"), ..] => {}
-            [Piece::Text(name), said @ ..] => {
-                let said = &said[..said.len().min(NUMBERS)];
+            [Piece::Text(name), pieces @ ..] => {
+                let pieces = &pieces[..pieces.len().min(NUMBERS)];
                 match *name {
-                    b"READ" => put(&mut row, READ, said),
-                    b"WRITE" => put(&mut row, WRITE, said),
-                    _ => add(&mut row, OTHERS, said),
+                    b"READ" => put(&mut row, READ, pieces),
+                    b"WRITE" => put(&mut row, WRITE, pieces),
+                    _ => add(&mut row, OTHERS, pieces),
                 }
-                add(&mut row, OPS, said);
+                add(&mut row, OPS, pieces);
             }
             _ => {}
         }
@@ -437,16 +437,16 @@ fn words(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// Adds the numbers of consecutive fields.
-fn put(row: &mut RowLayout, first: usize, said: &[Piece]) {
-    for (field, piece) in (first..).zip(said) {
+fn put(row: &mut RowLayout, first: usize, pieces: &[Piece]) {
+    for (field, piece) in (first..).zip(pieces) {
         row.cells
             .extend(value(piece).map(|from| Cell { field, from }));
     }
 }
 
 /// Adds numbers to those that other lines have for the same fields.
-fn add(row: &mut RowLayout, first: usize, said: &[Piece]) {
-    for (field, piece) in (first..).zip(said) {
+fn add(row: &mut RowLayout, first: usize, pieces: &[Piece]) {
+    for (field, piece) in (first..).zip(pieces) {
         if let Piece::Slot(slot) = piece {
             let from = From::Added(*slot);
             row.cells.push(Cell { field, from });

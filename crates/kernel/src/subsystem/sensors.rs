@@ -496,16 +496,16 @@ struct Sensor {
 fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
     let (mut chip, mut device, mut sensors) = (Vec::new(), Vec::new(), Vec::<Sensor>::new());
     for line in template.lines() {
-        let Some((Piece::Text(file), said)) = line.split_first() else {
+        let Some((Piece::Text(file), pieces)) = line.split_first() else {
             continue;
         };
         match *file {
             b"name" | b"type" => {
-                chip = words(said);
+                chip = words(pieces);
                 continue;
             }
             b"device" => {
-                device = words(said);
+                device = words(pieces);
                 continue;
             }
             _ => {}
@@ -522,7 +522,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
             sensors.len() - 1
         });
         if part == b"label" {
-            sensors[at].label = words(said);
+            sensors[at].label = words(pieces);
             continue;
         }
         let quantity = match part {
@@ -530,7 +530,7 @@ fn layout(kind: u8, template: &Template, _: &Context) -> Layout {
             _ => quantity,
         };
         let field = FIELDS.iter().position(|f| f.name.as_bytes() == quantity);
-        if let (Some(field), Some(from)) = (field, said.first().and_then(value)) {
+        if let (Some(field), Some(from)) = (field, pieces.first().and_then(value)) {
             sensors[at].cells.push(Cell { field, from });
         }
     }
@@ -597,8 +597,8 @@ fn parts(kind: u8, file: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
 }
 
-fn words(said: &[Piece]) -> Vec<u8> {
-    let words = said.iter().filter_map(|piece| match piece {
+fn words(pieces: &[Piece]) -> Vec<u8> {
+    let words = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(text) => Some(*text),
         Piece::Slot(_) => None,
     });

@@ -176,8 +176,8 @@ impl Table {
 
 /// Slots in use, by the live section.
 pub(crate) fn slots_in(live: &[u64], header: &Header) -> usize {
-    let said = usize::try_from(live[LIVE_SLOTS]).unwrap_or(usize::MAX);
-    said.min(header.slots)
+    let count = usize::try_from(live[LIVE_SLOTS]).unwrap_or(usize::MAX);
+    count.min(header.slots)
 }
 
 /// Which slots have an owner that lives.

@@ -87,7 +87,7 @@ struct Held {
     life: (u32, u32),
     ended: bool,
     /// Owner and state after the master has said that it waited for the process.
-    said: bool,
+    ended_after_wait: bool,
 }
 
 /// A pid was all that counted: a slot whose owner's pid was used again was lost, and one of an owner in another namespace was taken.
@@ -97,13 +97,13 @@ fn a_lock_says_whether_an_owner_lives_and_without_one_pid_and_start() {
     const FREE: u32 = 901;
     let init = start_of(1);
     assert_ne!(init, 0, "the start of the first process");
-    let case = |what, pid, start, life, ended, said| Held {
+    let case = |what, pid, start, life, ended, ended_after_wait| Held {
         what,
         pid,
         start,
         life,
         ended,
-        said,
+        ended_after_wait,
     };
     let cases = [
         case("locked, no such pid", DEAD, 7, (LOCKED, 5), false, false),
@@ -174,7 +174,7 @@ fn a_lock_says_whether_an_owner_lives_and_without_one_pid_and_start() {
         drop(taken);
         for (pid, expect) in [
             (None, held.ended),
-            (Some(held.pid), held.said),
+            (Some(held.pid), held.ended_after_wait),
             (Some(held.pid + 1), false),
         ] {
             hold(held);
