@@ -73,7 +73,7 @@ pub struct Programs(Option<Arc<Known>>);
 struct Known {
     collection: Mutex<Collection>,
     /// Time of the last request.
-    asked_ns: AtomicU64,
+    requested_ns: AtomicU64,
 }
 
 impl Known {
@@ -83,8 +83,8 @@ impl Known {
     }
 
     fn is_watched(&self, now_ns: u64) -> bool {
-        let asked_ns = self.asked_ns.load(Ordering::Relaxed);
-        asked_ns > 0 && now_ns.saturating_sub(asked_ns) < ns(LOOKS_FOR)
+        let requested_ns = self.requested_ns.load(Ordering::Relaxed);
+        requested_ns > 0 && now_ns.saturating_sub(requested_ns) < ns(LOOKS_FOR)
     }
 }
 
@@ -95,7 +95,9 @@ impl Programs {
             return keeper::Programs::default();
         };
         let now = moment();
-        shared.asked_ns.store(now.mono_ns.max(1), Ordering::Relaxed);
+        shared
+            .requested_ns
+            .store(now.mono_ns.max(1), Ordering::Relaxed);
         let mut collection = shared.lock();
         collection.refresh(now, ns(FRESH));
         collection.answer(texts, now)
@@ -150,7 +152,7 @@ impl Collector {
                 settings.users,
                 settings.recorder.map(Recording::new),
             )),
-            asked_ns: AtomicU64::new(0),
+            requested_ns: AtomicU64::new(0),
         });
         let programs = Programs(Some(shared.clone()));
         Ok((Collector { shared, log }, programs))

@@ -278,13 +278,13 @@ mod tests {
     fn the_report_names_who_has_most() {
         let mut accounts = Accounts::default();
         let [one, other] = [1, 2].map(|n| accounts.number(IpAddr::from([10, 0, 0, n])));
-        for (counts, said) in [
+        for (counts, expected) in [
             ([3, 5], "8 values from the future (5 of 10.0.0.2)"),
             ([4, 2], "6 values from the future (4 of 10.0.0.1)"),
         ] {
             accounts.count(one, Count::Future, counts[0]);
             accounts.count(other, Count::Future, counts[1]);
-            assert_eq!(accounts.take_news().as_deref(), Some(said));
+            assert_eq!(accounts.take_news().as_deref(), Some(expected));
         }
     }
 

@@ -14,7 +14,7 @@ impl<T> InForce<T> {
     }
 
     /// Replaces the contents.
-    pub fn set(&self, said: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(said);
+    pub fn set(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
     }
 }

@@ -270,10 +270,10 @@ pub(super) mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn log() -> (Log, Arc<Mutex<Vec<String>>>) {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&said);
+        let logged = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&logged);
         let log: Log = Arc::new(move |_, line| lines.lock().unwrap().push(line.to_string()));
-        (log, said)
+        (log, logged)
     }
 
     fn all() -> EventRange {
@@ -287,7 +287,7 @@ pub(super) mod tests {
 
     #[test]
     fn memory_has_the_newest_and_a_range_the_latest() {
-        let (keeper, (log, said)) = (EventKeeper::default(), log());
+        let (keeper, (log, logged)) = (EventKeeper::default(), log());
         for n in 0..5000 {
             keeper.add("ada", None, event(n));
             if n % 500 == 499 {
@@ -306,7 +306,7 @@ pub(super) mod tests {
             hosts: vec![b"web1".to_vec()],
         };
         assert_eq!(keeper.range(&some), [4095, 4097, 4099].map(event));
-        assert_eq!(*said.lock().unwrap(), [""; 0]);
+        assert_eq!(*logged.lock().unwrap(), [""; 0]);
     }
 
     /// A client repeats a request that was not answered: an event is kept only once.
@@ -315,7 +315,7 @@ pub(super) mod tests {
         let disk = Arc::new(SimDisk::new(1));
         let folder = Path::new("/store");
         disk.create_dir_all(folder).unwrap();
-        let (keeper, (log, said)) = (EventKeeper::open(disk.clone(), folder).0, log());
+        let (keeper, (log, logged)) = (EventKeeper::open(disk.clone(), folder).0, log());
         assert!(keeper.add("ada", None, event(0)).is_some());
         keeper.keep(vec![event(1), event(2), event(2)], &log);
         keeper.keep(vec![event(0), event(2), event(3)], &log);
@@ -323,7 +323,7 @@ pub(super) mod tests {
         assert_eq!(keeper.range(&all()), want);
         let (again, _) = EventKeeper::open(disk, folder);
         assert_eq!(again.range(&all()), want);
-        assert_eq!(*said.lock().unwrap(), [""; 0]);
+        assert_eq!(*logged.lock().unwrap(), [""; 0]);
     }
 
     /// A kill between the two steps once lost events that an answer had shown.
@@ -338,9 +338,9 @@ pub(super) mod tests {
             ..Faults::default()
         });
         let shown_at_write = Arc::new(Mutex::new(None));
-        let (found, asked) = (shown_at_write.clone(), keeper.clone());
+        let (found, shared) = (shown_at_write.clone(), keeper.clone());
         let log: Log = Arc::new(move |_, _| {
-            *found.lock().unwrap() = Some(asked.range(&all()).len());
+            *found.lock().unwrap() = Some(shared.range(&all()).len());
         });
         keeper.add("ada", None, event(0));
         keeper.save(SECOND_NS, &log);
@@ -355,7 +355,7 @@ pub(super) mod tests {
         disk.create_dir_all(folder).unwrap();
         let (keeper, notices) = EventKeeper::open(disk.clone(), folder);
         assert_eq!(notices, [""; 0]);
-        let (log, said) = log();
+        let (log, logged) = log();
         disk.set_faults(Faults {
             capacity_bytes: Some(0),
             ..Faults::default()
@@ -364,7 +364,7 @@ pub(super) mod tests {
             keeper.add("ada", None, event(n));
             keeper.save(SECOND_NS, &log);
         }
-        assert_eq!(said.lock().unwrap().len(), 1, "{said:?}");
+        assert_eq!(logged.lock().unwrap().len(), 1, "{logged:?}");
         assert_eq!(keeper.range(&all()).len(), 3);
         assert!(keeper.has_new());
         disk.set_faults(Faults::default());

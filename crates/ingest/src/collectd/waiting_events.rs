@@ -61,7 +61,7 @@ pub(super) struct Waiting {
     left_of_all: Option<Left>,
     dropped: u64,
     dropped_by: HashMap<Arc<[u8]>, u64>,
-    told_ns: Option<u64>,
+    logged_ns: Option<u64>,
 }
 
 impl Waiting {
@@ -74,7 +74,7 @@ impl Waiting {
             left_of_all: None,
             dropped: 0,
             dropped_by: HashMap::new(),
-            told_ns: None,
+            logged_ns: None,
         }
     }
 
@@ -134,10 +134,10 @@ impl Waiting {
     /// A line about events that came too fast: at once, then once a minute.
     pub(super) fn take_news(&mut self, now_ns: u64) -> Option<String> {
         let is_due = |last_ns: u64| now_ns.saturating_sub(last_ns) >= TELL_EVERY_NS;
-        if self.dropped == 0 || !self.told_ns.is_none_or(is_due) {
+        if self.dropped == 0 || !self.logged_ns.is_none_or(is_due) {
             return None;
         }
-        self.told_ns = Some(now_ns);
+        self.logged_ns = Some(now_ns);
         let dropped = std::mem::take(&mut self.dropped);
         let by = std::mem::take(&mut self.dropped_by);
         let (who, most) = by
@@ -219,13 +219,13 @@ mod tests {
     #[test]
     fn dropped_events_are_logged_once_a_minute_with_their_sender() {
         let mut waiting = Waiting::new(OF_GROUP, OF_ALL);
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         for second in 0..70 {
             kept(&[("evil", 200), ("odd", 101)], second, &mut waiting);
-            said.extend(waiting.take_news(second * SECOND_NS));
+            lines.extend(waiting.take_news(second * SECOND_NS));
         }
-        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(lines.len(), 2, "{lines:?}");
         let want = "cannot keep notifications: 101 came too fast, 100 of them from evil";
-        assert_eq!(said[0], want);
+        assert_eq!(lines[0], want);
     }
 }

@@ -48,7 +48,7 @@ struct LineClient {
     lines: LineStream,
     /// The beginning of an unfinished line.
     begun: Vec<u8>,
-    heard_ns: u64,
+    received_ns: u64,
     is_open: bool,
 }
 
@@ -75,8 +75,10 @@ impl LineClients {
 
     /// The moment at which the longest silent client has been silent for too long.
     pub(super) fn idle_end_ns(&self) -> Option<u64> {
-        let heard = self.clients.iter().map(|client| client.heard_ns);
-        heard.min().map(|heard_ns| heard_ns + idle_max_ns())
+        let received = self.clients.iter().map(|client| client.received_ns);
+        received
+            .min()
+            .map(|received_ns| received_ns + idle_max_ns())
     }
 
     /// Reads from each ready client, and closes clients that have ended or were silent for too long.
@@ -89,11 +91,11 @@ impl LineClients {
         for (client, _) in self.clients.iter_mut().zip(ready).filter(|(_, is)| **is) {
             let group = client.group;
             client.is_open = client.read(&mut self.room, &mut |line| take(group, line));
-            client.heard_ns = now_ns;
+            client.received_ns = now_ns;
             self.counts.cut_off += u64::from(!client.is_open && !client.begun.is_empty());
         }
         for client in &mut self.clients {
-            if client.is_open && client.heard_ns + idle_max_ns() <= now_ns {
+            if client.is_open && client.received_ns + idle_max_ns() <= now_ns {
                 client.is_open = false;
                 self.counts.silent += 1;
             }
@@ -128,7 +130,7 @@ impl LineClients {
                 },
                 lines: LineStream::new(self.line_max),
                 begun: Vec::new(),
-                heard_ns: now_ns,
+                received_ns: now_ns,
                 is_open: true,
             });
         }
@@ -143,7 +145,7 @@ impl LineClients {
         let size = |client: &LineClient| sizes.get(&client.group).copied().unwrap_or(0);
         let clients = self.clients.iter().enumerate();
         let last =
-            clients.max_by_key(|(_, client)| (size(client), std::cmp::Reverse(client.heard_ns)));
+            clients.max_by_key(|(_, client)| (size(client), std::cmp::Reverse(client.received_ns)));
         if let Some(at) = last.map(|(at, _)| at) {
             self.clients.remove(at);
             self.counts.displaced += 1;
@@ -238,9 +240,9 @@ mod tests {
         assert_eq!(lines, [b"one".to_vec(), b"two".to_vec()]);
         let mut troubles = Troubles::default();
         clients.take_counts(&mut troubles);
-        let said = "2 x a connection closed for another one, as there are 64; \
+        let expected = "2 x a connection closed for another one, as there are 64; \
                     7 x a connection closed after 10 minutes of silence; \
                     1 x a line without an end in a stream";
-        assert_eq!(troubles.take().as_deref(), Some(said));
+        assert_eq!(troubles.take().as_deref(), Some(expected));
     }
 }

@@ -72,8 +72,8 @@ mod tests {
         troubles.count("dropped", 0);
         troubles.count("dropped", 7);
         troubles.note("no name", || ":2|c".into());
-        let said = "2 x no name; 7 x dropped; such as: :1|c";
-        assert_eq!(troubles.take().as_deref(), Some(said));
+        let expected = "2 x no name; 7 x dropped; such as: :1|c";
+        assert_eq!(troubles.take().as_deref(), Some(expected));
         assert!(troubles.is_empty());
         assert_eq!(troubles.totals(), [("no name", 2), ("dropped", 7)]);
     }

@@ -48,7 +48,7 @@ pub(super) struct GraphiteIntake {
 /// A known name.
 struct Heard {
     target: Target,
-    heard_ns: u64,
+    received_ns: u64,
     /// The sender that the limits count the series for.
     sender: SenderLot,
 }
@@ -106,9 +106,9 @@ impl LineIntake for GraphiteIntake {
     fn on_time(&mut self, _store: &Store, now: Stamp, _ends: bool) {
         self.swept_ns = now.mono_ns;
         let limit = &mut self.limit;
-        self.index.retain(|_, heard| {
-            let is_idle = heard.heard_ns + IDLE_MAX_NS <= now.mono_ns;
-            limit.release(heard.sender, usize::from(is_idle));
+        self.index.retain(|_, entry| {
+            let is_idle = entry.received_ns + IDLE_MAX_NS <= now.mono_ns;
+            limit.release(entry.sender, usize::from(is_idle));
             !is_idle
         });
     }
@@ -143,9 +143,9 @@ impl GraphiteIntake {
         self.key.push(b';');
         self.key.extend_from_slice(point.tags.raw());
         let target = match self.index.get_mut(&*self.key) {
-            Some(heard) => {
-                heard.heard_ns = now.mono_ns;
-                Some(heard.target)
+            Some(entry) => {
+                entry.received_ns = now.mono_ns;
+                Some(entry.target)
             }
             None => self.arrive(point, sender, store, now.mono_ns),
         };
@@ -199,14 +199,14 @@ impl GraphiteIntake {
                 return None;
             }
         };
-        let heard_ns = now_ns;
+        let received_ns = now_ns;
         self.limit.hold(sender, 1);
-        let heard = Heard {
+        let entry = Heard {
             target,
-            heard_ns,
+            received_ns,
             sender,
         };
-        self.index.insert(self.key.as_slice().into(), heard);
+        self.index.insert(self.key.as_slice().into(), entry);
         Some(target)
     }
 
@@ -231,7 +231,7 @@ impl GraphiteIntake {
         }
         for (key, series) in keys.iter().zip(&begun) {
             match (self.index.get_mut(key), series) {
-                (Some(heard), Some(series)) => heard.target = Target::Known(*series),
+                (Some(entry), Some(series)) => entry.target = Target::Known(*series),
                 // The next sample tries again.
                 (Some(_), None) => drop(self.index.remove(key)),
                 (None, _) => {}
@@ -266,7 +266,7 @@ impl GraphiteIntake {
         if !gone.is_empty() {
             // Somebody removed these series; their next samples begin them again.
             self.index
-                .retain(|_, heard| !gone.iter().any(|it| heard.target == Target::Known(*it)));
+                .retain(|_, entry| !gone.iter().any(|it| entry.target == Target::Known(*it)));
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Recording {
     sample: u32,
     /// Times of the last look at the activity and of the last sample sent.
     looked_ns: u64,
-    said_ns: u64,
+    sent_ns: u64,
     /// The last sample without its time; `None`: the next sample must be sent.
     last: Option<Texts>,
     dropped: u64,
@@ -40,7 +40,7 @@ impl Recording {
             pipe,
             sample: 0,
             looked_ns: 0,
-            said_ns: 0,
+            sent_ns: 0,
             last: None,
             dropped: 0,
             is_news: false,
@@ -72,19 +72,19 @@ impl Recording {
             (false, false) => AGAIN_IDLE_NS,
         };
         let is_same = self.last.as_ref() == Some(&texts);
-        if is_same && now.mono_ns.saturating_sub(self.said_ns) < again_ns {
+        if is_same && now.mono_ns.saturating_sub(self.sent_ns) < again_ns {
             return;
         }
         let at_ns = u64::try_from(now.real_ns).unwrap_or(0);
         // This name sorts behind all epochs, which consist of digits and a to f.
         let all = (ALL.to_vec(), all_text(at_ns, self.dropped));
-        let mut said = texts;
-        said.push(all);
+        let mut sample = texts;
+        sample.push(all);
         self.sample = self.sample.wrapping_add(1);
-        let packets = packets(self.sample, &said);
+        let packets = packets(self.sample, &sample);
         if packets.iter().all(|packet| put_packet(&self.pipe, packet)) {
-            said.pop();
-            (self.last, self.said_ns) = (Some(said), now.mono_ns);
+            sample.pop();
+            (self.last, self.sent_ns) = (Some(sample), now.mono_ns);
         } else {
             self.is_news |= self.dropped == 0;
             self.dropped += 1;
@@ -97,7 +97,7 @@ impl Recording {
 /// each user has a share, because publishers choose the names.
 fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
     let mut wanted = BTreeMap::<u32, usize>::new();
-    let said = publishers.into_iter().map(|(epoch, mut publisher)| {
+    let sized = publishers.into_iter().map(|(epoch, mut publisher)| {
         let name: String = epoch.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut slots = std::mem::take(&mut publisher.slots);
         let blockers = Blockers::of(&slots);
@@ -118,13 +118,13 @@ fn texts(publishers: Vec<([u8; 16], Publisher)>) -> Texts {
         *wanted.entry(publisher.uid).or_default() += head + bytes.sum::<usize>();
         (name.into_bytes(), head, publisher, slots)
     });
-    let said: Vec<_> = said.collect();
+    let sized: Vec<_> = sized.collect();
     // 128 bytes are left for the text about all publishers, which comes last.
     let bytes: Vec<usize> = wanted.values().copied().collect();
     let rooms = shares(&bytes, SAMPLE_MAX - 128);
     let mut rooms: BTreeMap<u32, usize> = wanted.into_keys().zip(rooms).collect();
     let mut texts = Texts::new();
-    for (name, head, mut publisher, slots) in said {
+    for (name, head, mut publisher, slots) in sized {
         let room = rooms.entry(publisher.uid).or_default();
         if head > *room {
             continue;
@@ -192,16 +192,16 @@ mod tests {
     }
 
     /// The sample that the other end reads; `None`: no complete one.
-    fn heard(pipe: &OwnedFd, assembler: &mut Assembler) -> Option<Recorded> {
+    fn received(pipe: &OwnedFd, assembler: &mut Assembler) -> Option<Recorded> {
         let mut packet = [0; PACKET_MAX];
-        let mut heard = None;
+        let mut received = None;
         while let Some(bytes) = take_packet(pipe, &mut packet) {
             if assembler.take(&packet[..bytes], |_| true) == Taken::Whole {
                 let texts = assembler.texts();
-                heard = read((0..texts.len()).map(|n| texts.get(n)));
+                received = read((0..texts.len()).map(|n| texts.get(n)));
             }
         }
-        heard
+        received
     }
 
     #[test]
@@ -223,16 +223,16 @@ mod tests {
         };
         let mut hear = |recording: &mut Recording, seconds, publishers| {
             recording.say(publishers, at(seconds));
-            heard(&read, &mut assembler)
+            received(&read, &mut assembler)
         };
         assert!(
             hear(&mut recording, 1, Vec::new()).is_some(),
             "who starts says so"
         );
         assert_eq!(hear(&mut recording, 9000, Vec::new()), None);
-        let said = hear(&mut recording, 9001, busy(7)).expect("a change");
-        assert_eq!(said.at_ns, 9001 * SECOND_NS);
-        let publishers = said.programs.publishers;
+        let recorded = hear(&mut recording, 9001, busy(7)).expect("a change");
+        assert_eq!(recorded.at_ns, 9001 * SECOND_NS);
+        let publishers = recorded.programs.publishers;
         let numbers: Vec<Vec<u32>> = publishers
             .iter()
             .map(|each| each.slots.iter().map(|slot| slot.number).collect())
@@ -294,13 +294,16 @@ mod tests {
         let dropped = recording.dropped();
         assert!((1..49).contains(&dropped), "{dropped} dropped");
         assert!(recording.take_news() && !recording.take_news());
-        let said = heard(&read, &mut assembler).expect("what came before");
-        assert_eq!(said.programs.publishers[0].slots[0].commands, 49 - dropped);
+        let recorded = received(&read, &mut assembler).expect("what came before");
+        assert_eq!(
+            recorded.programs.publishers[0].slots[0].commands,
+            49 - dropped
+        );
         // The incomplete sample in the pipe does not count.
         recording.say(busy(50), at(50));
-        let said = heard(&read, &mut assembler).expect("it is read again");
-        assert_eq!(said.programs.dropped, dropped);
-        let slot = &said.programs.publishers[0].slots[19];
+        let recorded = received(&read, &mut assembler).expect("it is read again");
+        assert_eq!(recorded.programs.dropped, dropped);
+        let slot = &recorded.programs.publishers[0].slots[19];
         assert_eq!(
             (slot.commands, slot.is_cut, slot.text.len()),
             (50, true, COMMAND_MAX)

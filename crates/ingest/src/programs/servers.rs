@@ -335,11 +335,11 @@ mod tests {
     fn completed(
         state: State,
         command_ns: u64,
-        said: &ServerSession,
+        session: &ServerSession,
         (uid, started_ns): (u32, u64),
     ) -> ActiveSlot {
         let mut servers = Servers::default();
-        servers.take(activity("main", said.clone()), at(0));
+        servers.take(activity("main", session.clone()), at(0));
         let mut sessions = servers.current(at(SECOND_NS));
         let mut slot = slot(state);
         let identity = (uid, slot.pid, 0, started_ns);
@@ -352,7 +352,7 @@ mod tests {
         use State::{Active, Idle, IdleInAbortedTransaction, IdleInTransaction};
         // State and command start of the slot; state and command start at the server; true if the server's text is shown; true if
         // its wait is.
-        for (state, command_ns, said, said_ns, text, wait) in [
+        for (state, command_ns, state_at_server, began_at_server_ns, text, wait) in [
             (Idle, 10, Active, 20, true, true),
             (IdleInTransaction, 10, Active, 20, true, true),
             // The library has seen this command and its end.
@@ -366,8 +366,13 @@ mod tests {
             // The library is configured to publish nothing.
             (State::None, 30, Active, 20, true, true),
         ] {
-            let slot = completed(state, command_ns, &session(said, said_ns), (0, 5));
-            let what = format!("{state:?} {command_ns}, {said:?} {said_ns}");
+            let slot = completed(
+                state,
+                command_ns,
+                &session(state_at_server, began_at_server_ns),
+                (0, 5),
+            );
+            let what = format!("{state:?} {command_ns}, {state_at_server:?} {began_at_server_ns}");
             assert_eq!(slot.text == b"SELECT ?", text, "{what}");
             assert_eq!(!slot.wait.is_empty(), wait, "{what}");
             assert_eq!(!slot.blocked_by.is_empty(), wait, "{what}");

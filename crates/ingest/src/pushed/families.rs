@@ -76,22 +76,25 @@ impl Families {
     }
 
     /// Keeps a description that is new.
-    pub(super) fn note(&mut self, metric: &str, said: &SeriesMetadata) {
-        let is_empty =
-            said.metric_type == MetricType::Unknown && said.help.is_empty() && said.unit.is_empty();
+    pub(super) fn note(&mut self, metric: &str, metadata: &SeriesMetadata) {
+        let is_empty = metadata.metric_type == MetricType::Unknown
+            && metadata.help.is_empty()
+            && metadata.unit.is_empty();
         if is_empty || metric.is_empty() || metric.len() > METRIC_MAX {
             return;
         }
-        let (unit, help) = (cut(said.unit, UNIT_MAX), cut(said.help, HELP_MAX));
+        let (unit, help) = (cut(metadata.unit, UNIT_MAX), cut(metadata.help, HELP_MAX));
         let known = self.families.get(metric);
         let is_known = known.is_some_and(|known| {
-            known.metric_type == said.metric_type && *known.unit == *unit && *known.help == *help
+            known.metric_type == metadata.metric_type
+                && *known.unit == *unit
+                && *known.help == *help
         });
         if is_known || known.is_none() && self.families.len() >= FAMILIES_MAX {
             return;
         }
         let described = Described {
-            metric_type: said.metric_type,
+            metric_type: metadata.metric_type,
             unit: unit.into(),
             help: help.into(),
         };

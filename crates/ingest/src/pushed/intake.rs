@@ -54,7 +54,7 @@ pub(super) struct PushIntake {
 /// A known name.
 struct KnownName {
     target: PushTarget,
-    heard_ns: u64,
+    received_ns: u64,
     /// False: no request described the metric.
     is_described: bool,
 }
@@ -106,7 +106,7 @@ impl PushIntake {
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = now_ns;
             let oldest_ns = now_ns.saturating_sub(IDLE_MAX_NS);
-            self.known.retain(|_, heard| heard.heard_ns >= oldest_ns);
+            self.known.retain(|_, known| known.received_ns >= oldest_ns);
         }
     }
 
@@ -136,12 +136,12 @@ impl PushIntake {
             self.key.extend_from_slice(value.as_bytes());
             self.key.push(END);
         }
-        if let Some(heard) = self.known.get_mut(&*self.key) {
-            heard.heard_ns = round.now.mono_ns;
-            let target = heard.target;
-            let is_due = round.describes || !heard.is_described;
+        if let Some(known) = self.known.get_mut(&*self.key) {
+            known.received_ns = round.now.mono_ns;
+            let target = known.target;
+            let is_due = round.describes || !known.is_described;
             if let Some((family, metadata)) = about.filter(|_| is_due) {
-                heard.is_described = true;
+                known.is_described = true;
                 self.families.note(family, &metadata);
             }
             return Some(target);
@@ -194,20 +194,20 @@ impl PushIntake {
             self.families.note(family, &metadata);
         }
         self.make_room();
-        let heard_ns = round.now.mono_ns;
-        let heard = KnownName {
+        let received_ns = round.now.mono_ns;
+        let known = KnownName {
             target,
-            heard_ns,
+            received_ns,
             is_described: about.is_some(),
         };
-        self.known.insert(self.key.as_slice().into(), heard);
+        self.known.insert(self.key.as_slice().into(), known);
         Ok(target)
     }
 
     fn metric_type(&self, metric: &str, about: About) -> MetricType {
-        let said = about.map(|(_, metadata)| metadata.metric_type);
-        let said = said.filter(|of| *of != MetricType::Unknown);
-        said.unwrap_or_else(|| self.families.type_of(metric))
+        let described = about.map(|(_, metadata)| metadata.metric_type);
+        let described = described.filter(|of| *of != MetricType::Unknown);
+        described.unwrap_or_else(|| self.families.type_of(metric))
     }
 
     /// Forgets names if there are too many. Names of series that have not begun yet stay.
@@ -216,7 +216,7 @@ impl PushIntake {
             return;
         }
         self.known
-            .retain(|_, heard| matches!(heard.target, PushTarget::New(_)));
+            .retain(|_, known| matches!(known.target, PushTarget::New(_)));
     }
 
     /// Gathers a sample.
@@ -274,7 +274,7 @@ impl PushIntake {
                     }
                 };
                 match (self.known.get_mut(&new.key), series) {
-                    (Some(heard), Some(series)) => heard.target = PushTarget::Known(series),
+                    (Some(known), Some(series)) => known.target = PushTarget::Known(series),
                     // The next sample tries again.
                     (Some(_), None) => drop(self.known.remove(&new.key)),
                     (None, _) => {}
@@ -308,8 +308,8 @@ impl PushIntake {
         if !gone.is_empty() {
             // Somebody removed these series while samples came: sent again, the samples begin them again.
             let is_gone =
-                |heard: &KnownName| gone.iter().any(|it| heard.target == PushTarget::Known(*it));
-            self.known.retain(|_, heard| !is_gone(heard));
+                |known: &KnownName| gone.iter().any(|it| known.target == PushTarget::Known(*it));
+            self.known.retain(|_, known| !is_gone(known));
             let why = "a series was removed while its samples came";
             round.failed.get_or_insert_with(|| why.into());
             return;

@@ -276,7 +276,7 @@ fn a_series_that_was_removed_begins_again() {
 #[test]
 fn descriptions_decide_the_kind_and_are_kept() {
     let bench = Bench::new();
-    let said = |metric_type, help| SeriesMetadata {
+    let metadata_of = |metric_type, help| SeriesMetadata {
         metric_type,
         help,
         unit: "seconds",
@@ -284,13 +284,13 @@ fn descriptions_decide_the_kind_and_are_kept() {
     let pushed = bench.send(WriteVersion::V1, |encoder| {
         encoder.push_family(&FamilyMetadata {
             family: "old",
-            metadata: said(MetricType::Counter, "Old ones."),
+            metadata: metadata_of(MetricType::Counter, "Old ones."),
         });
     });
     assert_eq!(pushed.status, 204);
     bench.write(&[("__name__", "old")], &[(5, 1.0)]);
     bench.send(WriteVersion::V2, |encoder| {
-        let wait = said(MetricType::Histogram, "Waits.");
+        let wait = metadata_of(MetricType::Histogram, "Waits.");
         let labels = [("__name__", "wait_count"), ("job", "a")];
         encoder.push(
             &labels_of(&labels),

@@ -71,7 +71,7 @@ impl StatsdIntake {
         let Some((metric, room)) = self.metrics.metric(place) else {
             return;
         };
-        metric.heard_ns = now_ns;
+        metric.received_ns = now_ns;
         self.samples += 1;
         match (&mut metric.aggregate, sample.value) {
             (Aggregate::Counter { total, .. }, SampleValue::Number(number)) => {

@@ -26,7 +26,7 @@ pub(super) struct Metric {
     tags: Vec<OwnedTag>,
     pub(super) aggregate: Aggregate,
     /// Time of the last line, by the monotonic clock.
-    pub(super) heard_ns: u64,
+    pub(super) received_ns: u64,
     /// Number of series that the limits count for this metric, and the sender that they count them for.
     series: usize,
     sender: SenderLot,
@@ -181,7 +181,7 @@ impl Metrics {
                 .map(|&(key, value)| (key.into(), value.into()))
                 .collect(),
             aggregate: family.empty(),
-            heard_ns: now_ns,
+            received_ns: now_ns,
             series,
             sender,
         };
@@ -198,7 +198,7 @@ impl Metrics {
     pub(super) fn forget_silent(&mut self, since_ns: u64, mut gone: impl FnMut(&mut Metric)) {
         let before = self.vacant.len();
         for (place, held) in self.metrics.iter_mut().enumerate() {
-            if let Some(metric) = held.as_mut().filter(|metric| metric.heard_ns < since_ns) {
+            if let Some(metric) = held.as_mut().filter(|metric| metric.received_ns < since_ns) {
                 gone(metric);
                 self.limit.release(metric.sender, metric.series);
                 *held = None;

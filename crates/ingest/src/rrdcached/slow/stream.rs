@@ -92,15 +92,15 @@ mod tests {
         let mut stream = Stream::new(&socket, Duration::from_millis(300));
         // As long as the kernel takes them.
         let all = vec![7; 16 << 20];
-        let (told, tells) = std::sync::mpsc::channel::<()>();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let reader = std::thread::spawn(move || {
-            while tells.recv_timeout(Duration::from_millis(5)).is_err() {
+            while stopped.recv_timeout(Duration::from_millis(5)).is_err() {
                 theirs.read_exact(&mut [0]).expect("bytes");
             }
         });
         let error = stream.write_all(&all).expect_err("too slow");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        told.send(()).expect("a reader");
+        stop.send(()).expect("a reader");
         reader.join().expect("no panic");
     }
 }

@@ -152,7 +152,7 @@ fn lines_that_are_not_used_are_counted() {
     let mut rig = Rig::new();
     rig.send("a\n:1|c\na:x|c\na:1|ms|@2\n_e{1,1}:a|b\n_sc|a|0\na:-1|ms\nb:1|?\n");
     rig.intake.refuse_long_line();
-    let said = rig.troubles();
+    let report = rig.troubles();
     for part in [
         "1 x a value without a type",
         "1 x no name",
@@ -164,9 +164,9 @@ fn lines_that_are_not_used_are_counted() {
         "1 x a type that is not known",
         "1 x a line of more than 8192 bytes",
     ] {
-        assert!(said.contains(part), "{part} is missing in {said}");
+        assert!(report.contains(part), "{part} is missing in {report}");
     }
-    assert!(said.ends_with("; such as: a"), "{said}");
+    assert!(report.ends_with("; such as: a"), "{report}");
 }
 
 #[test]
@@ -179,10 +179,10 @@ fn two_metrics_do_not_write_one_series() {
     assert_eq!(rig.values("a_b_total"), Some(vec![1.0, 1.0]));
     let count = rig.values("t_count").unwrap();
     assert!(count == [1.0] || count == [9.0], "{count:?}");
-    let said = rig.troubles();
+    let report = rig.troubles();
     assert!(
-        said.contains("2 x a series whose name another metric has"),
-        "{said}"
+        report.contains("2 x a series whose name another metric has"),
+        "{report}"
     );
 }
 
@@ -197,9 +197,9 @@ fn a_flood_of_names_costs_no_more_than_the_limit() {
     let stored = (0..20_000).filter(|name| rig.values(&format!("f{name}_total")).is_some());
     assert_eq!(stored.count(), 10_000);
     assert_eq!(rig.values("f0_total"), Some(vec![2.0]));
-    let said = rig.troubles();
+    let report = rig.troubles();
     let refused = "10000 x a sample of a new name beyond the limit of new ones; such as: f10000";
-    assert_eq!(said, refused);
+    assert_eq!(report, refused);
     // Another sender has a share of its own.
     for name in 0..8_000 {
         rig.send_as(SenderLot(1), &format!("g{name}:1|c"));
