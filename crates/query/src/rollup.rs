@@ -519,7 +519,7 @@ mod tests {
     #[test]
     fn ids_match_picks() {
         let pick = |id| Pick::parse(id).expect("known");
-        for (line, asked, expect) in [
+        for (line, id, expect) in [
             ("cpu.user", "cpu.user", true),
             ("cpu.user:0", "cpu.user", false),
             ("cpu.user:0", "cpu.user:*", true),
@@ -527,7 +527,7 @@ mod tests {
             ("cpu.user:10", "cpu.user:1", false),
             ("cpu.user_time", "cpu.user", false),
         ] {
-            assert_eq!(is_of(line, &pick(asked)), expect, "{line} {asked}");
+            assert_eq!(is_of(line, &pick(id)), expect, "{line} {id}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct Metadata {
     /// Kind of the metric.
     pub kind: Kind,
     /// Type in OpenMetrics' words, as the source says it; empty: as the kind says.
-    pub said_type: String,
+    pub openmetrics_type: String,
     /// Unit, as the source says it; empty: unknown.
     pub unit: String,
     /// Meaning of the metric in words; empty: unknown.
@@ -80,7 +80,7 @@ impl Metadata {
         Metadata {
             metric,
             kind,
-            said_type: String::new(),
+            openmetrics_type: String::new(),
             unit: String::new(),
             help: String::new(),
         }

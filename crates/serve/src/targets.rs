@@ -49,7 +49,7 @@ struct State {
     reasons: Arc<Reasons>,
     looked_ns: Option<u64>,
     numbers: Arc<Numbers>,
-    asked_ns: Option<u64>,
+    read_ns: Option<u64>,
     took: Duration,
     is_asking: bool,
 }
@@ -110,7 +110,7 @@ impl Targets {
     pub(crate) fn known(self: &Arc<Targets>) -> Known {
         let mut state = self.looked();
         let fits = state.numbers.list == state.listed.number;
-        let age = state.asked_ns.map(since);
+        let age = state.read_ns.map(since);
         let old = FRESH.max(state.took * REST);
         if !state.is_asking && (!fits || age.is_none_or(|age| age > old)) {
             state.is_asking = true;
@@ -186,7 +186,7 @@ impl Targets {
         };
         let mut state = self.locked();
         state.numbers = Arc::new(numbers);
-        state.asked_ns = Some(RealClock.mono_ns());
+        state.read_ns = Some(RealClock.mono_ns());
         state.took = since(begin_ns);
     }
 

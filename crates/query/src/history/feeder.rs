@@ -68,15 +68,15 @@ impl Feeder {
 
     /// Never ends. What keeps it from its work is reported once.
     pub fn run(&self) {
-        let mut said = String::new();
+        let mut logged = String::new();
         loop {
             if let Err(why) = self.follow()
-                && why != said
+                && why != logged
             {
                 talk::say(format_args!(
                     "kymo: cannot keep this machine's history: {why}; trying again"
                 ));
-                said = why;
+                logged = why;
             }
             std::thread::sleep(PAUSE);
         }

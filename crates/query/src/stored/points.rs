@@ -77,7 +77,7 @@ fn metadata_of(family: &MetricFamily) -> Metadata {
             "histogram" => Kind::Histogram,
             _ => Kind::Untyped,
         },
-        said_type: family.kind.clone(),
+        openmetrics_type: family.kind.clone(),
         unit: family.unit.clone(),
         help: family.help.clone(),
     }

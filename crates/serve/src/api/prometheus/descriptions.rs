@@ -54,8 +54,8 @@ fn number(asking: &FormRequest, name: &str) -> Result<Option<i64>, Failure> {
 
 /// A type as Prometheus calls it.
 fn word(of: &Metadata) -> &str {
-    if !of.said_type.is_empty() {
-        return &of.said_type;
+    if !of.openmetrics_type.is_empty() {
+        return &of.openmetrics_type;
     }
     match of.kind {
         Kind::Counter | Kind::Gauge | Kind::Histogram => of.kind.word(),
