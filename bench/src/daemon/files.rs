@@ -54,8 +54,8 @@ pub(crate) fn fill(base: &Path, count: usize) -> Result<()> {
     let made = create.args(collectd_default().split(' ')).output();
     let made = made.cannot("run rrdtool")?;
     if !made.status.success() {
-        let said = String::from_utf8_lossy(&made.stderr).into_owned();
-        return Err(Fault::because("create a file", said.trim()));
+        let message = String::from_utf8_lossy(&made.stderr).into_owned();
+        return Err(Fault::because("create a file", message.trim()));
     }
     let bytes = fs::read(&first).cannot("read the first file")?;
     let mut progress = Progress::of("files");

@@ -133,8 +133,8 @@ impl Side {
             .is_err()
         {
             if Instant::now() > until || !daemon.is_running()? {
-                let said = fs::read_to_string(daemon.stderr()).unwrap_or_default();
-                return Err(Fault::because("start the daemon", said.trim()));
+                let message = fs::read_to_string(daemon.stderr()).unwrap_or_default();
+                return Err(Fault::because("start the daemon", message.trim()));
             }
             std::thread::sleep(AGAIN);
         }
@@ -198,8 +198,8 @@ impl Side {
 
     /// A number from STATS.
     pub(crate) fn statistic(&self, name: &str) -> Result<u64> {
-        let said = self.connect()?.lines("STATS")?;
-        let mut pairs = said.lines().filter_map(|line| line.split_once(": "));
+        let reply = self.connect()?.lines("STATS")?;
+        let mut pairs = reply.lines().filter_map(|line| line.split_once(": "));
         let pair = pairs.find(|(each, _)| *each == name);
         let number = pair.and_then(|(_, number)| number.trim().parse().ok());
         number.ok_or_else(|| Fault::new(format!("STATS tells no {name}")))

@@ -28,9 +28,9 @@ pub(super) fn help_has(bench: &Bench, verb: &str, word: &str) -> Result<bool> {
     let Some(kymo) = &bench.kymo else {
         return Ok(false);
     };
-    let said = Command::new(kymo).args([verb, "--help"]).output();
-    let said = said.cannot("ask kymo for help")?;
-    let text = [said.stdout, said.stderr].concat();
+    let output = Command::new(kymo).args([verb, "--help"]).output();
+    let output = output.cannot("ask kymo for help")?;
+    let text = [output.stdout, output.stderr].concat();
     Ok(String::from_utf8_lossy(&text).contains(word))
 }
 

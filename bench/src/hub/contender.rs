@@ -220,8 +220,8 @@ impl Hub {
 
     /// True if kymo's keeper answers.
     fn answers(&self) -> bool {
-        let asked = self.connect().and_then(|mut wire| wire.ask("PING"));
-        asked.is_ok() && self.own_pid().is_ok()
+        let reply = self.connect().and_then(|mut wire| wire.ask("PING"));
+        reply.is_ok() && self.own_pid().is_ok()
     }
 
     /// Connects to kymo's keeper.
@@ -340,8 +340,8 @@ impl Hub {
             let what = format!("{dropped} datagrams to {name} were dropped");
             return Err(Fault::new(what));
         }
-        let said = self.family()?.stderr_text();
-        let line = said.lines().find(|line| line.contains("collectd on "));
+        let log = self.family()?.stderr_text();
+        let line = log.lines().find(|line| line.contains("collectd on "));
         line.map_or(Ok(()), |line| Err(Fault::new(line)))
     }
 
@@ -371,9 +371,9 @@ impl Hub {
             let path = fleet.path(series);
             let row = fleet.last(series) / super::fleet::STEP_S * super::fleet::STEP_S;
             wire.send(format!("LAST {path}\n").as_bytes())?;
-            let said = wire.reply()?.trim().to_string();
-            if said != format!("0 {row}") {
-                return Err(Fault::new(format!("LAST {path} is `{said}`, not {row}")));
+            let reply = wire.reply()?.trim().to_string();
+            if reply != format!("0 {row}") {
+                return Err(Fault::new(format!("LAST {path} is `{reply}`, not {row}")));
             }
         }
         Ok(())
@@ -386,10 +386,10 @@ impl Hub {
         }
         let mut wire = self.connect()?;
         wire.send(format!("FLUSH {path}\n").as_bytes())?;
-        let said = wire.reply()?;
-        match said.starts_with("0 ") {
+        let reply = wire.reply()?;
+        match reply.starts_with("0 ") {
             true => Ok(()),
-            false => Err(Fault::new(format!("FLUSH {path} is `{}`", said.trim()))),
+            false => Err(Fault::new(format!("FLUSH {path} is `{}`", reply.trim()))),
         }
     }
 
@@ -398,13 +398,13 @@ impl Hub {
         let kymo = bench.kymo.as_ref();
         let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
         let mut status = Command::new(kymo);
-        let said = status
+        let output = status
             .arg("status")
             .arg("--json")
             .arg(self.store())
             .output();
-        let said = said.cannot("ask for the store's status")?.stdout;
-        let number = crate::serve::number(&said, "unsaved_values");
+        let output = output.cannot("ask for the store's status")?.stdout;
+        let number = crate::serve::number(&output, "unsaved_values");
         let number = number.ok_or_else(|| Fault::new("the status tells of no unsaved values"))?;
         Ok(number as u64)
     }

@@ -78,9 +78,9 @@ fn rrdtool(dir: &Path, words: &[&str]) -> Result<String> {
     let output = command.current_dir(dir).env("TZ", "UTC").args(words);
     let output = output.output().cannot("run rrdtool")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         let verb = words.first().unwrap_or(&"");
-        return Err(Fault::because(format!("rrdtool {verb}"), said.trim()));
+        return Err(Fault::because(format!("rrdtool {verb}"), message.trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

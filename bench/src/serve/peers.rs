@@ -102,16 +102,16 @@ fn written(found: &Found) -> f64 {
 
 /// Compares written bytes: bytes on the disk may be removed later, or not be there yet.
 fn compare(outcome: &mut Outcome, name: &str, own: &Found, peer: &Found) {
-    let mut told = Vec::new();
+    let mut ratios = Vec::new();
     for (what, own, peer) in [
         ("CPU", own.cpu_percent, peer.cpu_percent),
         ("memory", own.memory_bytes, peer.memory_bytes),
         ("disk", written(own), written(peer)),
     ] {
-        told.push(format!("{what} {}", ratio(own, peer)));
+        ratios.push(format!("{what} {}", ratio(own, peer)));
         outcome.check(Some(own / peer), BAR, AIM);
     }
-    outcome.figure(format!("kymo/{name} {}", told.join(", ")));
+    outcome.figure(format!("kymo/{name} {}", ratios.join(", ")));
 }
 
 impl Peer {

@@ -27,10 +27,10 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let served = Served::start(bench, kymo, &bench.new_dir("weight")?)?;
     std::thread::sleep(Duration::from_secs(bench.pick(60, 3)));
     let mut browser = Browser::start(bench, "weight", &[served.url()])?;
-    let told = browser.expect("weight")?;
+    let sizes = browser.expect("weight")?;
     browser.end()?;
     served.end()?;
-    let &[files, file_count, numbers, number_count, heads] = &told[..] else {
+    let &[files, file_count, numbers, number_count, heads] = &sizes[..] else {
         return Err(Fault::new("the browser told something else"));
     };
     outcome.figure(format!("{} in all", bytes(files + numbers)));

@@ -179,11 +179,11 @@ impl Followed {
         numbers: &mut Numbers,
         now_s: i64,
     ) -> Result<(), String> {
-        let asked = numbers.ask(asker).await?;
-        for (what, why) in asked.refused {
+        let results = numbers.ask(asker).await?;
+        for (what, why) in results.refused {
             self.say_once(what, why.map(|why| format!("cannot read {what}: {why}")));
         }
-        let written = self.series.write(&asked.numbers, now_s);
+        let written = self.series.write(&results.numbers, now_s);
         let why = written.err();
         self.say_once(KEEPER, why.map(|why| format!("cannot keep numbers: {why}")));
         Ok(())

@@ -108,8 +108,8 @@ impl Numbers {
 
     /// Runs all queries. If the server refuses one, the others still count.
     pub(super) async fn ask(&mut self, asker: &Asker) -> Result<QueryResults, String> {
-        let mut asked = QueryResults::default();
-        if let Some(rows) = asked.rows(asker, &mut self.databases).await? {
+        let mut results = QueryResults::default();
+        if let Some(rows) = results.rows(asker, &mut self.databases).await? {
             let rows: Vec<(Vec<u8>, Vec<Option<f64>>)> = rows
                 .iter()
                 .map(|row| {
@@ -120,29 +120,29 @@ impl Numbers {
                 })
                 .collect();
             let numbers = by_database(&self.by_database, &self.patterns, &rows);
-            asked.numbers.extend(numbers);
+            results.numbers.extend(numbers);
         }
-        if let Some(rows) = asked.rows(asker, &mut self.sessions).await? {
+        if let Some(rows) = results.rows(asker, &mut self.sessions).await? {
             let groups: Vec<Group> = rows.iter().map(Group::of).collect();
-            asked.numbers.extend(of_sessions(&groups));
+            results.numbers.extend(of_sessions(&groups));
         }
-        if let Some(rows) = asked.rows(asker, &mut self.locks).await? {
-            asked.one(&rows, &[("locks_waiting", Kind::Gauge)]);
+        if let Some(rows) = results.rows(asker, &mut self.locks).await? {
+            results.one(&rows, &[("locks_waiting", Kind::Gauge)]);
         }
-        if let Some(rows) = asked.rows(asker, &mut self.wal).await? {
+        if let Some(rows) = results.rows(asker, &mut self.wal).await? {
             let fields = [
                 ("max_connections", Kind::Gauge),
                 ("wal_bytes", Kind::Counter),
             ];
-            asked.one(&rows, &fields);
+            results.one(&rows, &fields);
         }
         for (names, ask) in &mut self.views {
-            if let Some(rows) = asked.rows(asker, ask).await? {
+            if let Some(rows) = results.rows(asker, ask).await? {
                 let fields: Vec<_> = names.iter().map(|name| (*name, Kind::Counter)).collect();
-                asked.one(&rows, &fields);
+                results.one(&rows, &fields);
             }
         }
-        Ok(asked)
+        Ok(results)
     }
 }
 

@@ -226,9 +226,9 @@ impl BeatState {
     }
 
     fn is_key(&mut self, wishes: [&AtomicBool; 2]) -> bool {
-        let asked =
+        let take_wish =
             |wish: &AtomicBool| wish.load(Ordering::Relaxed) && wish.swap(false, Ordering::Relaxed);
-        let wanted = wishes.map(asked).contains(&true) || self.lost;
+        let wanted = wishes.map(take_wish).contains(&true) || self.lost;
         let key = wanted || self.taken == 0 || self.since_key >= limits::KEY_SAMPLES;
         self.since_key = if key { 1 } else { self.since_key + 1 };
         key

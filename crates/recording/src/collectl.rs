@@ -766,8 +766,8 @@ impl Texts {
             b"numai" => self.push_node(kind::NODE_MEMINFO, rest, rest),
             b"numas" => {
                 // collectl puts the node's name before the kernel's line.
-                let said = rest.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
-                self.push_node(kind::NODE_NUMASTAT, rest, said)
+                let values = rest.splitn(3, |&b| b == b' ').nth(2).unwrap_or_default();
+                self.push_node(kind::NODE_NUMASTAT, rest, values)
             }
             [b'n', b'f', b's', b'c', b'-', ..] => self.push(kind::NFS, &line[5..]),
             [b'n', b'f', b's', b's', b'-', ..] => self.push(kind::NFSD, &line[5..]),
@@ -1295,15 +1295,15 @@ mod tests {
         let body = |n: u32| format!("{HEADER}>>> {n}.0 <<<\nload {n}\n>>> {}.0 <<<\n", n + 1);
         let whole = |name, n| file(name, &body(n));
         let none = |name| file(name, "");
-        let told = |name: &str| format!("! cannot play {name}: not a collectl raw file");
+        let warning = |name: &str| format!("! cannot play {name}: not a collectl raw file");
         for (files, expect) in [
             (
                 vec![none("a.raw"), whole("b.raw", 10)],
-                vec![told("a.raw"), "10000+0 10".into()],
+                vec![warning("a.raw"), "10000+0 10".into()],
             ),
             (
                 vec![whole("a.raw", 10), none("b.raw"), none("c.raw")],
-                vec!["10000+0 10".into(), told("b.raw"), told("c.raw")],
+                vec!["10000+0 10".into(), warning("b.raw"), warning("c.raw")],
             ),
         ] {
             assert_eq!(all(files), expect);

@@ -211,8 +211,8 @@ impl Evaluator<'_> {
         check_shares(self.context, &shares, place);
         let columns = self.vector(arg(call, 1)?, grid)?;
         let place = span(call, 1);
-        let asked = HistogramQuery::Quantile(&shares);
-        let results = of_histograms(self.context, grid, columns, asked, place)?;
+        let query = HistogramQuery::Quantile(&shares);
+        let results = of_histograms(self.context, grid, columns, query, place)?;
         self.context.meter.release(shares.len());
         Ok(results)
     }
@@ -222,8 +222,8 @@ impl Evaluator<'_> {
         let upper = self.scalar(arg(call, 1)?, grid)?;
         let columns = self.vector(arg(call, 2)?, grid)?;
         let place = span(call, 2);
-        let asked = HistogramQuery::Fraction(&lower, &upper);
-        let results = of_histograms(self.context, grid, columns, asked, place)?;
+        let query = HistogramQuery::Fraction(&lower, &upper);
+        let results = of_histograms(self.context, grid, columns, query, place)?;
         self.context.meter.release(lower.len() + upper.len());
         Ok(results)
     }

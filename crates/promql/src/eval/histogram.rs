@@ -35,7 +35,7 @@ pub(crate) fn of_histograms(
     context: &Context,
     grid: Grid,
     columns: Vec<Column>,
-    asked: HistogramQuery,
+    query: HistogramQuery,
     span: Span,
 ) -> Result<Vec<Column>, EvalError> {
     let mut results = Vec::new();
@@ -52,7 +52,7 @@ pub(crate) fn of_histograms(
             buckets.extend(counts.map(|(bound, count)| Bucket { bound, count }));
             if !buckets.is_empty() {
                 let at = |values: &[f64]| values.get(step).copied().unwrap_or(f64::NAN);
-                *value = match asked {
+                *value = match query {
                     HistogramQuery::Quantile(shares) => {
                         let (found, repair) = of_buckets(at(shares), &mut buckets);
                         if let Some(repair) = repair {

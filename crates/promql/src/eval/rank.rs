@@ -110,7 +110,7 @@ pub(crate) fn count_values(
             "invalid label name {label:?}"
         )));
     }
-    let said = match grouping {
+    let kept_label = match grouping {
         Grouping::By(_) => Some(label),
         // `without` may leave it out at once.
         Grouping::Without(_) => {
@@ -121,7 +121,7 @@ pub(crate) fn count_values(
     let mut counted = Counted {
         meter,
         grid,
-        label: said,
+        label: kept_label,
         places: HashMap::new(),
         columns: Vec::new(),
     };
