@@ -75,6 +75,7 @@ cp -r "$2" "$3/fixture"
 chmod -R u=rwX,go=rX "$3/fixture"
 cp -r "$3/fixture" "$3/packed"
 install -D -m 755 "$1" "$3/packed/usr/bin/kymo"
+sed -i "s/^Architecture: .*/Architecture: $(dpkg --print-architecture)/" "$3/packed/DEBIAN/control"
 dpkg-deb --root-owner-group -Znone --build "$3/packed" "$3/older.deb"
 "#;
 /// Exit code of the scripts where there can be no layers or control groups.
