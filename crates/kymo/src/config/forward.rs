@@ -115,18 +115,18 @@ fn is_plain(c: char) -> bool {
 fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     let is_name = (1..=NAME_MAX).contains(&text.len()) && text.chars().all(is_plain);
-    let judged = match is_name {
-        true => Ok(()),
-        false => Err(format!(
+    match is_name {
+        true => Ok(text),
+        false => Err(D::Error::custom(format!(
             "{text:?} is not a name: 1 to {NAME_MAX} letters, digits, . _ and -"
-        )),
-    };
-    checked(judged, text)
+        ))),
+    }
 }
 
 fn url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
-    checked(ScrapeUrl::of_server(&text), text)
+    ScrapeUrl::of_server(&text).map_err(D::Error::custom)?;
+    Ok(text)
 }
 
 fn selectors<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
