@@ -112,8 +112,8 @@ pub fn pack(program: &Path, version: &str, out: &Path, formats: &[&str]) {
         .stdin(Stdio::null())
         .output()
         .expect("dist/packages");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
 }
 
 /// Packs the older package of `tests/fixtures` around `program`, as `out/older.deb`; its files are in `out/fixture`, too.

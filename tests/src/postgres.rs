@@ -53,8 +53,8 @@ pub fn pg_config(option: &str) -> String {
     let program = std::env::var_os("PG_CONFIG").unwrap_or_else(|| "pg_config".into());
     let output = Command::new(&program).arg(option).output();
     let output = output.unwrap_or_else(|why| panic!("cannot run {program:?}: {why}"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    said.trim().to_string()
+    let value = String::from_utf8_lossy(&output.stdout);
+    value.trim().to_string()
 }
 
 /// The folder of PostgreSQL's programs.
@@ -80,9 +80,9 @@ pub fn library(name: &str, words: &[&str]) -> PathBuf {
         .current_dir(&folder)
         .output();
     let output = output.unwrap_or_else(|why| panic!("cannot run make: {why}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "make: {said}");
-    assert!(!said.contains("warning"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "make: {message}");
+    assert!(!message.contains("warning"), "{message}");
     folder.join("kymo")
 }
 
@@ -105,8 +105,8 @@ fn owned(path: &Path) {
 fn output_of(command: &mut Command) -> Output {
     let output = command.output();
     let output = output.unwrap_or_else(|why| panic!("cannot run {command:?}: {why}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {message}");
     output
 }
 

@@ -61,15 +61,15 @@ impl Daemon {
         // A killed daemon leaves both, and stock does not start if the pid in the file is alive.
         let _ = std::fs::remove_file(&socket);
         let _ = std::fs::remove_file(scratch.join("pid"));
-        let said = File::options().create(true).append(true).open(&log);
-        let said = said.expect("a log");
+        let output = File::options().create(true).append(true).open(&log);
+        let output = output.expect("a log");
         command.arg("-p").arg(scratch.join("pid"));
         command
             .arg("-l")
             .arg(format!("unix:{}", socket.display()))
             .stdin(Stdio::null())
-            .stdout(said.try_clone().expect("a log"))
-            .stderr(said);
+            .stdout(output.try_clone().expect("a log"))
+            .stderr(output);
         let child = command
             .spawn()
             .unwrap_or_else(|why| panic!("cannot start {command:?}: {why}"));

@@ -74,8 +74,11 @@ fn run(command: &mut Command) {
         .output()
         .unwrap_or_else(|why| cannot("fetch", &format!("{command:?}: {why}")));
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        cannot("fetch", &format!("{command:?}: {}: {said}", output.status))
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        cannot(
+            "fetch",
+            &format!("{command:?}: {}: {message}", output.status),
+        )
     }
 }
 

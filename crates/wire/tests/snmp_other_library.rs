@@ -79,9 +79,9 @@ proptest! {
         prop_assert_eq!(read.community, b"public");
         let all: Vec<_> = read.varbinds.clone().collect();
         prop_assert_eq!(all.len(), values.len());
-        for ((name, value), (arcs, said)) in all.iter().zip(&values) {
+        for ((name, value), (arcs, given)) in all.iter().zip(&values) {
             prop_assert_eq!(name.as_bytes(), &*root.with(arcs));
-            prop_assert!(same(value, &theirs(*said)), "{:?} is not {:?}", value, said);
+            prop_assert!(same(value, &theirs(*given)), "{:?} is not {:?}", value, given);
         }
         // This crate reads the other library's encoding of the message as the same message.
         let again = read.to_bytes().unwrap();
@@ -113,10 +113,10 @@ proptest! {
             let read = Pdu::from_bytes(request.bytes()).unwrap();
             prop_assert_eq!(read.message_type, kind);
             prop_assert_eq!((read.req_id, read.error_index), (id, index));
-            let asked: Vec<Vec<u8>> =
+            let names_read: Vec<Vec<u8>> =
                 read.varbinds.clone().map(|(name, _)| name.as_bytes().to_vec()).collect();
-            let said: Vec<Vec<u8>> = names.iter().map(|name| name.to_vec()).collect();
-            prop_assert_eq!(asked, said);
+            let expected: Vec<Vec<u8>> = names.iter().map(|name| name.to_vec()).collect();
+            prop_assert_eq!(names_read, expected);
         }
     }
 }

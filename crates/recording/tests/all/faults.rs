@@ -430,10 +430,10 @@ enum Damage {
 fn block_damage(bench: &Bench, found: &Read, at: usize) -> Damage {
     let kinds: Vec<u8> = found.gaps.iter().filter_map(|gap| gap.kind).collect();
     assert!(kinds.len() <= 1, "byte {at}");
-    for said in &found.samples {
-        let mut whole = bench.submitted[&said.head.seq].clone();
+    for sample in &found.samples {
+        let mut whole = bench.submitted[&sample.head.seq].clone();
         whole.sections.retain(|section| !kinds.contains(&section.0));
-        assert_eq!(*said, whole, "byte {at}");
+        assert_eq!(*sample, whole, "byte {at}");
     }
     match (found.samples.len(), kinds.len()) {
         (45, 0) => Damage::None,
@@ -611,12 +611,12 @@ fn records_too_large_for_the_cap_are_dropped_and_the_rest_goes_on() {
         let head = record::Head::sample(bench.now(), true, 0);
         let sections = vec![(1, 1, noise(size))];
         crate::common::push(&mut batch, &head, &sections);
-        let said = crate::common::RecordContent {
+        let content = crate::common::RecordContent {
             head,
             sections,
             text: String::new(),
         };
-        bench.submit(batch, vec![said]);
+        bench.submit(batch, vec![content]);
     }
     for _ in 0..50 {
         bench.sample();

@@ -54,7 +54,7 @@ fn records_of_every_shape() {
         let mut bench = Bench::new(seed, options);
         bench.open();
         for round in 0..60 {
-            let (mut batch, mut said) = (Vec::new(), Vec::new());
+            let (mut batch, mut contents) = (Vec::new(), Vec::new());
             for number in 0..1 + bench.random(5) {
                 bench.clock.advance_ns(SECOND);
                 let key = number == 2 || round == 0;
@@ -70,13 +70,13 @@ fn records_of_every_shape() {
                     sections.push((kind, cost, bytes));
                 }
                 crate::common::push(&mut batch, &head, &sections);
-                said.push(crate::common::RecordContent {
+                contents.push(crate::common::RecordContent {
                     head,
                     sections,
                     text: String::new(),
                 });
             }
-            bench.submit(batch, said);
+            bench.submit(batch, contents);
         }
         let counters = bench.writer().counters();
         assert!(
@@ -150,14 +150,14 @@ fn a_range_reads_little_and_has_a_predecessor() {
         };
         let few = read(&bench.disk, &dir(), range, [7].into_iter().collect()).unwrap();
         let wanted: Vec<u64> = (start as u64..start as u64 + 10).collect();
-        let got: Vec<u64> = few.samples.iter().map(|said| said.head.seq).collect();
+        let got: Vec<u64> = few.samples.iter().map(|sample| sample.head.seq).collect();
         assert_eq!(got, wanted);
         assert_eq!(few.gaps, []);
         assert!(few.warmups.contains(&(start as u64 - 1)), "{few:?}");
         assert!(
             few.samples
                 .iter()
-                .all(|said| said.sections.iter().all(|s| s.0 == 7))
+                .all(|sample| sample.sections.iter().all(|s| s.0 == 7))
         );
         assert!(few.bytes_read < all.bytes_read / 2);
     }

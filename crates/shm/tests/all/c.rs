@@ -94,10 +94,10 @@ fn check(compiler: &str, language: &str, flags: &str, source: &str, object: &Pat
         .arg(object)
         .output();
     let output = output.unwrap_or_else(|why| panic!("cannot run {compiler}: {why}"));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "{compiler} {flags} {source}: {said}"
+        "{compiler} {flags} {source}: {message}"
     );
 }
 
@@ -112,6 +112,10 @@ fn a_slot_whose_thread_has_ended_is_not_touched() {
         .env("KYMO_DIR", folder.path())
         .output()
         .expect("it runs");
-    let [text, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    assert!(output.status.success() && text == "done\n", "{text}{said}");
+    let [text, message] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert!(
+        output.status.success() && text == "done\n",
+        "{text}{message}"
+    );
 }

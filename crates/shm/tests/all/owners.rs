@@ -39,11 +39,11 @@ impl Master {
     fn next_answer(&mut self) -> String {
         let mut line = String::new();
         while self.says.read_line(&mut line).expect("a line") > 0 {
-            let said = line.trim();
-            if said == "none" || said.parse::<u32>().is_ok() {
-                return said.into();
+            let answer = line.trim();
+            if answer == "none" || answer.parse::<u32>().is_ok() {
+                return answer.into();
             }
-            assert!(!said.starts_with("cannot"), "{said}");
+            assert!(!answer.starts_with("cannot"), "{answer}");
             line.clear();
         }
         panic!("the master has ended");

@@ -19,11 +19,11 @@ fn writer() {
     let mut slot = publisher.take();
     slot.begin(Kind::Plain, b"before", 0, 0);
     slot.add(commands, 1);
-    let said = match (publisher.path(), why) {
+    let outcome = match (publisher.path(), why) {
         (Some(path), _) => path.display().to_string(),
         (None, why) => why.expect("a cause").to_string(),
     };
-    writeln!(std::io::stdout(), "\n{said}").expect("standard output");
+    writeln!(std::io::stdout(), "\n{outcome}").expect("standard output");
     std::process::exit(0);
 }
 
@@ -68,10 +68,13 @@ fn run(writer: &str, size: &str, script: &str) -> Vec<String> {
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let said = |line: &&str| {
+    let is_outcome = |line: &&str| {
         line.starts_with('/') || line.starts_with("cannot ") || line.starts_with("- ")
     };
-    text.lines().filter(said).map(str::to_string).collect()
+    text.lines()
+        .filter(is_outcome)
+        .map(str::to_string)
+        .collect()
 }
 
 /// A folder on the disk that is gone at the end.

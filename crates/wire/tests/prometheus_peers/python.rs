@@ -19,8 +19,8 @@ pub(crate) fn python(module: &str, script: &str, words: &[&str], input: &[u8]) -
         return None;
     }
     let output = output_of(Command::new(&name).args(["-c", script]).args(words), input)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
     Some(output.stdout)
 }
 
@@ -131,14 +131,14 @@ fn messages_of_opentelemetry_are_read() {
     );
     let mut answer = Vec::new();
     put_response(&mut answer, &counts);
-    let said = python(module, RESPONSE, &[], &answer).unwrap();
-    let said = String::from_utf8(said).unwrap();
+    let reply = python(module, RESPONSE, &[], &answer).unwrap();
+    let reply = String::from_utf8(reply).unwrap();
     assert!(
-        said.starts_with("2 not taken: 1 data points: delta"),
-        "{said}"
+        reply.starts_with("2 not taken: 1 data points: delta"),
+        "{reply}"
     );
     assert!(
-        said.contains("; 1 data points: an exponential histogram"),
-        "{said}"
+        reply.contains("; 1 data points: an exponential histogram"),
+        "{reply}"
     );
 }

@@ -62,8 +62,12 @@ fn promtool_takes_the_same() {
             return;
         };
         // 3 says that a name could be better.
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code() != Some(1), *is_right, "{text}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            output.status.code() != Some(1),
+            *is_right,
+            "{text}: {message}"
+        );
     }
 }
 

@@ -129,8 +129,8 @@ impl Bench {
         let key = wanted || self.ticks.is_multiple_of(self.key_every);
         self.ticks += 1;
         let mut batch = Vec::new();
-        let said = self.build(&mut batch, key);
-        self.submit(batch, vec![said]);
+        let content = self.build(&mut batch, key);
+        self.submit(batch, vec![content]);
     }
 
     pub(crate) fn build(&mut self, batch: &mut Vec<u8>, key: bool) -> RecordContent {
@@ -151,21 +151,21 @@ impl Bench {
         }
     }
 
-    pub(crate) fn submit(&mut self, mut batch: Vec<u8>, said: Vec<RecordContent>) {
+    pub(crate) fn submit(&mut self, mut batch: Vec<u8>, contents: Vec<RecordContent>) {
         let Ok(appended) = self.writer().append(&mut batch) else {
             return;
         };
         let mut at = 0;
-        for (mut said, seq) in said.into_iter().zip(appended.seqs) {
+        for (mut content, seq) in contents.into_iter().zip(appended.seqs) {
             let raw = record::peek(&batch[at..]).unwrap();
             at += raw.length;
-            said.head.seq = seq;
+            content.head.seq = seq;
             if raw.head.seq == seq {
                 self.acked.push(seq);
             } else {
                 assert_eq!(raw.head.seq, 0);
             }
-            self.submitted.insert(seq, said);
+            self.submitted.insert(seq, content);
         }
     }
 
@@ -205,14 +205,14 @@ impl Bench {
     /// out of order, and that all of `wanted` were read.
     pub(crate) fn judge(&self, read: &Read, wanted: &[u64], story: &str) {
         let mut last = 0;
-        for said in &read.samples {
-            let seq = said.head.seq;
+        for sample in &read.samples {
+            let seq = sample.head.seq;
             assert!(seq > last, "{story}: {seq} after {last}");
             last = seq;
             let submitted = self.submitted.get(&seq);
-            assert_eq!(Some(said), submitted, "{story}: wrong record");
+            assert_eq!(Some(sample), submitted, "{story}: wrong record");
         }
-        let got: Vec<u64> = read.samples.iter().map(|said| said.head.seq).collect();
+        let got: Vec<u64> = read.samples.iter().map(|sample| sample.head.seq).collect();
         for seq in wanted {
             assert!(
                 got.binary_search(seq).is_ok(),
@@ -227,9 +227,9 @@ impl Bench {
     fn judge_chains(&self, read: &Read, story: &str) {
         let mut known: Option<u64> = None;
         for seq in &read.order {
-            if let Some(said) = self.submitted.get(seq)
-                && said.head.record_type == RecordType::Sample
-                && !said.head.key
+            if let Some(sample) = self.submitted.get(seq)
+                && sample.head.record_type == RecordType::Sample
+                && !sample.head.key
             {
                 assert_eq!(
                     known.map(|known| known + 1),
