@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kymo_poll::runner::{Heard, Runner};
+use kymo_poll::runner::{RunnerMessage, Runner};
 use kymo_tests::{Scratch, kymo, machine, run};
 
 /// Longest wait for any event.
@@ -105,14 +105,14 @@ fn lines(runner: &mut Runner, numbers: &[u32]) -> Vec<String> {
                 &[runner.as_fd()],
                 PATIENCE,
             )),
-            Some(Heard::Answer { number, answer }) => {
+            Some(RunnerMessage::Answer { number, answer }) => {
                 answers += 1;
                 let [first, second] = answer.values.map(|value| value.map_or("-".into(), text));
                 heard.push(format!("{number}: {first} {second}"));
             }
-            Some(Heard::Line(line)) => heard.push(text(line)),
-            Some(Heard::Loaded { .. }) => {}
-            Some(Heard::Gone) => panic!("the runner has ended: {heard:?}"),
+            Some(RunnerMessage::Line(line)) => heard.push(text(line)),
+            Some(RunnerMessage::Loaded { .. }) => {}
+            Some(RunnerMessage::Gone) => panic!("the runner has ended: {heard:?}"),
         }
     }
     heard.sort();

@@ -137,7 +137,7 @@ impl World {
         });
         let files = match seed % 4 {
             0 => Files::After(Duration::from_secs(3000)),
-            2 => Files::Asked,
+            2 => Files::OnDemand,
             _ => Files::Never,
         };
         let settings = Settings {
@@ -234,7 +234,7 @@ impl World {
         }
         let bytes = self.theirs(name);
         match self.settings.files {
-            Files::After(_) | Files::Asked => self.disk.set_bytes(&World::place(name), bytes),
+            Files::After(_) | Files::OnDemand => self.disk.set_bytes(&World::place(name), bytes),
             Files::Never => {
                 let rrd = Rrd::parse(&bytes).expect("rrdtool's file");
                 let installed = self.store().install(name.as_bytes(), &rrd, false);

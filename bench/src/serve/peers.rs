@@ -8,7 +8,7 @@ use super::browser::Browser;
 use super::idle::{fill_up, length};
 use super::request::{Form, free_port, get};
 use super::served::Served;
-use super::watch::{Found, Place, Side, watch};
+use super::watch::{Found, Side, WatchedFolder, watch};
 use crate::bench::{Bench, on_path};
 use crate::family::Family;
 use crate::fault::{Cannot, Fault, Result};
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Peer {
     name: &'static str,
     families: Vec<Family>,
-    place: Rc<Place>,
+    place: Rc<WatchedFolder>,
     page: Option<String>,
 }
 
@@ -46,7 +46,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     let length = length(bench);
     let _crowd = fill_up(bench, length)?;
     let (peers, absent) = present(bench)?;
-    let place = Place::new(bench, "kymo")?;
+    let place = WatchedFolder::new(bench, "kymo")?;
     let served = match &bench.kymo {
         Some(kymo) => Some(Served::start(bench, kymo, &place.folder)?),
         None => None,
@@ -141,7 +141,7 @@ fn present(bench: &Bench) -> Result<(Vec<Peer>, Vec<&'static str>)> {
 }
 
 fn start_netdata(bench: &Bench, netdata: &Path) -> Result<Peer> {
-    let (place, port) = (Place::new(bench, "netdata")?, free_port()?);
+    let (place, port) = (WatchedFolder::new(bench, "netdata")?, free_port()?);
     let folder = &place.folder;
     for name in ["cache", "lib", "log", "etc"] {
         fs::create_dir(folder.join(name)).cannot("make netdata's folders")?;
@@ -183,7 +183,7 @@ fn netdata_config(folder: &Path, port: u16) -> String {
 }
 
 fn start_prometheus(bench: &Bench, exporter: &Path, prometheus: &Path) -> Result<Peer> {
-    let place = Place::new(bench, "prometheus")?;
+    let place = WatchedFolder::new(bench, "prometheus")?;
     let folder = &place.folder;
     let (scraped, port) = (free_port()?, free_port()?);
     let mut command = Command::new(exporter);

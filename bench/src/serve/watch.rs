@@ -18,24 +18,24 @@ pub(super) struct Side {
     /// Root processes, each with all its descendants.
     pub roots: Vec<u32>,
     /// The folder of its history.
-    pub place: Option<Rc<Place>>,
+    pub place: Option<Rc<WatchedFolder>>,
 }
 
 /// A folder with one writer; for root on its own file system, whose device counts the writes.
-pub(super) struct Place {
+pub(super) struct WatchedFolder {
     pub folder: PathBuf,
     disk: Option<LoopDisk>,
 }
 
-impl Place {
-    pub(super) fn new(bench: &Bench, name: &str) -> Result<Rc<Place>> {
+impl WatchedFolder {
+    pub(super) fn new(bench: &Bench, name: &str) -> Result<Rc<WatchedFolder>> {
         let place = match LoopDisk::mount(bench, name) {
-            Ok(disk) => Place {
+            Ok(disk) => WatchedFolder {
                 folder: disk.dir().join("own"),
                 disk: Some(disk),
             },
             // Not root, or no loop devices: the kernel's count for processes must do.
-            Err(_) => Place {
+            Err(_) => WatchedFolder {
                 folder: bench.new_path(name),
                 disk: None,
             },

@@ -232,7 +232,7 @@ pub struct Groups {
 enum LeftOut {
     None,
     Unsaid,
-    Said,
+    Reported,
 }
 
 impl Groups {
@@ -324,7 +324,7 @@ impl Groups {
     pub fn take_left_out(&mut self) -> Option<usize> {
         let is_new = self.left_out == LeftOut::Unsaid;
         if is_new {
-            self.left_out = LeftOut::Said;
+            self.left_out = LeftOut::Reported;
         }
         is_new.then_some(self.groups_max)
     }

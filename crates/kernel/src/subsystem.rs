@@ -282,7 +282,7 @@ pub struct PlotColumn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// With the requested number of decimals.
-    Asked,
+    ChosenDecimals,
     /// With two decimals.
     Two,
     /// Truncated to a whole number.
@@ -400,7 +400,7 @@ pub fn of(letter: char) -> Option<&'static Subsystem> {
 
 /// A plot value with the requested number of decimals.
 pub(crate) const fn plot(head: &'static str, column: &'static str) -> PlotColumn {
-    place(head, column, Form::Asked)
+    place(head, column, Form::ChosenDecimals)
 }
 
 /// A plot value in a given form.

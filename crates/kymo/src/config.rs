@@ -648,7 +648,7 @@ fn files<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// Mode of writing .rrd files: `ask`, `never`, or their longest delay.
 pub(crate) fn files_mode(text: &str) -> Result<Files, String> {
     match text {
-        "ask" => Ok(Files::Asked),
+        "ask" => Ok(Files::OnDemand),
         "never" => Ok(Files::Never),
         _ => {
             options::duration_ns("", text).map(|age_ns| Files::After(Duration::from_nanos(age_ns)))

@@ -44,7 +44,7 @@ pub struct Runner {
 
 /// A message of the runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum RunnerMessage {
     /// The runner has read the configuration as last requested, and takes requests from now on.
     Loaded {
         /// See [`Commands::fingerprint`]. If the poller's own reading gives another one, the configuration has changed
@@ -105,7 +105,7 @@ impl Runner {
     }
 
     /// The next message, without waiting. When [`Runner::as_fd`] is readable, call this until it returns `None`.
-    pub fn take(&mut self) -> Option<Heard> {
+    pub fn take(&mut self) -> Option<RunnerMessage> {
         self.unsent.send_waiting(&self.socket);
         let mut packet = [0; PACKET_BYTES];
         loop {
@@ -116,7 +116,7 @@ impl Runner {
                 Err(_) => 0,
             };
             if length == 0 {
-                return Some(Heard::Gone);
+                return Some(RunnerMessage::Gone);
             }
             if let Some(event) = self.understood(&packet[..length]) {
                 return Some(event);
@@ -132,7 +132,7 @@ impl Runner {
         let _ = shutdown(&self.socket, Shutdown::Write);
         // Answers that still come are dropped; then the socket closes.
         while wait_readable(&[self.socket.as_fd()], at_most) == [true] {
-            if matches!(self.take(), Some(Heard::Gone)) {
+            if matches!(self.take(), Some(RunnerMessage::Gone)) {
                 let _ = self.child.wait();
                 return;
             }
@@ -140,19 +140,19 @@ impl Runner {
     }
 
     /// Parses a packet; `None`: it is no packet, or answers a request of an earlier configuration.
-    fn understood(&self, packet: &[u8]) -> Option<Heard> {
+    fn understood(&self, packet: &[u8]) -> Option<RunnerMessage> {
         let current = self.generation;
         match Say::of(packet)? {
             Say::Loaded {
                 generation,
                 fingerprint,
-            } if generation == current => Some(Heard::Loaded { fingerprint }),
+            } if generation == current => Some(RunnerMessage::Loaded { fingerprint }),
             Say::Answer {
                 generation,
                 number,
                 answer,
-            } if generation == current => Some(Heard::Answer { number, answer }),
-            Say::Line(line) => Some(Heard::Line(line)),
+            } if generation == current => Some(RunnerMessage::Answer { number, answer }),
+            Say::Line(line) => Some(RunnerMessage::Line(line)),
             Say::Loaded { .. } | Say::Answer { .. } => None,
         }
     }

@@ -118,7 +118,7 @@ impl Inner {
     /// Returns true if a series continues after the removal of its file.
     pub(crate) fn outlives_file(&self, series: &Series) -> bool {
         let is_gone = series.file.gone_since().is_some();
-        is_gone && self.settings.files == Files::Asked && !series.forgotten
+        is_gone && self.settings.files == Files::OnDemand && !series.forgotten
     }
 
     /// A snapshot of a series with its values up to a stamp.

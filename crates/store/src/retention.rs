@@ -158,7 +158,7 @@ impl Inner {
             let Some(series) = state.series.get(silent.id) else {
                 return false;
             };
-            let is_asked_for = self.settings.files == Files::Asked || !series.may_have_file();
+            let is_asked_for = self.settings.files == Files::OnDemand || !series.may_have_file();
             if self.needs_no_file(series) && is_asked_for {
                 // There never was a file, and its rows would all be older than its archives.
                 return true;

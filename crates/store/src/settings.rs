@@ -10,7 +10,7 @@ pub enum Files {
     /// The store has no .rrd files.
     Never,
     /// Files are created and updated on request, such as FLUSH; a client's CREATE creates one at once.
-    Asked,
+    OnDemand,
     /// Files are updated after this time, or on request; new series have a file at once.
     After(Duration),
 }
@@ -20,7 +20,7 @@ impl Files {
     pub(crate) fn may_lag(self) -> Duration {
         match self {
             Files::Never => Duration::ZERO,
-            Files::Asked => Duration::MAX,
+            Files::OnDemand => Duration::MAX,
             Files::After(age) => age,
         }
     }

@@ -13,7 +13,7 @@ use crate::processes::{self, Filter, States, Top};
 use crate::time::Span;
 use crate::totals::TotalLines;
 use export::Export;
-use tree::TreeAsked;
+use tree::TreeOptions;
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ pub struct Options {
     /// Settings of `Format::Lines`.
     pub export: Option<Export>,
     /// Settings of `Format::Tree`.
-    pub(crate) tree: Option<TreeAsked>,
+    pub(crate) tree: Option<TreeOptions>,
     /// The command line, quoted in plot files.
     pub command_line: String,
     /// Letters of `-o`.
@@ -254,7 +254,7 @@ impl Options {
                 "cannot use --export proctree: it shows processes, and takes no -s but -sZ".into(),
             );
         }
-        let mut tree = TreeAsked::parse(words, self.top)?;
+        let mut tree = TreeOptions::parse(words, self.top)?;
         tree.skips |= self.process.nonzero;
         self.tree = Some(tree);
         Ok(())

@@ -491,7 +491,7 @@ fn used(part: &Part) -> Vec<&RateRow> {
 fn put_number(out: &mut Vec<u8>, value: f64, form: Form, options: &Options) {
     let value = if value.is_nan() { 0.0 } else { value };
     match form {
-        Form::Asked => form::fixed(out, value, options.decimals),
+        Form::ChosenDecimals => form::fixed(out, value, options.decimals),
         Form::Two => form::fixed(out, value, 2),
         Form::Whole | Form::Text => form::whole(out, value),
         Form::Clock => form::clock(out, value),

@@ -102,7 +102,7 @@ pub struct Sample<'a> {
 
 /// One step of [`Samples`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Heard<'a> {
+pub enum SampleStep<'a> {
     /// A value.
     Sample(Sample<'a>),
     /// A line with an event of DogStatsD; the parser skips it.
@@ -211,12 +211,12 @@ impl<'a> Samples<'a> {
 }
 
 impl<'a> Iterator for Samples<'a> {
-    type Item = Result<Heard<'a>, BadSample>;
+    type Item = Result<SampleStep<'a>, BadSample>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(found) = self.open.as_mut().and_then(Iterator::next) {
-                return Some(found.map(Heard::Sample));
+                return Some(found.map(SampleStep::Sample));
             }
             self.open = None;
             self.line = next_line(&mut self.rest)?;
@@ -225,8 +225,8 @@ impl<'a> Iterator for Samples<'a> {
             }
             match SampleLine::open(self.line) {
                 Ok(Opening::Values(line)) => self.open = Some(line),
-                Ok(Opening::Event) => return Some(Ok(Heard::Event)),
-                Ok(Opening::ServiceCheck) => return Some(Ok(Heard::ServiceCheck)),
+                Ok(Opening::Event) => return Some(Ok(SampleStep::Event)),
+                Ok(Opening::ServiceCheck) => return Some(Ok(SampleStep::ServiceCheck)),
                 Err(bad) => return Some(Err(bad)),
             }
         }

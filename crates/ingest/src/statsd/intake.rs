@@ -3,7 +3,7 @@
 use kymo_base::name::DisplayName;
 use kymo_store::Store;
 use kymo_sys::clock::Stamp;
-use kymo_wire::statsd::{self, BadSample, Heard, Sample, SampleKind, SampleValue, Samples};
+use kymo_wire::statsd::{self, BadSample, Sample, SampleKind, SampleStep, SampleValue, Samples};
 use std::hash::BuildHasher as _;
 
 use super::aggregate::{Aggregate, Family};
@@ -112,9 +112,9 @@ impl LineIntake for StatsdIntake {
         let mut samples = Samples::of(lines);
         while let Some(step) = samples.next() {
             match step {
-                Ok(Heard::Sample(sample)) => self.take(&sample, sender, store, now.mono_ns),
-                Ok(Heard::Event) => self.troubles.count("an event", 1),
-                Ok(Heard::ServiceCheck) => self.troubles.count("a service check", 1),
+                Ok(SampleStep::Sample(sample)) => self.take(&sample, sender, store, now.mono_ns),
+                Ok(SampleStep::Event) => self.troubles.count("an event", 1),
+                Ok(SampleStep::ServiceCheck) => self.troubles.count("a service check", 1),
                 Err(bad) => {
                     let line = samples.line();
                     self.troubles.note(bad.why(), || shown(line));

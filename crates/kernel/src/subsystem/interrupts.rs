@@ -72,7 +72,7 @@ const DETAIL: &[Column] = &[
     TOTAL,
 ];
 
-const PLOT_DETAIL: &[PlotColumn] = &[place("Intrpt{rate}", "total", super::Form::Asked)];
+const PLOT_DETAIL: &[PlotColumn] = &[place("Intrpt{rate}", "total", super::Form::ChosenDecimals)];
 
 const BY_CPU: Parts = Parts::Cpus { label: "cpu" };
 

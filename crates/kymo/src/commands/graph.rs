@@ -146,7 +146,7 @@ pub(crate) fn run(options: &GraphOptions) -> Result<ExitCode> {
     }
     let points = points(options, &style)?;
     let span = times::span(options.from.as_deref(), options.thru.as_deref()).map_err(usage)?;
-    let Some(mut query) = Asked::of(options)? else {
+    let Some(mut query) = ChosenFields::of(options)? else {
         talk::say("kymo: no series fits");
         return Ok(ExitCode::from(NOTHING));
     };
@@ -216,7 +216,7 @@ fn write(output: &Path, format: Format, svg: String) -> Result<ExitCode> {
 }
 
 /// Fields to draw, and their sources.
-struct Asked {
+struct ChosenFields {
     plan: Plan,
     recorded: Option<Recordings>,
     /// Fields of a folder that has a store in addition to its recording.
@@ -224,9 +224,9 @@ struct Asked {
     stored: Option<Stored>,
 }
 
-impl Asked {
+impl ChosenFields {
     /// Reads the options. `None`: no stored series fits.
-    fn of(options: &GraphOptions) -> Result<Option<Asked>> {
+    fn of(options: &GraphOptions) -> Result<Option<ChosenFields>> {
         let words = options.subsys.iter().cloned();
         let (ids, words): (Vec<String>, Vec<String>) =
             words.partition(|word| word.starts_with(MARK));
@@ -234,7 +234,7 @@ impl Asked {
         if options.paths.is_empty() && (!wants_stored || !words.is_empty()) {
             bail!("cannot run kymo: <PATH>... is missing; see kymo graph --help");
         }
-        let mut query = Asked {
+        let mut query = ChosenFields {
             plan: Plan::default(),
             recorded: None,
             fields: None,

@@ -38,12 +38,12 @@ impl Case {
         let runner = Runner::start(command).unwrap();
         let folder = Folder(folder);
         let mut case = Case { folder, runner };
-        assert!(matches!(case.next(), Heard::Loaded { .. }));
+        assert!(matches!(case.next(), RunnerMessage::Loaded { .. }));
         case
     }
 
     /// The runner's next message.
-    fn next(&mut self) -> Heard {
+    fn next(&mut self) -> RunnerMessage {
         loop {
             match self.runner.take() {
                 Some(event) => return event,
@@ -63,7 +63,7 @@ impl Case {
         let mut count = 0;
         while count < numbers.len() {
             match self.next() {
-                Heard::Answer { number, answer } => {
+                RunnerMessage::Answer { number, answer } => {
                     count += 1;
                     let [first, second] = answer.values;
                     let texts = [first, second, answer.uptime, answer.name].map(|text| {
@@ -71,7 +71,7 @@ impl Case {
                     });
                     lines.push(format!("{number} {}", texts.join(" ")));
                 }
-                Heard::Line(line) => lines.push(String::from_utf8(line).unwrap()),
+                RunnerMessage::Line(line) => lines.push(String::from_utf8(line).unwrap()),
                 other => panic!("{other:?}"),
             }
         }
@@ -239,16 +239,18 @@ fn a_configuration_that_is_read_again_takes_the_place_of_the_one_before() {
     let pid = case.file("pid");
     fs::write(case.path("commands"), "echo 2; echo 2").unwrap();
     case.runner.load();
-    let Heard::Loaded { fingerprint } = case.next() else {
+    let RunnerMessage::Loaded { fingerprint } = case.next() else {
         panic!("not loaded");
     };
     gone(&pid);
     assert_eq!(case.answers(&[0, 1]), ["0 2 2 - -", "1 - - - -"]);
     case.runner.load();
-    assert_eq!(case.next(), Heard::Loaded { fingerprint });
+    assert_eq!(case.next(), RunnerMessage::Loaded { fingerprint });
     fs::write(case.path("commands"), "echo 2; echo 3").unwrap();
     case.runner.load();
-    assert!(matches!(case.next(), Heard::Loaded { fingerprint: other } if other != fingerprint));
+    assert!(
+        matches!(case.next(), RunnerMessage::Loaded { fingerprint: other } if other != fingerprint)
+    );
 }
 
 #[test]
@@ -311,7 +313,7 @@ fn programs_of_thresholds_have_their_arguments_and_may_finish() {
 fn a_runner_that_was_killed_is_seen_and_one_without_a_poller_ends() {
     let mut case = Case::new("runner-killed", &["echo $$ > pid; sleep 1000"]);
     case.runner.child.kill().unwrap();
-    while case.next() != Heard::Gone {}
+    while case.next() != RunnerMessage::Gone {}
     let mut case = Case::new("runner-alone", &["echo $$ > pid; sleep 1000"]);
     case.runner.ask(0);
     while case.file("pid").is_empty() {

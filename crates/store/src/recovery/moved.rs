@@ -26,7 +26,7 @@ pub const PLACE_FILE: Kind = Kind {
 };
 
 /// A store's folder and its base.
-type Place = (PathBuf, PathBuf);
+type StoreFolders = (PathBuf, PathBuf);
 
 /// Returns true if a record of the file is valid.
 pub fn is_place(_version: u32, body: &[u8]) -> bool {
@@ -64,7 +64,7 @@ pub(crate) fn remember(disk: &Arc<dyn Disk>, settings: &Settings) -> Option<Stri
     ))
 }
 
-fn put(out: &mut Vec<u8>, (folder, base): &Place) {
+fn put(out: &mut Vec<u8>, (folder, base): &StoreFolders) {
     let folder = folder.as_os_str().as_bytes();
     let length = u16::try_from(folder.len()).unwrap_or(0);
     out.extend(length.to_le_bytes());
@@ -72,7 +72,7 @@ fn put(out: &mut Vec<u8>, (folder, base): &Place) {
     out.extend(base.as_os_str().as_bytes());
 }
 
-fn take(body: &[u8]) -> Option<Place> {
+fn take(body: &[u8]) -> Option<StoreFolders> {
     let (length, rest) = body.split_first_chunk()?;
     let length = usize::from(u16::from_le_bytes(*length));
     let (folder, base) = rest.split_at_checked(length)?;

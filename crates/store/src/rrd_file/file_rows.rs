@@ -29,7 +29,9 @@ impl Inner {
         let file = self.tree.open(names::path(&snapshot.path), Access::Read);
         let file = match file.map_err(open_error) {
             // Rows that only this file had are unknown now.
-            Err(FileError::NoSuchFile) if self.settings.files == Files::Asked => return Ok(None),
+            Err(FileError::NoSuchFile) if self.settings.files == Files::OnDemand => {
+                return Ok(None);
+            }
             file => file?,
         };
         if file.metadata().map_err(FileError::Io)?.size_bytes == 0 {

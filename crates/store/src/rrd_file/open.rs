@@ -413,7 +413,7 @@ impl Inner {
     /// Notes that the file of this name is missing, in a store that creates files on request; its series continues.
     fn miss_view(&self, name: &[u8], spelled: &[u8]) {
         let id = self.lock().series.find(name, || spelled.to_vec());
-        if let Some(id) = id.filter(|_| self.settings.files == Files::Asked) {
+        if let Some(id) = id.filter(|_| self.settings.files == Files::OnDemand) {
             self.miss_file(id);
         }
     }

@@ -48,7 +48,7 @@ impl Inner {
 
     /// Creates empty files in place of series without a file. Errors are ignored, since only rrdtool needs these files.
     pub(crate) fn put_placeholders<'a>(&self, paths: impl Iterator<Item = &'a [u8]>) {
-        if self.settings.files != Files::Asked {
+        if self.settings.files != Files::OnDemand {
             return;
         }
         let mut folders = HashSet::new();
@@ -65,7 +65,7 @@ impl Inner {
 
     /// Creates missing placeholders: for series of earlier versions, and after their removal.
     pub(crate) fn put_missing_placeholders(&self) {
-        if self.settings.files != Files::Asked {
+        if self.settings.files != Files::OnDemand {
             return;
         }
         let needs_one = |(_, series): &(u32, &Series)| {

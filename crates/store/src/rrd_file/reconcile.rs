@@ -73,7 +73,7 @@ impl Inner {
         let is_missing = match &stat {
             Err(FileError::NoSuchFile) => true,
             // An empty file is a placeholder.
-            Ok(stat) => stat.size_bytes == 0 && self.settings.files == Files::Asked,
+            Ok(stat) => stat.size_bytes == 0 && self.settings.files == Files::OnDemand,
             Err(_) => false,
         };
         if is_missing && self.miss_file(id) {

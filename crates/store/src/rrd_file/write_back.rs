@@ -183,7 +183,7 @@ impl Inner {
         // The store may create a missing file that it made itself, or any if it creates files on request.
         let blank = snapshot.base.is_none();
         let may_make = match self.settings.files {
-            Files::Asked => true,
+            Files::OnDemand => true,
             _ => blank && (job.file.must_redo() || job.file.left().is_none()),
         };
         let file = match open_locked(&*self.tree, &job.path, RecordLock::Exclusive) {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Number of a segment, and an offset in it.
-pub(crate) type Place = (u64, u64);
+pub(crate) type SegmentPosition = (u64, u64);
 
 /// A block of a chunk.
 #[derive(Clone)]
@@ -169,7 +169,7 @@ impl Placed {
     }
 
     /// Position of the block; blocks that were appended later have a higher one.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> SegmentPosition {
         (self.segment.numbers.first, self.offset)
     }
 

@@ -7,7 +7,7 @@ use crate::consolidation::rows;
 use crate::consolidation::schema::Schema;
 use crate::layout::{CHUNK, STRIPE};
 use crate::segment::file::Segment;
-use crate::segment::placed::{Place, Placed};
+use crate::segment::placed::{Placed, SegmentPosition};
 use crate::segment::writer::SegmentWriter;
 use crate::segment::{block, block_cache};
 use kymo_sys::disk::Disk;
@@ -46,7 +46,7 @@ pub(crate) struct Index {
 
 /// A place with a damaged block, which may be of any of these chunks.
 pub(crate) struct Gap {
-    pub(crate) place: Place,
+    pub(crate) place: SegmentPosition,
     /// The chunks that it may belong to.
     pub(crate) chunks: RangeInclusive<u32>,
 }

@@ -1,7 +1,7 @@
 //! Samples on their way to a sink: each series is defined before its first sample.
 
 use super::by_series::BySeries;
-use super::entries::{Heard, TailSample};
+use super::entries::{FrameSink, TailSample};
 use super::{TailSeries, TailSink};
 use crate::engine::Inner;
 use crate::known::{Columns, KnownSeries};
@@ -32,7 +32,7 @@ enum Change {
     Named(u32),
 }
 
-impl Heard for Batch {
+impl FrameSink for Batch {
     fn sample(&mut self, sample: TailSample) {
         if !self.defined.get(sample.series) {
             *self.defined.entry(sample.series) = true;

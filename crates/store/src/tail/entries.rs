@@ -31,7 +31,7 @@ pub struct TailSample {
 }
 
 /// Receives the contents of frames.
-pub(super) trait Heard {
+pub(super) trait FrameSink {
     fn sample(&mut self, sample: TailSample);
     /// A sample whose value is a difference to a lost one, or whose series cannot exist.
     fn lost(&mut self);
@@ -47,7 +47,7 @@ pub(super) struct Count {
     pub(super) values: u64,
 }
 
-impl Heard for Count {
+impl FrameSink for Count {
     fn sample(&mut self, _sample: TailSample) {
         self.values += 1;
     }
@@ -93,7 +93,7 @@ impl Decoder {
         bytes: &[u8],
         frame: &Frame,
         head: &FileHead,
-        heard: &mut impl Heard,
+        heard: &mut impl FrameSink,
     ) -> Option<()> {
         let (mut input, mut stamps) = (bytes.get(frame.entries.clone())?, Stamps::at(head.stamp_s));
         self.began.clear();
@@ -144,7 +144,7 @@ impl Decoder {
         (series, t_ms): (u32, i64),
         head: &FileHead,
         input: &mut &[u8],
-        heard: &mut impl Heard,
+        heard: &mut impl FrameSink,
     ) -> Option<()> {
         if series >= self.next_id {
             take_double(input, &mut None)?;
@@ -176,7 +176,7 @@ impl Decoder {
         (series, count): (u32, u64),
         input: &mut &[u8],
         stamps: &mut Stamps,
-        heard: &mut impl Heard,
+        heard: &mut impl FrameSink,
     ) -> Option<()> {
         let is_there = series < self.next_id;
         let is_repeated = self.has_begun(series);
@@ -209,7 +209,7 @@ impl Decoder {
 }
 
 /// A value that the journal has as the text that was sent.
-fn text_value(series: u32, text: &[u8], heard: &mut impl Heard) {
+fn text_value(series: u32, text: &[u8], heard: &mut impl FrameSink) {
     let Some(stamp) = stamp_of(text).filter(|_| !hole::is_one(text)) else {
         return;
     };
@@ -271,7 +271,7 @@ mod tests {
     #[derive(Default)]
     struct All(Vec<TailSample>);
 
-    impl Heard for All {
+    impl FrameSink for All {
         fn sample(&mut self, sample: TailSample) {
             self.0.push(sample);
         }

@@ -99,7 +99,7 @@ fn a_series_is_the_same_with_and_without_a_file() {
 
 #[test]
 fn files_that_are_there_are_taken_as_they_are() {
-    for files in [Files::Asked, Files::After(Duration::from_secs(300))] {
+    for files in [Files::OnDemand, Files::After(Duration::from_secs(300))] {
         let mut bench = bench(2, files);
         let before = expected(&["1000000010:7".into()]);
         bench.disk.create_dir_all(&base().join("h")).unwrap();
@@ -140,7 +140,7 @@ fn nothing_begins_where_it_must_not() {
 /// CREATE of a series without a file fails with -O, and begins the series again without -O.
 #[test]
 fn create_knows_series_without_files() {
-    let mut bench = bench(4, Files::Asked);
+    let mut bench = bench(4, Files::OnDemand);
     began(define(&bench, &["d/n.rrd"]));
     fill(&mut bench, "d/n.rrd", 1, 9);
     let store = bench.store().clone();
@@ -244,7 +244,7 @@ fn power_cuts() {
 /// The store drops a series without a file after a silence longer than its archives reach, and makes no file for it.
 #[test]
 fn silent_series_go() {
-    let mut bench = bench(6, Files::Asked);
+    let mut bench = bench(6, Files::OnDemand);
     began(define(&bench, &["h/a.rrd", "h/b.rrd"]));
     fill(&mut bench, "h/a.rrd", 1, 9);
     for day in 1..20 {

@@ -156,7 +156,7 @@ fn rows_are_as_fine_as_the_points_and_survive() {
 /// After a start, a resent old value is refused and a newer one is taken.
 #[test]
 fn old_values_are_old_after_a_start() {
-    let mut all = Labelled::new(Files::Asked, 86_400);
+    let mut all = Labelled::new(Files::OnDemand, 86_400);
     all.append(9);
     all.bench.store().shutdown(true).unwrap();
     all.bench.reopen();
@@ -171,7 +171,7 @@ fn old_values_are_old_after_a_start() {
 /// A read-only store sees the acknowledged values, beside a daemon and after its death, and changes no file.
 #[test]
 fn who_looks_changes_nothing() {
-    let mut all = Labelled::new(Files::Asked, 15 * 86_400);
+    let mut all = Labelled::new(Files::OnDemand, 15 * 86_400);
     all.append(90);
     for story in ["beside", "after a kill"] {
         let folder = all.bench.settings.folder.clone();
@@ -208,7 +208,7 @@ fn who_looks_changes_nothing() {
 #[test]
 fn points_are_kept_as_long_as_the_schema_says() {
     // 2,000 s have 200 values.
-    let mut all = Labelled::new(Files::Asked, 2000);
+    let mut all = Labelled::new(Files::OnDemand, 2000);
     all.append(500);
     all.check(320, "what is young enough");
     // Archives answer for older values.
@@ -220,7 +220,7 @@ fn points_are_kept_as_long_as_the_schema_says() {
         let bytes = segments.filter_map(|name| all.bench.disk.bytes(&folder.join(name)));
         bytes.map(|bytes| bytes.len()).sum::<usize>()
     };
-    let mut long = Labelled::new(Files::Asked, 15 * 86_400);
+    let mut long = Labelled::new(Files::OnDemand, 15 * 86_400);
     long.append(500);
     long.check(0, "all of it");
     assert!(kept(&long) > kept(&all), "{} {}", kept(&long), kept(&all));
@@ -362,7 +362,7 @@ fn numbers_are_taken_exactly() {
 
 #[test]
 fn a_removed_one_begins_again() {
-    let mut all = Labelled::new(Files::Asked, 86_400);
+    let mut all = Labelled::new(Files::OnDemand, 86_400);
     all.append(90);
     let text = all.labels.text().to_vec();
     all.bench
@@ -403,7 +403,7 @@ const BEGIN: i64 = START + 200;
 #[test]
 fn points_of_a_file_reach_where_its_fine_rows_do_not() {
     let name = SeriesName::File(b"mrtg/r1.rrd");
-    for files in [Files::Never, Files::Asked] {
+    for files in [Files::Never, Files::OnDemand] {
         let mut bench = Bench::new(11, 0);
         bench.settings.files = files;
         bench.open();

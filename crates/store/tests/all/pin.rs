@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 fn bench() -> Bench {
     let mut bench = Bench::new(7, 3);
-    bench.settings.files = Files::Asked;
+    bench.settings.files = Files::OnDemand;
     bench.open();
     bench
 }

@@ -150,7 +150,7 @@ fn rows_are_joined_and_values_since_the_change_count() {
 /// Values in a block keep the definitions under which they were accepted, even if they are newer than the change.
 #[test]
 fn values_in_blocks_are_applied() {
-    let mut bench = bench(2, Files::Asked);
+    let mut bench = bench(2, Files::OnDemand);
     define(&bench, &["a.rrd"], &narrow());
     let (mut before, since) = (
         values((1..=9).map(|n| n * 10)),
@@ -211,7 +211,7 @@ fn its_writer_stays() {
 /// Many redefinitions while merges and saves go on: rows stay with their own series.
 #[test]
 fn many_at_once() {
-    let mut bench = bench(5, Files::Asked);
+    let mut bench = bench(5, Files::OnDemand);
     bench.settings.chunk_values = 5;
     bench.reopen();
     let names: Vec<String> = (0..600).map(|at| format!("h/{at}.rrd")).collect();

@@ -103,7 +103,7 @@ fn a_removed_series_is_gone_and_begins_again() {
 
 #[test]
 fn a_file_that_the_store_does_not_know_goes() {
-    let bench = bench(2, Files::Asked);
+    let bench = bench(2, Files::OnDemand);
     bench.disk.create_dir_all(&base().join("d")).unwrap();
     let bytes = rrd(b"GAUGE").to_bytes();
     bench.disk.set_bytes(&base().join("d/x.rrd"), bytes);
@@ -119,7 +119,7 @@ fn a_file_that_the_store_does_not_know_goes() {
 /// A file that another program has locked stays, and so does its series.
 #[test]
 fn a_file_that_others_have_locked_stays() {
-    let mut bench = bench(3, Files::Asked);
+    let mut bench = bench(3, Files::OnDemand);
     define(&bench, &["h/a.rrd"]);
     let mut values = fill(&mut bench, "h/a.rrd", 1, 9);
     bench.flush("h/a.rrd").unwrap();

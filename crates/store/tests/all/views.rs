@@ -9,7 +9,7 @@ use std::time::Duration;
 
 fn bench(seed: u64, count: usize) -> Bench {
     let mut bench = Bench::new(seed, count);
-    bench.settings.files = Files::Asked;
+    bench.settings.files = Files::OnDemand;
     bench.settings.chunk_values = 8;
     bench.open();
     bench
@@ -201,7 +201,7 @@ fn a_series_without_a_file_has_a_placeholder() {
 /// A stray empty file, or the zeros that a power cut left of a new file, is no series: a touch reports a missing file.
 #[test]
 fn a_hollow_file_is_never_taken_over() {
-    for files in [Files::Asked, Files::After(Duration::from_secs(300))] {
+    for files in [Files::OnDemand, Files::After(Duration::from_secs(300))] {
         for bytes in [Vec::new(), vec![0; 2000]] {
             let mut bench = Bench::new(5, 0);
             bench.settings.files = files;
@@ -209,7 +209,7 @@ fn a_hollow_file_is_never_taken_over() {
             bench.open();
             let told = bench.store().touch(b"a.rrd");
             assert!(matches!(told, Err(FileError::NoSuchFile)), "{told:?}");
-            if bytes.is_empty() || files != Files::Asked {
+            if bytes.is_empty() || files != Files::OnDemand {
                 assert!(define(&bench, "a.rrd"), "{files:?}");
                 bench.update("a.rrd", &["1000000010:1"]).unwrap();
                 bench.flush("a.rrd").unwrap();

@@ -11,7 +11,7 @@ use crate::brief::{HOME, put_note};
 use crate::feed::{Interval, Part};
 use crate::format::{Note, Show};
 use crate::options::Options;
-use crate::options::tree::TreeAsked;
+use crate::options::tree::TreeOptions;
 use crate::processes::Columns;
 use crate::row::{Beside, RowText};
 use crate::selection;
@@ -38,7 +38,7 @@ const SWITCHES: (&str, &str) = (
 
 /// State of the format.
 pub(crate) struct ProcTree {
-    settings: TreeAsked,
+    settings: TreeOptions,
     columns: Columns,
     head: String,
     row: RowText,
@@ -51,7 +51,7 @@ pub(crate) struct ProcTree {
 
 impl ProcTree {
     /// Lays out the columns.
-    pub(crate) fn new(settings: TreeAsked, options: &Options) -> ProcTree {
+    pub(crate) fn new(settings: TreeOptions, options: &Options) -> ProcTree {
         // The row has no room for the start time.
         let columns = options.process.without_start();
         let (head, row) = match columns {

@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 100;
 
 /// `--export proctree[,FIELD][,OPTIONS]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct TreeAsked {
+pub(crate) struct TreeOptions {
     /// The value that decides which processes are left out.
     pub(crate) field: Top,
     /// `z`: leaves out processes whose value is not above `above_kb`.
@@ -26,9 +26,9 @@ pub(crate) struct TreeAsked {
     pub(crate) depth: usize,
 }
 
-impl TreeAsked {
+impl TreeOptions {
     /// Parses the words behind `proctree`. `top` is the value of `--top`; with it, processes with a value of 0 are left out.
-    pub(crate) fn parse(words: &[&str], top: Option<Top>) -> Result<TreeAsked, String> {
+    pub(crate) fn parse(words: &[&str], top: Option<Top>) -> Result<TreeOptions, String> {
         let wrong = |cause: &str| {
             let text: String = words.iter().map(|word| format!(",{word}")).collect();
             Err(format!(
@@ -59,7 +59,7 @@ impl TreeAsked {
         if !top.is_none_or(agree) {
             return wrong("--top names another field");
         }
-        let mut settings = TreeAsked {
+        let mut settings = TreeOptions {
             field: named.or(top).unwrap_or_default(),
             skips: top.is_some(),
             above_kb: 0,
@@ -137,7 +137,7 @@ mod tests {
             (&["time", "Z9"], "", Err("Z is for fields of kilobytes")),
             (&["time", "z", "k"], "", Err("a field and options")),
         ] {
-            let got = TreeAsked::parse(words, top(order));
+            let got = TreeOptions::parse(words, top(order));
             match (got, expect) {
                 (Ok(got), expect) => assert_eq!(
                     Ok((got.field.name(), got.skips, got.above_kb, got.depth)),

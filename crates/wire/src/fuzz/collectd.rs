@@ -25,7 +25,7 @@ fn read_parts(payload: &[u8]) {
     while let Some(item) = parts.next_item() {
         assert!(!bad, "an item behind an error");
         match item {
-            Ok(Item::Values(list)) => values.push(Said::of(&list)),
+            Ok(Item::Values(list)) => values.push(ListValues::of(&list)),
             Ok(Item::Notification(it)) => {
                 assert!(!it.message.is_empty() && !it.message.contains(&0))
             }
@@ -42,16 +42,16 @@ fn read_parts(payload: &[u8]) {
 
 /// A value list without the state of the parser.
 #[derive(PartialEq)]
-struct Said<'a> {
+struct ListValues<'a> {
     identifier: Identifier<'a>,
     time: Cdtime,
     interval: Cdtime,
     values: RawValues<'a>,
 }
 
-impl<'a> Said<'a> {
-    fn of(list: &Values<'_, 'a>) -> Said<'a> {
-        Said {
+impl<'a> ListValues<'a> {
+    fn of(list: &Values<'_, 'a>) -> ListValues<'a> {
+        ListValues {
             identifier: *list.identifier,
             time: list.time,
             interval: list.interval,
@@ -60,7 +60,7 @@ impl<'a> Said<'a> {
     }
 }
 
-fn check_values(list: &Said) {
+fn check_values(list: &ListValues) {
     let id = &list.identifier;
     let names = [
         id.host,
@@ -118,7 +118,7 @@ fn gauge_is_near(value: Value) {
 }
 
 /// Encodes the values and reads them back.
-fn say_again(values: &[Said]) {
+fn say_again(values: &[ListValues]) {
     let (mut encoder, mut first) = (Encoder::new(4096), 0);
     for (at, list) in values.iter().enumerate() {
         let numbers: Vec<Value> = list.values.iter().collect();
@@ -138,13 +138,13 @@ fn say_again(values: &[Said]) {
     were_said(&values[first..], encoder.payload());
 }
 
-fn were_said(values: &[Said], payload: &[u8]) {
+fn were_said(values: &[ListValues], payload: &[u8]) {
     let mut read = Parts::new(payload);
     for list in values {
         let Some(Ok(Item::Values(again))) = read.next_item() else {
             unreachable!("BUG: values were lost")
         };
-        assert!(*list == Said::of(&again), "values came back changed");
+        assert!(*list == ListValues::of(&again), "values came back changed");
     }
     assert!(read.next_item().is_none());
 }

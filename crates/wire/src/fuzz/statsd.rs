@@ -2,7 +2,7 @@
 
 use crate::line_stream::LineStream;
 use crate::statsd::{
-    Heard, LINE_MAX, NAME_MAX, Sample, SampleKind, SampleValue, Samples, TAGS_MAX, put_sample,
+    LINE_MAX, NAME_MAX, Sample, SampleKind, SampleStep, SampleValue, Samples, TAGS_MAX, put_sample,
 };
 
 /// Pieces of lines. Each byte of an input chooses one, so that more inputs pass the first checks.
@@ -58,7 +58,7 @@ fn read(text: &[u8]) {
     while let Some(found) = samples.next() {
         count += 1;
         assert!(count <= text.len(), "more values than bytes");
-        if let Ok(Heard::Sample(sample)) = found {
+        if let Ok(SampleStep::Sample(sample)) = found {
             look(&sample);
             line.clear();
             put_sample(&mut line, &sample);
@@ -91,7 +91,7 @@ fn comes_back(sample: &Sample, line: &[u8]) {
         return;
     }
     let mut again = Samples::of(line);
-    let Some(Ok(Heard::Sample(read))) = again.next() else {
+    let Some(Ok(SampleStep::Sample(read))) = again.next() else {
         unreachable!("BUG: a value of our own is refused")
     };
     assert!(read.tags.iter().eq(sample.tags.iter()), "tags changed");

@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn columns_are_named() {
         let names = [&b"a"[..], b"b"];
-        type Wanted<'a> = Result<Vec<usize>, ColumnRefusal<'a>>;
-        let table: &[(&[&[u8]], Wanted)] = &[
+        type Expected<'a> = Result<Vec<usize>, ColumnRefusal<'a>>;
+        let table: &[(&[&[u8]], Expected)] = &[
             (&[], Ok(vec![0, 1])),
             (&[b""], Ok(vec![0, 1])),
             (

@@ -472,34 +472,34 @@ fn a_community_is_not_printed() {
     );
 }
 
-fn any_value() -> impl Strategy<Value = Said> {
+fn any_value() -> impl Strategy<Value = OwnedValue> {
     prop_oneof![
-        any::<i64>().prop_map(Said::Integer),
+        any::<i64>().prop_map(OwnedValue::Integer),
         (0..4u8, any::<u64>(), 0..64u32)
-            .prop_map(|(kind, n, shift)| Said::Unsigned(kind, n >> shift)),
-        prop::collection::vec(any::<u8>(), 0..400).prop_map(Said::Text),
-        any::<[u8; 4]>().prop_map(Said::Address),
+            .prop_map(|(kind, n, shift)| OwnedValue::Unsigned(kind, n >> shift)),
+        prop::collection::vec(any::<u8>(), 0..400).prop_map(OwnedValue::Text),
+        any::<[u8; 4]>().prop_map(OwnedValue::Address),
     ]
 }
 
 #[derive(Clone, Debug)]
-enum Said {
+enum OwnedValue {
     Integer(i64),
     Unsigned(u8, u64),
     Text(Vec<u8>),
     Address([u8; 4]),
 }
 
-impl Said {
+impl OwnedValue {
     fn value(&self) -> ObjectValue<'_> {
         match self {
-            Said::Integer(number) => ObjectValue::Integer(*number),
-            Said::Unsigned(0, number) => ObjectValue::Counter64(*number),
-            Said::Unsigned(1, number) => ObjectValue::Gauge32(*number),
-            Said::Unsigned(2, number) => ObjectValue::TimeTicks(*number),
-            Said::Unsigned(_, number) => ObjectValue::Counter32(*number),
-            Said::Text(text) => ObjectValue::OctetString(text),
-            Said::Address(parts) => ObjectValue::IpAddress(*parts),
+            OwnedValue::Integer(number) => ObjectValue::Integer(*number),
+            OwnedValue::Unsigned(0, number) => ObjectValue::Counter64(*number),
+            OwnedValue::Unsigned(1, number) => ObjectValue::Gauge32(*number),
+            OwnedValue::Unsigned(2, number) => ObjectValue::TimeTicks(*number),
+            OwnedValue::Unsigned(_, number) => ObjectValue::Counter32(*number),
+            OwnedValue::Text(text) => ObjectValue::OctetString(text),
+            OwnedValue::Address(parts) => ObjectValue::IpAddress(*parts),
         }
     }
 }

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::*;
 
 /// A value as text: name, kind, tags, value, rate and time.
-fn say(found: Result<Heard, BadSample>) -> String {
+fn say(found: Result<SampleStep, BadSample>) -> String {
     let sample = match found {
         Err(bad) => return bad.why().to_string(),
-        Ok(Heard::Event) => return "event".to_string(),
-        Ok(Heard::ServiceCheck) => return "service check".to_string(),
-        Ok(Heard::Sample(sample)) => sample,
+        Ok(SampleStep::Event) => return "event".to_string(),
+        Ok(SampleStep::ServiceCheck) => return "service check".to_string(),
+        Ok(SampleStep::Sample(sample)) => sample,
     };
     let (name, kind) = (sample.name.escape_ascii(), sample.kind.word());
     let mut text = match sample.value {
@@ -245,6 +245,6 @@ proptest! {
         let mut line = Vec::new();
         put_sample(&mut line, &sample);
         let read: Vec<_> = Samples::of(&line).collect();
-        prop_assert_eq!(read, [Ok(Heard::Sample(sample))]);
+        prop_assert_eq!(read, [Ok(SampleStep::Sample(sample))]);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use kymo_poll::engine::{Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
-use kymo_poll::runner::{Commands, Heard, Runner};
+use kymo_poll::runner::{Commands, Runner, RunnerMessage};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
 use kymo_poll::threshold::Thresholds;
 use kymo_poll::watch::Watch;
@@ -201,7 +201,7 @@ impl Part {
     fn hear_runner(&mut self) -> Result<(), String> {
         while let Some(event) = self.runner.as_mut().and_then(Runner::take) {
             match event {
-                Heard::Loaded { fingerprint } => {
+                RunnerMessage::Loaded { fingerprint } => {
                     self.agrees = fingerprint == self.fingerprint;
                     if !self.agrees {
                         let line =
@@ -209,7 +209,7 @@ impl Part {
                         self.log.say(line);
                     }
                 }
-                Heard::Answer { number, answer } => {
+                RunnerMessage::Answer { number, answer } => {
                     let [first, second] = &answer.values;
                     let values = [first.as_deref(), second.as_deref()];
                     // If the runner has read another state of the configuration, the number belongs to another
@@ -217,8 +217,10 @@ impl Part {
                     let values = values.map(|value| value.filter(|_| self.agrees));
                     self.poller.command_done(number, values);
                 }
-                Heard::Line(line) => self.log.say(&String::from_utf8_lossy(&line)),
-                Heard::Gone => return Err("cannot go on: the runner of commands has ended".into()),
+                RunnerMessage::Line(line) => self.log.say(&String::from_utf8_lossy(&line)),
+                RunnerMessage::Gone => {
+                    return Err("cannot go on: the runner of commands has ended".into());
+                }
             }
         }
         Ok(())

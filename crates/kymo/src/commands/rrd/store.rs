@@ -52,7 +52,7 @@ pub(super) fn real(folder: &Path) -> Result<PathBuf, String> {
 /// Opens the store in `folder` for files below `base`, and takes its lock.
 pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
     let settings = Settings {
-        files: Files::Asked,
+        files: Files::OnDemand,
         sweep_every: NEVER,
         lock_wait: Duration::ZERO,
         ..Settings::new(folder, base)

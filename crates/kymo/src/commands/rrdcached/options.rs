@@ -229,7 +229,7 @@ fn path(text: &[u8]) -> &Path {
 fn files(text: &str) -> Result<Files, &'static str> {
     match text {
         "never" => Ok(Files::Never),
-        "ask" => Ok(Files::Asked),
+        "ask" => Ok(Files::OnDemand),
         _ => spec::duration(text.as_bytes(), 1).map(|age| Files::After(Duration::from_secs(age))),
     }
 }

@@ -200,7 +200,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
 }
 
 /// Files that are readable.
-struct Heard {
+struct ReadableFiles {
     /// The keeper reports that it is ready.
     keeper: bool,
     /// The hub reports that it is ready.
@@ -345,7 +345,7 @@ impl Guardian {
     }
 
     /// Waits until a task is due or a file is readable.
-    fn wait(&self) -> Heard {
+    fn wait(&self) -> ReadableFiles {
         let now = Instant::now();
         let recorder = self.plan.recorder.as_ref().and(self.recorder.due());
         let keeper = self.plan.keeper.as_ref().and(self.keeper.child.due());
@@ -374,7 +374,7 @@ impl Guardian {
         }
         let mut speaking = readable.into_iter().skip(1);
         let mut speaks = |file: Option<_>| file.is_some() && speaking.next() == Some(true);
-        Heard {
+        ReadableFiles {
             keeper: speaks(keeper),
             hub: speaks(hub),
             answer: speaks(answer),

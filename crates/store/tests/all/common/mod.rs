@@ -22,7 +22,7 @@ pub(crate) const START: i64 = 1_000_000_000;
 /// All modes of writing .rrd files.
 pub(crate) const MODES: [Files; 3] = [
     Files::Never,
-    Files::Asked,
+    Files::OnDemand,
     Files::After(Duration::from_secs(300)),
 ];
 
