@@ -317,8 +317,8 @@ pub(super) const ALL: &[Guide] = &[
                 "kymo restore /backup/kymo restored",
             ),
             (
-                "As it was yesterday at noon",
-                "kymo restore --at \"12:00 yesterday\" /backup/kymo restored",
+                "As it was two hours ago",
+                "kymo restore --at -2h /backup/kymo restored",
             ),
         ],
         more: "docs/operate/backup.md",
