@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kymo_poll::runner::{RunnerMessage, Runner};
+use kymo_poll::runner::{Runner, RunnerMessage};
 use kymo_tests::{Scratch, kymo, machine, run};
 
 /// Longest wait for any event.

@@ -30,7 +30,7 @@ const NEW_NAMES: &str = "a sample of a new name beyond the limit of new ones";
 #[derive(Default)]
 pub(super) struct GraphiteIntake {
     /// Known series, by path and tags as lines spell them.
-    index: HashMap<Box<[u8]>, KnownName, KeyedHash>,
+    index: HashMap<Box<[u8]>, IndexedName, KeyedHash>,
     limit: SeriesLimit,
     /// Samples of this round.
     samples: Vec<(Target, Point)>,
@@ -46,7 +46,7 @@ pub(super) struct GraphiteIntake {
 }
 
 /// A known name.
-struct KnownName {
+struct IndexedName {
     target: Target,
     received_ns: u64,
     /// The sender that the limits count the series for.
@@ -201,7 +201,7 @@ impl GraphiteIntake {
         };
         let received_ns = now_ns;
         self.limit.hold(sender, 1);
-        let entry = KnownName {
+        let entry = IndexedName {
             target,
             received_ns,
             sender,
