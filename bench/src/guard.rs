@@ -271,7 +271,7 @@ mod tests {
         stdout.read_line(&mut line).unwrap();
         let below = pid(line.trim()).unwrap();
         let leads_its_group = || {
-            let all = procfs::descendants(below.as_raw_nonzero().get() as u32).unwrap();
+            let all = procfs::descendants(below.as_raw_nonzero().get().unsigned_abs()).unwrap();
             all.first().is_some_and(|first| first.pid == first.group)
         };
         while !leads_its_group() {
