@@ -568,7 +568,7 @@ fn wrong_words_are_explained() {
         ),
         (
             &["backup", "--data", &empty, "--keep", "7y", &to],
-            "cannot use --keep",
+            "7y: give numbers of hours, days, weeks, such as 24h,7d,8w",
         ),
         (
             &["restore", &empty, &to],

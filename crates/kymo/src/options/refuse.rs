@@ -95,8 +95,10 @@ pub(crate) fn line(error: &Error, see: &str) -> String {
             match text(ContextKind::ValidValue) {
                 _ if value.is_empty() => format!("cannot use {argument}: its value is missing"),
                 valid if valid.is_empty() => format!(
-                    "cannot use {argument} {}: not a valid value",
-                    value.escape_debug()
+                    "cannot use {argument} {}: {}",
+                    value.escape_debug(),
+                    std::error::Error::source(error)
+                        .map_or_else(|| "not a valid value".into(), |why| why.to_string())
                 ),
                 valid => format!(
                     "cannot use {argument} {}: it takes {valid}",
