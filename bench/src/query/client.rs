@@ -2,10 +2,12 @@
 
 use crate::fault::{Cannot, Fault, Result};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::Uid;
+use rustix::thread::set_thread_uid;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -23,13 +25,19 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    /// Connects to a port of this machine from this address of the loopback network.
-    pub(super) fn connect(from: Ipv4Addr, port: u16, token: Option<String>) -> Result<Client> {
+    /// Connects to a port of this machine; as this user if given, which only root can. kymo shares its limits among users of
+    /// its machine.
+    pub(super) fn connect(user: Option<u32>, port: u16, token: Option<String>) -> Result<Client> {
         let what = format!("connect to port {port}");
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).cannot(&what)?;
-        bind(&socket, &SocketAddrV4::new(from, 0)).cannot(&what)?;
-        connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).cannot(&what)?;
-        let stream = TcpStream::from(socket);
+        let connect = || {
+            if let Some(user) = user {
+                set_thread_uid(Uid::from_raw(user))?;
+            }
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        };
+        // The user is the thread's own.
+        let stream = thread::scope(|scope| scope.spawn(connect).join());
+        let stream = stream.map_err(|_| Fault::new(what.clone()))?.cannot(&what)?;
         stream.set_read_timeout(Some(PATIENCE)).cannot(&what)?;
         stream.set_nodelay(true).cannot(&what)?;
         Ok(Client {

@@ -7,7 +7,6 @@ use crate::family::{Cost, Family, cpu_ns, disk_bytes};
 use crate::fault::{Cannot, Fault, Result};
 use crate::serve::free_port;
 use std::fs;
-use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -46,6 +45,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_millis(50);
 /// Series that one sender may begin at once.
 const OF_A_SENDER: usize = 50_000;
+/// First number of users who send besides this one.
+const OTHER_USERS: u32 = 65_000;
 
 pub(super) struct Engine {
     who: Who,
@@ -124,7 +125,7 @@ impl Engine {
 
     /// A connection of one more client.
     pub(super) fn client(&self) -> Result<Client> {
-        Client::connect(Ipv4Addr::LOCALHOST, self.port, self.token()?)
+        Client::connect(None, self.port, self.token()?)
     }
 
     fn token(&self) -> Result<Option<String>> {
@@ -138,9 +139,9 @@ impl Engine {
     /// Sends `steps` samples of all series, the last of now: `step_s` apart, as fast as they are taken.
     pub(super) fn fill(&self, fleet: &Fleet, series: usize, steps: u64, step_s: u64) -> Result<()> {
         let senders = series.div_ceil(OF_A_SENDER).max(1);
-        let clients = (1..=senders).map(|n| {
-            let from = Ipv4Addr::new(127, 0, 0, u8::try_from(n).unwrap_or(u8::MAX));
-            Client::connect(from, self.port, self.token()?)
+        let clients = (0..senders).map(|n| {
+            let user = (n > 0).then(|| OTHER_USERS + n as u32);
+            Client::connect(user, self.port, self.token()?)
         });
         let mut clients = clients.collect::<Result<Vec<Client>>>()?;
         let begin = now_ms()? - (steps * step_s * 1000) as i64;
