@@ -44,6 +44,7 @@ peers:
 	  else echo "please install:$$missing" >&2; exit 1; fi; \
 	fi
 	@tests/fetch-postgres
+	@tests/fetch-seaweedfs || echo "SeaweedFS cannot be fetched: its tests are skipped" >&2
 
 # Everything, quickly; the last lines list failures and skipped tests. The program and the tests are built once, by the
 # profile `quick`. `make test ONLY=faults` runs the tests that have the word in their name.

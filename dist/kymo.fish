@@ -126,7 +126,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expre
 complete -c kymo -n "__fish_kymo_needs_command" -a "series" -d 'List, print and remove series that others sent'
 complete -c kymo -n "__fish_kymo_needs_command" -a "dump" -d 'Print recorded texts as the kernel gave them'
 complete -c kymo -n "__fish_kymo_needs_command" -a "export" -d 'Write a recording, or a part, into one file'
-complete -c kymo -n "__fish_kymo_needs_command" -a "backup" -d 'Copy the data of serve into a folder of backups'
+complete -c kymo -n "__fish_kymo_needs_command" -a "backup" -d 'Copy the data of serve into a folder of backups, or to S3'
 complete -c kymo -n "__fish_kymo_needs_command" -a "restore" -d 'Make a data folder again from a backup'
 complete -c kymo -n "__fish_kymo_needs_command" -a "doctor" -d 'Measure the cost of reading each source'
 complete -c kymo -n "__fish_kymo_needs_command" -a "cost" -d 'Measure the cost of recording'
@@ -313,8 +313,17 @@ complete -c kymo -n "__fish_kymo_using_subcommand export" -l thru -d 'End after 
 complete -c kymo -n "__fish_kymo_using_subcommand export" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -l data -d 'Data folder of kymo serve; default: that of the kymo serve that runs' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -l keep -d 'Then remove old backups: keep the newest of each of the last 24 hours, 7 days and 8 weeks that have one' -r
+complete -c kymo -n "__fish_kymo_using_subcommand backup" -l endpoint -d 'URL of the server of s3://, such as http://127.0.0.1:8333; default: Amazon\'s of the region' -r
+complete -c kymo -n "__fish_kymo_using_subcommand backup" -l region -d 'Region of the bucket of s3://' -r
+complete -c kymo -n "__fish_kymo_using_subcommand backup" -l credentials -d 'File with the keys of s3://: lines aws_access_key_id = ... and aws_secret_access_key = ..., as ~/.aws/credentials' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand backup" -l tls-ca -d 'Certificates of authorities for https of s3://, PEM; default: the system\'s' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand backup" -l check -d 'Also read the contents that the place has of this backup, and send those again that have changed there'
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand restore" -l at -d 'The newest backup that is not later than this: 14:30, 20261121:14:30, 2026-11-21T14:30, -2h; or as rrdtool reads it' -r
+complete -c kymo -n "__fish_kymo_using_subcommand restore" -l endpoint -d 'URL of the server of s3://, such as http://127.0.0.1:8333; default: Amazon\'s of the region' -r
+complete -c kymo -n "__fish_kymo_using_subcommand restore" -l region -d 'Region of the bucket of s3://' -r
+complete -c kymo -n "__fish_kymo_using_subcommand restore" -l credentials -d 'File with the keys of s3://: lines aws_access_key_id = ... and aws_secret_access_key = ..., as ~/.aws/credentials' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand restore" -l tls-ca -d 'Certificates of authorities for https of s3://, PEM; default: the system\'s' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand restore" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand doctor" -l root -d 'Read the kernel\'s files below this folder' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand doctor" -l json -d 'One JSON object a line'
@@ -356,7 +365,11 @@ complete -c kymo -n "__fish_kymo_using_subcommand cost" -s N -l nice -d 'Let all
 complete -c kymo -n "__fish_kymo_using_subcommand cost" -l all -d 'All summaries but slabs'
 complete -c kymo -n "__fish_kymo_using_subcommand cost" -l ALL -d 'All there is, but for the summary of slabs'
 complete -c kymo -n "__fish_kymo_using_subcommand cost" -s h -l help -d 'Print help'
-complete -c kymo -n "__fish_kymo_using_subcommand verify" -l backup -d 'Check a folder of backups instead' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand verify" -l backup -d 'Check a folder of backups instead, or s3://BUCKET/PREFIX' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand verify" -l endpoint -d 'URL of the server of s3://, such as http://127.0.0.1:8333; default: Amazon\'s of the region' -r
+complete -c kymo -n "__fish_kymo_using_subcommand verify" -l region -d 'Region of the bucket of s3://' -r
+complete -c kymo -n "__fish_kymo_using_subcommand verify" -l credentials -d 'File with the keys of s3://: lines aws_access_key_id = ... and aws_secret_access_key = ..., as ~/.aws/credentials' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand verify" -l tls-ca -d 'Certificates of authorities for https of s3://, PEM; default: the system\'s' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand verify" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand status" -l json -d 'For programs: one JSON object'
 complete -c kymo -n "__fish_kymo_using_subcommand status" -s h -l help -d 'Print help'

@@ -1,6 +1,8 @@
 //! Backups of a `kymo serve` that runs, with its commands: restored values are those of one moment, bit for bit; a
 //! backup sends what changed; whatever becomes of it, the backups before are whole.
 
+mod s3;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::ops::Range;
@@ -563,8 +565,12 @@ fn wrong_words_are_explained() {
             "kymo serve has kept nothing in it",
         ),
         (
+            &["backup", "--data", &empty, "ftp://bucket/a"],
+            "backups are in a folder or in s3://BUCKET/PREFIX",
+        ),
+        (
             &["backup", "--data", &empty, "s3://bucket/a"],
-            "only folders can be backed up to",
+            "give --credentials, a file with the keys",
         ),
         (
             &["backup", "--data", &empty, "--keep", "7y", &to],

@@ -19,6 +19,7 @@ pub mod rrd_daemon;
 pub mod rrd_file;
 pub mod rrd_stream;
 pub mod rrdtool;
+pub mod s3_server;
 pub mod served;
 pub mod snmpd;
 pub mod source_package;

@@ -8,6 +8,11 @@ use kymo_sys::disk::{DiskFile, Metadata, NameKind, RecordLock};
 pub struct InMemory(Vec<u8>);
 
 impl InMemory {
+    /// These bytes.
+    pub(crate) fn of(bytes: Vec<u8>) -> InMemory {
+        InMemory(bytes)
+    }
+
     /// Reads a whole file of at most `most` bytes; `None`: it is longer, or changed its length meanwhile.
     pub fn read(file: &dyn DiskFile, most: u64) -> io::Result<Option<InMemory>> {
         let size = file.metadata()?.size_bytes;

@@ -1,7 +1,7 @@
 //! A backup in the making: files are split into pieces, and a piece is sent if the target lacks it. A file that was appended to
 //! since the backup before keeps its pieces, and its new part is one more, so that little more is sent than was written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use kymo_sys::disk::DiskFile;
@@ -9,12 +9,11 @@ use kymo_sys::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::hash::{ContentHash, Hasher};
 use crate::manifest::{BackedUpFile, Manifest, Piece, Version};
-use crate::target::{Put, Target, read_pieces};
+use crate::store::{Content, Put, read_parts};
+use crate::target::Target;
 
 /// Most bytes of a piece, but of a sealed file.
-const PIECE_MAX: u64 = 64 << 20;
-/// Most bytes of a piece of a sealed file, which is taken over by a hard link if it is one piece.
-const SEALED_MAX: u64 = 4 << 30;
+const APPENDED_MAX: u64 = 64 << 20;
 /// Bytes of the pieces of a file that is written in place: little is sent where little has changed.
 const IN_PLACE: u64 = 64 << 10;
 
@@ -45,6 +44,15 @@ pub enum Writing {
     InPlace,
 }
 
+/// Trust in the contents that a target has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// A content is whole if it has its number of bytes.
+    Length,
+    /// A content is read, and sent again if it has changed.
+    Hash,
+}
+
 /// Numbers of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -56,6 +64,8 @@ pub struct Sent {
     pub sent_bytes: u64,
     /// Bytes that were taken over by hard links.
     pub linked_bytes: u64,
+    /// Contents that had changed in the target and were sent again.
+    pub mended: u64,
 }
 
 /// A backup in the making.
@@ -65,13 +75,21 @@ pub struct Sender<'a> {
     before: Manifest,
     /// Contents that the target has.
     contents: HashMap<ContentHash, u64>,
+    trust: Trust,
+    /// Contents that were read and are whole.
+    whole: HashSet<ContentHash>,
     manifest: Manifest,
     sent: Sent,
 }
 
 impl<'a> Sender<'a> {
     /// Begins a backup of this moment, which is later than the last one's. A damaged backup before is passed over.
-    pub fn begin(target: &'a mut Target, time_ms: i64, host: &str) -> Result<Sender<'a>> {
+    pub fn begin(
+        target: &'a mut Target,
+        time_ms: i64,
+        host: &str,
+        trust: Trust,
+    ) -> Result<Sender<'a>> {
         let times_ms = target.times_ms()?;
         let before = times_ms
             .iter()
@@ -87,6 +105,8 @@ impl<'a> Sender<'a> {
         };
         Ok(Sender {
             contents: target.contents()?,
+            trust,
+            whole: HashSet::new(),
             target,
             before: before.unwrap_or_default(),
             manifest,
@@ -107,12 +127,12 @@ impl<'a> Sender<'a> {
             Some((version, pieces)) if is_same(source, version, &pieces) => pieces,
             before => {
                 let known = before.map(|(_, pieces)| pieces).unwrap_or_default();
-                pieces_of(source, &known)?
+                pieces_of(source, &known, self.target.piece_max())?
             }
         };
         let mut offset = 0;
         for piece in &pieces {
-            if self.contents.get(&piece.hash) != Some(&piece.bytes) {
+            if !self.has(*piece)? {
                 self.send(source, *piece, offset)?;
             }
             offset += piece.bytes;
@@ -127,6 +147,25 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
+    /// True if the target has a content.
+    fn has(&mut self, piece: Piece) -> Result<bool> {
+        if self.contents.get(&piece.hash) != Some(&piece.bytes) {
+            return Ok(false);
+        }
+        if self.trust == Trust::Length || self.whole.contains(&piece.hash) {
+            return Ok(true);
+        }
+        let is_whole = self.target.get(piece, &mut |_| Ok(()))?.is_ok();
+        match is_whole {
+            true => self.whole.insert(piece.hash),
+            false => {
+                self.sent.mended += 1;
+                false
+            }
+        };
+        Ok(is_whole)
+    }
+
     fn send(&mut self, source: &Source, piece: Piece, offset: u64) -> Result<()> {
         let is_all = piece.bytes == source.bytes && source.writing == Writing::Sealed;
         let linked = is_all
@@ -136,13 +175,19 @@ impl<'a> Sender<'a> {
         if linked {
             self.sent.linked_bytes += piece.bytes;
         } else {
-            let from = (&*source.file, source.place.as_path());
-            match self.target.put(piece, from, offset)? {
+            let content = Content {
+                file: &*source.file,
+                path: &source.place,
+                offset,
+                piece,
+            };
+            match self.target.put(&content)? {
                 Put::Done => self.sent.sent_bytes += piece.bytes,
                 Put::Changed => return Err(changed(source)),
             }
         }
         self.contents.insert(piece.hash, piece.bytes);
+        self.whole.insert(piece.hash);
         Ok(())
     }
 
@@ -160,8 +205,9 @@ fn is_same(source: &Source, version: Version, pieces: &[Piece]) -> bool {
     version != Version::default() && version == source.version && bytes == source.bytes
 }
 
-/// The pieces of a file: those that are `known`, as far as the file still begins with them, and others.
-fn pieces_of(source: &Source, known: &[Piece]) -> Result<Vec<Piece>> {
+/// The pieces of a file: those that are `known`, as far as the file still begins with them, and others of at most `most`
+/// bytes.
+fn pieces_of(source: &Source, known: &[Piece], most: u64) -> Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut offset = 0;
     if source.writing != Writing::InPlace {
@@ -175,8 +221,9 @@ fn pieces_of(source: &Source, known: &[Piece]) -> Result<Vec<Piece>> {
         }
     }
     let most = match source.writing {
-        Writing::Sealed => SEALED_MAX,
-        Writing::Appended => PIECE_MAX,
+        // One piece can be taken over by a hard link.
+        Writing::Sealed => most,
+        Writing::Appended => most.min(APPENDED_MAX),
         Writing::InPlace => IN_PLACE,
     };
     while offset < source.bytes {
@@ -191,7 +238,7 @@ fn pieces_of(source: &Source, known: &[Piece]) -> Result<Vec<Piece>> {
 fn hash_of(source: &Source, offset: u64, bytes: u64) -> Result<ContentHash> {
     let mut hasher = Hasher::default();
     let from = (&*source.file, source.place.as_path());
-    let whole = read_pieces(from, offset, bytes, &mut |bytes| {
+    let whole = read_parts(from, offset, bytes, &mut |bytes| {
         hasher.add(bytes);
         Ok(())
     })?;

@@ -109,7 +109,7 @@ enum Command {
     /// Write a recording, or a part, into one file
     #[cfg(feature = "serve")]
     Export(export::ExportOptions),
-    /// Copy the data of serve into a folder of backups
+    /// Copy the data of serve into a folder of backups, or to S3
     #[cfg(feature = "serve")]
     Backup(backup::BackupOptions),
     /// Make a data folder again from a backup

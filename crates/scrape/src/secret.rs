@@ -15,7 +15,7 @@ impl Secret {
     }
 
     /// The secret itself.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
     }
 }

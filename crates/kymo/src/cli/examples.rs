@@ -306,6 +306,10 @@ pub(super) const ALL: &[Guide] = &[
                 "Of a folder, and old backups go",
                 "kymo backup --data /var/lib/kymo --keep 24h,7d,8w /backup/kymo",
             ),
+            (
+                "To a bucket of Amazon's S3",
+                "kymo backup --credentials /etc/kymo/s3-keys --region eu-west-1 s3://my-backups/web-1",
+            ),
         ],
         more: "docs/operate/backup.md",
     },

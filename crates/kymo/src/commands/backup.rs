@@ -1,17 +1,19 @@
-//! `kymo backup`: copies what `kymo serve` keeps into a folder of backups, while it runs or not. The first backup copies all,
+//! `kymo backup`: copies what `kymo serve` keeps into a folder or a bucket of backups, while it runs or not. The first backup copies all,
 //! each later one the changes since.
 
 mod pinned;
+mod place;
 mod recorded;
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use kymo_backup::{
-    Error, InMemory, Keep, Removed, Sender, Sent, Source, Target, Version, Writing, prune,
+    Error, InMemory, Keep, Removed, Sender, Sent, Source, Trust, Version, Writing, prune,
 };
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -23,6 +25,7 @@ use super::serve::{BOARDS_FOLDER, files_folder};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
 use pinned::StoreFolder;
+pub(crate) use place::{BackupsPlace, S3Options};
 
 /// Exit code where a file could not be backed up.
 const INCOMPLETE: u8 = 1;
@@ -34,7 +37,7 @@ const SMALL: u64 = 256 << 20;
 /// Options of `kymo backup`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BackupOptions {
-    /// The folder of backups; it is made if it is missing. It takes the backups of one machine
+    /// The folder of backups, which is made if it is missing, or s3://BUCKET/PREFIX. It takes the backups of one machine
     #[arg(value_name = "TO")]
     pub to: PathBuf,
     /// Data folder of kymo serve; default: that of the kymo serve that runs
@@ -43,6 +46,11 @@ pub(crate) struct BackupOptions {
     /// Then remove old backups: keep the newest of each of the last 24 hours, 7 days and 8 weeks that have one
     #[arg(long, value_name = "24h,7d,8w", value_parser = keep)]
     pub keep: Option<Keep>,
+    /// Also read the contents that the place has of this backup, and send those again that have changed there
+    #[arg(long)]
+    pub check: bool,
+    #[command(flatten)]
+    pub s3: S3Options,
 }
 
 fn keep(text: &str) -> Result<Keep, String> {
@@ -51,12 +59,7 @@ fn keep(text: &str) -> Result<Keep, String> {
 
 /// Runs the command.
 pub(crate) fn run(options: &BackupOptions) -> Result<ExitCode> {
-    let to = &options.to;
-    ensure!(
-        !is_url(to),
-        "cannot back up to {}: only folders can be backed up to",
-        to.display()
-    );
+    let place = BackupsPlace::find(&options.to, &options.s3)?;
     let dir = files_folder(options.data.as_deref())?;
     let dir =
         std::fs::canonicalize(&dir).with_context(|| format!("cannot open {}", dir.display()))?;
@@ -68,11 +71,16 @@ pub(crate) fn run(options: &BackupOptions) -> Result<ExitCode> {
             dir.display()
         );
     }
-    let mut target = Target::begin(disk.clone(), to)?;
+    let _alone = alone(&dir)?;
+    let mut target = place.begin()?;
+    let trust = match options.check {
+        true => Trust::Hash,
+        false => Trust::Length,
+    };
     let mut backup = Backup {
         disk,
         dir,
-        sender: Sender::begin(&mut target, now_ms(), &machine::host())?,
+        sender: Sender::begin(&mut target, now_ms(), &machine::host(), trust)?,
         progress: Progress::new(),
         left_out: 0,
     };
@@ -90,12 +98,18 @@ pub(crate) fn run(options: &BackupOptions) -> Result<ExitCode> {
     }))
 }
 
-/// True for a place that is no folder.
-pub(crate) fn is_url(place: &Path) -> bool {
-    let text = place.to_string_lossy();
-    text.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    })
+/// Refuses a second backup of a folder at the same time: a bucket has no locks.
+fn alone(dir: &Path) -> Result<File> {
+    let cannot = || format!("cannot lock {}", dir.display());
+    let folder = File::open(dir).with_context(cannot)?;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => bail!(
+            "cannot back up {}: another backup of it runs; wait until it has ended",
+            dir.display()
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(cannot),
+    }
 }
 
 fn now_ms() -> i64 {
@@ -107,8 +121,13 @@ fn words(sent: &Sent) -> String {
         0 => String::new(),
         bytes => format!(", {} linked", size(bytes)),
     };
+    let mended = match sent.mended {
+        0 => String::new(),
+        1 => ", 1 content had changed".into(),
+        many => format!(", {many} contents had changed"),
+    };
     format!(
-        "backed up {} files of {}: {} copied{linked}",
+        "backed up {} files of {}: {} copied{linked}{mended}",
         sent.files,
         size(sent.bytes),
         size(sent.sent_bytes)

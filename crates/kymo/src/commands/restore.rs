@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use anyhow::{Error, Result, ensure};
+use anyhow::{Error, Result};
 use clap::Args;
 use jiff::tz::TimeZone;
-use kymo_backup::{Target, restore};
+use kymo_backup::restore;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
 
-use super::backup::is_url;
+use super::backup::{BackupsPlace, S3Options};
 use super::series::{Times, range, sample_time};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
@@ -19,7 +18,7 @@ use crate::output::progress::Progress;
 /// Options of `kymo restore`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RestoreOptions {
-    /// The folder of backups
+    /// The folder of backups, or s3://BUCKET/PREFIX
     #[arg(value_name = "FROM")]
     pub backups: PathBuf,
     /// The folder to make; it must be empty if it is there
@@ -28,18 +27,20 @@ pub(crate) struct RestoreOptions {
     /// The newest backup that is not later than this: 14:30, 20261121:14:30, 2026-11-21T14:30, -2h; or as rrdtool reads it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
+    #[command(flatten)]
+    pub s3: S3Options,
 }
 
 /// Runs the command.
 pub(crate) fn run(options: &RestoreOptions) -> Result<ExitCode> {
-    let RestoreOptions { backups, dir, at } = options;
-    ensure!(
-        !is_url(backups),
-        "cannot restore from {}: only folders have backups",
-        backups.display()
-    );
+    let RestoreOptions {
+        backups,
+        dir,
+        at,
+        s3,
+    } = options;
     let at_ms = at.as_deref().map(moment).transpose()?;
-    let target = Target::open(Arc::new(RealDisk), backups)?;
+    let target = BackupsPlace::find(backups, s3)?.open()?;
     let mut progress = Progress::new();
     let restored = restore(&target, at_ms, &RealDisk, dir, &mut |done, all| {
         progress.show(|| format!("restored {} of {}", size(done), size(all)));

@@ -37,6 +37,7 @@ mod scrape;
 mod secret;
 mod sockets;
 
+pub(crate) use access::authorities;
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};

@@ -16,6 +16,7 @@ use kymo_ingest::kept::{self, Checked};
 use kymo_store::verify::{self, Event, Finding, Summary, Weight};
 use kymo_sys::disk::{Disk, RealDisk};
 
+use super::backup::S3Options;
 use super::serve::files_folder;
 use crate::output::progress::Progress;
 use recorded::Recorded;
@@ -27,9 +28,11 @@ pub(crate) struct VerifyOptions {
     /// Default: the folder of the kymo serve that runs
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Check a folder of backups instead
+    /// Check a folder of backups instead, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TO", conflicts_with = "dir")]
     pub backup: Option<PathBuf>,
+    #[command(flatten)]
+    pub s3: S3Options,
 }
 
 /// Counts and lines of a run.
@@ -65,7 +68,7 @@ impl Report {
 /// Runs the command.
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
     if let Some(backups) = &options.backup {
-        return backed_up::run(backups);
+        return backed_up::run(backups, &options.s3);
     }
     let disk = Arc::new(RealDisk);
     let dir = files_folder(options.dir.as_deref())?;

@@ -25,6 +25,10 @@ use crate::commands::serve::ADMIN_SOCKET;
 const FOLDER: &str = "store";
 /// Folder of .rrd files in the data folder, and in a backup.
 const RRD: &str = "rrd";
+/// Folder of .rrd files outside of that folder, in a backup, by their whole paths.
+const ELSEWHERE: &str = "elsewhere";
+/// First bytes of an .rrd file.
+const RRD_MAGIC: &[u8] = b"RRD\0";
 /// Longest wait for the lock of an .rrd file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -237,20 +241,36 @@ fn open_all(
 
 /// Backs up an .rrd file with rows from before the store.
 fn rrd_file(backup: &mut Backup<'_>, store: &StoreFolder, name: &[u8]) -> Result<()> {
-    let below = std::str::from_utf8(name)
-        .ok()
-        .filter(|name| !name.starts_with('/'));
-    let Some(below) = below else {
-        backup.leave_out(
-            name,
-            "it is outside of the folder of .rrd files, or its name is no UTF-8",
-        );
+    let Ok(named) = std::str::from_utf8(name) else {
+        backup.leave_out(name, "its name is no UTF-8");
         return Ok(());
     };
-    let place = store.base.join(below);
-    let Some(file) = found(backup.disk.open(&place, OpenMode::Read), &place)? else {
+    let (place, path) = match named.strip_prefix('/') {
+        Some(rest) => (PathBuf::from(named), format!("{ELSEWHERE}/{rest}")),
+        None => (store.base.join(named), format!("{RRD}/{named}")),
+    };
+    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        backup.leave_out(name, "its name is no plain path");
+        return Ok(());
+    }
+    let opened = backup.disk.open(&place, OpenMode::Read);
+    if let Err(error) = &opened
+        && error.kind() == io::ErrorKind::PermissionDenied
+    {
+        backup.leave_out(name, "it may not be read");
+        return Ok(());
+    }
+    let Some(file) = found(opened, &place)? else {
         return Ok(());
     };
+    // The name is the keeper's word, and whoever runs this may read other files, too.
+    let mut begin = [0; RRD_MAGIC.len()];
+    let read = file.read_at(&mut begin, 0);
+    read.with_context(|| format!("cannot read {}", place.display()))?;
+    if begin != RRD_MAGIC {
+        backup.leave_out(name, "it is no .rrd file");
+        return Ok(());
+    }
     if !is_locked(&*file, &place)? {
         backup.leave_out(name, "another program has locked it");
         return Ok(());
@@ -264,7 +284,7 @@ fn rrd_file(backup: &mut Backup<'_>, store: &StoreFolder, name: &[u8]) -> Result
     let stat = file.metadata();
     let stat = stat.with_context(|| format!("cannot read {}", place.display()))?;
     let source = Source {
-        path: format!("{RRD}/{below}"),
+        path,
         place,
         bytes: read.bytes(),
         file: Box::new(read),

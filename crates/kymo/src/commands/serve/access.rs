@@ -43,10 +43,7 @@ pub(super) fn tls(access: AccessKeys<'_>, needs_tls: bool) -> Result<TlsTexts> {
     if !needs_tls {
         return Ok(TlsTexts::default());
     }
-    let authorities = match access.tls_ca {
-        Some(path) => read(path)?,
-        None => system_authorities()?,
-    };
+    let authorities = authorities(access.tls_ca.as_deref())?;
     let optional = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(String::new()), read);
     let tls = TlsTexts {
         authorities,
@@ -58,7 +55,11 @@ pub(super) fn tls(access: AccessKeys<'_>, needs_tls: bool) -> Result<TlsTexts> {
     Ok(tls)
 }
 
-fn system_authorities() -> Result<String> {
+/// Certificates of authorities: those of the file, or the system's.
+pub(crate) fn authorities(tls_ca: Option<&Path>) -> Result<String> {
+    if let Some(path) = tls_ca {
+        return read(path);
+    }
     let mut places = AUTHORITIES.iter().map(Path::new);
     match places.find(|place| place.exists()) {
         Some(place) => read(place),

@@ -1,21 +1,20 @@
-//! `kymo verify --backup`: reads all backups of a folder, and compares each content with its hash.
+//! `kymo verify --backup`: reads all backups of a folder or a bucket, and compares each content with its hash.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Result;
-use kymo_backup::{Checked, Target, check};
+use kymo_backup::{Checked, check};
 use kymo_base::name::DisplayName;
-use kymo_sys::disk::RealDisk;
 
+use crate::commands::backup::{BackupsPlace, S3Options};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
 
 /// Runs the command.
-pub(super) fn run(backups: &Path) -> Result<ExitCode> {
-    let target = Target::open(Arc::new(RealDisk), backups)?;
+pub(super) fn run(backups: &Path, s3: &S3Options) -> Result<ExitCode> {
+    let target = BackupsPlace::find(backups, s3)?.open()?;
     let mut out = io::stdout().lock();
     let (mut lines, mut steps) = (Vec::new(), Progress::new());
     let checked = check(
