@@ -22,13 +22,25 @@ const SECRET: &str = "as-secret-as-a-test-needs";
 
 /// A server. It ends with this value.
 pub struct S3Server {
-    _server: Running,
+    server: Running,
+    /// Sockets that it makes in /tmp, whatever TMPDIR says, and leaves there.
+    sockets: Vec<String>,
     /// Port for requests of S3.
     pub port: u16,
     /// Port at which all objects can be written without keys.
     filer: u16,
     /// File with the keys.
     pub keys: PathBuf,
+}
+
+impl Drop for S3Server {
+    fn drop(&mut self) {
+        let _ended = self.server.0.kill();
+        let _status = self.server.0.wait();
+        for socket in &self.sockets {
+            let _missing = fs::remove_file(socket);
+        }
+    }
 }
 
 impl S3Server {
@@ -51,6 +63,7 @@ impl S3Server {
         fs::write(&config, identity).expect("a configuration");
         let [port, filer, master, master_inner, volume] = [(); 5].map(|()| free_port());
         let of_master = format!("127.0.0.1:{master}.{master_inner}");
+        let mut sockets = Vec::new();
         let mut words = vec![
             "server".to_string(),
             "-s3".into(),
@@ -58,7 +71,6 @@ impl S3Server {
             "-ip.bind=127.0.0.1".into(),
             format!("-dir={}", folder.display()),
             format!("-s3.config={}", config.display()),
-            format!("-s3.localSocket={}", folder.join("s3.sock").display()),
             "-s3.port.iceberg=0".into(),
             "-s3.port.lance=0".into(),
             "-master.telemetry=false".into(),
@@ -77,6 +89,8 @@ impl S3Server {
                 _ => free_port(),
             };
             words.push(format!("-{of}.port.grpc={inner}"));
+            sockets.push(format!("/tmp/seaweedfs-{of}-{port}.sock"));
+            sockets.push(format!("/tmp/seaweedfs-{of}-grpc-{inner}.sock"));
         }
         let log = fs::File::create(scratch.path("seaweedfs.log")).expect("a log");
         let server = Command::new(&program)
@@ -97,7 +111,8 @@ impl S3Server {
             panic!("no bucket: {}", log.unwrap_or_default())
         });
         Some(S3Server {
-            _server: server,
+            server,
+            sockets,
             port,
             filer,
             keys,
