@@ -1,9 +1,12 @@
 //! Values that `kymo serve` forwards (`[[forward]]`): Debian's Prometheus and victoria-metrics have all that kymo has, over
-//! the death of each process that takes part; and a receiver of the test's own says what goes over the wire.
+//! the death of each process that takes part; and a receiver of the test's own says what goes over the wire. Receivers of other
+//! protocols have modules of their own.
 
+mod collectd;
 mod receiver;
+mod rrdcached;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,11 +24,13 @@ use crate::prometheus_api::{escaped, now_s};
 /// Samples by labels without those of the way.
 type Found = BTreeMap<String, Vec<(i64, String)>>;
 
-/// A `kymo serve` that takes lines of Graphite and forwards values.
+/// A `kymo serve` that takes lines of Graphite and datagrams of collectd, and forwards values.
 struct ForwardHub {
     served: Served,
     address: String,
     graphite: String,
+    /// Port of collectd's datagrams.
+    collectd: u16,
     scratch: Scratch,
 }
 
@@ -35,9 +40,21 @@ impl ForwardHub {
     }
 
     fn start_in(scratch: Scratch, tables: &str) -> ForwardHub {
+        ForwardHub::start_with(scratch, "", tables)
+    }
+
+    /// Starts one that listens on one more address for datagrams.
+    fn start_with(scratch: Scratch, address: &str, tables: &str) -> ForwardHub {
         let graphite = format!("127.0.0.1:{}", free_port());
-        let config =
-            format!("user = \"\"\n[listen]\ncollectd = []\ngraphite = [\"{graphite}\"]\n{tables}");
+        let collectd = free_port();
+        let own = format!("127.0.0.1:{collectd}");
+        let addresses = [own.as_str(), address];
+        let addresses = &addresses[..1 + usize::from(!address.is_empty())];
+        // Beyond loopback anybody could send.
+        let is_insecure = !address.is_empty() && !address.starts_with("127.");
+        let config = format!(
+            "user = \"\"\ninsecure = {is_insecure}\n[listen]\ncollectd = {addresses:?}\ngraphite = [\"{graphite}\"]\n{tables}"
+        );
         let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
         let address = served.address();
         served.has_said("rrdcached's protocol on");
@@ -45,6 +62,7 @@ impl ForwardHub {
             served,
             address,
             graphite,
+            collectd,
             scratch,
         };
         hub.waits_for_tails(tables.matches("[[forward]]").count());
@@ -276,6 +294,28 @@ fn the_receiver_chooses_the_version() {
     assert!(!said.contains("secret-1"), "{said}");
 }
 
+/// A receiver is shown a user and a password, which no log has.
+#[test]
+fn a_receiver_is_shown_a_user() {
+    let receiver = Receiver::start(Answering::Taking);
+    let scratch = Scratch::new("forwarded-user");
+    fs::write(scratch.path("password"), "secret:2\n").expect("a file");
+    let more = format!(
+        "match = ['{{job=\"graphite\"}}']\nuser = \"kymo\"\npassword_file = \"{}\"",
+        scratch.text("password")
+    );
+    let hub = ForwardHub::start_in(scratch, &table("own", &receiver.url(), &more));
+    hub.send(10..11);
+    let all = || (receiver.samples("sent_by").len() == 5).then_some(());
+    eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+    for taken in receiver.taken() {
+        // `kymo:secret:2` in Base64.
+        assert_eq!(taken.authorization, "Basic a3ltbzpzZWNyZXQ6Mg==");
+    }
+    let said = hub.served.said.join("\n");
+    assert!(!said.contains("secret:2"), "{said}");
+}
+
 /// A request that the receiver refuses is dropped, counted and said; one that it takes later comes again, and nothing twice.
 #[test]
 fn refusals_and_pauses_are_counted() {
@@ -317,6 +357,74 @@ fn refusals_and_pauses_are_counted() {
         .into_values()
         .filter(|&count| count > 1);
     assert_eq!(twice.count(), 0);
+}
+
+/// Deaths of all processes and of the receiver lose no sample. A sample comes twice only where a request was taken and its answer
+/// did not arrive: exactly that request, and one at most for each death.
+#[test]
+fn deaths_lose_nothing_and_repeat_one_request() {
+    let receiver = Receiver::start(Answering::Taking);
+    let tables = table("own", &receiver.url(), "match = ['{job=\"graphite\"}']");
+    let mut hub = ForwardHub::start("forwarded-deaths", &tables);
+    let has = |hub: &ForwardHub, count: usize| {
+        let all = || (receiver.samples("sent_by").len() == count).then_some(());
+        eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+    };
+    // Samples that came more than once, and requests that had one of them.
+    let doubled = || {
+        let (mut seen, mut samples, mut requests) = (BTreeSet::new(), 0, 0);
+        for taken in receiver.taken() {
+            let again = taken.samples.into_iter().filter(|(labels, t_ms, value)| {
+                !seen.insert((labels.clone(), *t_ms, value.to_bits()))
+            });
+            let again = again.count();
+            (samples, requests) = (samples + again, requests + usize::from(again > 0));
+        }
+        (samples, requests)
+    };
+    hub.send(190..200);
+    has(&hub, 50);
+    receiver.answers(Answering::Lost);
+    hub.send(180..190);
+    has(&hub, 100);
+    let came_twice = || (doubled().1 == 1).then_some(doubled().0);
+    let lost = eventually(came_twice).expect("the request comes again");
+    let of_request = |of: usize| receiver.taken()[of].samples.len();
+    let at = receiver.taken().len();
+    assert_eq!((lost, lost), (of_request(at - 1), of_request(at - 2)));
+    let (mut sent, mut deaths) = (100, 1);
+    for round in 0..3 {
+        let begin = 150 - 30 * round;
+        // The keeper has a sample for certain when it answers with it.
+        let mut part = |hub: &ForwardHub, at: i64| {
+            hub.send(begin + 5 * at..begin + 5 * at + 5);
+            sent += 25;
+            let kept = || {
+                (found(&hub.address)?.values().map(Vec::len).sum::<usize>() == sent).then_some(())
+            };
+            eventually(kept).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+        };
+        part(&hub, 3);
+        hub.kill("forward");
+        part(&hub, 2);
+        receiver.answers(Answering::Status(503, "", "it starts"));
+        hub.kill("keeper");
+        part(&hub, 1);
+        let ForwardHub {
+            served, scratch, ..
+        } = hub;
+        drop(served);
+        receiver.answers(Answering::Taking);
+        hub = ForwardHub::start_in(scratch, &tables);
+        part(&hub, 0);
+        deaths += 3;
+        has(&hub, sent);
+    }
+    let (samples, requests) = doubled();
+    assert!(
+        requests <= deaths,
+        "{samples} samples of {requests} requests came twice"
+    );
 }
 
 /// A tail of a receiver that is configured no more ends, so that the journal is not kept for it.

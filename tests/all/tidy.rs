@@ -37,6 +37,7 @@ const MACHINE: &[(&str, usize)] = &[
 /// Casts to whole numbers in a crate: each may cut off, wrap or lose a sign (`cast_lossless` refuses those that cannot).
 const CASTS: &[(&str, usize)] = &[
     ("base", 57),
+    ("forward", 3),
     ("ingest", 47),
     ("kernel", 12),
     ("kymo", 42),

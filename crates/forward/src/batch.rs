@@ -35,10 +35,6 @@ pub(crate) struct Batch {
     /// The series.
     pub(crate) catalog: Catalog,
     waiting: Vec<Waiting>,
-    /// Values of the reading, also of series that stay here.
-    pub(crate) values: u64,
-    /// Parts of the journal that are lost.
-    pub(crate) missed: Vec<MissedPart>,
     /// Groups in the order of their places.
     pub(crate) groups: Vec<Group>,
     samples: Vec<WriteSample>,
@@ -58,8 +54,6 @@ impl Batch {
     /// Begins the next reading. All samples of the last one are forgotten.
     pub(crate) fn begin(&mut self) {
         self.waiting.clear();
-        self.missed.clear();
-        self.values = 0;
         self.groups.clear();
         self.samples.clear();
         self.catalog.tidy();
@@ -141,12 +135,9 @@ impl TailSink for Batch {
         self.catalog.remove(series);
     }
 
-    fn missed(&mut self, missed: MissedPart) {
-        self.missed.push(missed);
-    }
+    fn missed(&mut self, _missed: MissedPart) {}
 
     fn samples(&mut self, samples: &[NumberedSample]) {
-        self.values += u64::try_from(samples.len()).unwrap_or(0);
         let catalog = &self.catalog;
         self.waiting.extend(samples.iter().filter_map(|sample| {
             let place = catalog.place(sample.series, sample.column, sample.v)?;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kymo_scrape::{Credentials, TlsTexts};
+use kymo_scrape::{Credentials, Secret, TlsTexts};
 use serde::{Deserialize, Serialize};
+
+use super::address::{HostPort, RrdcachedAddress};
 
 /// Receivers at most: as many as the keeper has registered tails.
 pub const TARGETS_MAX: usize = 16;
@@ -29,12 +31,30 @@ pub struct ForwardOrder {
 pub struct ForwardTarget {
     /// Name, by which the keeper knows what the receiver has already.
     pub name: String,
+    /// Address of the receiver, and the protocol that it speaks.
+    pub way: ForwardWay,
+    /// Selectors, one of which has to match a series; none: all series go.
+    pub selectors: Vec<String>,
+}
+
+/// Protocols of receivers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ForwardWay {
+    /// Prometheus' remote write.
+    RemoteWrite(RemoteWriteWay),
+    /// collectd's binary protocol.
+    Collectd(CollectdWay),
+    /// rrdcached's protocol.
+    Rrdcached(RrdcachedWay),
+}
+
+/// A receiver of remote write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemoteWriteWay {
     /// URL of the receiver.
     pub url: String,
     /// Milliseconds that a request may take.
     pub timeout_ms: u64,
-    /// Selectors, one of which has to match a series; none: all series go.
-    pub selectors: Vec<String>,
     /// Labels of series that have none of that name.
     pub labels: BTreeMap<String, String>,
     /// Names of labels that do not go out.
@@ -43,6 +63,50 @@ pub struct ForwardTarget {
     pub credentials: Credentials,
     /// Certificates.
     pub tls: TlsTexts,
+}
+
+/// A receiver of collectd's datagrams.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CollectdWay {
+    /// Host and port.
+    pub address: HostPort,
+    /// Protection of packets.
+    pub protection: PacketProtection,
+    /// Most packets a second.
+    pub packets_per_second: u32,
+}
+
+/// A receiver of rrdcached's protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RrdcachedWay {
+    /// Where it listens.
+    pub address: RrdcachedAddress,
+    /// Milliseconds that an answer may take.
+    pub timeout_ms: u64,
+    /// Where this kymo speaks the protocol itself; `None`: nowhere.
+    pub own: Option<RrdcachedAddress>,
+}
+
+/// Protection of packets, as collectd's `SecurityLevel`, with a user of the receiver's AuthFile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum PacketProtection {
+    /// None.
+    #[default]
+    Plain,
+    /// HMAC-SHA-256.
+    Signed {
+        /// Name of the user.
+        user: String,
+        /// Password of the user.
+        password: Secret,
+    },
+    /// AES-256-OFB.
+    Encrypted {
+        /// Name of the user.
+        user: String,
+        /// Password of the user.
+        password: Secret,
+    },
 }
 
 /// Name of the keeper's tail for a receiver.

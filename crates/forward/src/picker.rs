@@ -36,14 +36,25 @@ impl Picker {
         })
     }
 
-    /// Labels with which a series goes out, sorted; `None`: it stays here, as one without a metric's name does.
-    pub(crate) fn pick(&self, labels: &Labels) -> Option<BTreeMap<String, String>> {
+    /// Selects series, and changes nothing.
+    pub fn of_selectors(selectors: &[String]) -> Result<Picker, String> {
+        Picker::new(selectors, &BTreeMap::new(), &[])
+    }
+
+    /// True if one of the selectors matches, or if there are none.
+    pub(crate) fn picks(&self, labels: &Labels) -> bool {
         let text = labels.text();
         let fits = |matcher: &Matcher| matcher.matches(&label_set::value(text, matcher.label()));
         let mut selectors = self.selectors.iter();
-        if !self.selectors.is_empty() && !selectors.any(|all| all.iter().all(fits)) {
+        self.selectors.is_empty() || selectors.any(|all| all.iter().all(fits))
+    }
+
+    /// Labels with which a series goes out, sorted; `None`: it stays here, as one without a metric's name does.
+    pub(crate) fn pick(&self, labels: &Labels) -> Option<BTreeMap<String, String>> {
+        if !self.picks(labels) {
             return None;
         }
+        let text = labels.text();
         let own = label_set::each(text).map(|(name, value)| {
             let plain = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             (plain(name), plain(&value))

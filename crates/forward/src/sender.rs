@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::answer::ReceiverAnswer;
 use super::delay::retry_after;
-use super::order::ForwardTarget;
+use super::order::RemoteWriteWay;
 
 /// Bytes of an answer that are read, and those that a message shows.
 const TEXT_MAX: usize = 16 << 10;
@@ -38,23 +38,23 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// A receiver of requests.
-    pub(crate) fn new(target: &ForwardTarget) -> Result<Sender, String> {
-        let url = ScrapeUrl::of_server(&target.url)?;
+    pub(crate) fn new(way: &RemoteWriteWay) -> Result<Sender, String> {
+        let url = ScrapeUrl::of_server(&way.url)?;
         let tls = match url.scheme() {
             Scheme::Http => None,
             Scheme::Https => Some(TlsClient {
-                config: client_config(&target.tls)?,
-                server_name: target.tls.server_name.clone(),
+                config: client_config(&way.tls)?,
+                server_name: way.tls.server_name.clone(),
             }),
         };
         let host = HeaderValue::from_str(&url.instance()).map_err(|error| error.to_string())?;
         Ok(Sender {
             url,
             host,
-            authorization: target.credentials.authorization()?,
+            authorization: way.credentials.authorization()?,
             tls,
             shared: Shared::default(),
-            timeout: Duration::from_millis(target.timeout_ms),
+            timeout: Duration::from_millis(way.timeout_ms),
             kept: None,
         })
     }

@@ -33,7 +33,7 @@ mod postgres;
 mod scrape;
 
 pub(crate) use access::AccessKeys;
-pub(crate) use forward::Forward;
+pub(crate) use forward::{Forward, ForwardAddress};
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
@@ -161,15 +161,15 @@ pub(crate) struct User {
     pub hosts: Vec<String>,
 }
 
-/// Security level that collectd's datagrams need.
+/// Security level of collectd's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Security {
-    /// Accepts all datagrams.
+    /// All datagrams.
     None,
-    /// Accepts signed and encrypted datagrams.
+    /// Signed datagrams, and encrypted ones.
     Sign,
-    /// Accepts encrypted datagrams.
+    /// Encrypted datagrams.
     Encrypt,
 }
 
@@ -1285,17 +1285,28 @@ mod tests {
                     ..Scrape::default()
                 },
             ],
-            forward: vec![Forward {
-                name: "a.b-c_1".into(),
-                url: "https://a/b".into(),
-                selectors: vec!["{a=~\"\\\\d\"}".into(), "up".into()],
-                labels: [("site".into(), "\"".into())].into(),
-                drop_labels: vec!["x".into()],
-                timeout: "5s".into(),
-                token_file: Some("/t".into()),
-                tls_server_name: Some("n".into()),
-                ..Forward::default()
-            }],
+            forward: vec![
+                Forward {
+                    name: "hub".into(),
+                    collectd: Some("[::1]:7".into()),
+                    security: Security::Encrypt,
+                    packets_per_second: 7,
+                    user: Some("u".into()),
+                    password_file: Some("/p".into()),
+                    ..Forward::default()
+                },
+                Forward {
+                    name: "a.b-c_1".into(),
+                    url: Some("https://a/b".into()),
+                    selectors: vec!["{a=~\"\\\\d\"}".into(), "up".into()],
+                    labels: [("site".into(), "\"".into())].into(),
+                    drop_labels: vec!["x".into()],
+                    timeout: "5s".into(),
+                    token_file: Some("/t".into()),
+                    tls_server_name: Some("n".into()),
+                    ..Forward::default()
+                },
+            ],
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -1449,6 +1460,22 @@ mod tests {
             "line 2: \"a:1\" is not a URL: it does not begin with",
         ),
         (
+            "[[forward]]\ncollectd = \"a:b\"",
+            "line 2: \"a:b\" is not HOST:PORT",
+        ),
+        (
+            "[[forward]]\nrrdcached = \"a/b\"",
+            "line 2: \"a/b\" is neither /PATH nor HOST:PORT",
+        ),
+        (
+            "[[forward]]\nsecurity = \"Sign\"",
+            "line 2: unknown variant",
+        ),
+        (
+            "[[forward]]\npackets_per_second = 0",
+            "line 2: cannot use 0: not a number from 1 to 1000000",
+        ),
+        (
             "[[forward]]\nmatch = [\"up\", \"{\"]",
             "line 2: cannot use \"{\" as a selector",
         ),
@@ -1521,7 +1548,34 @@ mod tests {
                 "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\n[[scrape]]\njob = \"a\"",
                 "two tables [[scrape]] have the job \"a\"",
             ),
-            ("[[forward]]", "a table [[forward]] has no url"),
+            (
+                "[[forward]]",
+                "a table [[forward]] has neither url nor collectd nor rrdcached",
+            ),
+            (
+                "[[forward]]\nurl = \"http://a\"\ncollectd = \"a\"",
+                "a table [[forward]] has two of url, collectd and rrdcached: each receiver has a table",
+            ),
+            (
+                "[[forward]]\ncollectd = \"a\"\nlabels = { site = \"b\" }",
+                "the receiver \"a_25826\" of [[forward]]: labels is no key of a receiver of collectd",
+            ),
+            (
+                "[[forward]]\nrrdcached = \"/a\"\nuser = \"u\"\npassword_file = \"/p\"",
+                "the receiver \"_a\" of [[forward]]: user is no key of a receiver of rrdcached",
+            ),
+            (
+                "[[forward]]\nurl = \"http://a\"\nsecurity = \"sign\"",
+                "the receiver \"a_80\" of [[forward]]: security is no key of a receiver of remote write",
+            ),
+            (
+                "[[forward]]\ncollectd = \"a\"\nsecurity = \"sign\"",
+                "the receiver \"a_25826\" of [[forward]]: security = \"sign\" needs a user of 1 to 64 bytes",
+            ),
+            (
+                "[[forward]]\ncollectd = \"a\"\nuser = \"u\"\npassword_file = \"/p\"",
+                "the receiver \"a_25826\" of [[forward]]: a user goes with security = \"sign\" or \"encrypt\"",
+            ),
             (
                 "[[forward]]\nurl = \"http://a\"\nuser = \"u\"",
                 "the receiver \"a_80\" of [[forward]]: user and password_file go together",

@@ -19,6 +19,8 @@ pub(super) enum Answering {
     Ignorant,
     /// This status with these headers and this text.
     Status(u16, &'static str, &'static str),
+    /// The next request is taken, and its answer is lost. From then on as [`Answering::Taking`].
+    Lost,
     /// Never.
     Silent,
 }
@@ -142,6 +144,11 @@ impl Receiver {
             Answering::Silent => {
                 drop(state);
                 thread::park();
+                return None;
+            }
+            Answering::Lost => {
+                state.answering = Answering::Taking;
+                state.taken.push(request);
                 return None;
             }
             Answering::OnlyFirst if is_second => (415, String::new(), "not this one"),

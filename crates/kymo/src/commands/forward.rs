@@ -1,12 +1,12 @@
-//! `kymo forward`: the part of `kymo serve` that sends values to receivers of remote write. The guardian starts it, not a
-//! person. Values come from the keeper's tail.
+//! `kymo forward`: the part of `kymo serve` that sends values to receivers. The guardian starts it, not a person. Values
+//! come from the keeper's tail.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use kymo_forward::{ForwardOrder, forward, memory_bytes};
+use kymo_forward::{ForwardOrder, ForwardWay, RrdcachedAddress, forward, memory_bytes};
 use kymo_scrape::ScrapeUrl;
 use kymo_sys::machine;
 use kymo_sys::privilege::{self, Memory, State};
@@ -34,10 +34,20 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ports of all receivers, and of name services.
+/// Ports for connections to receivers, and to name services. Datagrams need none.
 fn ports(order: &ForwardOrder) -> Vec<u16> {
-    let urls = order.targets.iter().map(|target| &target.url);
-    let urls = urls.filter_map(|url| ScrapeUrl::of_server(url).ok());
-    let ports = urls.map(|url| url.port()).chain([NAME_PORT]);
+    let port = |address: &RrdcachedAddress| match address {
+        RrdcachedAddress::Tcp(address) => Some(address.port),
+        RrdcachedAddress::Unix(_) => None,
+    };
+    let ports = order.targets.iter().flat_map(|target| match &target.way {
+        ForwardWay::RemoteWrite(way) => {
+            let url = ScrapeUrl::of_server(&way.url);
+            [url.ok().map(|url| url.port()), None]
+        }
+        ForwardWay::Rrdcached(way) => [port(&way.address), way.own.as_ref().and_then(port)],
+        ForwardWay::Collectd(_) => [None, None],
+    });
+    let ports = ports.flatten().chain([NAME_PORT]);
     ports.collect::<BTreeSet<u16>>().into_iter().collect()
 }

@@ -64,6 +64,8 @@ pub(super) struct LinePlaces {
 pub(crate) const KEEPER_SOCKET: &str = "keeper.sock";
 /// Name of the socket for processes that write.
 pub(super) const WRITES: &str = "keeper-write.sock";
+/// Socket for rrdcached's protocol, where none is configured.
+pub(super) const RRDCACHED: &str = "rrdcached.sock";
 /// Name of the administrator's socket.
 pub(crate) const ADMIN: &str = "keeper-admin.sock";
 
@@ -86,7 +88,7 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
         None => {
-            let place = ListenAddress::Path(dir.join("rrdcached.sock"));
+            let place = ListenAddress::Path(dir.join(RRDCACHED));
             if let Err(error) = sockets.add(&place, group) {
                 sockets.notices.push(format!("{error:#}"));
             }
