@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::fmt::rfc2822::DateTimeParser;
+
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(30);
 /// Longest time that a receiver may ask for.
@@ -26,9 +28,15 @@ impl Delay {
     }
 }
 
-/// The time of a header Retry-After, in seconds. A date counts as nothing.
-pub(crate) fn retry_after(header: &str) -> Option<Duration> {
-    header.trim().parse().ok().map(Duration::from_secs)
+/// The time of a header Retry-After, which has a number of seconds or a date; `now_s`: seconds since 1970.
+pub(crate) fn retry_after(header: &str, now_s: i64) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = DateTimeParser::new().parse_timestamp(header).ok()?;
+    let seconds = date.as_second().saturating_sub(now_s);
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
 #[cfg(test)]
@@ -56,16 +64,21 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_a_number_of_seconds() {
+    fn retry_after_is_a_number_of_seconds_or_a_date() {
         for (header, seconds) in [
             ("5", Some(5)),
             (" 0 ", Some(0)),
             ("-1", None),
             ("", None),
-            ("Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", Some(90)),
+            ("Wed, 21 Oct 2026 07:26:00 GMT", Some(0)),
+            ("Wed, 21 Oct 2026 25:26:00 GMT", None),
+            ("tomorrow", None),
             ("99999999999999999999", None),
         ] {
-            assert_eq!(retry_after(header), seconds.map(Duration::from_secs));
+            // 07:26:30
+            let read = retry_after(header, 1_792_567_590);
+            assert_eq!(read, seconds.map(Duration::from_secs), "{header}");
         }
     }
 }

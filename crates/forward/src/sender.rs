@@ -11,6 +11,7 @@ use hyper::header::{
 use hyper::{Request, Response};
 use kymo_base::name::DisplayName;
 use kymo_scrape::{Connection, Scheme, ScrapeUrl, Shared, TlsClient, client_config, words};
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::remote_write::WriteVersion;
 use kymo_wire::remote_write::http::{self, VERSION_HEADER, Written};
 use tokio::time::timeout;
@@ -120,7 +121,8 @@ impl Sender {
         let number = |text: &HeaderValue| text.to_str().ok()?.trim().parse().ok();
         let written = answer.headers().get(samples).and_then(number);
         let after = answer.headers().get(RETRY_AFTER);
-        let after = after.and_then(|text| retry_after(text.to_str().ok()?));
+        let now_s = RealClock.now().real_ns.div_euclid(1_000_000_000);
+        let after = after.and_then(|text| retry_after(text.to_str().ok()?, now_s));
         let mut body = answer.into_body();
         let mut text = Vec::new();
         let mut has_ended = true;
