@@ -11,7 +11,7 @@ RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Largest recorder-only program, in bytes.
 LEAN_BYTES = 3750000
 
-.PHONY: run test soak bench fuzz peers build tools packages lean man web book format clean
+.PHONY: run test ring soak bench fuzz peers build tools packages lean man web book format clean
 
 # This machine's present and past on a page; the terminal says where. Ends with Ctrl-C.
 run: build
@@ -51,7 +51,11 @@ peers:
 test: tools peers
 	@ONLY='$(ONLY)' tests/run
 
-# The same with the program that is installed, and twenty times the effort where tests work by chance.
+# A distributed engine behind kymo: builds Thanos from its Go module, once, and tries a ring of it. Without Go it is skipped.
+ring: tools
+	@RING=1 tests/run
+
+# The same as `test` with the program that is installed, and twenty times the effort where tests work by chance.
 soak: build peers
 	@KYMO_EFFORT=$(or $(KYMO_EFFORT),20) KYMO=$(CURDIR)/target/release/kymo tests/run
 

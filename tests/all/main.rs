@@ -65,6 +65,7 @@ mod prometheus_clients;
 mod prometheus_forms;
 mod record;
 mod reference;
+mod ring;
 mod root_paths;
 mod rrd_at_time;
 mod rrd_command;

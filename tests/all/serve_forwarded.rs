@@ -139,7 +139,7 @@ fn found(address: &str) -> Option<Found> {
 }
 
 /// An answer of Prometheus' API. By HTTP/1.0 it has no chunks.
-fn json(address: &str, path: &str) -> Option<Value> {
+pub(crate) fn json(address: &str, path: &str) -> Option<Value> {
     let mut stream = TcpStream::connect(address).ok()?;
     write!(
         stream,
