@@ -126,8 +126,8 @@ const NO_CONNECTIONS: &[(&str, i64, &[u64])] = &[
 ];
 
 /// Words of the processes.
-const ALL: [&str; 7] = [
-    "record", "keeper", "hub", "postgres", "poll", "scrape", "forward",
+const ALL: [&str; 8] = [
+    "record", "keeper", "hub", "postgres", "poll", "scrape", "forward", "upstream",
 ];
 
 /// All processes of `kymo serve` under one user, as with the shipped unit.
@@ -149,7 +149,7 @@ impl Confined {
         );
         fs::write(scratch.path("devices/mrtg.cfg"), mrtg).expect("a file");
         let text = format!(
-            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n[[forward]]\nurl = \"http://127.0.0.1:9\"\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n[[forward]]\nurl = \"http://127.0.0.1:9\"\n[query]\nupstream = \"http://127.0.0.1:9\"\n",
             scratch.text("devices/mrtg.cfg"),
             scratch.text("no-server")
         );
@@ -162,6 +162,7 @@ impl Confined {
             "polling with ",
             "scrape: user ",
             "forward: user ",
+            "upstream: user ",
         ] {
             let line = served.has_said(line);
             assert!(line.contains("seccomp ("), "{line}");
@@ -213,7 +214,7 @@ fn refused_calls_fail_inside_each_process() {
             return machine::skipped("this user may not trace");
         };
         is_refused(&mut process, word, REFUSED);
-        if !["poll", "scrape", "forward"].contains(&word) {
+        if !["poll", "scrape", "forward", "upstream"].contains(&word) {
             is_refused(&mut process, word, REFUSED_BUT_TO_POLLERS);
         }
         if word == "record" || word == "keeper" {
@@ -297,6 +298,10 @@ fn files_are_out_of_reach(confined: &Confined) {
         ("forward", &memory, read),
         ("forward", &token, read),
         ("forward", &token, write),
+        ("upstream", "/etc/shadow", read),
+        ("upstream", &memory, read),
+        ("upstream", &token, read),
+        ("upstream", &token, write),
     ] {
         let mut process = confined.stop(word).expect("a process");
         let answer = open(&mut process, path, flags);

@@ -125,6 +125,27 @@ fn three_replicas_take_and_have_all_while_a_receiver_is_dead() {
     hosts.send_round();
     has_all(&ring, &hosts);
     refuses_none(&hub);
+    another_kymo_has_all(&ring, &hosts);
+}
+
+/// A kymo without values of its own has those of its upstream, the querier.
+fn another_kymo_has_all(ring: &Ring, hosts: &Hosts) {
+    let scratch = Scratch::new("ring-upstream");
+    let config = format!(
+        "user = \"\"\n[listen]\ncollectd = []\n[query]\nupstream = \"http://{}\"\ndrop_labels = [\"tenant_id\"]\n",
+        ring.querier
+    );
+    let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
+    let address = served.address();
+    let (time, sum) = hosts.newest();
+    let expected = [Some(Hosts::series() as f64), Some(sum)];
+    let numbers = || {
+        let at = format!("&time={time}");
+        let of = |function: &str| number(&address, &format!("{function}({METRIC})"), &at);
+        [of("count"), of("sum")]
+    };
+    let all = || (numbers() == expected).then_some(());
+    eventually(all).unwrap_or_else(|| panic!("{:?}, not {expected:?}", numbers()));
 }
 
 /// Two replicas of three receivers: one of the two is enough, so that all is taken and is there while a receiver is dead.
@@ -161,6 +182,74 @@ fn values_wait_for_a_receiver_that_has_no_replica() {
     ring.begins(2);
     has_all(&ring, &hosts);
     refuses_none(&hub);
+}
+
+/// Queriers of Thanos have kymos as stores, by its sidecar: their one-second samples, each with its labels. One that is away is
+/// named, and costs its own series.
+#[test]
+#[ignore = "make ring builds Thanos"]
+fn a_querier_asks_kymos() {
+    let scratch = Scratch::new("ring-sidecars");
+    let start = |site: &str| {
+        let config = format!(
+            "user = \"\"\n[listen]\ncollectd = []\n[query]\nexternal_labels = {{ site = \"{site}\" }}\n"
+        );
+        let own = Scratch::new("ring-kymo");
+        let mut served = Served::configured(&own, &own.path("data"), &config);
+        let url = format!("http://{}", served.address());
+        let (store, sidecar) = thanos::sidecar(&scratch, site, &url);
+        (served, store, sidecar, own)
+    };
+    let (here, there) = (start("here"), start("there"));
+    let (querier, _running) = thanos::querier(&scratch, &[&here.1, &there.1]);
+    let sites = |expr: &str| -> Option<(Vec<String>, bool)> {
+        let answer = json(&querier, &format!("query?query={}", escaped(expr)))?;
+        let found = answer["data"]["result"].as_array()?.iter();
+        let mut sites: Vec<String> = found
+            .filter_map(|of| Some(of["metric"]["site"].as_str()?.to_string()))
+            .collect();
+        sites.sort();
+        Some((sites, !answer["warnings"].is_null()))
+    };
+    let both = (vec!["here".to_string(), "there".to_string()], false);
+    let each_second = "count_over_time(node_load1{job=\"node\"}[10s]) >= 9";
+    let all = || sites(each_second).filter(|found| *found == both);
+    eventually(all).unwrap_or_else(|| panic!("{:?}", sites("node_load1")));
+    let jobs = json(&querier, "label/job/values").expect("values");
+    assert!(
+        jobs["data"]
+            .as_array()
+            .is_some_and(|jobs| jobs.contains(&"node".into())),
+        "{jobs}"
+    );
+    drop(there.0);
+    let partial = (vec!["here".to_string()], true);
+    let one = || sites("node_load1{job=\"node\"}").filter(|found| *found == partial);
+    eventually(one).unwrap_or_else(|| panic!("{:?}", sites("node_load1")));
+}
+
+/// The documents' commands of Thanos have switches that it has.
+#[test]
+#[ignore = "make ring builds Thanos"]
+fn documents_name_switches_of_thanos() {
+    let texts = [
+        include_str!("../../docs/guides/forward.md"),
+        include_str!("../../docs/prometheus.md"),
+    ];
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let commands = lines.filter_map(|line| line.strip_prefix("    thanos "));
+    let mut count = 0;
+    for line in commands {
+        let (command, switches) = line.split_once(' ').expect("a command");
+        let help = thanos::help(command);
+        for switch in switches.split(" --") {
+            let name = switch.trim_start_matches("--").split('=').next();
+            let name = format!("--{}", name.expect("a name"));
+            assert!(help.contains(&name), "thanos {command} {name}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 5);
 }
 
 fn refuses_none(hub: &RingHub) {

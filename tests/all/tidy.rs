@@ -50,6 +50,7 @@ const CASTS: &[(&str, usize)] = &[
     ("shm", 49),
     ("store", 279),
     ("sys", 50),
+    ("upstream", 1),
     ("view", 34),
     ("wire", 30),
 ];

@@ -9,9 +9,21 @@ use kymo_wire::keeper::{
 use super::connections::{Exchange, Permit};
 use super::{Keeper, elsewhere, is_timeout, read_answer};
 
+/// Parts of one answer that may be missing.
+const MISSING_MAX: usize = 64;
+
+/// Items of an answer, and why others are missing, for people.
+#[derive(Debug)]
+pub struct Partial<T> {
+    /// The items that there are.
+    pub items: Vec<T>,
+    /// A reason for each missing part.
+    pub missing: Vec<String>,
+}
+
 impl Keeper {
     /// Series that all matchers pick and that have something in a range or later.
-    pub fn find(&self, find: &Find) -> Result<Vec<FoundSeries>, String> {
+    pub fn find(&self, find: &Find) -> Result<Partial<FoundSeries>, String> {
         self.ask(&KeeperRequest::Find(find.clone()), |stream| {
             all(stream, |answer| match answer {
                 Answer::Found(found, more) => Some((found, more)),
@@ -21,7 +33,7 @@ impl Keeper {
     }
 
     /// Names of labels, or values of one.
-    pub fn label_texts(&self, of: &LabelsOf) -> Result<Vec<String>, String> {
+    pub fn label_texts(&self, of: &LabelsOf) -> Result<Partial<String>, String> {
         self.ask(&KeeperRequest::Labels(of.clone()), |stream| {
             all(stream, |answer| match answer {
                 Answer::Labels(texts, more) => Some((texts, more)),
@@ -31,7 +43,7 @@ impl Keeper {
     }
 
     /// Samples of series, piece by piece.
-    pub fn samples(&self, of: &SamplesOf) -> Result<Vec<SamplesPiece>, String> {
+    pub fn samples(&self, of: &SamplesOf) -> Result<Partial<SamplesPiece>, String> {
         self.ask(&KeeperRequest::Samples(of.clone()), read_samples)?
     }
 
@@ -72,7 +84,7 @@ pub struct SamplesAhead {
 
 impl SamplesAhead {
     /// The answer. `None`: the connection was that of a keeper which has ended, and the request has to be sent again.
-    pub fn read(mut self) -> Option<Result<Vec<SamplesPiece>, String>> {
+    pub fn read(mut self) -> Option<Result<Partial<SamplesPiece>, String>> {
         match read_samples(&mut self.exchange) {
             Ok(answer) => {
                 self.place.keep(self.exchange.stream);
@@ -85,7 +97,7 @@ impl SamplesAhead {
     }
 }
 
-fn read_samples(stream: &mut Exchange) -> io::Result<Result<Vec<SamplesPiece>, String>> {
+fn read_samples(stream: &mut Exchange) -> io::Result<Result<Partial<SamplesPiece>, String>> {
     all(stream, |answer| match answer {
         Answer::Samples(piece, more) => Some((vec![piece], more)),
         _ => None,
@@ -96,14 +108,19 @@ fn read_samples(stream: &mut Exchange) -> io::Result<Result<Vec<SamplesPiece>, S
 fn all<T>(
     stream: &mut Exchange,
     piece: impl Fn(Answer) -> Option<(Vec<T>, bool)>,
-) -> io::Result<Result<Vec<T>, String>> {
-    let mut all = Vec::new();
+) -> io::Result<Result<Partial<T>, String>> {
+    let mut all = Partial {
+        items: Vec::new(),
+        missing: Vec::new(),
+    };
     loop {
         match read_answer(stream)? {
             Answer::Refused(why) => return Ok(Err(why)),
+            Answer::Missing(why) if all.missing.len() < MISSING_MAX => all.missing.push(why),
+            Answer::Missing(_) => return Err(elsewhere()),
             answer => {
                 let (part, more) = piece(answer).ok_or_else(elsewhere)?;
-                all.extend(part);
+                all.items.extend(part);
                 if !more {
                     return Ok(Ok(all));
                 }

@@ -9,7 +9,7 @@ mod labelled;
 mod silence;
 mod tail;
 
-pub use labelled::SamplesAhead;
+pub use labelled::{Partial, SamplesAhead};
 #[cfg(feature = "testing")]
 pub use tail::fuzz_over;
 pub use tail::{Tail, TailSink};
@@ -47,6 +47,8 @@ pub struct Keeper {
     patience: Patience,
     /// Time that messages name.
     time_allowed: Duration,
+    /// Who answers, in messages.
+    name: &'static str,
 }
 
 impl Keeper {
@@ -103,6 +105,16 @@ impl Keeper {
         }
     }
 
+    /// Names another process than the keeper that answers by its protocol.
+    pub fn named(self, name: &'static str) -> Keeper {
+        Keeper { name, ..self }
+    }
+
+    /// Who answers, in messages.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Longest wait for a piece of an answer.
     pub fn patience(&self) -> Duration {
         self.patience.piece
@@ -117,6 +129,7 @@ impl Keeper {
                 until_ns: None,
             },
             time_allowed: patience,
+            name: "the keeper",
         }
     }
 
@@ -399,13 +412,15 @@ impl Keeper {
         let silence = self.silence.as_ref();
         if let Some(lasts) = silence.and_then(|silence| silence.lasts()) {
             return Err(self.cannot(&format!(
-                "the keeper has not answered for {} s",
+                "{} has not answered for {} s",
+                self.name,
                 lasts.as_secs()
             )));
         }
         let Some(place) = self.connections.place(self.patience) else {
             return Err(self.cannot(&format!(
-                "the keeper did not answer other requests in {} s",
+                "{} did not answer other requests in {} s",
+                self.name,
                 self.time_allowed.as_secs_f64()
             )));
         };
@@ -422,7 +437,8 @@ impl Keeper {
             silence.begin(self.time_allowed);
         }
         self.cannot(&format!(
-            "the keeper did not answer in {} s",
+            "{} did not answer in {} s",
+            self.name,
             self.time_allowed.as_secs_f64()
         ))
     }
@@ -455,8 +471,8 @@ impl Keeper {
     }
 
     fn cannot(&self, why: &str) -> String {
-        let path = self.connections.path().display();
-        format!("cannot ask the keeper at {path}: {why}")
+        let (name, path) = (self.name, self.connections.path().display());
+        format!("cannot ask {name} at {path}: {why}")
     }
 }
 

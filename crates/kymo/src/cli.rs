@@ -25,7 +25,7 @@ use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
     backup, config, export, forward, graph, hub, keeper, poll, postgres, programs, query, restore,
-    scrape, series, serve, status, verify,
+    scrape, series, serve, status, upstream, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -82,6 +82,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Forward,
+    /// The part of serve that asks another engine for series; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Upstream,
     /// The part of poll that runs a configuration's commands; started by it
     #[cfg(feature = "serve")]
     #[command(hide = true)]
@@ -409,6 +413,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Scrape) => scrape::run(),
         #[cfg(feature = "serve")]
         Some(Command::Forward) => forward::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::Upstream) => upstream::run(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
         #[cfg(feature = "serve")]

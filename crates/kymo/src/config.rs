@@ -30,6 +30,7 @@ mod forward;
 mod lines;
 mod poll;
 mod postgres;
+mod query;
 mod scrape;
 
 pub(crate) use access::AccessKeys;
@@ -37,6 +38,7 @@ pub(crate) use forward::{Forward, ForwardAddress};
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
+pub(crate) use query::Query;
 pub(crate) use scrape::Scrape;
 
 /// Path of the file by default.
@@ -86,6 +88,8 @@ pub(crate) struct Config {
     pub scrape: Vec<Scrape>,
     /// Receivers of remote write.
     pub forward: Vec<Forward>,
+    /// Another engine that is asked.
+    pub query: Query,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -271,6 +275,7 @@ impl Default for Config {
             postgres: Postgres::default(),
             scrape: Vec::new(),
             forward: Vec::new(),
+            query: Query::default(),
             record: Record::default(),
         }
     }
@@ -460,7 +465,9 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
             "cannot use {name}: tls_cert and tls_key go together"
         ));
     }
-    let tables = scrape::check(&config.scrape).and_then(|()| forward::check(&config.forward));
+    let tables = scrape::check(&config.scrape)
+        .and_then(|()| forward::check(&config.forward))
+        .and_then(|()| query::check(&config.query));
     tables.map_err(|cause| format!("cannot use {name}: {cause}"))?;
     Ok(config)
 }
@@ -823,6 +830,7 @@ pub(crate) fn text(config: &Config) -> String {
     postgres::text(&mut file, &c.postgres);
     scrape::text(&mut file, &c.scrape);
     forward::text(&mut file, &c.forward);
+    query::text(&mut file, &c.query);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -1307,6 +1315,19 @@ mod tests {
                     ..Forward::default()
                 },
             ],
+            query: Query {
+                upstream: "https://a/b".into(),
+                timeout: "5s".into(),
+                drop_labels: vec!["x".into()],
+                external_labels: BTreeMap::new(),
+                user: Some("u".into()),
+                password_file: Some("/p".into()),
+                token_file: Some("/t".into()),
+                tls_ca: Some("/ca".into()),
+                tls_cert: Some("/c".into()),
+                tls_key: Some("/k".into()),
+                tls_server_name: Some("n".into()),
+            },
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -1487,6 +1508,18 @@ mod tests {
             "[[forward]]\ntimeout = \"1ms\"",
             "line 2: not a time from 1s to 10m",
         ),
+        (
+            "[query]\nupstream = \"a:1\"",
+            "line 2: \"a:1\" is not a URL: it does not begin with",
+        ),
+        (
+            "[query]\ntimeout = \"1m\"",
+            "line 2: not a time from 100ms to 10s",
+        ),
+        (
+            "[query]\ndrop_labels = [\"__name__\"]",
+            "line 2: \"__name__\" is not a label that can be dropped",
+        ),
         ("[users.web]\nhost = []", "line 2: unknown key `host`"),
         ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),
         ("[store]\ntail_age = \"long\"", "line 2: "),
@@ -1575,6 +1608,13 @@ mod tests {
             (
                 "[[forward]]\ncollectd = \"a\"\nuser = \"u\"\npassword_file = \"/p\"",
                 "the receiver \"a_25826\" of [[forward]]: a user goes with security = \"sign\" or \"encrypt\"",
+            ),
+                "[query]\nuser = \"u\"",
+                "[query]: user and password_file go together",
+            ),
+            (
+                "[query]\nupstream = \"http://a\"\nexternal_labels = { a = \"b\" }",
+                "[query]: upstream and external_labels exclude each other",
             ),
             (
                 "[[forward]]\nurl = \"http://a\"\nuser = \"u\"",

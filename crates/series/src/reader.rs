@@ -260,4 +260,9 @@ pub trait Reader {
 
     /// Descriptions of one metric or of all.
     fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError>;
+
+    /// Why parts of the answers so far are missing, for people.
+    fn missing(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

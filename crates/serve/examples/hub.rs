@@ -23,6 +23,8 @@ fn main() -> Result<(), String> {
         rollups: std::env::var_os("ROLLUPS").map(Into::into),
         keeper: None,
         keeper_writes: None,
+        upstream: None,
+        external_labels: std::collections::BTreeMap::new(),
         owners: None,
         address: None,
         assets: words.next().map(Into::into),

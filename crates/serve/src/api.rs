@@ -23,6 +23,7 @@ mod table;
 mod targets;
 mod texts;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -49,9 +50,10 @@ use crate::room::Room;
 use crate::stored::Stored;
 use crate::tally::Counter;
 use crate::targets::Targets;
-use crate::turns::{Lane, Lanes};
+use crate::turns::{Lane, Lanes, SERIES_TURNS_MAX};
 use crate::visitor::Visitor;
-use crate::{Settings, assets, number};
+use crate::{Settings, UPSTREAM, assets, number};
+use kymo_keeper_client::Keeper;
 use kymo_query::archive::{Archive, Rollups};
 use kymo_query::fields::Fields;
 use kymo_query::history::Feeder;
@@ -62,6 +64,8 @@ use kymo_view::standard;
 const WAIT: Duration = Duration::from_secs(10);
 /// Most bytes of a request's body.
 const BODY_BYTES: usize = 16 << 10;
+/// Time that an answer takes from one process to another.
+const MOMENT: Duration = Duration::from_millis(500);
 /// Longest time until an answer begins.
 const ANSWER_TIME: Duration = Duration::from_secs(40);
 
@@ -75,6 +79,9 @@ fn kept_fields() -> Vec<Pick> {
 pub(crate) struct Hub {
     archive: Arc<Archive>,
     stored: Option<Stored>,
+    /// The process that asks another engine, for questions of Prometheus' clients.
+    upstream: Option<Keeper>,
+    external_labels: BTreeMap<String, String>,
     targets: Option<Arc<Targets>>,
     boards: Option<Boards>,
     /// The keeper as it takes requests of senders, and room for their bodies.
@@ -115,6 +122,12 @@ impl Hub {
             feeder: settings
                 .keeper_writes
                 .map(|socket| Feeder::new(&socket, archive.clone(), kept_fields())),
+            upstream: settings.upstream.map(|place| {
+                // The process itself waits no longer; a moment more is for one that hangs.
+                let patience = Duration::from_millis(place.answer_ms) + MOMENT;
+                Keeper::shared(place.socket, SERIES_TURNS_MAX, patience).named(UPSTREAM)
+            }),
+            external_labels: settings.external_labels,
             archive,
             stored,
             targets: targets.map(Arc::new),

@@ -32,12 +32,14 @@ mod turns;
 mod visible;
 mod visitor;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use kymo_query::archive::RecordingSource;
 use kymo_sys::tcp_owner::TcpOwners;
+use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "testing")]
 pub use api::fuzz::fuzz_parameters;
@@ -47,6 +49,18 @@ pub use api::programs::{
 pub use api::prometheus::{json_of_answer as prometheus_json, step_ms as prometheus_step_ms};
 pub use server::run;
 pub use tls::Tls;
+
+/// Name of the engine in messages.
+pub const UPSTREAM: &str = "the upstream";
+
+/// The process that asks another engine for series.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UpstreamPlace {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Milliseconds in which it answers.
+    pub answer_ms: u64,
+}
 
 /// Settings of the hub.
 #[derive(Clone, Debug)]
@@ -77,6 +91,10 @@ pub struct Settings {
     pub keeper: Option<PathBuf>,
     /// Socket at which the keeper accepts this machine's history; `None`: the store gets none.
     pub keeper_writes: Option<PathBuf>,
+    /// The process that asks another engine; `None`: there is none.
+    pub upstream: Option<UpstreamPlace>,
+    /// Labels by which engines tell this kymo from others.
+    pub external_labels: BTreeMap<String, String>,
     /// Finds the user behind a connection of this machine; `None`: all users of this machine are one asker.
     pub owners: Option<Arc<TcpOwners>>,
     /// This machine's address on the network, for configurations of senders.

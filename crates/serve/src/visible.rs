@@ -191,6 +191,10 @@ impl<R: Reader> Reader for Visible<R> {
         }
         Ok(all)
     }
+
+    fn missing(&self) -> Vec<String> {
+        self.reader.missing()
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,8 @@ pub struct Cost<'a> {
     pub ring_limit_bytes: f64,
     /// Time of the oldest sample, in seconds since 1970.
     pub oldest: f64,
+    /// Time before which nothing is stored, of this machine or of others, in seconds since 1970.
+    pub lowest: f64,
     /// Time of the newest sample, in seconds since 1970.
     pub newest: f64,
     /// Time spent on this answer, in seconds.
@@ -68,6 +70,7 @@ impl Cost<'_> {
         ring_bytes: f64::NAN,
         ring_limit_bytes: f64::NAN,
         oldest: f64::NAN,
+        lowest: f64::NAN,
         newest: f64::NAN,
         scrape_seconds: f64::NAN,
     };
@@ -174,6 +177,13 @@ pub const OWN: &[Own] = &[
         "",
         "When the oldest sample that is held is of, since 1970",
         Values::One(|cost| cost.oldest),
+    ),
+    own(
+        "prometheus_tsdb_lowest_timestamp_seconds",
+        Kind::Gauge,
+        "",
+        "Before this there is no sample; 0: the store may have older ones (for engines that ask kymo as they ask Prometheus)",
+        Values::One(|cost| cost.lowest),
     ),
     own(
         "kymo_ring_bytes",

@@ -164,6 +164,8 @@ frames! {
         0x92 = Targets(targets: Vec<ScrapedTarget>; scraped::put, scraped::take),
         /// Number of a pin, files of it, and whether another frame with more follows.
         0x93 = Pinned(pin: u64, parts: Vec<PinnedPart>, more: bool; pin::put, pin::take),
+        /// A part of the answer that follows is missing, and why, for people.
+        0x94 = Missing(why: String; put_words, take_words),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -16,6 +16,12 @@ fn program() -> PathBuf {
     built
 }
 
+/// The help of a command of Thanos.
+pub(super) fn help(command: &str) -> String {
+    let output = Command::new(program()).args([command, "--help"]).output();
+    String::from_utf8_lossy(&output.expect("thanos runs").stdout).into_owned()
+}
+
 /// Starts Thanos with these words in a folder of its own.
 fn start(scratch: &Scratch, name: &str, words: &[String]) -> Running {
     let folder = scratch.path(name);
@@ -134,8 +140,22 @@ impl Ring {
     }
 }
 
+/// A sidecar, by which queriers ask a server with Prometheus' API; its address for them.
+pub(super) fn sidecar(scratch: &Scratch, name: &str, url: &str) -> (String, Running) {
+    let (grpc, http) = (loopback(), loopback());
+    let words = [
+        "sidecar".into(),
+        format!("--prometheus.url={url}"),
+        format!("--grpc-address={grpc}"),
+        format!("--http-address={http}"),
+    ];
+    let running = start(scratch, name, &words);
+    waits_for(&http);
+    (grpc, running)
+}
+
 /// A querier over these stores, and its address.
-fn querier(scratch: &Scratch, stores: &[&str]) -> (String, Running) {
+pub(super) fn querier(scratch: &Scratch, stores: &[&str]) -> (String, Running) {
     let http = loopback();
     let mut words = vec![
         "query".into(),

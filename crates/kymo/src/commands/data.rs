@@ -17,10 +17,11 @@ use kymo_query::readers::{RecordedReader, Union};
 use kymo_query::stored::{KeeperReader, SharedKeeper};
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_series::Reader;
+use kymo_serve::UPSTREAM;
 
-use super::serve::KEEPER_SOCKET;
+use super::serve::{KEEPER_SOCKET, UPSTREAM_SOCKET};
 
-/// A reader of all series of a folder: of its recording, of its store, or of both; `keeper` reads the store. Without a keeper this
+/// A reader of all series of a folder: of its recording, of its store, and of the upstream that its `kymo serve` asks; `keeper` reads the store. Without a keeper this
 /// process reads it.
 pub(crate) fn reader(dir: &Path, keeper: Option<Keeper>) -> Result<Union<'static>> {
     let recorded = recordings(dir);
@@ -36,6 +37,11 @@ pub(crate) fn reader(dir: &Path, keeper: Option<Keeper>) -> Result<Union<'static
     }
     if let Some(keeper) = keeper {
         readers.push(Box::new(KeeperReader::new(keeper)));
+    }
+    let upstream = dir.join(UPSTREAM_SOCKET);
+    if UnixStream::connect(&upstream).is_ok() {
+        let upstream = Keeper::at(upstream).named(UPSTREAM);
+        readers.push(Box::new(KeeperReader::new(upstream)));
     }
     Ok(Union::new(readers))
 }

@@ -2,6 +2,7 @@
 //! person. It reads its order on stdin (a token has no place in arguments or the environment), gives
 //! up rights that it does not need, and answers on the guardian's socket.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::net::{IpAddr, TcpListener};
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use kymo_serve::{RecordingSource, Settings, Tls};
+use kymo_serve::{RecordingSource, Settings, Tls, UpstreamPlace};
 use kymo_sys::machine;
 use kymo_sys::privilege::{self, State};
 use kymo_sys::talk;
@@ -54,6 +55,10 @@ pub(crate) struct Order {
     pub keeper: Option<PathBuf>,
     /// See [`Settings`].
     pub keeper_writes: Option<PathBuf>,
+    /// See [`Settings`].
+    pub upstream: Option<UpstreamPlace>,
+    /// See [`Settings`].
+    pub external_labels: BTreeMap<String, String>,
     /// See [`Settings`].
     pub assets: Option<PathBuf>,
 }
@@ -123,6 +128,8 @@ fn settings(order: Order, owners: Option<Arc<TcpOwners>>, address: Option<IpAddr
         boards: order.boards.filter(|folder| folder.is_dir()),
         keeper: order.keeper,
         keeper_writes: order.keeper_writes,
+        upstream: order.upstream,
+        external_labels: order.external_labels,
         owners,
         address,
         assets: order.assets,

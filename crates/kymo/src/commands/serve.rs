@@ -13,11 +13,12 @@ use kymo_base::limits;
 use kymo_ingest::line_listeners;
 use kymo_query::archive::ROLLUPS_FOLDER;
 use kymo_recording::folder::{boot_folders_of, safe_host};
-use kymo_serve::Tls;
+use kymo_serve::{Tls, UpstreamPlace};
 use kymo_sys::datagrams::UdpSocket;
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine;
 use kymo_sys::privilege::{Account, Keep, Memory, Role};
+use kymo_upstream::answer_ms;
 
 use super::hub::Order;
 use super::{keeper, record};
@@ -36,11 +37,13 @@ mod running;
 mod scrape;
 mod secret;
 mod sockets;
+mod upstream;
 
 pub(crate) use access::authorities;
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};
+pub(crate) use upstream::UPSTREAM_SOCKET;
 
 /// Permissions that new files lack: the group may read them, other users may not.
 const UMASK: u32 = 0o027;
@@ -218,6 +221,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         boards: Some(dir.join(BOARDS_FOLDER)),
         keeper: Some(dir.join(sockets::KEEPER_SOCKET)),
         keeper_writes: Some(dir.join(sockets::WRITES)),
+        upstream: upstream_of(config, &dir).map_err(anyhow::Error::msg)?,
         write_token: secret::token_of(&dir.join(WRITE_TOKEN))?,
         ..order(config, options, secret::token_of(&token_path)?)?
     };
@@ -228,6 +232,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         postgres: postgres::plan(config, &dir, account.as_ref())?,
         scraper: scrape::plan(config, &dir, account.as_ref())?,
         forwarder: forward::plan(config, &dir, account.as_ref())?,
+        upstream: upstream::plan(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -269,6 +274,7 @@ fn open_plan(
         postgres: None,
         scraper: None,
         forwarder: None,
+        upstream: None,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -295,6 +301,17 @@ fn found(file: &Path) -> Result<Vec<PathBuf>> {
     Err(error).with_context(|| format!("cannot open {}", file.display()))
 }
 
+/// The process that asks another engine, for the hub.
+fn upstream_of(config: &Config, dir: &Path) -> Result<Option<UpstreamPlace>, String> {
+    if config.query.upstream.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(UpstreamPlace {
+        socket: dir.join(UPSTREAM_SOCKET),
+        answer_ms: answer_ms(config.query.timeout_ms()?),
+    }))
+}
+
 /// The part of the hub's order that is the same for a ring and for files.
 fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order> {
     let assets = options.assets.as_ref().map(std::fs::canonicalize);
@@ -317,6 +334,8 @@ fn order(config: &Config, options: &ServeOptions, token: String) -> Result<Order
         boards: None,
         keeper: None,
         keeper_writes: None,
+        upstream: None,
+        external_labels: config.query.external_labels.clone(),
         assets: assets
             .transpose()
             .context("cannot open the folder of --assets")?,

@@ -1,4 +1,4 @@
-//! Credentials and certificates of connections that kymo opens: the same keys in `[[scrape]]` and `[[forward]]`.
+//! Credentials and certificates of connections that kymo opens: the same keys in `[[scrape]]`, `[[forward]]` and `[query]`.
 
 use std::path::PathBuf;
 
@@ -30,6 +30,8 @@ pub(super) enum AccessTo {
     Targets,
     /// `[[forward]]`
     Receiver,
+    /// `[query]`
+    Upstream,
 }
 
 impl AccessKeys<'_> {
@@ -54,6 +56,7 @@ impl AccessKeys<'_> {
         let (word, others, of_others) = match to {
             AccessTo::Targets => ("scrape", "targets are", "targets"),
             AccessTo::Receiver => ("forward", "the receiver is", "the receiver"),
+            AccessTo::Upstream => ("upstream", "the upstream is", "the upstream"),
         };
         let example = |of: &str| quoted(&format!("/etc/kymo/{word}-{of}"));
         let keys: [(&str, String, Option<String>, String); 7] = [

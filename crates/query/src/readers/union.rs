@@ -45,11 +45,6 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// Why parts of the answers so far are missing, for people.
-    pub fn missing(&self) -> Vec<String> {
-        self.missing.borrow().clone()
-    }
-
     /// Asks each reader. Fails if the question is too large, or if no reader has answered.
     fn ask<T>(
         &self,
@@ -194,7 +189,7 @@ impl Reader for Union<'_> {
         let mut answers: Vec<_> = answers.into_iter().map(|(_, of)| of).collect();
         for (place, &id) in ids.iter().enumerate() {
             let of = answers.iter_mut().filter_map(|of| of.remove(&place));
-            let joined = of.reduce(|fine, coarse| joined(&fine, &coarse));
+            let joined = of.reduce(|first, next| joined_with(&first, &next));
             for (samples, resolution_s) in joined.iter().flat_map(SampleRuns::runs) {
                 sink.samples(id, samples, resolution_s);
             }
@@ -267,6 +262,13 @@ impl Reader for Union<'_> {
         }
         Ok(all.into_values().collect())
     }
+
+    fn missing(&self) -> Vec<String> {
+        let mut all = self.missing.borrow().clone();
+        let of_readers = self.readers.iter().flat_map(|reader| reader.missing());
+        all.extend(of_readers);
+        all
+    }
 }
 
 /// Passes samples on under the ids of the question.
@@ -313,6 +315,19 @@ impl RowSink for KeptRows {
             *step = step_s;
         }
     }
+}
+
+/// Joins samples of a reader with those of the next one. Rows of the first, which stand for samples that are gone, are coarser than the
+/// samples that the next one may have still.
+fn joined_with(first: &SampleRuns, next: &SampleRuns) -> SampleRuns {
+    let (mut points, mut rows) = (SampleRuns::default(), SampleRuns::default());
+    for (samples, resolution_s) in first.runs() {
+        match resolution_s {
+            0 => points.extend(samples, 0),
+            _ => rows.extend(samples, resolution_s),
+        }
+    }
+    joined(&joined(&points, next), &rows)
 }
 
 /// Joins samples of a finer reader with those of a coarser one. A coarse sample stands for the time since the one before; it is

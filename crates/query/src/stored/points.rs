@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use kymo_keeper_client::{Keeper, SamplesAhead};
+use kymo_keeper_client::{Keeper, Partial, SamplesAhead};
 use kymo_series::{
     Budget, Kind, Labels, Matcher, Metadata, Op, ReadError, Reader, RowSink, RowValue, RowsAs,
     Sample, SampleSink, SeriesId, TimeRange, names,
@@ -20,6 +20,7 @@ pub struct KeeperReader {
     found: RefCell<HashMap<SeriesId, Labels>>,
     /// Samples that are being read by the keeper.
     ahead: RefCell<Option<Ahead>>,
+    missing: RefCell<Vec<String>>,
 }
 
 struct Ahead {
@@ -34,6 +35,7 @@ impl KeeperReader {
             keeper,
             found: RefCell::default(),
             ahead: RefCell::default(),
+            missing: RefCell::default(),
         }
     }
 
@@ -50,7 +52,23 @@ impl KeeperReader {
         };
         let read = ahead.filter(is_same).and_then(|ahead| ahead.answer.read());
         let read = read.unwrap_or_else(|| self.keeper.samples(of));
-        read.map_err(failed)
+        self.taken(read)
+    }
+
+    /// The items of an answer; tells a keeper that does not answer from one that refuses.
+    fn taken<T>(&self, answer: Result<Partial<T>, String>) -> Result<Vec<T>, ReadError> {
+        let partial = answer.map_err(|why| self.failed(why))?;
+        self.missing.borrow_mut().extend(partial.missing);
+        Ok(partial.items)
+    }
+
+    fn failed(&self, why: String) -> ReadError {
+        match why.contains("did not answer") || why.contains("has not answered") {
+            true => ReadError::Silent {
+                source: self.keeper.name().into(),
+            },
+            false => ReadError::Failed(why),
+        }
     }
 }
 
@@ -110,16 +128,6 @@ fn code(value: RowValue) -> u8 {
         .unwrap_or(0)
 }
 
-/// Tells a keeper that does not answer from one that refuses.
-fn failed(why: String) -> ReadError {
-    match why.contains("did not answer") || why.contains("has not answered") {
-        true => ReadError::Silent {
-            source: "the keeper".into(),
-        },
-        false => ReadError::Failed(why),
-    }
-}
-
 impl Reader for KeeperReader {
     fn select(
         &self,
@@ -127,8 +135,7 @@ impl Reader for KeeperReader {
         range: TimeRange,
         budget: &mut Budget,
     ) -> Result<Vec<SeriesId>, ReadError> {
-        let found = self.keeper.find(&find(matchers, range, budget));
-        let found = found.map_err(failed)?;
+        let found = self.taken(self.keeper.find(&find(matchers, range, budget)))?;
         budget.take_series(found.len())?;
         let ids = found.iter().map(|series| SeriesId(series.id)).collect();
         let found = found.into_iter();
@@ -205,7 +212,7 @@ impl Reader for KeeperReader {
             label: label.into(),
             find: find(matchers, range, &Budget::UNLIMITED),
         };
-        self.keeper.label_texts(&of).map_err(failed)
+        self.taken(self.keeper.label_texts(&of))
     }
 
     fn metadata(&self, metric: Option<&str>) -> Result<Vec<Metadata>, ReadError> {
@@ -213,7 +220,8 @@ impl Reader for KeeperReader {
             Some(metric) => vec![metric.to_string()],
             None => self.label_values(names::METRIC, &[], TimeRange::ALL)?,
         };
-        let families = self.keeper.families(metric).map_err(failed)?;
+        let families = self.keeper.families(metric);
+        let families = families.map_err(|why| self.failed(why))?;
         let described: BTreeMap<&str, &MetricFamily> =
             families.iter().map(|of| (&*of.metric, of)).collect();
         let is_part = |metric: &str| {
@@ -230,5 +238,9 @@ impl Reader for KeeperReader {
         Ok(alone
             .chain(described.values().map(|of| metadata_of(of)))
             .collect())
+    }
+
+    fn missing(&self) -> Vec<String> {
+        self.missing.borrow().clone()
     }
 }

@@ -58,6 +58,10 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
             dropped: tally.dropped as f64,
             ring_bytes: cost.bytes_held as f64,
             oldest: seconds(extent.from_ns),
+            lowest: match hub.stored {
+                Some(_) => 0.0,
+                None => seconds(extent.from_ns),
+            },
             newest: seconds(newest.moment.real_ns),
             scrape_seconds: start.elapsed().as_secs_f64(),
             ..prometheus::Cost::UNKNOWN

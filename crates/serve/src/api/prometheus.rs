@@ -28,6 +28,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use kymo_promql::TEXT_MAX;
 use kymo_query::readers::{RecordedReader, Union};
+use kymo_query::stored::KeeperReader;
 use kymo_series::Reader;
 use kymo_sys::clock::{Clock as _, RealClock};
 
@@ -43,6 +44,8 @@ use crate::visible::{Described, Visible};
 pub use self::form::step_ms;
 pub use self::json::json_of_answer;
 
+/// Header of the questions of another kymo: two that are each other's upstream would ask for ever.
+const HERE_ALONE: &str = "x-kymo-upstream";
 /// Longest time of a question, with its wait for a turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of an answer: all that the hub holds of answers that are being sent.
@@ -72,10 +75,15 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/series", get(labels::series).post(labels::series))
         .route("/metadata", get(descriptions::metadata))
         .route("/status/buildinfo", get(descriptions::build))
+        .route("/status/config", get(server::config))
         .route("/status/flags", get(server::flags))
+        .route("/status/runtimeinfo", get(server::runtime))
+        .route("/status/tsdb", get(server::database))
         .route("/rules", get(descriptions::no_rules))
         .route("/alerts", get(descriptions::no_alerts))
+        .route("/alertmanagers", get(descriptions::no_alertmanagers))
         .route("/targets", get(scraped::targets))
+        .route("/targets/metadata", get(descriptions::no_list))
         .route("/read", post(remote_read::answer))
         .layer(DefaultBodyLimit::max(FORM_MAX))
         .route("/write", post(push::remote_write))
@@ -120,6 +128,8 @@ impl Drop for Gone {
 /// Terms of a question: the asker's scopes, its deadline, and the flag of a client that has gone.
 struct Terms {
     scopes: Scopes,
+    /// True: another kymo asks, as whose upstream this one answers with its own series.
+    asks_here_alone: bool,
     /// In nanoseconds of the monotonic clock.
     deadline_ns: u64,
     canceled: Arc<AtomicBool>,
@@ -132,6 +142,7 @@ impl Terms {
         let gone = Gone(Arc::default());
         let terms = Terms {
             scopes: head.scopes,
+            asks_here_alone: head.headers.contains_key(HERE_ALONE),
             deadline_ns: RealClock.mono_ns().saturating_add(timeout_ns),
             canceled: gone.0.clone(),
         };
@@ -146,8 +157,27 @@ impl Terms {
         Duration::from_nanos(self.deadline_ns.saturating_sub(RealClock.mono_ns()))
     }
 
-    /// A reader of all series that the asker may see. Lists of the recording's labels begin at `listed_from_ms`.
+    /// A reader of all series that the asker may see, those of the upstream too. Lists of the recording's labels begin at
+    /// `listed_from_ms`.
     fn reader(&self, hub: &Hub, listed_from_ms: i64) -> Result<Union<'static>, Failure> {
+        let mut readers = self.own_readers(hub, listed_from_ms)?;
+        if let Some(upstream) = hub.upstream.as_ref().filter(|_| !self.asks_here_alone) {
+            let reader = KeeperReader::new(upstream.clone());
+            readers.push(Box::new(Visible::new(
+                reader,
+                self.scopes,
+                Described::OfSeries,
+            )));
+        }
+        Ok(Union::new(readers))
+    }
+
+    /// A reader of all series that kymo has itself, for other engines: the upstream may be one of them.
+    fn own_reader(&self, hub: &Hub) -> Result<Union<'static>, Failure> {
+        Ok(Union::new(self.own_readers(hub, i64::MIN)?))
+    }
+
+    fn own_readers(&self, hub: &Hub, listed_from_ms: i64) -> Result<Vec<Box<dyn Reader>>, Failure> {
         let recordings = hub.archive.what.recordings_within(self.left());
         let recordings = recordings.map_err(|why| Failure::new(ErrorType::Unavailable, why))?;
         let recorded = RecordedReader::new(recordings);
@@ -157,7 +187,7 @@ impl Terms {
         if let Some(stored) = &hub.stored {
             readers.push(Box::new(stored.reader(self.scopes)));
         }
-        Ok(Union::new(readers))
+        Ok(readers)
     }
 }
 

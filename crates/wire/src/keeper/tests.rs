@@ -356,6 +356,7 @@ fn answers() -> Vec<Answer> {
             ],
             true,
         ),
+        Answer::Missing("a store is away".into()),
         Answer::Tails(vec![TailAccount {
             name: "forward".into(),
             position: 4096,

@@ -7,6 +7,7 @@ use kymo_base::field::Unit;
 use kymo_kernel::facts;
 use kymo_promql::{Answer, Expr, LabelSet, Track, Value, parse};
 use kymo_query::series::{Grid, Point};
+use kymo_series::Reader as _;
 use kymo_series::names::METRIC;
 use kymo_sys::kernel_file::Root;
 use kymo_view::graphs::{self, LINES_MAX};

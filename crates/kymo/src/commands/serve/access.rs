@@ -1,4 +1,4 @@
-//! Passwords, tokens and certificates of `[[scrape]]` and `[[forward]]`. The guardian reads their files, and hands the
+//! Passwords, tokens and certificates of `[[scrape]]`, `[[forward]]` and `[query]`. The guardian reads their files, and hands the
 //! contents to processes that may read none.
 
 use std::fs::File;

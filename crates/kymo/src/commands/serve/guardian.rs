@@ -19,6 +19,7 @@ use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::privilege::{self, Role};
 use kymo_sys::talk;
+use kymo_upstream::{UpstreamOrder, UpstreamTarget};
 use serde::Serialize;
 
 use crate::commands::hub::Order;
@@ -66,6 +67,8 @@ pub(crate) struct Plan {
     pub scraper: Option<Scraper>,
     /// The process that forwards values; `None`: there are no receivers.
     pub forwarder: Option<Forwarder>,
+    /// The process that asks another engine; `None`: there is none.
+    pub upstream: Option<Upstream>,
     /// Order for the hub; file descriptors and code are filled in at each start.
     pub order: Order,
     /// Role of the hub.
@@ -162,6 +165,20 @@ pub(crate) struct Forwarder {
     pub role: Role,
 }
 
+/// Plan for the process that asks another engine.
+pub(crate) struct Upstream {
+    /// Order with the engine.
+    pub order: UpstreamOrder,
+    /// Makes the engine again from the configuration, with the current contents of its files.
+    pub target: Box<dyn Fn() -> Result<UpstreamTarget>>,
+    /// Role of the process.
+    pub role: Role,
+    /// Socket of the order.
+    pub _socket: OwnedFd,
+    /// Name of the socket in the file system.
+    pub name: OwnName,
+}
+
 /// Guards the children until a signal asks to stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
@@ -188,6 +205,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
         postgres: ChildProcess::new("process that asks PostgreSQL", now),
         scraper: ChildProcess::new("process that scrapes", now),
         forwarder: ChildProcess::new("process that forwards", now),
+        upstream: ChildProcess::new("process that asks the upstream", now),
         plan,
         signals,
         code: None,
@@ -223,6 +241,7 @@ struct Guardian {
     postgres: ChildProcess,
     scraper: ChildProcess,
     forwarder: ChildProcess,
+    upstream: ChildProcess,
     /// Code that the running hub accepts.
     code: Option<String>,
     /// True if the hub has answered once.
@@ -255,6 +274,7 @@ impl Guardian {
                         self.read_again();
                         self.scrape_again();
                         self.forward_again();
+                        self.ask_again();
                         let pollers = self.pollers.iter().filter_map(ChildProcess::pid);
                         pollers.for_each(machine::hang_up);
                     }
@@ -340,6 +360,22 @@ impl Guardian {
         }
     }
 
+    /// Starts the process that asks another engine again, likewise.
+    fn ask_again(&mut self) {
+        let Some(upstream) = &mut self.plan.upstream else {
+            return;
+        };
+        match (upstream.target)() {
+            Ok(target) => {
+                upstream.order.target = target;
+                self.upstream.restart(Instant::now());
+            }
+            Err(error) => say(&format!(
+                "{error:#}; passwords and certificates stay as they were"
+            )),
+        }
+    }
+
     fn types(&self) -> Option<&HandedFile> {
         self.plan.keeper.as_ref()?.types.as_ref()
     }
@@ -352,11 +388,14 @@ impl Guardian {
         let postgres = self.plan.postgres.as_ref().and(self.postgres.due());
         let scraper = self.plan.scraper.as_ref().and(self.scraper.due());
         let forwarder = self.plan.forwarder.as_ref().and(self.forwarder.due());
+        let upstream = self.plan.upstream.as_ref().and(self.upstream.due());
         let watchdog = self.keeper_watchdog.as_ref();
         let watchdog = watchdog.filter(|_| self.keeper.child.is_running());
         let look = watchdog.map(Watchdog::due);
         let hub = self.hub.child.due();
-        let due = [recorder, keeper, postgres, scraper, forwarder, hub, look];
+        let due = [
+            recorder, keeper, postgres, scraper, forwarder, upstream, hub, look,
+        ];
         let pollers = self.pollers.iter().map(ChildProcess::due);
         let next = due.into_iter().chain(pollers).flatten().min();
         let nap = next.map_or(NAP, |due| due.saturating_duration_since(now));
@@ -421,6 +460,12 @@ impl Guardian {
         {
             let child = start_with_order("forward", &forwarder.order, forwarder.role.clone())?;
             self.forwarder.start(child, now);
+        }
+        if let Some(upstream) = &self.plan.upstream
+            && self.upstream.is_due(now)
+        {
+            let child = start_with_order("upstream", &upstream.order, upstream.role.clone())?;
+            self.upstream.start(child, now);
         }
         for (child, poller) in self.pollers.iter_mut().zip(&self.plan.pollers) {
             if child.is_due(now) {
@@ -592,6 +637,7 @@ impl Guardian {
             &mut self.postgres,
             &mut self.scraper,
             &mut self.forwarder,
+            &mut self.upstream,
         ];
         for child in self.pollers.iter_mut().chain(others) {
             if let Some(status) = child.ended() {
@@ -623,13 +669,16 @@ impl Guardian {
         self.postgres.kill();
         self.scraper.kill();
         self.forwarder.kill();
+        self.upstream.kill();
         self.pollers.iter_mut().for_each(ChildProcess::kill);
         for (child, name) in [(&self.recorder, "recorder"), (&self.keeper.child, "keeper")] {
             if child.is_running() {
                 say(&format!("the {name} is still writing, and ends by itself"));
             }
         }
-        for name in self.plan.keeper.iter().flat_map(|keeper| &keeper.names) {
+        let of_keeper = self.plan.keeper.iter().flat_map(|keeper| &keeper.names);
+        let of_upstream = self.plan.upstream.iter().map(|upstream| &upstream.name);
+        for name in of_keeper.chain(of_upstream) {
             // Somebody may have removed the name already.
             let _ = name.remove();
         }
@@ -643,6 +692,7 @@ impl Guardian {
             &mut self.postgres,
             &mut self.scraper,
             &mut self.forwarder,
+            &mut self.upstream,
         ];
         self.pollers.iter_mut().chain(others)
     }

@@ -28,6 +28,8 @@ pub(crate) enum Process {
     Scraper,
     /// Sends values to receivers by TCP, resolves names, and asks the keeper.
     Forwarder,
+    /// Asks an engine by TCP for clients on a socket that it inherited, and resolves names.
+    Upstream,
     /// Starts other programs.
     Starter,
 }
@@ -388,7 +390,9 @@ impl Process {
             Process::Hub | Process::Postgres => {
                 "no new sockets but connections to unix sockets, no programs"
             }
-            Process::Poller | Process::Scraper | Process::Forwarder => "no listening, no programs",
+            Process::Poller | Process::Scraper | Process::Forwarder | Process::Upstream => {
+                "no listening, no programs"
+            }
             Process::Starter => "no power over other processes",
         }
     }
@@ -398,6 +402,7 @@ impl Process {
             Process::Recorder => &[WRITES, WRITES_OLD, RECORDS],
             Process::Keeper | Process::Hub => &[WRITES, WRITES_OLD, TALKS, ACCEPTS],
             Process::Postgres | Process::Scraper | Process::Forwarder => &[TALKS],
+            Process::Upstream => &[TALKS, ACCEPTS],
             Process::Poller => &[WRITES, WRITES_OLD, TALKS, WAITS],
             Process::Starter => &[],
         }
@@ -407,7 +412,9 @@ impl Process {
         match self {
             Process::Recorder | Process::Keeper | Process::Starter => NewSockets::None,
             Process::Hub | Process::Postgres => NewSockets::ToUnix,
-            Process::Poller | Process::Scraper | Process::Forwarder => NewSockets::Network,
+            Process::Poller | Process::Scraper | Process::Forwarder | Process::Upstream => {
+                NewSockets::Network
+            }
         }
     }
 }
@@ -502,7 +509,9 @@ fn narrowed(process: Process) -> Result<Rules> {
     // The resolver loads libraries when it looks up a host.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         let rule = match process {
-            Process::Poller | Process::Scraper | Process::Forwarder => Vec::new(),
+            Process::Poller | Process::Scraper | Process::Forwarder | Process::Upstream => {
+                Vec::new()
+            }
             _ => vec![when(&[(2, Is::MaskedEq(executable), 0)])?],
         };
         rules.insert(call, rule);

@@ -1,5 +1,5 @@
-//! `/api/v1/metadata` and `/api/v1/status/buildinfo`, and answers to questions for rules and alerts, which kymo does not
-//! have.
+//! `/api/v1/metadata` and `/api/v1/status/buildinfo`, and answers to questions for rules, alerts and their receivers, which
+//! kymo does not have.
 
 use std::sync::Arc;
 
@@ -87,6 +87,10 @@ pub(super) async fn no_rules(asking: FormRequest) -> Result<Response, Failure> {
 
 pub(super) async fn no_alerts() -> Response {
     fixed(r#"{"alerts":[]}"#)
+}
+
+pub(super) async fn no_alertmanagers() -> Response {
+    fixed(r#"{"activeAlertmanagers":[],"droppedAlertmanagers":[]}"#)
 }
 
 pub(super) async fn no_list() -> Response {

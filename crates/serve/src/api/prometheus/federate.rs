@@ -56,7 +56,7 @@ fn written(
     hub: &Hub,
     terms: &Terms,
 ) -> Result<Vec<u8>, Failure> {
-    let reader = terms.reader(hub, i64::MIN)?;
+    let reader = terms.own_reader(hub)?;
     let range = TimeRange {
         from_ms: now_ms.saturating_sub(LOOKBACK_MS).saturating_add(1),
         thru_ms: now_ms,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use kymo_promql::{Answer, Engine, EvalError, Expr, Limits, Value, Watch, parse};
 use kymo_query::readers::Union;
+use kymo_series::Reader as _;
 
 use super::failure::{ErrorType, Failure};
 use super::form::{Form, whole};

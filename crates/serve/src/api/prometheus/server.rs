@@ -1,4 +1,5 @@
-//! `/api/v1/status/flags`, `/-/healthy` and `/-/ready`: limits of the server, and whether it answers. Clients ask
+//! `/api/v1/status/config`, `flags`, `runtimeinfo` and `tsdb`, `/-/healthy` and `/-/ready`: labels, limits and state of the
+//! server, and whether it answers. Clients ask
 //! for these before anything else: Perses for its health, editors of expressions for the flags.
 
 use std::sync::Arc;
@@ -6,6 +7,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use kymo_promql::Limits;
+use kymo_sys::clock::{Clock as _, RealClock};
 use serde_json::json;
 
 use super::failure::PlainFailure;
@@ -31,6 +33,55 @@ pub(super) async fn flags() -> Response {
     fixed(&data.to_string())
 }
 
+/// The part of a configuration of Prometheus that other engines read: the labels by which they tell its series from others'.
+pub(super) async fn config(State(hub): State<Arc<Hub>>) -> Response {
+    let mut yaml = String::from("global:\n  external_labels:");
+    if hub.external_labels.is_empty() {
+        yaml.push_str(" {}");
+    }
+    for (name, value) in &hub.external_labels {
+        // A text of JSON is one of YAML.
+        yaml.push_str(&format!(
+            "\n    {name}: {}",
+            serde_json::Value::from(value.as_str())
+        ));
+    }
+    yaml.push('\n');
+    fixed(&json!({ "yaml": yaml }).to_string())
+}
+
+/// State that clients show about a server. Of Go's runtime there is nothing to say, and times of starts are left out.
+pub(super) async fn runtime() -> Response {
+    let now = RealClock.now().real_ns;
+    let now = jiff::Timestamp::from_nanosecond(i128::from(now)).unwrap_or_default();
+    let data = json!({
+        "CWD": "",
+        "hostname": "",
+        "serverTime": now.to_string(),
+        "reloadConfigSuccess": true,
+        "corruptionCount": 0,
+        "goroutineCount": 0,
+        "GOMAXPROCS": 0,
+        "GOMEMLIMIT": 0,
+        "GOGC": "",
+        "GODEBUG": "",
+        "storageRetention": "",
+    });
+    fixed(&data.to_string())
+}
+
+/// Numbers of Prometheus' database, which kymo does not have.
+pub(super) async fn database() -> Response {
+    let data = json!({
+        "headStats": {"numSeries": 0, "numLabelPairs": 0, "chunkCount": 0, "minTime": 0, "maxTime": 0},
+        "seriesCountByMetricName": [],
+        "labelValueCountByLabelName": [],
+        "memoryInBytesByLabelName": [],
+        "seriesCountByLabelValuePair": [],
+    });
+    fixed(&data.to_string())
+}
+
 /// The server answers.
 pub(in crate::api) async fn healthy() -> Response {
     line("kymo is healthy.\n")
@@ -42,7 +93,7 @@ pub(in crate::api) async fn ready(
     asking: FormRequest,
 ) -> Result<Response, PlainFailure> {
     let read = |hub: &Hub, terms: &Terms| {
-        terms.reader(hub, i64::MIN)?;
+        terms.own_reader(hub)?;
         Ok(Made::plain(MEDIA_TYPE, b"kymo is ready.\n".to_vec()))
     };
     Ok(answer_with(hub, &asking.head, PATIENCE, read).await?)

@@ -71,7 +71,7 @@ impl<'a> Batches<'a> {
         begin: fn() -> EncodedSeries,
     ) -> Result<Batches<'a>, Failure> {
         Ok(Batches {
-            reader: terms.reader(hub, i64::MIN)?,
+            reader: terms.own_reader(hub)?,
             terms,
             budget: Budget {
                 series: SERIES_MAX,
