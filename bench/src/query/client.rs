@@ -37,7 +37,9 @@ impl Client {
         };
         // The user is the thread's own.
         let stream = thread::scope(|scope| scope.spawn(connect).join());
-        let stream = stream.map_err(|_| Fault::new(what.clone()))?.cannot(&what)?;
+        let stream = stream
+            .map_err(|_| Fault::new(what.clone()))?
+            .cannot(&what)?;
         stream.set_read_timeout(Some(PATIENCE)).cannot(&what)?;
         stream.set_nodelay(true).cannot(&what)?;
         Ok(Client {

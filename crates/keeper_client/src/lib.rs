@@ -47,7 +47,7 @@ pub struct Keeper {
     patience: Patience,
     /// Time that messages name.
     time_allowed: Duration,
-    /// Who answers, in messages.
+    /// Name of the process that answers, in messages.
     name: &'static str,
 }
 
@@ -110,7 +110,7 @@ impl Keeper {
         Keeper { name, ..self }
     }
 
-    /// Who answers, in messages.
+    /// Name of the process that answers, in messages.
     pub fn name(&self) -> &'static str {
         self.name
     }

@@ -1609,6 +1609,7 @@ mod tests {
                 "[[forward]]\ncollectd = \"a\"\nuser = \"u\"\npassword_file = \"/p\"",
                 "the receiver \"a_25826\" of [[forward]]: a user goes with security = \"sign\" or \"encrypt\"",
             ),
+            (
                 "[query]\nuser = \"u\"",
                 "[query]: user and password_file go together",
             ),

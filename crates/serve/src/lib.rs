@@ -56,7 +56,7 @@ pub const UPSTREAM: &str = "the upstream";
 /// The process that asks another engine for series.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UpstreamPlace {
-    /// Its socket.
+    /// Socket on which it is asked.
     pub socket: PathBuf,
     /// Milliseconds in which it answers.
     pub answer_ms: u64,

@@ -78,7 +78,6 @@ pub(super) fn router() -> Router<Arc<Hub>> {
         .route("/status/config", get(server::config))
         .route("/status/flags", get(server::flags))
         .route("/status/runtimeinfo", get(server::runtime))
-        .route("/status/tsdb", get(server::database))
         .route("/rules", get(descriptions::no_rules))
         .route("/alerts", get(descriptions::no_alerts))
         .route("/alertmanagers", get(descriptions::no_alertmanagers))

@@ -1,6 +1,6 @@
-//! `/api/v1/status/config`, `flags`, `runtimeinfo` and `tsdb`, `/-/healthy` and `/-/ready`: labels, limits and state of the
-//! server, and whether it answers. Clients ask
-//! for these before anything else: Perses for its health, editors of expressions for the flags.
+//! `/api/v1/status/config`, `flags` and `runtimeinfo`, `/-/healthy` and `/-/ready`: labels, limits and state of the server,
+//! and whether it answers. Clients ask for these before anything else: Perses for its health, editors of expressions for the
+//! flags.
 
 use std::sync::Arc;
 
@@ -66,18 +66,6 @@ pub(super) async fn runtime() -> Response {
         "GOGC": "",
         "GODEBUG": "",
         "storageRetention": "",
-    });
-    fixed(&data.to_string())
-}
-
-/// Numbers of Prometheus' database, which kymo does not have.
-pub(super) async fn database() -> Response {
-    let data = json!({
-        "headStats": {"numSeries": 0, "numLabelPairs": 0, "chunkCount": 0, "minTime": 0, "maxTime": 0},
-        "seriesCountByMetricName": [],
-        "labelValueCountByLabelName": [],
-        "memoryInBytesByLabelName": [],
-        "seriesCountByLabelValuePair": [],
     });
     fixed(&data.to_string())
 }
