@@ -247,6 +247,30 @@ fn real_receivers_have_all_values() {
     drop(running);
 }
 
+/// The process that forwards dies before the answer to samples that the receiver took. They go again, and the receiver refuses
+/// whole requests that have one of them: newer samples arrive all the same, and none comes twice.
+#[test]
+fn known_samples_cost_no_new_ones() {
+    let receiver = Receiver::start(Answering::Unanswered);
+    let scratch = Scratch::new("forwarded-known");
+    let more = "match = ['{job=\"graphite\"}']";
+    let mut hub = ForwardHub::start_in(scratch, &table("new", &receiver.url(), more));
+    hub.send(20..40);
+    let first = || (receiver.samples("sent_by").len() >= 5).then_some(());
+    eventually(first).expect("samples without an answer");
+    hub.send(10..20);
+    receiver.answers(Answering::New);
+    hub.kill("forward");
+    let all = || (receiver.samples("sent_by").len() == 150).then_some(());
+    eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+    hub.send(5..6);
+    let all = || (receiver.samples("sent_by").len() == 155).then_some(());
+    eventually(all).unwrap_or_else(|| panic!("{:#?}", hub.served.said));
+    let counts = receiver.samples("sent_by");
+    assert!(counts.values().all(|&count| count == 1), "{counts:?}");
+    assert!(!receiver.refused().is_empty());
+}
+
 /// The receiver says which version it takes, and one that knows the first alone and answers 204 to all is found out.
 #[test]
 fn the_receiver_chooses_the_version() {

@@ -1,6 +1,8 @@
 //! A reading of the tail: samples in the journal's order become groups, each with samples of one series in the order of
 //! their times.
 
+use std::ops::RangeInclusive;
+
 use kymo_keeper_client::TailSink;
 use kymo_wire::keeper::{DefinedSeries, MissedPart, NumberedSample};
 use kymo_wire::remote_write::WriteSample;
@@ -8,6 +10,10 @@ use kymo_wire::remote_write::WriteSample;
 use super::catalog::Catalog;
 use super::picker::Picker;
 
+/// Milliseconds since 1970.
+pub(crate) type Times = RangeInclusive<i64>;
+/// All times.
+pub(crate) const ALL_TIMES: Times = i64::MIN..=i64::MAX;
 /// Most samples of a group: a series with more has several, so that no request becomes too long.
 const GROUP_MAX: usize = 2000;
 
@@ -59,9 +65,20 @@ impl Batch {
         self.catalog.tidy();
     }
 
-    /// Samples of a group.
-    pub(crate) fn samples_of(&self, group: &Group) -> &[WriteSample] {
-        self.samples.get(group.from..group.to).unwrap_or_default()
+    /// Samples of a group at these times.
+    pub(crate) fn samples_of(&self, group: &Group, times: &Times) -> &[WriteSample] {
+        let samples = self.samples.get(group.from..group.to).unwrap_or_default();
+        let from = samples.partition_point(|sample| sample.t_ms < *times.start());
+        let to = samples.partition_point(|sample| sample.t_ms <= *times.end());
+        samples.get(from..to).unwrap_or_default()
+    }
+
+    /// The times of all samples, each once, in their order.
+    pub(crate) fn times(&self) -> Vec<i64> {
+        let mut times: Vec<i64> = self.samples.iter().map(|sample| sample.t_ms).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
     }
 
     /// Makes groups of the samples of a whole reading: they are counted by place, then put to where their place begins.

@@ -1,8 +1,10 @@
 //! Groups of a batch as requests, one after the other, in either version of remote write.
 
+use std::ops::Range;
+
 use kymo_wire::remote_write::{SeriesMetadata, WriteEncoder, WriteLabel, WriteVersion, compress};
 
-use super::batch::Batch;
+use super::batch::{Batch, Times};
 
 /// Samples of a request, about.
 const SAMPLES_MAX: usize = 10_000;
@@ -47,21 +49,24 @@ impl Messages {
         &self.packed
     }
 
-    /// Makes the request that begins with this group.
-    pub(crate) fn make(&mut self, batch: &Batch, from: usize) -> Part {
+    /// Makes a request of the first of these groups, as many as fit, with their samples of these times.
+    pub(crate) fn make(&mut self, batch: &Batch, groups: Range<usize>, times: &Times) -> Part {
         let mut part = Part {
-            end: from,
+            end: groups.start,
             samples: 0,
         };
         let mut left = SAMPLES_MAX;
         let mut labels: Vec<WriteLabel<'_>> = Vec::new();
-        for group in batch.groups.iter().skip(from) {
-            let samples = batch.samples_of(group);
+        for group in batch.groups.get(groups).unwrap_or_default() {
+            let samples = batch.samples_of(group, times);
             let is_full = left < samples.len() || self.encoder.size_bytes() >= BYTES_MAX;
             if is_full && part.samples > 0 {
                 break;
             }
             part.end += 1;
+            if samples.is_empty() {
+                continue;
+            }
             let Some(column) = batch.catalog.column_at(group.place) else {
                 continue;
             };

@@ -21,6 +21,10 @@ pub(super) enum Answering {
     Status(u16, &'static str, &'static str),
     /// The next request is taken, and its answer is lost. From then on as [`Answering::Taking`].
     Lost,
+    /// Never, but the request is taken.
+    Unanswered,
+    /// 400 for a request with a sample that was taken, of which nothing is taken: what Prometheus 2 does.
+    New,
     /// Never.
     Silent,
 }
@@ -146,6 +150,15 @@ impl Receiver {
                 thread::park();
                 return None;
             }
+            Answering::Unanswered => {
+                state.taken.push(request);
+                drop(state);
+                thread::park();
+                return None;
+            }
+            Answering::New if has_known(&state.taken, &request) => {
+                (400, String::new(), "out of order sample")
+            }
             Answering::Lost => {
                 state.answering = Answering::Taking;
                 state.taken.push(request);
@@ -154,7 +167,7 @@ impl Receiver {
             Answering::OnlyFirst if is_second => (415, String::new(), "not this one"),
             Answering::Ignorant if is_second => (204, String::new(), ""),
             Answering::Status(status, headers, text) => (status, headers.to_string(), text),
-            Answering::Taking | Answering::OnlyFirst | Answering::Ignorant => {
+            Answering::Taking | Answering::OnlyFirst | Answering::Ignorant | Answering::New => {
                 let count = request.samples.len();
                 let name = "X-Prometheus-Remote-Write-Samples-Written";
                 let headers = match is_second {
@@ -198,4 +211,10 @@ fn read(version: WriteVersion, body: &[u8]) -> Taken {
         authorization: String::new(),
         samples,
     }
+}
+
+/// True if a request has a sample that one of the others has.
+fn has_known(taken: &[Taken], request: &Taken) -> bool {
+    let mut known = taken.iter().flat_map(|of| &of.samples);
+    known.any(|known| request.samples.contains(known))
 }

@@ -9,6 +9,7 @@ use kymo_wire::remote_write::{WriteItem, WriteLimits, WriteReader, decompress};
 use proptest::prelude::*;
 
 use super::*;
+use crate::batch::ALL_TIMES;
 use crate::picker::Picker;
 
 /// Samples by labels.
@@ -42,7 +43,7 @@ fn received(batch: &Batch, version: WriteVersion) -> (Found, usize, usize) {
     let (mut found, mut requests, mut bytes) = (Found::new(), 0, 0);
     let mut at = 0;
     while at < batch.groups.len() {
-        let part = messages.make(batch, at);
+        let part = messages.make(batch, at..batch.groups.len(), &ALL_TIMES);
         assert!(part.end > at, "a request has a group");
         let mut plain = Vec::new();
         decompress(messages.packed(), 64 << 20, &mut plain).unwrap();
