@@ -184,6 +184,9 @@ struct Faults {
     always: Option<(&'static str, S3Fault)>,
     bytes_per_second: Option<u64>,
     requests: u64,
+    /// Requests that still pass before the next one is held; `None`: all pass.
+    left: Option<u64>,
+    held: u64,
 }
 
 /// A proxy.
@@ -239,6 +242,18 @@ impl S3Proxy {
         self.faults().next.len()
     }
 
+    /// Lets so many requests pass. Each later one is held with half of its body sent, and is never answered.
+    /// `None`: all pass, and held ones are cut off.
+    pub fn hold_after(&self, requests: Option<u64>) {
+        let mut faults = self.faults();
+        (faults.left, faults.held) = (requests, 0);
+    }
+
+    /// Requests that are held.
+    pub fn held(&self) -> u64 {
+        self.faults().held
+    }
+
     /// Requests so far.
     pub fn requests(&self) -> u64 {
         self.faults().requests
@@ -257,6 +272,15 @@ fn pass(mut client: TcpStream, port: u16, faults: &Mutex<Faults>) -> Option<()> 
         pause(slow, part.len());
     }
     let method = head.split(' ').next().unwrap_or_default().to_string();
+    if is_held(&mut lock()) {
+        let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        let half = &body[..body.len() / 2];
+        server.write_all(&[head.as_bytes(), half].concat()).ok()?;
+        while lock().left.is_some() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        return None;
+    }
     let fault = {
         let mut faults = lock();
         faults.requests += 1;
@@ -298,6 +322,21 @@ fn pass(mut client: TcpStream, port: u16, faults: &Mutex<Faults>) -> Option<()> 
         pause(slow, part.len());
     }
     Some(())
+}
+
+/// Counts a request and returns whether it is to be held.
+fn is_held(faults: &mut Faults) -> bool {
+    match &mut faults.left {
+        Some(0) => {
+            faults.held += 1;
+            true
+        }
+        Some(left) => {
+            *left -= 1;
+            false
+        }
+        None => false,
+    }
 }
 
 /// Bytes after which a slow proxy rests.

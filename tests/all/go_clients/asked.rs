@@ -20,7 +20,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "end timestamp must not be before start time",
     ),
     ("snapshot", "client_error", "client error: 404"),
-    ("config", "client_error", "404"),
+    ("tsdb", "client_error", "404"),
 ];
 
 #[test]
@@ -82,6 +82,10 @@ fn each_question_of_the_current_client_has_its_answer() {
     assert_eq!(value("metadata")["node_load1"][0]["type"], "gauge");
     assert_eq!(value("exemplars"), json!([]));
     assert_eq!(value("build")["version"], "3.0.0");
+    assert!(value("config")["yaml"].is_string());
+    assert_eq!(value("runtime")["storageRetention"], "");
+    assert_eq!(value("alertmanagers")["activeAlertManagers"], json!([]));
+    assert_eq!(value("metadata of targets"), json!([]));
     assert_eq!(value("flags")["query.timeout"], "30s");
     assert_eq!(value("targets")["activeTargets"], json!([]));
     assert_eq!(value("rules")["groups"], json!([]));

@@ -308,7 +308,7 @@ pub(super) const ALL: &[Guide] = &[
             ),
             (
                 "To a bucket of Amazon's S3",
-                "kymo backup --credentials /etc/kymo/s3-keys --region eu-west-1 s3://my-backups/web-1",
+                "kymo backup --credentials s3-keys --region eu-west-1 s3://backups/web-1",
             ),
         ],
         more: "docs/operate/backup.md",

@@ -28,10 +28,21 @@ pub(crate) struct AccessKeys<'a> {
 pub(super) enum AccessTo {
     /// `[[scrape]]`
     Targets,
-    /// `[[forward]]`
+    /// `[[forward]]` by remote write
     Receiver,
+    /// `[[forward]]` by collectd's protocol, whose packets are signed or encrypted for a user
+    CollectdReceiver,
     /// `[query]`
     Upstream,
+}
+
+impl AccessTo {
+    fn has_key(self, key: &str) -> bool {
+        match self {
+            AccessTo::Targets | AccessTo::Receiver | AccessTo::Upstream => true,
+            AccessTo::CollectdReceiver => matches!(key, "user" | "password_file"),
+        }
+    }
 }
 
 impl AccessKeys<'_> {
@@ -46,7 +57,7 @@ impl AccessKeys<'_> {
         Ok(())
     }
 
-    /// Writes keys that have no default.
+    /// Writes the keys that the table has; none has a default.
     pub(super) fn text(&self, file: &mut File, to: AccessTo) {
         let path = |path: &Option<PathBuf>| {
             let path = path.as_ref()?;
@@ -55,14 +66,22 @@ impl AccessKeys<'_> {
         let text = |text: &Option<String>| text.as_deref().map(quoted);
         let (word, others, of_others) = match to {
             AccessTo::Targets => ("scrape", "targets are", "targets"),
-            AccessTo::Receiver => ("forward", "the receiver is", "the receiver"),
+            AccessTo::Receiver | AccessTo::CollectdReceiver => {
+                ("forward", "the receiver is", "the receiver")
+            }
             AccessTo::Upstream => ("upstream", "the upstream is", "the upstream"),
         };
         let example = |of: &str| quoted(&format!("/etc/kymo/{word}-{of}"));
         let keys: [(&str, String, Option<String>, String); 7] = [
             (
                 "user",
-                "User of basic authentication, with password_file.".into(),
+                match to {
+                    AccessTo::CollectdReceiver => "User of signed or encrypted packets, with password_file.",
+                    AccessTo::Targets | AccessTo::Receiver | AccessTo::Upstream => {
+                        "User of basic authentication, with password_file."
+                    }
+                }
+                .into(),
                 text(self.user),
                 quoted("kymo"),
             ),
@@ -104,7 +123,9 @@ impl AccessKeys<'_> {
             ),
         ];
         for (name, help, value, example) in keys {
-            file.key(name, &help, value.ok_or(&example));
+            if to.has_key(name) {
+                file.key(name, &help, value.ok_or(&example));
+            }
         }
     }
 }

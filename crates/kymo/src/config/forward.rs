@@ -93,6 +93,30 @@ impl ReceiverProtocol {
             ReceiverProtocol::Rrdcached => "rrdcached",
         }
     }
+
+    /// The table in whose help credentials stand; `None`: the protocol has none.
+    fn access(self) -> Option<AccessTo> {
+        match self {
+            ReceiverProtocol::RemoteWrite => Some(AccessTo::Receiver),
+            ReceiverProtocol::Collectd => Some(AccessTo::CollectdReceiver),
+            ReceiverProtocol::Rrdcached => None,
+        }
+    }
+
+    /// True for keys that receivers of the protocol take. Keys that are not named here are of all protocols.
+    fn has_key(self, key: &str) -> bool {
+        use ReceiverProtocol::{Collectd, RemoteWrite, Rrdcached};
+        let protocols: &[ReceiverProtocol] = match key {
+            "url" | "labels" | "drop_labels" | "token_file" | "tls_ca" | "tls_cert" | "tls_key"
+            | "tls_server_name" => &[RemoteWrite],
+            "collectd" | "security" | "packets_per_second" => &[Collectd],
+            "rrdcached" => &[Rrdcached],
+            "timeout" => &[RemoteWrite, Rrdcached],
+            "user" | "password_file" => &[RemoteWrite, Collectd],
+            _ => return true,
+        };
+        protocols.contains(&self)
+    }
 }
 
 /// Protocol and address of a receiver.
@@ -104,6 +128,16 @@ pub(crate) enum ForwardAddress {
     Collectd(HostPort),
     /// rrdcached's protocol.
     Rrdcached(RrdcachedAddress),
+}
+
+impl ForwardAddress {
+    fn protocol(&self) -> ReceiverProtocol {
+        match self {
+            ForwardAddress::RemoteWrite(_) => ReceiverProtocol::RemoteWrite,
+            ForwardAddress::Collectd(_) => ReceiverProtocol::Collectd,
+            ForwardAddress::Rrdcached(_) => ReceiverProtocol::Rrdcached,
+        }
+    }
 }
 
 impl Default for Forward {
@@ -167,36 +201,26 @@ impl Forward {
     }
 
     /// Checks that each key is one of the receiver's protocol.
-    fn check_keys(&self, address: &ForwardAddress) -> Result<(), String> {
-        use ReceiverProtocol::{Collectd, RemoteWrite, Rrdcached};
+    fn check_keys(&self, protocol: ReceiverProtocol) -> Result<(), String> {
         let defaults = Forward::default();
-        let protocol = match address {
-            ForwardAddress::RemoteWrite(_) => RemoteWrite,
-            ForwardAddress::Collectd(_) => Collectd,
-            ForwardAddress::Rrdcached(_) => Rrdcached,
-        };
-        let has_rate = self.packets_per_second != defaults.packets_per_second;
-        let has_timeout = self.timeout != defaults.timeout;
-        let keys: [(_, _, &[ReceiverProtocol]); 10] = [
-            ("labels", !self.labels.is_empty(), &[RemoteWrite]),
-            ("drop_labels", !self.drop_labels.is_empty(), &[RemoteWrite]),
-            ("timeout", has_timeout, &[RemoteWrite, Rrdcached]),
-            ("token_file", self.token_file.is_some(), &[RemoteWrite]),
-            ("tls_ca", self.tls_ca.is_some(), &[RemoteWrite]),
-            ("tls_cert", self.tls_cert.is_some(), &[RemoteWrite]),
+        let keys = [
+            ("labels", !self.labels.is_empty()),
+            ("drop_labels", !self.drop_labels.is_empty()),
+            ("timeout", self.timeout != defaults.timeout),
+            ("token_file", self.token_file.is_some()),
+            ("tls_ca", self.tls_ca.is_some()),
+            ("tls_cert", self.tls_cert.is_some()),
+            ("tls_server_name", self.tls_server_name.is_some()),
+            ("user", self.user.is_some()),
+            ("security", self.security != defaults.security),
             (
-                "tls_server_name",
-                self.tls_server_name.is_some(),
-                &[RemoteWrite],
+                "packets_per_second",
+                self.packets_per_second != defaults.packets_per_second,
             ),
-            ("user", self.user.is_some(), &[RemoteWrite, Collectd]),
-            ("security", self.security != defaults.security, &[Collectd]),
-            ("packets_per_second", has_rate, &[Collectd]),
         ];
         let mut keys = keys.into_iter();
-        let foreign = keys.find(|(_, is_set, of)| *is_set && !of.contains(&protocol));
-        match foreign {
-            Some((key, ..)) => Err(format!(
+        match keys.find(|(key, is_set)| *is_set && !protocol.has_key(key)) {
+            Some((key, _)) => Err(format!(
                 "{key} is no key of a receiver of {}",
                 protocol.word()
             )),
@@ -254,19 +278,27 @@ fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
+/// The text of an address that was read. Errors of addresses name the text, unlike those of switches.
+fn address<T, E: serde::de::Error>(
+    read: Result<T, String>,
+    text: String,
+) -> Result<Option<String>, E> {
+    read.map(|_| Some(text)).map_err(E::custom)
+}
+
 fn url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
-    checked(ScrapeUrl::of_server(&text), text).map(Some)
+    address(ScrapeUrl::of_server(&text), text)
 }
 
 fn collectd<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
-    checked(HostPort::parse(&text, COLLECTD_PORT), text).map(Some)
+    address(HostPort::parse(&text, COLLECTD_PORT), text)
 }
 
 fn rrdcached<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(from)?;
-    checked(RrdcachedAddress::parse(&text, RRDCACHED_PORT), text).map(Some)
+    address(RrdcachedAddress::parse(&text, RRDCACHED_PORT), text)
 }
 
 fn packets<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
@@ -314,7 +346,7 @@ pub(super) fn check(receivers: &[Forward]) -> Result<(), String> {
         let address = receiver.address()?;
         let name = receiver.full_name();
         let checked = receiver.access().check().map_err(str::to_string);
-        let checked = checked.and_then(|()| receiver.check_keys(&address));
+        let checked = checked.and_then(|()| receiver.check_keys(address.protocol()));
         let checked = checked.and_then(|()| match address {
             ForwardAddress::RemoteWrite(_) | ForwardAddress::Rrdcached(_) => Ok(()),
             ForwardAddress::Collectd(_) => receiver.check_user(),
@@ -341,13 +373,11 @@ pub(super) fn text(file: &mut File, receivers: &[Forward]) {
         "\n# A table for each receiver, of Prometheus' remote write, or of the protocols of collectd or rrdcached, that gets the values that others send to kymo.\n",
     );
     if receivers.is_empty() {
-        file.0.push_str("#[[forward]]\n");
-        let example = Forward {
-            name: "central".into(),
-            url: Some("http://metrics.example:9090/api/v1/write".into()),
-            ..Forward::default()
-        };
-        keys_text(file, &example, |value| Err(value));
+        for (n, receiver) in examples().into_iter().enumerate() {
+            file.0.push_str(if n == 0 { "" } else { "\n" });
+            file.0.push_str("#[[forward]]\n");
+            keys_text(file, &receiver, |value| Err(value));
+        }
     }
     for receiver in receivers {
         file.0.push_str("[[forward]]\n");
@@ -359,16 +389,38 @@ pub(super) fn text(file: &mut File, receivers: &[Forward]) {
     }
 }
 
+/// A receiver of each protocol.
+fn examples() -> [Forward; 3] {
+    let of_url = Forward {
+        name: "central".into(),
+        url: Some("http://metrics.example:9090/api/v1/write".into()),
+        ..Forward::default()
+    };
+    let of_collectd = Forward {
+        name: "hub".into(),
+        collectd: Some("hub.example:25826".into()),
+        security: Security::Encrypt,
+        ..Forward::default()
+    };
+    let of_rrdcached = Forward {
+        name: "files".into(),
+        rrdcached: Some("/run/rrdcached.sock".into()),
+        ..Forward::default()
+    };
+    [of_url, of_collectd, of_rrdcached]
+}
+
+/// Writes the keys of the receiver's protocol.
 fn keys_text(
     file: &mut File,
     receiver: &Forward,
     shown: impl for<'a> Fn(&'a str) -> Result<String, &'a str>,
 ) {
-    let example = |value: &Option<String>, example: &str| match value {
-        Some(value) => shown(&quoted(value)).map_err(str::to_string),
-        None => Err(quoted(example)),
+    let Ok(protocol) = receiver.address().map(|address| address.protocol()) else {
+        return;
     };
     let plain = |value: String| shown(&value).map_err(str::to_string);
+    let address = |text: &Option<String>| plain(quoted(text.as_deref().unwrap_or_default()));
     for (name, help, value) in [
         (
             "name",
@@ -378,17 +430,17 @@ fn keys_text(
         (
             "url",
             "URL that takes remote write, such as that of Prometheus, VictoriaMetrics, Thanos, Mimir or another kymo.",
-            example(&receiver.url, "http://metrics.example:9090/api/v1/write"),
+            address(&receiver.url),
         ),
         (
             "collectd",
-            "Host and port that take collectd's datagrams, instead of url.",
-            example(&receiver.collectd, "hub.example:25826"),
+            "Host and port that take collectd's datagrams.",
+            address(&receiver.collectd),
         ),
         (
             "rrdcached",
-            "Unix socket, or host and port, of a daemon of rrdcached's protocol, instead of url.",
-            example(&receiver.rrdcached, "/run/rrdcached.sock"),
+            "Unix socket, or host and port, of a daemon of rrdcached's protocol.",
+            address(&receiver.rrdcached),
         ),
         (
             "match",
@@ -397,32 +449,36 @@ fn keys_text(
         ),
         (
             "labels",
-            "Labels of series that have none of that name, such as { site = \"berlin\" }. Of url.",
+            "Labels of series that have none of that name, such as { site = \"berlin\" }.",
             plain(scrape::labels_text(&receiver.labels)),
         ),
         (
             "drop_labels",
-            "Names of labels that do not go out. Of url.",
+            "Names of labels that do not go out.",
             plain(scrape::list_text(&receiver.drop_labels)),
         ),
         (
             "timeout",
-            "Longest time of a request, 1s to 10m. Of url and rrdcached.",
+            "Longest time of a request, 1s to 10m.",
             plain(quoted(&receiver.timeout)),
         ),
         (
             "security",
-            "Protection of packets: \"none\", \"sign\" or \"encrypt\", the latter two with user and password_file. Of collectd.",
+            "Protection of packets: \"none\", \"sign\" or \"encrypt\", the latter two with user and password_file.",
             plain(quoted(receiver.security.word())),
         ),
         (
             "packets_per_second",
-            "Most packets a second, 1 to 1000000. Of collectd.",
+            "Most packets a second, 1 to 1000000.",
             plain(receiver.packets_per_second.to_string()),
         ),
     ] {
-        let value = value.as_ref();
-        file.key(name, help, value.cloned().map_err(String::as_str));
+        if protocol.has_key(name) {
+            let value = value.as_ref();
+            file.key(name, help, value.cloned().map_err(String::as_str));
+        }
     }
-    receiver.access().text(file, AccessTo::Receiver);
+    if let Some(to) = protocol.access() {
+        receiver.access().text(file, to);
+    }
 }
