@@ -2,6 +2,7 @@
 //! network and rrdtool plugins. One generator sends the same to both, by UDP on loopback, no faster than they can
 //! receive: a datagram dropped by the kernel fails a row.
 
+mod backup;
 mod beside;
 mod contender;
 pub(crate) mod fleet;
@@ -27,6 +28,7 @@ pub(crate) const HUB: Table = Table {
         &memory::ROW,
         &beside::ROW,
         &select::ROW,
+        &backup::ROW,
     ],
 };
 

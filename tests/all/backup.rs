@@ -1,6 +1,7 @@
 //! Backups of a `kymo serve` that runs, with its commands: restored values are those of one moment, bit for bit; a
 //! backup sends what changed; whatever becomes of it, the backups before are whole.
 
+mod repeated;
 mod s3;
 
 use std::fs;
@@ -38,14 +39,23 @@ struct Place {
     scratch: Scratch,
     served: Option<Served>,
     begun_s: i64,
+    config: String,
+    /// Address of the page.
+    address: String,
 }
 
 impl Place {
     fn new(name: &str) -> Place {
-        let scratch = Scratch::new(name);
+        Place::with(Scratch::new(name), "")
+    }
+
+    /// A kymo with one more table in its configuration.
+    fn with(scratch: Scratch, table: &str) -> Place {
         let mut place = Place {
             scratch,
             served: None,
+            config: format!("{CONFIG}{table}\n"),
+            address: String::new(),
             begun_s: RealClock.now().real_ns / 1_000_000_000 - 3000,
         };
         place.start();
@@ -54,8 +64,9 @@ impl Place {
     }
 
     fn start(&mut self) {
-        let mut served = Served::configured(&self.scratch, &self.scratch.path("data"), CONFIG);
-        served.address();
+        let mut served =
+            Served::configured(&self.scratch, &self.scratch.path("data"), &self.config);
+        self.address = served.address();
         let socket = self.scratch.path("data/rrdcached.sock");
         eventually(|| UnixStream::connect(&socket).ok()).expect("a keeper");
         self.served = Some(served);

@@ -92,7 +92,7 @@ const REFUSED: &[(&str, i64, &[u64])] = &[
         &[INET, libc::SOCK_RAW as u64],
     ),
 ];
-/// Further calls, which the poller and the processes that scrape and forward alone may make.
+/// Further calls, which the poller and the processes that scrape, forward and back up alone may make.
 const REFUSED_BUT_TO_POLLERS: &[(&str, i64, &[u64])] = &[
     ("bind", libc::SYS_bind, &[ALL_ONES]),
     ("talk by UDP", libc::SYS_socket, &[INET, DATAGRAM]),
@@ -126,8 +126,16 @@ const NO_CONNECTIONS: &[(&str, i64, &[u64])] = &[
 ];
 
 /// Words of the processes.
-const ALL: [&str; 8] = [
-    "record", "keeper", "hub", "postgres", "poll", "scrape", "forward", "upstream",
+const ALL: [&str; 9] = [
+    "record",
+    "keeper",
+    "hub",
+    "postgres",
+    "poll",
+    "scrape",
+    "forward",
+    "upstream",
+    "backup-every",
 ];
 
 /// All processes of `kymo serve` under one user, as with the shipped unit.
@@ -142,6 +150,7 @@ impl Confined {
         // The poller reads the folder of its configuration.
         fs::create_dir(scratch.path("devices")).expect("a folder");
         fs::create_dir(scratch.path("values")).expect("a folder");
+        fs::create_dir(scratch.path("backups")).expect("a folder");
         let mrtg = format!(
             "LogFormat: rrdtool\nWorkDir: {}\nTarget[a]: 1.3.6.1.2.1.1.3.0&1.3.6.1.2.1.1.3.0:public@127.0.0.1:9\n\
              MaxBytes[a]: 100\nTitle[a]: a\n",
@@ -149,9 +158,10 @@ impl Confined {
         );
         fs::write(scratch.path("devices/mrtg.cfg"), mrtg).expect("a file");
         let text = format!(
-            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n[[forward]]\nurl = \"http://127.0.0.1:9\"\n[query]\nupstream = \"http://127.0.0.1:9\"\n",
+            "user = \"\"\n[listen]\ncollectd = []\n[poll]\nmrtg = [\"{}\"]\n[postgres.servers.none]\nsocket = \"{}\"\n[[scrape]]\njob = \"none\"\nurls = [\"http://127.0.0.1:9\"]\n[[forward]]\nurl = \"http://127.0.0.1:9\"\n[query]\nupstream = \"http://127.0.0.1:9\"\n[backup]\nto = \"{}\"\n",
             scratch.text("devices/mrtg.cfg"),
-            scratch.text("no-server")
+            scratch.text("no-server"),
+            scratch.text("backups")
         );
         let mut served = Served::configured(&scratch, &scratch.path("data"), &text);
         served.address();
@@ -163,6 +173,7 @@ impl Confined {
             "scrape: user ",
             "forward: user ",
             "upstream: user ",
+            "backup: user ",
         ] {
             let line = served.has_said(line);
             assert!(line.contains("seccomp ("), "{line}");
@@ -214,7 +225,8 @@ fn refused_calls_fail_inside_each_process() {
             return machine::skipped("this user may not trace");
         };
         is_refused(&mut process, word, REFUSED);
-        if !["poll", "scrape", "forward", "upstream"].contains(&word) {
+        let connects = ["poll", "scrape", "forward", "upstream", "backup-every"];
+        if !connects.contains(&word) {
             is_refused(&mut process, word, REFUSED_BUT_TO_POLLERS);
         }
         if word == "record" || word == "keeper" {
@@ -302,6 +314,10 @@ fn files_are_out_of_reach(confined: &Confined) {
         ("upstream", &memory, read),
         ("upstream", &token, read),
         ("upstream", &token, write),
+        ("backup-every", "/etc/shadow", read),
+        ("backup-every", &memory, read),
+        ("backup-every", &token, read),
+        ("backup-every", &token, write),
     ] {
         let mut process = confined.stop(word).expect("a process");
         let answer = open(&mut process, path, flags);

@@ -140,18 +140,26 @@ fn each_process_has_what_it_needs_and_no_more() {
     fs::set_permissions(scratch.path(""), open).expect("chmod");
     let dir = scratch.text("data");
     let config = scratch.text("kymo.toml");
-    fs::write(&config, "user = \"nobody\"\n").expect("a file");
+    let backups = scratch.text("backups");
+    fs::create_dir(&backups).expect("a folder");
+    fs::set_permissions(&backups, fs::Permissions::from_mode(0o777)).expect("chmod");
+    let text = format!("user = \"nobody\"\n[backup]\nto = \"{backups}\"\n");
+    fs::write(&config, text).expect("a file");
     let mut served = Served::start(&["--config", &config, "--data", &dir, LOCAL[0], LOCAL[1]]);
     let address = served.address();
     let (recorder, hub) = (
         served.child("record").expect("a recorder"),
         served.child("hub").expect("a hub"),
     );
+    served.has_said("backup: user ");
+    let backup = served.child("backup-every").expect("a process");
     let set = |pid, field| u64::from_str_radix(&status_of(pid, field)[0], 16).expect("a set");
     for field in ["CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd"] {
         // Without CAP_SETPCAP the bounding set stays; no_new_privs alone protects then.
         if field != "CapBnd" || is_root() {
-            assert_eq!(set(hub, field), 0, "{field} of the hub");
+            for pid in [hub, backup] {
+                assert_eq!(set(pid, field), 0, "{field}");
+            }
             assert_eq!(
                 set(recorder, field) & !READING,
                 0,
@@ -159,13 +167,14 @@ fn each_process_has_what_it_needs_and_no_more() {
             );
         }
     }
-    for pid in [recorder, hub] {
+    for pid in [recorder, hub, backup] {
         assert_eq!(status_of(pid, "NoNewPrivs"), ["1"]);
         assert_eq!(status_of(pid, "SigBlk").len(), 1);
     }
     if is_root() {
         assert_eq!(set(recorder, "CapEff"), READING);
         let owner = fs::metadata(&dir).expect("the folder");
+        assert_eq!(status_of(backup, "Uid"), vec![owner.uid().to_string(); 4]);
         for pid in [recorder, hub] {
             assert_eq!(status_of(pid, "Uid"), vec![owner.uid().to_string(); 4]);
             assert_eq!(status_of(pid, "Groups"), [owner.gid().to_string()]);

@@ -57,6 +57,22 @@ on('load: graphs, table, what kymo costs, how far back', {}, async (page) => {
   await has(page, '.moment', 'busiest:');
 });
 
+test('backups: their age, what they lack, and that the last one failed', async () => {
+  for (const [backup, wanted] of [
+    [{ age: 300, left_out: 0, failed: false }, / · backed up 5 min ago$/],
+    [{ age: 300, left_out: 2, failed: true }, / · backed up 5 min ago without 2 files, the last backup failed$/],
+    [{ age: null, left_out: 0, failed: true }, / · not backed up yet, the last backup failed$/],
+    [null, /^(?!.*backed up)/],
+  ]) {
+    server.state.backup = backup;
+    const { page, context } = await open(browser, server.url, {});
+    await ready(page);
+    await has(page, '#cost', 'reaches back to');
+    assert.match(await page.locator('.reach').textContent(), wanted);
+    await context.close();
+  }
+});
+
 on('live: a new second is drawn without being asked for', {}, async (page) => {
   await ready(page);
   await until(page, () => document.getElementById('live').dataset.state === 'live');

@@ -28,6 +28,8 @@ pub(super) enum Who {
     Kymo,
     /// `[store] files = "7d"`.
     KymoWithFiles,
+    /// Store and files in the data folder, as by default.
+    KymoInOneFolder,
 }
 
 impl Who {
@@ -37,11 +39,12 @@ impl Who {
             Who::Tuned => "tuned collectd",
             Who::Kymo => "kymo",
             Who::KymoWithFiles => "kymo with files at once",
+            Who::KymoInOneFolder => "kymo",
         }
     }
 
     pub(super) fn is_ours(self) -> bool {
-        matches!(self, Who::Kymo | Who::KymoWithFiles)
+        matches!(self, Who::Kymo | Who::KymoWithFiles | Who::KymoInOneFolder)
     }
 
     pub(super) fn is_here(self, bench: &Bench) -> bool {
@@ -90,6 +93,17 @@ pub(super) struct Hub {
 impl Hub {
     /// Starts a hub on a disk with space for these numbers of series and values.
     pub(super) fn start(bench: &Bench, who: Who, series: usize, values: u64) -> Result<Hub> {
+        Hub::start_with(bench, who, series, values, "")
+    }
+
+    /// Starts a hub with more tables in kymo's configuration.
+    pub(super) fn start_with(
+        bench: &Bench,
+        who: Who,
+        series: usize,
+        values: u64,
+        more: &str,
+    ) -> Result<Hub> {
         let values_mb = (values * STORE_BYTES_A_VALUE / 1_000_000) as u32;
         let room_mb = ROOM_MB + files::mb(series) + values_mb;
         let mut hub = Hub {
@@ -101,7 +115,7 @@ impl Hub {
         };
         fs::create_dir(hub.base()).cannot("make the base")?;
         let mut command = match who.is_ours() {
-            true => hub.kymo(bench)?,
+            true => hub.kymo(bench, more)?,
             false => hub.collectd()?,
         };
         command.stdout(Stdio::null());
@@ -130,7 +144,7 @@ impl Hub {
         Ok(command)
     }
 
-    fn kymo(&self, bench: &Bench) -> Result<Command> {
+    fn kymo(&self, bench: &Bench, more: &str) -> Result<Command> {
         let kymo = bench.kymo.as_ref();
         let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
         let files = match self.who {
@@ -138,10 +152,17 @@ impl Hub {
             _ => "",
         };
         let (base, store) = (self.base(), self.store());
-        let (base, store) = (base.display(), store.display());
+        let store = match self.who {
+            Who::KymoInOneFolder => String::new(),
+            _ => format!(
+                "[store]\nbase = \"{}\"\nfolder = \"{}\"\n{files}",
+                base.display(),
+                store.display()
+            ),
+        };
         let text = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:{}\"\ncollectd = [\"127.0.0.1:{}\"]\n\
-             [collectd]\ntrusted = [\"127.0.0.0/8\"]\n[store]\nbase = \"{base}\"\nfolder = \"{store}\"\n{files}",
+             [collectd]\ntrusted = [\"127.0.0.0/8\"]\n{store}{more}",
             free_port()?,
             self.port
         );
@@ -149,7 +170,7 @@ impl Hub {
         fs::write(&settings, text).cannot("write kymo's settings")?;
         let mut command = Command::new(kymo);
         command.arg("serve").arg("--config").arg(settings);
-        command.arg("--data").arg(self.dir.join("data"));
+        command.arg("--data").arg(self.data());
         Ok(command)
     }
 
@@ -183,23 +204,31 @@ impl Hub {
         self.disk.dir().join("rrd")
     }
 
+    /// kymo's data folder.
+    pub(super) fn data(&self) -> PathBuf {
+        match self.who {
+            Who::KymoInOneFolder => self.disk.dir().join("data"),
+            _ => self.dir.join("data"),
+        }
+    }
+
     /// kymo's store.
     fn store(&self) -> PathBuf {
         self.disk.dir().join("store")
     }
 
     fn socket(&self) -> PathBuf {
-        self.dir.join("data/rrdcached.sock")
+        self.data().join("rrdcached.sock")
     }
 
     /// The folder of kymo's recorder.
     pub(super) fn recordings(&self) -> PathBuf {
-        self.dir.join("data")
+        self.data()
     }
 
     /// The socket on which kymo's keeper answers requests for stored series.
     pub(super) fn keeper_socket(&self) -> PathBuf {
-        self.dir.join("data/keeper.sock")
+        self.data().join("keeper.sock")
     }
 
     /// Kills kymo's keeper and waits for the next one.

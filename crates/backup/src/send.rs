@@ -56,6 +56,8 @@ pub enum Trust {
 /// Numbers of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
+    /// Moment of the backup, milliseconds since 1970.
+    pub time_ms: i64,
     /// Files of the backup.
     pub files: u64,
     /// Bytes of these files.
@@ -110,7 +112,10 @@ impl<'a> Sender<'a> {
             target,
             before: before.unwrap_or_default(),
             manifest,
-            sent: Sent::default(),
+            sent: Sent {
+                time_ms: time_ms.max(newest),
+                ..Sent::default()
+            },
         })
     }
 

@@ -89,6 +89,7 @@ struct Client<'a> {
     /// The client as a writer; `None`: the client may not write.
     author: Option<Author>,
     may_tail: bool,
+    may_pin: bool,
     tail: Tail,
     seat: &'a Seat,
 }
@@ -171,6 +172,7 @@ impl Answers {
         let mut client = Client {
             author: self.role.author(&stream),
             may_tail: self.role.may_tail(&stream),
+            may_pin: self.role.may_pin(&stream),
             tail: Tail::default(),
             seat,
         };
@@ -230,8 +232,8 @@ impl Answers {
             KeeperRequest::Tail(after) => client.tail.answer(store, after, client.seat, stream),
             KeeperRequest::EndTail(name) => tail::end(store, name, stream),
             KeeperRequest::Tails => tail::list(store, stream),
-            KeeperRequest::Pin => backup::pin(store, self.role, stream),
-            KeeperRequest::Unpin(pin) => backup::unpin(store, self.role, *pin, stream),
+            KeeperRequest::Pin => backup::pin(store, client.may_pin, stream),
+            KeeperRequest::Unpin(pin) => backup::unpin(store, client.may_pin, *pin, stream),
             KeeperRequest::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())

@@ -86,6 +86,10 @@ enum Command {
     #[cfg(feature = "serve")]
     #[command(hide = true)]
     Upstream,
+    /// The part of serve that backs up; started by it
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    BackupEvery,
     /// The part of poll that runs a configuration's commands; started by it
     #[cfg(feature = "serve")]
     #[command(hide = true)]
@@ -415,6 +419,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Forward) => forward::run(),
         #[cfg(feature = "serve")]
         Some(Command::Upstream) => upstream::run(),
+        #[cfg(feature = "serve")]
+        Some(Command::BackupEvery) => backup::run_repeated(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
         #[cfg(feature = "serve")]

@@ -26,6 +26,7 @@ use crate::options::own_intervals;
 use lines::WithoutLines;
 
 mod access;
+mod backup;
 mod forward;
 mod lines;
 mod poll;
@@ -34,6 +35,7 @@ mod query;
 mod scrape;
 
 pub(crate) use access::AccessKeys;
+pub(crate) use backup::BackupKeys;
 pub(crate) use forward::{Forward, ForwardAddress};
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
@@ -90,6 +92,8 @@ pub(crate) struct Config {
     pub forward: Vec<Forward>,
     /// Another engine that is asked.
     pub query: Query,
+    /// Backups.
+    pub backup: BackupKeys,
     /// The recorder's keys.
     pub record: Record,
 }
@@ -276,6 +280,7 @@ impl Default for Config {
             scrape: Vec::new(),
             forward: Vec::new(),
             query: Query::default(),
+            backup: BackupKeys::default(),
             record: Record::default(),
         }
     }
@@ -831,6 +836,7 @@ pub(crate) fn text(config: &Config) -> String {
     scrape::text(&mut file, &c.scrape);
     forward::text(&mut file, &c.forward);
     query::text(&mut file, &c.query);
+    backup::text(&mut file, &c.backup);
     record_text(&mut file, &c.record);
     file.0
 }
@@ -1328,6 +1334,15 @@ mod tests {
                 tls_key: Some("/k".into()),
                 tls_server_name: Some("n".into()),
             },
+            backup: BackupKeys {
+                to: Some("s3://b/\"c".into()),
+                every: "1h".into(),
+                keep: Some("1h,2d".into()),
+                endpoint: Some("http://a:1".into()),
+                region: "eu".into(),
+                credentials: Some("/k".into()),
+                tls_ca: Some("/c".into()),
+            },
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
@@ -1519,6 +1534,18 @@ mod tests {
         (
             "[query]\ndrop_labels = [\"__name__\"]",
             "line 2: \"__name__\" is not a label that can be dropped",
+        ),
+        (
+            "[backup]\nto = \"backups\"",
+            "line 2: \"backups\" is no folder's absolute path",
+        ),
+        (
+            "[backup]\nevery = \"1s\"",
+            "line 2: not a time from 1m to 7d",
+        ),
+        (
+            "[backup]\nkeep = \"7y\"",
+            "line 2: \"7y\" is no number of hours",
         ),
         ("[users.web]\nhost = []", "line 2: unknown key `host`"),
         ("[store]\nbytes = \"1X\"", "line 2: not a size such as"),

@@ -44,7 +44,17 @@ function draw({ ctx, line, reach }) {
   if (!from) return text(reach, '');
   const when = (time) => stamp(time, ctx.zone(), ctx.settings.locale);
   const older = recorded - from > 60 ? `; every sample since ${when(recorded)}` : '';
-  text(reach, `reaches back to ${when(from)} (${span((ctx.edge ?? ctx.status.thru) - from)})${older}`);
+  const length = span((ctx.edge ?? ctx.status.thru) - from);
+  const backups = backupWords(ctx.status.backup);
+  text(reach, `reaches back to ${when(from)} (${length})${older}${backups}`);
+}
+
+/** ` · backed up 5 min ago`, what it lacks, and whether the last one failed. */
+export function backupWords(backup) {
+  if (!backup) return '';
+  const made = backup.age === null ? 'not backed up yet' : `backed up ${span(backup.age)} ago`;
+  const without = backup.left_out ? ` without ${counted(backup.left_out, 'file')}` : '';
+  return ` · ${made}${without}${backup.failed ? ', the last backup failed' : ''}`;
 }
 
 function details({ cost, settings, status }) {

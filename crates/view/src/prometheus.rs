@@ -43,6 +43,16 @@ pub struct Cost<'a> {
     pub lowest: f64,
     /// Time of the newest sample, in seconds since 1970.
     pub newest: f64,
+    /// Age of the newest backup, in seconds.
+    pub backup_age: f64,
+    /// Backups that were made.
+    pub backups: f64,
+    /// Backups that failed.
+    pub backup_failures: f64,
+    /// Bytes that were sent for backups.
+    pub backup_sent_bytes: f64,
+    /// Files that the newest backup does not have.
+    pub backup_left_out: f64,
     /// Time spent on this answer, in seconds.
     pub scrape_seconds: f64,
 }
@@ -72,6 +82,11 @@ impl Cost<'_> {
         oldest: f64::NAN,
         lowest: f64::NAN,
         newest: f64::NAN,
+        backup_age: f64::NAN,
+        backups: f64::NAN,
+        backup_failures: f64::NAN,
+        backup_sent_bytes: f64::NAN,
+        backup_left_out: f64::NAN,
         scrape_seconds: f64::NAN,
     };
 }
@@ -198,6 +213,41 @@ pub const OWN: &[Own] = &[
         "",
         "Bytes the recording may take on disk",
         Values::One(|cost| cost.ring_limit_bytes),
+    ),
+    own(
+        "kymo_backup_age_seconds",
+        Kind::Gauge,
+        "",
+        "Age of the newest backup of [backup]",
+        Values::One(|cost| cost.backup_age),
+    ),
+    own(
+        "kymo_backups_total",
+        Kind::Counter,
+        "",
+        "Backups of [backup] that were made",
+        Values::One(|cost| cost.backups),
+    ),
+    own(
+        "kymo_backup_failures_total",
+        Kind::Counter,
+        "",
+        "Backups of [backup] that failed",
+        Values::One(|cost| cost.backup_failures),
+    ),
+    own(
+        "kymo_backup_sent_bytes_total",
+        Kind::Counter,
+        "",
+        "Bytes sent for backups of [backup]",
+        Values::One(|cost| cost.backup_sent_bytes),
+    ),
+    own(
+        "kymo_backup_left_out_files",
+        Kind::Gauge,
+        "",
+        "Files that the newest backup of [backup] does not have, since they could not be read",
+        Values::One(|cost| cost.backup_left_out),
     ),
     own(
         "kymo_scrape_duration_seconds",

@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod activity;
+pub mod backup_state;
 pub mod collectd;
 pub mod exposition_text;
 #[cfg(feature = "testing")]

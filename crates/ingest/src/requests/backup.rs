@@ -5,17 +5,14 @@ use std::io::{self, Write};
 use kymo_store::{PinnedFile, Store};
 use kymo_wire::keeper::{Answer, PinnedKind, PinnedPart};
 
-use super::role::Role;
-
 /// Refusal of clients that may not pin.
-const NOT_FOR_YOU: &str =
-    "cannot pin the store: only an administrator may, on the socket of administrators";
+const NOT_FOR_YOU: &str = "cannot pin the store: only an administrator may, on the socket of administrators, and the process of [backup]";
 /// Files of a frame.
 const FRAME_FILES: usize = 4096;
 
 /// Answers PIN.
-pub(super) fn pin(store: &Store, role: Role, out: &mut dyn Write) -> io::Result<()> {
-    if !role.may_remove() {
+pub(super) fn pin(store: &Store, may_pin: bool, out: &mut dyn Write) -> io::Result<()> {
+    if !may_pin {
         return out.write_all(&Answer::Refused(NOT_FOR_YOU.into()).frame());
     }
     let pinned = match store.pin() {
@@ -40,10 +37,10 @@ pub(super) fn pin(store: &Store, role: Role, out: &mut dyn Write) -> io::Result<
 }
 
 /// Answers UNPIN.
-pub(super) fn unpin(store: &Store, role: Role, pin: u64, out: &mut dyn Write) -> io::Result<()> {
-    let answer = match role.may_remove() && store.unpin(pin) {
+pub(super) fn unpin(store: &Store, may_pin: bool, pin: u64, out: &mut dyn Write) -> io::Result<()> {
+    let answer = match may_pin && store.unpin(pin) {
         true => Answer::Done,
-        false if !role.may_remove() => Answer::Refused(NOT_FOR_YOU.into()),
+        false if !may_pin => Answer::Refused(NOT_FOR_YOU.into()),
         false => Answer::Refused(format!("cannot end the pin {pin}: it has ended already")),
     };
     out.write_all(&answer.frame())

@@ -142,6 +142,20 @@ impl Role {
         }
     }
 
+    /// True if a client may pin the store for a backup: an administrator, and the process of `[backup]`, which has the keeper's
+    /// own user.
+    pub(super) fn may_pin(self, connection: impl AsFd) -> bool {
+        self.lets_pin(listen::peer(connection), machine::user())
+    }
+
+    fn lets_pin(self, peer: Option<Peer>, own: u32) -> bool {
+        match (self, peer) {
+            (Role::Admin { .. }, _) => true,
+            (Role::Write { .. }, Some(Peer::User(peer))) => peer == ROOT || peer == own,
+            (Role::Write { .. }, Some(Peer::Address(_)) | None) | (Role::Read, _) => false,
+        }
+    }
+
     /// True if clients of the socket may remove series.
     pub(super) fn may_remove(self) -> bool {
         match self {
@@ -169,6 +183,29 @@ mod tests {
             (write, Some(Peer::User(2)), true),
         ] {
             assert_eq!(role.lets_tail(peer, 1), may, "{role:?} {peer:?}");
+        }
+    }
+
+    #[test]
+    fn administrators_and_the_keepers_user_pin() {
+        let write = Role::Write {
+            poller: 2,
+            postgres: 3,
+        };
+        let admin = Role::Admin {
+            owner: 1,
+            guardian: 9,
+        };
+        for (role, peer, may) in [
+            (Role::Read, Some(Peer::User(1)), false),
+            (Role::Read, Some(Peer::User(0)), false),
+            (write, Some(Peer::User(1)), true),
+            (write, Some(Peer::User(0)), true),
+            (write, Some(Peer::User(2)), false),
+            (write, None, false),
+            (admin, Some(Peer::User(1)), true),
+        ] {
+            assert_eq!(role.lets_pin(peer, 1), may, "{role:?} {peer:?}");
         }
     }
 

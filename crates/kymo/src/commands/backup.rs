@@ -2,8 +2,8 @@
 //! each later one the changes since.
 
 mod pinned;
-mod place;
 mod recorded;
+mod repeated;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -21,11 +21,11 @@ use kymo_sys::disk::{Disk, NameKind, OpenMode, RealDisk};
 use kymo_sys::{machine, talk};
 use kymo_wire::targets::FOLDER as POLL_FOLDER;
 
-use super::serve::{BOARDS_FOLDER, files_folder};
+use super::serve::{BOARDS_FOLDER, BackupsPlace, S3Options, files_folder};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
 use pinned::StoreFolder;
-pub(crate) use place::{BackupsPlace, S3Options};
+pub(crate) use repeated::{backup_state, run as run_repeated};
 
 /// Exit code where a file could not be backed up.
 const INCOMPLETE: u8 = 1;
@@ -63,39 +63,68 @@ pub(crate) fn run(options: &BackupOptions) -> Result<ExitCode> {
     let dir = files_folder(options.data.as_deref())?;
     let dir =
         std::fs::canonicalize(&dir).with_context(|| format!("cannot open {}", dir.display()))?;
+    let store = StoreFolder::find(&dir);
+    let trust = match options.check {
+        true => Trust::Hash,
+        false => Trust::Length,
+    };
+    let way = Way {
+        keep: options.keep,
+        trust,
+        names_left_out: true,
+    };
+    let (sent, left_out) = back_up(&dir, store.as_ref(), &place, way)?;
+    let words = words(&sent);
+    talk::say(format_args!("kymo: {words}"));
+    Ok(ExitCode::from(match left_out {
+        0 => 0,
+        _ => INCOMPLETE,
+    }))
+}
+
+/// Way in which a backup is made.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    /// Old backups that stay; `None`: all.
+    keep: Option<Keep>,
+    trust: Trust,
+    /// True if each file that is left out is named.
+    names_left_out: bool,
+}
+
+/// Makes a backup, and removes old ones. Returns its numbers, and the number of files that were left out.
+fn back_up(
+    dir: &Path,
+    store: Option<&StoreFolder>,
+    place: &BackupsPlace,
+    way: Way,
+) -> Result<(Sent, u64)> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let (store, folders) = (StoreFolder::find(&dir), recorded::folders(&*disk, &dir)?);
+    let folders = recorded::folders(&*disk, dir)?;
     if store.is_none() && folders.is_empty() {
         bail!(
             "cannot back up {}: kymo serve has kept nothing in it",
             dir.display()
         );
     }
-    let _alone = alone(&dir)?;
+    let _alone = alone(dir)?;
     let mut target = place.begin()?;
-    let trust = match options.check {
-        true => Trust::Hash,
-        false => Trust::Length,
-    };
     let mut backup = Backup {
         disk,
-        dir,
-        sender: Sender::begin(&mut target, now_ms(), &machine::host(), trust)?,
+        dir: dir.into(),
+        sender: Sender::begin(&mut target, now_ms(), &machine::host(), way.trust)?,
         progress: Progress::new(),
+        names_left_out: way.names_left_out,
         left_out: 0,
     };
-    backup.all(store.as_ref(), &folders)?;
+    backup.all(store, &folders)?;
     backup.progress.clear();
     let left_out = backup.left_out;
     let sent = backup.sender.finish()?;
-    talk::say(format_args!("kymo: {}", words(&sent)));
-    if let Some(keep) = options.keep {
+    if let Some(keep) = way.keep {
         say_removed(prune(&mut target, keep)?);
     }
-    Ok(ExitCode::from(match left_out {
-        0 => 0,
-        _ => INCOMPLETE,
-    }))
+    Ok((sent, left_out))
 }
 
 /// Refuses a second backup of a folder at the same time: a bucket has no locks.
@@ -137,6 +166,7 @@ fn words(sent: &Sent) -> String {
 fn say_removed(removed: Removed) {
     let Removed { backups, bytes } = removed;
     let backups = match backups {
+        0 => return,
         1 => "1 old backup".to_string(),
         many => format!("{many} old backups"),
     };
@@ -149,6 +179,7 @@ struct Backup<'a> {
     dir: PathBuf,
     sender: Sender<'a>,
     progress: Progress,
+    names_left_out: bool,
     /// Files that could not be backed up.
     left_out: u64,
 }
@@ -223,6 +254,9 @@ impl Backup<'_> {
     /// Leaves a file out, with the reason.
     fn leave_out(&mut self, name: &[u8], why: &str) {
         self.left_out += 1;
+        if !self.names_left_out {
+            return;
+        }
         self.progress.clear();
         talk::say(format_args!(
             "kymo: cannot back up {}: {why}",

@@ -10,8 +10,8 @@ use kymo_backup::restore;
 use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
 
-use super::backup::{BackupsPlace, S3Options};
 use super::series::{Times, range, sample_time};
+use super::serve::{BackupsPlace, S3Options};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
 

@@ -27,6 +27,8 @@ use crate::options;
 use crate::output;
 
 mod access;
+mod backup;
+mod backups_place;
 mod forward;
 mod guardian;
 mod place;
@@ -39,7 +41,7 @@ mod secret;
 mod sockets;
 mod upstream;
 
-pub(crate) use access::authorities;
+pub(crate) use backups_place::{BackupOrder, BackupsPlace, S3Options};
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};
@@ -49,6 +51,8 @@ pub(crate) use upstream::UPSTREAM_SOCKET;
 const UMASK: u32 = 0o027;
 /// File of the token for senders, in the data folder.
 const WRITE_TOKEN: &str = "write-token";
+/// Folder of the store in the data folder, unless another one is configured.
+pub(crate) const STORE_FOLDER: &str = "store";
 /// Folder of boards in the data folder.
 pub(crate) const BOARDS_FOLDER: &str = "boards";
 /// types.db of Debian's collectd.
@@ -233,6 +237,7 @@ fn recording_plan(config: &Config, options: &ServeOptions, listener: TcpListener
         scraper: scrape::plan(config, &dir, account.as_ref())?,
         forwarder: forward::plan(config, &dir, account.as_ref())?,
         upstream: upstream::plan(config, &dir, account.as_ref())?,
+        backup: backup::plan(config, &dir, account.as_ref())?,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -275,6 +280,7 @@ fn open_plan(
         scraper: None,
         forwarder: None,
         upstream: None,
+        backup: None,
         order,
         hub_role: role_without_rights(account, limits::HUB_MEMORY_MAX),
         url: url(listener.local_addr()?, config),
@@ -370,7 +376,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     Ok(Keeper {
         order: keeper::KeeperOrder {
             ready: -1,
-            folder: folder(&store.folder, "store"),
+            folder: folder(&store.folder, STORE_FOLDER),
             base: base(config, dir),
             files: store.files.clone(),
             limits: limits(store).map_err(anyhow::Error::msg)?,

@@ -11,8 +11,10 @@ use kymo_base::name::DisplayName;
 use kymo_store::status::{self, Status};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
+use kymo_wire::backup_state::BackupState;
 use serde_json::{Value, json};
 
+use super::backup::backup_state;
 use super::serve::files_folder;
 use super::verify::folder_of;
 
@@ -32,10 +34,11 @@ pub(crate) struct StatusOptions {
 pub(crate) fn run(options: &StatusOptions) -> Result<ExitCode> {
     let folder = folder_of(&RealDisk, &files_folder(options.dir.as_deref())?)?;
     let found = status::status(Arc::new(RealDisk), &RealClock, &folder)?;
+    let backup = folder.parent().and_then(backup_state);
     let mut out = std::io::stdout().lock();
     match options.json {
-        true => writeln!(out, "{}", object(&found))?,
-        false => out.write_all(text(&found).as_bytes())?,
+        true => writeln!(out, "{}", object(&found, backup.as_ref()))?,
+        false => out.write_all(text(&found, backup.as_ref()).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -84,7 +87,7 @@ fn stamps(found: &Status) -> [(&'static str, Option<String>); 7] {
     ]
 }
 
-fn text(found: &Status) -> String {
+fn text(found: &Status, backup: Option<&BackupState>) -> String {
     let mut text = String::new();
     for (name, number) in numbers(found) {
         text += &format!("{name:20} {number:>20}\n");
@@ -98,13 +101,32 @@ fn text(found: &Status) -> String {
             tail.name, tail.position, tail.backlog_bytes, tail.backlog_age_s, tail.missed_values
         );
     }
+    if let Some(backup) = backup {
+        text += &backup_text(backup);
+    }
     for notice in &found.notices {
         text += &format!("# {}\n", DisplayName(notice.as_bytes()));
     }
     text
 }
 
-fn object(found: &Status) -> Value {
+fn backup_text(backup: &BackupState) -> String {
+    let newest = match backup.newest_ms {
+        0 => "-".to_string(),
+        ms => iso(ms as f64 / 1000.0),
+    };
+    let failed = match backup.error.as_str() {
+        "" => String::new(),
+        why => format!("; the last failed: {}", DisplayName(why.as_bytes())),
+    };
+    let to = DisplayName(backup.to.as_bytes());
+    format!(
+        "backup: newest {newest} in {to}, every {} s, {} made, {} failed, {} files left out, {} bytes sent{failed}\n",
+        backup.every_s, backup.backups, backup.failures, backup.left_out, backup.sent_bytes
+    )
+}
+
+fn object(found: &Status, backup: Option<&BackupState>) -> Value {
     let key = |name: &str| name.replace(' ', "_");
     let numbers = numbers(found).into_iter();
     let numbers = numbers.map(|(name, number)| (key(name), json!(number)));
@@ -121,7 +143,13 @@ fn object(found: &Status) -> Value {
     });
     let tails = ("tails".to_string(), json!(tails.collect::<Vec<Value>>()));
     let notices = ("notices".to_string(), json!(found.notices));
-    Value::Object(numbers.chain(stamps).chain([tails, notices]).collect())
+    let backup = ("backup".to_string(), json!(backup));
+    Value::Object(
+        numbers
+            .chain(stamps)
+            .chain([tails, backup, notices])
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -145,7 +173,15 @@ mod tests {
             missed_values: 7,
         });
         found.notices.push("a\x1b".into());
-        let shown = text(&found);
+        let backup = BackupState {
+            newest_ms: 1_000_000_000_000,
+            to: "/b".into(),
+            every_s: 900,
+            failures: 1,
+            error: "full\x1b".into(),
+            ..BackupState::default()
+        };
+        let shown = text(&found, Some(&backup));
         for line in [
             "bytes of rows                123456789012\n",
             "series                              20500\n",
@@ -153,14 +189,16 @@ mod tests {
             "rows to              2001-09-09T01:46:50Z\n",
             "points to                               -\n",
             "tail forward: position 4096, 100 bytes of 2 s behind, 7 values missed\n",
+            "backup: newest 2001-09-09T01:46:40Z in /b, every 900 s, 0 made, 1 failed, 0 files left out, 0 bytes sent; the last failed: full",
         ] {
             assert!(shown.contains(line), "{shown}");
         }
         assert!(!shown.contains('\x1b'));
-        let object = object(&found);
+        let object = object(&found, Some(&backup));
         assert_eq!(object["bytes_of_rows"], json!(123_456_789_012u64));
         assert_eq!(object["rows_to"], json!("2001-09-09T01:46:50Z"));
         assert_eq!(object["points_to"], Value::Null);
+        assert_eq!(object["backup"]["failures"], json!(1));
         assert_eq!(object["tails"][0]["backlog_bytes"], json!(100));
     }
 }

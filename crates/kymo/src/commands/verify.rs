@@ -16,8 +16,7 @@ use kymo_ingest::kept::{self, Checked};
 use kymo_store::verify::{self, Event, Finding, Summary, Weight};
 use kymo_sys::disk::{Disk, RealDisk};
 
-use super::backup::S3Options;
-use super::serve::files_folder;
+use super::serve::{S3Options, files_folder};
 use crate::output::progress::Progress;
 use recorded::Recorded;
 

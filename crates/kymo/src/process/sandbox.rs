@@ -2,6 +2,7 @@
 //! path that is not named here does not exist for the process. [`calls`] lists the system calls that it may make.
 
 use std::path::PathBuf;
+use std::slice;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
@@ -37,9 +38,23 @@ pub(crate) fn enter(read: &[PathBuf], write: &[PathBuf]) -> String {
     enter_with_ports(read, write, &[])
 }
 
+/// Confines like [`enter_with_ports`], but permits this folder and all below to be listed, too.
+pub(crate) fn enter_and_list(
+    list: &PathBuf,
+    read: &[PathBuf],
+    write: &[PathBuf],
+    ports: &[u16],
+) -> String {
+    words(restrict(slice::from_ref(list), read, write, ports))
+}
+
 /// Confines like [`enter`], but permits TCP connections to these ports.
 pub(crate) fn enter_with_ports(read: &[PathBuf], write: &[PathBuf], ports: &[u16]) -> String {
-    match restrict(read, write, ports) {
+    words(restrict(&[], read, write, ports))
+}
+
+fn words(restricted: Result<Option<i32>, RulesetError>) -> String {
+    match restricted {
         Ok(Some(version)) => format!("landlock v{version}"),
         Ok(None) => "no landlock (this kernel has none)".into(),
         Err(error) => format!("no landlock ({error})"),
@@ -47,6 +62,7 @@ pub(crate) fn enter_with_ports(read: &[PathBuf], write: &[PathBuf], ports: &[u16
 }
 
 fn restrict(
+    list: &[PathBuf],
     read: &[PathBuf],
     write: &[PathBuf],
     ports: &[u16],
@@ -59,6 +75,7 @@ fn restrict(
         .handle_access(AccessNet::from_all(ASKED))?
         .scope(Scope::from_all(ASKED))?
         .create()?
+        .add_rules(path_beneath_rules(list, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(read.iter().chain(&always), read_access))?
         .add_rules(path_beneath_rules(write, read_access | write_access()))?
         .add_rules(ports.iter().map(|&port| -> Result<NetPort, RulesetError> {

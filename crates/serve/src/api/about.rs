@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::disk::{Disk as _, OpenMode, RealDisk};
+use kymo_wire::backup_state::{BYTES_MAX, BackupState, FILE, FOLDER};
 use serde_json::{Value, json};
 
 use super::{Hub, RequestHead};
@@ -58,6 +60,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, head: RequestHead) -> An
             },
             "wrong_tokens": hub.wrong_tokens(scopes),
             "tails": hub.tails(),
+            "backup": hub.backup().map(|state| backup(&state, scopes, now_ns / 1_000_000)),
         })
         .to_string())
     };
@@ -74,6 +77,28 @@ fn own_intervals(fact: Option<&str>) -> Value {
     Value::Object(pairs.collect())
 }
 
+/// Outcomes of the process of `[backup]`. A reason names places: it is for those who may see texts.
+fn backup(state: &BackupState, scopes: Scopes, now_ms: i64) -> Value {
+    let mut shown = json!({
+        "newest": (state.newest_ms > 0).then(|| seconds(state.newest_ms.saturating_mul(1_000_000))),
+        "age": state.age_s(now_ms),
+        "every": state.every_s,
+        "files": state.files,
+        "bytes": state.bytes,
+        "left_out": state.left_out,
+        "duration": state.duration_s,
+        "backups": state.backups,
+        "failures": state.failures,
+        "sent_bytes": state.sent_bytes,
+        "failed": !state.error.is_empty(),
+    });
+    if scopes.tells_of_people() {
+        shown["error"] = json!(state.error);
+        shown["to"] = json!(state.to);
+    }
+    shown
+}
+
 pub(super) async fn cost(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answer {
     let cost = |hub: &Hub| {
         let (cost, tally) = hub.cost();
@@ -86,6 +111,18 @@ pub(super) async fn cost(State(hub): State<Arc<Hub>>, head: RequestHead) -> Answ
 }
 
 impl Hub {
+    /// Outcomes of the process of `[backup]`; `None`: there is none.
+    pub(super) fn backup(&self) -> Option<BackupState> {
+        let path = self.archive.what.ring()?.join(FOLDER).join(FILE);
+        let file = RealDisk.open(&path, OpenMode::Read).ok()?;
+        let size = usize::try_from(file.metadata().ok()?.size_bytes).ok()?;
+        // One byte more than a state has: a longer file is none.
+        let mut bytes = vec![0; size.min(BYTES_MAX + 1)];
+        let count = file.read_at(&mut bytes, 0).ok()?;
+        bytes.truncate(count);
+        BackupState::parse(&bytes)
+    }
+
     /// The store's registered tails; `null` if the keeper does not answer.
     fn tails(&self) -> Value {
         let tails = self

@@ -9,7 +9,9 @@ use kymo_base::cost::decode;
 use kymo_base::reading::Reading;
 use kymo_kernel::source;
 use kymo_kernel::subsystem::Subsystem;
+use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::prometheus::{self, Process};
+use kymo_wire::backup_state::BackupState;
 
 use super::{Hub, RequestHead};
 use crate::access::Scopes;
@@ -42,6 +44,14 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
             memory_bytes: process.memory_bytes as f64,
         })
         .collect();
+    let backup = hub.backup();
+    let of_backup = |value: fn(&BackupState) -> u64| {
+        backup
+            .as_ref()
+            .map_or(f64::NAN, |state| value(state) as f64)
+    };
+    let now_ms = RealClock.now().real_ns / 1_000_000;
+    let backup_age = backup.as_ref().and_then(|state| state.age_s(now_ms));
     let mut out = Vec::with_capacity(32 << 10);
     let written = hub.now.newest(|newest| {
         let sources: Vec<(&str, f64)> = newest
@@ -63,6 +73,11 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
                 None => seconds(extent.from_ns),
             },
             newest: seconds(newest.moment.real_ns),
+            backup_age: backup_age.unwrap_or(f64::NAN),
+            backups: of_backup(|state| state.backups),
+            backup_failures: of_backup(|state| state.failures),
+            backup_sent_bytes: of_backup(|state| state.sent_bytes),
+            backup_left_out: of_backup(|state| state.left_out),
             scrape_seconds: start.elapsed().as_secs_f64(),
             ..prometheus::Cost::UNKNOWN
         };

@@ -19,10 +19,8 @@ use kymo_wire::keeper::{PinnedKind, PinnedPart};
 
 use super::{Backup, SMALL, TRIES, found};
 use crate::commands::data::place;
-use crate::commands::serve::ADMIN_SOCKET;
+use crate::commands::serve::{ADMIN_SOCKET, STORE_FOLDER};
 
-/// Folder of the store in the data folder.
-const FOLDER: &str = "store";
 /// Folder of .rrd files in the data folder, and in a backup.
 const RRD: &str = "rrd";
 /// Folder of .rrd files outside of that folder, in a backup, by their whole paths.
@@ -52,11 +50,16 @@ impl StoreFolder {
     /// The store in a data folder, if there is one.
     pub(super) fn find(dir: &Path) -> Option<StoreFolder> {
         let (folder, base) = place(dir).ok()?;
-        (folder == dir.join(FOLDER)).then(|| StoreFolder {
+        (folder == dir.join(STORE_FOLDER)).then(|| StoreFolder {
             folder,
             base,
             socket: dir.join(ADMIN_SOCKET),
         })
+    }
+
+    /// Has the keeper asked at another socket.
+    pub(super) fn asked_at(self, socket: PathBuf) -> StoreFolder {
+        StoreFolder { socket, ..self }
     }
 
     fn moment(&self) -> Result<Moment> {
@@ -130,7 +133,7 @@ pub(super) fn back_up(backup: &mut Backup<'_>, store: &StoreFolder) -> Result<()
         backup.add(source)?;
     }
     for name in BACKED_UP {
-        backup.small(&format!("{FOLDER}/{name}"))?;
+        backup.small(&format!("{STORE_FOLDER}/{name}"))?;
     }
     for name in &files.rrd {
         rrd_file(backup, store, name)?;
@@ -214,7 +217,7 @@ fn open_all(
         let stat = stat.with_context(|| format!("cannot read {}", place.display()))?;
         let is_journal = name.starts_with("journal");
         let source = Source {
-            path: format!("{FOLDER}/{name}"),
+            path: format!("{STORE_FOLDER}/{name}"),
             place,
             bytes: part.bytes,
             file,

@@ -22,6 +22,7 @@ use kymo_sys::talk;
 use kymo_upstream::{UpstreamOrder, UpstreamTarget};
 use serde::Serialize;
 
+use super::backups_place::{BackupOrder, BackupsPlace};
 use crate::commands::hub::Order;
 use crate::commands::keeper;
 use crate::commands::postgres::PostgresOrder;
@@ -69,6 +70,8 @@ pub(crate) struct Plan {
     pub forwarder: Option<Forwarder>,
     /// The process that asks another engine; `None`: there is none.
     pub upstream: Option<Upstream>,
+    /// The process that backs up; `None`: nothing is backed up.
+    pub backup: Option<BackupProcess>,
     /// Order for the hub; file descriptors and code are filled in at each start.
     pub order: Order,
     /// Role of the hub.
@@ -179,6 +182,16 @@ pub(crate) struct Upstream {
     pub name: OwnName,
 }
 
+/// Plan for the process that backs up.
+pub(crate) struct BackupProcess {
+    /// Order with the place.
+    pub order: BackupOrder,
+    /// Makes the place again from the configuration, with the current contents of its files.
+    pub place: Box<dyn Fn() -> Result<Option<BackupsPlace>>>,
+    /// Role of the process.
+    pub role: Role,
+}
+
 /// Guards the children until a signal asks to stop.
 pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
     talk::never_wait();
@@ -206,6 +219,7 @@ pub(crate) fn run(plan: Plan) -> Result<ExitCode> {
         scraper: ChildProcess::new("process that scrapes", now),
         forwarder: ChildProcess::new("process that forwards", now),
         upstream: ChildProcess::new("process that asks the upstream", now),
+        backup: ChildProcess::new("process that backs up", now),
         plan,
         signals,
         code: None,
@@ -242,6 +256,7 @@ struct Guardian {
     scraper: ChildProcess,
     forwarder: ChildProcess,
     upstream: ChildProcess,
+    backup: ChildProcess,
     /// Code that the running hub accepts.
     code: Option<String>,
     /// True if the hub has answered once.
@@ -275,6 +290,7 @@ impl Guardian {
                         self.scrape_again();
                         self.forward_again();
                         self.ask_again();
+                        self.back_up_again();
                         let pollers = self.pollers.iter().filter_map(ChildProcess::pid);
                         pollers.for_each(machine::hang_up);
                     }
@@ -376,6 +392,22 @@ impl Guardian {
         }
     }
 
+    /// Starts the process that backs up again, with the current keys and certificates.
+    fn back_up_again(&mut self) {
+        let Some(backup) = &mut self.plan.backup else {
+            return;
+        };
+        match (backup.place)() {
+            Ok(place) => {
+                backup.order.place = place.unwrap_or_else(|| backup.order.place.clone());
+                self.backup.restart(Instant::now());
+            }
+            Err(error) => say(&format!(
+                "{error:#}; its keys and certificates stay as they were"
+            )),
+        }
+    }
+
     fn types(&self) -> Option<&HandedFile> {
         self.plan.keeper.as_ref()?.types.as_ref()
     }
@@ -389,12 +421,13 @@ impl Guardian {
         let scraper = self.plan.scraper.as_ref().and(self.scraper.due());
         let forwarder = self.plan.forwarder.as_ref().and(self.forwarder.due());
         let upstream = self.plan.upstream.as_ref().and(self.upstream.due());
+        let backup = self.plan.backup.as_ref().and(self.backup.due());
         let watchdog = self.keeper_watchdog.as_ref();
         let watchdog = watchdog.filter(|_| self.keeper.child.is_running());
         let look = watchdog.map(Watchdog::due);
         let hub = self.hub.child.due();
         let due = [
-            recorder, keeper, postgres, scraper, forwarder, upstream, hub, look,
+            recorder, keeper, postgres, scraper, forwarder, upstream, backup, hub, look,
         ];
         let pollers = self.pollers.iter().map(ChildProcess::due);
         let next = due.into_iter().chain(pollers).flatten().min();
@@ -454,6 +487,12 @@ impl Guardian {
         {
             let child = start_with_order("scrape", &scraper.order, scraper.role.clone())?;
             self.scraper.start(child, now);
+        }
+        if let Some(backup) = &self.plan.backup
+            && self.backup.is_due(now)
+        {
+            let child = start_with_order("backup-every", &backup.order, backup.role.clone())?;
+            self.backup.start(child, now);
         }
         if let Some(forwarder) = &self.plan.forwarder
             && self.forwarder.is_due(now)
@@ -638,6 +677,7 @@ impl Guardian {
             &mut self.scraper,
             &mut self.forwarder,
             &mut self.upstream,
+            &mut self.backup,
         ];
         for child in self.pollers.iter_mut().chain(others) {
             if let Some(status) = child.ended() {
@@ -670,6 +710,7 @@ impl Guardian {
         self.scraper.kill();
         self.forwarder.kill();
         self.upstream.kill();
+        self.backup.kill();
         self.pollers.iter_mut().for_each(ChildProcess::kill);
         for (child, name) in [(&self.recorder, "recorder"), (&self.keeper.child, "keeper")] {
             if child.is_running() {
@@ -693,6 +734,7 @@ impl Guardian {
             &mut self.scraper,
             &mut self.forwarder,
             &mut self.upstream,
+            &mut self.backup,
         ];
         self.pollers.iter_mut().chain(others)
     }

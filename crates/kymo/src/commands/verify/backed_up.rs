@@ -8,7 +8,7 @@ use anyhow::Result;
 use kymo_backup::{Checked, check};
 use kymo_base::name::DisplayName;
 
-use crate::commands::backup::{BackupsPlace, S3Options};
+use crate::commands::serve::{BackupsPlace, S3Options};
 use crate::options::size_words as size;
 use crate::output::progress::Progress;
 

@@ -30,6 +30,8 @@ pub(crate) enum Process {
     Forwarder,
     /// Asks an engine by TCP for clients on a socket that it inherited, and resolves names.
     Upstream,
+    /// Reads the data folder, writes backups into a folder or sends them by TCP, and asks the keeper.
+    Backup,
     /// Starts other programs.
     Starter,
 }
@@ -390,9 +392,11 @@ impl Process {
             Process::Hub | Process::Postgres => {
                 "no new sockets but connections to unix sockets, no programs"
             }
-            Process::Poller | Process::Scraper | Process::Forwarder | Process::Upstream => {
-                "no listening, no programs"
-            }
+            Process::Poller
+            | Process::Scraper
+            | Process::Forwarder
+            | Process::Upstream
+            | Process::Backup => "no listening, no programs",
             Process::Starter => "no power over other processes",
         }
     }
@@ -404,6 +408,7 @@ impl Process {
             Process::Postgres | Process::Scraper | Process::Forwarder => &[TALKS],
             Process::Upstream => &[TALKS, ACCEPTS],
             Process::Poller => &[WRITES, WRITES_OLD, TALKS, WAITS],
+            Process::Backup => &[WRITES, WRITES_OLD, TALKS],
             Process::Starter => &[],
         }
     }
@@ -412,9 +417,11 @@ impl Process {
         match self {
             Process::Recorder | Process::Keeper | Process::Starter => NewSockets::None,
             Process::Hub | Process::Postgres => NewSockets::ToUnix,
-            Process::Poller | Process::Scraper | Process::Forwarder | Process::Upstream => {
-                NewSockets::Network
-            }
+            Process::Poller
+            | Process::Scraper
+            | Process::Forwarder
+            | Process::Upstream
+            | Process::Backup => NewSockets::Network,
         }
     }
 }

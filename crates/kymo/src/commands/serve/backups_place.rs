@@ -1,4 +1,4 @@
-//! The place of backups on a command line: a folder, or a bucket with its server and keys.
+//! The place of backups: a folder, or a bucket with its server and keys; and the order for the process that backs up.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,15 +11,16 @@ use clap::Args;
 use kymo_backup::{Keys, S3Place, Target};
 use kymo_scrape::TlsTexts;
 use kymo_sys::disk::RealDisk;
+use serde::{Deserialize, Serialize};
 
-use crate::commands::serve::authorities;
+use super::access::authorities;
 
 /// Most bytes of a file with keys.
 const KEYS_MAX: u64 = 64 << 10;
 /// Rights of a file with keys that no other user may have: the group may read it.
 const OF_OTHERS: u32 = 0o027;
 /// Region of servers that have none.
-pub(crate) const REGION: &str = "us-east-1";
+const REGION: &str = "us-east-1";
 
 /// Options for a bucket.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,7 +40,7 @@ pub(crate) struct S3Options {
 }
 
 /// A place of backups.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum BackupsPlace {
     /// A folder.
     Folder(PathBuf),
@@ -97,6 +98,25 @@ impl BackupsPlace {
     }
 }
 
+/// Order for the process that backs up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BackupOrder {
+    /// The data folder.
+    pub data: PathBuf,
+    /// Folder of .rrd files.
+    pub base: PathBuf,
+    /// The keeper's socket for processes of kymo serve.
+    pub keeper: PathBuf,
+    /// The place of backups, as the configuration names it.
+    pub to: String,
+    /// The place, with its keys.
+    pub place: BackupsPlace,
+    /// Seconds from one backup to the next.
+    pub every_s: u64,
+    /// Backups that stay; empty: all.
+    pub keep: String,
+}
+
 /// True for a place that is no folder.
 fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
@@ -105,7 +125,7 @@ fn is_url(text: &str) -> bool {
 }
 
 /// The keys of a file that no other user can read.
-pub(crate) fn keys_of(path: &Path) -> Result<Keys> {
+fn keys_of(path: &Path) -> Result<Keys> {
     let shown = path.display();
     let cannot = || format!("cannot read {shown}");
     let file = File::open(path).with_context(cannot)?;
