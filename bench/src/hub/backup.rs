@@ -14,6 +14,7 @@ use crate::row::Row;
 use crate::serve::number;
 use kymo_tests::Scratch;
 use kymo_tests::s3_server::{BUCKET, S3Server};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -160,6 +161,8 @@ impl Way<'_> {
         let seconds = begun.elapsed().as_secs_f64();
         let source = hub.data();
         for data in [&*source, folder] {
+            // A backup without .rrd files is restored without their folder.
+            fs::create_dir_all(data.join("rrd")).cannot("make the base")?;
             let mut export = Command::new(self.kymo);
             export
                 .args(["rrd", "export", "--all", "--store"])
