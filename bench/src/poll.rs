@@ -10,6 +10,7 @@ mod files;
 mod latency;
 mod many;
 mod missing;
+mod native;
 mod poller;
 pub(crate) mod site;
 mod start;
@@ -25,6 +26,7 @@ pub(crate) const POLLING: Table = Table {
         &cycle::ROW,
         &files::ROW,
         &cron::ROW,
+        &native::ROW,
         &latency::ROW,
         &dead::ROW,
         &missing::ROW,

@@ -42,6 +42,7 @@ mod poll_config;
 mod poll_faults;
 mod poll_files;
 mod poll_keeper;
+mod poll_logs;
 mod poll_mrtg_files;
 mod poll_rrdcached;
 mod poll_serve;

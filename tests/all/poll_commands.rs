@@ -323,7 +323,8 @@ fn what_a_run_refuses_is_refused_by_check() {
     );
     std::fs::write(folder.path("a.cfg"), &text).expect("a configuration");
     for (more, options, code) in [
-        ("", &[][..], 2),
+        ("", &[][..], 0),
+        ("", &["--files=ask"], 2),
         ("LogFormat: rrdtool\n", &[], 0),
         ("LogFormat: rrdtool\n", &["--files=ask"], 2),
         ("", &["--keeper=/none"], 0),
@@ -342,6 +343,12 @@ fn what_a_run_refuses_is_refused_by_check() {
             "{more} {options:?} {said}"
         );
         assert_eq!(code == 2, said.contains("cannot keep the values"), "{said}");
+        let is_pageless = more.is_empty() && code == 0;
+        assert_eq!(
+            is_pageless,
+            said.contains("pages are not written"),
+            "{said}"
+        );
     }
 }
 

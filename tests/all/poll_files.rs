@@ -77,6 +77,7 @@ fn series(folder: &Path, at: usize) -> Series {
             seasonal: words.map(|word| word.as_bytes().to_vec()).collect(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        log: Default::default(),
         max_age_s: None,
     }
 }

@@ -80,6 +80,7 @@ fn series(log_dir: &Path, at: usize) -> Series {
             seasonal: Vec::new(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        log: Default::default(),
         max_age_s: None,
     }
 }

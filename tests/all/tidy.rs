@@ -41,7 +41,7 @@ const CASTS: &[(&str, usize)] = &[
     ("ingest", 47),
     ("kernel", 12),
     ("kymo", 42),
-    ("poll", 35),
+    ("poll", 36),
     ("promql", 1),
     ("query", 28),
     ("recording", 105),

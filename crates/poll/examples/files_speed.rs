@@ -89,6 +89,7 @@ fn series(folder: &Path, at: usize, layouts: &mut Layouts) -> Series {
             seasonal: Vec::new(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        log: Default::default(),
         max_age_s: None,
     }
 }

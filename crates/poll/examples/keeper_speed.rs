@@ -72,6 +72,7 @@ fn series(at: usize, layouts: &mut Layouts) -> Series {
             seasonal: Vec::new(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        log: Default::default(),
         max_age_s: None,
     }
 }

@@ -9,6 +9,7 @@ pub mod batch;
 pub mod description;
 pub mod engine;
 pub mod graphite;
+pub mod mrtg_log;
 pub mod news;
 pub mod poller;
 pub mod runner;

@@ -1,4 +1,4 @@
-//! Sinks store the values of targets: with the keeper of `kymo serve`, in .rrd files, or with an rrdcached.
+//! Sinks store the values of targets: with the keeper of `kymo serve`, in .rrd files, in MRTG's own logs, or with an rrdcached.
 //!
 //! A sink gets the series of a configuration and then batches of values. As in MRTG, the first value of a series creates its file
 //! or changes its definition. A problem with one target goes into the [`Report`] and affects no other target.
@@ -7,6 +7,8 @@ mod backlog;
 mod cached;
 mod files;
 mod keeper;
+mod logs;
+mod owner;
 mod rates;
 mod report;
 mod series;
@@ -16,6 +18,7 @@ pub use files::Files;
 #[cfg(any(test, feature = "testing"))]
 pub use keeper::fuzz_keeper;
 pub use keeper::{DeviceReading, Keeper, KeeperConnection};
+pub use logs::Logs;
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
     Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,
@@ -30,6 +33,8 @@ use std::io;
 pub enum Sink {
     /// .rrd files.
     Files(Files),
+    /// MRTG's own logs.
+    Logs(Logs),
     /// The keeper.
     Keeper(Keeper),
     /// An rrdcached.
@@ -42,6 +47,7 @@ impl Sink {
     pub fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
         match self {
             Sink::Files(sink) => sink.begin(series, watched),
+            Sink::Logs(sink) => sink.begin(series, watched),
             Sink::Keeper(sink) => sink.begin(series, watched),
             Sink::Cached(sink) => sink.begin(series, watched),
         }
@@ -51,6 +57,7 @@ impl Sink {
     pub fn write(&mut self, batch: &Batch, report: &mut Report) {
         match self {
             Sink::Files(sink) => sink.write(batch, report),
+            Sink::Logs(sink) => sink.write(batch, report),
             Sink::Keeper(sink) => sink.write(batch, report),
             Sink::Cached(sink) => sink.write(batch, report),
         }
@@ -79,6 +86,7 @@ impl Sink {
     pub fn counts(&self) -> Counts {
         match self {
             Sink::Files(sink) => sink.counts(),
+            Sink::Logs(sink) => sink.counts(),
             Sink::Keeper(sink) => sink.counts(),
             Sink::Cached(sink) => sink.counts(),
         }

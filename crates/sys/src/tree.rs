@@ -4,14 +4,18 @@
 //! is put there this moment: the kernel itself refuses (`openat2`, RESOLVE_BENEATH).
 
 use crate::disk_file::{DiskFile, Metadata, NameKind, RealFile, metadata_of};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Permission bits of a new file.
+const MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// How far names reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +88,9 @@ pub trait Tree: Send + Sync {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata>;
+    /// Puts a file in place, and gives the one that had the name before the name `before` in the same folder: both are whole at any
+    /// moment. Where the file system cannot exchange two names, the first one is missing for a moment. A new file has mode 0644.
+    fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()>;
     /// Removes a file's name, durably when this returns. A link is removed, not its target.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Makes a folder and missing folders above it, mode 0755.
@@ -229,15 +236,9 @@ impl Tree for RealTree {
     ) -> io::Result<Metadata> {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
-        let old = rustix::fs::statat(&folder, name, AtFlags::empty());
-        let mode = match (&old, existing) {
-            (Ok(_), Existing::Keep) => return Err(Errno::EXIST.into()),
-            (Ok(stat), _) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                Mode::from_raw_mode(stat.st_mode)
-            }
-            (Ok(_), _) => return Err(Errno::INVAL.into()),
-            (Err(Errno::NOENT), _) => Mode::from_raw_mode(0o644),
-            (Err(error), _) => return Err((*error).into()),
+        let mode = match (mode_of(&folder, name)?, existing) {
+            (Some(_), Existing::Keep) => return Err(Errno::EXIST.into()),
+            (mode, _) => mode.unwrap_or(MODE),
         };
         let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
         let mut put = || {
@@ -258,6 +259,31 @@ impl Tree for RealTree {
             sync_folder(&folder)?;
         }
         written
+    }
+
+    fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()> {
+        let folder = self.parent(path)?;
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        let before = before.file_name().ok_or(Errno::ISDIR)?;
+        let mode = mode_of(&folder, name)?;
+        let (mut file, unfinished) = unfinished_file(&folder, name.as_bytes())?;
+        let rolled = file
+            .write_all(bytes)
+            .and_then(|()| Ok(rustix::fs::fchmod(&file, mode.unwrap_or(MODE))?))
+            .and_then(|()| match mode {
+                None => Ok(rustix::fs::renameat(
+                    &folder,
+                    &unfinished[..],
+                    &folder,
+                    name,
+                )?),
+                Some(_) => roll_names(&folder, &unfinished, name, before),
+            });
+        if rolled.is_err() {
+            let _nothing_more_to_do =
+                rustix::fs::unlinkat(&folder, &unfinished[..], AtFlags::empty());
+        }
+        rolled
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
@@ -319,6 +345,31 @@ fn plain(path: &Path) -> Option<io::Result<PathBuf>> {
         // A link; a kernel before 5.6.
         Err(Errno::LOOP | Errno::NOSYS | Errno::AGAIN) => None,
         Err(errno) => Some(Err(errno.into())),
+    }
+}
+
+/// Permission bits of a file that exists; anything but a file is refused.
+fn mode_of(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Mode>> {
+    match rustix::fs::statat(folder, name, AtFlags::empty()) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+            Ok(Some(Mode::from_raw_mode(stat.st_mode)))
+        }
+        Ok(_) => Err(Errno::INVAL.into()),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Names the unfinished file `name`, and the file of that name `before`.
+fn roll_names(folder: &OwnedFd, unfinished: &[u8], name: &OsStr, before: &OsStr) -> io::Result<()> {
+    let exchange = RenameFlags::EXCHANGE;
+    match rustix::fs::renameat_with(folder, unfinished, folder, name, exchange) {
+        Ok(()) => Ok(rustix::fs::renameat(folder, unfinished, folder, before)?),
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::renameat(folder, name, folder, before)?;
+            Ok(rustix::fs::renameat(folder, unfinished, folder, name)?)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -427,6 +478,22 @@ mod tests {
         assert!(three.try_record_lock(RecordLock::Exclusive).unwrap());
         let late = beneath.open(&path, Access::Update).unwrap();
         assert!(!late.try_record_lock(RecordLock::Shared).unwrap());
+        let (log, old) = (base.join("d/h.log"), base.join("d/h.old"));
+        let content = |path: &Path| {
+            let file = beneath.open(path, Access::Read).ok()?;
+            let mut bytes = [0; 8];
+            let read = file.read_at(&mut bytes, 0).ok()?;
+            Some(bytes[..read].to_vec())
+        };
+        for (bytes, before) in [("one", None), ("two", Some("one")), ("three", Some("two"))] {
+            beneath.roll(&log, &old, bytes.as_bytes()).unwrap();
+            assert_eq!(content(&log).as_deref(), Some(bytes.as_bytes()));
+            assert_eq!(content(&old).as_deref(), before.map(str::as_bytes));
+        }
+        assert_eq!(
+            errno(beneath.roll(&base.join("d/e"), &old, b"")),
+            libc::EINVAL
+        );
         disk.sync_file_system(&base).unwrap();
         beneath
             .put(&base.join("d/g.rrd"), b"g", Existing::Keep, Safe::Unsynced)

@@ -49,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     ("otlp", kymo_wire::fuzz::fuzz_otlp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("keeper_requests", kymo_ingest::fuzz::fuzz_requests),
+    ("mrtg_log", kymo_poll::mrtg_log::fuzz_log),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),
     ("answers", kymo_query::stored::fuzz::fuzz_answers),
     ("targets", kymo_wire::fuzz::fuzz_targets),

@@ -20,6 +20,7 @@ mod daemon;
 mod drive;
 mod lock;
 mod log;
+mod notices;
 mod options;
 mod part;
 mod place;
@@ -178,13 +179,22 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
         locks,
     };
     if options.check {
-        settings
-            .configs
-            .iter()
-            .try_for_each(|config| drive::keepable(config, &settings))?;
-        return Ok(ExitCode::SUCCESS);
+        return check(&settings).map(|()| ExitCode::SUCCESS);
     }
     start(settings, pid_file)
+}
+
+/// Says what a run would say before it polls.
+fn check(settings: &Settings) -> Result<(), String> {
+    let configs = &settings.configs;
+    configs
+        .iter()
+        .try_for_each(|config| drive::keepable(config, settings))?;
+    notices::say_all(configs, settings);
+    for config in configs {
+        part::say_thresholds(config, &settings.log);
+    }
+    Ok(())
 }
 
 /// Account to run as. Without `--group`, the user's own group.

@@ -66,7 +66,7 @@ pub(super) fn text(file: &mut File, poll: &Poll) {
     file.key(
         "mrtg",
         "Configurations of MRTG whose devices are polled, such as [\"/etc/mrtg/*.cfg\"]; []: none.\n\
-         Values go to the store, and into .rrd files where a configuration says `LogFormat: rrdtool`.",
+         Values go to the store, and into MRTG's files: .rrd where a configuration says `LogFormat: rrdtool`, else .log.",
         Ok(format!("[{}]", patterns.join(", "))),
     );
     file.key(
@@ -95,7 +95,7 @@ pub(super) fn text(file: &mut File, poll: &Poll) {
         .map(|path| quoted(&path.to_string_lossy()));
     file.key(
         "log_dir",
-        "Folder of .rrd files instead of each configuration's LogDir: to run beside MRTG.",
+        "Folder of .rrd and .log files instead of each configuration's LogDir: to run beside MRTG.",
         log_dir.ok_or("\"/var/lib/kymo/mrtg\""),
     );
 }

@@ -97,6 +97,7 @@ mod tests {
                 seasonal: Vec::new(),
             }),
             points_kept_s: 0,
+            log: Default::default(),
             max_age_s: None,
         }
     }

@@ -9,10 +9,10 @@ mod pen;
 mod tests;
 mod waiting;
 
-use super::{Counts, Report, Series, index};
+use super::{Counts, Report, Series, index, owner};
 use crate::batch::{Batch, seconds};
 use kymo_base::name::DisplayName;
-use kymo_sys::disk::{Disk, DiskFile, OpenMode, RecordLock};
+use kymo_sys::disk::{Disk, DiskFile, RecordLock};
 use kymo_sys::tree::{Access, Reach, Tree};
 use pen::{Pen, Watcher};
 use std::fmt::Display;
@@ -70,12 +70,9 @@ impl Files {
 
     /// Takes the lock on writing for this configuration into this folder, as long as `self` exists. False if another kymo has it.
     pub fn claim(&mut self, log_dir: &Path, config: &Path) -> io::Result<bool> {
-        let owner = log_dir.join(owner_name(config));
-        let file = self.disk.open(&owner, OpenMode::Create)?;
-        let is_ours = file.try_lock()?;
-        if is_ours {
-            self.owned.push(file);
-        }
+        let claimed = owner::claim(&*self.disk, log_dir, config)?;
+        let is_ours = claimed.is_some();
+        self.owned.extend(claimed);
         Ok(is_ours)
     }
 
@@ -202,10 +199,6 @@ impl Files {
             made.map_err(|error| refused("create", &error))?;
             self.counts.created += 1;
             target.is_tuned = true;
-            if self.tree.stat(&series.path.with_extension("log")).is_ok() {
-                let cause = "its .log is not read; what is in it stays there";
-                report.refuse(at, cannot("convert history for", Some(series), &cause));
-            }
             opened = open(&*self.tree, &series.path);
         }
         let file = opened.map_err(|error| refused("open", &error))?;
@@ -249,10 +242,4 @@ fn cannot(verb: &str, series: Option<&Series>, cause: &dyn Display) -> String {
     let path = series.map(|series| series.path.as_os_str().as_bytes());
     let path = DisplayName(path.unwrap_or(b"a file"));
     format!("cannot {verb} {path}: {cause}")
-}
-
-/// Name of the file whose lock marks the writer of a configuration. It has a hash, as several configurations may share a folder.
-fn owner_name(config: &Path) -> String {
-    let hash = kymo_rrd::spec::hash(config.as_os_str().as_bytes());
-    format!(".kymo-poll-{hash:016x}")
 }

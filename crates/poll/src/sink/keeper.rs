@@ -327,6 +327,7 @@ pub fn fuzz_keeper(input: &[u8]) {
         max: [None; 2],
         archives: super::Archives::default(),
         points_kept_s: 0,
+        log: Default::default(),
         max_age_s: None,
     };
     let mut batch = Batch::default();

@@ -4,6 +4,8 @@ mod configured;
 
 pub use configured::Home;
 
+use crate::mrtg_log::{Conversion, LogRule, RateKind};
+use kymo_rrd::Rrd;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -159,6 +161,8 @@ pub struct Series {
     pub archives: Archives,
     /// Seconds for which a store keeps single values.
     pub points_kept_s: u32,
+    /// How values become rates in MRTG's own log.
+    pub log: LogRule,
     /// `MaxAge`, seconds: a file that was last changed before that is not updated.
     pub max_age_s: Option<u64>,
 }
@@ -171,6 +175,29 @@ impl Series {
             let (name, max) = (COLUMNS[at], self.max_word(at));
             format!("DS:{name}:{kind}:{heartbeat}:0:{max}").into_bytes()
         })
+    }
+
+    /// The file with the whole history of the series' .log, as MRTG converts it. `random` is any number, from which the first row of
+    /// each archive follows. `Err`: the text is no log.
+    pub fn convert_log(&self, text: &[u8], random: &mut u64) -> Result<Rrd, String> {
+        let conversion = Conversion {
+            kind: match self.kind {
+                Kind::Gauge => "GAUGE",
+                Kind::Absolute => "ABSOLUTE",
+                // A .log has no DERIVE.
+                Kind::Counter | Kind::Derive => "COUNTER",
+            },
+            heartbeat_s: self.step_s.saturating_mul(2),
+            max: self
+                .max
+                .map(|max| max.map_or("NaN".into(), |max| max.to_string())),
+            divisors: match self.log.kind {
+                RateKind::PerHour => vec![3600],
+                RateKind::PerMinute => vec![60],
+                RateKind::Counter | RateKind::Absolute | RateKind::Gauge => Vec::new(),
+            },
+        };
+        conversion.convert(text, random)
     }
 
     /// The maximum of a column in rrdtool's notation.

@@ -155,6 +155,13 @@ impl Tree for Fenced {
         self.tree.put_pieces(path, write, existing, safe)
     }
 
+    /// Checks both paths as text.
+    fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.look(path)?;
+        self.look(before)?;
+        self.tree.roll(path, before, bytes)
+    }
+
     /// Checks the path as text.
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.look(path)?;

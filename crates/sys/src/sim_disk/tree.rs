@@ -119,6 +119,31 @@ impl Tree for SimTree {
         written.and_then(|()| self.disk.stat(&path))
     }
 
+    /// As on a file system that cannot exchange two names.
+    fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()> {
+        let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
+        let path = folder.join(path.file_name().unwrap_or_default());
+        let before = folder.join(before.file_name().unwrap_or_default());
+        let is_there = match self.disk.name_kind(&path) {
+            Ok(NameKind::File) => true,
+            Ok(_) => return Err(io::Error::from_raw_os_error(libc::EINVAL)),
+            Err(_) => false,
+        };
+        let unfinished = folder.join(format!(".{:08x}", self.disk.counts().operations));
+        let file = self.disk.open(&unfinished, OpenMode::CreateNew)?;
+        let rolled = file
+            .write_at(bytes, 0)
+            .and_then(|()| match is_there {
+                true => self.disk.rename(&path, &before),
+                false => Ok(()),
+            })
+            .and_then(|()| self.disk.rename(&unfinished, &path));
+        if rolled.is_err() {
+            let _nothing_more_to_do = self.disk.unlink(&unfinished);
+        }
+        rolled
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         let folder = self.walk(path.parent().unwrap_or(Path::new("/")))?;
         let path = folder.join(path.file_name().unwrap_or_default());

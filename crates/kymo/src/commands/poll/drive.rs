@@ -14,12 +14,12 @@ use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::talk;
-use kymo_wire::mrtg_cfg::{Config, LogFormat};
+use kymo_wire::mrtg_cfg::Config;
 
 use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
-use super::{Outcome, Settings, runner};
+use super::{Outcome, Settings, notices, runner};
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
 
 /// Longest sleep, after which the locks are refreshed.
@@ -53,6 +53,9 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     configs
         .iter()
         .try_for_each(|config| keepable(config, &settings))?;
+    if settings.forever {
+        notices::say_all(&configs, &settings);
+    }
     shut_in(&configs, &settings);
     let bell = Arc::new(Bell::default());
     let mut awaited = Awaited::default();
@@ -74,33 +77,19 @@ pub(super) fn drive(mut settings: Settings) -> Result<Outcome, String> {
     Ok(sum(&outcomes?))
 }
 
-/// Refuses a configuration whose values have no destination: `.rrd` files, or a keeper.
+/// Refuses a configuration whose values have no destination.
 pub(super) fn keepable(config: &Config, settings: &Settings) -> Result<(), String> {
-    let has_files = config.globals().log_format == LogFormat::Rrdtool;
-    if settings.keeper.is_some() {
-        if !has_files {
-            settings.log.say(
-                "there is no LogFormat: rrdtool: values are kept by kymo serve for two years; .log files, pictures and pages are not written",
-            );
-        }
+    if settings.keeper.is_some() || !settings.on_demand {
         return Ok(());
     }
     let file = config
         .file_paths()
         .first()
         .map(|path| String::from_utf8_lossy(path));
-    let file = file.unwrap_or_default();
-    if !has_files {
-        return Err(format!(
-            "cannot keep the values of {file}: .log files are not written; say LogFormat: rrdtool, or give a kymo serve to keep them (--keeper SOCKET)"
-        ));
-    }
-    match settings.on_demand {
-        true => Err(format!(
-            "cannot keep the values of {file}: --files ask needs a kymo serve (--keeper SOCKET)"
-        )),
-        false => Ok(()),
-    }
+    Err(format!(
+        "cannot keep the values of {}: --files ask needs a kymo serve (--keeper SOCKET)",
+        file.unwrap_or_default()
+    ))
 }
 
 /// Gives up rights, while there is one thread.

@@ -11,7 +11,7 @@ use kymo_poll::engine::{Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
-use kymo_poll::sink::{Cached, Files, Home, Keeper, Series, Sink};
+use kymo_poll::sink::{Cached, Files, Home, Keeper, Logs, Series, Sink};
 use kymo_poll::threshold::Thresholds;
 use kymo_poll::watch::Watch;
 use kymo_poll::{description, news};
@@ -74,9 +74,7 @@ impl Part {
         let name = &settings.places.names[number];
         let (sinks, homes) = sinks(&config, number, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
-        for line in Thresholds::not_done(&config) {
-            log.say(&line);
-        }
+        say_thresholds(&config, &log);
         let poller_settings = PollerSettings {
             pace: match settings.burst || !settings.forever {
                 true => Pace::Burst,
@@ -493,7 +491,8 @@ fn read_cache(file: &Path, config: &Config) -> Cache {
     Cache::read(&text, &wanted)
 }
 
-/// Sinks for the values of a configuration, the keeper first.
+/// Sinks for the values of a configuration. The first one's rates are compared with thresholds: those of MRTG's own logs, which
+/// are rounded, or else of rrdtool's arithmetic.
 fn sinks(
     config: &Config,
     number: usize,
@@ -506,6 +505,9 @@ fn sinks(
     let named = settings.places.names[number].as_bytes();
     let home = Home::new(log_dir, named, settings.base.as_deref());
     let mut sinks = Vec::new();
+    if globals.log_format == LogFormat::Rateup {
+        sinks.push(Sink::Logs(logs(log_dir, file)?));
+    }
     if let Some(connection) = &settings.keeper {
         sinks.push(Sink::Keeper(Keeper::on(connection.clone())));
     }
@@ -521,6 +523,13 @@ fn sinks(
     Ok((sinks, homes))
 }
 
+/// Says what of the thresholds is not done.
+pub(super) fn say_thresholds(config: &Config, log: &PollLog) {
+    for line in Thresholds::not_done(config) {
+        log.say(&line);
+    }
+}
+
 /// The rrdcached for values: the configuration's, or else that of the environment, as in MRTG.
 pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
     let configured = globals.rrdcached.as_deref().map(str::to_string);
@@ -528,15 +537,28 @@ pub(super) fn rrdcached(globals: &Globals) -> Option<String> {
     address.filter(|address| !address.is_empty())
 }
 
-/// The writer of .rrd files for a configuration; fails if another configuration has it.
-fn files(log_dir: &std::path::Path, config: &std::path::Path) -> Result<Files, String> {
+/// The writer of .rrd files for a configuration; fails if another process has it.
+fn files(log_dir: &Path, config: &Path) -> Result<Files, String> {
     let cannot = |error: std::io::Error| format!("cannot write .rrd files: {error}");
     let mut random = [0; 8];
     machine::random(&mut random).map_err(cannot)?;
     let random = u64::from_ne_bytes(random);
     let mut files = Files::new(Arc::new(RealDisk), random).map_err(cannot)?;
-    match files.claim(log_dir, config).map_err(cannot)? {
-        true => Ok(files),
+    let is_ours = files.claim(log_dir, config).map_err(cannot)?;
+    only_writer(is_ours, log_dir, config).map(|()| files)
+}
+
+/// The writer of MRTG's own logs for a configuration; fails if another process has it.
+fn logs(log_dir: &Path, config: &Path) -> Result<Logs, String> {
+    let cannot = |error: std::io::Error| format!("cannot write .log files: {error}");
+    let mut logs = Logs::new(Arc::new(RealDisk)).map_err(cannot)?;
+    let is_ours = logs.claim(log_dir, config).map_err(cannot)?;
+    only_writer(is_ours, log_dir, config).map(|()| logs)
+}
+
+fn only_writer(is_ours: bool, log_dir: &Path, config: &Path) -> Result<(), String> {
+    match is_ours {
+        true => Ok(()),
         false => Err(format!(
             "cannot write into {}: another kymo poll does so for {}",
             log_dir.display(),

@@ -67,6 +67,7 @@ fn a_daemon_that_repeats_an_error_refuses_one_value() {
         max: [None; 2],
         archives: Arc::default(),
         points_kept_s: 0,
+        log: Default::default(),
         max_age_s: None,
     };
     cached.begin(vec![series.clone(), series], &[]);

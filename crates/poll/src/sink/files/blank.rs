@@ -1,10 +1,12 @@
-//! Creates missing files as MRTG does.
+//! Creates missing files as MRTG does: from the history of a .log, or else without one.
 
 use super::super::Series;
+use super::super::logs::FILE_MAX as LOG_MAX;
 use super::super::rates::BEGINS_BEFORE_S;
-use kymo_rrd::Error;
 use kymo_rrd::create::{Create, create};
-use kymo_sys::tree::{Existing, Safe, Tree};
+use kymo_rrd::{Error, Rrd};
+use kymo_sys::disk::NameKind;
+use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use std::fmt::{self, Display};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,6 +18,8 @@ const PAGE_BYTES: usize = 4096;
 /// Reasons why a file could not be made.
 pub(super) enum Trouble {
     Rrd(Error),
+    /// The .log that has the history cannot be converted.
+    Log(String),
     Disk(io::Error),
 }
 
@@ -23,6 +27,12 @@ impl Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::Rrd(error) => error.fmt(f),
+            Trouble::Log(cause) => {
+                write!(
+                    f,
+                    "its .log cannot be converted ({cause}); move it away to begin without history"
+                )
+            }
             Trouble::Disk(error) => error.fmt(f),
         }
     }
@@ -35,16 +45,10 @@ pub(super) fn create_file(
     first_s: i64,
     random: &mut u64,
 ) -> Result<(), Trouble> {
-    let sources = series.sources();
-    let words = sources.iter().chain(series.archives.iter());
-    let words: Vec<&[u8]> = words.map(|word| &word[..]).collect();
-    let request = Create {
-        file_name: series.path.as_os_str().as_bytes(),
-        step: u64::from(series.step_s),
-        start: Some(first_s - BEGINS_BEFORE_S),
-        definitions: &words,
+    let made = match read_log(tree, series)? {
+        Some(text) => series.convert_log(&text, random).map_err(Trouble::Log)?,
+        None => blank(series, first_s, random).map_err(Trouble::Rrd)?,
     };
-    let made = create(&request, first_s, random, None, &[]).map_err(Trouble::Rrd)?;
     let bytes = made.to_bytes();
     let put = || {
         let mut write = |out: &mut dyn io::Write| {
@@ -64,4 +68,34 @@ pub(super) fn create_file(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done.map(|_| ()).map_err(Trouble::Disk),
     }
+}
+
+/// A file without rows, for a value of this second.
+fn blank(series: &Series, first_s: i64, random: &mut u64) -> Result<Rrd, Error> {
+    let sources = series.sources();
+    let words = sources.iter().chain(series.archives.iter());
+    let words: Vec<&[u8]> = words.map(|word| &word[..]).collect();
+    let request = Create {
+        file_name: series.path.as_os_str().as_bytes(),
+        step: u64::from(series.step_s),
+        start: Some(first_s - BEGINS_BEFORE_S),
+        definitions: &words,
+    };
+    create(&request, first_s, random, None, &[])
+}
+
+/// The .log of a series; `None`: there is none.
+fn read_log(tree: &dyn Tree, series: &Series) -> Result<Option<Vec<u8>>, Trouble> {
+    let file = match tree.open(&series.path.with_extension("log"), Access::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Trouble::Disk)?,
+    };
+    let stat = file.metadata().map_err(Trouble::Disk)?;
+    if stat.kind != NameKind::File || stat.size_bytes > LOG_MAX {
+        return Err(Trouble::Log("it is no file, or larger than 1 MiB".into()));
+    }
+    let mut text = vec![0; usize::try_from(stat.size_bytes).unwrap_or(0)];
+    let read = file.read_at(&mut text, 0).map_err(Trouble::Disk)?;
+    text.truncate(read);
+    Ok(Some(text))
 }

@@ -25,6 +25,7 @@ fn series(name: &str) -> Series {
             seasonal: Vec::new(),
         }),
         points_kept_s: POINTS_KEPT_S,
+        log: Default::default(),
         max_age_s: None,
     }
 }
@@ -240,16 +241,29 @@ fn a_definition_follows_the_configuration() {
 }
 
 #[test]
-fn a_file_is_not_made_over_a_history_without_a_word() {
+fn a_file_is_made_with_the_history_of_a_log_or_not_at_all() {
     let mut case = Case::new(&["a"]);
-    case.disk
-        .set_bytes(Path::new("/log/a.log"), b"1 2 3".to_vec());
+    let log = Path::new("/log/a.log");
+    case.disk.set_bytes(log, b"10000200 2 3\n".to_vec());
+    let causes = case.write(&[(0, "10000500:0:0")]);
+    assert!(causes[0].starts_with("cannot create /log/a.rrd: its .log cannot be converted ("));
+    assert_eq!((causes.len(), case.files.counts().created), (1, 0));
+    let mut text = String::from("10000200 100 200\n10000200 5 6 7 8\n");
+    (0..8).for_each(|row| text += &format!("{} 5 6 7 8\n", 9_999_900 - row * 86_400));
+    case.disk.set_bytes(log, text.into_bytes());
+    assert!(case.write(&[(0, "10000500:400:800")]).is_empty());
+    let rrd = case.rrd("a");
     assert_eq!(
-        case.write(&[(0, "1500:0:0")]),
-        ["cannot convert history for /log/a.rrd: its .log is not read; what is in it stays there"]
+        (rrd.header.last_up, case.files.counts().created),
+        (10_000_500, 1)
     );
-    assert!(case.write(&[(0, "1800:0:0")]).is_empty());
-    assert_eq!(case.files.counts().kept, 2);
+    // The file has the row of the log, and the counter goes on from there.
+    assert!(
+        [5.0, 6.0, 7.0, 8.0, 1.0, 2.0]
+            .iter()
+            .all(|rate| rrd.cells.contains(rate))
+    );
+    assert!(case.write(&[(0, "10000800:0:0")]).is_empty());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The series of a configuration's targets.
 
 use super::{Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s, step_s};
-use kymo_wire::mrtg_cfg::{Config, Globals, Keyword, LogFormat, SourceKind, Target};
+use crate::mrtg_log::{LogRule, RateKind, Unknown};
+use kymo_wire::mrtg_cfg::{Choice, Config, Globals, Keyword, LogFormat, SourceKind, Target};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -73,8 +74,31 @@ impl Series {
             max: max.map(|max| (max > 0).then_some(max)),
             archives: layouts.archives(layout(globals, target)),
             points_kept_s: POINTS_KEPT_S,
+            log: log_rule(target),
             max_age_s: globals.max_age_s,
         }
+    }
+}
+
+fn log_rule(target: Target) -> LogRule {
+    let has = |choice| target.options().has(choice);
+    let [one, two] = target.max_bytes();
+    let bound = target.abs_max().unwrap_or(one.max(two));
+    LogRule {
+        kind: match target.source_kind() {
+            SourceKind::Gauge => RateKind::Gauge,
+            SourceKind::Absolute => RateKind::Absolute,
+            // MRTG refuses DERIVE for its own logs, so it takes no part here.
+            SourceKind::Derive => RateKind::Counter,
+            SourceKind::Counter if has(Choice::Perhour) => RateKind::PerHour,
+            SourceKind::Counter if has(Choice::Perminute) => RateKind::PerMinute,
+            SourceKind::Counter => RateKind::Counter,
+        },
+        bound: i64::try_from(bound).unwrap_or(i64::MAX),
+        unknown: match has(Choice::Unknaszero) {
+            true => Unknown::Zero,
+            false => Unknown::Repeat,
+        },
     }
 }
 

@@ -1,0 +1,23 @@
+//! The mark of the process that writes the files of a configuration.
+
+use kymo_sys::disk::{Disk, DiskFile, OpenMode};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Locks the file that marks the writer of this configuration's files in this folder. `None`: another process has the lock.
+pub(super) fn claim(
+    disk: &dyn Disk,
+    log_dir: &Path,
+    config: &Path,
+) -> io::Result<Option<Box<dyn DiskFile>>> {
+    let file = disk.open(&log_dir.join(name(config)), OpenMode::Create)?;
+    let is_ours = file.try_lock()?;
+    Ok(is_ours.then_some(file))
+}
+
+/// Name of the file. It has a hash, as several configurations may share a folder.
+fn name(config: &Path) -> String {
+    let hash = kymo_rrd::spec::hash(config.as_os_str().as_bytes());
+    format!(".kymo-poll-{hash:016x}")
+}
