@@ -313,6 +313,24 @@ fn thresholds_turn_as_those_of_mrtg() {
     );
 }
 
+#[test]
+fn check_names_counters_that_lose_values() {
+    let folder = Scratch::new("check-narrow");
+    for (version, is_lossy) in [("", true), (":::::2", false)] {
+        let text = format!(
+            "WorkDir: {}\nTarget[a]: 1:public@127.0.0.1{version}\nTitle[a]: t\nMaxBytes[a]: 125000000\n",
+            folder.path("").display()
+        );
+        std::fs::write(folder.path("a.cfg"), &text).expect("a configuration");
+        let mut check = Command::new(kymo());
+        check.args(["poll", "--check"]).arg(folder.path("a.cfg"));
+        let output = check.output().expect("kymo runs");
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("lose values"), is_lossy, "{said}");
+    }
+}
+
 /// `--check` returned 0 for a configuration that a run refuses.
 #[test]
 fn what_a_run_refuses_is_refused_by_check() {

@@ -18,6 +18,7 @@ mod hosts;
 mod ids;
 mod interfaces;
 mod lane;
+mod narrow;
 mod outcome;
 mod pdu;
 mod phases;
@@ -36,10 +37,11 @@ pub use empty::{Empty, Missing};
 pub use hosts::device_names;
 pub use ids::Random;
 pub use interfaces::{Cache, Column};
+pub use narrow::{outrunning, outruns_32_bits};
 pub use outcome::Stamps;
 pub use transmit::GAP_NS;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -123,9 +125,37 @@ pub enum Happening {
         /// Indices into the configuration's targets.
         targets: Vec<usize>,
     },
+    /// Counters of interfaces have 32 bits, as the device has none of 64; once for each reading.
+    Narrow {
+        /// Index into the configuration's sessions.
+        session: usize,
+        /// Indices into the configuration's targets.
+        targets: Vec<usize>,
+    },
+    /// A value is a text of which the first number counts; once for each reading.
+    FirstNumber {
+        /// Index into the configuration's sessions.
+        session: usize,
+        /// The text, cut off: it is untrusted.
+        text: Arc<[u8]>,
+        /// Indices into the configuration's targets.
+        targets: Vec<usize>,
+    },
 }
 
 impl Happening {
+    /// True if the event is a notice about values that are there.
+    pub fn is_notice(&self) -> bool {
+        match self {
+            Happening::Narrow { .. } | Happening::FirstNumber { .. } => true,
+            Happening::Silent { .. }
+            | Happening::Back { .. }
+            | Happening::Restarted { .. }
+            | Happening::AgentRestarted { .. }
+            | Happening::Empty { .. } => false,
+        }
+    }
+
     /// The session that the event is about: an index into the configuration's sessions.
     pub fn session(&self) -> usize {
         match *self {
@@ -133,7 +163,9 @@ impl Happening {
             | Happening::Back { session }
             | Happening::Restarted { session }
             | Happening::AgentRestarted { session }
-            | Happening::Empty { session, .. } => session,
+            | Happening::Empty { session, .. }
+            | Happening::Narrow { session, .. }
+            | Happening::FirstNumber { session, .. } => session,
         }
     }
 }
@@ -197,6 +229,9 @@ pub struct Engine {
     batch: Batch,
     accounts: Vec<Account>,
     happenings: Vec<Happening>,
+    /// Readings of texts, and of counters of 32 bits, that have had their event.
+    partly_read: HashSet<usize>,
+    narrow_read: HashSet<usize>,
     strays: Strays,
     is_cache_changed: bool,
     /// Buffer for the text of a value.
@@ -245,6 +280,8 @@ impl Engine {
             batch: Batch::default(),
             accounts: Vec::new(),
             happenings: Vec::new(),
+            partly_read: HashSet::new(),
+            narrow_read: HashSet::new(),
             strays: Strays::default(),
             is_cache_changed: false,
             text: Vec::new(),

@@ -25,6 +25,12 @@ pub fn words(happening: &Happening) -> String {
             "has an uptime that begins again, and counters that go on: its agent was started again, there is no gap".into()
         }
         Happening::Empty { why, .. } => reason(why),
+        Happening::Narrow { .. } => {
+            "has no counters of 64 bits for interfaces: those of 32 bits are read, which wrap early".into()
+        }
+        Happening::FirstNumber { text, .. } => {
+            format!("answers with the text {}, of which the first number counts", DisplayName(text))
+        }
     }
 }
 
@@ -74,7 +80,7 @@ fn severity(happening: &Happening) -> Option<Severity> {
         Happening::Silent { .. } => Some(Severity::Failure),
         Happening::Restarted { .. } => Some(Severity::Warning),
         Happening::Back { .. } | Happening::AgentRestarted { .. } => Some(Severity::Okay),
-        Happening::Empty { .. } => None,
+        Happening::Empty { .. } | Happening::Narrow { .. } | Happening::FirstNumber { .. } => None,
     }
 }
 

@@ -51,7 +51,7 @@ pub struct PollerSettings {
     pub pace: Pace,
     /// Format of the stamps of values.
     pub stamps: Stamps,
-    /// True for a single run: it stores no event of a device, as every event is new to it, and waits for slow devices and commands
+    /// True for a single run: it stores no event of a device, as every event is new to it, gives no notices about values, and waits for slow devices and commands
     /// though its interval is over, as MRTG does.
     pub polls_once: bool,
 }
@@ -191,7 +191,9 @@ impl Poller {
             complaints: self.sockets.take_complaints(),
             reports: Vec::new(),
         };
-        if !self.settings.polls_once {
+        if self.settings.polls_once {
+            turn.happenings.retain(|happening| !happening.is_notice());
+        } else {
             let happened = turn.happenings.iter().cloned();
             let happened = happened.map(|happening| (happening, now.real_ns));
             self.cycles.happenings.extend(happened);

@@ -1,5 +1,5 @@
 //! SNMP v1 and v2c for a poller: requests are encoded once and sent repeatedly with a new id, replies are parsed in
-//! place. RFC 1157, 3416, 3417; values become the same text as in MRTG.
+//! place. RFC 1157, 3416, 3417; values become the same text as in MRTG; more kinds than there are numbers (`reading.rs`).
 //!
 //! A reply is parsed in the order of its bytes, each length is checked against the enclosing element, and nothing is
 //! allocated. Version 3 is refused.
@@ -9,6 +9,7 @@ mod malformed;
 mod message;
 mod object_value;
 mod oid;
+mod reading;
 mod request;
 
 pub use malformed::Malformed;

@@ -175,6 +175,8 @@ pub(crate) struct Device {
     pub references: Vec<Reference>,
     /// Readings for which the device refused a whole PDU. Each has a PDU of its own until the device answers to it.
     pub alone: BTreeSet<usize>,
+    /// Sides of readings that have no counter of 64 bits: one of 32 bits is asked for.
+    pub narrow: BTreeSet<(usize, u8)>,
     pub address: Option<SocketAddr>,
     pub due_ns: u64,
     pub phase_ns: u64,
@@ -219,6 +221,7 @@ impl Device {
             readings: Vec::new(),
             references: Vec::new(),
             alone: BTreeSet::new(),
+            narrow: BTreeSet::new(),
             address: None,
             due_ns: 0,
             phase_ns: 0,

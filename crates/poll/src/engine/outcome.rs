@@ -96,6 +96,11 @@ impl Outcomes {
         &mut self.given[reading]
     }
 
+    /// Targets that use a reading.
+    pub(crate) fn targets_of(&self, reading: usize) -> &[usize] {
+        &self.targets[self.begins[reading]..self.begins[reading + 1]]
+    }
+
     /// Begins a reading in a new cycle.
     pub(crate) fn begin(&mut self, reading: usize) {
         let given = self.given(reading);

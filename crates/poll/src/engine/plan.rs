@@ -6,6 +6,7 @@ use kymo_wire::snmp::{Ask, Oid, varbind_bytes};
 
 use super::device::{Device, Reference};
 use super::interfaces::Column;
+use super::narrow;
 use super::pdu::{Pdu, UPTIME, Use};
 use super::sides::Sides;
 
@@ -160,6 +161,11 @@ impl<'a> Planner<'a> {
             return None;
         }
         let mut arcs = self.config.oid(object.oid).to_vec();
+        if self.device.narrow.contains(&(reading, side))
+            && let Some(narrow) = narrow::column(&arcs)
+        {
+            arcs = narrow.to_vec();
+        }
         let check = match object.index {
             Index::None => None,
             Index::Number(index) => {

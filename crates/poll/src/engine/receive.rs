@@ -15,10 +15,13 @@ use super::plan::NAMES_MAX;
 use super::security::Opened;
 use super::transmit::Cause;
 use super::walk::{Next, Walked, place_of};
-use super::{Engine, Link};
+use super::{Engine, Happening, Link};
 
 /// Hundredths of a second by which the uptime may lag behind the clock without a restart.
 const UPTIME_SLACK: i64 = 1000;
+
+/// Most bytes of a text in an event.
+const TEXT_SHOWN: usize = 60;
 
 /// Purpose of the request that was answered.
 enum Answered {
@@ -252,20 +255,34 @@ impl Engine {
         now: Stamp,
     ) {
         let of = &self.devices[number].pdus[pdu];
+        let session = &self.config.sessions()[self.devices[number].session];
         let mut values = [None; NAMES_MAX + 8];
-        gather(&of.request, reply, &mut values);
+        gather(&of.request, reply, session.oid_by_place, &mut values);
         let (uses, names) = (of.uses.len(), usize::from(of.names));
         let came = values.iter().take(names).flatten().count();
         if reply.varbinds.clone().next().is_none() {
             return self.split(number, pdu, Cause::Size, now);
         }
         let is_part = (1..names).contains(&came);
+        let mut narrowed = Vec::new();
         for at in 0..uses {
             let (place, what) = self.devices[number].pdus[pdu].uses[at];
             let value = values.get(usize::from(place)).copied().flatten();
+            if let Use::Value { reading, side } = what
+                && value.is_some_and(|value| value.is_exception())
+                && self.narrows(number, reading, side)
+            {
+                narrowed.push(reading);
+                continue;
+            }
             if value.is_some() || !is_part {
                 self.take_value(number, what, value, stamp_ns, now);
             }
+        }
+        self.note_narrow(number, pdu);
+        if !narrowed.is_empty() {
+            let names_max = self.devices[number].names_max;
+            self.ask_again(number, names_max, narrowed);
         }
         let device = &mut self.devices[number];
         if !is_part {
@@ -315,9 +332,50 @@ impl Engine {
                     };
                     self.blame(number, reading, why);
                 }
+                match value {
+                    Some(ObjectValue::OctetString(text)) => self.note_text(number, reading, text),
+                    Some(ObjectValue::Counter64(_)) => self.sides.note_wide(reading, side),
+                    _ => {}
+                }
                 self.outcomes.given(reading).real_ns = stamp_ns;
                 self.settle(reading, side, decimal, now);
             }
+        }
+    }
+
+    /// Makes an event, once for a reading, if the PDU had counters of 32 bits in the place of those of 64.
+    fn note_narrow(&mut self, number: usize, pdu: usize) {
+        let device = &self.devices[number];
+        if device.narrow.is_empty() {
+            return;
+        }
+        let is_narrow = |&reading: &usize| {
+            let mut sides = 0..2;
+            sides.any(|side| {
+                device.narrow.contains(&(reading, side)) && !self.sides.is_open(reading, side)
+            })
+        };
+        let readings = device.pdus[pdu].readings().into_iter().filter(is_narrow);
+        let readings: Vec<usize> = readings.collect();
+        let new = readings
+            .into_iter()
+            .filter(|&reading| self.narrow_read.insert(reading));
+        let targets = new.flat_map(|reading| self.outcomes.targets_of(reading).to_vec());
+        let targets: Vec<usize> = targets.collect();
+        if !targets.is_empty() {
+            let session = device.session;
+            self.happenings.push(Happening::Narrow { session, targets });
+        }
+    }
+
+    /// Makes an event, once for a reading, if only a part of a text counts.
+    fn note_text(&mut self, number: usize, reading: usize, text: &[u8]) {
+        if ObjectValue::OctetString(text).is_part_of_text() && self.partly_read.insert(reading) {
+            self.happenings.push(Happening::FirstNumber {
+                session: self.devices[number].session,
+                text: text[..text.len().min(TEXT_SHOWN)].into(),
+                targets: self.outcomes.targets_of(reading).to_vec(),
+            });
         }
     }
 
@@ -380,6 +438,7 @@ impl Engine {
 fn gather<'a>(
     request: &RequestMessage,
     reply: &Response<'a>,
+    by_place: bool,
     values: &mut [Option<ObjectValue<'a>>],
 ) {
     let mut answers = reply.varbinds;
@@ -389,7 +448,7 @@ fn gather<'a>(
         };
         let next = answers.next().and_then(Result::ok);
         *value = match next {
-            Some((name, value)) if name == requested => Some(value),
+            Some((name, value)) if by_place || name == requested => Some(value),
             // The reply has another order or other names, so search it for this name.
             _ => {
                 let mut all = reply.varbinds.into_iter().map_while(Result::ok);

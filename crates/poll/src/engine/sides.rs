@@ -18,6 +18,8 @@ pub(crate) struct Sides {
     open: Vec<u8>,
     /// Sides that the configuration asks for, as bits.
     configured: Vec<u8>,
+    /// Sides that have had a counter of 64 bits, as bits.
+    wide: Vec<u8>,
 }
 
 impl Sides {
@@ -29,6 +31,7 @@ impl Sides {
             references: vec![[NONE; 2]; count],
             open: vec![0; count],
             configured: vec![0; count],
+            wide: vec![0; count],
         };
         let sessions = config.sessions().iter().enumerate();
         let mut devices: Vec<Device> = sessions.map(|(at, of)| Device::new(at, of)).collect();
@@ -86,6 +89,16 @@ impl Sides {
     /// True if at least one side has no outcome yet.
     pub(crate) fn is_any_open(&self, reading: usize) -> bool {
         self.open[reading] != 0
+    }
+
+    /// Notes that a side has a counter of 64 bits.
+    pub(crate) fn note_wide(&mut self, reading: usize, side: u8) {
+        self.wide[reading] |= 1 << side;
+    }
+
+    /// True if a side has had a counter of 64 bits.
+    pub(crate) fn is_wide(&self, reading: usize, side: u8) -> bool {
+        self.wide[reading] & (1 << side) != 0
     }
 
     /// Closes a side; true if none is open afterwards.

@@ -44,6 +44,8 @@ pub struct SnmpReading {
     pub session: u32,
     /// The objects for in and out.
     pub objects: [ObjectRequest; 2],
+    /// True if the text names an interface, and MRTG chooses its counters; false if it names objects.
+    pub is_interface: bool,
 }
 
 /// The object for one number.

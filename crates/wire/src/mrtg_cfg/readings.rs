@@ -96,7 +96,7 @@ impl Readings {
                     self.object_request(&specs[0], texts, files)?,
                     self.object_request(&specs[1], texts, files)?,
                 ];
-                self.snmp(objects, device, manner)?
+                self.snmp(objects, false, device, manner)?
             }
             TargetMatch::Interface(turned, of, device) => {
                 let mut oids = manner.octets(device.options);
@@ -108,7 +108,7 @@ impl Readings {
                 for (object, oid) in objects.iter_mut().zip(oids) {
                     object.oid = self.oids.resolve(oid, files)?.oid;
                 }
-                self.snmp(objects, device, manner)?
+                self.snmp(objects, true, device, manner)?
             }
             TargetMatch::Neither => unreachable!("BUG: nothing to read"),
         };
@@ -153,6 +153,7 @@ impl Readings {
     fn snmp(
         &mut self,
         objects: [ObjectRequest; 2],
+        is_interface: bool,
         device: &Device,
         manner: &Manner,
     ) -> Result<Source, String> {
@@ -160,7 +161,11 @@ impl Readings {
             return Err("its conversion is Perl, which is not run here".into());
         }
         let session = self.session(device, manner)?;
-        Ok(Source::Snmp(SnmpReading { session, objects }))
+        Ok(Source::Snmp(SnmpReading {
+            session,
+            objects,
+            is_interface,
+        }))
     }
 
     fn session(&mut self, device: &Device, manner: &Manner) -> Result<u32, String> {
@@ -322,6 +327,7 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
         use_16bit_ids: options.use_16bit_ids.unwrap_or(false),
         lenient_address: options.lenient_address.unwrap_or(true),
         lenient_port: options.lenient_port.unwrap_or(true),
+        oid_by_place: options.oid_by_place.unwrap_or(false),
         ipv4_only: manner.ipv4_only,
         mrtg_key,
     })

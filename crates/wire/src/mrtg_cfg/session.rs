@@ -35,6 +35,9 @@ pub struct Session {
     pub lenient_address: bool,
     /// Accepts replies from other ports, as MRTG does unless `SnmpOptions` forbid it.
     pub lenient_port: bool,
+    /// Takes values by their place in a reply, though they have other names than those that were asked for. `oidbyplace`, a key
+    /// that MRTG does not have.
+    pub oid_by_place: bool,
     /// No IPv6 for this device: `EnableIPv6` is not `yes`, or `IPv4Only` is `yes`.
     pub ipv4_only: bool,
     /// MRTG's key of its interface cache: community, host and options in sequence. Secret because of the community.

@@ -14,6 +14,7 @@ pub(super) struct SnmpOptions {
     pub(super) use_getbulk: Option<bool>,
     pub(super) lenient_address: Option<bool>,
     pub(super) lenient_port: Option<bool>,
+    pub(super) oid_by_place: Option<bool>,
     /// Keys without an effect here: options of Net::SNMP, or `None` for any other key.
     pub(super) others: Vec<Option<&'static str>>,
 }
@@ -70,6 +71,7 @@ impl SnmpOptions {
             b"use_getbulk" => self.use_getbulk = Some(is_true(value)),
             b"lenient_source_address_matching" => self.lenient_address = Some(is_true(value)),
             b"lenient_source_port_matching" => self.lenient_port = Some(is_true(value)),
+            b"oidbyplace" => self.oid_by_place = Some(is_true(value)),
             // Request ids are never negative anyway.
             b"avoid_negative_request_ids" => {}
             _ => {

@@ -69,8 +69,8 @@ impl<'a> ObjectValue<'a> {
         value.unwrap_or(ObjectValue::Other { tag, content })
     }
 
-    /// The value as an integer, if its kind is one. TimeTicks are not, because MRTG formats them as days and hours; nor are
-    /// digits in an OCTET STRING, see [`ObjectValue::put_reading`].
+    /// The value as an integer, if its kind is one. For TimeTicks, floating point numbers and numbers in texts
+    /// see [`ObjectValue::put_reading`].
     #[inline]
     pub fn number(self) -> Option<i128> {
         match self {
@@ -118,32 +118,6 @@ impl<'a> ObjectValue<'a> {
             | ObjectValue::NoSuchInstance
             | ObjectValue::EndOfMibView => return false,
         }
-        true
-    }
-
-    /// Appends MRTG's reading of a target: the text without line ends and outer white space, if it is a decimal number.
-    /// False: it is not one, and nothing is appended.
-    pub fn put_reading(self, out: &mut Vec<u8>) -> bool {
-        if self.number().is_some() {
-            return self.put_text(out);
-        }
-        let ObjectValue::OctetString(text) = self else {
-            return false;
-        };
-        let start = out.len();
-        out.extend(text.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
-        let trimmed = out[start..].trim_ascii();
-        if !is_decimal(trimmed) {
-            out.truncate(start);
-            return false;
-        }
-        let before = out[start..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_whitespace())
-            .count();
-        let size = trimmed.len();
-        out.drain(start..start + before);
-        out.truncate(start + size);
         true
     }
 
@@ -214,18 +188,5 @@ fn put_uptime(out: &mut Vec<u8>, seconds: u64) {
         out.push(b':');
         put_decimal(out, two_digits / 10);
         put_decimal(out, two_digits % 10);
-    }
-}
-
-/// True for an optional sign and digits, with or without a point and more digits.
-fn is_decimal(text: &[u8]) -> bool {
-    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let unsigned = text
-        .strip_prefix(b"-")
-        .or_else(|| text.strip_prefix(b"+"))
-        .unwrap_or(text);
-    match unsigned.iter().position(|&byte| byte == b'.') {
-        Some(point) => digits(&unsigned[..point]) && digits(&unsigned[point + 1..]),
-        None => digits(unsigned),
     }
 }

@@ -1,5 +1,6 @@
 //! Notices about a configuration before it is polled. A run from cron gives none: its lines would be a mail in each cycle.
 
+use kymo_poll::engine;
 use kymo_poll::sink::{Home, Series};
 use kymo_wire::mrtg_cfg::{Config, LogFormat};
 
@@ -10,6 +11,7 @@ pub(super) fn say_all(configs: &[Config], settings: &Settings) {
     for config in configs {
         say_pageless(config, settings);
         say_conversion(config, settings);
+        say_outrunning(config, settings);
     }
 }
 
@@ -43,4 +45,15 @@ fn say_conversion(config: &Config, settings: &Settings) {
     };
     let line = format!("the history of {targets} is in .log files; it {fate}");
     settings.log.say(&line);
+}
+
+/// Names targets of 1 Gbit/s and more whose counters wrap several times in an interval.
+fn say_outrunning(config: &Config, settings: &Settings) {
+    let targets = engine::outrunning(config);
+    if !targets.is_empty() {
+        settings.log.say(&format!(
+            "counters of 32 bits wrap within 35 s at 1 Gbit/s and lose values; name version 2 (HOST:::::2) and no noHC for {}",
+            part::listed(&targets, config)
+        ));
+    }
 }

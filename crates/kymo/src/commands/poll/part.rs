@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kymo_poll::engine::{Cache, Empty, Happening, Pace, Stamps};
+use kymo_poll::engine::{self, Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
@@ -571,9 +571,29 @@ fn only_writer(is_ours: bool, log_dir: &Path, config: &Path) -> Result<(), Strin
 fn line_of(happening: &Happening, names: &[String], config: &Config) -> String {
     let name = names.get(happening.session()).map_or("?", String::as_str);
     let line = format!("{name} {}", news::words(happening));
-    let Happening::Empty { targets, .. } = happening else {
-        return line;
+    let (before, targets) = match happening {
+        Happening::Empty { targets, .. } => ("no value for ", targets),
+        Happening::Narrow { targets, .. } | Happening::FirstNumber { targets, .. } => ("", targets),
+        Happening::Silent { .. }
+        | Happening::Back { .. }
+        | Happening::Restarted { .. }
+        | Happening::AgentRestarted { .. } => return line,
     };
+    let line = format!("{line}: {before}{}", listed(targets, config));
+    let is_fast = |&target: &usize| engine::outruns_32_bits(config, config.target(target));
+    let is_narrow = matches!(happening, Happening::Narrow { .. });
+    let fast: Vec<usize> = targets.iter().copied().filter(is_fast).collect();
+    match is_narrow && !fast.is_empty() {
+        true => format!(
+            "{line}; of 1 Gbit/s or more, where values are lost: {}",
+            listed(&fast, config)
+        ),
+        false => line,
+    }
+}
+
+/// Names of targets, with their number if there are several.
+pub(super) fn listed(targets: &[usize], config: &Config) -> String {
     let listed = targets.iter().take(TARGETS_LISTED);
     let listed = listed.map(|&target| ConfigText(&config.target(target).name()).to_string());
     let listed = listed.collect::<Vec<_>>().join(", ");
@@ -582,8 +602,8 @@ fn line_of(happening: &Happening, names: &[String], config: &Config) -> String {
         count => format!("{count} targets: "),
     };
     match targets.len().saturating_sub(TARGETS_LISTED) {
-        0 => format!("{line}: no value for {count}{listed}"),
-        more => format!("{line}: no value for {count}{listed} and {more} more"),
+        0 => format!("{count}{listed}"),
+        more => format!("{count}{listed} and {more} more"),
     }
 }
 

@@ -610,7 +610,7 @@ fn each_target_without_a_value_has_its_reason_once() {
     let mut agent = Agent::new(2);
     agent
         .objects
-        .insert(text_object.clone(), Object::Text(b"45 C"));
+        .insert(text_object.clone(), Object::Text(b"warm"));
     let mut simulation = Simulation::new(&text, vec![agent, Agent::new(2)], Pace::Burst);
     simulation.run(900 * S);
     for (number, (spec, why)) in cases.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Tests of requests and values without faults.
 
-use super::network::{Agent, BEGIN_S, MS, Object, S, Simulation, target};
-use crate::engine::{Empty, Pace};
+use super::network::{Agent, BEGIN_S, MS, Object, S, Simulation, config_of, target};
+use crate::engine::{Empty, Happening, Pace, outrunning};
 use kymo_wire::snmp::PduKind;
 
 fn many(count: u32, spec: impl Fn(u32) -> String) -> String {
@@ -29,6 +29,138 @@ fn a_value_is_stored_with_the_middle_of_its_round_trip() {
     );
     assert_eq!(account.round_trip_ns, 100 * MS);
     assert!(account.answered);
+}
+
+/// A device of version 2 need not have counters of 64 bits.
+#[test]
+fn counters_of_32_bits_take_the_place_of_missing_ones() {
+    let mut agent = Agent::new(2);
+    agent
+        .objects
+        .retain(|name, _| !name.starts_with(&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6]));
+    agent
+        .objects
+        .retain(|name, _| !name.starts_with(&[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10]));
+    let text = target("a", "#if1:public@127.0.0.1:::::2")
+        + &target("b", "2:public@127.0.0.1:::::2")
+        + &target("gone", "7:public@127.0.0.1:::::2")
+        + &target(
+            "plain",
+            "1.3.6.1.2.1.31.1.1.1.6.1&1.3.6.1.2.1.31.1.1.1.10.1:public@127.0.0.1:::::2",
+        );
+    let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+    simulation.run(10 * S);
+    assert_eq!(simulation.take(2), ["U:U"]);
+    assert_eq!(simulation.take(3), ["U:U"]);
+    assert!(!simulation.take(0)[0].contains('U') && !simulation.take(1)[0].contains('U'));
+    let targets = |happening: &Happening| match happening {
+        Happening::Narrow { targets, .. } => targets.clone(),
+        _ => Vec::new(),
+    };
+    let noted: Vec<usize> = simulation.happenings.iter().flat_map(targets).collect();
+    assert_eq!(noted, [0, 1]);
+    let before = simulation.agent(1).requests.len();
+    simulation.run(300 * S);
+    assert!(!simulation.take(0)[0].contains('U'));
+    assert_eq!(simulation.happenings.len(), 1);
+    // The next cycle asks for them at once; the missing interface alone is asked for twice.
+    assert!(simulation.agent(1).requests.len() - before <= 3);
+}
+
+/// The interface came back between the question for 64 bits and that for 32, and a counter of another width made a peak.
+#[test]
+fn an_interface_that_had_64_bits_keeps_them() {
+    let text = target("a", "1:public@127.0.0.1:::::2");
+    let mut simulation = Simulation::new(&text, vec![Agent::new(1)], Pace::Burst);
+    simulation.run(10 * S);
+    assert_eq!(simulation.take(0), ["100000:101000"]);
+    let wide = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1];
+    let objects = &mut simulation.agent(1).objects;
+    objects.retain(|name, _| !name.starts_with(&wide));
+    simulation.run(300 * S);
+    assert_eq!(simulation.take(0), ["U:U"]);
+    assert!(!simulation.happenings.iter().any(Happening::is_notice));
+}
+
+#[test]
+fn counters_of_32_bits_are_named_where_they_lose_values() {
+    let rows = [
+        ("1:public@a", 125_000_000, "", true),
+        ("#x:public@a", 125_000_000, "", true),
+        ("ifInOctets.1&PseudoZero:public@a", 125_000_000, "", true),
+        ("1:public@a + 2:public@b", 125_000_000, "", true),
+        ("1:public@a", 124_999_999, "", false),
+        ("1:public@a", 125_000_000, "gauge", false),
+        ("1:public@a:::::2", 125_000_000, "", false),
+        (
+            "ifInErrors.1&ifOutErrors.1:public@a",
+            125_000_000,
+            "",
+            false,
+        ),
+        ("`echo 1`", 125_000_000, "", false),
+    ];
+    let text: String = (0..)
+        .zip(&rows)
+        .map(|(at, (spec, max, options, _))| {
+            format!("Target[t{at}]: {spec}\nMaxBytes[t{at}]: {max}\nTitle[t{at}]: t\nOptions[t{at}]: growright {options}\n")
+        })
+        .collect();
+    let named = |globals: &str| outrunning(&config_of(&format!("{globals}{text}")));
+    let lossy: Vec<usize> = (0..rows.len()).filter(|&at| rows[at].3).collect();
+    assert_eq!(named(""), lossy);
+    // In half a minute no such interface has passed 2^32 bytes.
+    assert!(named("Interval: 0:30\n").is_empty());
+}
+
+/// Some agents answer with names that nobody asked for, in the order of the request.
+#[test]
+fn values_count_by_place_where_the_options_say_so() {
+    for (options, value) in [("", "U:U"), ("SnmpOptions[a]: oidbyplace => 1\n", "7:8")] {
+        let mut agent = Agent::new(1);
+        for (name, number) in [(1, 7), (2, 8)] {
+            agent
+                .objects
+                .insert(vec![1, 3, 6, 1, 4, 1, 9, name], Object::Number(number));
+        }
+        // The last byte of these names becomes another one.
+        agent.spoil = Some(|packet| {
+            let name = [6, 7, 0x2b, 6, 1, 4, 1, 9];
+            let places: Vec<usize> = (0..packet.len().saturating_sub(9))
+                .filter(|&at| packet[at..].starts_with(&name))
+                .collect();
+            places.into_iter().for_each(|at| packet[at + 8] += 40);
+        });
+        let text = target(
+            "a",
+            "1.3.6.1.4.1.9.1&1.3.6.1.4.1.9.2:public@127.0.0.1:::::2",
+        ) + options;
+        let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+        simulation.run(100 * S);
+        assert_eq!(simulation.take(0), [value], "{options}");
+    }
+}
+
+#[test]
+fn the_first_number_of_a_text_counts_and_is_said_once() {
+    let mut agent = Agent::new(1);
+    agent
+        .objects
+        .insert(vec![1, 3, 6, 1, 4, 1, 9, 1], Object::Text(b"23 C / 73 F"));
+    let text = target(
+        "a",
+        "1.3.6.1.4.1.9.1&1.3.6.1.4.1.9.1:public@127.0.0.1:::::2",
+    );
+    let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+    simulation.run(301 * S);
+    assert_eq!(simulation.take(0), ["23:23", "23:23"]);
+    let text = b"23 C / 73 F"[..].into();
+    let noted = Happening::FirstNumber {
+        session: 0,
+        text,
+        targets: vec![0],
+    };
+    assert_eq!(simulation.happenings, [noted]);
 }
 
 #[test]
