@@ -72,9 +72,7 @@ fn samples(ring: &Ring) -> Option<Samples> {
     for of in answer["data"]["result"].as_array()? {
         let label = |name: &str| of["metric"][name].as_str();
         assert_eq!(label("site"), Some("here"));
-        let series: &mut BTreeMap<i64, f64> = all
-            .entry(format!("{}/{}", label("instance")?, label("type")?))
-            .or_default();
+        let series: &mut BTreeMap<i64, f64> = all.entry(label("path")?.to_string()).or_default();
         for sample in of["values"].as_array()? {
             let time = (sample[0].as_f64()? * 1000.0).round() as i64;
             series.insert(time, sample[1].as_str()?.parse().ok()?);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
 
 use kymo_wire::collectd::{Cdtime, Encoder, Identifier, PACKET_DEFAULT, Pushed, Value, ValueList};
 
@@ -10,10 +12,12 @@ const HOSTS: u32 = 290;
 const SERIES: u32 = 7;
 /// Seconds between two rounds.
 const INTERVAL_S: u64 = 10;
-/// Name of the metric in kymo.
-pub(super) const METRIC: &str = "collectd_ring_gauge";
+/// Name of the metric in kymo: series with files go out as these.
+pub(super) const METRIC: &str = "rrd";
+/// Pause after a datagram, so that a busy machine's buffer loses none.
+const PAUSE: Duration = Duration::from_millis(1);
 
-/// Samples of each series by their times in milliseconds.
+/// Samples of each series, which has the path of its file, by their times in milliseconds.
 pub(super) type Samples = BTreeMap<String, BTreeMap<i64, f64>>;
 
 /// The hosts, and the samples that they have sent.
@@ -63,10 +67,14 @@ impl Hosts {
                     values: &[Value::Gauge(value)],
                 });
                 assert_eq!(pushed, Pushed::Added);
-                let sent = self.sent.entry(format!("{name}/{number}")).or_default();
+                let sent = self
+                    .sent
+                    .entry(format!("{name}/ring/gauge-{number}"))
+                    .or_default();
                 sent.insert(stamp_s as i64 * 1000, value);
             }
             self.socket.send(packet.payload()).expect("a datagram");
+            thread::sleep(PAUSE);
         }
         self.rounds += 1;
     }

@@ -19,7 +19,8 @@ fn program() -> PathBuf {
 /// The help of a command of Thanos.
 pub(super) fn help(command: &str) -> String {
     let output = Command::new(program()).args([command, "--help"]).output();
-    String::from_utf8_lossy(&output.expect("thanos runs").stdout).into_owned()
+    let output = output.expect("thanos runs");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
 /// Starts Thanos with these words in a folder of its own.
