@@ -70,10 +70,25 @@ on('an expression and a chart are pinned, arranged, and shared by the address', 
   const title = page.locator('.tile [aria-label=title]');
   await edited(async () => { await title.fill('Load <b>'); await title.press('Enter'); }, (now) => now[1].title === 'Load <b>');
   await edited(() => page.locator('.tile [aria-label="Remove this chart"]').first().click(), (now) => now.length === 1);
+  // changes one right after the other, on a slow line: none is lost, nor what is typed meanwhile
+  await page.route('**/boards/my-board', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.continue();
+  });
+  const first = page.locator('.tile').first();
+  await first.locator('button', { hasText: 'wide' }).click();
+  await first.locator('[aria-label=unit]').fill('B');
+  await first.locator('[aria-label=unit]').press('Enter');
+  await title.fill('Load <i>');
+  await page.waitForTimeout(700);
+  await title.press('Enter');
+  const wanted = ({ wide, unit, title: now }) => wide && unit === 'B' && now === 'Load <i>';
+  await edited(() => {}, ([chart]) => wanted(chart));
+  await page.unroute('**/boards/my-board');
   // somebody else, by the address
   await page.evaluate(() => localStorage.clear());
   await page.goto(page.url());
-  await has(page, '#view-boards h3', 'Load <b>');
+  await has(page, '#view-boards h3', 'Load <i>');
 });
 
 on('a board is exported, deleted, and imported again; a dashboard of Grafana too', { served: { boards: { web: BOARD } }, path: '?view=boards&board=web' }, async (page, server) => {

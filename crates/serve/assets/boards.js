@@ -14,7 +14,7 @@ const MARGIN = '200px';
 
 export function createBoards(ctx, host) {
   const view = { ctx, host, list: [], mayKeep: false, board: null, tiles: [], isEdited: false, timer: 0, stop: null };
-  Object.assign(view, { round: 0, running: 0, queue: [] });
+  Object.assign(view, { round: 0, running: 0, queue: [], kept: Promise.resolve() });
   view.watch = new IntersectionObserver((entries) => seen(view, entries), { rootMargin: MARGIN });
   view.choice = h('select', {
     'aria-label': 'Board',
@@ -27,7 +27,7 @@ export function createBoards(ctx, host) {
     type: 'text',
     'aria-label': 'Title',
     hidden: true,
-    onchange: () => view.board && keep(view, { ...view.board, title: view.title.value.trim() || view.board.title }),
+    onchange: () => view.board && change(view, { title: view.title.value.trim() || view.board.title }),
   });
   const button = (label, about, run) =>
     h('button', { title: about, onclick: () => Promise.resolve(run()).catch((error) => say(view, error)) }, label);
@@ -259,25 +259,40 @@ function seen(view, entries) {
 }
 
 const changes = (view, n) => ({
-  change: (patch) => keepCharts(view, (charts) => charts.map((each, at) => (at === n ? { ...each, ...patch } : each))),
-  move: (by) => keepCharts(view, (charts) => moved(charts, n, by)),
+  change: (patch) =>
+    changeCharts(view, (charts) => charts.map((each, at) => (at === n ? { ...each, ...patch } : each))),
+  move: (by) => changeCharts(view, (charts) => moved(charts, n, by)),
   open: () => {
     const [{ expr }] = view.board.charts[n].queries;
     view.ctx.set({ view: 'query', expr });
   },
-  remove: () => keepCharts(view, (charts) => charts.filter((_, at) => at !== n)),
+  remove: () => changeCharts(view, (charts) => charts.filter((_, at) => at !== n)),
 });
 
-const keepCharts = (view, change) => keep(view, { ...view.board, charts: change(view.board.charts) });
+const changeCharts = (view, changed) => change(view, { charts: changed(view.board.charts) });
 
-async function keep(view, board, name = view.ctx.state.board) {
+/** Changes the board on the page at once, so that the next change begins with it, and keeps it behind those before. */
+function change(view, patch) {
+  const name = view.ctx.state.board;
+  const board = { ...view.board, ...patch };
+  view.board = board;
+  view.list = view.list.map((each) => (each.name === name ? { ...each, title: board.title } : each));
+  head(view);
+  arrange(view);
+  view.kept = view.kept
+    .then(() => view.ctx.api.put(`boards/${name}`, board))
+    .catch(async (error) => {
+      await load(view);
+      say(view, error);
+    });
+}
+
+/** Keeps another board and shows it. */
+async function keep(view, board, name) {
   try {
     await view.ctx.api.put(`boards/${name}`, board);
-    if (name === view.ctx.state.board) await load(view);
-    else {
-      view.ctx.set({ board: name });
-      await view.loading;
-    }
+    view.ctx.set({ board: name });
+    await view.loading;
   } catch (error) {
     say(view, error);
   }
@@ -311,6 +326,7 @@ function askRemove(view) {
   const { board, ctx } = view;
   const remove = async () => {
     box.close();
+    await view.kept;
     await ctx.api.remove(`boards/${ctx.state.board}`).catch((error) => say(view, error));
     ctx.set({ board: undefined });
   };
