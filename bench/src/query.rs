@@ -4,15 +4,23 @@
 mod client;
 mod engine;
 mod fleet;
+mod forward;
 mod label;
 mod own;
 mod push;
 mod rate;
+mod sink;
 
 use crate::row::Table;
 
 /// The table of the costs of questions.
 pub(crate) const QUERY: Table = Table {
     part: "What questions cost",
-    rows: &[&push::ROW, &rate::ROW, &own::ROW, &label::ROW],
+    rows: &[
+        &push::ROW,
+        &rate::ROW,
+        &own::ROW,
+        &label::ROW,
+        &forward::ROW,
+    ],
 };

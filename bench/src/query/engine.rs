@@ -1,7 +1,7 @@
 //! Engines that take remote write and answer PromQL: Debian's Prometheus, victoria-metrics, `kymo serve`.
 
 use super::client::Client;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, METRIC};
 use crate::bench::{Bench, on_path};
 use crate::family::{Cost, Family, cpu_ns, disk_bytes};
 use crate::fault::{Cannot, Fault, Result};
@@ -17,23 +17,28 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(super) enum Who {
     Prometheus,
     VictoriaMetrics,
+    Vmagent,
     Kymo,
 }
 
 impl Who {
     pub(super) const ALL: [Who; 3] = [Who::Prometheus, Who::VictoriaMetrics, Who::Kymo];
 
+    /// Engines that carry samples on.
+    pub(super) const CARRIERS: [Who; 2] = [Who::Vmagent, Who::Kymo];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Who::Prometheus => "Prometheus",
             Who::VictoriaMetrics => "victoria-metrics",
+            Who::Vmagent => "vmagent",
             Who::Kymo => "kymo",
         }
     }
 
     pub(super) fn is_here(self, bench: &Bench) -> bool {
         match self {
-            Who::Prometheus | Who::VictoriaMetrics => {
+            Who::Prometheus | Who::VictoriaMetrics | Who::Vmagent => {
                 on_path(&self.name().to_lowercase()).is_some()
             }
             Who::Kymo => bench.kymo.is_some(),
@@ -88,9 +93,34 @@ pub(super) struct Spent {
 
 impl Engine {
     pub(super) fn start(bench: &Bench, who: Who) -> Result<Engine> {
+        Engine::start_with(bench, who, None)
+    }
+
+    /// Starts one that carries samples on to this URL.
+    pub(super) fn carrier(bench: &Bench, who: Who, url: &str) -> Result<Engine> {
+        let engine = Engine::start_with(bench, who, Some(url))?;
+        if who == Who::Kymo {
+            // Samples from before its place in the journal do not go out.
+            engine.await_tail()?;
+        }
+        Ok(engine)
+    }
+
+    fn await_tail(&self) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while self.client()?.get("/kymo/v1/status")?.count("\"forward-") == 0 {
+            if Instant::now() > until {
+                return Err(Fault::new("kymo has no tail"));
+            }
+            sleep(AGAIN);
+        }
+        Ok(())
+    }
+
+    fn start_with(bench: &Bench, who: Who, to: Option<&str>) -> Result<Engine> {
         let dir = bench.new_dir("engine")?;
         let port = free_port()?;
-        let mut command = command(bench, who, &dir, port)?;
+        let mut command = command(bench, who, (&dir, port), to)?;
         command.stdout(Stdio::null());
         let family = Family::start(bench, &mut command)?;
         let mut engine = Engine {
@@ -106,7 +136,7 @@ impl Engine {
     fn await_start(&mut self) -> Result<()> {
         let path = match self.who {
             Who::Prometheus => "/-/ready",
-            Who::VictoriaMetrics => "/health",
+            Who::VictoriaMetrics | Who::Vmagent => "/health",
             Who::Kymo => "/kymo/v1/status",
         };
         let until = Instant::now() + PATIENCE;
@@ -170,13 +200,13 @@ impl Engine {
     pub(super) fn end(self) -> Result<Kept> {
         self.family.end()?;
         let folder = match self.who {
-            Who::Prometheus | Who::VictoriaMetrics => self.dir.join("data"),
+            Who::Prometheus | Who::VictoriaMetrics | Who::Vmagent => self.dir.join("data"),
             Who::Kymo => self.dir.join("data/store"),
         };
         let all = disk_bytes(&folder)?;
         let journal = match self.who {
             Who::Prometheus => disk_bytes(&folder.join("wal"))?,
-            Who::VictoriaMetrics => 0,
+            Who::VictoriaMetrics | Who::Vmagent => 0,
             Who::Kymo => journal_bytes(&folder)?,
         };
         Ok(Kept {
@@ -192,7 +222,7 @@ impl Engine {
         let path = match self.who {
             // Without its memory of answers.
             Who::VictoriaMetrics => format!("{path}&nocache=1"),
-            Who::Prometheus | Who::Kymo => path.to_string(),
+            Who::Prometheus | Who::Vmagent | Who::Kymo => path.to_string(),
         };
         let mut times = Vec::new();
         for _ in 0..=rounds {
@@ -208,7 +238,12 @@ impl Engine {
     }
 }
 
-fn command(bench: &Bench, who: Who, dir: &std::path::Path, port: u16) -> Result<Command> {
+fn command(
+    bench: &Bench,
+    who: Who,
+    (dir, port): (&std::path::Path, u16),
+    to: Option<&str>,
+) -> Result<Command> {
     let data = dir.join("data");
     let address = format!("127.0.0.1:{port}");
     Ok(match who {
@@ -229,11 +264,22 @@ fn command(bench: &Bench, who: Who, dir: &std::path::Path, port: u16) -> Result<
             command.args(["-retentionPeriod=1y", "-loggerLevel=ERROR"]);
             command
         }
+        Who::Vmagent => {
+            let mut command = Command::new("vmagent");
+            command.arg(format!("-remoteWrite.tmpDataPath={}", data.display()));
+            command.arg(format!("-remoteWrite.url={}", to.unwrap_or_default()));
+            command.arg(format!("-httpListenAddr={address}"));
+            command.arg("-loggerLevel=ERROR");
+            command
+        }
         Who::Kymo => {
             let kymo = bench.kymo.as_ref();
             let kymo = kymo.ok_or_else(|| Fault::new("kymo is not here"))?;
             let settings = dir.join("kymo.toml");
-            fs::write(&settings, "user = \"\"\n").cannot("write kymo's settings")?;
+            let forward =
+                to.map(|url| format!("[[forward]]\nurl = \"{url}\"\nmatch = [\"{METRIC}\"]\n"));
+            let text = format!("user = \"\"\n{}", forward.unwrap_or_default());
+            fs::write(&settings, text).cannot("write kymo's settings")?;
             let mut command = Command::new(kymo);
             command.arg("serve").arg("--config").arg(settings);
             command.arg("--data").arg(data).args(["--listen", &address]);
