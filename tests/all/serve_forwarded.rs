@@ -151,6 +151,12 @@ pub(crate) fn json(address: &str, path: &str) -> Option<Value> {
     serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
 }
 
+/// An answer of kymo's own API.
+fn kymo_json(address: &str, path: &str) -> Option<Value> {
+    let (_, body) = ask(address, "GET", &format!("/kymo/v1/{path}"), "", "")?;
+    serde_json::from_str(&body).ok()
+}
+
 fn victoria_metrics(scratch: &Scratch, address: &str) -> Option<Running> {
     let child = Command::new("victoria-metrics")
         .arg(format!("-storageDataPath={}", scratch.text("victoria")))
@@ -245,6 +251,52 @@ fn real_receivers_have_all_values() {
     running = victoria_metrics(&hub.scratch, &victoria).expect("the receiver");
     same(&hub, 100 + 3 * 19 * 5);
     drop(running);
+}
+
+/// A hub that keeps no values answers with those of the engine behind it, before and after its keeper dies. Its blocks have names
+/// and states alone.
+#[test]
+fn a_hub_may_keep_no_values() {
+    let scratch = Scratch::new("forwarded-keep-none");
+    let victoria = format!("127.0.0.1:{}", free_port());
+    let Some(mut running) = victoria_metrics(&scratch, &victoria) else {
+        return skipped("victoria-metrics is missing");
+    };
+    eventually(|| found(&victoria)).expect("an answer of the engine");
+    let receiver = table(
+        "victoria",
+        &format!("http://{victoria}/api/v1/write"),
+        "match = ['{job=\"graphite\"}']",
+    );
+    let own = format!("[store]\nkeep = \"none\"\n[query]\nupstream = \"http://{victoria}\"\n");
+    let mut hub = ForwardHub::start_in(scratch, &format!("{own}{receiver}"));
+    for second in (50..250).rev() {
+        hub.send(second..second + 1);
+    }
+    let count = |all: &Found| all.values().map(Vec::len).sum::<usize>();
+    let theirs = eventually(|| found(&victoria).filter(|all| count(all) == 1000));
+    let theirs = theirs.unwrap_or_else(|| panic!("{:?}", found(&victoria)));
+    let same = |hub: &ForwardHub| (found(&hub.address)? == theirs).then_some(());
+    eventually(|| same(&hub)).unwrap_or_else(|| panic!("{:?}", found(&hub.address)));
+    let data = hub.scratch.path("data");
+    let is_saved = || {
+        let status = Command::new(kymo_tests::kymo())
+            .args(["status", "--json"])
+            .arg(&data)
+            .output()
+            .ok()?;
+        let status: Value = serde_json::from_slice(&status.stdout).ok()?;
+        let blocks = status["blocks"].as_u64()?;
+        assert_eq!(status["bytes_of_points"], 0, "{status}");
+        (blocks > 0).then_some(())
+    };
+    eventually(is_saved).expect("a block without values");
+    hub.kill("keeper");
+    eventually(|| same(&hub)).unwrap_or_else(|| panic!("{:?}", found(&hub.address)));
+    running.signal("-KILL");
+    running.0.wait().expect("its end");
+    let alone = eventually(|| json(&hub.address, "query?query=sent_by0[20m]")).expect("an answer");
+    assert!(alone["warnings"][0].is_string(), "{alone}");
 }
 
 /// The process that forwards dies before the answer to samples that the receiver took. They go again, and the receiver refuses
@@ -376,6 +428,23 @@ fn refusals_and_pauses_are_counted() {
         eventually(is).unwrap_or_else(|| panic!("{metric}: {:?}", hub.own(metric, "own")));
     }
     assert!(hub.own("kymo_forward_failed_requests_total", "own") >= Some(1.0));
+    let hosts = kymo_json(&hub.address, "hosts").expect("hosts");
+    let [receiver_account] = &hosts["receivers"].as_array().expect("receivers")[..] else {
+        panic!("{hosts}");
+    };
+    for (key, expected) in [("sent", 100), ("refused", 50), ("missed", 0)] {
+        assert_eq!(receiver_account[key], expected, "{key}");
+    }
+    assert_eq!(receiver_account["up"], true);
+    let (_, metrics) = ask(&hub.address, "GET", "/metrics", "", "").expect("metrics");
+    for line in [
+        "# TYPE kymo_forward_samples_total counter",
+        "kymo_forward_samples_total{forward=\"own\"} 100",
+        "kymo_forward_refused_samples_total{forward=\"own\"} 50",
+        "# TYPE kymo_forward_backlog_seconds gauge",
+    ] {
+        assert!(metrics.contains(&format!("{line}\n")), "{line}: {metrics}");
+    }
     let twice = receiver
         .samples("")
         .into_values()
@@ -468,7 +537,21 @@ fn a_receiver_that_is_gone_keeps_no_journal() {
     drop(served);
     let mut hub = ForwardHub::start_in(scratch, &table("b", &receiver.url(), ""));
     hub.served
-        .has_said("forward: forward-a has ended: no table [[forward]] has its name");
+        .has_said("keeper: the tail forward-a has ended: it is configured no more");
+    let tails = |hub: &ForwardHub| {
+        let status = kymo_json(&hub.address, "status")?;
+        let tails = status["tails"].as_array()?.iter();
+        let names = tails.map(|tail| tail["name"].as_str().unwrap_or_default().to_string());
+        Some(names.collect::<Vec<String>>())
+    };
+    assert_eq!(tails(&hub), Some(vec!["forward-b".to_string()]));
+    let ForwardHub {
+        served, scratch, ..
+    } = hub;
+    drop(served);
+    // The last table goes, too.
+    let hub = ForwardHub::start_in(scratch, "");
+    assert_eq!(tails(&hub), Some(Vec::new()));
 }
 
 /// Another kymo as a receiver: it wants TLS and the token of senders, and takes 2.0. Series of its own inputs need another

@@ -18,6 +18,8 @@ mod counts;
 mod delay;
 mod file_values;
 mod forwarder;
+#[cfg(feature = "testing")]
+pub mod fuzz;
 mod ledger;
 mod message;
 mod order;
@@ -33,6 +35,6 @@ pub use address::{HostPort, RrdcachedAddress};
 pub use forwarder::forward;
 pub use order::{
     CollectdWay, ForwardOrder, ForwardTarget, ForwardWay, PacketProtection, RemoteWriteWay,
-    RrdcachedWay, TARGETS_MAX, memory_bytes, tail_name,
+    RrdcachedWay, TARGETS_MAX, is_tail_name, memory_bytes, tail_name,
 };
 pub use picker::Picker;

@@ -11,7 +11,7 @@ use super::address::{HostPort, RrdcachedAddress};
 /// Receivers at most: as many as the keeper has registered tails.
 pub const TARGETS_MAX: usize = 16;
 /// In front of the names of tails that this process registers.
-pub(crate) const TAIL_PREFIX: &str = "forward-";
+const TAIL_PREFIX: &str = "forward-";
 /// Memory of the process besides its receivers, in bytes.
 const OWN_BYTES: u64 = 128 << 20;
 /// Memory of a receiver: its series, and a reading of the journal.
@@ -107,6 +107,11 @@ pub enum PacketProtection {
         /// Password of the user.
         password: Secret,
     },
+}
+
+/// True for names of receivers' tails.
+pub fn is_tail_name(name: &str) -> bool {
+    name.starts_with(TAIL_PREFIX)
 }
 
 /// Name of the keeper's tail for a receiver.

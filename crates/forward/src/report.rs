@@ -1,24 +1,22 @@
 //! Counts and backlogs as series of this machine: they go to the keeper like those of a scrape.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use kymo_keeper_client::Keeper;
 use kymo_series::names::METRIC;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::{machine, talk};
-use kymo_wire::keeper::{Push, PushFormat, TailAccount};
+use kymo_sys::machine;
+use kymo_wire::keeper::{Push, PushFormat, RECEIVER_METRICS, ReceiverAccount, TailAccount};
 use kymo_wire::remote_write::{
     FamilyMetadata, MetricType, SeriesMetadata, WriteEncoder, WriteLabel, WriteSample,
     WriteVersion, compress,
 };
 
-use super::counts::{Counts, number};
-use super::order::{ForwardTarget, TAIL_PREFIX, tail_name};
+use super::counts::Counts;
+use super::order::{ForwardTarget, tail_name};
 
 /// Interval of reports.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
@@ -26,55 +24,6 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The sender of these series, as the page names it, and their label `job`. `kymo` is the job of the hub alone.
 const SENDER: &str = "forward";
-
-/// The metrics, in the order of [`values`].
-const METRICS: [(&str, MetricType, &str); 9] = [
-    (
-        "kymo_forward_samples_total",
-        MetricType::Counter,
-        "Samples that the receiver has.",
-    ),
-    (
-        "kymo_forward_refused_samples_total",
-        MetricType::Counter,
-        "Samples that the receiver refused for good.",
-    ),
-    (
-        "kymo_forward_missed_values_total",
-        MetricType::Counter,
-        "Values that the journal had no more when the receiver was to get them.",
-    ),
-    (
-        "kymo_forward_requests_total",
-        MetricType::Counter,
-        "Requests to the receiver.",
-    ),
-    (
-        "kymo_forward_failed_requests_total",
-        MetricType::Counter,
-        "Requests that had to be sent again.",
-    ),
-    (
-        "kymo_forward_sent_bytes_total",
-        MetricType::Counter,
-        "Bytes of requests that the receiver has, without HTTP.",
-    ),
-    (
-        "kymo_forward_up",
-        MetricType::Gauge,
-        "1: the last request was answered; 0: it failed.",
-    ),
-    (
-        "kymo_forward_backlog_bytes",
-        MetricType::Gauge,
-        "Bytes of the journal that the receiver is behind.",
-    ),
-    (
-        "kymo_forward_backlog_seconds",
-        MetricType::Gauge,
-        "Age of the oldest part of the journal that the receiver does not have.",
-    ),
-];
 
 /// Counts of all receivers, and the way to the keeper.
 pub(crate) struct Report {
@@ -98,18 +47,15 @@ impl Report {
         self.targets.push((target.name.clone(), counts));
     }
 
-    /// Reports for ever. The tails of receivers that are configured no more end first.
+    /// Reports for ever.
     pub(crate) fn run(self) -> Result<(), String> {
-        let mut is_tidy = false;
         loop {
             thread::sleep(REPORT_EVERY);
             let Ok(tails) = self.keeper.tails() else {
                 continue;
             };
-            if !is_tidy {
-                is_tidy = self.end_others(&tails);
-            }
-            if let Some(body) = self.body(&tails, now_ms()) {
+            let accounts = self.accounts(&tails);
+            if let Some(body) = self.body(&accounts, now_ms()) {
                 let push = Push {
                     format: PushFormat::Scrape,
                     sender: SENDER.into(),
@@ -118,58 +64,48 @@ impl Report {
                 // The next report has all of this one.
                 let _lost = self.keeper.push(push);
             }
+            let _lost = self.keeper.forwarded(accounts);
         }
     }
 
-    /// Ends tails of receivers that are not configured; true: there are none left.
-    fn end_others(&self, tails: &[TailAccount]) -> bool {
-        let own: HashSet<String> = self
-            .targets
-            .iter()
-            .map(|(name, _)| tail_name(name))
-            .collect();
-        let mut tails = tails.iter().map(|tail| &tail.name);
-        tails.all(|name| {
-            if !name.starts_with(TAIL_PREFIX) || own.contains(name) {
-                return true;
-            }
-            let ended = self.keeper.end_tail(name).is_ok();
-            if ended {
-                talk::say(format_args!(
-                    "kymo: forward: {name} has ended: no table [[forward]] has its name"
-                ));
-            }
-            ended
-        })
+    /// The counts of all receivers.
+    fn accounts(&self, tails: &[TailAccount]) -> Vec<ReceiverAccount> {
+        let accounts = self.targets.iter().map(|(target, counts)| {
+            let name = tail_name(target);
+            let tail = tails.iter().find(|tail| tail.name == name);
+            counts.account(target, tail)
+        });
+        accounts.collect()
     }
 
     /// The message with all series.
-    fn body(&self, tails: &[TailAccount], t_ms: i64) -> Option<Vec<u8>> {
+    fn body(&self, accounts: &[ReceiverAccount], t_ms: i64) -> Option<Vec<u8>> {
         let mut encoder = WriteEncoder::new(WriteVersion::V1);
-        for (name, metric_type, help) in METRICS {
+        for metric in &RECEIVER_METRICS {
             encoder.push_family(&FamilyMetadata {
-                family: name.trim_end_matches("_total"),
+                family: metric.name.trim_end_matches("_total"),
                 metadata: SeriesMetadata {
-                    metric_type,
-                    help,
+                    metric_type: match metric.is_counter() {
+                        true => MetricType::Counter,
+                        false => MetricType::Gauge,
+                    },
+                    help: metric.help,
                     unit: "",
                 },
             });
         }
-        for (target, counts) in &self.targets {
-            let name = tail_name(target);
-            let tail = tails.iter().find(|tail| tail.name == name);
-            for ((metric, _, _), value) in METRICS.iter().zip(values(counts, tail)) {
+        for account in accounts {
+            for metric in &RECEIVER_METRICS {
                 let labels = [
-                    (METRIC, *metric),
-                    ("forward", target),
+                    (METRIC, metric.name),
+                    ("forward", &account.name),
                     ("instance", &self.host),
                     ("job", SENDER),
                 ];
                 let labels = labels.map(|(name, value)| WriteLabel { name, value });
                 let sample = WriteSample {
                     t_ms,
-                    value,
+                    value: (metric.value)(account),
                     created_ms: None,
                 };
                 encoder.push(&labels, &[sample], None);
@@ -182,23 +118,6 @@ impl Report {
     }
 }
 
-/// Values of all metrics.
-fn values(counts: &Counts, tail: Option<&TailAccount>) -> [f64; METRICS.len()] {
-    let of = |count: &std::sync::atomic::AtomicU64| number(count.load(Ordering::Relaxed));
-    let is_down = counts.is_down.load(Ordering::Relaxed);
-    [
-        of(&counts.sent),
-        of(&counts.refused),
-        of(&counts.missed),
-        of(&counts.requests),
-        of(&counts.failed),
-        of(&counts.bytes),
-        f64::from(u8::from(!is_down)),
-        tail.map_or(0.0, |tail| number(tail.backlog_bytes)),
-        tail.map_or(0.0, |tail| tail.backlog_age_s),
-    ]
-}
-
 /// Milliseconds since 1970.
 fn now_ms() -> i64 {
     RealClock.now().real_ns / 1_000_000
@@ -208,6 +127,7 @@ fn now_ms() -> i64 {
 mod tests {
     use super::*;
     use kymo_wire::remote_write::{WriteItem, WriteLimits, WriteReader, decompress};
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn each_receiver_has_each_metric() {
@@ -225,7 +145,8 @@ mod tests {
             backlog_age_s: 1.5,
             ..TailAccount::default()
         };
-        let packed = report.body(&[tail], 1000).unwrap();
+        let accounts = report.accounts(&[tail]);
+        let packed = report.body(&accounts, 1000).unwrap();
         let mut plain = Vec::new();
         decompress(&packed, 1 << 20, &mut plain).unwrap();
         let limits = WriteLimits::default();
@@ -238,7 +159,7 @@ mod tests {
                 lines.push(format!("{} {}", labels.join(","), series.samples[0].value));
             }
         }
-        assert_eq!(lines.len(), METRICS.len());
+        assert_eq!(lines.len(), RECEIVER_METRICS.len());
         for line in [
             "kymo_forward_samples_total,a,web,forward 7",
             "kymo_forward_up,a,web,forward 0",

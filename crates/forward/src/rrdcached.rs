@@ -18,6 +18,8 @@ use super::order::RrdcachedWay;
 use super::picker::Picker;
 use super::receiver::Receiver;
 use connection::LineConnection;
+#[cfg(feature = "testing")]
+pub(crate) use connection::fuzz as fuzz_replies;
 use definition::Definition;
 use lines::{put_create, put_info, put_update};
 

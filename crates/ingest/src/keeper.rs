@@ -101,6 +101,20 @@ impl Keeper {
         Ok(Keeper { store, log })
     }
 
+    /// Ends registered tails of these names: nothing is kept for them any more. Logs each.
+    pub fn end_tails(&self, is_one: &dyn Fn(&str) -> bool) {
+        for tail in self.store.tails() {
+            if !is_one(&tail.name) {
+                continue;
+            }
+            let line = match self.store.end_tail(&tail.name) {
+                Ok(_) => format!("the tail {} has ended: it is configured no more", tail.name),
+                Err(error) => format!("cannot end the tail {}: {error}", tail.name),
+            };
+            (self.log)(Severity::Notice, &line);
+        }
+    }
+
     /// Runs the store's threads and the listeners until a signal, then ends the store; `hang_up` runs at SIGHUP. Returns true
     /// if all files were written first, or a message about the failure.
     pub fn run(

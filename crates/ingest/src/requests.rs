@@ -7,11 +7,13 @@ mod file_series;
 pub(crate) mod fuzz;
 mod points;
 mod range;
+mod receivers;
 mod role;
 mod seats;
 mod tail;
 
 pub use points::SharedReader;
+pub use receivers::Receivers;
 use role::Author;
 pub use role::Role;
 use seats::{Seat, Seats};
@@ -78,6 +80,8 @@ pub struct Answers {
     pub lines: LineAccounts,
     /// Intake of requests that senders push over HTTP.
     pub pushes: Pushes,
+    /// Counts of receivers.
+    pub receivers: Receivers,
     /// Reads the store by labels.
     pub reader: SharedReader,
     /// Messages for the administrator.
@@ -210,14 +214,6 @@ impl Answers {
         store: &Store,
         stream: &mut UnixStream,
     ) -> io::Result<()> {
-        if let (KeeperRequest::Remove(names) | KeeperRequest::Erase(Erased { names, .. }), false) =
-            (request, self.role.may_remove())
-        {
-            return names.iter().try_for_each(|name| {
-                let why = cannot_remove(name, &"this socket only reads");
-                stream.write_all(&Answer::Refused(why).frame())
-            });
-        }
         match request {
             KeeperRequest::Select(matchers) => self.select(matchers, store, stream),
             KeeperRequest::Range(range) => {
@@ -244,6 +240,7 @@ impl Answers {
                 stream.write_all(&self.pushes.answer_families(metric).frame())
             }
             KeeperRequest::Targets => stream.write_all(&self.pushes.answer_targets().frame()),
+            KeeperRequest::Receivers => stream.write_all(&self.receivers.answer().frame()),
             KeeperRequest::Programs { texts } => {
                 let programs = self.programs.answer(*texts);
                 stream.write_all(&Answer::Programs(programs).frame())
@@ -259,6 +256,7 @@ impl Answers {
             | KeeperRequest::Notify(_)
             | KeeperRequest::Activity(_)
             | KeeperRequest::Scraped(_)
+            | KeeperRequest::Forwarded(_)
             | KeeperRequest::Push(_) => match &client.author {
                 Some(author) => self.change(request, author, store, stream),
                 None => refuse(
@@ -267,6 +265,11 @@ impl Answers {
                 ),
             },
             KeeperRequest::Watched => stream.write_all(&self.watched(store).frame()),
+            KeeperRequest::Remove(names) | KeeperRequest::Erase(Erased { names, .. })
+                if !self.role.may_remove() =>
+            {
+                refuse_removal(names, stream)
+            }
             KeeperRequest::Remove(names) => {
                 let done = "removed {} series: an administrator asked for it";
                 self.remove(names, done, &|names| store.remove(names), stream)
@@ -302,43 +305,43 @@ impl Answers {
         stream: &mut UnixStream,
     ) -> io::Result<()> {
         let may_write = &|name: SeriesName<'_>| author.may_write(name);
-        match request {
+        let answer = match request {
             KeeperRequest::Define(series) => {
                 let labels = series.iter().map(|series| &series.labels);
                 let defined = labelled_series::define(store, may_write, series);
-                answer_done("define", labels, defined, stream)
+                return answer_done("define", labels, defined, stream);
             }
             KeeperRequest::Write(series) => {
                 let labels = series.iter().map(|series| &series.labels);
                 let written = labelled_series::write(store, may_write, series);
-                answer_done("write", labels, written, stream)
+                return answer_done("write", labels, written, stream);
             }
             KeeperRequest::Create(series) => {
-                let taken = file_series::create(store, author, series);
-                stream.write_all(&Answer::Taken(taken).frame())
+                Answer::Taken(file_series::create(store, author, series))
             }
             KeeperRequest::Update(values) => {
-                let taken = file_series::update(store, author, values);
-                stream.write_all(&Answer::Taken(taken).frame())
+                Answer::Taken(file_series::update(store, author, values))
             }
             KeeperRequest::Notify(events) => {
                 self.events.keep(events.clone(), &self.log);
-                stream.write_all(&Answer::Done.frame())
+                Answer::Done
             }
             KeeperRequest::Activity(activity) => {
-                let is_watched = self.programs.take_activity(activity.clone());
-                stream.write_all(&Answer::Watched(is_watched).frame())
+                Answer::Watched(self.programs.take_activity(activity.clone()))
             }
-            KeeperRequest::Push(push) if author.may_push() => {
-                let pushed = self.pushes.take(store, push, &self.log);
-                stream.write_all(&Answer::Pushed(pushed).frame())
+            KeeperRequest::Push(_) | KeeperRequest::Scraped(_) | KeeperRequest::Forwarded(_)
+                if !author.may_push() =>
+            {
+                Answer::Refused("cannot write: only the hub hands over requests".into())
             }
-            KeeperRequest::Scraped(targets) if author.may_push() => {
+            KeeperRequest::Push(push) => Answer::Pushed(self.pushes.take(store, push, &self.log)),
+            KeeperRequest::Scraped(targets) => {
                 self.pushes.note_targets(targets);
-                stream.write_all(&Answer::Done.frame())
+                Answer::Done
             }
-            KeeperRequest::Push(_) | KeeperRequest::Scraped(_) => {
-                refuse("cannot write: only the hub hands over requests", stream)
+            KeeperRequest::Forwarded(receivers) => {
+                self.receivers.take(receivers);
+                Answer::Done
             }
             KeeperRequest::Select(_)
             | KeeperRequest::Range(_)
@@ -347,6 +350,7 @@ impl Answers {
             | KeeperRequest::Pushers
             | KeeperRequest::Families { .. }
             | KeeperRequest::Targets
+            | KeeperRequest::Receivers
             | KeeperRequest::Programs { .. }
             | KeeperRequest::Events(_)
             | KeeperRequest::Watched
@@ -359,8 +363,9 @@ impl Answers {
             | KeeperRequest::Pin
             | KeeperRequest::Unpin(_)
             | KeeperRequest::Erase(_)
-            | KeeperRequest::Remove(_) => Ok(()),
-        }
+            | KeeperRequest::Remove(_) => return Ok(()),
+        };
+        stream.write_all(&answer.frame())
     }
 
     /// Removes series, or some of their values, and sends the outcomes in parts. `said`: line for the log, with `{}` for
@@ -454,6 +459,14 @@ fn answer_done<'a>(
         out.extend(answer.frame());
     }
     stream.write_all(&out)
+}
+
+/// Refuses a removal: an outcome for each name.
+fn refuse_removal(names: &[Vec<u8>], stream: &mut UnixStream) -> io::Result<()> {
+    names.iter().try_for_each(|name| {
+        let why = cannot_remove(name, &"this socket only reads");
+        stream.write_all(&Answer::Refused(why).frame())
+    })
 }
 
 fn cannot_remove(name: &[u8], why: &dyn Display) -> String {

@@ -26,7 +26,8 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
     ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, KeeperRequest, LabelledSeries,
     LabelledValues, LineAccount, MetricFamily, NAMES_MAX, PinnedPart, Programs, Push, PushAccount,
-    PushResult, Range, Rows, ScrapedTarget, SeriesInfo, ServerActivity, TailAccount, body_bytes,
+    PushResult, Range, ReceiverAccount, Rows, ScrapedTarget, SeriesInfo, ServerActivity,
+    TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Permit};
@@ -259,6 +260,27 @@ impl Keeper {
                 _ => Err(elsewhere()),
             },
         )?
+    }
+
+    /// Hands over the counts of all receivers.
+    pub fn forwarded(&self, receivers: Vec<ReceiverAccount>) -> Result<(), String> {
+        let request = KeeperRequest::Forwarded(receivers);
+        self.ask(&request, |stream| match read_answer(stream)? {
+            Answer::Done => Ok(Ok(())),
+            Answer::Refused(why) => Ok(Err(why)),
+            _ => Err(elsewhere()),
+        })?
+    }
+
+    /// Asks for the counts of receivers.
+    pub fn receivers(&self) -> Result<Vec<ReceiverAccount>, String> {
+        self.ask(&KeeperRequest::Receivers, |stream| {
+            match read_answer(stream)? {
+                Answer::Receivers(receivers) => Ok(Ok(receivers)),
+                Answer::Refused(why) => Ok(Err(why)),
+                _ => Err(elsewhere()),
+            }
+        })?
     }
 
     /// Asks for the targets that are scraped.

@@ -181,6 +181,25 @@ pub(crate) enum Security {
     Encrypt,
 }
 
+/// Values that the store keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum KeptValues {
+    /// All values, for the times of the other keys.
+    All,
+    /// None but those of the journal, which receivers do not have yet.
+    None,
+}
+
+impl KeptValues {
+    fn word(self) -> &'static str {
+        match self {
+            KeptValues::All => "all",
+            KeptValues::None => "none",
+        }
+    }
+}
+
 /// The store's keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -189,6 +208,8 @@ pub(crate) struct Store {
     pub base: Option<PathBuf>,
     /// The store's own folder; `None`: `store` in the data folder.
     pub folder: Option<PathBuf>,
+    /// Values that the store keeps.
+    pub keep: KeptValues,
     /// Longest delay of .rrd files, or `ask`, or `never`.
     #[serde(deserialize_with = "files")]
     pub files: String,
@@ -333,6 +354,7 @@ impl Default for Store {
         Store {
             base: None,
             folder: None,
+            keep: KeptValues::All,
             files: "ask".into(),
             bytes: "10G".into(),
             points: "15d".into(),
@@ -468,6 +490,11 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
     if config.tls_cert.is_some() != config.tls_key.is_some() {
         return Err(format!(
             "cannot use {name}: tls_cert and tls_key go together"
+        ));
+    }
+    if config.store.keep == KeptValues::None && config.forward.is_empty() {
+        return Err(format!(
+            "cannot use {name}: [store] keep = \"none\" needs a receiver, [[forward]], which keeps the values"
         ));
     }
     let tables = scrape::check(&config.scrape)
@@ -1005,6 +1032,11 @@ fn store_text(file: &mut File, store: &Store) {
         path(&store.folder).ok_or("\"/var/lib/kymo/store\""),
     );
     file.key(
+        "keep",
+        "\"all\": values stay here. \"none\": only names, and the journal until the receivers of [[forward]] have its values:\nfor a hub in front of an engine that keeps values and is the [query] upstream. There are no .rrd files then.",
+        Ok(quoted(store.keep.word())),
+    );
+    file.key(
         "files",
         "When .rrd files are made and brought up to date. \"ask\": when somebody asks, as FLUSH and DUMP do.\n\
          \"5m\", \"7d\": when they are so far behind, and new series have one at once: for what lists folders.\n\
@@ -1346,6 +1378,7 @@ mod tests {
             store: Store {
                 base: Some("/a".into()),
                 folder: Some("/b".into()),
+                keep: KeptValues::None,
                 files: "never".into(),
                 bytes: "1G".into(),
                 points: "2d".into(),
@@ -1519,6 +1552,11 @@ mod tests {
             "[[forward]]\ndrop_labels = [\"__name__\"]",
             "line 2: __name__ cannot be dropped",
         ),
+        ("[[forward]]\nbacklog = \"long\"", "line 2: "),
+        (
+            "[store]\nkeep = \"some\"",
+            "line 2: unknown variant `some`, expected `all` or `none`",
+        ),
         (
             "[[forward]]\ntimeout = \"1ms\"",
             "line 2: not a time from 1s to 10m",
@@ -1635,6 +1673,10 @@ mod tests {
             (
                 "[[forward]]\ncollectd = \"a\"\nuser = \"u\"\npassword_file = \"/p\"",
                 "the receiver \"a_25826\" of [[forward]]: a user goes with security = \"sign\" or \"encrypt\"",
+            ),
+            (
+                "[store]\nkeep = \"none\"",
+                "[store] keep = \"none\" needs a receiver, [[forward]], which keeps the values",
             ),
             (
                 "[query]\nuser = \"u\"",

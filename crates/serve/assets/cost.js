@@ -1,5 +1,6 @@
 // The line that always says what kymo costs and how far back it reaches.
 import { dialog, h, text } from './dom.js';
+import { receiverWords } from './receivers.js';
 import { span, stamp } from './time.js';
 import { bytes, counted, fine, format } from './units.js';
 
@@ -45,8 +46,8 @@ function draw({ ctx, line, reach }) {
   const when = (time) => stamp(time, ctx.zone(), ctx.settings.locale);
   const older = recorded - from > 60 ? `; every sample since ${when(recorded)}` : '';
   const length = span((ctx.edge ?? ctx.status.thru) - from);
-  const backups = backupWords(ctx.status.backup);
-  text(reach, `reaches back to ${when(from)} (${length})${older}${backups}`);
+  const elsewhere = backupWords(ctx.status.backup) + receiverWords(ctx.status.receivers);
+  text(reach, `reaches back to ${when(from)} (${length})${older}${elsewhere}`);
 }
 
 /** ` · backed up 5 min ago`, what it lacks, and whether the last one failed. */

@@ -2,6 +2,7 @@
 // Those who fell silent come first.
 import { h, text } from './dom.js';
 import { fillEmpty } from './filling.js';
+import { createReceivers } from './receivers.js';
 import { createScraped } from './scraped.js';
 import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
 import { readStored } from './stored.js';
@@ -35,7 +36,7 @@ export function createHosts(ctx, host) {
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
   const scroller = h('div', { class: 'scroller' }, table);
   const none = h('div', { hidden: true });
-  const scraped = createScraped(ctx);
+  const [scraped, receivers] = [createScraped(ctx), createReceivers(ctx)];
   host.append(
     scraped.panel,
     h(
@@ -48,10 +49,12 @@ export function createHosts(ctx, host) {
       scroller,
       none,
     ),
+    receivers.panel,
   );
   const view = {
     ctx,
     scraped,
+    receivers,
     host,
     sub,
     input,
@@ -98,6 +101,7 @@ async function load(view) {
     sayTypes(view, senders.types);
     sayLines(view, senders.lines, senders.pushers);
     view.scraped.draw(senders.scraped, senders.now);
+    view.receivers.draw(senders.receivers);
     draw(view);
   } catch (error) {
     view.body.replaceChildren(h('tr', {}, h('td', { colspan: COLUMNS.length, class: 'quiet' }, error.message)));

@@ -90,6 +90,9 @@ pub struct Settings {
     pub journal_files: usize,
     /// Length from which on a segment is followed by another, in bytes.
     pub segment_bytes: u64,
+    /// True if blocks have samples and rows. Blocks without them have names and states alone: tails carry the values to another
+    /// store, and only values in no block yet can be read here.
+    pub keeps_values: bool,
     /// Size limit of all blocks, in bytes, as far as dropping points can keep it.
     pub store_bytes: u64,
     /// Retention of series of points; `None` for that of their definitions.
@@ -100,6 +103,8 @@ pub struct Settings {
     pub tail_bytes: u64,
     /// Time after the end of such a file at which the store drops it.
     pub tail_age: Duration,
+    /// Times of single registered tails, by name, in place of `tail_age`.
+    pub tail_ages: Vec<(String, Duration)>,
     /// Number of series, above which the log has a warning.
     pub max_series: u64,
     /// Number of new series in a minute, above which the log has a warning.
@@ -126,11 +131,13 @@ impl Settings {
             chunk_values: 64,
             save_after: Duration::from_secs(6 * 3600),
             segment_bytes: 64 << 20,
+            keeps_values: true,
             store_bytes: 10 << 30,
             points: None,
             labels: LabelLimits::default(),
             tail_bytes: 1 << 30,
             tail_age: Duration::from_secs(6 * 3600),
+            tail_ages: Vec::new(),
             max_series: 200_000,
             max_new: 10_000,
             journal_files: 16,

@@ -9,6 +9,8 @@
 
 mod api;
 mod client;
+#[cfg(feature = "testing")]
+pub mod fuzz;
 mod known;
 mod order;
 mod questions;

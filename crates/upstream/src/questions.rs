@@ -255,7 +255,8 @@ impl Questions {
         Ok(selector::of_series(&labels))
     }
 
-    fn take_samples(
+    /// Takes samples of series that were asked for, of this range, from an answer.
+    pub(crate) fn take_samples(
         &mut self,
         body: &[u8],
         (from_ms, thru_ms): (i64, i64),
@@ -286,10 +287,11 @@ impl Questions {
 }
 
 /// The rest of what one question for samples may cost.
-struct Allowance {
-    samples: u64,
+pub(crate) struct Allowance {
+    /// Samples.
+    pub(crate) samples: u64,
     /// Requests of HTTP.
-    requests: u64,
+    pub(crate) requests: u64,
 }
 
 /// Parameters as the form of a POST, or the query of a URL.

@@ -343,6 +343,24 @@ fn put_own(out: &mut Vec<u8>, own: &Own, cost: &Cost) {
     }
 }
 
+/// Appends a metric with its name, kind and help, and a sample for each value of one label.
+pub fn put_metric<'a>(
+    out: &mut Vec<u8>,
+    (name, kind, help): (&'static str, Kind, &'static str),
+    key: &str,
+    samples: impl Iterator<Item = (&'a str, f64)>,
+) {
+    let mut metric = Metric {
+        name,
+        kind,
+        help,
+        is_begun: false,
+    };
+    for (instance, value) in samples {
+        metric.put(out, &label(key, instance.as_bytes()), "", value);
+    }
+}
+
 /// A metric while it is written: help and type precede its first sample, and are left out if there is none.
 struct Metric {
     name: &'static str,

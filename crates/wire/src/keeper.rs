@@ -12,6 +12,7 @@ mod pin;
 mod points;
 mod programs;
 mod push;
+mod receivers;
 mod remove;
 mod scraped;
 mod tail;
@@ -31,6 +32,7 @@ pub use programs::{
     ActiveSlot, Blockers, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
 };
 pub use push::{MetricFamily, PUSH_MAX, Push, PushAccount, PushFormat, PushResult};
+pub use receivers::{RECEIVER_METRICS, RECEIVERS_MAX, ReceiverAccount, ReceiverMetric};
 pub use remove::Erased;
 pub use scraped::{SCRAPED_MAX, ScrapedTarget};
 pub use tail::{
@@ -120,6 +122,10 @@ frames! {
         27 = Pin,
         /// Ends a pin: answered with one [`Answer::Done`].
         28 = Unpin(pin: u64; pin::put_pin, pin::take_pin),
+        /// Counts of all receivers, from the process that forwards: answered with one [`Answer::Done`].
+        30 = Forwarded(receivers: Vec<ReceiverAccount>; receivers::put, receivers::take),
+        /// Counts of receivers: answered with one [`Answer::Receivers`].
+        31 = Receivers,
     }
 }
 
@@ -166,6 +172,8 @@ frames! {
         0x93 = Pinned(pin: u64, parts: Vec<PinnedPart>, more: bool; pin::put, pin::take),
         /// A part of the answer that follows is missing, and why, for people.
         0x94 = Missing(why: String; put_words, take_words),
+        /// Counts of receivers.
+        0x96 = Receivers(receivers: Vec<ReceiverAccount>; receivers::put, receivers::take),
         /// Why not, or why there are none, for people.
         0xff = Refused(why: String; put_words, take_words),
     }

@@ -46,6 +46,8 @@ pub const TARGETS: &[Target] = &[
     ("exposition_text", kymo_wire::fuzz::fuzz_exposition_text),
     ("backup_manifest", kymo_backup::fuzz::fuzz_manifest),
     ("scrape", kymo_scrape::fuzz::fuzz_scrape),
+    ("receivers", kymo_forward::fuzz::fuzz_receivers),
+    ("engine", kymo_upstream::fuzz::fuzz_engine),
     ("otlp", kymo_wire::fuzz::fuzz_otlp),
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("keeper_requests", kymo_ingest::fuzz::fuzz_requests),

@@ -1,6 +1,6 @@
 //! The connection to a daemon of rrdcached's protocol. An answer is a status line, and the lines that it counts.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::ToSocketAddrs as _;
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ impl LineConnection {
 }
 
 /// Reads an answer of at most this number of lines.
-fn read_reply(stream: &mut BufReader<Stream>, lines_max: usize) -> io::Result<Reply> {
+fn read_reply(stream: &mut impl BufRead, lines_max: usize) -> io::Result<Reply> {
     let first = read_line(stream)?;
     let (status, text) = status_of(&first).ok_or_else(|| foreign(&first))?;
     let count = usize::try_from(status).unwrap_or(0);
@@ -140,7 +140,7 @@ fn read_reply(stream: &mut BufReader<Stream>, lines_max: usize) -> io::Result<Re
     })
 }
 
-fn read_line(stream: &mut BufReader<Stream>) -> io::Result<Vec<u8>> {
+fn read_line(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     stream.take(LINE_MAX).read_until(b'\n', &mut line)?;
     match line.pop() {
@@ -158,4 +158,19 @@ fn numbered(line: &[u8]) -> Option<(usize, Vec<u8>)> {
 fn foreign(text: &[u8]) -> io::Error {
     let shown = text.get(..200).unwrap_or(text);
     io::Error::other(format!("it says {}", DisplayName(shown)))
+}
+
+/// Replies of a daemon to one command after the other, to a BATCH and to an INFO.
+#[cfg(feature = "testing")]
+pub(crate) fn fuzz(input: &[u8]) {
+    let mut rest = input;
+    while let Ok(reply) = read_reply(&mut rest, LINES_MAX) {
+        assert!(reply.lines.len() <= LINES_MAX, "a limit");
+        let _numbers: Vec<_> = reply.lines.iter().map(|line| numbered(line)).collect();
+        let definition = super::definition::Definition::of_info(&reply.lines);
+        let words = definition.into_iter().flat_map(|of| of.words);
+        for word in words {
+            assert!(!word.contains('\n'), "a line more");
+        }
+    }
 }

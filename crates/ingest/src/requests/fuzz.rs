@@ -81,6 +81,7 @@ fn ask(bench: &Bench, role: Role, sent: &[u8]) {
         lines: LineAccounts::default(),
         pushes: Pushes::default(),
         reader: super::SharedReader::default(),
+        receivers: super::Receivers::default(),
         programs: Programs::default(),
         log: Arc::new(|_, _| {}),
     };

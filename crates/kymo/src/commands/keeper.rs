@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use kymo_base::label_set::LabelLimits;
 use kymo_base::name::DisplayName;
+use kymo_forward::is_tail_name;
 use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
 use kymo_ingest::common::{LineAccounts, LineSockets, Reported};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
@@ -23,7 +24,7 @@ use kymo_ingest::log::{Log, Severity};
 use kymo_ingest::prefix::Prefix;
 use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::pushed::Pushes;
-use kymo_ingest::requests::{Answers, RequestListener, Role, SharedReader};
+use kymo_ingest::requests::{Answers, Receivers, RequestListener, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
 use kymo_store::{PointsRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
@@ -50,6 +51,8 @@ const INTERVAL_S: u64 = 10;
 /// Limits of the store.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StoreLimits {
+    /// True if values are kept, see [`Settings`].
+    pub keeps_values: bool,
     /// Most bytes of blocks.
     pub bytes: u64,
     /// Most bytes of journal files that only tails need.
@@ -75,6 +78,9 @@ pub(crate) struct KeeperOrder {
     pub files: String,
     /// Limits of the store.
     pub limits: StoreLimits,
+    /// Tails of receivers, with the seconds that each may be behind if it has a limit of its own. Tails of receivers that are
+    /// configured no more end.
+    pub receivers: Vec<(String, Option<u64>)>,
     /// Address of the keeper as the owner of the folder of .rrd files, for messages of other daemons.
     pub owner: String,
     /// File descriptors of the listening sockets for rrdcached's protocol.
@@ -245,7 +251,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     listeners.extend(lines);
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
-    let reader = SharedReader::default();
+    let (reader, receivers) = (SharedReader::default(), Receivers::default());
     let (pushes, notice) = Pushes::open(Arc::new(RealDisk), &settings.folder);
     notice.iter().for_each(|notice| say(notice));
     for (socket, role) in requests {
@@ -259,11 +265,14 @@ pub(crate) fn run() -> Result<ExitCode> {
                 pushes: pushes.clone(),
                 programs: programs.clone(),
                 reader: reader.clone(),
+                receivers: receivers.clone(),
                 log: log.clone(),
             },
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
+    let is_configured = |tail: &str| order.receivers.iter().any(|(name, _)| name == tail);
+    keeper.end_tails(&|tail| is_tail_name(tail) && !is_configured(tail));
     // The write fails if the guardian is gone.
     let _ = ready.write_all(format!("{state}\n").as_bytes());
     drop(ready);
@@ -489,11 +498,20 @@ fn settings(order: &KeeperOrder) -> Result<Settings> {
         owner: Some(order.owner.clone()),
         beneath: true,
         files: config::files_mode(&order.files).map_err(anyhow::Error::msg)?,
+        keeps_values: order.limits.keeps_values,
         store_bytes: order.limits.bytes,
         tail_bytes: order.limits.tail_bytes,
         tail_age: Duration::from_secs(order.limits.tail_age_s),
+        tail_ages: tail_ages(&order.receivers),
         ..Settings::new(made(&order.folder)?, made(&order.base)?)
     })
+}
+
+fn tail_ages(receivers: &[(String, Option<u64>)]) -> Vec<(String, Duration)> {
+    let receivers = receivers.iter();
+    let own = receivers.filter_map(|(tail, age_s)| Some((tail, (*age_s)?)));
+    own.map(|(tail, age_s)| (tail.clone(), Duration::from_secs(age_s)))
+        .collect()
 }
 
 /// Makes a folder. Returns its path without links.

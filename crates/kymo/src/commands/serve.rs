@@ -22,7 +22,7 @@ use kymo_upstream::answer_ms;
 
 use super::hub::Order;
 use super::{keeper, record};
-use crate::config::{self, Config};
+use crate::config::{self, Config, KeptValues};
 use crate::options;
 use crate::output;
 
@@ -365,12 +365,13 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     let mut sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
     let failed = |error| sockets.notices.push(format!("{error:#}"));
     let published = programs::prepare(account.as_ref()).map_err(failed).ok();
-    let open = |name, paths| HandedFile::open(name, paths);
+    let open = HandedFile::open;
     let auth_file = config.collectd.auth_file.clone();
-    let auth_file = auth_file.map(|path| open("auth_file", vec![path]));
+    let auth_file = auth_file
+        .map(|path| open("auth_file", vec![path]))
+        .transpose()?;
     let types = config.collectd.types_db.clone().or_else(installed_types);
     let types = types.map(|paths| open("types_db", paths)).transpose()?;
-    let auth_file = auth_file.transpose()?;
     let store = &config.store;
     let folder = |named: &Option<PathBuf>, own| named.clone().unwrap_or_else(|| dir.join(own));
     Ok(Keeper {
@@ -378,8 +379,9 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             ready: -1,
             folder: folder(&store.folder, STORE_FOLDER),
             base: base(config, dir),
-            files: store.files.clone(),
+            files: rrd_files(store),
             limits: limits(store).map_err(anyhow::Error::msg)?,
+            receivers: forward::tails(config)?,
             owner: owner(&sockets),
             rrdcached: sockets.rrdcached.iter().map(AsRawFd::as_raw_fd).collect(),
             one_writer: config.rrdcached.one_writer,
@@ -393,12 +395,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .map_or(machine::user(), |one| one.uid),
             reported: sockets.reported.as_raw_fd(),
             collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
-            lines: sockets
-                .lines
-                .iter()
-                .zip(&config.lines)
-                .map(|(places, settings)| places.order(settings))
-                .collect(),
+            lines: line_orders(&sockets, config),
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
@@ -431,6 +428,13 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         configured: is_configured(config),
         role: role_without_rights(account, limits::KEEPER_MEMORY_MAX),
     })
+}
+
+/// Sockets and settings of the listeners for lines.
+fn line_orders(sockets: &Sockets, config: &Config) -> Vec<keeper::LineOrder> {
+    let all = sockets.lines.iter().zip(&config.lines);
+    all.map(|(places, settings)| places.order(settings))
+        .collect()
 }
 
 /// The owner of the folder of .rrd files, in words.
@@ -487,10 +491,19 @@ fn shown(sockets: &Sockets) -> Vec<String> {
     lines
 }
 
+/// Mode of .rrd files: a store that keeps no values has none.
+fn rrd_files(store: &config::Store) -> String {
+    match store.keep {
+        KeptValues::All => store.files.clone(),
+        KeptValues::None => "never".into(),
+    }
+}
+
 /// Limits of the store.
 fn limits(store: &config::Store) -> Result<keeper::StoreLimits, String> {
     let kept = store.retention()?;
     Ok(keeper::StoreLimits {
+        keeps_values: store.keep == KeptValues::All,
         bytes: options::size_bytes(&store.bytes)?,
         points_kept_s: [kept.samples_s, kept.rows_5m_s, kept.rows_1h_s],
         labels: [store.labels, store.label_bytes],

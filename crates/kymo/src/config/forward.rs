@@ -58,6 +58,9 @@ pub(crate) struct Forward {
     /// Labels that do not go out.
     #[serde(deserialize_with = "dropped")]
     pub drop_labels: Vec<String>,
+    /// Time that the receiver may be behind; `None`: that of the store's tails.
+    #[serde(deserialize_with = "backlog")]
+    pub backlog: Option<String>,
     /// Longest time of a request.
     #[serde(deserialize_with = "timeout")]
     pub timeout: String,
@@ -152,6 +155,7 @@ impl Default for Forward {
             selectors: Vec::new(),
             labels: BTreeMap::new(),
             drop_labels: Vec::new(),
+            backlog: None,
             timeout: "30s".into(),
             user: None,
             password_file: None,
@@ -243,6 +247,11 @@ impl Forward {
         }
     }
 
+    /// Seconds that the receiver may be behind; `None`: as many as the store's tails.
+    pub(crate) fn backlog_s(&self) -> Result<Option<u64>, String> {
+        self.backlog.as_deref().map(backlog_s).transpose()
+    }
+
     /// Milliseconds that a request may take.
     pub(crate) fn timeout_ms(&self) -> Result<u64, String> {
         timeout_ms(&self.timeout)
@@ -323,6 +332,15 @@ fn dropped<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> 
     let texts = Vec::<String>::deserialize(from)?;
     let read = Picker::new(&[], &BTreeMap::new(), &texts);
     read.map(|_| texts).map_err(D::Error::custom)
+}
+
+fn backlog_s(text: &str) -> Result<u64, String> {
+    Ok(options::duration_ns("", text)? / 1_000_000_000)
+}
+
+fn backlog<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    checked(backlog_s(&text), text).map(Some)
 }
 
 fn timeout_ms(text: &str) -> Result<u64, String> {
@@ -419,9 +437,24 @@ fn keys_text(
     let Ok(protocol) = receiver.address().map(|address| address.protocol()) else {
         return;
     };
-    let plain = |value: String| shown(&value).map_err(str::to_string);
+    let shown = |value: String| shown(&value).map_err(str::to_string);
+    for (name, help, value) in keys(receiver, &shown) {
+        if protocol.has_key(name) {
+            let value = value.as_ref();
+            file.key(name, help, value.cloned().map_err(String::as_str));
+        }
+    }
+    if let Some(to) = protocol.access() {
+        receiver.access().text(file, to);
+    }
+}
+
+/// Name, help and value of each key, but those of credentials.
+type KeyText = (&'static str, &'static str, Result<String, String>);
+
+fn keys(receiver: &Forward, plain: &dyn Fn(String) -> Result<String, String>) -> [KeyText; 11] {
     let address = |text: &Option<String>| plain(quoted(text.as_deref().unwrap_or_default()));
-    for (name, help, value) in [
+    [
         (
             "name",
             "Name of the receiver, by which kymo knows what it has already. Without it: host and port.",
@@ -458,6 +491,14 @@ fn keys_text(
             plain(scrape::list_text(&receiver.drop_labels)),
         ),
         (
+            "backlog",
+            "How far behind the receiver may be, such as \"36h\", as long as the journal stays below [store] tail_bytes. Without it: [store] tail_age.",
+            match &receiver.backlog {
+                Some(backlog) => plain(quoted(backlog)),
+                None => Err(quoted("36h")),
+            },
+        ),
+        (
             "timeout",
             "Longest time of a request, 1s to 10m.",
             plain(quoted(&receiver.timeout)),
@@ -472,13 +513,5 @@ fn keys_text(
             "Most packets a second, 1 to 1000000.",
             plain(receiver.packets_per_second.to_string()),
         ),
-    ] {
-        if protocol.has_key(name) {
-            let value = value.as_ref();
-            file.key(name, help, value.cloned().map_err(String::as_str));
-        }
-    }
-    if let Some(to) = protocol.access() {
-        receiver.access().text(file, to);
-    }
+    ]
 }

@@ -7,8 +7,10 @@ use axum::extract::State;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::{Disk as _, OpenMode, RealDisk};
 use kymo_wire::backup_state::{BYTES_MAX, BackupState, FILE, FOLDER};
+use kymo_wire::keeper::ReceiverAccount;
 use serde_json::{Value, json};
 
+use super::hosts::receivers;
 use super::{Hub, RequestHead};
 use crate::access::Scopes;
 use crate::answer::Answer;
@@ -60,6 +62,7 @@ pub(super) async fn status(State(hub): State<Arc<Hub>>, head: RequestHead) -> An
             },
             "wrong_tokens": hub.wrong_tokens(scopes),
             "tails": hub.tails(),
+            "receivers": receivers(&hub.receivers()),
             "backup": hub.backup().map(|state| backup(&state, scopes, now_ns / 1_000_000)),
         })
         .to_string())
@@ -121,6 +124,13 @@ impl Hub {
         let count = file.read_at(&mut bytes, 0).ok()?;
         bytes.truncate(count);
         BackupState::parse(&bytes)
+    }
+
+    /// Receivers of `[[forward]]`; none if the keeper does not answer.
+    pub(super) fn receivers(&self) -> Vec<ReceiverAccount> {
+        let stored = self.stored.as_ref();
+        let receivers = stored.map(|stored| stored.keeper().for_addition().keeper().receivers());
+        receivers.and_then(Result::ok).unwrap_or_default()
     }
 
     /// The store's registered tails; `null` if the keeper does not answer.

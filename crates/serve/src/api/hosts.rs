@@ -7,8 +7,8 @@ use axum::extract::State;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
-    Accounts, Count, HostAccount, LineAccount, OddType, PushAccount, ScrapedTarget, SenderAccount,
-    SocketAccount,
+    Accounts, Count, HostAccount, LineAccount, OddType, PushAccount, ReceiverAccount,
+    ScrapedTarget, SenderAccount, SocketAccount,
 };
 use serde_json::{Value as Json, json};
 
@@ -31,7 +31,8 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> An
             None => Default::default(),
         };
         let others = (&*lines, &*pushers, &*scraped);
-        Ok(body(&accounts, others, RealClock.now().real_ns))
+        let receivers = receivers(&hub.receivers());
+        Ok(body(&accounts, others, receivers, RealClock.now().real_ns))
     };
     hub.answer_json(Lane::Keeper, &head, hosts).await
 }
@@ -39,6 +40,7 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> An
 fn body(
     accounts: &Accounts,
     (lines, pushers, scraped): (&[LineAccount], &[PushAccount], &[ScrapedTarget]),
+    receivers: Json,
     now_ns: i64,
 ) -> String {
     let Accounts {
@@ -59,10 +61,30 @@ fn body(
         "lines": lines,
         "pushers": pushers,
         "scraped": scraped,
+        "receivers": receivers,
         "hosts": hosts,
         "types": types,
     });
     body.to_string()
+}
+
+/// Receivers of `[[forward]]`, with their counts.
+pub(super) fn receivers(accounts: &[ReceiverAccount]) -> Json {
+    let receivers = accounts.iter().map(|account| {
+        json!({
+            "name": shown(account.name.as_bytes()),
+            "up": account.is_up,
+            "sent": account.sent,
+            "refused": account.refused,
+            "missed": account.missed,
+            "requests": account.requests,
+            "failed": account.failed,
+            "sent_bytes": account.bytes,
+            "backlog_bytes": account.backlog_bytes,
+            "backlog_age": account.backlog_age_s,
+        })
+    });
+    Json::Array(receivers.collect())
 }
 
 fn line(account: &LineAccount) -> Json {
@@ -212,9 +234,26 @@ mod tests {
             error: "x\n".into(),
             ..ScrapedTarget::default()
         }];
+        let forwarded = [ReceiverAccount {
+            name: "a".into(),
+            sent: 1,
+            refused: 2,
+            missed: 3,
+            requests: 4,
+            failed: 5,
+            backlog_bytes: 6,
+            bytes: 7,
+            is_up: true,
+            backlog_age_s: 1.5,
+        }];
         assert_eq!(
-            body(&accounts, (&lines, &pushers, &scraped), 10_000_000_000),
-            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"pushers":[{"protocol":"otlp","refused":[{"count":4,"why":"a sample"}],"requests":1,"samples":2,"seen":8.0,"sender":"192.0.2.7","series":3}],"scraped":[{"duration":0.25,"error":"x\\x0a","interval":15.0,"job":"node","samples":5,"seen":9.0,"url":"http://a:1/metrics"}],"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
+            body(
+                &accounts,
+                (&lines, &pushers, &scraped),
+                receivers(&forwarded),
+                10_000_000_000
+            ),
+            r#"{"hosts":[{"address":null,"gap":null,"host":"a\\x0a<b>","offset":-1.235,"rate":null,"seen":7.5,"values":7}],"lines":[{"clients":1,"datagrams":2,"protocol":"statsd","refused":[{"count":4,"why":"a name"}],"samples":3}],"now":10.0,"pushers":[{"protocol":"otlp","refused":[{"count":4,"why":"a sample"}],"requests":1,"samples":2,"seen":8.0,"sender":"192.0.2.7","series":3}],"receivers":[{"backlog_age":1.5,"backlog_bytes":6,"failed":5,"missed":3,"name":"a","refused":2,"requests":4,"sent":1,"sent_bytes":7,"up":true}],"scraped":[{"duration":0.25,"error":"x\\x0a","interval":15.0,"job":"node","samples":5,"seen":9.0,"url":"http://a:1/metrics"}],"sockets":[],"types":[{"known":0,"series":"a/t.rrd","type":"t<","values":2}]}"#
         );
     }
 }

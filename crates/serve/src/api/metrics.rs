@@ -9,9 +9,11 @@ use kymo_base::cost::decode;
 use kymo_base::reading::Reading;
 use kymo_kernel::source;
 use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::exposed::Kind;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::prometheus::{self, Process};
 use kymo_wire::backup_state::BackupState;
+use kymo_wire::keeper::{RECEIVER_METRICS, ReceiverAccount};
 
 use super::{Hub, RequestHead};
 use crate::access::Scopes;
@@ -89,5 +91,20 @@ fn text(hub: &Hub, scopes: Scopes) -> Result<Vec<u8>, Refusal> {
         }
     });
     written.map_err(Refusal::unavailable)?;
+    put_receivers(&mut out, &hub.receivers());
     Ok(out)
+}
+
+/// Appends the metrics of receivers of `[[forward]]`.
+fn put_receivers(out: &mut Vec<u8>, receivers: &[ReceiverAccount]) {
+    for metric in &RECEIVER_METRICS {
+        let kind = match metric.is_counter() {
+            true => Kind::Counter,
+            false => Kind::Gauge,
+        };
+        let head = (metric.name, kind, metric.help);
+        let samples = receivers.iter();
+        let samples = samples.map(|receiver| (receiver.name.as_str(), (metric.value)(receiver)));
+        prometheus::put_metric(out, head, "forward", samples);
+    }
 }

@@ -55,8 +55,9 @@ struct Member {
 }
 
 impl Member {
-    fn of_points(&mut self) -> PointsMember<'_> {
+    fn of_points(&mut self, is_kept: bool) -> PointsMember<'_> {
         PointsMember {
+            is_kept,
             slot: self.slot,
             points: &self.points,
             state: self.state.as_ref(),
@@ -241,13 +242,18 @@ impl Inner {
             job.damaged |= damaged;
             match job.schema.points {
                 Some(_) => {
-                    let members = job.members[members].iter_mut().map(Member::of_points);
+                    let is_kept = self.settings.keeps_values;
+                    let members = job.members[members].iter_mut();
+                    let members = members.map(|member| member.of_points(is_kept));
                     let Saver {
                         builder, samples, ..
                     } = &mut *saver;
                     build_points(builder, samples, stripe, members, &known)?;
                 }
-                None => build_part(saver, job, stripe, (members, &known), now)?,
+                None => {
+                    let keeps_values = self.settings.keeps_values;
+                    build_part(saver, job, stripe, (members, &known), (now, keeps_values))?;
+                }
             }
         }
         let mut catalog = Vec::new();
@@ -316,7 +322,7 @@ fn build_part(
     job: &mut FlushJob,
     stripe: u8,
     (members, known): (std::ops::Range<usize>, &States),
-    now: Now,
+    (now, keeps_values): (Now, bool),
 ) -> io::Result<()> {
     let Saver {
         builder,
@@ -347,11 +353,14 @@ fn build_part(
         };
         let last_up = header.last_up;
         builder.stamp = builder.stamp.max(last_up.max(0) as u64);
+        new.push((at, words));
+        if !keeps_values {
+            continue;
+        }
         for (archive, column) in columns.iter_mut().enumerate() {
             let rows = &applier.captured.archives[archive];
             column.push(at, schema.newest(archive, last_up), rows);
         }
-        new.push((at, words));
         if !member.values.is_empty() {
             entries.put(&mut points, at, &member.values);
         }

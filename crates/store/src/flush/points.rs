@@ -24,6 +24,8 @@ pub(super) struct PointsMember<'a> {
     /// The state, if no block has it.
     pub(super) state: Option<&'a Packed>,
     pub(super) line: &'a mut Line,
+    /// True if the block has the samples.
+    pub(super) is_kept: bool,
 }
 
 /// Adds the frames of a stripe; `known` are the states in blocks.
@@ -53,11 +55,11 @@ pub(super) fn build_part<'a>(
         let is_late = |point: &Point| before.is_some_and(|before| point.t_ms <= before.t_ms);
         let late = points.partition_point(is_late);
         for (before, points) in [(None, &points[..late]), (before, &points[late..])] {
-            if !points.is_empty() {
+            if !points.is_empty() && member.is_kept {
                 writer.put(&mut frame, at, before, points);
             }
         }
-        if let Some(oldest) = points.first() {
+        if let Some(oldest) = points.first().filter(|_| member.is_kept) {
             builder.set_oldest(u64::try_from(oldest.t_ms.div_euclid(1000)).ok());
         }
         let newest = before.into_iter().chain(points.last().copied());

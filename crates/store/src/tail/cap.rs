@@ -1,5 +1,6 @@
-//! The cap on journal files that are kept for tails: the oldest file is removed, and each tail that had not acknowledged all of
-//! it misses the values in it behind its position. The number of these values is on the disk before the file is removed.
+//! The cap on journal files that are kept for tails: a tail that is too far behind misses the values of the oldest file behind
+//! its position. If all files together are too large, all tails do. The number of these values is on the disk before the file
+//! is removed.
 
 use super::entries::{Count, Decoder};
 use super::window::Window;
@@ -9,16 +10,18 @@ use crate::wal::tailed::{FilePlace, TailedFile};
 use crate::wal::tails::{Missed, Tail, Tails};
 use kymo_sys::disk::{OpenMode, is_full};
 use std::io;
+use std::time::Duration;
 
 impl Inner {
-    /// Removes files that only tails need, as long as these are too large together, too old, or the journal has no room.
+    /// Takes files that only tails need from tails that are too far behind, and from all tails as long as these files are too
+    /// large together or the journal has no room. A file that no tail needs any more is removed.
     pub(crate) fn trim_tails(&self) {
         while !self.lock().journal.files.tailed.is_empty() {
             let mut tails = self.tails();
-            let Some(file) = self.beyond_cap(&self.lock()) else {
+            let Some((file, behind)) = self.beyond_cap(&tails, &self.lock()) else {
                 return;
             };
-            if let Err(error) = self.drop_tailed(&mut tails, &file) {
+            if let Err(error) = self.take_from(&mut tails, &file, behind) {
                 let line = format!("cannot remove a journal file that was kept for tails: {error}");
                 self.lock().notice(line);
                 return;
@@ -26,24 +29,50 @@ impl Inner {
         }
     }
 
-    fn beyond_cap(&self, state: &State) -> Option<TailedFile> {
+    /// The oldest file that a tail loses, and the tails that lose it.
+    fn beyond_cap(
+        &self,
+        tails: &Tails,
+        state: &State,
+    ) -> Option<(TailedFile, Vec<(String, Tail)>)> {
         let tailed = &state.journal.files.tailed;
-        let oldest = tailed.front()?;
+        let behind = |file: &TailedFile, is_late: &dyn Fn(&str) -> bool| {
+            let late = tails
+                .iter()
+                .filter(|(name, tail)| tail.position < file.end && is_late(name));
+            late.map(|(name, tail)| (name.into(), tail)).collect()
+        };
         let bytes: u64 = tailed.iter().map(|file| file.size_bytes).sum();
-        let age_ns = self
-            .clock
-            .mono_ns()
-            .cast_signed()
-            .saturating_sub(oldest.ended_ns);
-        let goes = bytes > self.settings.tail_bytes
-            || age_ns.max(0).cast_unsigned() > nanos(self.settings.tail_age)
-            || state.journal.lacks_room_for_tails();
-        goes.then_some(*oldest)
+        if bytes > self.settings.tail_bytes || state.journal.lacks_room_for_tails() {
+            let oldest = tailed.front()?;
+            return Some((*oldest, behind(oldest, &|_| true)));
+        }
+        let now_ns = self.clock.mono_ns().cast_signed();
+        tailed.iter().find_map(|file| {
+            let age_ns = now_ns.saturating_sub(file.ended_ns).max(0).cast_unsigned();
+            let late: Vec<(String, Tail)> =
+                behind(file, &|name| age_ns > nanos(self.tail_age(name)));
+            (!late.is_empty()).then_some((*file, late))
+        })
     }
 
-    fn drop_tailed(&self, tails: &mut Tails, file: &TailedFile) -> io::Result<()> {
-        let behind = tails.iter().filter(|(_, tail)| tail.position < file.end);
-        let behind: Vec<(String, Tail)> = behind.map(|(name, tail)| (name.into(), tail)).collect();
+    /// Time that a tail may be behind.
+    fn tail_age(&self, name: &str) -> Duration {
+        let own = self
+            .settings
+            .tail_ages
+            .iter()
+            .find(|(tail, _)| tail == name);
+        own.map_or(self.settings.tail_age, |(_, age)| *age)
+    }
+
+    /// Takes a file from these tails; removes it if no other tail needs it.
+    fn take_from(
+        &self,
+        tails: &mut Tails,
+        file: &TailedFile,
+        behind: Vec<(String, Tail)>,
+    ) -> io::Result<()> {
         let from: Vec<u64> = behind.iter().map(|(_, tail)| tail.position).collect();
         // If the file cannot be read, the number of missing values is not known.
         let counts = self.count_values(file, &from).unwrap_or_default();
@@ -58,7 +87,7 @@ impl Inner {
                 .values
                 .map_or("not known how many".into(), |count| count.to_string());
             lines.push(format!(
-                "tail {name} has not taken all values in time: {values} are gone (tail_bytes, tail_age)"
+                "tail {name} has not taken all values in time: {values} are gone (backlog, tail_age, tail_bytes)"
             ));
             tail.lose(missed);
             changes.push((name, Some(tail)));
@@ -74,7 +103,10 @@ impl Inner {
         state.departed.keep_from(tails.needed_from());
         state.journal.has_room();
         lines.into_iter().for_each(|line| state.notice(line));
-        state.journal.remove_tailed(file)
+        match tails.needed_from().is_some_and(|from| from < file.end) {
+            true => Ok(()),
+            false => state.journal.remove_tailed(file),
+        }
     }
 
     /// Counts the values in a file behind each of these positions; `None`: the file is damaged.

@@ -332,6 +332,142 @@ fn the_cap_is_kept_and_what_is_missed_is_counted() {
     }
 }
 
+/// A tail with a time of its own loses older values. The files stay for the other one, which gets all values.
+#[test]
+fn a_tail_may_have_a_time_of_its_own() {
+    const SHORT: &str = "short";
+    let mut follower = Follower::new(17, 1, 3);
+    follower.bench.settings.journal_file_bytes = 8 << 10;
+    follower.bench.settings.tail_bytes = u64::MAX;
+    follower.bench.settings.tail_ages = vec![(SHORT.into(), Duration::from_secs(60))];
+    follower.bench.open();
+    let short = follower.bench.store().tail(Some(SHORT), TailFrom::Oldest);
+    drop(short.unwrap());
+    follower.open().unwrap();
+    follower.reader = None;
+    for number in 0..3000u64 {
+        follower.bench.clock.advance_ns(SECOND / 10);
+        follower.send();
+        if number % 50 == 49 {
+            follower.bench.store().maintain();
+            follower.bench.store().checkpoint();
+        }
+    }
+    follower.sync();
+    let tails = follower.bench.store().tails();
+    let missed: Vec<(&str, u64)> = tails
+        .iter()
+        .map(|tail| (&*tail.name, tail.missed_values))
+        .collect();
+    let [(NAME, 0), (SHORT, missed)] = missed[..] else {
+        panic!("{missed:?}")
+    };
+    assert!(missed > 500, "{missed}");
+    let mut told = Told::default();
+    let mut short = follower
+        .bench
+        .store()
+        .tail(Some(SHORT), TailFrom::Now)
+        .unwrap();
+    short.read(u64::MAX, &mut told).unwrap();
+    assert_eq!(told.count + missed, follower.accepted.len() as u64);
+    follower.read(u64::MAX).unwrap();
+    follower.judge(follower.accepted.len(), "the patient tail");
+}
+
+/// A tail is away for a day, while the store starts again and its machine loses power. Within its time it gets all values in
+/// their order; beyond it the gap is counted exactly.
+#[test]
+fn an_outage_of_a_day_loses_nothing_within_the_time() {
+    for hours in [36, 12] {
+        let mut follower = Follower::new(18, 2, 20);
+        follower.bench.settings.journal_file_bytes = 256 << 10;
+        follower.bench.settings.tail_bytes = u64::MAX;
+        follower.bench.settings.tail_ages = vec![(NAME.into(), Duration::from_secs(hours * 3600))];
+        follower.bench.open();
+        follower.send();
+        follower.sync();
+        follower.open().unwrap();
+        follower.read(u64::MAX).unwrap();
+        follower.acknowledge().unwrap();
+        for round in 0..8640u64 {
+            follower.bench.clock.advance_ns(10 * SECOND);
+            follower.bench.now_s += 9;
+            follower.send();
+            if round % 30 == 29 {
+                follower.bench.store().maintain();
+                follower.bench.store().checkpoint();
+            }
+            if round % 2000 == 1999 {
+                follower.sync();
+                follower.reopen();
+            }
+        }
+        follower.sync();
+        let missed = follower.bench.store().tails()[0].missed_values;
+        assert_eq!(missed > 0, hours < 24, "{hours} h: {missed}");
+        follower.read(u64::MAX).unwrap();
+        let told = follower.told.count + missed;
+        assert_eq!(told, follower.accepted.len() as u64, "{hours} h");
+        match hours {
+            36 => follower.judge(follower.accepted.len(), "a day"),
+            _ => assert_eq!(follower.told.missed[0].values, Some(missed)),
+        }
+    }
+}
+
+/// A store that keeps no values has names and states in its blocks. The tail gets all values, over starts, and the blocks do not
+/// grow with them.
+#[test]
+fn a_store_that_keeps_no_values_carries_them_on() {
+    let blocks = [true, false].map(|keeps_values| {
+        let mut follower = Follower::new(19, 0, 5);
+        follower.bench.settings.journal_file_bytes = 8 << 10;
+        follower.bench.settings.files = kymo_store::Files::Never;
+        follower.bench.settings.keeps_values = keeps_values;
+        follower.bench.open();
+        follower.open().unwrap();
+        follower.reader = None;
+        for number in 0..3000u64 {
+            follower.bench.clock.advance_ns(SECOND / 10);
+            follower.send();
+            if number % 50 == 49 {
+                follower.bench.store().maintain();
+                follower.bench.store().checkpoint();
+            }
+            if number % 1000 == 999 {
+                follower.sync();
+                follower.reopen();
+            }
+        }
+        follower.send();
+        follower.sync();
+        let store = follower.bench.store().clone();
+        let series = store.find_points(&labels("p0")).unwrap();
+        let readable = store.samples(series, (0, i64::MAX)).unwrap().points.len();
+        let sent = follower.accepted.iter();
+        let sent = sent.filter(|(name, _)| name.contains("p0")).count();
+        match keeps_values {
+            true => assert_eq!(readable, sent),
+            // The newest are in memory.
+            false => assert!(0 < readable && readable < sent / 10, "{readable} of {sent}"),
+        }
+        drop(store);
+        follower.read(u64::MAX).unwrap();
+        follower.judge(follower.accepted.len(), "a store without values");
+        follower.acknowledge().unwrap();
+        let disk = std::sync::Arc::new(follower.bench.disk.clone());
+        let summary = kymo_store::verify::verify(disk, &super::common::folder(), &mut |_| {});
+        assert_eq!(summary.unwrap().damaged, 0);
+        let files = follower.bench.disk.files();
+        let blocks = files
+            .iter()
+            .filter(|(path, _)| path.to_string_lossy().contains("segment"));
+        blocks.map(|(_, size)| *size).sum::<u64>()
+    });
+    assert!(blocks[1] < blocks[0] / 4, "{blocks:?}");
+}
+
 /// A reader without registration delays nothing: the store reuses its files, and the reader learns which range is gone.
 #[test]
 fn a_reader_that_sleeps_hears_what_is_gone() {

@@ -105,7 +105,25 @@ fn requests() -> Vec<KeeperRequest> {
         }),
         KeeperRequest::Scraped(scraped()),
         KeeperRequest::Targets,
+        KeeperRequest::Forwarded(receivers()),
+        KeeperRequest::Receivers,
     ]
+}
+
+fn receivers() -> Vec<ReceiverAccount> {
+    let account = ReceiverAccount {
+        name: "central".into(),
+        sent: 1 << 40,
+        refused: 2,
+        missed: 3,
+        requests: 4,
+        failed: 5,
+        bytes: 6,
+        is_up: true,
+        backlog_bytes: 7,
+        backlog_age_s: 0.5,
+    };
+    vec![account, ReceiverAccount::default()]
 }
 
 fn scraped() -> Vec<ScrapedTarget> {
@@ -391,6 +409,7 @@ fn answers() -> Vec<Answer> {
             refused: vec![("a sample".into(), 4)],
         }]),
         Answer::Targets(scraped()),
+        Answer::Receivers(receivers()),
         Answer::Families(vec![MetricFamily {
             metric: "up".into(),
             kind: "gauge".into(),

@@ -12,7 +12,7 @@ use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::programs::Programs;
 use kymo_ingest::pushed::Pushes;
-use kymo_ingest::requests::{Answers, Role, SharedReader};
+use kymo_ingest::requests::{Answers, Receivers, Role, SharedReader};
 use kymo_keeper_client::Keeper;
 use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};
@@ -35,6 +35,7 @@ pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
             programs: Programs::default(),
             pushes: Pushes::default(),
             reader: SharedReader::default(),
+            receivers: Receivers::default(),
             log: Arc::new(|_, _: &str| {}),
         };
         side.answer_all(answers, &store, &stop);

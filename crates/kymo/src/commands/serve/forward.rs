@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use kymo_forward::{
     CollectdWay, ForwardOrder, ForwardTarget, ForwardWay, HostPort, PacketProtection,
-    RemoteWriteWay, RrdcachedAddress, RrdcachedWay,
+    RemoteWriteWay, RrdcachedAddress, RrdcachedWay, tail_name,
 };
 use kymo_scrape::{Credentials, Scheme, ScrapeUrl};
 use kymo_sys::privilege::{Account, Memory};
@@ -36,6 +36,15 @@ pub(super) fn plan(
         targets: Box::new(move || targets(&configured, own.as_ref())),
         role: poller::role(hub.cloned(), hub, Memory::Unlimited),
     }))
+}
+
+/// Tails of the configured receivers, and the seconds that each may be behind if it has a limit of its own.
+pub(super) fn tails(config: &Config) -> Result<Vec<(String, Option<u64>)>> {
+    let receivers = config.forward.iter().map(|receiver| {
+        let backlog_s = receiver.backlog_s().map_err(anyhow::Error::msg)?;
+        Ok((tail_name(&receiver.full_name()), backlog_s))
+    });
+    receivers.collect()
 }
 
 /// Where kymo speaks rrdcached's protocol itself: its unix socket, or else a port.
