@@ -3,6 +3,7 @@
 //! protocols have modules of their own.
 
 mod collectd;
+mod outage;
 mod receiver;
 mod rrdcached;
 
