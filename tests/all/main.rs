@@ -105,6 +105,7 @@ mod serve_stored;
 mod serve_tail;
 mod serve_targets;
 mod serve_union;
+mod serve_unixsock;
 mod serve_upstream;
 mod slow;
 mod statsd_reference;

@@ -7,7 +7,7 @@
 //! `notifications` logs notifications, `waiting_events` limits their rate, `kept_events` keeps them in memory, `event_files` on the disk. `newcomers` decides on names that the store
 //! does not have: `probation` holds names that came once, `budgets` limits the number of new series. `streaks`
 //! notices when values come otherwise than before, `kinds` what their kinds are to be, and the thread `redefine` then changes
-//! definitions.
+//! definitions. `unixsock` answers commands of collectd's unixsock plugin, with rates of `value_cache`.
 
 mod accounts;
 mod budgets;
@@ -30,6 +30,8 @@ mod recent;
 mod redefine;
 mod senders;
 mod streaks;
+mod unixsock;
+mod value_cache;
 mod waiting_events;
 
 use std::collections::HashMap;
@@ -54,6 +56,8 @@ use intake::{Intake, Registry};
 pub use kept_events::EventKeeper;
 use redefine::{Requests, redefiner};
 pub use senders::Senders;
+pub use unixsock::{CommandQueue, CommandSender, UnixSock, command_queue};
+use value_cache::ValueCache;
 
 /// Datagrams of one round.
 const ROUND: usize = 64;
@@ -111,6 +115,8 @@ pub struct Collectd {
     pub senders: Senders,
     /// Kept notifications.
     pub events: EventKeeper,
+    /// Commands of clients of the unix socket; `None`: there is none.
+    pub commands: Option<CommandQueue>,
     /// Messages for the administrator.
     pub log: Log,
 }
@@ -140,17 +146,17 @@ impl Collectd {
             reported,
             senders,
             events,
+            commands,
             log,
         } = self;
         let mut datagrams = Datagrams::new(ROUND);
-        senders.begin(sockets.iter().map(|(_, name)| name.clone()));
+        let mut intakes = intakes(&sockets, commands.as_ref(), &reported);
+        senders.begin(intakes.iter().map(|intake| intake.name().into()));
         let mut registry = Registry::new(settings, requests, senders, events);
-        let intake = |(at, (_, name)): (usize, &(OwnedFd, String))| {
-            Intake::new(name.clone(), at, reported.of(at))
-        };
-        let mut intakes: Vec<Intake> = sockets.iter().enumerate().map(intake).collect();
+        registry.newest = commands.as_ref().map(|_| ValueCache::default());
         let mut files = vec![stop.as_fd()];
         files.extend(sockets.iter().map(|(socket, _)| socket.as_fd()));
+        files.extend(commands.iter().map(AsFd::as_fd));
         let mut reports = Rhythm::of(TELL_EVERY);
         let mut notices = Rhythm::of(NOTIFY_EVERY);
         let mut sweeps = Rhythm::of(SWEEP_EVERY);
@@ -170,6 +176,9 @@ impl Collectd {
                     }
                 }
             }
+            if let (Some(commands), Some(intake)) = (&commands, intakes.get_mut(sockets.len())) {
+                commands.carry_out(intake, &mut registry, store);
+            }
             let ends = ready.first() == Some(&true);
             if registry.has_newcomers() && (sweeps.is_due() || ends) {
                 // At the end nothing can repeat the waiting names.
@@ -182,7 +191,10 @@ impl Collectd {
                 let troubled = intakes.iter_mut().enumerate();
                 for (at, intake) in troubled.filter(|(_, intake)| intake.has_trouble()) {
                     intake.report(&log);
-                    reported.note(at, intake.dropped());
+                    // The kernel drops no commands.
+                    if at < sockets.len() {
+                        reported.note(at, intake.dropped());
+                    }
                 }
                 reports.begin_again();
             }
@@ -196,4 +208,17 @@ impl Collectd {
             }
         }
     }
+}
+
+/// An intake for each socket, and one for commands.
+fn intakes(
+    sockets: &[(OwnedFd, String)],
+    commands: Option<&CommandQueue>,
+    reported: &Reported,
+) -> Vec<Intake> {
+    let of_sockets = sockets.iter().enumerate();
+    let of_sockets =
+        of_sockets.map(|(at, (_, name))| Intake::new(name.clone(), at, reported.of(at)));
+    let of_commands = commands.map(|queue| Intake::new(queue.name.clone(), sockets.len(), 0));
+    of_sockets.chain(of_commands).collect()
 }

@@ -1,5 +1,5 @@
 //! Parts that several listeners share: budgets that fill again (`refill`), tasks with a limited frequency (`rhythm`), the
-//! memory of reported losses (`reported`), and for protocols of lines the loop with its sockets (`line_server`,
+//! memory of reported losses (`reported`), clients with a thread each (`seats`), and for protocols of lines the loop with its sockets (`line_server`,
 //! `line_clients`), counts of refused lines (`troubles`), limits of series (`series_limit`) and a quick hash (`keyed_hash`).
 
 pub(crate) mod keyed_hash;
@@ -10,6 +10,7 @@ pub(crate) mod line_server;
 pub(crate) mod refill;
 mod reported;
 pub(crate) mod rhythm;
+pub(crate) mod seats;
 pub(crate) mod sender_lots;
 pub(crate) mod series_limit;
 pub(crate) mod troubles;

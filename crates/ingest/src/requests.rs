@@ -9,21 +9,18 @@ mod points;
 mod range;
 mod receivers;
 mod role;
-mod seats;
 mod tail;
 
 pub use points::SharedReader;
 pub use receivers::Receivers;
 use role::Author;
 pub use role::Role;
-use seats::{Seat, Seats};
 use tail::Tail;
 
 use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::thread;
 use std::time::Duration;
 
 use kymo_base::label_set::Labels;
@@ -32,13 +29,14 @@ use kymo_base::name::DisplayName;
 use kymo_rrd::header::DsDef;
 use kymo_store::{FileError, Fresh, KnownSeries, Opened, SeriesName, Store, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::{listen, machine};
+use kymo_sys::machine;
 use kymo_wire::keeper::{
     Answer, Erased, HEAD, KeeperRequest, QUESTION_MAX, SeriesInfo, body_bytes,
 };
 
 use crate::collectd::{EventKeeper, Senders};
 use crate::common::LineAccounts;
+use crate::common::seats::{Seat, SeatedService, Seats, serve_seated};
 use crate::labelled_series;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
@@ -53,8 +51,6 @@ const FRAME_SERIES: usize = 1024;
 const REMOVED_TOGETHER: usize = 64;
 /// Longest pause of a client within a request, or while an answer is written.
 const STALL: Duration = Duration::from_secs(10);
-/// Pause after a connection that could not be accepted.
-const PAUSE: Duration = Duration::from_millis(100);
 /// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -107,51 +103,34 @@ impl Listener for RequestListener {
     }
 
     fn run(self: Box<Self>, store: &Store, stop: &StopSignal) -> io::Result<()> {
-        let (requests, seats) = (&*self, &Seats::default());
-        thread::scope(|scope| {
-            loop {
-                let files = [stop.as_fd(), requests.socket.as_fd()];
-                let ready = machine::wait_readable(&files, NAP);
-                if ready.first() == Some(&true) {
-                    store.end_waiting_tails();
-                    return Ok(());
-                }
-                if ready.get(1) != Some(&true) {
-                    continue;
-                }
-                let Some(stream) = requests.accept() else {
-                    continue;
-                };
-                let Some(seat) = seats.take(&stream) else {
-                    continue;
-                };
-                let answer = move || requests.answers.answer_seated(stream, store, stop, &seat);
-                let named = thread::Builder::new().name("answers".into());
-                if let Err(error) = named.spawn_scoped(scope, answer) {
-                    let text = format!("cannot answer a request: {error}");
-                    (requests.answers.log)(Severity::Error, &text);
-                }
-            }
-        })
+        let service = AnswerService {
+            answers: &self.answers,
+            store,
+            stop,
+        };
+        serve_seated(&service, &self.socket, stop, &self.answers.log)
     }
 }
 
-impl RequestListener {
-    fn accept(&self) -> Option<UnixStream> {
-        match listen::accept(&self.socket) {
-            Ok(Some(stream)) => self
-                .answers
-                .role
-                .admits(&stream)
-                .then(|| UnixStream::from(stream)),
-            Ok(None) => None,
-            Err(error) => {
-                let text = format!("cannot accept a connection for requests: {error}");
-                (self.answers.log)(Severity::Error, &text);
-                thread::sleep(PAUSE);
-                None
-            }
-        }
+/// Answers from a store.
+struct AnswerService<'a> {
+    answers: &'a Answers,
+    store: &'a Store,
+    stop: &'a StopSignal,
+}
+
+impl SeatedService for AnswerService<'_> {
+    fn admits(&self, client: &OwnedFd) -> bool {
+        self.answers.role.admits(client)
+    }
+
+    fn answer(&self, stream: UnixStream, seat: &Seat) {
+        self.answers
+            .answer_seated(stream, self.store, self.stop, seat);
+    }
+
+    fn end(&self) {
+        self.store.end_waiting_tails();
     }
 }
 

@@ -109,6 +109,8 @@ pub(crate) struct Listen {
     pub group: Option<String>,
     /// Addresses for collectd's datagrams; `None`: loopback, on collectd's port.
     pub collectd: Option<Vec<SocketAddr>>,
+    /// Unix socket for commands of collectd's unixsock plugin; `None`: there is none.
+    pub unixsock: Option<PathBuf>,
     /// Addresses of the listeners for lines, by UDP and TCP, in the order of their declarations.
     pub lines: Vec<LineAddresses>,
 }
@@ -314,6 +316,7 @@ impl Default for Listen {
             rrdcached: None,
             group: None,
             collectd: None,
+            unixsock: None,
             lines: lines::defaults(),
         }
     }
@@ -590,6 +593,7 @@ impl<'de> Visitor<'de> for ListenVisitor {
             rrdcached: table.rrdcached,
             group: table.group,
             collectd: table.collectd,
+            unixsock: table.unixsock,
             lines,
         })
     }
@@ -606,6 +610,8 @@ struct ListenTable {
     group: Option<String>,
     #[serde(deserialize_with = "addresses")]
     collectd: Option<Vec<SocketAddr>>,
+    #[serde(deserialize_with = "socket_path")]
+    unixsock: Option<PathBuf>,
 }
 
 /// All keys of the file.
@@ -677,6 +683,14 @@ fn places<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<ListenAddress
         .collect();
     read.map(Some)
         .map_err(|error| D::Error::custom(cause(&error)))
+}
+
+fn socket_path<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(from)?;
+    match path.is_absolute() {
+        true => Ok(Some(path)),
+        false => Err(D::Error::custom("not a path that begins with a slash")),
+    }
 }
 
 fn files<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
@@ -894,6 +908,14 @@ fn listen_text(file: &mut File, listen: &Listen) {
         "Addresses and ports for datagrams of collectd's network plugin; []: none.\n\
          Without it: port 25826 of loopback. See [collectd].",
         addresses_text(&listen.collectd).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
+    );
+    let unixsock = listen.unixsock.as_ref();
+    file.key(
+        "unixsock",
+        "Unix socket for the commands of collectd's unixsock plugin. Who may connect, its owner and `group`, may write.",
+        unixsock
+            .map(|path| quoted(&path.to_string_lossy()))
+            .ok_or("\"/run/kymo/unixsock\""),
     );
     lines::addresses_text(file, &listen.lines);
     file.key(
@@ -1245,6 +1267,7 @@ mod tests {
                 ]),
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
+                unixsock: Some("/run/kymo/unixsock".into()),
                 lines: vec![
                     Some(vec!["[::1]:2003".parse().expect("an address")]),
                     Some(vec!["127.0.0.2:8125".parse().expect("an address")]),

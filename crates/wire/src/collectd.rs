@@ -1,5 +1,6 @@
-//! collectd's binary protocol as its network plugin sends it over UDP, and the files that a hub needs for it: types.db,
-//! AuthFile, and the paths and definitions of .rrd files. `docs/formats/collectd.md` specifies every byte.
+//! collectd's binary protocol as its network plugin sends it over UDP, the commands of its unixsock plugin, and the files that
+//! a hub needs for them: types.db, AuthFile, and the paths and definitions of .rrd files. `docs/formats/collectd.md` specifies
+//! every byte.
 //!
 //! [`Datagram`] splits a datagram into sections that are plain, signed or encrypted; [`Parts`] splits a section into
 //! values and notifications. Neither allocates.
@@ -7,6 +8,7 @@
 mod auth_file;
 mod bad_line;
 mod cdtime;
+mod commands;
 mod encode;
 #[cfg(test)]
 mod hex;
@@ -23,6 +25,9 @@ mod value;
 pub use auth_file::read_auth_file;
 pub use bad_line::BadLine;
 pub use cdtime::Cdtime;
+pub use commands::{
+    COMMAND_MAX, Command, CommandRefusal, FlushOrder, ListedValues, PutNotif, PutVal,
+};
 pub use encode::{Encoder, PACKET_DEFAULT, Pushed, ValueList, encrypt, put_notification, sign};
 pub use identifier::{Identifier, PathRefusal, escape};
 pub use parts::{

@@ -1,6 +1,7 @@
 //! Entry points for fuzzing: no bytes of a client or a server may cause a panic or a large allocation.
 
 mod collectd;
+mod collectd_commands;
 mod exposition_text;
 mod graphite;
 mod keeper;
@@ -15,6 +16,7 @@ mod targets;
 
 pub use crate::activity::fuzz_activity;
 pub use collectd::fuzz_collectd;
+pub use collectd_commands::fuzz_collectd_commands;
 pub use exposition_text::fuzz_exposition_text;
 pub use graphite::fuzz_graphite;
 pub use keeper::{fuzz_keeper, keeper_frames};

@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     ("rrd_update", kymo_rrd::fuzz::fuzz_update),
     ("rrdcached", kymo_wire::fuzz::fuzz_rrdcached),
     ("collectd", kymo_wire::fuzz::fuzz_collectd),
+    ("collectd_commands", kymo_wire::fuzz::fuzz_collectd_commands),
     ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
     ("mrtg_secrets", kymo_wire::fuzz::fuzz_mrtg_secrets),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),

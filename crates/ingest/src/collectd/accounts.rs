@@ -185,6 +185,16 @@ impl Accounts {
         }
     }
 
+    /// Words for something that was not taken since these counts; values that are not newer than the last, and repeated
+    /// notifications, are passed over.
+    pub(super) fn refused_since(&self, before: &Counts) -> Option<&'static str> {
+        let passed_over = [Count::Late, Count::Replayed];
+        let mut refused = TROUBLES
+            .iter()
+            .filter(|(count, _)| !passed_over.contains(count) && self.all[*count] > before[*count]);
+        refused.next().map(|(_, words)| *words)
+    }
+
     /// Troubles since the last report: number, words and, for the sender with most of them, the count.
     fn news(&self) -> impl Iterator<Item = (u64, &'static str, Option<Count>)> {
         let (lost, reported) = self.reported;

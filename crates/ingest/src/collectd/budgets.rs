@@ -1,4 +1,4 @@
-//! Budgets for new series. Each user who signs and each trusted network has a budget of its own. Each other sender
+//! Budgets for new series. Each user who signs, each trusted network and each user of the unix socket has a budget of its own. Each other sender
 //! group has one, and all these groups have one together; a group must wait when its use reaches the rest of the
 //! budget of all.
 //!
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use crate::common::refill::{Refill, SeriesAllowance};
 use crate::sender_group::SenderGroup;
 
-/// Budget of a user who signs, or of a trusted network: series at once, then series a minute.
+/// Budget of a user who signs, of a trusted network, or of a user of the unix socket: series at once, then series a minute.
 const TRUSTED: Refill = Refill {
     at_once: 50_000.0,
     a_second: 10_000.0 / 60.0,
@@ -28,13 +28,22 @@ const GROUPS: Refill = Refill {
 /// Groups with a budget in memory.
 const GROUPS_MAX: usize = 4096;
 
+/// A sender whose new names count at once, and which has a budget of its own for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Trusted {
+    /// The network at this place of `trusted`.
+    Network(usize),
+    /// A user of this machine, by the unix socket.
+    User(u32),
+}
+
 /// The owner of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payer<'a> {
     /// A user of the authentication file.
     User(&'a [u8]),
-    /// The network at this place of `trusted`.
-    Network(usize),
+    /// A trusted network, or a user of this machine.
+    Trusted(Trusted),
     /// A sender without a signature and outside of trusted networks.
     Group(SenderGroup),
 }
@@ -43,7 +52,7 @@ pub(super) enum Payer<'a> {
 #[derive(Debug, Default)]
 pub(super) struct SeriesBudgets {
     users: HashMap<Box<[u8]>, SeriesAllowance>,
-    networks: HashMap<usize, SeriesAllowance>,
+    trusted: HashMap<Trusted, SeriesAllowance>,
     groups: HashMap<SenderGroup, SeriesAllowance>,
     all_groups: Option<SeriesAllowance>,
 }
@@ -59,8 +68,8 @@ impl SeriesBudgets {
                 let left = self.users.get_mut(user);
                 left.is_some_and(|left| TRUSTED.take(left, now_s))
             }
-            Payer::Network(place) => {
-                let left = self.networks.entry(place);
+            Payer::Trusted(trusted) => {
+                let left = self.trusted.entry(trusted);
                 TRUSTED.take(left.or_insert_with(|| TRUSTED.full(now_s)), now_s)
             }
             Payer::Group(group) => self.takes_unknown(group, now_s),
@@ -121,7 +130,7 @@ mod tests {
         let payers = [
             Payer::User(b"web"),
             Payer::User(b"db"),
-            Payer::Network(0),
+            Payer::Trusted(Trusted::Network(0)),
             group(1),
             group(2),
         ];
@@ -164,6 +173,14 @@ mod tests {
         let all = budgets.all_groups.unwrap().count;
         assert_eq!((budgets.groups.len(), all), (GROUPS_MAX, 30_000.0));
         assert_eq!(takes(&mut budgets, group(10_001), 500, 0.0), 500);
-        assert_eq!(takes(&mut budgets, Payer::Network(0), 20_500, 0.0), 20_500);
+        assert_eq!(
+            takes(
+                &mut budgets,
+                Payer::Trusted(Trusted::Network(0)),
+                20_500,
+                0.0
+            ),
+            20_500
+        );
     }
 }

@@ -12,15 +12,15 @@ use kymo_base::pattern;
 use kymo_rrd::Header;
 use kymo_store::{Definition, FileError, Refusal, SeriesName, Store, Writer};
 use kymo_sys::clock::{Clock, RealClock};
-use kymo_sys::datagrams::Datagrams;
+use kymo_sys::datagrams::{self, Datagrams};
 use kymo_wire::collectd::{
     Admission, Bad, Cdtime, Datagram, Item, Notification, Protection, ReplayWindow, Section,
-    TypesDb, Users, Values, escape, put_update,
+    TypesDb, Users, Value, Values, escape, put_update,
 };
 use kymo_wire::keeper::{Count, POLL};
 
 use super::accounts::Accounts;
-use super::budgets::Payer;
+use super::budgets::{Payer, Trusted};
 use super::define::{Definitions, starting_at};
 use super::hosts::{HostId, Hosts, SECOND_NS};
 use super::index::{Entry, Index, Standing};
@@ -31,6 +31,7 @@ use super::odd_types::OddTypes;
 use super::redefine::{Change, Requests, Why};
 use super::senders::{Senders, put};
 use super::streaks::Streaks;
+use super::value_cache::{Arrived, ValueCache};
 use super::{CollectdSettings, InForce};
 use crate::log::{Log, Severity};
 use crate::sender_group::SenderGroup;
@@ -58,6 +59,8 @@ pub(super) struct Registry {
     intervals: Streaks<Cdtime>,
     pub(super) kinds: Streaks<Vec<u8>>,
     pub(super) odd: OddTypes,
+    /// The newest values of each series; `None`: there are no commands.
+    pub(super) newest: Option<ValueCache>,
     pub(super) requests: Requests,
     pub(super) hosts: Hosts,
     /// Changed accounts are copied here.
@@ -86,6 +89,7 @@ impl Registry {
             intervals: Streaks::default(),
             kinds: Streaks::default(),
             odd: OddTypes::default(),
+            newest: None,
             requests,
         }
     }
@@ -201,6 +205,8 @@ pub(super) struct Intake {
     pub(super) texts: Vec<u8>,
     updates: Vec<Update>,
     new: Vec<New>,
+    /// Values of `updates`, if somebody asks for them.
+    raw: Vec<Value>,
 }
 
 /// A series that waits for its definition.
@@ -217,6 +223,8 @@ struct Update {
     series: u32,
     /// Range of the text in `texts`.
     text: Range<usize>,
+    /// Range of the values in `raw`; empty: they are not noted.
+    raw: Range<usize>,
     count: u64,
     host: HostId,
     time: Cdtime,
@@ -229,20 +237,19 @@ struct Update {
 /// The sender of values.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
-    address: IpAddr,
+    pub(super) address: IpAddr,
     /// Number of the sender's account.
     pub(super) sender: u16,
     pub(super) writer: Writer,
-    /// Index of the sender's network in the trusted networks.
-    network: Option<usize>,
+    pub(super) trusted: Option<Trusted>,
 }
 
 impl Source {
     /// The budget that pays for new series of this source.
     pub(super) fn payer(self, user: Option<&[u8]>) -> Payer<'_> {
-        match (user, self.network) {
+        match (user, self.trusted) {
             (Some(user), _) => Payer::User(user),
-            (None, Some(network)) => Payer::Network(network),
+            (None, Some(trusted)) => Payer::Trusted(trusted),
             (None, None) => Payer::Group(SenderGroup::of(self.address)),
         }
     }
@@ -264,7 +271,13 @@ impl Intake {
             texts: Vec::new(),
             updates: Vec::new(),
             new: Vec::new(),
+            raw: Vec::new(),
         }
+    }
+
+    /// Name of the socket.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Datagrams that the kernel has dropped so far, modulo 2^32, as of the last round.
@@ -309,6 +322,21 @@ impl Intake {
             self.accounts.lost += u64::from(dropped.wrapping_sub(self.dropped));
             self.dropped = dropped;
         }
+        self.in_round(registry, store, |intake, round| {
+            for datagram in datagrams.iter_mut() {
+                intake.receive(round, datagram);
+            }
+        });
+        Ok(count)
+    }
+
+    /// Does some work in a round, and stores the values that came of it.
+    pub(super) fn in_round(
+        &mut self,
+        registry: &mut Registry,
+        store: &Store,
+        work: impl FnOnce(&mut Intake, &mut Round<'_>),
+    ) {
         let stamp = RealClock.now();
         registry.take_types();
         let users = registry.settings.users.as_ref();
@@ -319,25 +347,24 @@ impl Intake {
             mono_ns: stamp.mono_ns,
             store,
         };
-        for datagram in datagrams.iter_mut() {
-            let address = plain(datagram.sender);
-            let sender = self.accounts.number(address);
-            self.accounts.count(sender, Count::Datagrams, 1);
-            let allow = &round.registry.settings.allow;
-            if !allow.is_empty() && !allow.iter().any(|prefix| prefix.holds(address)) {
-                self.accounts.count(sender, Count::Foreign, 1);
-                continue;
-            }
-            if datagram.truncated {
-                self.accounts.count(sender, Count::Bad, 1);
-                continue;
-            }
-            self.datagram(&mut round, datagram.bytes, (address, sender));
-        }
+        work(self, &mut round);
         self.store_all(&mut round);
         round.registry.look_at_changes(round.mono_ms());
         self.publish(&mut round);
-        Ok(count)
+    }
+
+    fn receive(&mut self, round: &mut Round, datagram: datagrams::Datagram) {
+        let address = plain(datagram.sender);
+        let sender = self.accounts.number(address);
+        self.accounts.count(sender, Count::Datagrams, 1);
+        let allow = &round.registry.settings.allow;
+        if !allow.is_empty() && !allow.iter().any(|prefix| prefix.holds(address)) {
+            return self.accounts.count(sender, Count::Foreign, 1);
+        }
+        if datagram.truncated {
+            return self.accounts.count(sender, Count::Bad, 1);
+        }
+        self.datagram(round, datagram.bytes, (address, sender));
     }
 
     /// Copies changed accounts to where requests are answered.
@@ -387,7 +414,7 @@ impl Intake {
             let from = Source {
                 address,
                 sender,
-                network,
+                trusted: network.map(Trusted::Network),
                 writer: user.map_or(Writer::address(address), Writer::signed),
             };
             let mut parts = section.parts();
@@ -413,7 +440,7 @@ impl Intake {
         self.accounts.count(sender, Count::Bad, 1);
     }
 
-    fn notification(
+    pub(super) fn notification(
         &mut self,
         round: &mut Round,
         notification: &Notification,
@@ -441,7 +468,13 @@ impl Intake {
         self.notifications.add(&event);
     }
 
-    fn values(&mut self, round: &mut Round, values: &Values, source: Source, user: Option<&[u8]>) {
+    pub(super) fn values(
+        &mut self,
+        round: &mut Round,
+        values: &Values,
+        source: Source,
+        user: Option<&[u8]>,
+    ) {
         let sender = source.sender;
         let count = values.values.len() as u64;
         self.accounts.note_time(sender, values.time);
@@ -486,6 +519,7 @@ impl Intake {
         let mut update = Update {
             series,
             text: 0..0,
+            raw: 0..0,
             count,
             host: entry.host,
             time: first_time,
@@ -500,6 +534,7 @@ impl Intake {
         update.text = self.put_text(|texts| {
             put_update(texts, values.time, values.values.iter());
         });
+        update.raw = self.keep_raw(round, values);
         (update.time, update.stamp_s) = (values.time, values.time.seconds());
         self.updates.push(update);
     }
@@ -520,6 +555,15 @@ impl Intake {
         }
         let (registry, now_ms) = (&mut *round.registry, round.mono_ns / 1_000_000);
         registry.look_at_mismatch(series, values, (source.writer, now_ms), round.store);
+    }
+
+    /// Keeps values for GETVAL until they are stored, and returns their range in `raw`.
+    fn keep_raw(&mut self, round: &Round, values: &Values) -> Range<usize> {
+        let from = self.raw.len();
+        if round.registry.newest.is_some() {
+            self.raw.extend(values.values.iter());
+        }
+        from..self.raw.len()
     }
 
     /// Appends a value's text and returns its range.
@@ -684,6 +728,7 @@ impl Intake {
             self.store_some(again, round);
         }
         self.texts.clear();
+        self.raw.clear();
         self.updates = updates;
         self.updates.clear();
     }
@@ -737,6 +782,7 @@ impl Intake {
         let now_ms = round.mono_ms();
         for &update in taken.iter().filter(|_| written.is_ok()) {
             round.registry.look_at_interval(update, now_ms, round.store);
+            self.note_newest(update, round);
         }
         let done = match &written {
             Ok(_) => Count::Values,
@@ -752,6 +798,34 @@ impl Intake {
                 Some(format!("cannot write journal: {}", strerror(&error)));
         }
         untouched
+    }
+}
+
+impl Intake {
+    /// Notes stored values, if somebody asks for the newest.
+    fn note_newest(&self, update: &Update, round: &mut Round) {
+        let mono_ns = round.mono_ns;
+        let Registry {
+            index,
+            newest,
+            types,
+            ..
+        } = &mut *round.registry;
+        let values = &self.raw[update.raw.clone()];
+        let (Some(newest), Some(entry)) = (newest, index.get(update.series)) else {
+            return;
+        };
+        if values.is_empty() {
+            return;
+        }
+        let arrived = Arrived {
+            path: &entry.path,
+            time: update.time,
+            interval: update.interval,
+            values,
+            sources: types.sources(entry.type_name()).unwrap_or_default(),
+        };
+        newest.note(&arrived, mono_ns);
     }
 }
 

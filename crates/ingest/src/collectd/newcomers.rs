@@ -1,5 +1,5 @@
 //! Values of a series that is not in the index. If the store has the series, the value counts at once and costs no
-//! budget. A new name of a sender that signs or of a trusted network begins at once; any other new name begins when
+//! budget. A new name of a sender that signs, of a trusted network or of a client of the unix socket begins at once; any other new name begins when
 //! its sender repeats it.
 
 use kymo_base::name::DisplayName;
@@ -7,7 +7,7 @@ use kymo_store::SeriesName;
 use kymo_wire::collectd::{Values, put_update};
 use kymo_wire::keeper::Count;
 
-use super::budgets::Payer;
+use super::budgets::{Payer, Trusted};
 use super::hosts::{SECOND_NS, seconds};
 use super::intake::{Intake, Registry, Round, Source, whole_seconds};
 use super::probation::{First, Id, Newcomer, Trial};
@@ -52,8 +52,8 @@ impl Intake {
         let payer = source.payer(user);
         let mut first = None;
         match payer {
-            Payer::User(_) | Payer::Network(_) if step_s.is_some() => {}
-            Payer::User(_) | Payer::Network(_) => self.pay(round, path, payer)?,
+            Payer::User(_) | Payer::Trusted(_) if step_s.is_some() => {}
+            Payer::User(_) | Payer::Trusted(_) => self.pay(round, path, payer)?,
             Payer::Group(group) => {
                 let interval = round.registry.interval_of(values);
                 let interval_s = step_s.unwrap_or_else(|| whole_seconds(interval));
@@ -121,7 +121,8 @@ impl Intake {
         }
         let who = match payer {
             Payer::User(user) => format!("user {}", DisplayName(user)),
-            Payer::Network(_) => "its network".to_string(),
+            Payer::Trusted(Trusted::Network(_)) => "its network".to_string(),
+            Payer::Trusted(Trusted::User(uid)) => format!("the user with number {uid}"),
             Payer::Group(group) => group.to_string(),
         };
         self.accounts.last_refusal = Some(format!(

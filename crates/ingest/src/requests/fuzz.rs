@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use kymo_store::{Files, Settings};
 use kymo_sys::clock::RealClock;

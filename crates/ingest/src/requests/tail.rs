@@ -14,7 +14,7 @@ use kymo_wire::keeper::{
     TailAccount, TailAfter, TailEvent, TailPiece, TailPlace,
 };
 
-use super::seats::Seat;
+use crate::common::seats::Seat;
 use crate::reader::{labels_of, scale_of};
 
 /// Bytes of the journal read at once. The position in a frame moves on by whole readings.

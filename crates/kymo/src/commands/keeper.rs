@@ -15,7 +15,9 @@ use anyhow::{Context as _, Result};
 use kymo_base::label_set::LabelLimits;
 use kymo_base::name::DisplayName;
 use kymo_forward::is_tail_name;
-use kymo_ingest::collectd::{self, Collectd, EventKeeper, InForce, Senders};
+use kymo_ingest::collectd::{
+    self, Collectd, CommandQueue, EventKeeper, InForce, Senders, UnixSock,
+};
 use kymo_ingest::common::{LineAccounts, LineSockets, Reported};
 use kymo_ingest::keeper::{self, Keeper, OnSignal};
 use kymo_ingest::line_listeners::{self, LineSettings};
@@ -118,6 +120,8 @@ pub(crate) struct KeeperOrder {
 pub(crate) struct CollectdOrder {
     /// File descriptors of the sockets, and their addresses.
     pub sockets: Vec<(i32, String)>,
+    /// File descriptor of the socket for commands of the unixsock plugin, and its path.
+    pub unixsock: Option<(i32, String)>,
     /// `none`, `sign` or `encrypt`.
     pub security: String,
     /// File descriptor of the AuthFile's copy, which the guardian keeps current.
@@ -225,6 +229,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let in_force = (copies.users.clone(), copies.types.clone());
     let reported = Reported::new(Some(handed(order.reported)?));
     let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
+    let unixsock = unixsock(&order.collectd)?;
     let log: Log = Arc::new(|severity, line: &str| {
         if severity <= Severity::Notice {
             say(line);
@@ -245,8 +250,11 @@ pub(crate) fn run() -> Result<ExitCode> {
     let (events, notices) = EventKeeper::open(Arc::new(RealDisk), &settings.folder);
     notices.iter().for_each(|notice| say(notice));
     if let Some(collectd) = collectd {
-        let collectd = collectd(senders.clone(), events.clone(), log.clone());
+        let (unixsock, commands) = unixsock.map(|open| open(log.clone())).unzip();
+        let mut collectd = collectd(senders.clone(), events.clone(), log.clone());
+        collectd.commands = commands;
         listeners.push(Box::new(collectd));
+        listeners.extend(unixsock.map(|listener| Box::new(listener) as Box<dyn Listener>));
     }
     listeners.extend(lines);
     let (collector, programs) = collector(&order, &settings, &log);
@@ -390,13 +398,13 @@ fn read_types(file: &HandedCopy, in_force: &InForce<TypesDb>) {
     }
 }
 
-/// The listener for collectd's datagrams, made when there is a log; `None`: it has no sockets.
+/// The listener for collectd's datagrams, made when there is a log; `None`: it has no sockets and no commands.
 fn collectd_listener(
     order: &CollectdOrder,
     (users, types): (Option<InForce<Users>>, InForce<TypesDb>),
     reported: &Reported,
 ) -> Result<Option<impl FnOnce(Senders, EventKeeper, Log) -> Collectd>> {
-    if order.sockets.is_empty() {
+    if order.sockets.is_empty() && order.unixsock.is_none() {
         return Ok(None);
     }
     let sockets = order.sockets.iter().map(|(fd, name)| {
@@ -439,7 +447,26 @@ fn collectd_listener(
         reported,
         senders,
         events,
+        commands: None,
         log,
+    }))
+}
+
+/// The listener for collectd's commands, made when there is a log, and the end of the listener that carries them out.
+fn unixsock(order: &CollectdOrder) -> Result<Option<impl FnOnce(Log) -> (UnixSock, CommandQueue)>> {
+    let Some((fd, path)) = &order.unixsock else {
+        return Ok(None);
+    };
+    let socket = handed(*fd)?;
+    let (commands, queue) =
+        collectd::command_queue(path.clone()).context("cannot make a queue of commands")?;
+    Ok(Some(move |log| {
+        let listener = UnixSock {
+            socket,
+            commands,
+            log,
+        };
+        (listener, queue)
     }))
 }
 

@@ -365,11 +365,9 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     let mut sockets = sockets::open(config, dir, account.as_ref().map(|account| account.gid))?;
     let failed = |error| sockets.notices.push(format!("{error:#}"));
     let published = programs::prepare(account.as_ref()).map_err(failed).ok();
-    let open = HandedFile::open;
-    let auth_file = config.collectd.auth_file.clone();
-    let auth_file = auth_file
-        .map(|path| open("auth_file", vec![path]))
-        .transpose()?;
+    let open = |name, paths| HandedFile::open(name, paths);
+    let auth_file = config.collectd.auth_file.clone().map(|path| vec![path]);
+    let auth_file = auth_file.map(|path| open("auth_file", path)).transpose()?;
     let types = config.collectd.types_db.clone().or_else(installed_types);
     let types = types.map(|paths| open("types_db", paths)).transpose()?;
     let store = &config.store;
@@ -415,6 +413,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .chain(sockets.requests)
                 .chain(sockets.writes)
                 .chain(sockets.admin)
+                .chain(sockets.unixsock.map(|(socket, _)| socket))
                 .collect(),
             sockets.collectd,
             [sockets.reported]
@@ -448,6 +447,7 @@ fn is_configured(config: &Config) -> bool {
     config.store != config::Store::default()
         || config.listen.rrdcached.is_some()
         || config.listen.collectd.is_some()
+        || config.listen.unixsock.is_some()
         || config.listen.lines.iter().any(Option::is_some)
         || config.collectd != config::Collectd::default()
 }
@@ -485,6 +485,9 @@ fn shown(sockets: &Sockets) -> Vec<String> {
             .map(|(_, address)| address.to_string())
             .collect();
         lines.push(format!("collectd's datagrams on {}", addresses.join(", ")));
+    }
+    if let Some((_, path)) = &sockets.unixsock {
+        lines.push(format!("collectd's commands on {path}"));
     }
     let lines_of = line_listeners::ALL.iter().zip(&sockets.lines);
     lines.extend(lines_of.filter_map(|(listener, places)| places.shown(listener.title)));
@@ -533,6 +536,10 @@ fn collectd_order(
     };
     Ok(keeper::CollectdOrder {
         sockets: sockets.collectd.iter().map(socket).collect(),
+        unixsock: sockets
+            .unixsock
+            .as_ref()
+            .map(|(socket, path)| (socket.as_raw_fd(), path.clone())),
         security: keys.security.word().into(),
         users: auth_file.map(HandedFile::number),
         allow: keys.allow.clone(),

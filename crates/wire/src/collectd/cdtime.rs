@@ -16,6 +16,11 @@ impl Cdtime {
         Cdtime(seconds.saturating_mul(SECOND))
     }
 
+    /// The seconds as collectd computes with them, rounded to a double.
+    pub fn seconds_f64(self) -> f64 {
+        self.0 as f64 / SECOND as f64
+    }
+
     /// Whole seconds, a half rounded up, as collectd writes them into .rrd files.
     pub fn seconds(self) -> u64 {
         self.0.saturating_add(SECOND / 2) >> 30

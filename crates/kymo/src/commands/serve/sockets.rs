@@ -41,6 +41,8 @@ pub(super) struct Sockets {
     pub admin: Option<OwnedFd>,
     /// Sockets for collectd's datagrams, and their addresses.
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
+    /// Socket for commands of collectd's unixsock plugin, and its path.
+    pub unixsock: Option<(OwnedFd, String)>,
     /// Sockets of the listeners for lines, in the order of their declarations.
     pub lines: Vec<LinePlaces>,
     /// Losses of the sockets for datagrams that keepers have reported.
@@ -109,6 +111,12 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
                 }
             }
         }
+    }
+    if let Some(path) = &config.listen.unixsock {
+        let shown = path.display().to_string();
+        let socket = sockets.bind_unix(path, group);
+        let socket = socket.map_err(|error| cannot(&shown, &error))?;
+        sockets.unixsock = Some((socket, shown));
     }
     for addresses in &config.listen.lines {
         sockets.lines.push(LinePlaces::open(addresses, config)?);
@@ -220,6 +228,7 @@ impl Sockets {
             rrdcached: Vec::new(),
             shown: Vec::new(),
             collectd: Vec::new(),
+            unixsock: None,
             lines: Vec::new(),
             reported: reported.context("cannot make a file in memory")?,
             names: Vec::new(),

@@ -1,19 +1,90 @@
-//! Seats for clients of the keeper. Each connection has a thread, so there are few seats. Users share them, so that
-//! no user keeps others out with idle connections.
+//! Clients on a unix socket with a thread each. There are few seats for them, and users share them, so that no user keeps others
+//! out with idle connections.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use kymo_sys::listen::{self, Peer};
+use kymo_sys::machine;
+
+use crate::listener::StopSignal;
+use crate::log::{Log, Severity};
 
 /// Most connections at a time.
 const SEATS_MAX: usize = 16;
+/// Pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Longest sleep. Its length matters for nothing else.
+const NAP: Duration = Duration::from_secs(3600);
+
+/// A service for clients that have seats.
+pub(crate) trait SeatedService: Sync {
+    /// True if a client may have a seat.
+    fn admits(&self, client: &OwnedFd) -> bool;
+
+    /// Answers a client until the client leaves or all ends.
+    fn answer(&self, stream: UnixStream, seat: &Seat);
+
+    /// Ends what clients wait for: the last call.
+    fn end(&self);
+}
+
+/// Gives the clients of a listening socket seats, and a thread each, until `stop`.
+pub(crate) fn serve_seated(
+    service: &impl SeatedService,
+    socket: &OwnedFd,
+    stop: &StopSignal,
+    log: &Log,
+) -> io::Result<()> {
+    let seats = &Seats::default();
+    thread::scope(|scope| {
+        loop {
+            let ready = machine::wait_readable(&[stop.as_fd(), socket.as_fd()], NAP);
+            if ready.first() == Some(&true) {
+                service.end();
+                return Ok(());
+            }
+            if ready.get(1) != Some(&true) {
+                continue;
+            }
+            let Some(client) = accept(socket, log).filter(|client| service.admits(client)) else {
+                continue;
+            };
+            let stream = UnixStream::from(client);
+            let Some(seat) = seats.take(&stream) else {
+                continue;
+            };
+            let answer = move || service.answer(stream, &seat);
+            let named = thread::Builder::new().name("answers".into());
+            if let Err(error) = named.spawn_scoped(scope, answer) {
+                let text = format!("cannot answer a client: {error}");
+                log(Severity::Error, &text);
+            }
+        }
+    })
+}
+
+fn accept(socket: &OwnedFd, log: &Log) -> Option<OwnedFd> {
+    match listen::accept(socket) {
+        Ok(client) => client,
+        Err(error) => {
+            let text = format!("cannot accept a connection: {error}");
+            log(Severity::Error, &text);
+            thread::sleep(PAUSE);
+            None
+        }
+    }
+}
 
 /// All seats.
 #[derive(Clone, Default)]
-pub(super) struct Seats(Arc<Mutex<Seated>>);
+pub(crate) struct Seats(Arc<Mutex<Seated>>);
 
 #[derive(Default)]
 struct Seated {
@@ -31,13 +102,13 @@ struct Taken {
 }
 
 /// The seat of one connection; dropping it frees the seat.
-pub(super) struct Seat {
+pub(crate) struct Seat {
     seats: Seats,
     number: u64,
 }
 
 /// Marks a seat as busy while a request is answered.
-pub(super) struct Busy<'a>(&'a Seat);
+pub(crate) struct Busy<'a>(&'a Seat);
 
 impl Seats {
     fn seated(&self) -> MutexGuard<'_, Seated> {
@@ -46,7 +117,7 @@ impl Seats {
 
     /// Takes a seat. If all are taken, closes a connection of the user with most seats. `None`: the only candidates
     /// are answering.
-    pub(super) fn take(&self, stream: &UnixStream) -> Option<Seat> {
+    pub(crate) fn take(&self, stream: &UnixStream) -> Option<Seat> {
         let (peer, stream) = (listen::peer(stream), stream.try_clone().ok()?);
         let mut seated = self.seated();
         if seated.list.len() >= SEATS_MAX {
@@ -92,13 +163,13 @@ impl Seated {
 
 impl Seat {
     /// Marks the seat as busy until the answer ends.
-    pub(super) fn busy(&self) -> Busy<'_> {
+    pub(crate) fn busy(&self) -> Busy<'_> {
         self.set(true);
         Busy(self)
     }
 
     /// Waits within an answer. Meanwhile the seat counts as idle, so that another client may get it.
-    pub(super) fn rest_while<T>(&self, wait: impl FnOnce() -> T) -> T {
+    pub(crate) fn rest_while<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.set(false);
         let waited = wait();
         self.set(true);
