@@ -126,6 +126,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expre
 complete -c kymo -n "__fish_kymo_needs_command" -a "series" -d 'List, print and remove series that others sent'
 complete -c kymo -n "__fish_kymo_needs_command" -a "dump" -d 'Print recorded texts as the kernel gave them'
 complete -c kymo -n "__fish_kymo_needs_command" -a "export" -d 'Write a recording, or a part, into one file'
+complete -c kymo -n "__fish_kymo_needs_command" -a "import" -d 'Move what others have kept into the store of serve'
 complete -c kymo -n "__fish_kymo_needs_command" -a "backup" -d 'Copy the data of serve into a folder of backups, or to S3'
 complete -c kymo -n "__fish_kymo_needs_command" -a "restore" -d 'Make a data folder again from a backup'
 complete -c kymo -n "__fish_kymo_needs_command" -a "doctor" -d 'Measure the cost of reading each source'
@@ -311,6 +312,17 @@ complete -c kymo -n "__fish_kymo_using_subcommand dump" -s h -l help -d 'Print h
 complete -c kymo -n "__fish_kymo_using_subcommand export" -l from -d 'Begin at this time: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now' -r
 complete -c kymo -n "__fish_kymo_using_subcommand export" -l thru -d 'End after this time' -r
 complete -c kymo -n "__fish_kymo_using_subcommand export" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l collectd -d 'Import the .rrd files of collectd\'s rrdtool plugin from its DataDir' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l types-db -d 'Types that the files are checked against; default: those of collectd 5.12' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l prometheus -d 'Import samples of Prometheus: by remote read from the URL of a server, or a file (or - for stdin) with the text of promtool tsdb dump' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l from -d 'With a URL, begin at this time: 20261121, 2026-11-21T14:30, -3d; or as rrdtool reads it; default: -15d' -r
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l thru -d 'With a URL, end at this time, not now' -r
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l token-file -d 'With a URL, a file with the token that the server wants' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l tls-ca -d 'With a URL of https, a file with the certificates of authorities that sign the server\'s' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l store -d 'Import the store of another kymo, whose serve may run: its data folder' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l data -d 'Data folder of kymo serve; default: that of the kymo serve that runs' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l dry-run -d 'Only say what would come'
+complete -c kymo -n "__fish_kymo_using_subcommand import" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -l data -d 'Data folder of kymo serve; default: that of the kymo serve that runs' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -l keep -d 'Then remove old backups: keep the newest of each of the last 24 hours, 7 days and 8 weeks that have one' -r
 complete -c kymo -n "__fish_kymo_using_subcommand backup" -l endpoint -d 'URL of the server of s3://, such as http://127.0.0.1:8333; default: Amazon\'s of the region' -r

@@ -29,6 +29,7 @@ mod go_clients;
 mod golden;
 mod graph;
 mod help;
+mod import;
 mod kept;
 mod kill9;
 mod live;

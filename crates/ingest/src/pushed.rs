@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_base::name::DisplayName;
-use kymo_store::Store;
+use kymo_store::{PointsKind, Store};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::Disk;
 use kymo_sys::machine;
@@ -137,6 +137,12 @@ impl Pushes {
     /// The answer to FAMILIES.
     pub(crate) fn answer_families(&self, metric: &str) -> Answer {
         Answer::Families(self.families(metric))
+    }
+
+    /// Kind of a series of this metric, by its description or its name.
+    pub(crate) fn kind_of(&self, metric: &str) -> PointsKind {
+        let metric_type = self.state().intake.families.type_of(metric);
+        kinds::points_kind(metric_type, metric)
     }
 
     /// Counts of all senders.

@@ -5,6 +5,7 @@ mod backup;
 mod file_series;
 #[cfg(feature = "testing")]
 pub(crate) mod fuzz;
+mod import;
 mod points;
 mod range;
 mod receivers;
@@ -209,6 +210,7 @@ impl Answers {
             KeeperRequest::Tails => tail::list(store, stream),
             KeeperRequest::Pin => backup::pin(store, client.may_pin, stream),
             KeeperRequest::Unpin(pin) => backup::unpin(store, client.may_pin, *pin, stream),
+            KeeperRequest::Import(import) => import::answer(store, self, import, stream),
             KeeperRequest::Accounts => {
                 let accounts = self.senders.accounts(RealClock.mono_ns());
                 stream.write_all(&Answer::Accounts(accounts).frame())
@@ -221,8 +223,7 @@ impl Answers {
             KeeperRequest::Targets => stream.write_all(&self.pushes.answer_targets().frame()),
             KeeperRequest::Receivers => stream.write_all(&self.receivers.answer().frame()),
             KeeperRequest::Programs { texts } => {
-                let programs = self.programs.answer(*texts);
-                stream.write_all(&Answer::Programs(programs).frame())
+                stream.write_all(&Answer::Programs(self.programs.answer(*texts)).frame())
             }
             KeeperRequest::Events(range) => {
                 let events = self.events.range(range);
@@ -341,6 +342,7 @@ impl Answers {
             | KeeperRequest::Tails
             | KeeperRequest::Pin
             | KeeperRequest::Unpin(_)
+            | KeeperRequest::Import(_)
             | KeeperRequest::Erase(_)
             | KeeperRequest::Remove(_) => return Ok(()),
         };

@@ -24,10 +24,10 @@ use kymo_base::errno::strerror;
 use kymo_base::labels::{LABELS, Matcher};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::keeper::{
-    ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, KeeperRequest, LabelledSeries,
-    LabelledValues, LineAccount, MetricFamily, NAMES_MAX, PinnedPart, Programs, Push, PushAccount,
-    PushResult, Range, ReceiverAccount, Rows, ScrapedTarget, SeriesInfo, ServerActivity,
-    TailAccount, body_bytes,
+    ANSWER_MAX, Accounts, Answer, Erased, Event, EventRange, HEAD, Import, Imported, KeeperRequest,
+    LabelledSeries, LabelledValues, LineAccount, MetricFamily, NAMES_MAX, PinnedPart, Programs,
+    Push, PushAccount, PushResult, Range, ReceiverAccount, Rows, ScrapedTarget, SeriesInfo,
+    ServerActivity, TailAccount, body_bytes,
 };
 
 use connections::{Connections, Exchange, Patience, Permit};
@@ -373,6 +373,15 @@ impl Keeper {
         Ok(outcomes)
     }
 
+    /// Has series join those of the store, if this socket is the administrator's; the outcome of each, in order,
+    /// those with archives first.
+    pub fn import(&self, import: Import) -> Result<Vec<Imported>, String> {
+        let count = import.series.len() + import.points.len();
+        self.ask(&KeeperRequest::Import(import), |stream| {
+            read_imported(stream, count)
+        })?
+    }
+
     /// Ends a registered tail: nothing is kept for it any more.
     pub fn end_tail(&self, name: &str) -> Result<(), String> {
         let request = KeeperRequest::EndTail(name.into());
@@ -518,6 +527,14 @@ fn read_done(stream: &mut Exchange, count: usize) -> io::Result<Vec<Result<(), S
         _ => Err(elsewhere()),
     });
     answers.collect()
+}
+
+fn read_imported(stream: &mut Exchange, count: usize) -> io::Result<Result<Vec<Imported>, String>> {
+    match read_answer(stream)? {
+        Answer::Imported(outcomes) if outcomes.len() == count => Ok(Ok(outcomes)),
+        Answer::Refused(why) => Ok(Err(why)),
+        _ => Err(elsewhere()),
+    }
 }
 
 fn elsewhere() -> io::Error {

@@ -24,8 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    backup, config, export, forward, graph, hub, keeper, poll, postgres, programs, query, restore,
-    scrape, series, serve, status, upstream, verify,
+    backup, config, export, forward, graph, hub, import, keeper, poll, postgres, programs, query,
+    restore, scrape, series, serve, status, upstream, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -117,6 +117,9 @@ enum Command {
     /// Write a recording, or a part, into one file
     #[cfg(feature = "serve")]
     Export(export::ExportOptions),
+    /// Move what others have kept into the store of serve
+    #[cfg(feature = "serve")]
+    Import(import::ImportOptions),
     /// Copy the data of serve into a folder of backups, or to S3
     #[cfg(feature = "serve")]
     Backup(backup::BackupOptions),
@@ -434,6 +437,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Dump(options)) => dump::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Export(options)) => export::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Import(options)) => import::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Backup(options)) => backup::run(&options),
         #[cfg(feature = "serve")]

@@ -18,6 +18,8 @@ pub(crate) mod graph;
 #[cfg(feature = "serve")]
 pub(crate) mod hub;
 #[cfg(feature = "serve")]
+pub(crate) mod import;
+#[cfg(feature = "serve")]
 pub(crate) mod keeper;
 pub(crate) mod live;
 pub(crate) mod play;

@@ -12,12 +12,14 @@ use crate::error::FileError;
 use crate::hole;
 use crate::memtable::buffer::{Pending, Texts};
 use crate::memtable::series::Series;
+use crate::names;
 use crate::read::raw_points::sent;
 use crate::read::snapshot::Snapshot;
 use crate::read::view::{View, row_of};
 use crate::rrd_file::adopt::Whole;
 use crate::rrd_file::adopt::{Beginning, Cause};
 use crate::rrd_file::header::{identity, open_error};
+use crate::wal::record::Identity;
 use crate::wal::value::stamp_of;
 use kymo_base::label_set;
 use kymo_rrd::create::{Create, create};
@@ -27,7 +29,7 @@ use kymo_sys::disk::RecordLock;
 use kymo_sys::tree::{Existing, Safe};
 use std::sync::Arc;
 
-mod points;
+pub(crate) mod points;
 
 /// Limit of the cells of a series, all of which are in memory.
 const CELLS_MAX: u64 = 1 << 22;
@@ -42,6 +44,12 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
+    /// A range without moments.
+    pub(crate) const NONE: TimeRange = TimeRange {
+        from: i64::MAX,
+        thru: i64::MIN,
+    };
+
     fn holds(self, stamp: f64) -> bool {
         self.from as f64 <= stamp && stamp < self.thru as f64 + 1.0
     }
@@ -52,13 +60,13 @@ impl TimeRange {
     }
 }
 
-/// A series before the removal.
-struct BeforeErasing {
-    path: Arc<[u8]>,
-    snapshot: Snapshot,
-    has_file: bool,
+/// A series before it begins again with other rows.
+pub(crate) struct SeriesBefore {
+    pub(crate) path: Arc<[u8]>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) has_file: bool,
     /// Stamp of the newest value.
-    has: f64,
+    pub(crate) has: f64,
 }
 
 impl Store {
@@ -93,9 +101,9 @@ impl Inner {
         if has_points.ok_or(FileError::NoSuchFile)? {
             return self.erase_points(id, range);
         }
-        let before = self.before_erasing(id)?;
+        let before = self.before_rewrite(id)?;
         let points = self.points_without(&before, range)?;
-        let BeforeErasing {
+        let SeriesBefore {
             path,
             snapshot,
             has_file,
@@ -111,14 +119,7 @@ impl Inner {
             ..Beginning::of(Cause::Erased)
         };
         if has_file {
-            let file = self.locked(&path, RecordLock::Exclusive)?;
-            if file.metadata().map_err(FileError::Io)?.links > 1 {
-                return Err(FileError::Rrd("its file has another name, too".into()));
-            }
-            let place = crate::names::path(&path);
-            let (replace, safe) = (Existing::Replace, Safe::Synced);
-            let put = self.tree.put(place, &rrd.to_bytes(), replace, safe);
-            beginning.seen = Some(identity(&put.map_err(open_error)?));
+            beginning.seen = Some(self.replace_file(&path, &rrd)?);
         }
         let whole = Whole {
             path,
@@ -136,7 +137,8 @@ impl Inner {
         Ok(())
     }
 
-    fn before_erasing(&self, id: u32) -> Result<BeforeErasing, FileError> {
+    /// A series that no thread writes, as it is before it begins again.
+    pub(crate) fn before_rewrite(&self, id: u32) -> Result<SeriesBefore, FileError> {
         let state = self.lock();
         let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
         if series.suspended {
@@ -154,7 +156,7 @@ impl Inner {
         }
         let texts = snapshot.texts();
         let stamps = texts.iter().filter_map(stamp_of);
-        Ok(BeforeErasing {
+        Ok(SeriesBefore {
             path: series.path.clone(),
             has_file,
             has: stamps.fold(series.values.applied, f64::max),
@@ -162,10 +164,23 @@ impl Inner {
         })
     }
 
+    /// Replaces a series' file; returns the identity of the new one.
+    pub(crate) fn replace_file(&self, path: &[u8], rrd: &Rrd) -> Result<Identity, FileError> {
+        let file = self.locked(path, RecordLock::Exclusive)?;
+        if file.metadata().map_err(FileError::Io)?.links > 1 {
+            return Err(FileError::Rrd("its file has another name, too".into()));
+        }
+        let (replace, safe) = (Existing::Replace, Safe::Synced);
+        let put = self
+            .tree
+            .put(names::path(path), &rrd.to_bytes(), replace, safe);
+        Ok(identity(&put.map_err(open_error)?))
+    }
+
     /// The points of a series without those of the range, with a hole in their place.
-    fn points_without(
+    pub(crate) fn points_without(
         &self,
-        before: &BeforeErasing,
+        before: &SeriesBefore,
         range: TimeRange,
     ) -> Result<Pending, FileError> {
         let snapshot = &before.snapshot;
@@ -243,7 +258,7 @@ fn as_of(view: &mut View, last: i64) -> Result<Rrd, FileError> {
 }
 
 /// Range of a row's cells.
-fn cells_of(
+pub(crate) fn cells_of(
     schema: &Schema,
     rrd: &Rrd,
     (archive, number): (usize, u64),

@@ -22,6 +22,7 @@ mod folder;
 #[cfg(feature = "testing")]
 pub mod fuzz;
 mod hole;
+mod join;
 mod known;
 mod layout;
 mod memtable;
@@ -51,6 +52,7 @@ pub use error::{Error, FetchError, FileError, Refusal};
 pub use fetch::{LookRange, RowsWithExtremes};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
+pub use join::{ForeignPoints, ForeignSeries, JoinMode, Joined};
 pub use known::{Columns, KnownSeries};
 pub use memtable::point_tail::PointRefusal;
 pub use memtable::writer::Writer;

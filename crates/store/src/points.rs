@@ -258,6 +258,18 @@ impl State {
 }
 
 impl Inner {
+    /// The time of the newest sample of a series, milliseconds since 1970.
+    pub(crate) fn newest_point(
+        &self,
+        PointSeries(id): PointSeries,
+    ) -> Result<Option<i64>, FileError> {
+        let state = self.lock();
+        let series = state.series.get(state.series.moved(id));
+        let series = series.ok_or(FileError::NoSuchFile)?;
+        let tail = series.values.points.as_ref();
+        Ok(tail.and_then(|tail| tail.newest).map(|(t_ms, _)| t_ms))
+    }
+
     pub(crate) fn points_snapshot(
         &self,
         PointSeries(id): PointSeries,
@@ -295,7 +307,12 @@ impl PointsSnapshot {
         }
     }
 
-    fn samples(&self, (from_ms, thru_ms): (i64, i64)) -> io::Result<ReadSamples> {
+    /// The time of the oldest sample that is in no block.
+    pub(crate) fn oldest_in_memory(&self) -> Option<i64> {
+        self.tail.iter().map(|point| point.t_ms).min()
+    }
+
+    pub(crate) fn samples(&self, (from_ms, thru_ms): (i64, i64)) -> io::Result<ReadSamples> {
         let (mut read, mut all) = (ReadSamples::default(), Vec::new());
         let may_have = |placed: &&Placed| placed.may_have_samples((from_ms, thru_ms));
         for placed in self.blocks.iter().filter(may_have) {

@@ -7,6 +7,7 @@ mod body;
 mod events;
 mod file_series;
 mod frame;
+mod import;
 mod lines;
 mod pin;
 mod points;
@@ -23,6 +24,9 @@ pub use activity::{ServerActivity, ServerSession};
 pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
+pub use import::{
+    IMPORT_MAX, Import, Imported, ImportedPoints, ImportedRow, ImportedSeries, ROW_CELLS,
+};
 pub use lines::LineAccount;
 pub use pin::{PinnedKind, PinnedPart};
 pub use points::{
@@ -122,6 +126,8 @@ frames! {
         27 = Pin,
         /// Ends a pin: answered with one [`Answer::Done`].
         28 = Unpin(pin: u64; pin::put_pin, pin::take_pin),
+        /// Joins series from elsewhere to those of the store: answered with one [`Answer::Imported`].
+        29 = Import(import: Import; Import::put, Import::take),
         /// Counts of all receivers, from the process that forwards: answered with one [`Answer::Done`].
         30 = Forwarded(receivers: Vec<ReceiverAccount>; receivers::put, receivers::take),
         /// Counts of receivers: answered with one [`Answer::Receivers`].
@@ -172,6 +178,8 @@ frames! {
         0x93 = Pinned(pin: u64, parts: Vec<PinnedPart>, more: bool; pin::put, pin::take),
         /// A part of the answer that follows is missing, and why, for people.
         0x94 = Missing(why: String; put_words, take_words),
+        /// Outcomes of the series of an IMPORT.
+        0x95 = Imported(outcomes: Vec<Imported>; import::put_outcomes, import::take_outcomes),
         /// Counts of receivers.
         0x96 = Receivers(receivers: Vec<ReceiverAccount>; receivers::put, receivers::take),
         /// Why not, or why there are none, for people.

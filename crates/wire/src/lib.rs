@@ -17,6 +17,7 @@ mod metric_type;
 pub mod mrtg_cfg;
 mod number;
 pub mod otlp;
+pub mod promtool_dump;
 mod protobuf;
 pub mod remote_read;
 pub mod remote_write;

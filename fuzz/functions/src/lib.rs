@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("statsd", kymo_wire::fuzz::fuzz_statsd),
     ("graphite", kymo_wire::fuzz::fuzz_graphite),
+    ("promtool_dump", kymo_wire::fuzz::fuzz_promtool_dump),
     ("remote_read", kymo_wire::fuzz::fuzz_remote_read),
     ("remote_write", kymo_wire::fuzz::fuzz_remote_write),
     ("exposition_text", kymo_wire::fuzz::fuzz_exposition_text),

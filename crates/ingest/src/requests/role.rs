@@ -8,7 +8,7 @@ use kymo_sys::ancestry;
 use kymo_sys::listen::{self, Peer};
 use kymo_sys::machine::{self, ROOT};
 
-use kymo_wire::keeper::{PUSH_MAX, QUESTION_MAX};
+use kymo_wire::keeper::{IMPORT_MAX, PUSH_MAX, QUESTION_MAX};
 
 use crate::name_space::Input;
 
@@ -69,7 +69,8 @@ impl Role {
     pub(super) fn request_max(self) -> usize {
         match self {
             Role::Write { .. } => PUSH_FRAME_MAX,
-            Role::Read | Role::Admin { .. } => QUESTION_MAX,
+            Role::Admin { .. } => IMPORT_MAX,
+            Role::Read => QUESTION_MAX,
         }
     }
 

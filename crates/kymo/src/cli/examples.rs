@@ -296,6 +296,20 @@ pub(super) const ALL: &[Guide] = &[
         more: "docs/collectl.md",
     },
     Guide {
+        command: "import",
+        examples: &[
+            (
+                "What would come of collectd's files",
+                "kymo import --collectd /var/lib/collectd/rrd --dry-run",
+            ),
+            (
+                "All of it, with its rows",
+                "kymo import --collectd /var/lib/collectd/rrd",
+            ),
+        ],
+        more: "docs/guides/moving-in.md",
+    },
+    Guide {
         command: "backup",
         examples: &[
             (

@@ -13,8 +13,12 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["play", "graph", "programs", "query", "series"]),
     ("Record", &["record", "cost"]),
     ("Serve", &["serve", "config", "poll", "rrdcached"]),
-    ("Move", &["export", "dump", "rrd", "collectl"]),
-    ("Keep", &["backup", "restore"]),
+    (
+        "Move",
+        &[
+            "import", "export", "backup", "restore", "dump", "rrd", "collectl",
+        ],
+    ),
     ("Mend", &["doctor", "status", "verify"]),
     ("Help", &["help", "completions", "man"]),
 ];

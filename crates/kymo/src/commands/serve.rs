@@ -41,7 +41,8 @@ mod secret;
 mod sockets;
 mod upstream;
 
-pub(crate) use backups_place::{BackupOrder, BackupsPlace, S3Options};
+pub(crate) use access::{credentials, tls};
+pub(crate) use backups_place::{BackupOrder, BackupsPlace, S3Options, is_url};
 use guardian::{HandedFile, Keeper, Plan, Recorder, Watched};
 pub(crate) use sockets::{ADMIN as ADMIN_SOCKET, KEEPER_SOCKET};
 use sockets::{LinePlaces, Sockets};

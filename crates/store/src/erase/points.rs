@@ -46,21 +46,38 @@ impl TimeRange {
     }
 }
 
-/// The remaining data of a series in blocks.
-struct Remainder {
+/// The data of a series in blocks, with which it begins again.
+pub(crate) struct Remainder {
     schema: Arc<Schema>,
     /// The sample before the first one.
-    before: Option<Point>,
-    points: Vec<Point>,
+    pub(crate) before: Option<Point>,
+    pub(crate) points: Vec<Point>,
     /// Rows of each tier.
-    tiers: Vec<Tiers>,
+    pub(crate) tiers: Vec<Tiers>,
     /// The newest saved sample.
-    last: Option<Point>,
+    pub(crate) last: Option<Point>,
 }
+
+/// Makes the data of a series in blocks from its present data.
+type Remain<'a> = dyn Fn(&PointsSnapshot) -> Result<Remainder, FileError> + 'a;
+/// Changes the samples that are in no block.
+type Edit<'a> = dyn Fn(&mut Vec<Point>) + 'a;
 
 impl Inner {
     /// Removes the range from a reserved series.
     pub(super) fn erase_points(&self, id: u32, range: TimeRange) -> Result<(), FileError> {
+        self.begin_points_again(id, &|snapshot| snapshot.left(range), &|points| {
+            points.retain(|&point| !range.has(point));
+        })
+    }
+
+    /// Has a reserved series begin again.
+    pub(crate) fn begin_points_again(
+        &self,
+        id: u32,
+        remain: &Remain<'_>,
+        edit: &Edit<'_>,
+    ) -> Result<(), FileError> {
         let (schema, old) = {
             let state = self.lock();
             let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
@@ -69,7 +86,7 @@ impl Inner {
             (chunk.schema.clone(), series.chunk)
         };
         let place = self.reserve_place(&schema)?;
-        let done = self.begin_without(id, (old, place), range);
+        let done = self.begin_at(id, (old, place), remain, edit);
         if done.is_err() {
             self.lock().chunks.unplace(place.0, place.1);
         }
@@ -90,16 +107,17 @@ impl Inner {
         }
     }
 
-    fn begin_without(
+    fn begin_at(
         &self,
         id: u32,
         (old, place): (u32, (u32, u8)),
-        range: TimeRange,
+        remain: &Remain<'_>,
+        edit: &Edit<'_>,
     ) -> Result<(), FileError> {
         // While this is held, no sample moves from memory to a block.
         let chunks = BTreeSet::from([old, place.0]);
         let held: Vec<Held<'_>> = chunks.into_iter().map(|chunk| self.hold(chunk)).collect();
-        let left = self.points_snapshot(PointSeries(id))?.left(range)?;
+        let left = remain(&self.points_snapshot(PointSeries(id))?)?;
         self.sync_to(u64::MAX)
             .and_then(|()| self.append_left(&left, place))
             .and_then(|()| self.segments.sync())
@@ -107,7 +125,7 @@ impl Inner {
         let mut state = self.lock();
         state.prepare(&*self.clock).map_err(FileError::Journal)?;
         let now_ns = self.clock.mono_ns();
-        let begun = state.replace_points(id, (&left, place), range, now_ns);
+        let begun = state.replace_points(id, (&left, place), edit, now_ns);
         drop(state);
         drop(held);
         begun
@@ -142,13 +160,10 @@ fn days(points: &[Point]) -> impl Iterator<Item = &[Point]> {
 }
 
 impl PointsSnapshot {
-    fn left(&self, range: TimeRange) -> Result<Remainder, FileError> {
+    /// The data in blocks without that of a range.
+    pub(crate) fn left(&self, range: TimeRange) -> Result<Remainder, FileError> {
         let saved = self.saved_samples().map_err(FileError::Io)?;
-        if saved.points.len() > SAMPLES_MAX {
-            return Err(FileError::Large(
-                u64::try_from(saved.points.len()).unwrap_or(u64::MAX),
-            ));
-        }
+        require_few(&saved.points)?;
         if saved.damaged > 0 {
             let why = "some of its samples are damaged: kymo verify says which".into();
             return Err(FileError::Rrd(why));
@@ -169,8 +184,8 @@ impl PointsSnapshot {
         })
     }
 
-    /// Rows of expired samples, by tier.
-    fn rows_without(&self, range: TimeRange) -> io::Result<Vec<Tiers>> {
+    /// Rows of expired samples, by tier, without those of a range.
+    pub(crate) fn rows_without(&self, range: TimeRange) -> io::Result<Vec<Tiers>> {
         let archives = self.schema.archives.iter().enumerate();
         let tiers = archives.map(|(at, archive)| {
             let mut tiers = Tiers::default();
@@ -194,7 +209,22 @@ impl PointsSnapshot {
     }
 }
 
+/// Refuses more samples than may be in memory.
+fn require_few(points: &[Point]) -> Result<(), FileError> {
+    match points.len() > SAMPLES_MAX {
+        true => Err(FileError::Large(
+            u64::try_from(points.len()).unwrap_or(u64::MAX),
+        )),
+        false => Ok(()),
+    }
+}
+
 impl Remainder {
+    /// Refuses more samples than may be in memory.
+    pub(crate) fn check_size(&self) -> Result<(), FileError> {
+        require_few(&self.points)
+    }
+
     /// Number of samples before the newest row.
     fn early(&self) -> usize {
         let tiers = self.tiers.iter().zip(&self.schema.archives);
@@ -246,14 +276,14 @@ impl State {
         &mut self,
         old: u32,
         (left, (chunk, slot)): (&Remainder, (u32, u8)),
-        range: TimeRange,
+        edit: &Edit<'_>,
         now_ns: u64,
     ) -> Result<(), FileError> {
         let series = self.series.get(old).ok_or(FileError::NoSuchFile)?;
         let (path, hold) = (series.path.clone(), series.hold);
         let tail = series.values.points.as_ref().ok_or(FileError::NoSuchFile)?;
         let mut points = tail.points();
-        points.retain(|&point| !range.has(point));
+        edit(&mut points);
         let birth = Birth {
             chunk,
             slot,

@@ -33,6 +33,8 @@ pub(crate) enum Cause {
     Redefined,
     /// An administrator removed values of it.
     Erased,
+    /// Rows of a series from elsewhere were added to it.
+    Joined,
     /// A file was found, and is adopted as it is.
     Found,
 }
@@ -127,7 +129,7 @@ fn inherit(
         (Cause::Tuned | Cause::Redefined, Some(series)) => {
             (series.forgotten, stamp.max(series.values.published))
         }
-        (Cause::Erased, Some(series)) => (series.forgotten, stamp),
+        (Cause::Erased | Cause::Joined, Some(series)) => (series.forgotten, stamp),
         _ => (false, stamp),
     };
     // After FORGET a found file is adopted as it is, and a new series begins without the old one's values.
@@ -284,7 +286,7 @@ impl Inner {
             let series = series.filter(|_| cause != Cause::Created);
             let has = |series: &Series| match cause {
                 // All values, whatever the file has.
-                Cause::Redefined | Cause::Erased => stamp,
+                Cause::Redefined | Cause::Erased | Cause::Joined => stamp,
                 _ => stamp.min(series.file.upto()),
             };
             let lacks = |series: &&Series| series.values.applied > has(series);
@@ -326,7 +328,7 @@ impl Inner {
         let hold = replaced.map(|series| series.hold);
         let is_same = matches!(
             beginning.cause,
-            Cause::Tuned | Cause::Redefined | Cause::Erased
+            Cause::Tuned | Cause::Redefined | Cause::Erased | Cause::Joined
         );
         if let Some(old) = new.old {
             state.replace_series(old, new.id, now_ns);
@@ -380,7 +382,7 @@ fn carried(
         Cause::Created => stamp.max(old.values.published),
         // The stamp in a file may be smaller than the value's by rounding.
         Cause::Tuned => stamp.max(old.file.upto()).max(has),
-        Cause::Redefined | Cause::Erased => stamp.max(has),
+        Cause::Redefined | Cause::Erased | Cause::Joined => stamp.max(has),
         _ => stamp,
     };
     // A hole since the last value that the file has.

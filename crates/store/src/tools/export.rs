@@ -40,21 +40,12 @@ impl Store {
             true => id,
             false => inner.verified_for_reading(id)?,
         };
-        let snapshot = {
-            let state = inner.lock();
-            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
-            let until = match series.forgotten {
-                true => series.values.published,
-                false => f64::INFINITY,
-            };
-            inner.snapshot(&state, series, until)
-        };
-        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
-        let base = inner.base_of(&snapshot)?;
-        let mut view = snapshot.view(&mut Applier::default(), inner.rrd_now(), base)?;
-        let bytes = view.whole()?.to_bytes();
-        let damaged = view.damaged;
-        Ok(Exported { bytes, damaged })
+        inner.exported_whole(id)
+    }
+
+    /// The series with archives of this number as a file with all accepted values, also if it is named by a label set.
+    pub fn export_known(&self, id: u32) -> Result<Exported, FileError> {
+        self.inner.exported_whole(id)
     }
 
     /// Updates the files of these names in place, and creates missing ones; returns the error of each.
@@ -79,6 +70,24 @@ impl Store {
 }
 
 impl Inner {
+    fn exported_whole(&self, id: u32) -> Result<Exported, FileError> {
+        let snapshot = {
+            let state = self.lock();
+            let series = state.series.get(id).ok_or(FileError::NoSuchFile)?;
+            let until = match series.forgotten {
+                true => series.values.published,
+                false => f64::INFINITY,
+            };
+            self.snapshot(&state, series, until)
+        };
+        let snapshot = snapshot.ok_or(FileError::NoSuchFile)?;
+        let base = self.base_of(&snapshot)?;
+        let mut view = snapshot.view(&mut Applier::default(), self.rrd_now(), base)?;
+        let bytes = view.whole()?.to_bytes();
+        let damaged = view.damaged;
+        Ok(Exported { bytes, damaged })
+    }
+
     fn exported(&self, name: &[u8]) -> Result<u32, FileError> {
         let spelled = self.checked(name)?;
         self.any(name, &spelled).ok_or(FileError::NoSuchFile)

@@ -13,6 +13,8 @@ mod fetch;
 mod fixtures;
 mod hostile;
 mod import;
+mod join;
+mod join_points;
 mod labels;
 mod limits;
 mod many;

@@ -96,6 +96,21 @@ impl PointKind {
         PointKind::Counter,
         PointKind::Histogram,
     ];
+
+    /// Appends a kind, or 0 for none.
+    pub(super) fn put(kind: Option<PointKind>, out: &mut Vec<u8>) {
+        let kind = PointKind::ALL.iter().position(|each| Some(*each) == kind);
+        let kind = kind.and_then(|kind| u8::try_from(kind).ok());
+        out.u8(kind.map_or(0, |kind| kind + 1));
+    }
+
+    /// Reads a kind; the inner `None`: there is none.
+    pub(super) fn take(body: &mut Take) -> Option<Option<PointKind>> {
+        match body.u8()?.checked_sub(1) {
+            None => Some(None),
+            Some(kind) => Some(Some(*PointKind::ALL.get(usize::from(kind))?)),
+        }
+    }
 }
 
 /// A column of a series.
@@ -242,11 +257,7 @@ impl DefinedSeries {
     fn put(&self, out: &mut Vec<u8>) {
         out.u32(self.series);
         out.text(&self.name);
-        let kind = PointKind::ALL
-            .iter()
-            .position(|kind| Some(*kind) == self.kind);
-        let kind = kind.and_then(|kind| u8::try_from(kind).ok());
-        out.u8(kind.map_or(0, |kind| kind + 1));
+        PointKind::put(self.kind, out);
         out.u32(self.step_s);
         out.u32(self.heartbeat_s);
         out.u16(self.columns.len());
@@ -259,10 +270,7 @@ impl DefinedSeries {
 
     fn take(body: &mut Take) -> Option<DefinedSeries> {
         let (series, name) = (body.u32()?, body.text()?.to_vec());
-        let kind = match body.u8()?.checked_sub(1) {
-            None => None,
-            Some(kind) => Some(*PointKind::ALL.get(usize::from(kind))?),
-        };
+        let kind = PointKind::take(body)?;
         let (step_s, heartbeat_s) = (body.u32()?, body.u32()?);
         let count = body.count(COLUMNS_MAX)?;
         let columns = (0..count).map(|_| {

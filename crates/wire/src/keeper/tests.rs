@@ -86,6 +86,36 @@ fn requests() -> Vec<KeeperRequest> {
         KeeperRequest::Tails,
         KeeperRequest::Pin,
         KeeperRequest::Unpin(1 << 40),
+        KeeperRequest::Import(Import {
+            changes: true,
+            series: vec![
+                ImportedSeries {
+                    name: b"web1/cpu-0/cpu-idle.rrd".to_vec(),
+                    file: vec![0, 255],
+                },
+                ImportedSeries::default(),
+            ],
+            points: vec![
+                ImportedPoints {
+                    labels: labels("a"),
+                    kind: Some(PointKind::Gauge),
+                    stamps_ms: vec![-1, 1 << 40],
+                    values: vec![0.5, -0.0],
+                    rows: vec![ImportedRow {
+                        step_s: 300,
+                        end_s: 1_700_000_100,
+                        cells: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+                    }],
+                },
+                ImportedPoints {
+                    labels: labels("b"),
+                    kind: None,
+                    stamps_ms: Vec::new(),
+                    values: Vec::new(),
+                    rows: Vec::new(),
+                },
+            ],
+        }),
         KeeperRequest::Push(Push {
             format: PushFormat::Otlp,
             sender: "192.0.2.7".into(),
@@ -355,6 +385,18 @@ fn answers() -> Vec<Answer> {
                 datagrams: 1 << 40,
                 samples: 1 << 41,
                 refused: vec![(b"no name".to_vec(), 7), (b"dropped".to_vec(), 9)],
+            },
+        ]),
+        Answer::Imported(vec![
+            Imported {
+                is_new: true,
+                added: 1 << 40,
+                differing: 3,
+                why: String::new(),
+            },
+            Imported {
+                why: "it is given twice".into(),
+                ..Imported::default()
             },
         ]),
         Answer::Pinned(

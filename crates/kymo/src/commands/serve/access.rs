@@ -1,5 +1,5 @@
-//! Passwords, tokens and certificates of `[[scrape]]`, `[[forward]]` and `[query]`. The guardian reads their files, and hands the
-//! contents to processes that may read none.
+//! Passwords, tokens and certificates of `[[scrape]]`, `[[forward]]` `[query]` and `kymo import`. The guardian reads the files of tables,
+//! and hands the contents to processes that may read none.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ const AUTHORITIES: [&str; 4] = [
 ];
 
 /// Credentials, with the contents of their files.
-pub(super) fn credentials(access: AccessKeys<'_>) -> Result<Credentials> {
+pub(crate) fn credentials(access: AccessKeys<'_>) -> Result<Credentials> {
     let secret = |path: &PathBuf| -> Result<Secret> { Ok(Secret::of_file(&read(path)?)) };
     match (access.user, access.password_file, access.token_file) {
         (Some(_), _, Some(_)) => {
@@ -39,7 +39,7 @@ pub(super) fn credentials(access: AccessKeys<'_>) -> Result<Credentials> {
 }
 
 /// Certificates, with the contents of their files; none where TLS is not needed.
-pub(super) fn tls(access: AccessKeys<'_>, needs_tls: bool) -> Result<TlsTexts> {
+pub(crate) fn tls(access: AccessKeys<'_>, needs_tls: bool) -> Result<TlsTexts> {
     if !needs_tls {
         return Ok(TlsTexts::default());
     }

@@ -117,8 +117,8 @@ pub(crate) struct BackupOrder {
     pub keep: String,
 }
 
-/// True for a place that is no folder.
-fn is_url(text: &str) -> bool {
+/// True for a place that is no path.
+pub(crate) fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
