@@ -114,6 +114,11 @@ impl Store {
         }
     }
 
+    /// True if blocks have samples and rows, see [`Settings::keeps_values`](crate::Settings::keeps_values).
+    pub fn keeps_values(&self) -> bool {
+        self.inner.settings.keeps_values
+    }
+
     /// Retention of samples of new series, in seconds.
     pub fn samples_kept_s(&self) -> u32 {
         self.inner.settings.points.unwrap_or_default().samples_s

@@ -20,6 +20,8 @@ use crate::pushed::Pushes;
 /// Refusal of clients that may not import.
 const NOT_FOR_YOU: &str =
     "cannot import series: only an administrator may, on the socket of administrators";
+/// Refusal of a store without values.
+const NOT_KEPT: &str = "cannot import series: this store keeps no values ([store] keep = \"none\")";
 /// Refusal of a label set that is this machine's.
 const OWN_NAME: &str = "series of this name are those of this machine";
 
@@ -32,6 +34,9 @@ pub(super) fn answer(
 ) -> io::Result<()> {
     if !side.role.may_remove() {
         return out.write_all(&Answer::Refused(NOT_FOR_YOU.into()).frame());
+    }
+    if !store.keeps_values() {
+        return out.write_all(&Answer::Refused(NOT_KEPT.into()).frame());
     }
     let mode = match import.changes {
         true => JoinMode::Change,
