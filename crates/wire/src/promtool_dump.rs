@@ -102,8 +102,11 @@ fn end_of_labels(line: &[u8]) -> Result<usize, BadDumpLine> {
     })
 }
 
+/// Name and value of a label.
+pub type DumpedLabel = (Vec<u8>, Vec<u8>);
+
 /// Names and values of labels in braces. Names may be any text; a name may be quoted, and a quoted text alone is the metric.
-pub fn dumped_labels(labels: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, BadDumpLine> {
+pub fn dumped_labels(labels: &[u8]) -> Result<Vec<DumpedLabel>, BadDumpLine> {
     let inner = labels
         .strip_prefix(b"{")
         .and_then(|it| it.strip_suffix(b"}"));

@@ -20,6 +20,9 @@ const RANGE_S: i64 = 7200;
 /// Times from the clock that a server may be ahead of this one, so that its newest samples are read.
 const AHEAD_S: i64 = 60;
 
+/// Labels of the series whose samples come, and the samples, unless it is left out.
+type CurrentSeries = (Vec<(String, String)>, Option<Gathered>);
+
 /// A server that is read.
 pub(super) struct RemoteRead {
     reader: RemoteReader,
@@ -78,7 +81,7 @@ impl RemoteRead {
     }
 
     fn hand_over_range(&self, importer: &mut Importer<'_>, range_ms: (i64, i64)) -> Result<()> {
-        let mut current: Option<(Vec<(String, String)>, Option<Gathered>)> = None;
+        let mut current: Option<CurrentSeries> = None;
         let read = self.reader.read(range_ms, &mut |labels, samples| {
             let is_same = |known: &[(String, String)]| {
                 let known = known.iter().map(|(name, value)| (&**name, &**value));
