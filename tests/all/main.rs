@@ -95,6 +95,7 @@ mod serve_keeper;
 mod serve_keeper_stopped;
 mod serve_kinds;
 mod serve_moved;
+mod serve_multicast;
 mod serve_process;
 mod serve_pushed;
 mod serve_root;

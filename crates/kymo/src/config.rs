@@ -143,6 +143,8 @@ pub(crate) struct Collectd {
     /// Networks from which datagrams are accepted; empty: all networks.
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<String>,
+    /// Interface of multicast groups; `None`: the kernel picks one.
+    pub interface: Option<String>,
     /// Trusted networks: their senders count as if they signed.
     #[serde(deserialize_with = "prefixes")]
     pub trusted: Vec<String>,
@@ -329,6 +331,7 @@ impl Default for Collectd {
             security: Security::None,
             auth_file: None,
             allow: Vec::new(),
+            interface: None,
             trusted: Vec::new(),
             types_db: None,
             step: rrd.step_s,
@@ -905,8 +908,8 @@ fn listen_text(file: &mut File, listen: &Listen) {
     );
     file.key(
         "collectd",
-        "Addresses and ports for datagrams of collectd's network plugin; []: none.\n\
-         Without it: port 25826 of loopback. See [collectd].",
+        "Addresses and ports for datagrams of collectd's network plugin; []: none. The address of a multicast group, such\n\
+         as 239.192.74.66, joins it. Without the key: port 25826 of loopback. See [collectd].",
         addresses_text(&listen.collectd).ok_or("[\"127.0.0.1:25826\", \"[::1]:25826\"]"),
     );
     let unixsock = listen.unixsock.as_ref();
@@ -968,6 +971,11 @@ fn collectd_text(file: &mut File, collectd: &Collectd) {
         path(&collectd.auth_file).ok_or("\"/etc/kymo/collectd.auth\""),
     );
     networks_text(file, collectd);
+    file.key(
+        "interface",
+        "Network interface of multicast groups (Interface). Without it the kernel's routes pick one.",
+        collectd.interface.as_deref().map(quoted).ok_or("\"eth0\""),
+    );
     let files = collectd.types_db.as_ref();
     let files = files.map(|all| {
         list(
@@ -1276,6 +1284,7 @@ mod tests {
             collectd: Collectd {
                 security: Security::Sign,
                 auth_file: Some("/c".into()),
+                interface: Some("eth1".into()),
                 allow: vec!["10.0.0.0/8".into()],
                 trusted: vec!["10.1.0.0/16".into(), "192.0.2.7".into()],
                 types_db: Some(vec!["/d".into(), "/e".into()]),

@@ -9,7 +9,7 @@ use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 
 /// No datagram is longer.
 pub const DATAGRAM_MAX: usize = 1 << 16;
@@ -31,6 +31,37 @@ pub struct UdpSocket {
 /// CAP_NET_ADMIN.
 pub fn bind_udp(address: SocketAddr, queue_bytes: usize) -> io::Result<UdpSocket> {
     bind_udp_on(address, queue_bytes, |_| Ok(()))
+}
+
+/// Makes a UDP socket that hears a multicast group. Other sockets of this machine may hear the same group and port. `interface`:
+/// name of the only network interface whose datagrams count; `None`: the kernel's routes pick one.
+pub fn bind_udp_group(
+    group: SocketAddr,
+    interface: Option<&str>,
+    queue_bytes: usize,
+) -> io::Result<UdpSocket> {
+    bind_udp_on(group, queue_bytes, |socket| {
+        sockopt::set_socket_reuseaddr(socket, true)?;
+        let index = match interface {
+            Some(name) => netdevice::name_to_index(socket, name)?,
+            None => 0,
+        };
+        // Otherwise a socket hears what others of this machine have joined, by any interface.
+        let off: libc::c_int = 0;
+        let off = off.to_ne_bytes();
+        match group.ip() {
+            IpAddr::V4(group) => {
+                set_option(socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, &off)?;
+                let any = Ipv4Addr::UNSPECIFIED;
+                sockopt::set_ip_add_membership_with_ifindex(socket, &group, &any, index)?;
+            }
+            IpAddr::V6(group) => {
+                set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_ALL, &off)?;
+                sockopt::set_ipv6_add_membership(socket, &group, index)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 fn bind_udp_on(

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kymo_base::errno::strerror;
 use kymo_ingest::line_listeners::LineSettings;
-use kymo_sys::datagrams::{UdpSocket, bind_udp};
+use kymo_sys::datagrams::{UdpSocket, bind_udp, bind_udp_group};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::{listen, privilege};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -96,17 +96,25 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
             }
         }
     }
+    let groups = config.listen.collectd.iter().flatten();
+    let has_group = groups.filter(|address| address.ip().is_multicast()).count() > 0;
+    let interface = config.collectd.interface.as_deref();
+    if interface.is_some() && !has_group {
+        bail!(
+            "cannot use [collectd] interface: no address of [listen] collectd is that of a multicast group"
+        );
+    }
     match &config.listen.collectd {
         Some(addresses) => {
             for &address in addresses {
                 check_datagrams(address, config)?;
-                sockets.add_datagrams(address)?;
+                sockets.add_datagrams(address, interface)?;
             }
         }
         None => {
             for address in LOOPBACK {
                 let address = SocketAddr::new(address, COLLECTD_PORT);
-                if let Err(error) = sockets.add_datagrams(address) {
+                if let Err(error) = sockets.add_datagrams(address, None) {
                     sockets.notices.push(format!("{error:#}"));
                 }
             }
@@ -236,8 +244,12 @@ impl Sockets {
         })
     }
 
-    fn add_datagrams(&mut self, address: SocketAddr) -> Result<()> {
-        let socket = bind_udp(address, QUEUE_BYTES);
+    /// Adds a socket for collectd's datagrams; `interface`: that of a multicast group.
+    fn add_datagrams(&mut self, address: SocketAddr, interface: Option<&str>) -> Result<()> {
+        let socket = match address.ip().is_multicast() {
+            true => bind_udp_group(address, interface, QUEUE_BYTES),
+            false => bind_udp(address, QUEUE_BYTES),
+        };
         let socket = socket.map_err(|error| cannot(&address, &error))?;
         self.collectd.push((socket, address));
         Ok(())
