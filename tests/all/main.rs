@@ -28,6 +28,7 @@ mod fixtures;
 mod go_clients;
 mod golden;
 mod graph;
+mod guide_outgrow;
 mod help;
 mod import;
 mod kept;
