@@ -575,6 +575,8 @@ fn wrong_words_are_explained() {
     let scratch = Scratch::new("backup-words");
     let (empty, to) = (scratch.text("empty"), scratch.text("to"));
     fs::create_dir(scratch.path("empty")).expect("a folder");
+    let begun = scratch.text("begun");
+    fs::create_dir_all(scratch.path("begun/backups")).expect("a folder");
     for (words, says) in [
         (
             &["backup", "--data", &empty, &to][..],
@@ -599,6 +601,10 @@ fn wrong_words_are_explained() {
         (
             &["verify", "--backup", &empty],
             "name the folder that kymo backup wrote",
+        ),
+        (
+            &["verify", "--backup", &begun],
+            "begun: the first one has not ended yet",
         ),
     ] {
         let output = run(words);

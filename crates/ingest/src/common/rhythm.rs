@@ -6,7 +6,6 @@ use kymo_sys::clock::{Clock as _, RealClock};
 
 /// A task with a shortest time between two runs; the first run is due at
 /// once.
-/// once.
 pub(crate) struct Rhythm {
     every: Duration,
     /// Time of the next run.

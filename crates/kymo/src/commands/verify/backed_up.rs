@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use kymo_backup::{Checked, check};
 use kymo_base::name::DisplayName;
 
@@ -27,6 +27,11 @@ pub(super) fn run(backups: &Path, s3: &S3Options) -> Result<ExitCode> {
     );
     steps.clear();
     let checked = checked?;
+    ensure!(
+        checked.backups > 0 || checked.damaged > 0,
+        "cannot find a backup in {}: the first one has not ended yet",
+        backups.display()
+    );
     lines.push(text_of(checked));
     match writeln!(out, "{}", lines.join("\n")) {
         // Damage counts even if the reader of the output is gone.
