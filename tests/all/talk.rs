@@ -185,6 +185,7 @@ const COMMANDS: &[&str] = &[
     "backup --data @/rec @/backups",
     "backup --data @/rec --keep 1h @/backups",
     "restore @/backups @/restored.NEW",
+    "import --collectd @/db --dry-run --data @/journal",
     "verify --backup @/backups",
     "status @/journal",
     "status @/journal --json",
