@@ -194,6 +194,11 @@ impl KeeperOrder {
         sockets.collect()
     }
 
+    /// True for the tail of a receiver that is configured no more.
+    fn has_no_receiver(&self, tail: &str) -> bool {
+        is_tail_name(tail) && !self.receivers.iter().any(|(name, _)| name == tail)
+    }
+
     /// Sockets for requests, and the roles of their clients.
     fn for_requests(&self) -> Result<Vec<(OwnedFd, Role)>> {
         let (owner, guardian) = (self.admin_user, machine::parent());
@@ -279,8 +284,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         }));
     }
     let keeper = Keeper::open(settings, claim, log).map_err(anyhow::Error::msg)?;
-    let is_configured = |tail: &str| order.receivers.iter().any(|(name, _)| name == tail);
-    keeper.end_tails(&|tail| is_tail_name(tail) && !is_configured(tail));
+    keeper.end_tails(&|tail| order.has_no_receiver(tail));
     // The write fails if the guardian is gone.
     let _ = ready.write_all(format!("{state}\n").as_bytes());
     drop(ready);
