@@ -303,7 +303,9 @@ mod tests {
             let name = std::fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
             name.is_ok_and(|name| name == "sleep\n")
         };
+        let until = Instant::now() + Duration::from_secs(60);
         while !marked(&run).iter().any(is_asleep) {
+            assert!(Instant::now() < until, "the process does not sleep");
             std::thread::yield_now();
         }
         assert_eq!(marked(&run).len(), 1);
