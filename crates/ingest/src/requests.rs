@@ -136,6 +136,21 @@ impl SeatedService for AnswerService<'_> {
 }
 
 impl Answers {
+    /// Answers from a store that no listener fills, such as one that a command has opened.
+    pub fn of_store(role: Role, log: Log) -> Answers {
+        Answers {
+            role,
+            senders: Senders::default(),
+            events: EventKeeper::default(),
+            programs: Programs::default(),
+            lines: LineAccounts::default(),
+            pushes: Pushes::default(),
+            receivers: Receivers::default(),
+            reader: SharedReader::default(),
+            log,
+        }
+    }
+
     /// Answers a client until it leaves or the keeper ends. A client that breaks the protocol gets the reason, and its
     /// connection is closed.
     pub fn answer_all(&self, stream: UnixStream, store: &Store, stop: &StopSignal) {
@@ -320,7 +335,7 @@ impl Answers {
                 Answer::Done
             }
             KeeperRequest::Forwarded(receivers) => {
-                self.receivers.take(receivers);
+                self.receivers.take(receivers, RealClock.mono_ns());
                 Answer::Done
             }
             KeeperRequest::Select(_)

@@ -75,17 +75,7 @@ pub(crate) fn fuzz(input: &[u8]) {
 }
 
 fn ask(bench: &Bench, role: Role, sent: &[u8]) {
-    let answers = Answers {
-        role,
-        senders: Senders::default(),
-        events: EventKeeper::default(),
-        lines: LineAccounts::default(),
-        pushes: Pushes::default(),
-        reader: super::SharedReader::default(),
-        receivers: super::Receivers::default(),
-        programs: Programs::default(),
-        log: Arc::new(|_, _| {}),
-    };
+    let answers = Answers::of_store(role, Arc::new(|_, _| {}));
     let before = bench.store.known(0).0.len();
     let heard = thread::scope(|scope| {
         let (Ok((mut client, server)), Ok(stop)) = (UnixStream::pair(), StopSignal::new()) else {

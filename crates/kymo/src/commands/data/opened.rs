@@ -7,12 +7,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, Error, Result};
-use kymo_ingest::collectd::{EventKeeper, Senders};
-use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
-use kymo_ingest::programs::Programs;
-use kymo_ingest::pushed::Pushes;
-use kymo_ingest::requests::{Answers, Receivers, Role, SharedReader};
+use kymo_ingest::requests::{Answers, Role};
 use kymo_keeper_client::Keeper;
 use kymo_store::{Store, store_folder};
 use kymo_sys::clock::{Clock, RealClock};
@@ -27,17 +23,7 @@ pub(crate) fn keeper_of(dir: &Path) -> Result<Keeper> {
     let (asks, answers) = UnixStream::pair().context("cannot make a socket")?;
     // The thread ends when the other end of the socket is closed.
     thread::spawn(move || {
-        let side = Answers {
-            role: Role::Read,
-            senders: Senders::default(),
-            events: EventKeeper::default(),
-            lines: LineAccounts::default(),
-            programs: Programs::default(),
-            pushes: Pushes::default(),
-            reader: SharedReader::default(),
-            receivers: Receivers::default(),
-            log: Arc::new(|_, _: &str| {}),
-        };
+        let side = Answers::of_store(Role::Read, Arc::new(|_, _: &str| {}));
         side.answer_all(answers, &store, &stop);
     });
     Ok(Keeper::over(asks, dir.to_path_buf()))

@@ -9,12 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use kymo_base::name::DisplayName;
-use kymo_ingest::collectd::{EventKeeper, Senders};
-use kymo_ingest::common::LineAccounts;
 use kymo_ingest::listener::StopSignal;
-use kymo_ingest::programs::Programs;
-use kymo_ingest::pushed::Pushes;
-use kymo_ingest::requests::{Answers, Receivers, Role, SharedReader};
+use kymo_ingest::requests::{Answers, Role};
 use kymo_keeper_client::Keeper;
 use kymo_store::{Settings, Store};
 use kymo_sys::clock::RealClock;
@@ -101,20 +97,11 @@ impl Taker {
 /// Answers one client until it goes, then ends the store.
 fn serve(store: &Store, client: UnixStream, stop: &StopSignal) -> Result<(), String> {
     let user = machine::user();
-    let side = Answers {
-        role: Role::Admin {
-            owner: user,
-            guardian: 0,
-        },
-        senders: Senders::default(),
-        events: EventKeeper::default(),
-        lines: LineAccounts::default(),
-        programs: Programs::default(),
-        pushes: Pushes::default(),
-        reader: SharedReader::default(),
-        receivers: Receivers::default(),
-        log: Arc::new(|_, line: &str| say(line)),
+    let role = Role::Admin {
+        owner: user,
+        guardian: 0,
     };
+    let side = Answers::of_store(role, Arc::new(|_, line: &str| say(line)));
     let threads = store.start(1, Arc::new(|line: &str| say(line)));
     side.answer_all(client, store, stop);
     threads.stop();
