@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ use kymo_sys::clock::{Clock, RealClock};
 use kymo_sys::disk::{Disk, RealDisk};
 use kymo_tests::rrd_file::files_below;
 use kymo_tests::rrdtool::rrdtool;
-use kymo_tests::served::{Served, eventually};
+use kymo_tests::served::{Served, eventually, is_killed};
 use kymo_tests::{Running, Scratch, free_port, run};
 
 const CONFIG: &str =
@@ -309,6 +309,35 @@ fn a_killed_import_goes_on() {
         place.exported("out") == contents(&dir),
         "not the same files"
     );
+}
+
+/// `kymo serve` ends within a second, and its keeper may still write then. An import waits for the keeper's end.
+#[test]
+fn a_keeper_that_still_ends_is_waited_for() {
+    let mut place = Place::new("import-ending");
+    let dir = place.scratch.path("collectd");
+    let name = "web/cpu-0/cpu-idle.rrd";
+    make(&dir, name, &["DS:value:DERIVE:20:0:U"], 100);
+    let served = place.served.as_ref().expect("kymo serve");
+    let keeper = served.child("keeper").expect("a keeper");
+    assert!(is_killed("-STOP", keeper));
+    place.stop();
+    let (data, from) = (place.scratch.text("data"), dir.to_string_lossy());
+    let mut command = Command::new(kymo_tests::kymo());
+    command.args(["import", "--data", &data, "--collectd", &from]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut import = Running(command.spawn().expect("kymo starts"));
+    let mut said = BufReader::new(import.0.stderr.take().expect("its stderr"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("a line");
+    let waits = format!("process {keeper} has it; waiting up to 30 s for it to end\n");
+    assert!(line.ends_with(&waits), "{line}");
+    assert!(is_killed("-CONT", keeper));
+    let mut more = String::new();
+    said.read_to_string(&mut more).expect("its lines");
+    let ended = import.0.wait().expect("an end");
+    assert_eq!((ended.code(), &more[..]), (Some(0), ""));
+    assert!(place.exported("out") == contents(&dir));
 }
 
 #[test]

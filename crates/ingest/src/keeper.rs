@@ -17,8 +17,8 @@ use kymo_sys::privilege;
 use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
-/// Longest wait of a starting keeper for the end of the one before it.
-const ENDS_WITHIN: Duration = Duration::from_secs(30);
+/// Longest wait of a starting keeper, or of a command that needs the store, for the end of the keeper before it.
+pub const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -61,10 +61,14 @@ impl OnSignal {
 }
 
 /// Takes the store's locks. Their holder may be about to end, as in `kill $pid; rrdcached ...`: then this waits for its end,
-/// and calls `waits` once with a message.
-pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, Error> {
+/// for `within` at most, and calls `waits` once with a message.
+pub fn claim(
+    settings: &Settings,
+    within: Duration,
+    waits: &mut dyn FnMut(&str),
+) -> Result<Claim, Error> {
     let begun_ns = RealClock.mono_ns();
-    let is_early = || RealClock.mono_ns() - begun_ns < ENDS_WITHIN.as_nanos() as u64;
+    let is_early = || RealClock.mono_ns() - begun_ns < within.as_nanos() as u64;
     let mut before = None;
     loop {
         let taken = Claim::take(settings, &RealDisk);
@@ -77,7 +81,7 @@ pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, 
             return taken;
         };
         if let (None, Err(error)) = (before, &taken) {
-            let seconds = ENDS_WITHIN.as_secs();
+            let seconds = within.as_secs();
             waits(&format!("{error}; waiting up to {seconds} s for it to end"));
         }
         before = Some(pid);

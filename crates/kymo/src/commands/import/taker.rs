@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use kymo_base::name::DisplayName;
+use kymo_ingest::keeper;
 use kymo_ingest::listener::StopSignal;
 use kymo_ingest::requests::{Answers, Role};
 use kymo_keeper_client::Keeper;
@@ -60,7 +61,9 @@ impl Taker {
             lock_wait: LOCK_WAIT,
             ..Settings::new(folder, base)
         };
-        let opened = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock));
+        let claim = keeper::claim(&settings, keeper::ENDS_WITHIN, &mut |line| say(line));
+        let claim = claim.map_err(Error::msg)?;
+        let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
         let (store, replayed) = opened.map_err(Error::msg)?;
         replayed.notices.iter().for_each(|line| say(line));
         let stop = StopSignal::new().context("cannot make a signal")?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use kymo_base::name::DisplayName;
+use kymo_ingest::keeper;
 use kymo_store::{Files, Settings, Store};
 use kymo_sys::clock::RealClock;
 use kymo_sys::disk::RealDisk;
@@ -15,6 +16,9 @@ use crate::options::refuse;
 
 /// A time longer than any run: values are never written because of their age.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Longest wait for the end of a daemon that has the store. Most such daemons do not end, so the wait is short.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Reason for which a command ends before it begins, with a line or the help as text.
 pub(super) enum Stop {
@@ -57,7 +61,11 @@ pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
         lock_wait: Duration::ZERO,
         ..Settings::new(folder, base)
     };
-    let opened = Store::open(settings, Arc::new(RealDisk), Arc::new(RealClock));
+    let claim = keeper::claim(&settings, ENDS_WITHIN, &mut |line| {
+        talk::say(format_args!("kymo: {}", DisplayName(line.as_bytes())));
+    });
+    let claim = claim.map_err(|error| error.to_string())?;
+    let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
     let (store, replayed) = opened.map_err(|error| error.to_string())?;
     for notice in &replayed.notices {
         talk::say(format_args!("kymo: {}", DisplayName(notice.as_bytes())));
