@@ -18,7 +18,7 @@ use crate::listener::{Listener, StopSignal};
 use crate::log::{Log, Severity};
 
 /// Longest wait of a starting keeper, or of a command that needs the store, for the end of the keeper before it.
-pub const ENDS_WITHIN: Duration = Duration::from_secs(30);
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Longest sleep. Its length matters for nothing else.
 const NAP: Duration = Duration::from_secs(3600);
 
@@ -61,10 +61,15 @@ impl OnSignal {
 }
 
 /// Takes the store's locks. Their holder may be about to end, as in `kill $pid; rrdcached ...`: then this waits for its end,
-/// for `within` at most, and calls `waits` once with a message.
-pub fn claim(
-    settings: &Settings,
+/// for 30 s at most, and calls `waits` once with a message.
+pub fn claim(settings: &Settings, waits: &mut dyn FnMut(&str)) -> Result<Claim, Error> {
+    claim_within(ENDS_WITHIN, settings, waits)
+}
+
+/// As [`claim`], with another limit of the wait.
+pub fn claim_within(
     within: Duration,
+    settings: &Settings,
     waits: &mut dyn FnMut(&str),
 ) -> Result<Claim, Error> {
     let begun_ns = RealClock.mono_ns();

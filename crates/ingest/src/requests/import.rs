@@ -22,7 +22,7 @@ const NOT_FOR_YOU: &str =
     "cannot import series: only an administrator may, on the socket of administrators";
 /// Refusal of a store without values.
 const NOT_KEPT: &str = "cannot import series: this store keeps no values ([store] keep = \"none\")";
-/// Refusal of a label set that is this machine's.
+/// Refusal of a label set that is this machine's, from elsewhere than a kymo.
 const OWN_NAME: &str = "series of this name are those of this machine";
 
 /// Answers IMPORT.
@@ -51,7 +51,7 @@ pub(super) fn answer(
     let host = machine::host().into_bytes();
     let foreign = import.points.iter().map(|points| {
         let labels = &points.labels;
-        match name_space::may_push(labels, &host) {
+        match import.of_kymo || name_space::may_push(labels, &host) {
             true => Ok(foreign_points(points, &side.pushes)),
             false => Err(OWN_NAME.to_string()),
         }

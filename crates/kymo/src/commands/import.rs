@@ -127,7 +127,7 @@ pub(crate) fn run(options: &ImportOptions) -> Result<ExitCode> {
     let data = files_folder(options.data.as_deref())?;
     let source = ImportSource::of(options, &data)?;
     let taker = Taker::of(&data)?;
-    let mut importer = Importer::new(&taker, options.dry_run);
+    let mut importer = Importer::new(&taker, options);
     source.hand_over(&mut importer)?;
     importer.hand_over()?;
     let counts = importer.end();
@@ -190,11 +190,12 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    fn new(taker: &Taker, is_dry: bool) -> Importer<'_> {
+    fn new<'a>(taker: &'a Taker, options: &ImportOptions) -> Importer<'a> {
         Importer {
             taker,
             batch: Import {
-                changes: !is_dry,
+                changes: !options.dry_run,
+                of_kymo: options.store.is_some(),
                 ..Import::default()
             },
             batch_bytes: 0,
@@ -234,6 +235,7 @@ impl Importer<'_> {
     fn hand_over(&mut self) -> Result<()> {
         let next = Import {
             changes: self.batch.changes,
+            of_kymo: self.batch.of_kymo,
             ..Import::default()
         };
         let import = mem::replace(&mut self.batch, next);

@@ -245,8 +245,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     machine::raise_open_files();
     let settings = settings(&order)?;
     let state = shut_in(&settings, order.programs.as_deref())?;
-    let claim = keeper::claim(&settings, keeper::ENDS_WITHIN, &mut |line| say(line))
-        .map_err(anyhow::Error::msg)?;
+    let claim = keeper::claim(&settings, &mut |line| say(line)).map_err(anyhow::Error::msg)?;
     let mut listeners: Vec<Box<dyn Listener>> = vec![Box::new(Rrdcached {
         settings: rrdcached_settings(&settings, order.one_writer),
         sockets,

@@ -119,8 +119,7 @@ fn prepare(
             log.say(Severity::Info, line);
             complain(&format!("rrdcached: {line}"));
         };
-        let claim = keeper::claim(&settings, keeper::ENDS_WITHIN, &mut waits)
-            .map_err(|error| error.to_string())?;
+        let claim = keeper::claim(&settings, &mut waits).map_err(|error| error.to_string())?;
         Ok((settings, claim))
     });
     let claimed =

@@ -16,6 +16,8 @@ const SERIES_MAX: usize = 4096;
 pub struct Import {
     /// False: the answer says what would change, and nothing does.
     pub changes: bool,
+    /// True: the series are those of another kymo's store. They may have names that only this machine's own history has.
+    pub of_kymo: bool,
     /// Series with archives.
     pub series: Vec<ImportedSeries>,
     /// Series of points.
@@ -76,6 +78,7 @@ pub struct Imported {
 impl Import {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         put_flag(&self.changes, out);
+        put_flag(&self.of_kymo, out);
         out.u16(self.series.len());
         for series in &self.series {
             out.text(&series.name);
@@ -87,7 +90,8 @@ impl Import {
     }
 
     pub(super) fn take(body: &mut Take) -> Option<Import> {
-        let (changes, count) = (body.flag()?, body.count(SERIES_MAX)?);
+        let (changes, of_kymo) = (body.flag()?, body.flag()?);
+        let count = body.count(SERIES_MAX)?;
         let series = (0..count).map(|_| {
             let name = body.text()?.to_vec();
             let bytes = usize::try_from(body.u32()?).ok()?;
@@ -101,6 +105,7 @@ impl Import {
         let points = (0..count).map(|_| ImportedPoints::take(body));
         Some(Import {
             changes,
+            of_kymo,
             series,
             points: points.collect::<Option<_>>()?,
         })

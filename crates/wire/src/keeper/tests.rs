@@ -88,6 +88,7 @@ fn requests() -> Vec<KeeperRequest> {
         KeeperRequest::Unpin(1 << 40),
         KeeperRequest::Import(Import {
             changes: true,
+            of_kymo: true,
             series: vec![
                 ImportedSeries {
                     name: b"web1/cpu-0/cpu-idle.rrd".to_vec(),

@@ -61,7 +61,7 @@ impl Taker {
             lock_wait: LOCK_WAIT,
             ..Settings::new(folder, base)
         };
-        let claim = keeper::claim(&settings, keeper::ENDS_WITHIN, &mut |line| say(line));
+        let claim = keeper::claim(&settings, &mut |line| say(line));
         let claim = claim.map_err(Error::msg)?;
         let opened = Store::open_claimed(settings, claim, Arc::new(RealDisk), Arc::new(RealClock));
         let (store, replayed) = opened.map_err(Error::msg)?;

@@ -61,7 +61,7 @@ pub(super) fn open(folder: PathBuf, base: PathBuf) -> Result<Store, String> {
         lock_wait: Duration::ZERO,
         ..Settings::new(folder, base)
     };
-    let claim = keeper::claim(&settings, ENDS_WITHIN, &mut |line| {
+    let claim = keeper::claim_within(ENDS_WITHIN, &settings, &mut |line| {
         talk::say(format_args!("kymo: {}", DisplayName(line.as_bytes())));
     });
     let claim = claim.map_err(|error| error.to_string())?;
