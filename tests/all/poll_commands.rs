@@ -14,10 +14,10 @@ use kymo_tests::{Scratch, kymo, machine, run};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder that is removed at drop. For root it belongs to root alone, since kymo runs no commands otherwise.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let top = match kymo_sys::machine::is_root() {
             true => PathBuf::from("/run"),
             false => std::env::temp_dir(),
@@ -27,12 +27,12 @@ impl Folder {
         Folder(folder)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// Writes a configuration with a WorkDir below the folder; `FOLDER` in it stands for the folder.
-    fn config(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn config(&self, name: &str, text: &str) -> PathBuf {
         let work = self.path("work");
         fs::create_dir_all(&work).expect("a folder");
         let text = text.replace("FOLDER", &self.0.display().to_string());
@@ -63,13 +63,13 @@ impl Drop for Folder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub(crate) enum Side {
     Mrtg,
     Kymo,
 }
 
 impl Side {
-    fn run(self, options: &[&str], config: &Path) -> Output {
+    pub(crate) fn run(self, options: &[&str], config: &Path) -> Output {
         let mut command = match self {
             Side::Mrtg => Command::new("/usr/bin/mrtg"),
             Side::Kymo => {
@@ -90,7 +90,7 @@ impl Side {
     }
 }
 
-fn stderr_of(output: &Output) -> String {
+pub(crate) fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -234,7 +234,7 @@ fn second() -> u64 {
 
 /// Waits for a second later than that of any value. MRTG's stamps are whole seconds, and a stamp no newer than the last one is
 /// refused. A clock may be set back by a second after a value was stamped.
-fn next_second(latest: &mut u64) {
+pub(crate) fn next_second(latest: &mut u64) {
     *latest = second().max(*latest);
     wait_until("the clock goes on", || second() > *latest + 2);
 }

@@ -100,7 +100,7 @@ fn updates(said: &str) -> Vec<(PathBuf, String)> {
     calls.collect()
 }
 
-fn read(path: &Path) -> Config {
+pub(crate) fn read(path: &Path) -> Config {
     let path = path.to_string_lossy();
     mrtg_cfg::read(path.as_bytes(), &mut Here).unwrap_or_else(|why| panic!("{why:?}"))
 }
@@ -169,7 +169,7 @@ fn files_are_mrtgs_from_the_configuration_on() {
 }
 
 /// The log without rows of no length: MRTG divides by zero in one that lies at a multiple of five minutes, and ends.
-fn convertible(log: &str) -> String {
+pub(crate) fn convertible(log: &str) -> String {
     let mut before = "";
     let lines = log.split_inclusive('\n').enumerate().filter(|(at, line)| {
         let time = line.split(' ').next().unwrap_or_default();

@@ -3,6 +3,8 @@
 #[cfg(feature = "serve")]
 pub(crate) mod backup;
 #[cfg(feature = "serve")]
+pub(crate) mod bill;
+#[cfg(feature = "serve")]
 pub(crate) mod config;
 pub(crate) mod cost;
 #[cfg(feature = "serve")]

@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use kymo_base::printf::{put_fixed, put_general};
 use kymo_wire::mrtg_cfg::{Config, Keyword, Target};
 
+mod mail;
 mod state;
+
+pub use mail::{ThresholdMail, mail_ports};
 
 /// Bounds on the counts of Holt-Winters archives.
 const HW_BOUNDS: [Keyword; 4] = [
@@ -170,12 +173,6 @@ impl Thresholds {
             config.targets().filter(has).count()
         };
         let mut lines = Vec::new();
-        match count(&[Keyword::ThreshMailAddress, Keyword::HwThreshMailAddress]) {
-            0 => {}
-            targets => lines.push(format!(
-                "mail of thresholds is not sent, for {targets} targets: let ThreshProg do it"
-            )),
-        }
         match count(&HW_BOUNDS) {
             0 => {}
             targets => lines.push(format!(
@@ -196,12 +193,12 @@ impl Thresholds {
     }
 
     /// Compares the rates that a target's update completed with its bounds; `None`: the rate is unknown. `act` gets
-    /// the events, `say` gets errors of files.
+    /// the events, each with its rate, `say` gets errors of files.
     pub fn check(
         &self,
         target: u32,
         rates: [Option<f64>; 2],
-        act: &mut dyn FnMut(Action),
+        act: &mut dyn FnMut(Action, f64),
         say: &mut dyn FnMut(String),
     ) {
         let Some(bounds) = self.targets.get(&target) else {
@@ -223,13 +220,14 @@ impl Thresholds {
                     }
                 };
                 if let Some(event) = happened {
-                    act(Action {
+                    let action = Action {
                         target,
                         event,
                         direction,
                         bound,
                         value,
-                    });
+                    };
+                    act(action, rate);
                 }
             }
         }
@@ -380,7 +378,7 @@ mod tests {
         let targets = BTreeMap::from([(4, bounds)]);
         let seen = |thresholds: &Thresholds, rates: [Option<f64>; 2]| {
             let mut seen = String::new();
-            let mut act = |action: Action| {
+            let mut act = |action: Action, _| {
                 let mut value = Vec::new();
                 action.value.put(&mut value);
                 let value = String::from_utf8(value).unwrap();

@@ -1,6 +1,7 @@
 //! Targets of the poller: their descriptions in its files (`files.rs`), and the display of their series: MRTG's four graphs with
 //! the numbers below them, the 95th percentile, and the present state. The caller asks the keeper for the rows of values.
 
+mod bill;
 mod captions;
 pub mod files;
 mod graph;
@@ -8,6 +9,7 @@ mod percentile;
 mod recent;
 mod unit;
 
+pub use bill::{Bill, Traffic};
 pub use captions::{colours, direction_name, legends};
 pub use graph::{Direction, Period, TargetGraph, TargetLine};
 pub use percentile::{PERCENT, Percentile};

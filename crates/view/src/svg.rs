@@ -27,6 +27,7 @@ use scale::Axis;
 
 pub use font::{FAMILY, FONT};
 pub use palette::Theme;
+pub use pen::put_escaped;
 pub use target::{TargetPicture, draw_target};
 
 /// Font sizes.

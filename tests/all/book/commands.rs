@@ -121,6 +121,9 @@ fn wrong_command(line: &str, helps: &mut Helps) -> Option<String> {
             break;
         }
     }
+    if command == ["poll"] && words.peek() == Some(&"--bill") {
+        command.push("--bill");
+    }
     let help = helps.of(&command);
     let switches = words.filter_map(switch_of);
     let mut unknown = switches.filter(|switch| !has_switch(help, switch));

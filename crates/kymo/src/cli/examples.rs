@@ -306,6 +306,10 @@ pub(super) const ALL: &[Guide] = &[
                 "All of it, with its rows",
                 "kymo import --collectd /var/lib/collectd/rrd",
             ),
+            (
+                "The years that MRTG has kept",
+                "kymo import --mrtg /etc/mrtg/mrtg.cfg",
+            ),
         ],
         more: "docs/guides/moving-in.md",
     },

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::{poll, rrd, rrdcached};
+use crate::commands::{bill, poll, rrd, rrdcached};
 
 /// A program that kymo stands in for.
 pub(crate) struct StandIn {
@@ -47,9 +47,17 @@ pub(crate) const ALL: &[StandIn] = &[
         word: "poll",
         about: "Poll devices by SNMP as an mrtg.cfg says",
         help: poll::help,
-        run: poll::run,
+        run: poll_or_bill,
     },
 ];
+
+#[cfg(feature = "serve")]
+fn poll_or_bill(words: Vec<OsString>) -> ExitCode {
+    match words.split_first() {
+        Some((first, others)) if first == "--bill" => bill::run(others),
+        _ => poll::run(words),
+    }
+}
 
 /// The program that a command line asks for, and the words for it.
 pub(crate) fn find(

@@ -4,14 +4,19 @@
 
 mod collectd;
 mod dump;
+mod mrtg;
 mod other_store;
 mod remote_read;
 mod taker;
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use clap::{ArgGroup, Args};
@@ -19,6 +24,7 @@ use kymo_base::label_set::Labels;
 use kymo_base::name::DisplayName;
 use kymo_sys::talk;
 use kymo_wire::keeper::{Import, Imported, ImportedPoints, ImportedSeries, ROW_CELLS};
+use rustix::fs::{FlockOperation, fcntl_lock};
 
 use super::serve::{files_folder, is_url};
 use crate::output;
@@ -27,6 +33,11 @@ use taker::Taker;
 
 /// Exit code where something was left out.
 const INCOMPLETE: u8 = 1;
+/// Most bytes of a file: it has to fit into an IMPORT.
+const FILE_MAX: u64 = (32 << 20) - (1 << 16);
+/// Time for which a lock of another program is waited for, and pause between two attempts.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes of files that are handed over together.
 const BATCH_BYTES: usize = 8 << 20;
 /// Series that are handed over together.
@@ -39,14 +50,17 @@ const SERIES_BYTES: usize = 64;
 
 /// Options of `kymo import`.
 #[derive(Args, Clone, Debug)]
-#[command(group(ArgGroup::new("source").required(true).args(["collectd", "prometheus", "store"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["collectd", "mrtg", "prometheus", "store"])))]
 pub(crate) struct ImportOptions {
     /// Import the .rrd files of collectd's rrdtool plugin from its DataDir
     #[arg(long, value_name = "DIR")]
     pub collectd: Option<PathBuf>,
     /// Types that the files are checked against; default: those of collectd 5.12
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prometheus", "store"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mrtg", "prometheus", "store"])]
     pub types_db: Option<PathBuf>,
+    /// Import what MRTG has kept: all targets of configurations, from their .rrd files or MRTG's own .log files, or .log files alone
+    #[arg(long, value_name = "CFG|FILE.log", num_args = 1..)]
+    pub mrtg: Vec<PathBuf>,
     /// Import samples of Prometheus: by remote read from the URL of a server, or a file (or - for stdin) with the text of promtool tsdb
     /// dump
     #[arg(long, value_name = "URL|DUMP")]
@@ -55,7 +69,7 @@ pub(crate) struct ImportOptions {
     #[arg(
         long,
         value_name = "TIME",
-        conflicts_with_all = ["collectd", "store"],
+        conflicts_with_all = ["collectd", "mrtg", "store"],
         allow_hyphen_values = true
     )]
     pub from: Option<String>,
@@ -63,15 +77,15 @@ pub(crate) struct ImportOptions {
     #[arg(
         long,
         value_name = "TIME",
-        conflicts_with_all = ["collectd", "store"],
+        conflicts_with_all = ["collectd", "mrtg", "store"],
         allow_hyphen_values = true
     )]
     pub thru: Option<String>,
     /// With a URL, a file with the token that the server wants
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["collectd", "store"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["collectd", "mrtg", "store"])]
     pub token_file: Option<PathBuf>,
     /// With a URL of https, a file with the certificates of authorities that sign the server's
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["collectd", "store"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["collectd", "mrtg", "store"])]
     pub tls_ca: Option<PathBuf>,
     /// Import the store of another kymo, whose serve may run: its data folder
     #[arg(long, value_name = "DIR")]
@@ -88,6 +102,7 @@ pub(crate) struct ImportOptions {
 enum ImportSource {
     Collectd(collectd::DataDir),
     Dump(dump::Dump),
+    Mrtg(mrtg::MrtgHistory),
     Store(other_store::OtherStore),
     RemoteRead(Box<remote_read::RemoteRead>),
 }
@@ -100,6 +115,9 @@ impl ImportSource {
         }
         if let Some(dir) = &options.store {
             return other_store::OtherStore::open(dir, data).map(ImportSource::Store);
+        }
+        if !options.mrtg.is_empty() {
+            return mrtg::MrtgHistory::find(&options.mrtg, data).map(ImportSource::Mrtg);
         }
         let Some(place) = &options.prometheus else {
             bail!("cannot import: nothing says what to import; see kymo import --help");
@@ -116,6 +134,7 @@ impl ImportSource {
         match self {
             ImportSource::Collectd(dir) => dir.hand_over(importer),
             ImportSource::Dump(dump) => dump.hand_over(importer),
+            ImportSource::Mrtg(history) => history.hand_over(importer),
             ImportSource::Store(store) => store.hand_over(importer),
             ImportSource::RemoteRead(read) => read.hand_over(importer),
         }
@@ -372,4 +391,32 @@ fn ensure_folder(dir: &Path) -> Result<()> {
         dir.display()
     );
     Ok(())
+}
+
+/// The bytes of a file under rrdtool's lock, so that it does not change meanwhile.
+fn read_locked(path: &Path) -> Result<Vec<u8>, String> {
+    let words = |error: std::io::Error| error.to_string();
+    let file = File::open(path).map_err(words)?;
+    let begun = Instant::now();
+    while let Err(error) = fcntl_lock(&file, FlockOperation::NonBlockingLockShared) {
+        let error = std::io::Error::from(error);
+        let is_held = matches!(
+            error.kind(),
+            ErrorKind::WouldBlock | ErrorKind::PermissionDenied
+        );
+        if !is_held {
+            return Err(words(error));
+        }
+        if begun.elapsed() > LOCK_WAIT {
+            return Err("another program has a lock on it".into());
+        }
+        thread::sleep(LOCK_PAUSE);
+    }
+    let stat = file.metadata().map_err(words)?;
+    if stat.len() > FILE_MAX {
+        return Err(format!("it has more than {FILE_MAX} bytes"));
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX).read_to_end(&mut bytes).map_err(words)?;
+    Ok(bytes)
 }

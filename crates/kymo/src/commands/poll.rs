@@ -30,8 +30,8 @@ mod runner;
 
 pub(crate) use daemon::Ready;
 pub(crate) use log::PollLog;
-pub(crate) use place::Places;
-pub(crate) use reading::configurations;
+pub(crate) use place::{Places, names as names_of};
+pub(crate) use reading::{Disk as CfgFiles, configurations};
 pub(crate) use runner::run as run_runner;
 
 use daemon::{Detached, PollPidFile};

@@ -5,8 +5,10 @@ mod configured;
 pub use configured::Home;
 
 use crate::mrtg_log::{Conversion, LogRule, RateKind};
-use kymo_rrd::Rrd;
+use kymo_rrd::create::{Create, create};
+use kymo_rrd::{Error, Rrd};
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -198,6 +200,36 @@ impl Series {
             },
         };
         conversion.convert(text, random)
+    }
+
+    /// A file with the definitions of the series and the history of its .log. A poller that goes on with the series in a store
+    /// finds the archives that it would make itself, which are not those of [`Series::convert_log`].
+    pub fn with_history(&self, log: &[u8], random: &mut u64) -> Result<Rrd, String> {
+        let converted = self.convert_log(log, random)?;
+        let now_s = converted.header.last_up;
+        let made = self.create(None, now_s, random, &[&converted]);
+        made.map_err(|error| error.text)
+    }
+
+    /// A file with the definitions of the series and the rows of others. `start_s`, seconds since 1970: before its first value;
+    /// `None`: the last update of the others.
+    pub(super) fn create(
+        &self,
+        start_s: Option<i64>,
+        now_s: i64,
+        random: &mut u64,
+        others: &[&Rrd],
+    ) -> Result<Rrd, Error> {
+        let sources = self.sources();
+        let words = sources.iter().chain(self.archives.iter());
+        let words: Vec<&[u8]> = words.map(|word| &word[..]).collect();
+        let request = Create {
+            file_name: self.path.as_os_str().as_bytes(),
+            step: u64::from(self.step_s),
+            start: start_s,
+            definitions: &words,
+        };
+        create(&request, now_s, random, None, others)
     }
 
     /// The maximum of a column in rrdtool's notation.

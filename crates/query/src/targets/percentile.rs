@@ -50,7 +50,7 @@ impl Percentile {
 }
 
 /// The least of the values that is no less than 95 % of them: when the largest 5 % are struck off, the largest that is left.
-fn nearest_rank(mut values: Vec<f64>) -> f64 {
+pub(super) fn nearest_rank(mut values: Vec<f64>) -> f64 {
     let rank = (values.len() * PERCENT).div_ceil(100);
     let Some(at) = rank.checked_sub(1) else {
         return f64::NAN;

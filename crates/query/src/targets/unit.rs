@@ -28,6 +28,8 @@ pub struct TargetUnit {
     pub axis: String,
     /// Without decimals.
     pub whole: bool,
+    /// True if rates are bytes a second, so that a time has an amount.
+    pub counts: bool,
 }
 
 impl TargetUnit {
@@ -52,6 +54,7 @@ impl TargetUnit {
             name: name.unwrap_or_else(|| format!("{letter}/{short}")),
             axis: axis.unwrap_or_else(|| format!("{word} per {long}")),
             whole: target.has("integer"),
+            counts: is_counter(target) && target.short_legend.is_none(),
         }
     }
 
@@ -65,6 +68,15 @@ impl TargetUnit {
         format!("{number:.decimals$} {prefix}{}", self.name)
             .trim_end()
             .into()
+    }
+
+    /// A stored amount, such as bytes; a dash: the target does not count, or the amount is not known.
+    pub fn amount(&self, amount: f64) -> String {
+        if !self.counts || !amount.is_finite() {
+            return "–".into();
+        }
+        let (number, prefix) = self.prefixed(amount * self.factor, TURN);
+        format!("{number:.1} {prefix}B")
     }
 
     /// Text of a number beside a graph; `value` is multiplied with `scale` already.
@@ -87,12 +99,14 @@ impl TargetUnit {
     }
 }
 
+fn is_counter(target: &DescribedTarget) -> bool {
+    let mut others = ["gauge", "absolute", "derive"].iter();
+    !others.any(|kind| target.has(kind))
+}
+
 /// Seconds per unit of the rate's name, and the short and the long name. A target that is no counter keeps its values.
 fn per(target: &DescribedTarget) -> (f64, &'static str, &'static str) {
-    let is_counter = !["gauge", "absolute", "derive"]
-        .iter()
-        .any(|kind| target.has(kind));
-    let seconds = |seconds: f64| if is_counter { seconds } else { 1.0 };
+    let seconds = |seconds: f64| if is_counter(target) { seconds } else { 1.0 };
     match (target.has("perhour"), target.has("perminute")) {
         (true, _) => (seconds(3600.0), "h", "Hour"),
         (false, true) => (seconds(60.0), "min", "Minute"),

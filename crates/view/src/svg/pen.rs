@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const FAR: f64 = 1e6;
 
 /// Appends a text with XML's special characters escaped, and forbidden ones replaced.
-pub(super) fn put_escaped(out: &mut String, text: &str) {
+pub fn put_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),

@@ -11,15 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Keywords that are accepted and have no effect here.
-const WITHOUT_EFFECT: [Global; 9] = [
+const WITHOUT_EFFECT: [Global; 7] = [
     Global::ConversionCode,
     Global::Forks,
     Global::IconDir,
     Global::Language,
     Global::LibAdd,
     Global::Refresh,
-    Global::ThreshMailSender,
-    Global::ThreshMailServer,
     Global::WriteExpires,
 ];
 

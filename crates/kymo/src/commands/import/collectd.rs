@@ -2,12 +2,10 @@
 //! sources of its type.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read as _};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kymo_base::name::DisplayName;
@@ -16,20 +14,14 @@ use kymo_rrd::header::DsDef;
 use kymo_sys::talk;
 use kymo_wire::collectd::{Identifier, TypesDb};
 use kymo_wire::keeper::ImportedSeries;
-use rustix::fs::{FlockOperation, fcntl_lock};
 
-use super::{Importer, count, ensure_folder};
+use super::{Importer, count, ensure_folder, read_locked};
 use crate::output::progress::WorkPace;
 
-/// Most bytes of a file: it has to fit into an IMPORT.
-const FILE_MAX: u64 = (32 << 20) - (1 << 16);
 /// Most bytes of a types.db.
 const TYPES_MAX: u64 = 16 << 20;
 /// Names from a DataDir to a file: host, plugin, type.
 const DEPTH: usize = 3;
-/// Time for which a lock of another program is waited for, and pause between two attempts.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Files below a DataDir.
 pub(super) struct DataDir {
@@ -177,32 +169,4 @@ fn read_types(path: &Path) -> Result<TypesDb> {
         ));
     }
     Ok(types)
-}
-
-/// The bytes of a file under rrdtool's lock, so that it does not change meanwhile.
-fn read_locked(path: &Path) -> Result<Vec<u8>, String> {
-    let words = |error: std::io::Error| error.to_string();
-    let file = File::open(path).map_err(words)?;
-    let begun = Instant::now();
-    while let Err(error) = fcntl_lock(&file, FlockOperation::NonBlockingLockShared) {
-        let error = std::io::Error::from(error);
-        let is_held = matches!(
-            error.kind(),
-            ErrorKind::WouldBlock | ErrorKind::PermissionDenied
-        );
-        if !is_held {
-            return Err(words(error));
-        }
-        if begun.elapsed() > LOCK_WAIT {
-            return Err("another program has a lock on it".into());
-        }
-        thread::sleep(LOCK_PAUSE);
-    }
-    let stat = file.metadata().map_err(words)?;
-    if stat.len() > FILE_MAX {
-        return Err(format!("it has more than {FILE_MAX} bytes"));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX).read_to_end(&mut bytes).map_err(words)?;
-    Ok(bytes)
 }

@@ -12,6 +12,7 @@ use std::{io, thread};
 
 use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
+use kymo_poll::threshold::mail_ports;
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::talk;
 use kymo_wire::mrtg_cfg::Config;
@@ -110,6 +111,7 @@ fn shut_in(configs: &[Config], settings: &Settings) {
         write.push(settings.log_dir.clone().unwrap_or(globals.log_dir.clone()));
         write.extend(globals.thresh_dir.clone());
         ports.extend(globals.send_to_graphite.as_ref().map(|to| to.1));
+        ports.extend(mail_ports(config));
         ports.extend(part::rrdcached(globals).as_deref().and_then(port_of));
     }
     let unread = settings.unread.iter().filter_map(|file| file.parent());

@@ -12,7 +12,7 @@ use kymo_poll::graphite::Graphite;
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Logs, Series, Sink};
-use kymo_poll::threshold::Thresholds;
+use kymo_poll::threshold::{Action, ThresholdMail, Thresholds};
 use kymo_poll::watch::Watch;
 use kymo_poll::{description, news};
 use kymo_sys::clock::{Clock, RealClock};
@@ -47,6 +47,7 @@ pub(super) struct Part {
     fingerprint: u64,
     agrees: bool,
     thresholds: Thresholds,
+    mail: Option<ThresholdMail>,
     homes: Vec<Home>,
     names: Vec<String>,
     watch: Watch,
@@ -91,6 +92,7 @@ impl Part {
         let keeping = keeping(&config, &homes, &thresholds, &names, &log)?;
         let descriptions = settings.descriptions.clone();
         describe(&config, name, descriptions.as_deref(), &homes, &names, &log);
+        let mail = mail(&config, &log);
         config.forget_pages();
         let fingerprint = Commands::of(&config).fingerprint();
         Ok(Part {
@@ -116,6 +118,7 @@ impl Part {
             fingerprint,
             agrees: false,
             thresholds,
+            mail,
             homes,
             names,
             rarely: Rarely::new(),
@@ -158,6 +161,9 @@ impl Part {
         }
         if let Some(runner) = self.runner.take() {
             runner.finish(programs);
+        }
+        if let Some(mail) = self.mail.take() {
+            mail.finish();
         }
         let (targets, unknown) = self.poller.targets_done();
         Ok((targets + self.left_out, unknown + self.left_out))
@@ -246,14 +252,20 @@ impl Part {
             }
             for rate in &report.rates {
                 let rates = rate.rates.map(|rate| (!rate.is_nan()).then_some(rate));
-                let log = &self.log;
+                let (log, mail) = (&self.log, &self.mail);
                 let mut runner = self.runner.as_mut().filter(|_| self.agrees);
-                self.thresholds.check(
-                    rate.target,
-                    rates,
-                    &mut |action| runner.iter_mut().for_each(|runner| runner.act(action)),
-                    &mut |line| log.say(&line),
-                );
+                let mut act = |action: Action, rate| {
+                    runner.iter_mut().for_each(|runner| runner.act(action));
+                    let mailed = mail
+                        .as_ref()
+                        .map_or(Ok(()), |mail| mail.send(&action, rate));
+                    if let Err(line) = mailed {
+                        log.say(&line);
+                    }
+                };
+                let mut say = |line: String| log.say(&line);
+                self.thresholds
+                    .check(rate.target, rates, &mut act, &mut say);
             }
         }
         if refused > REFUSALS {
@@ -324,6 +336,7 @@ impl Part {
         let descriptions = self.descriptions.as_deref();
         let (homes, names) = (&self.homes, &self.names);
         describe(&config, &self.name, descriptions, homes, names, &self.log);
+        self.mail = mail(&config, &self.log);
         config.forget_pages();
         self.poller.reload(Arc::new(config), keeping);
         self.reasons = WrittenReasons::default();
@@ -342,6 +355,7 @@ impl Part {
                 globals.thresh_dir.clone(),
                 rrdcached(globals),
                 globals.send_to_graphite.clone(),
+                globals.thresh_mail.clone(),
             )
         };
         let is_moved = old.log_dir != new.log_dir && !self.has_own_log_dir;
@@ -468,6 +482,16 @@ fn keeping(
         graphite: graphite.map_err(|error| format!("cannot send to graphite: {error}"))?,
         interval_s: config.globals().interval_s,
         devices: names.to_vec(),
+    })
+}
+
+/// The sender of mails of thresholds, if the configuration has one.
+fn mail(config: &Config, log: &Arc<PollLog>) -> Option<ThresholdMail> {
+    let thread_log = log.clone();
+    let started = ThresholdMail::start(config, &machine::host(), move |line| thread_log.say(line));
+    started.unwrap_or_else(|error| {
+        log.say(&format!("cannot send mail of thresholds: {error}"));
+        None
     })
 }
 

@@ -100,7 +100,7 @@ impl Places {
 
 /// Names of the configurations: file names without the part after the last dot, and with that of the folder if an
 /// earlier one has the same name.
-fn names(files: &[PathBuf]) -> Vec<String> {
+pub(crate) fn names(files: &[PathBuf]) -> Vec<String> {
     let text = |part: Option<&std::ffi::OsStr>| {
         let part = part.unwrap_or_default();
         part.to_string_lossy().into_owned()

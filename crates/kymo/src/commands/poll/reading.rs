@@ -102,7 +102,7 @@ fn say_oddities(config: &Config, log: &PollLog) {
 }
 
 /// Files of this machine, as this process sees them.
-pub(super) struct Disk;
+pub(crate) struct Disk;
 
 fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))

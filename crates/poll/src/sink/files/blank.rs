@@ -3,13 +3,11 @@
 use super::super::Series;
 use super::super::logs::FILE_MAX as LOG_MAX;
 use super::super::rates::BEGINS_BEFORE_S;
-use kymo_rrd::create::{Create, create};
-use kymo_rrd::{Error, Rrd};
+use kymo_rrd::Error;
 use kymo_sys::disk::NameKind;
 use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use std::fmt::{self, Display};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 
 /// Size of each write to a new file. For larger writes the kernel makes large folios, and then ext4 inspects each of their blocks
 /// when an update changes a few bytes: twice the CPU of an update (docs/journal/2026-11-24-poll.md).
@@ -47,7 +45,11 @@ pub(super) fn create_file(
 ) -> Result<(), Trouble> {
     let made = match read_log(tree, series)? {
         Some(text) => series.convert_log(&text, random).map_err(Trouble::Log)?,
-        None => blank(series, first_s, random).map_err(Trouble::Rrd)?,
+        None => {
+            let start_s = Some(first_s - BEGINS_BEFORE_S);
+            let made = series.create(start_s, first_s, random, &[]);
+            made.map_err(Trouble::Rrd)?
+        }
     };
     let bytes = made.to_bytes();
     let put = || {
@@ -68,20 +70,6 @@ pub(super) fn create_file(
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done.map(|_| ()).map_err(Trouble::Disk),
     }
-}
-
-/// A file without rows, for a value of this second.
-fn blank(series: &Series, first_s: i64, random: &mut u64) -> Result<Rrd, Error> {
-    let sources = series.sources();
-    let words = sources.iter().chain(series.archives.iter());
-    let words: Vec<&[u8]> = words.map(|word| &word[..]).collect();
-    let request = Create {
-        file_name: series.path.as_os_str().as_bytes(),
-        step: u64::from(series.step_s),
-        start: Some(first_s - BEGINS_BEFORE_S),
-        definitions: &words,
-    };
-    create(&request, first_s, random, None, &[])
 }
 
 /// The .log of a series; `None`: there is none.
