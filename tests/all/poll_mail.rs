@@ -88,7 +88,7 @@ fn mails_are_those_of_mrtg() {
         });
         assert_eq!(sent[0].0, sent[1].0, "{value:?}: {sent:#?}");
     }
-    assert_eq!(mails(&both[1].1.path("mails")).len(), 8);
+    assert_eq!(mails(&both[1].1.path("mails")).len(), 10);
     let texts = fs::read_dir(both[1].1.path("mails/new")).expect("mails");
     let texts = texts.map(|file| fs::read(file.expect("a file").path()).expect("a mail"));
     let texts: Vec<String> = texts
