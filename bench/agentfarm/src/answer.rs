@@ -37,7 +37,9 @@ pub(crate) fn put_answer(
             put_bulk(request, view, scratch)?;
             Ok(())
         }
-        (PduKind::GetBulk, Version::V1) | (PduKind::Response, _) => return Err(Malformed::Kind),
+        (PduKind::GetBulk, Version::V1) | (PduKind::Response | PduKind::Report, _) => {
+            return Err(Malformed::Kind);
+        }
     };
     let start = out.len();
     let refusal = match made {

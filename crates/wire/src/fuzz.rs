@@ -12,6 +12,7 @@ mod promtool_dump;
 mod remote_read;
 mod remote_write;
 mod snmp;
+mod snmp_users;
 mod statsd;
 mod targets;
 
@@ -28,6 +29,7 @@ pub use promtool_dump::fuzz_promtool_dump;
 pub use remote_read::fuzz_remote_read;
 pub use remote_write::fuzz_remote_write;
 pub use snmp::fuzz_snmp;
+pub use snmp_users::fuzz_snmp_users;
 pub use statsd::fuzz_statsd;
 pub use targets::fuzz_targets;
 

@@ -1,8 +1,8 @@
-//! SNMP v1 and v2c for a poller: requests are encoded once and sent repeatedly with a new id, replies are parsed in
+//! SNMP for a poller: requests are encoded once and sent repeatedly with a new id, replies are parsed in
 //! place. RFC 1157, 3416, 3417; values become the same text as in MRTG; more kinds than there are numbers (`reading.rs`).
 //!
 //! A reply is parsed in the order of its bytes, each length is checked against the enclosing element, and nothing is
-//! allocated. Version 3 is refused.
+//! allocated. The messages around the PDUs of version 3 are in `usm`.
 
 mod ber;
 mod malformed;
@@ -11,10 +11,11 @@ mod object_value;
 mod oid;
 mod reading;
 mod request;
+pub mod usm;
 
 pub use malformed::Malformed;
 pub use message::{
-    ErrorStatus, Message, MessageHead, PduKind, Response, Varbinds, Version, put_message,
+    ErrorStatus, Message, MessageHead, PduKind, Response, Varbinds, Version, put_message, put_pdu,
     put_varbind,
 };
 pub use object_value::ObjectValue;

@@ -17,7 +17,7 @@ pub enum Malformed {
     Trailing,
     /// An integer without bytes, or too large for its place.
     Number,
-    /// The version is neither v1 nor v2c.
+    /// The version is none of 1, 2c and 3, or version 3 has another security than that of users.
     Version,
     /// The PDU has an unexpected kind.
     Kind,
@@ -45,7 +45,7 @@ impl Malformed {
             Malformed::Tag => "a tag that does not belong there",
             Malformed::Trailing => "bytes behind the end",
             Malformed::Number => "a number that is empty or too large",
-            Malformed::Version => "another version than 1 and 2c",
+            Malformed::Version => "another version than 1, 2c and 3 with users",
             Malformed::Kind => "a PDU of another kind",
         }
     }

@@ -35,6 +35,8 @@ pub enum PduKind {
     Response,
     /// Requests several successors of the named objects.
     GetBulk,
+    /// Says why an engine of SNMPv3 does not answer.
+    Report,
 }
 
 impl PduKind {
@@ -44,6 +46,7 @@ impl PduKind {
             PduKind::GetNext => 0xa1,
             PduKind::Response => 0xa2,
             PduKind::GetBulk => 0xa5,
+            PduKind::Report => 0xa8,
         }
     }
 
@@ -53,6 +56,7 @@ impl PduKind {
             0xa1 => Some(PduKind::GetNext),
             0xa2 => Some(PduKind::Response),
             0xa5 => Some(PduKind::GetBulk),
+            0xa8 => Some(PduKind::Report),
             _ => None,
         }
     }
@@ -149,24 +153,19 @@ impl<'a> Message<'a> {
             _ => return Err(Malformed::Version),
         };
         let (community, rest) = ber::expect(rest, tag::OCTET_STRING)?;
-        let (pdu, behind) = ber::take(rest)?;
-        if !behind.is_empty() {
-            return Err(Malformed::Trailing);
-        }
-        let kind = PduKind::of_tag(pdu.tag).ok_or(Malformed::Kind)?;
-        let (id, rest) = take_number(pdu.content)?;
-        let (status, rest) = take_number(rest)?;
-        let (index, rest) = take_number(rest)?;
-        let varbinds = Varbinds(ber::expect_last(rest, tag::SEQUENCE)?);
+        let (kind, id, pdu) = take_pdu(rest)?;
         let head = MessageHead {
             version,
             community,
             kind,
             id,
-            status,
-            index,
+            status: pdu.status.0,
+            index: pdu.index,
         };
-        Ok(Message { head, varbinds })
+        Ok(Message {
+            head,
+            varbinds: pdu.varbinds,
+        })
     }
 
     /// Decodes a response; any other PDU is malformed.
@@ -205,9 +204,28 @@ pub struct Response<'a> {
     pub varbinds: Varbinds<'a>,
 }
 
+/// Decodes a PDU, behind which no byte may follow: its kind, its id, and the rest as that of a response.
+#[inline]
+pub(super) fn take_pdu(input: &[u8]) -> Result<(PduKind, i32, Response<'_>), Malformed> {
+    let (pdu, behind) = ber::take(input)?;
+    if !behind.is_empty() {
+        return Err(Malformed::Trailing);
+    }
+    let kind = PduKind::of_tag(pdu.tag).ok_or(Malformed::Kind)?;
+    let (id, rest) = take_number(pdu.content)?;
+    let (status, rest) = take_number(rest)?;
+    let (index, rest) = take_number(rest)?;
+    let response = Response {
+        status: ErrorStatus(status),
+        index,
+        varbinds: Varbinds(ber::expect_last(rest, tag::SEQUENCE)?),
+    };
+    Ok((kind, id, response))
+}
+
 /// Decodes an integer of 32 bits, such as an id or an error status.
 #[inline]
-fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
+pub(super) fn take_number(input: &[u8]) -> Result<(i32, &[u8]), Malformed> {
     let (content, rest) = ber::expect(input, tag::INTEGER)?;
     let number = ber::signed(content).ok_or(Malformed::Number)?;
     let number = i32::try_from(number).map_err(|_| Malformed::Number)?;
@@ -277,6 +295,12 @@ pub fn put_message(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
     put_message_with_id(out, head, id_bytes, varbinds);
 }
 
+/// Appends the PDU of a message alone, for a message of SNMPv3 around it. Version and community of the head do not count.
+pub fn put_pdu(out: &mut Vec<u8>, head: &MessageHead, varbinds: &[u8]) {
+    let id_bytes = ber::signed_bytes(head.id.into());
+    put_pdu_with_id(out, head, id_bytes, varbinds);
+}
+
 /// As [`put_message`], with the lowest `id_bytes` (1 to 4) bytes of the id in place of its shortest form. Returns the
 /// offset of the id.
 pub(super) fn put_message_with_id(
@@ -285,18 +309,23 @@ pub(super) fn put_message_with_id(
     id_bytes: usize,
     varbinds: &[u8],
 ) -> usize {
-    let number_bytes = |number: i32| ber::element_bytes(ber::signed_bytes(number.into()));
-    let pdu_bytes = ber::element_bytes(id_bytes)
-        + number_bytes(head.status)
-        + number_bytes(head.index)
-        + ber::element_bytes(varbinds.len());
-    let message_bytes =
-        3 + ber::element_bytes(head.community.len()) + ber::element_bytes(pdu_bytes);
+    let pdu_bytes = ber::element_bytes(pdu_bytes(head, id_bytes, varbinds));
+    let message_bytes = 3 + ber::element_bytes(head.community.len()) + pdu_bytes;
     out.reserve(ber::element_bytes(message_bytes));
     ber::put_head(out, tag::SEQUENCE, message_bytes);
     ber::put_signed(out, tag::INTEGER, head.version.code());
     ber::put(out, tag::OCTET_STRING, head.community);
-    ber::put_head(out, head.kind.tag(), pdu_bytes);
+    put_pdu_with_id(out, head, id_bytes, varbinds)
+}
+
+/// Appends the PDU of a message alone, otherwise as [`put_message_with_id`].
+pub(super) fn put_pdu_with_id(
+    out: &mut Vec<u8>,
+    head: &MessageHead,
+    id_bytes: usize,
+    varbinds: &[u8],
+) -> usize {
+    ber::put_head(out, head.kind.tag(), pdu_bytes(head, id_bytes, varbinds));
     let digits = head.id.to_be_bytes();
     ber::put(out, tag::INTEGER, &digits[4 - id_bytes..]);
     let id_at = out.len() - id_bytes;
@@ -304,4 +333,12 @@ pub(super) fn put_message_with_id(
     ber::put_signed(out, tag::INTEGER, head.index.into());
     ber::put(out, tag::SEQUENCE, varbinds);
     id_at
+}
+
+fn pdu_bytes(head: &MessageHead, id_bytes: usize, varbinds: &[u8]) -> usize {
+    let number_bytes = |number: i32| ber::element_bytes(ber::signed_bytes(number.into()));
+    ber::element_bytes(id_bytes)
+        + number_bytes(head.status)
+        + number_bytes(head.index)
+        + ber::element_bytes(varbinds.len())
 }

@@ -1,7 +1,9 @@
 //! Requests that are encoded once; only the bytes of the id change before each sending.
 
 use super::ber::element_bytes;
-use super::message::{MessageHead, PduKind, Varbinds, Version, put_message_with_id, put_varbind};
+use super::message::{
+    MessageHead, PduKind, Varbinds, Version, put_message_with_id, put_pdu_with_id, put_varbind,
+};
 use super::object_value::ObjectValue;
 
 /// The operation of a request.
@@ -69,32 +71,36 @@ impl RequestMessage {
         names: impl IntoIterator<Item = N>,
         width: IdWidth,
     ) -> RequestMessage {
+        let mut head = head(ask, version == Version::V2c);
+        (head.version, head.community) = (version, community);
+        RequestMessage::encoded(names, width, |out, varbinds| {
+            put_message_with_id(out, &head, width.bytes(), varbinds)
+        })
+    }
+
+    /// Encodes the PDU alone, for a message of SNMPv3 around it.
+    pub fn new_pdu<N: AsRef<[u8]>>(
+        ask: Ask,
+        names: impl IntoIterator<Item = N>,
+        width: IdWidth,
+    ) -> RequestMessage {
+        let head = head(ask, true);
+        RequestMessage::encoded(names, width, |out, varbinds| {
+            put_pdu_with_id(out, &head, width.bytes(), varbinds)
+        })
+    }
+
+    fn encoded<N: AsRef<[u8]>>(
+        names: impl IntoIterator<Item = N>,
+        width: IdWidth,
+        put: impl FnOnce(&mut Vec<u8>, &[u8]) -> usize,
+    ) -> RequestMessage {
         let mut varbinds = Vec::new();
         for name in names {
             put_varbind(&mut varbinds, name.as_ref(), ObjectValue::Null);
         }
-        let (kind, status, index) = match ask {
-            Ask::Get => (PduKind::Get, 0, 0),
-            Ask::GetBulk {
-                non_repeaters,
-                max_repetitions,
-            } if version == Version::V2c => (
-                PduKind::GetBulk,
-                i32::from(non_repeaters),
-                i32::from(max_repetitions),
-            ),
-            Ask::GetNext | Ask::GetBulk { .. } => (PduKind::GetNext, 0, 0),
-        };
-        let head = MessageHead {
-            version,
-            community,
-            kind,
-            id: 0,
-            status,
-            index,
-        };
         let mut bytes = Vec::new();
-        let id_at = put_message_with_id(&mut bytes, &head, width.bytes(), &varbinds);
+        let id_at = put(&mut bytes, &varbinds);
         RequestMessage {
             varbinds_at: bytes.len() - varbinds.len(),
             bytes: bytes.into(),
@@ -119,6 +125,30 @@ impl RequestMessage {
     /// The bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// The head of a request, without a community.
+fn head(ask: Ask, has_bulk: bool) -> MessageHead<'static> {
+    let (kind, status, index) = match ask {
+        Ask::Get => (PduKind::Get, 0, 0),
+        Ask::GetBulk {
+            non_repeaters,
+            max_repetitions,
+        } if has_bulk => (
+            PduKind::GetBulk,
+            i32::from(non_repeaters),
+            i32::from(max_repetitions),
+        ),
+        Ask::GetNext | Ask::GetBulk { .. } => (PduKind::GetNext, 0, 0),
+    };
+    MessageHead {
+        version: Version::V2c,
+        community: b"",
+        kind,
+        id: 0,
+        status,
+        index,
     }
 }
 

@@ -164,7 +164,7 @@ impl Agent {
             }
             PduKind::GetNext => 1,
             PduKind::GetBulk => head.index,
-            PduKind::Response => unreachable!(),
+            PduKind::Response | PduKind::Report => unreachable!(),
         };
         let mut answers = Vec::new();
         let mut at = names[0].clone();
