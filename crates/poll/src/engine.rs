@@ -30,6 +30,7 @@ mod sides;
 mod tests;
 mod timers;
 mod transmit;
+mod usm;
 mod walk;
 
 pub use device::Account;
@@ -60,6 +61,7 @@ use outcome::Outcomes;
 use phases::Phases;
 use sides::Sides;
 use timers::Timers;
+use usm::Keyring;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -177,7 +179,8 @@ pub struct Strays {
     pub malformed: u64,
     /// Packets that answer no pending request: late, duplicate or forged ones.
     pub unknown: u64,
-    /// Packets with another community or version, or from an address that may not answer.
+    /// Packets with another community, user, signature or version, or from an address that may not answer; reports why a user is
+    /// refused.
     pub refused: u64,
     /// Packets accepted although another address was asked.
     pub foreign: u64,
@@ -236,6 +239,9 @@ pub struct Engine {
     is_cache_changed: bool,
     /// Buffer for the text of a value.
     text: Vec<u8>,
+    /// Buffer for a decrypted message.
+    plain: Vec<u8>,
+    keyring: Keyring,
 }
 
 impl Engine {
@@ -285,6 +291,8 @@ impl Engine {
             strays: Strays::default(),
             is_cache_changed: false,
             text: Vec::new(),
+            plain: Vec::new(),
+            keyring: Keyring::default(),
             command_phases: phases.readings,
             started_ns: now.mono_ns,
             config,
@@ -302,25 +310,30 @@ impl Engine {
     /// polls each when the other engine would have.
     pub fn take_over(&mut self, before: Engine) {
         let mut known: std::collections::HashMap<Vec<u8>, Device> = Default::default();
-        let old = before.config;
+        let old_sessions = before.config.sessions();
         for device in before.devices {
-            known.insert(key_of(&old.sessions()[device.session]), device);
+            known.insert(key_of(&old_sessions[device.session]), device);
         }
         self.strays = before.strays;
         if self.interval_ns == before.interval_ns {
             self.started_ns = before.started_ns;
         }
         for (number, device) in self.devices.iter_mut().enumerate() {
-            let Some(old) = known.remove(&key_of(&self.config.sessions()[number])) else {
+            let session = &self.config.sessions()[number];
+            let Some(mut old) = known.remove(&key_of(session)) else {
                 continue;
             };
+            // The key does not tell passwords apart.
+            if old_sessions[old.session] == *session {
+                std::mem::swap(&mut device.security, &mut old.security);
+            }
             device.inherit(old);
             self.agents.place(number, device.address);
         }
         for number in 0..self.devices.len() {
             let first = self.hosts.first(number);
             let mut sessions = self.hosts.sessions(first).iter();
-            let is_silent = sessions.all(|&session| self.devices[session].dead_cycles > 0);
+            let is_silent = sessions.all(|&session| self.devices[session].is_silent());
             self.hosts.replace_silence(first, is_silent);
         }
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use kymo_base::name::DisplayName;
 use kymo_wire::collectd::Severity;
 use kymo_wire::keeper::{Event, POLL};
+use kymo_wire::snmp::usm::UsmReport;
 
 use crate::engine::{Column, Empty, Happening, Missing};
 
@@ -47,6 +48,7 @@ pub fn reason(why: &Empty) -> String {
             return "answers to another community, but not to this one; see whether it is right"
                 .into();
         }
+        Empty::Refusal(report) => return refusal(*report).into(),
         Empty::Late => return "does not answer to this in time".into(),
         Empty::NoObject => return "has no such object, or refuses it".into(),
         Empty::NoNumber => return "answers with what is no number".into(),
@@ -60,6 +62,28 @@ pub fn reason(why: &Empty) -> String {
         Missing::Broken => format!(
             "has no interface of the {column} {key} in its list, which breaks off: it answers with an error or not at all"
         ),
+    }
+}
+
+/// The reason why a device does not answer the user of SNMPv3.
+fn refusal(report: UsmReport) -> &'static str {
+    match report {
+        UsmReport::UnsupportedLevel => {
+            "refuses requests of the user that are signed or encrypted like these; see what it allows the user, and authprotocol and privprotocol of SnmpOptions"
+        }
+        UsmReport::NotInTimeWindow => {
+            "takes no request as one of now; see whether its clock, or its count of starts, stands still"
+        }
+        UsmReport::UnknownUser => "has no such user; see username of SnmpOptions",
+        UsmReport::UnknownEngine => {
+            "has another engine id for each request; see how it makes its id"
+        }
+        UsmReport::WrongDigest => {
+            "refuses the signature of the user; see authprotocol and authpassword of SnmpOptions"
+        }
+        UsmReport::DecryptionError => {
+            "cannot decrypt requests of the user; see privprotocol and privpassword of SnmpOptions"
+        }
     }
 }
 

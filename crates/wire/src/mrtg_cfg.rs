@@ -40,8 +40,8 @@ mod target_text;
 mod tests;
 mod text;
 mod trace;
+mod user;
 
-pub use crate::snmp::Version;
 pub use assemble::{read, read_traced};
 pub use config::{Config, LeftOut, PAGE_KEYWORDS, Problem, Problems, Target};
 pub use expression::{Direction, Expression, Rounding};
@@ -55,7 +55,8 @@ pub use reading::{
     Index, Magic, ObjectRequest, OidRange, Reading, ReferenceKind, SnmpReading, Source,
 };
 pub use secret::{ConfigText, Secret};
-pub use session::{Host, Session};
+pub use session::{Access, Host, Session};
 pub use target::SourceKind;
 pub use text::Text;
 pub use trace::{Secrets, Trace};
+pub use user::{KeySource, User};

@@ -37,6 +37,7 @@ impl Engine {
             },
             ..Cycle::default()
         };
+        device.refusal = None;
         device.pdus.truncate(device.planned);
         device.count_down();
         self.hosts.begin(number);

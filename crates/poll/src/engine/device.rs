@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kymo_wire::mrtg_cfg::Session;
+use kymo_wire::snmp::usm::UsmReport;
 
 use super::interfaces::{Column, Found, Interfaces, Limits};
 use super::pdu::Pdu;
@@ -203,6 +204,8 @@ pub(crate) struct Device {
     /// Last values of ifTableLastChange and ifNumber.
     pub table: [Option<i128>; 2],
     pub dead_cycles: u32,
+    /// Why the device did not answer the user of SNMPv3 in this cycle.
+    pub refusal: Option<UsmReport>,
     pub pdus: Vec<Pdu>,
     /// Number of PDUs at the start of `pdus` that each cycle sends; the others are for this cycle alone.
     pub planned: usize,
@@ -238,6 +241,7 @@ impl Device {
             has_table: [true; 2],
             table: [None; 2],
             dead_cycles: 0,
+            refusal: None,
             pdus: Vec::new(),
             planned: 0,
             is_plan_stale: true,
@@ -262,7 +266,13 @@ impl Device {
         self.has_table = before.has_table;
         self.table = before.table;
         self.dead_cycles = before.dead_cycles;
+        self.refusal = before.refusal;
         self.cycles = before.cycles;
+    }
+
+    /// True if the last cycle got no word from the device.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.dead_cycles > 0 && self.refusal.is_none()
     }
 
     /// True if an interface is missing, so that it matters when interfaces come and go.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use kymo_wire::snmp::usm::UsmReport;
+
 use super::device::{Device, Reference};
 use super::interfaces::Column;
 use super::walk::Walked;
@@ -30,6 +32,8 @@ pub enum Empty {
     NoAnswer,
     /// The device answers to other communities.
     NoCommunity,
+    /// The device does not answer the user of SNMPv3.
+    Refusal(UsmReport),
     /// The device did not answer to this in time.
     Late,
     /// The configuration's name of an interface leads to no number.
@@ -103,6 +107,7 @@ impl Engine {
         let mut references = references.map(|of| &device.references[of]);
         let why = match (device.address, device.cycle.answered_ns) {
             (None, _) => Empty::NoAddress,
+            (Some(_), None) if let Some(report) = device.refusal => Empty::Refusal(report),
             (Some(_), None) if self.is_refused(number) => Empty::NoCommunity,
             (Some(_), None) => Empty::NoAnswer,
             _ => match references.find(|of| of.index.is_none()) {
@@ -155,7 +160,7 @@ impl Engine {
     /// Makes an event if all sessions of a host have become silent, or one answers again.
     fn tell_silence(&mut self, host: usize) {
         let mut sessions = self.hosts.sessions(host).iter();
-        let is_silent = sessions.all(|&session| self.devices[session].dead_cycles > 0);
+        let is_silent = sessions.all(|&session| self.devices[session].is_silent());
         let session = host;
         match (self.hosts.replace_silence(host, is_silent), is_silent) {
             (false, true) => self.happenings.push(Happening::Silent { session }),

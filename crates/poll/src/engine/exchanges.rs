@@ -2,6 +2,10 @@
 
 use kymo_wire::snmp::RequestMessage;
 
+/// An engine of SNMPv3 may say once that it is another one, then which one, then its time. More would be a device that keeps the
+/// poller busy.
+const RENEWALS_MAX: u8 = 3;
+
 /// Purposes of requests.
 pub(crate) enum Purpose {
     /// A PDU with readings of the device.
@@ -29,6 +33,8 @@ pub(crate) struct Exchange {
     pub serial: u32,
     /// True while the request counts in the [`super::lane::Lane`].
     pub is_fresh: bool,
+    /// Number of times that the request was sent as if it were new.
+    pub renewals: u8,
     /// True while an attempt waits for room at its agent.
     pub is_queued: bool,
     /// The agent whose window the request occupies, until an answer or a timeout.
@@ -58,6 +64,7 @@ impl Exchanges {
             attempts: self.spare.pop().unwrap_or_default(),
             serial: self.serials,
             is_fresh: false,
+            renewals: 0,
             is_queued: false,
             agent: None,
         };
@@ -88,6 +95,18 @@ impl Exchanges {
     pub(crate) fn is_out(&self, number: usize, serial: u32) -> bool {
         let place = self.places.get(number).and_then(Option::as_ref);
         place.is_some_and(|exchange| exchange.serial == serial)
+    }
+
+    /// A request with a new serial number, which makes its timers void; `None`: it had too many of them.
+    pub(crate) fn renew(&mut self, number: usize) -> Option<&mut Exchange> {
+        let serial = self.serials.wrapping_add(1);
+        let exchange = self.places.get_mut(number)?.as_mut()?;
+        if exchange.renewals == RENEWALS_MAX {
+            return None;
+        }
+        self.serials = serial;
+        (exchange.serial, exchange.renewals) = (serial, exchange.renewals + 1);
+        Some(exchange)
     }
 
     /// Marks a request that waits for room at its agent.

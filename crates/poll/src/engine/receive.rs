@@ -4,15 +4,16 @@ use std::net::SocketAddr;
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::Magic;
-use kymo_wire::snmp::{ErrorStatus, Message, ObjectValue, RequestMessage, Response};
+use kymo_wire::snmp::{ErrorStatus, ObjectValue, RequestMessage, Response};
 
 use super::decimal::Decimal;
 use super::empty::Empty;
 use super::exchanges::Purpose;
+use super::ids::Attempt;
 use super::interfaces::{self, Column};
 use super::pdu::Use;
 use super::plan::NAMES_MAX;
-use super::security::Opened;
+use super::security::{Envelope, Opened};
 use super::transmit::Cause;
 use super::walk::{Next, Walked, place_of};
 use super::{Engine, Happening, Link};
@@ -40,14 +41,29 @@ impl Engine {
         now: Stamp,
         link: &mut dyn Link,
     ) {
-        let Ok(message) = Message::decode_response(packet) else {
+        let Ok(envelope) = Envelope::decode(packet) else {
             self.strays.malformed += 1;
             return;
         };
-        let Some(attempt) = self.ids.find(message.head.id) else {
+        let Some(attempt) = self.ids.find(envelope.id()) else {
             self.strays.unknown += 1;
             return;
         };
+        let mut plain = std::mem::take(&mut self.plain);
+        self.receive_for(attempt, &envelope, &mut plain, from, (came, now), link);
+        self.plain = plain;
+    }
+
+    /// Takes a message with the id of a pending attempt. `plain` takes a decrypted text.
+    fn receive_for<'p>(
+        &mut self,
+        attempt: Attempt,
+        envelope: &Envelope<'p>,
+        plain: &'p mut Vec<u8>,
+        from: SocketAddr,
+        (came, now): (Stamp, Stamp),
+        link: &mut dyn Link,
+    ) {
         let Some(exchange) = self.exchanges.get(attempt.exchange) else {
             return;
         };
@@ -58,9 +74,20 @@ impl Engine {
             Purpose::Walk(_) => Answered::Walk,
             Purpose::Probe(_) => Answered::Probe,
         };
-        let Some(reply) = self.open(number, &message, from) else {
-            self.strays.refused += 1;
-            return;
+        let reply = match self.open(number, envelope, plain, from, came) {
+            Opened::Response(reply) => reply,
+            Opened::Again(_) if self.send_anew(attempt.exchange, now, link) => {
+                return self.use_room(now, link);
+            }
+            Opened::Report(report) | Opened::Again(report) => {
+                self.strays.refused += 1;
+                self.devices[number].refusal = Some(report);
+                return;
+            }
+            Opened::Refused => {
+                self.strays.refused += 1;
+                return;
+            }
         };
         self.forget(attempt.exchange);
         self.devices[number].seen_ns = came.real_ns;
@@ -80,28 +107,31 @@ impl Engine {
         self.use_room(now, link);
     }
 
-    /// The response of a message with the session's community and version from the device's address. As in MRTG, SnmpOptions may
-    /// allow another address.
+    /// Unwraps a message from the device's address. As in MRTG, SnmpOptions may allow another address.
     fn open<'p>(
         &mut self,
         number: usize,
-        message: &Message<'p>,
+        envelope: &Envelope<'p>,
+        plain: &'p mut Vec<u8>,
         from: SocketAddr,
-    ) -> Option<Response<'p>> {
+        came: Stamp,
+    ) -> Opened<'p> {
         let device = &mut self.devices[number];
         let session = &self.config.sessions()[device.session];
-        let reply = match device.security.open(session, message) {
-            Opened::Response(reply) => reply,
-            Opened::Refused => return None,
+        let Some(address) = device.address else {
+            return Opened::Refused;
         };
-        let address = device.address?;
         if (address.ip() != from.ip() && !session.lenient_address)
             || (address.port() != from.port() && !session.lenient_port)
         {
-            return None;
+            return Opened::Refused;
         }
-        self.strays.foreign += u64::from(address != from);
-        Some(reply)
+        let security = &mut device.security;
+        let opened = security.open(session, envelope, plain, &mut self.keyring, came);
+        if let Opened::Response(_) = opened {
+            self.strays.foreign += u64::from(address != from);
+        }
+        opened
     }
 
     fn probe_answered(&mut self, number: usize, now: Stamp, link: &mut dyn Link) {

@@ -4,3 +4,4 @@ mod faults;
 mod network;
 mod polls;
 mod shared;
+mod users;

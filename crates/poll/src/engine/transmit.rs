@@ -122,7 +122,8 @@ impl Engine {
             Purpose::Pdu(at) => &mut device.pdus[*at].request,
             Purpose::Walk(request) | Purpose::Probe(request) => request,
         };
-        let Sealed::Packet { id, bytes } = device.security.seal(request, random);
+        let sealed = device.security.seal(request, random, &mut self.ids, now);
+        let Sealed { id, bytes } = sealed;
         link.send(device.session, address, bytes);
         of.attempts.push((id, now.mono_ns));
         let serial = of.serial;
@@ -141,6 +142,25 @@ impl Engine {
         }
         let due = Due::Answer(exchange, serial, attempt);
         self.timers.set(now.mono_ns + patience_ns, due);
+    }
+
+    /// Sends an exchange as if it were new, since its attempts so far have only said what its packet has to contain. False: that
+    /// has happened to it too often.
+    pub(super) fn send_anew(&mut self, exchange: usize, now: Stamp, link: &mut dyn Link) -> bool {
+        let Some(of) = self.exchanges.renew(exchange) else {
+            return false;
+        };
+        for (id, _) in of.attempts.drain(..) {
+            self.ids.take_back(id);
+        }
+        if std::mem::take(&mut of.is_fresh) {
+            self.lane.leave();
+        }
+        if let Some(agent) = of.agent.take() {
+            self.agents.leave(agent);
+        }
+        self.send(exchange, now, link);
+        true
     }
 
     /// Ends an exchange and frees its ids.

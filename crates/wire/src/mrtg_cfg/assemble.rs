@@ -16,6 +16,10 @@ use super::snmp_options::SnmpOptions;
 use super::target_parser::TargetParser;
 use super::text::{Text, wide};
 use super::trace::Trace;
+use super::user::UserOptions;
+
+/// The warning about keys of a user that nothing asks for.
+const IDLE_USER: &str = "SnmpOptions: the user of SNMPv3 has no effect without EnableSnmpV3: yes";
 
 /// Number of problems at which the search for more ends.
 const PROBLEMS_MAX: usize = 100;
@@ -303,9 +307,12 @@ impl<'f> Assembling<'f> {
             let parsed = parsed.and_then(Result::ok).unwrap_or_default();
             if parsed != self.snmp_options.1 {
                 self.snmp_options.2 += 1;
-                for other in &parsed.others {
+                let others = parsed.others.iter().map(|other| {
                     let other = other.unwrap_or(ConfigText::DOTS);
-                    let warning = format!("SnmpOptions: {other} has no effect");
+                    format!("SnmpOptions: {other} has no effect")
+                });
+                let is_idle = !self.globals.enable_snmp_v3 && parsed.user != UserOptions::default();
+                for warning in others.chain(is_idle.then(|| IDLE_USER.to_owned())) {
                     if !self.reader.warnings.contains(&warning) {
                         self.reader.warnings.push(warning);
                     }

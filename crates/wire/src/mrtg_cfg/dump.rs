@@ -96,9 +96,10 @@ fn put_reading(out: &mut Vec<u8>, config: &Config, reading: &Reading, secrets: S
         put_object(out, config, object);
     }
     let session = &config.sessions()[wide(snmp.session)];
+    let version = session.access.version();
     let how = format!(
-        " of {:?} port {}, {:?}, {} attempts of {} s",
-        session.host, session.port, session.version, session.attempts, session.timeout_s
+        " of {:?} port {}, {version}, {} attempts of {} s",
+        session.host, session.port, session.attempts, session.timeout_s
     );
     out.extend_from_slice(how.as_bytes());
 }

@@ -23,7 +23,7 @@ pub struct Globals {
     pub no_detach: bool,
     /// `EnableIPv6: yes`
     pub enable_ipv6: bool,
-    /// `EnableSnmpV3: yes`. Targets with SNMPv3 are left out.
+    /// `EnableSnmpV3: yes`. Without it targets of version 3 speak version 1.
     pub enable_snmp_v3: bool,
     /// `SingleRequest`, with any value: one OID per packet.
     pub single_request: bool,

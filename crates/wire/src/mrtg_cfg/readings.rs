@@ -9,11 +9,10 @@ use super::reading::{
     Index, Magic, ObjectRequest, OidRange, Reading, ReferenceKind, SnmpReading, Source,
 };
 use super::secret::Secret;
-use super::session::{Host, Session};
+use super::session::{Access, Host, Session};
 use super::snmp_options::SnmpOptions;
 use super::target_text::{Device, Ref, Spec, TargetMatch, Turned};
 use super::text::{Text, Texts, narrow, wide};
-use crate::snmp::Version;
 
 /// Parameters of a target's new readings. As in MRTG, those of the first target with a text count.
 pub(super) struct Manner<'m> {
@@ -291,12 +290,12 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
         text.parse()
             .map_err(|_| "a port is a number up to 65535".into())
     };
-    let version = match version {
-        Some(b"2") => Version::V2c,
-        Some(b"3") if manner.has_v3 => return Err("SNMPv3 is not spoken here yet".into()),
-        _ => Version::V1,
-    };
     let options = manner.snmp_options;
+    let access = match version {
+        Some(b"2") => Access::V2c,
+        Some(b"3") if manner.has_v3 => Access::V3(options.user.user()?.into()),
+        _ => Access::V1,
+    };
     // MRTG uses Net::SNMP if EnableSnmpV3 is set; Net::SNMP has other defaults.
     let (timeout_default, attempts_default) = match manner.has_v3 {
         true => (5.0, 2.0),
@@ -318,7 +317,7 @@ fn session(device: &Device, manner: &Manner, mrtg_key: Secret) -> Result<Session
             text => Some(port_of(text)?),
         },
         community: Secret::new(&unescaped(device.community, b"@ ")),
-        version,
+        access,
         timeout_s,
         attempts: count(attempts),
         backoff,

@@ -1,8 +1,9 @@
 //! SNMP parameters of a device: address, version, community, timeouts. Readings with equal parameters share a session.
 
 use super::secret::Secret;
-use crate::snmp::Version;
+use super::user::User;
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 /// Parameters of a device. Two readings share a session only if all of these are equal.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,10 +16,10 @@ pub struct Session {
     pub local_host: Option<Box<str>>,
     /// Port to send from.
     pub local_port: Option<u16>,
-    /// Community.
+    /// Community of versions 1 and 2c.
     pub community: Secret,
     /// v1 by default. As in MRTG, also v1 if the target has version 3 without `EnableSnmpV3`.
-    pub version: Version,
+    pub access: Access,
     /// Timeout of the first attempt in seconds; 2 by default.
     pub timeout_s: f64,
     /// Most packets sent for a request, the first one included; 5 by default. MRTG calls them retries.
@@ -27,7 +28,7 @@ pub struct Session {
     pub backoff: f64,
     /// Rows of a GETBULK; 12 by default.
     pub max_repetitions: u32,
-    /// True if walks may use GETBULK (v2c only).
+    /// True if walks may use GETBULK, which v1 has not.
     pub use_getbulk: bool,
     /// True if request ids have 16 bits.
     pub use_16bit_ids: bool,
@@ -42,6 +43,27 @@ pub struct Session {
     pub ipv4_only: bool,
     /// MRTG's key of its interface cache: community, host and options in sequence. Secret because of the community.
     pub mrtg_key: Secret,
+}
+
+/// The SNMP version of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// SNMPv1.
+    V1,
+    /// SNMPv2c.
+    V2c,
+    /// SNMPv3 as this user.
+    V3(Arc<User>),
+}
+
+impl Access {
+    pub(super) fn version(&self) -> &'static str {
+        match self {
+            Access::V1 => "V1",
+            Access::V2c => "V2c",
+            Access::V3(_) => "V3",
+        }
+    }
 }
 
 /// The text behind the `@`: an address in brackets, a name, or an IPv4 address.

@@ -2,6 +2,7 @@
 
 use super::lines::trim_start;
 use super::perl::{is_true, is_word, number};
+use super::user::UserOptions;
 
 /// Values of the hash; `None`: the hash lacks the key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,28 +16,21 @@ pub(super) struct SnmpOptions {
     pub(super) lenient_address: Option<bool>,
     pub(super) lenient_port: Option<bool>,
     pub(super) oid_by_place: Option<bool>,
+    /// The user of SNMPv3.
+    pub(super) user: UserOptions,
     /// Keys without an effect here: options of Net::SNMP, or `None` for any other key.
     pub(super) others: Vec<Option<&'static str>>,
 }
 
 /// Options of Net::SNMP without an effect here.
-const OTHERS: [&str; 17] = [
-    "authkey",
-    "authpassword",
-    "authprotocol",
+const OTHERS: [&str; 8] = [
     "community",
-    "contextengineid",
-    "contextname",
     "debug",
     "domain",
     "hostname",
     "localaddr",
     "localport",
     "port",
-    "privkey",
-    "privpassword",
-    "privprotocol",
-    "username",
     "version",
 ];
 
@@ -74,6 +68,7 @@ impl SnmpOptions {
             b"oidbyplace" => self.oid_by_place = Some(is_true(value)),
             // Request ids are never negative anyway.
             b"avoid_negative_request_ids" => {}
+            _ if self.user.set(key, value) => {}
             _ => {
                 let known = |other: &&str| other.as_bytes() == key;
                 self.others.push(OTHERS.into_iter().find(known));
@@ -106,7 +101,7 @@ mod tests {
 
     #[test]
     fn hashes_are_read() {
-        let text = "retries => 3, 'timeout' => 1.5,backoff=>'2', lenient_source_port_matching => 0, username => \"x\",";
+        let text = "retries => 3, 'timeout' => 1.5,backoff=>'2', lenient_source_port_matching => 0, hostname => \"x\",";
         let options = SnmpOptions::parse(text.as_bytes()).unwrap();
         assert_eq!(
             options,
@@ -115,7 +110,7 @@ mod tests {
                 attempts: Some(3.0),
                 backoff: Some(2.0),
                 lenient_port: Some(false),
-                others: vec![Some("username")],
+                others: vec![Some("hostname")],
                 ..SnmpOptions::default()
             }
         );

@@ -138,10 +138,38 @@ fn what_needs_perl_is_left_out_with_a_reason() {
         );
         assert!(!message.contains("c@h"), "a community: {message}");
     }
-    let v3 = format!("{BEGIN}EnableSnmpV3: yes\nTarget[a]: 1:c@h:::::3\nTarget[b]: 1:c@h:::::2\n");
+}
+
+#[test]
+fn users_of_version_3_are_those_of_their_options() {
+    let targets = "Target[a]: 1:c@h:::::3\nTarget[b]: 1:c@h:::::2\nTarget[c]: 2:c@h:::::3\n";
+    let options = "SnmpOptions: username => 'u', authpassword => 's3cr3t', authprotocol => 'sha'\n\
+        SnmpOptions[c]: username => 'w'\n";
+    let v3 = format!("{BEGIN}EnableSnmpV3: yes\n{options}{targets}");
     let config = read_text(&v3).unwrap();
-    assert_eq!((config.targets().len(), config.left_out().len()), (1, 1));
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    let names = config
+        .sessions()
+        .iter()
+        .map(|session| match &session.access {
+            Access::V3(user) => String::from_utf8_lossy(&user.name).into_owned(),
+            other => format!("{other:?}"),
+        });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names, ["V2c", "u", "w"]);
     assert_eq!(config.sessions()[0].timeout_s, 5.0);
+    assert!(!format!("{:?}", config.sessions()).contains("s3cr3t"));
+    // A user is needed, and MRTG speaks version 1 if version 3 is not allowed.
+    let nobody = format!("{BEGIN}EnableSnmpV3: yes\n{targets}");
+    let config = read_text(&nobody).unwrap();
+    assert_eq!((config.targets().len(), config.left_out().len()), (1, 2));
+    let config = read_text(&format!("{BEGIN}{options}{targets}")).unwrap();
+    assert_eq!(config.sessions()[0].access, Access::V1);
+    assert_eq!(
+        *config.warnings(),
+        ["SnmpOptions: the user of SNMPv3 has no effect without EnableSnmpV3: yes"]
+    );
 }
 
 #[test]
@@ -163,7 +191,7 @@ fn devices_are_shared_and_patient_as_they_are_said_to_be() {
         (first.local_host.as_deref(), first.local_port),
         (Some("10.0.0.9"), Some(99))
     );
-    assert_eq!(first.version, Version::V2c);
+    assert_eq!(first.access, Access::V2c);
     assert!(!first.lenient_port && first.lenient_address);
     assert_eq!((sessions[1].attempts, sessions[1].timeout_s), (2, 7.0));
     assert_eq!(sessions[2].host, Host::V6("::1".parse().ok()));

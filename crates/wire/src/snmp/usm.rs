@@ -12,6 +12,6 @@ mod report;
 mod tests;
 
 pub use keys::{Key, UsmKeys};
-pub use message::{Body, ScopedPdu, UsmHead, UsmMessage, put_usm_message, usm_message_bytes};
+pub use message::{ScopedPdu, UsmHead, UsmMessage, put_usm_message, usm_message_bytes};
 pub use protocols::{AuthProtocol, PrivProtocol};
 pub use report::UsmReport;

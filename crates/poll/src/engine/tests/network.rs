@@ -11,6 +11,7 @@ use kymo_wire::snmp::{
     ErrorStatus, Message, MessageHead, ObjectValue, Oid, PduKind, Version, put_message, put_varbind,
 };
 
+use super::users::UsmAgent;
 use crate::batch::Batch;
 use crate::engine::{
     Account, Cache, Column, Empty, Engine, Happening, Link, Pace, Settings, Stamps,
@@ -76,6 +77,8 @@ pub(super) struct Agent {
     pub communities: Vec<Vec<u8>>,
     /// Address that answers come from.
     pub from: Option<SocketAddr>,
+    /// SNMPv3 in place of the other versions.
+    pub usm: Option<UsmAgent>,
 }
 
 impl Agent {
@@ -116,6 +119,7 @@ impl Agent {
             lost: 0,
             communities: Vec::new(),
             from: None,
+            usm: None,
         }
     }
 
@@ -180,6 +184,12 @@ impl Agent {
     }
 
     fn answer(&mut self, packet: &[u8], now_ns: u64) -> Option<Vec<u8>> {
+        if let Some(mut usm) = self.usm.take() {
+            let answer = |request: &[u8]| self.answer(request, now_ns);
+            let answer = usm.answer(packet, now_ns, answer);
+            self.usm = Some(usm);
+            return answer;
+        }
         let request = Message::decode(packet).unwrap();
         let names: Vec<Vec<u32>> = request
             .varbinds
@@ -285,6 +295,12 @@ impl Link for Network {
             return;
         };
         let from = agent.from.unwrap_or(to);
+        let forged = agent.usm.as_mut().map(UsmAgent::take_forged);
+        for forged in forged.into_iter().flatten() {
+            self.sent += 1;
+            let when = (self.now_ns + agent.delay_ns, self.sent);
+            self.flying.insert(when, (from, forged));
+        }
         for _ in 0..=u32::from(agent.is_double) {
             self.sent += 1;
             let when = (self.now_ns + agent.delay_ns, self.sent);

@@ -16,7 +16,7 @@ const DES_BLOCK_BYTES: usize = 8;
 
 /// Boots and time of the engine in a message, and its salt.
 #[derive(Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct Nonce {
     pub(super) boots: u32,
     pub(super) time_s: u32,
     pub(super) salt: [u8; SALT_BYTES],
@@ -61,32 +61,32 @@ impl Cipher {
     }
 
     /// Encrypts a text of [`Cipher::padded_bytes`].
-    pub(super) fn encrypt(&self, moment: &Moment, text: &mut [u8]) {
+    pub(super) fn encrypt(&self, nonce: &Nonce, text: &mut [u8]) {
         match self {
             Cipher::Des { key, pre_iv } => {
-                let iv = Array(des_iv(pre_iv, moment));
+                let iv = Array(des_iv(pre_iv, nonce));
                 let (blocks, _) = Array::slice_as_chunks_mut(text);
                 cbc::Encryptor::<&Des>::inner_iv_init(key, &iv).encrypt_blocks(blocks);
             }
-            Cipher::Aes128(key) => encrypt_aes(key, moment, text),
-            Cipher::Aes192(key) => encrypt_aes(key, moment, text),
-            Cipher::Aes256(key) => encrypt_aes(key, moment, text),
+            Cipher::Aes128(key) => encrypt_aes(key, nonce, text),
+            Cipher::Aes192(key) => encrypt_aes(key, nonce, text),
+            Cipher::Aes256(key) => encrypt_aes(key, nonce, text),
         }
     }
 
     /// Decrypts a text; false if it has a length that no encrypted text has.
-    pub(super) fn decrypt(&self, moment: &Moment, text: &mut [u8]) -> bool {
+    pub(super) fn decrypt(&self, nonce: &Nonce, text: &mut [u8]) -> bool {
         match self {
             Cipher::Des { key, pre_iv } => {
-                let iv = Array(des_iv(pre_iv, moment));
+                let iv = Array(des_iv(pre_iv, nonce));
                 let (blocks, []) = Array::slice_as_chunks_mut(text) else {
                     return false;
                 };
                 cbc::Decryptor::<&Des>::inner_iv_init(key, &iv).decrypt_blocks(blocks);
             }
-            Cipher::Aes128(key) => decrypt_aes(key, moment, text),
-            Cipher::Aes192(key) => decrypt_aes(key, moment, text),
-            Cipher::Aes256(key) => decrypt_aes(key, moment, text),
+            Cipher::Aes128(key) => decrypt_aes(key, nonce, text),
+            Cipher::Aes192(key) => decrypt_aes(key, nonce, text),
+            Cipher::Aes256(key) => decrypt_aes(key, nonce, text),
         }
         true
     }
@@ -100,29 +100,29 @@ impl Drop for Cipher {
     }
 }
 
-fn des_iv(pre_iv: &[u8; 8], moment: &Moment) -> [u8; 8] {
-    std::array::from_fn(|at| pre_iv[at] ^ moment.salt[at])
+fn des_iv(pre_iv: &[u8; 8], nonce: &Nonce) -> [u8; 8] {
+    std::array::from_fn(|at| pre_iv[at] ^ nonce.salt[at])
 }
 
-fn aes_iv(moment: &Moment) -> Array<u8, U16> {
-    let [boots, time] = [moment.boots, moment.time_s].map(u32::to_be_bytes);
+fn aes_iv(nonce: &Nonce) -> Array<u8, U16> {
+    let [boots, time] = [nonce.boots, nonce.time_s].map(u32::to_be_bytes);
     let mut iv = [0; 16];
     iv[..4].copy_from_slice(&boots);
     iv[4..8].copy_from_slice(&time);
-    iv[8..].copy_from_slice(&moment.salt);
+    iv[8..].copy_from_slice(&nonce.salt);
     Array(iv)
 }
 
-fn encrypt_aes<C>(key: &C, moment: &Moment, text: &mut [u8])
+fn encrypt_aes<C>(key: &C, nonce: &Nonce, text: &mut [u8])
 where
     C: BlockCipherEncrypt<BlockSize = U16>,
 {
-    cfb_mode::Encryptor::<&C>::inner_iv_init(key, &aes_iv(moment)).encrypt(text);
+    cfb_mode::Encryptor::<&C>::inner_iv_init(key, &aes_iv(nonce)).encrypt(text);
 }
 
-fn decrypt_aes<C>(key: &C, moment: &Moment, text: &mut [u8])
+fn decrypt_aes<C>(key: &C, nonce: &Nonce, text: &mut [u8])
 where
     C: BlockCipherEncrypt<BlockSize = U16>,
 {
-    cfb_mode::Decryptor::<&C>::inner_iv_init(key, &aes_iv(moment)).decrypt(text);
+    cfb_mode::Decryptor::<&C>::inner_iv_init(key, &aes_iv(nonce)).decrypt(text);
 }

@@ -3,7 +3,7 @@
 use super::super::ber::{self, tag};
 use super::super::malformed::Malformed;
 use super::super::message::{PduKind, Response, take_number, take_pdu};
-use super::cipher::{Moment, SALT_BYTES};
+use super::cipher::{Nonce, SALT_BYTES};
 use super::keys::UsmKeys;
 
 /// The version number of SNMPv3 messages.
@@ -37,8 +37,8 @@ pub struct UsmHead<'a> {
 }
 
 /// The PDU of a message with its context, as it was sent.
-#[derive(Clone, Copy, Debug)]
-pub enum Body<'a> {
+#[derive(Clone, Copy)]
+enum Body<'a> {
     /// The content of the ScopedPDU's sequence.
     Plain(&'a [u8]),
     /// The encrypted ScopedPDU.
@@ -60,8 +60,7 @@ pub struct UsmMessage<'a> {
     pub time_s: u32,
     /// Name of the user.
     pub user: &'a [u8],
-    /// PDU and context.
-    pub body: Body<'a>,
+    body: Body<'a>,
     packet: &'a [u8],
     signature: &'a [u8],
     salt: &'a [u8],
@@ -112,6 +111,11 @@ impl<'a> UsmMessage<'a> {
         })
     }
 
+    /// True if only keys of privacy can read the PDU.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.body, Body::Encrypted(_))
+    }
+
     /// True if the message was signed with these keys and has not been changed since.
     pub fn is_proven_by(&self, keys: &UsmKeys) -> bool {
         let at = self.signature.as_ptr().addr() - self.packet.as_ptr().addr();
@@ -129,7 +133,7 @@ impl<'a> UsmMessage<'a> {
             Body::Plain(content) => return Some(content),
             Body::Encrypted(text) => text,
         };
-        let moment = Moment {
+        let nonce = Nonce {
             boots: self.boots,
             time_s: self.time_s,
             salt: self.salt.try_into().ok()?,
@@ -139,7 +143,7 @@ impl<'a> UsmMessage<'a> {
         keys?
             .cipher
             .as_ref()?
-            .decrypt(&moment, plain)
+            .decrypt(&nonce, plain)
             .then_some(())?;
         // DES leaves bytes behind the end.
         let (content, _) = ber::expect(plain, tag::SEQUENCE).ok()?;
@@ -188,70 +192,89 @@ pub fn put_usm_message(
     let mut flags = REPORTABLE;
     flags |= if keys.is_some() { AUTH } else { 0 };
     flags |= if cipher.is_some() { PRIV } else { 0 };
-    let moment = Moment {
+    let nonce = Nonce {
         boots: head.boots,
         time_s: head.time_s,
         salt: salt.to_be_bytes(),
     };
-    let salt = if cipher.is_some() {
-        &moment.salt[..]
-    } else {
-        &[]
-    };
-    let signature_bytes = keys.map_or(0, |keys| keys.signature_bytes);
-    let octets = |bytes: usize| ber::element_bytes(bytes);
-    let count = |number: u32| octets(ber::signed_bytes(number.into()));
-    let number = |number: i64| octets(ber::signed_bytes(number));
-
-    let head_bytes = number(head.id.into()) + number(MESSAGE_MAX) + 3 + number(MODEL.into());
-    let parameters_bytes = octets(head.engine.len())
-        + count(head.boots)
-        + count(head.time_s)
-        + octets(head.user.len())
-        + octets(signature_bytes)
-        + octets(salt.len());
-    let scope_bytes = octets(head.context_engine.len()) + octets(head.context_name.len());
-    let scoped_bytes = octets(scope_bytes + pdu.len());
-    let body_bytes = match cipher {
-        Some(cipher) => octets(cipher.padded_bytes(scoped_bytes)),
-        None => scoped_bytes,
-    };
-    let whole_bytes =
-        number(VERSION) + octets(head_bytes) + octets(octets(parameters_bytes)) + body_bytes;
+    let salt = cipher.map_or(&[][..], |_| &nonce.salt);
+    let sizes = Sizes::new(head, keys, pdu.len());
 
     let start = out.len();
-    out.reserve(octets(whole_bytes));
-    ber::put_head(out, tag::SEQUENCE, whole_bytes);
+    out.reserve(ber::element_bytes(sizes.whole));
+    ber::put_head(out, tag::SEQUENCE, sizes.whole);
     ber::put_signed(out, tag::INTEGER, VERSION);
-    ber::put_head(out, tag::SEQUENCE, head_bytes);
+    ber::put_head(out, tag::SEQUENCE, sizes.head);
     ber::put_signed(out, tag::INTEGER, head.id.into());
     ber::put_signed(out, tag::INTEGER, MESSAGE_MAX);
     ber::put(out, tag::OCTET_STRING, &[flags]);
     ber::put_signed(out, tag::INTEGER, MODEL.into());
-    ber::put_head(out, tag::OCTET_STRING, octets(parameters_bytes));
-    ber::put_head(out, tag::SEQUENCE, parameters_bytes);
+    let parameters_bytes = ber::element_bytes(sizes.parameters);
+    ber::put_head(out, tag::OCTET_STRING, parameters_bytes);
+    ber::put_head(out, tag::SEQUENCE, sizes.parameters);
     ber::put(out, tag::OCTET_STRING, head.engine);
     ber::put_signed(out, tag::INTEGER, head.boots.into());
     ber::put_signed(out, tag::INTEGER, head.time_s.into());
     ber::put(out, tag::OCTET_STRING, head.user);
-    ber::put_head(out, tag::OCTET_STRING, signature_bytes);
+    ber::put_head(out, tag::OCTET_STRING, sizes.signature);
     let signature_at = out.len() - start;
-    out.resize(out.len() + signature_bytes, 0);
+    out.resize(out.len() + sizes.signature, 0);
     ber::put(out, tag::OCTET_STRING, salt);
-    if let Some(cipher) = cipher {
-        ber::put_head(out, tag::OCTET_STRING, cipher.padded_bytes(scoped_bytes));
+    if cipher.is_some() {
+        ber::put_head(out, tag::OCTET_STRING, sizes.text);
     }
     let text_at = out.len();
-    ber::put_head(out, tag::SEQUENCE, scope_bytes + pdu.len());
+    ber::put_head(out, tag::SEQUENCE, sizes.scope);
     ber::put(out, tag::OCTET_STRING, head.context_engine);
     ber::put(out, tag::OCTET_STRING, head.context_name);
     out.extend_from_slice(pdu);
+    out.resize(text_at + sizes.text, 0);
     if let Some(cipher) = cipher {
-        out.resize(text_at + cipher.padded_bytes(scoped_bytes), 0);
-        cipher.encrypt(&moment, &mut out[text_at..]);
+        cipher.encrypt(&nonce, &mut out[text_at..]);
     }
     if let Some(keys) = keys {
         keys.sign(&mut out[start..], signature_at);
+    }
+}
+
+/// Bytes of the contents of a message's parts.
+struct Sizes {
+    whole: usize,
+    head: usize,
+    parameters: usize,
+    signature: usize,
+    /// PDU and context.
+    scope: usize,
+    /// The ScopedPDU with its head, and with what a cipher adds.
+    text: usize,
+}
+
+impl Sizes {
+    fn new(head: &UsmHead, keys: Option<&UsmKeys>, pdu_bytes: usize) -> Sizes {
+        let octets = ber::element_bytes;
+        let number = |number: i64| octets(ber::signed_bytes(number));
+        let cipher = keys.and_then(|keys| keys.cipher.as_ref());
+        let signature = keys.map_or(0, |keys| keys.signature_bytes);
+        let salt = cipher.map_or(0, |_| SALT_BYTES);
+        let parameters = octets(head.engine.len())
+            + number(head.boots.into())
+            + number(head.time_s.into())
+            + octets(head.user.len())
+            + octets(signature)
+            + octets(salt);
+        let of_head = number(head.id.into()) + number(MESSAGE_MAX) + 3 + number(MODEL.into());
+        let scope = octets(head.context_engine.len()) + octets(head.context_name.len()) + pdu_bytes;
+        let scoped = octets(scope);
+        let text = cipher.map_or(scoped, |cipher| cipher.padded_bytes(scoped));
+        let body = cipher.map_or(text, |_| octets(text));
+        Sizes {
+            whole: number(VERSION) + octets(of_head) + octets(octets(parameters)) + body,
+            head: of_head,
+            parameters,
+            signature,
+            scope,
+            text,
+        }
     }
 }
 
