@@ -17,6 +17,7 @@ use crate::counts::Counts;
 use crate::delayed::{Delayed, Letter};
 use crate::lie::Lie;
 use crate::traffic::scatter;
+use crate::users;
 use crate::view::{Device, View};
 
 /// Datagrams received by one call.
@@ -297,8 +298,19 @@ impl Request<'_> {
         sending: &mut Sending,
     ) {
         let Ok(message) = Message::decode(self.bytes) else {
-            counts.malformed += 1;
-            return;
+            let answer = users::answer(self.bytes, self.community, self.now_ns, |message| {
+                self.answer_user(message, behaviour, scratch)
+            });
+            return match answer {
+                Some(answer) => {
+                    counts.replies += 1;
+                    counts.last_ns = counts.last_ns.max(self.now_ns);
+                    counts.bytes_out += answer.len() as u64;
+                    let outbox = &mut sending.outbox;
+                    outbox.push_from(self.to, self.from, |out| out.extend_from_slice(&answer));
+                }
+                None => counts.malformed += 1,
+            };
         };
         let varbinds = message.varbinds.count();
         counts.varbinds += varbinds as u64;
@@ -320,6 +332,24 @@ impl Request<'_> {
             at_ns: self.now_ns + delay_us * 500,
         };
         self.reply(&message, &view, delay_us, (scratch, sending, counts));
+    }
+
+    /// The answer to a request of SNMPv3, which knows no delays and no lies.
+    fn answer_user(
+        &self,
+        message: &Message,
+        behaviour: &Behaviour,
+        scratch: &mut Scratch,
+    ) -> Option<Vec<u8>> {
+        let view = View {
+            device: self.device,
+            behaviour,
+            version: message.head.version,
+            at_ns: self.now_ns,
+        };
+        let mut out = Vec::new();
+        put_answer(message, &view, scratch, &mut out).ok()?;
+        Some(out)
     }
 
     fn reply(

@@ -1,7 +1,7 @@
 //! Hundreds of SNMP agents in one process, each at its own address of the loopback interface. Their counters are a pure
 //! function of the clock ([`traffic`]), so that every rate stored by a poller can be checked.
 //!
-//! They answer GET, GETNEXT and GETBULK of v1 and v2c for system, ifTable, ifXTable and ipAddrTable, enough for stock
+//! They answer GET, GETNEXT and GETBULK of v1, v2c and v3 ([`users`]) for system, ifTable, ifXTable and ipAddrTable, enough for stock
 //! cfgmaker; and they can be slow, lossy, dead, renumbered, restarted, and lie ([`Behaviour`]).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -15,6 +15,7 @@ mod lie;
 mod mib;
 mod orders;
 pub mod traffic;
+pub mod users;
 mod view;
 
 pub use behaviour::{Behaviour, Percent};
