@@ -29,6 +29,14 @@ pub(crate) struct Globals {
     pub is_daemon: bool,
 }
 
+/// The version of SNMP that devices are asked in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    V2c,
+    /// As a user, with SHA-256 and AES-128.
+    V3,
+}
+
 impl Site {
     pub(crate) fn new(bench: &Bench, devices: u32, interfaces: u32) -> Result<Site> {
         let settings = Settings {
@@ -77,6 +85,24 @@ impl Site {
         let targets = self.targets.replace(FOLDER, &folder.to_string_lossy());
         fs::write(&file, head + &targets + more).cannot("write a configuration")?;
         Ok(Configuration { file, folder })
+    }
+
+    /// As [`Site::configure`], with this version.
+    pub(crate) fn configure_version(
+        &self,
+        bench: &Bench,
+        globals: Globals,
+        spoken: Spoken,
+    ) -> Result<Configuration> {
+        let configuration = self.configure(bench, globals, "")?;
+        if spoken == Spoken::V3 {
+            let text = fs::read_to_string(&configuration.file).cannot("read a configuration")?;
+            let options = kymo_agentfarm::users::SNMP_OPTIONS;
+            let text = text.replace("::::2", "::::3");
+            let text = format!("EnableSnmpV3: yes\nSnmpOptions: {options}\n{text}");
+            fs::write(&configuration.file, text).cannot("write a configuration")?;
+        }
+        Ok(configuration)
     }
 
     /// cfgmaker's name of an interface's file; both numbers from 0.
