@@ -52,6 +52,7 @@ mod poll_mrtg_files;
 mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;
+mod poll_users;
 mod postgres;
 mod postgres_asked;
 mod postgres_blockers;
