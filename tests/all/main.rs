@@ -49,6 +49,7 @@ mod poll_keeper;
 mod poll_logs;
 mod poll_mail;
 mod poll_mrtg_files;
+mod poll_pages;
 mod poll_rrdcached;
 mod poll_serve;
 mod poll_snmp;

@@ -20,7 +20,7 @@ use kymo_wire::mrtg_cfg::{
 const TOOLS: &[&str] = &["mrtg", "perl"];
 
 /// The files of this machine.
-struct Disk;
+pub(crate) struct Disk;
 
 fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))

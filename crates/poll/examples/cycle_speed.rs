@@ -35,6 +35,7 @@ fn main() -> std::io::Result<()> {
     };
     let keeping = Keeping {
         series: Vec::new(),
+        pages: Vec::new(),
         watched: Vec::new(),
         graphite: None,
         interval_s,

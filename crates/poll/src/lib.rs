@@ -11,6 +11,7 @@ pub mod engine;
 pub mod graphite;
 pub mod mrtg_log;
 pub mod news;
+pub mod pages;
 pub mod poller;
 pub mod runner;
 pub mod sink;

@@ -11,7 +11,7 @@ mod roll;
 
 pub use convert::Conversion;
 pub use rates::{LogRule, RateKind, Unknown};
-pub use roll::TimeWarp;
+pub use roll::{Kept, Span, TimeWarp};
 
 /// Seconds of a row, and number of rows, of each resolution.
 pub(crate) const SPANS: [(i64, usize); 4] = [(300, 600), (1800, 600), (7200, 600), (86_400, 732)];
@@ -32,7 +32,7 @@ pub struct Log {
     /// Newest first. Those behind `valid` were read from a file that was refused afterwards; rateup sees them, too.
     rows: Vec<Row>,
     valid: usize,
-    /// The first rows of the last update, with rates that are not rounded yet.
+    /// Rows of the last update, as many as it keeps, with rates that are not rounded yet.
     newest: Vec<Row>,
 }
 
@@ -55,6 +55,8 @@ pub struct LogUpdate<'a> {
     pub values: [&'a [u8]; 2],
     /// How counters become rates.
     pub rule: LogRule,
+    /// Rows that stay in memory.
+    pub kept: Kept,
 }
 
 /// Reasons why a text is no log.
@@ -107,7 +109,7 @@ impl Log {
 }
 
 /// A number as C converts a double to a `long long` on this machine: a number that does not fit becomes the least one.
-fn whole(number: f64) -> i64 {
+pub(crate) fn whole(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match (-LIMIT..LIMIT).contains(&number) {
         true => number as i64,
@@ -132,6 +134,7 @@ pub fn fuzz_log(input: &[u8]) {
         now_s,
         values: [b"1", UNKNOWN],
         rule,
+        kept: Kept::All,
     };
     let (mut first, mut second) = (Vec::new(), Vec::new());
     if log.update(&update(1 << 40), &mut first).is_err() {
@@ -168,6 +171,7 @@ mod tests {
                     bound: 1000,
                     ..LogRule::default()
                 },
+                kept: Kept::Newest,
             };
             text.clear();
             log.update(&update, &mut text).unwrap();

@@ -74,12 +74,23 @@ pub(crate) struct Settings {
     pub descriptions: Option<PathBuf>,
     /// True if `.rrd` files are written on demand and not in each cycle.
     pub on_demand: bool,
+    /// Files beside MRTG's own logs.
+    pub draws: Draws,
     /// Destination of messages.
     pub log: Arc<PollLog>,
     /// Says that polling has begun.
     pub ready: Ready,
     /// Locks, held until the settings are dropped; a daemon calls [`Lock::stay`] now and then.
     pub locks: Vec<Lock>,
+}
+
+/// Files beside MRTG's own logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draws {
+    /// Graphs and pages, as MRTG does.
+    Pages,
+    /// `--log-only`
+    Nothing,
 }
 
 /// Outcome of a run.
@@ -174,6 +185,10 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
         base: options.base,
         descriptions: options.descriptions,
         on_demand: options.on_demand,
+        draws: match options.log_only {
+            true => Draws::Nothing,
+            false => Draws::Pages,
+        },
         log,
         ready: Ready::here(),
         locks,

@@ -3,14 +3,32 @@
 use super::{Log, LogUpdate, Row, SPANS, whole};
 use std::io::Write as _;
 
-/// Rows of an update that are kept for [`Log::newest_rates`].
-const NEWEST: usize = 8;
-
 /// The log has an update that is newer than this one. It stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWarp {
     /// Time of the log's last update, seconds since 1970.
     pub last_s: i64,
+}
+
+/// Rows of an update that stay in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// The first ones, for [`Log::newest_rates`].
+    #[default]
+    Newest,
+    /// All, for [`Log::spans`].
+    All,
+}
+
+/// A step of a graph.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Mean rates.
+    pub rates: [f64; 2],
+    /// Largest rates.
+    pub maxima: [i64; 2],
+    /// Time of the row that the step begins with, seconds since 1970. Graphs have the mark of this time.
+    pub row_s: i64,
 }
 
 impl Log {
@@ -25,13 +43,17 @@ impl Log {
         let rates = rates.map(|rate| rate as f64);
         let mut newest = std::mem::take(&mut self.newest);
         newest.clear();
+        let kept = match update.kept {
+            Kept::Newest => 8,
+            Kept::All => usize::MAX,
+        };
         put_first(update, out);
         let mut put = |time_s: i64, mean: &Mean| {
             match mean.line {
                 (0, 0) => put_row(time_s, mean, out),
                 (begin, end) => out.extend_from_slice(&self.text[begin..end]),
             }
-            if newest.len() < NEWEST {
+            if newest.len() < kept {
                 newest.push(Row {
                     time_s,
                     rates: mean.rates,
@@ -46,7 +68,7 @@ impl Log {
             line: (0, 0),
         };
         put(update.now_s, &row);
-        let mut rows = Rows::new(&self.rows, self.valid);
+        let mut rows = Rows::new([&[], &self.rows], self.valid);
         let mut now_s = rows.row(0).time_s;
         for (place, (step, count)) in SPANS.into_iter().enumerate() {
             let whole_s = now_s / step * step;
@@ -66,10 +88,26 @@ impl Log {
 
     /// The rates that MRTG compares with thresholds after an update at this time: those of the last five minutes of the clock.
     pub fn newest_rates(&self, now_s: i64) -> [f64; 2] {
-        let step = SPANS[0].0;
-        let mut rows = Rows::new(&self.newest, self.newest.len().saturating_sub(1));
-        let mean = rows.mean(now_s / step * step, step);
-        mean.rates.map(|rate| (rate + 0.5).trunc())
+        let newest = self.spans(now_s, SPANS[0].0).next();
+        let rates = newest.map_or([0.0; 2], |span| span.rates);
+        rates.map(|rate| (rate + 0.5).trunc())
+    }
+
+    /// Steps of a graph after an update at this time, newest first and without an end. They are as long as `step_s`, and full by the
+    /// clock. The update must have kept the rows that they reach.
+    pub fn spans(&self, now_s: i64, step_s: i64) -> impl Iterator<Item = Span> {
+        let mut rows = Rows::new([&self.newest, &self.rows], self.valid);
+        let mut end_s = now_s / step_s * step_s;
+        std::iter::repeat_with(move || {
+            let row_s = rows.row(rows.at).time_s;
+            let mean = rows.mean(end_s, step_s);
+            end_s -= step_s;
+            Span {
+                rates: mean.rates,
+                maxima: mean.maxima,
+                row_s,
+            }
+        })
     }
 }
 
@@ -96,20 +134,27 @@ struct Mean {
     line: (usize, usize),
 }
 
-/// Rows that are passed from the newest to the oldest.
+/// Rows that are passed from the newest to the oldest. As in rateup, those of an update take the first places of the ones before.
 struct Rows<'a> {
+    newest: &'a [Row],
     rows: &'a [Row],
     valid: usize,
     at: usize,
 }
 
 impl Rows<'_> {
-    fn new(rows: &[Row], valid: usize) -> Rows<'_> {
-        Rows { rows, valid, at: 0 }
+    fn new<'a>([newest, rows]: [&'a [Row]; 2], valid: usize) -> Rows<'a> {
+        Rows {
+            newest,
+            rows,
+            valid,
+            at: 0,
+        }
     }
 
     fn row(&self, at: usize) -> Row {
-        self.rows.get(at).copied().unwrap_or_default()
+        let row = self.newest.get(at).or_else(|| self.rows.get(at));
+        row.copied().unwrap_or_default()
     }
 
     /// Mean rates and largest rates in the `step` seconds before `now_s`; 0 where no row reaches.

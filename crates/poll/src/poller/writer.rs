@@ -10,6 +10,7 @@ use crate::batch::Batch;
 use crate::engine::{Account, Happening};
 use crate::graphite::Graphite;
 use crate::news::News;
+use crate::pages::TargetPage;
 use crate::sink::{Counts, DeviceReading, Report, Series, Sink};
 use kymo_wire::keeper::Event;
 
@@ -20,6 +21,8 @@ const QUEUE: usize = 2;
 pub struct Keeping {
     /// Series of all targets, for each sink.
     pub series: Vec<Vec<Series>>,
+    /// Pages of all targets, for the sink of MRTG's own logs; empty: none are written.
+    pub pages: Vec<TargetPage>,
     /// Targets whose rates the sinks report, because they have thresholds.
     pub watched: Vec<u32>,
     /// The carbon server that gets a copy of all values.
@@ -178,10 +181,14 @@ impl Thread {
         match order {
             Order::Begin(mut keeping) => {
                 let series = std::mem::take(&mut keeping.series);
+                let mut pages = std::mem::take(&mut keeping.pages);
                 for (at, (sink, series)) in self.sinks.iter_mut().zip(series).enumerate() {
                     // Rates are the same wherever values go, so the first sink alone reports them.
                     let watched: &[u32] = if at == 0 { &keeping.watched } else { &[] };
                     sink.begin(series, watched);
+                    if let Sink::Logs(logs) = sink {
+                        logs.set_pages(std::mem::take(&mut pages));
+                    }
                 }
                 self.keeping = Some(keeping);
                 None

@@ -8,7 +8,8 @@ mod tests;
 
 use super::{Counts, Rate, Report, Series, index, owner};
 use crate::batch::{Batch, seconds};
-use crate::mrtg_log::{Damage, Log, LogRule, LogUpdate, UNKNOWN};
+use crate::mrtg_log::{Damage, Kept, Log, LogRule, LogUpdate, UNKNOWN};
+use crate::pages::TargetPage;
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, NameKind};
 use kymo_sys::tree::{Access, Reach, Tree};
@@ -32,6 +33,8 @@ pub struct Logs {
     /// Locked files that mark this process as the writer of a configuration.
     owned: Vec<Box<dyn DiskFile>>,
     targets: Vec<LogTarget>,
+    /// Pages by target; empty: none are written.
+    pages: Vec<TargetPage>,
     log: Log,
     /// The next state of a log.
     next: Vec<u8>,
@@ -65,6 +68,7 @@ impl Logs {
             tree,
             owned: Vec::new(),
             targets: Vec::new(),
+            pages: Vec::new(),
             log: Log::default(),
             next: Vec::new(),
             counts: Counts::default(),
@@ -77,6 +81,11 @@ impl Logs {
         let is_ours = claimed.is_some();
         self.owned.extend(claimed);
         Ok(is_ours)
+    }
+
+    /// Has the pages of all targets written, in the order of the targets.
+    pub(crate) fn set_pages(&mut self, pages: Vec<TargetPage>) {
+        self.pages = pages;
     }
 
     pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
@@ -128,6 +137,10 @@ impl Logs {
             now_s,
             values: [&values[0], &values[1]],
             rule: target.rule,
+            kept: match self.pages.is_empty() {
+                true => Kept::Newest,
+                false => Kept::All,
+            },
         };
         self.next.clear();
         self.log.update(&update, &mut self.next).map_err(|warp| {
@@ -145,6 +158,11 @@ impl Logs {
         };
         rolled.map_err(|error| cannot(&error))?;
         self.counts.created += u64::from(is_new);
+        if let Some(page) = self.pages.get(index(at)) {
+            // The value is kept all the same.
+            let written = page.write(&*self.tree, &self.log, now_s);
+            written.unwrap_or_else(|cause| report.refuse(at, cause));
+        }
         if target.is_watched {
             report.rates.push(Rate {
                 target: at,

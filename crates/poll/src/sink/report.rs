@@ -11,7 +11,7 @@ pub struct Report {
     pub troubles: Vec<String>,
 }
 
-/// A value that was refused.
+/// A value that was refused, or is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The target of the value.

@@ -3,6 +3,7 @@
 use super::config::Target;
 use super::expression::Expression;
 use super::keyword::Keyword;
+use super::looks;
 use super::options::{Choice, Options};
 use std::borrow::Cow;
 
@@ -54,6 +55,20 @@ impl<'a> Target<'a> {
     /// Maximum that replaces both [`Target::max_bytes`] as a limit.
     pub fn abs_max(self) -> Option<u64> {
         self.kept.abs_max
+    }
+
+    /// Names and colours of its `Colours[]`: four, or five with `dorelpercent`. `None`: it has none.
+    pub fn colours(self) -> Option<Vec<(Vec<u8>, [u8; 3])>> {
+        let count = match self.options().has(Choice::Dorelpercent) {
+            true => 5,
+            false => 4,
+        };
+        looks::colours(&self.value(Keyword::Colours)?, count)
+    }
+
+    /// The colour of a keyword, such as `Background`.
+    pub fn colour(self, keyword: Keyword) -> Option<[u8; 3]> {
+        looks::colour(&self.value(keyword)?)
     }
 
     /// Kind of its numbers. As in MRTG, the last one counts of: gauge, absolute, derive.

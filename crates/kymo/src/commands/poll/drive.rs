@@ -10,23 +10,26 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
+use kymo_poll::pages::PageFolders;
 use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
 use kymo_poll::threshold::mail_ports;
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::talk;
-use kymo_wire::mrtg_cfg::Config;
+use kymo_wire::mrtg_cfg::{Config, LogFormat};
 
 use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
-use super::{Outcome, Settings, notices, runner};
+use super::{Draws, Outcome, Settings, notices, runner};
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
 
 /// Longest sleep, after which the locks are refreshed.
 const NAP: Duration = Duration::from_secs(60);
 /// Interval between two checks whether a configuration was mended.
 const LOOK: Duration = Duration::from_secs(10);
+/// Files with time zones, for graphs and pages.
+const ZONE_FILES: [&str; 2] = ["/etc/localtime", "/usr/share/zoneinfo"];
 /// With more configurations than this, the usual limit of open files may be too low.
 const FILES_FEW: usize = 16;
 /// Time that a one-shot run waits at its end for programs of thresholds.
@@ -109,6 +112,11 @@ fn shut_in(configs: &[Config], settings: &Settings) {
             }));
         }
         write.push(settings.log_dir.clone().unwrap_or(globals.log_dir.clone()));
+        if globals.log_format == LogFormat::Rateup && settings.draws == Draws::Pages {
+            let folders = PageFolders::of(globals, settings.log_dir.as_deref());
+            write.extend([folders.html, folders.images]);
+            read.extend(ZONE_FILES.map(PathBuf::from));
+        }
         write.extend(globals.thresh_dir.clone());
         ports.extend(globals.send_to_graphite.as_ref().map(|to| to.1));
         ports.extend(mail_ports(config));

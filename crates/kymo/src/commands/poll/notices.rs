@@ -9,16 +9,8 @@ use super::{Settings, part};
 /// Says what `--check` and a daemon say beside mistakes.
 pub(super) fn say_all(configs: &[Config], settings: &Settings) {
     for config in configs {
-        say_pageless(config, settings);
         say_conversion(config, settings);
         say_outrunning(config, settings);
-    }
-}
-
-fn say_pageless(config: &Config, settings: &Settings) {
-    if config.globals().log_format == LogFormat::Rateup {
-        let line = "pictures and pages are not written: kymo serve and kymo graph --target draw";
-        settings.log.say(line);
     }
 }
 

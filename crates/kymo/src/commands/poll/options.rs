@@ -35,7 +35,7 @@ pub(crate) struct PollOptions {
     pub fhs: bool,
     /// `--check`
     pub check: bool,
-    /// `--log-only`, which changes nothing: kymo writes no pictures and no pages.
+    /// `--log-only`: no graphs and no pages.
     pub log_only: bool,
     /// Replaces LogDir of the configuration.
     pub log_dir: Option<PathBuf>,
@@ -133,7 +133,7 @@ MRTG's options:
   --confcache-file FILE where interfaces' numbers are kept
   --fhs                 these four below /run, /var/lib, /var/lock and /var/log
   --debug WORD,...      print what was read of the configuration (cfg, tarp, snpo ...)
-  --log-only            no pictures and pages, which are never made
+  --log-only            no graphs and pages beside .log files
 
 Others:
   --bill [OPTION]... [TARGET]...

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use kymo_poll::engine::{self, Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
+use kymo_poll::pages::{PageFolders, TargetPage};
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Logs, Series, Sink};
@@ -24,7 +25,7 @@ use kymo_wire::targets::{Reason, TargetsHead};
 use super::bell::Bell;
 use super::check::Debugging;
 use super::rarely::Rarely;
-use super::{PollLog, Settings, reading};
+use super::{Draws, PollLog, Settings, reading};
 
 /// Least time for which a new configuration waits for a moment in which nothing is under way; a longer interval is waited for.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
@@ -54,8 +55,9 @@ pub(super) struct Part {
     looked: Instant,
     descriptions: Option<PathBuf>,
     reasons: WrittenReasons,
-    /// True if the command line, and not LogDir, says where `.rrd` files go.
-    has_own_log_dir: bool,
+    /// Folder of all files that the command line says instead of LogDir and the others.
+    own_log_dir: Option<PathBuf>,
+    draws: Draws,
     rarely: Rarely,
     log: Arc<PollLog>,
     left_out: usize,
@@ -89,7 +91,10 @@ impl Part {
         };
         let cache = read_cache(cache_file, &config);
         let names = device_names(&config);
-        let keeping = keeping(&config, &homes, &thresholds, &names, &log)?;
+        let draws = settings.draws;
+        let own_log_dir = settings.log_dir.clone();
+        let pages = pages(&config, draws, own_log_dir.as_deref());
+        let keeping = keeping(&config, &homes, pages, &thresholds, &names, &log)?;
         let descriptions = settings.descriptions.clone();
         describe(&config, name, descriptions.as_deref(), &homes, &names, &log);
         let mail = mail(&config, &log);
@@ -100,7 +105,8 @@ impl Part {
             looked: Instant::now(),
             descriptions,
             reasons: WrittenReasons::default(),
-            has_own_log_dir: settings.log_dir.is_some(),
+            own_log_dir,
+            draws,
             left_out: config.left_out().len(),
             poller: Poller::start(
                 Arc::new(config),
@@ -323,7 +329,8 @@ impl Part {
             return self.start_again();
         }
         let (thresholds, names) = (Thresholds::of(&config, &self.file), device_names(&config));
-        let keeping = keeping(&config, &self.homes, &thresholds, &names, &self.log);
+        let pages = pages(&config, self.draws, self.own_log_dir.as_deref());
+        let keeping = keeping(&config, &self.homes, pages, &thresholds, &names, &self.log);
         let keeping = match keeping {
             Ok(keeping) => keeping,
             Err(line) => {
@@ -358,7 +365,11 @@ impl Part {
                 globals.thresh_mail.clone(),
             )
         };
-        let is_moved = old.log_dir != new.log_dir && !self.has_own_log_dir;
+        let folders = |globals: &Globals| {
+            let PageFolders { html, images } = PageFolders::of(globals, None);
+            [globals.log_dir.clone(), html, images]
+        };
+        let is_moved = folders(old) != folders(new) && self.own_log_dir.is_none();
         is_moved || places(old) != places(new)
     }
 
@@ -467,6 +478,7 @@ fn watch(config: &Config) -> Watch {
 fn keeping(
     config: &Config,
     homes: &[Home],
+    pages: Vec<TargetPage>,
     thresholds: &Thresholds,
     names: &[String],
     log: &Arc<PollLog>,
@@ -478,6 +490,7 @@ fn keeping(
             .iter()
             .map(|home| Series::of_all(config, home))
             .collect(),
+        pages,
         watched: thresholds.watched(),
         graphite: graphite.map_err(|error| format!("cannot send to graphite: {error}"))?,
         interval_s: config.globals().interval_s,
@@ -493,6 +506,15 @@ fn mail(config: &Config, log: &Arc<PollLog>) -> Option<ThresholdMail> {
         log.say(&format!("cannot send mail of thresholds: {error}"));
         None
     })
+}
+
+/// Pages of a configuration with logs of MRTG's own, if they are drawn.
+fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPage> {
+    if draws == Draws::Nothing || config.globals().log_format != LogFormat::Rateup {
+        return Vec::new();
+    }
+    let folders = PageFolders::of(config.globals(), log_dir);
+    TargetPage::of_all(config, &folders, &jiff::tz::TimeZone::system())
 }
 
 /// Reads all bytes of the pipe that woke the thread.

@@ -1,0 +1,208 @@
+//! MRTG's pages in a folder: graphs and HTML of targets with logs of their own, drawn when they are due.
+//!
+//! As in MRTG, the graph of a day and the page are written after each value, and the other graphs when they are missing or older than one
+//! of their steps. Each file is put in place by a rename.
+
+mod amount;
+mod calendar;
+mod canvas;
+pub mod comments;
+mod font;
+mod graph;
+mod html;
+mod scale;
+mod style;
+
+pub use graph::{Figures, draw};
+pub use html::PageStyle;
+pub use style::{Bend, Corner, GraphStyle, Period, Weeks};
+
+use crate::mrtg_log::Log;
+use jiff::tz::TimeZone;
+use kymo_base::name::DisplayName;
+use kymo_sys::tree::{Access, Existing, Safe, Tree};
+use kymo_wire::mrtg_cfg::{Config, Globals, Keyword, Target};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Largest page that is read for its figures, bytes.
+const PAGE_MAX: u64 = 1 << 20;
+
+/// Folders of pages and of their graphs.
+#[derive(Clone, Debug)]
+pub struct PageFolders {
+    /// `HtmlDir`
+    pub html: PathBuf,
+    /// `ImageDir`
+    pub images: PathBuf,
+}
+
+impl PageFolders {
+    /// The folders of a configuration; `log_dir`: the folder that takes the place of all of them.
+    pub fn of(globals: &Globals, log_dir: Option<&Path>) -> PageFolders {
+        PageFolders {
+            html: log_dir.unwrap_or(&globals.html_dir).into(),
+            images: log_dir.unwrap_or(&globals.image_dir).into(),
+        }
+    }
+}
+
+/// The page of a target and its graphs.
+#[derive(Clone, Debug)]
+pub struct TargetPage {
+    graphs: GraphStyle,
+    page: PageStyle,
+    html: PathBuf,
+    /// Paths of the graphs, by [`Period::ALL`].
+    pictures: [PathBuf; 4],
+}
+
+impl TargetPage {
+    /// The pages of all targets, in their order. `zone` is that of the machine.
+    pub fn of_all(config: &Config, folders: &PageFolders, zone: &TimeZone) -> Vec<TargetPage> {
+        let targets = config.targets();
+        let minutes = config.globals().interval_minutes;
+        targets
+            .map(|target| TargetPage::of(target, minutes, folders, zone))
+            .collect()
+    }
+
+    fn of(target: Target<'_>, minutes: f64, folders: &PageFolders, zone: &TimeZone) -> TargetPage {
+        let graphs = GraphStyle::of(target, zone);
+        let mut page = PageStyle::of(target, &graphs, minutes);
+        let directory = target.value(Keyword::Directory).unwrap_or_default();
+        let directory = directory.trim_ascii_end().to_vec();
+        if folders.html != folders.images {
+            page.images = between(folders, &directory);
+        }
+        let name = target.name();
+        let path = |folder: &Path, ending: &[u8]| {
+            let name = OsString::from_vec([&name, ending].concat());
+            folder
+                .join(OsString::from_vec(directory.clone()))
+                .join(name)
+        };
+        let extension = target.value(Keyword::Extension);
+        let extension = extension.as_deref().unwrap_or(b"html");
+        TargetPage {
+            html: path(&folders.html, &[b".", extension].concat()),
+            pictures: Period::ALL.map(|period| {
+                path(
+                    &folders.images,
+                    format!("-{}.png", period.word()).as_bytes(),
+                )
+            }),
+            graphs,
+            page,
+        }
+    }
+
+    /// Writes the graphs that are due and the page, from a log whose last update was at `now_s` and kept its rows.
+    pub fn write(&self, tree: &dyn Tree, log: &Log, now_s: i64) -> Result<(), String> {
+        let mut known = comments::read(&self.read(tree));
+        for (at, period) in Period::ALL.into_iter().enumerate() {
+            let path = &self.pictures[at];
+            if self.page.is_suppressed(period) || !is_due(tree, path, period, now_s) {
+                continue;
+            }
+            let (png, figures) = draw(log, now_s, period, &self.graphs)?;
+            known[at] = figures.in_order().map(Some);
+            put(tree, path, &png)?;
+        }
+        put(tree, &self.html, self.page(&known, now_s).as_bytes())
+    }
+
+    /// Path of the page.
+    pub fn html(&self) -> &Path {
+        &self.html
+    }
+
+    /// The page with these figures of a time, seconds since 1970.
+    pub fn page(&self, known: &comments::Known, now_s: i64) -> String {
+        self.page.page(&self.graphs, known, now_s)
+    }
+
+    /// The page as it is; empty if it cannot be read, for then its figures are those of the graphs that are drawn.
+    fn read(&self, tree: &dyn Tree) -> Vec<u8> {
+        let read = || -> io::Result<Vec<u8>> {
+            let file = tree.open(&self.html, Access::Read)?;
+            let size = file.metadata()?.size_bytes.min(PAGE_MAX);
+            let mut page = vec![0; usize::try_from(size).unwrap_or(0)];
+            let count = file.read_at(&mut page, 0)?;
+            page.truncate(count);
+            Ok(page)
+        };
+        read().unwrap_or_default()
+    }
+}
+
+/// True if a graph is to be drawn: that of a day always, others once they are as old as one of their steps.
+fn is_due(tree: &dyn Tree, path: &Path, period: Period, now_s: i64) -> bool {
+    let age_s = || -> Option<i64> {
+        let changed_ns = tree.stat(path).ok()?.mtime_ns;
+        Some(now_s - changed_ns.div_euclid(1_000_000_000))
+    };
+    period == Period::Day || age_s().is_none_or(|age_s| age_s >= period.step_s())
+}
+
+fn put(tree: &dyn Tree, path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let put = || tree.put(path, bytes, Existing::Replace, Safe::Unsynced);
+    let done = match (put(), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            tree.make_folders(folder).and_then(|()| put())
+        }
+        (done, _) => done,
+    };
+    done.map(drop)
+        .map_err(|error| cannot("write", path, &error))
+}
+
+fn cannot(verb: &str, path: &Path, cause: &dyn Display) -> String {
+    let path = DisplayName(path.as_os_str().as_bytes());
+    format!("cannot {verb} {path}: {cause}")
+}
+
+/// Relative path from the folder of a page in `directory` to that of its graphs, with a slash at the end.
+fn between(folders: &PageFolders, directory: &[u8]) -> String {
+    let mut html = folders.html.components().peekable();
+    let mut images = folders.images.components().peekable();
+    while html.peek().is_some() && html.peek() == images.peek() {
+        (html.next(), images.next());
+    }
+    let directory = Path::new(std::ffi::OsStr::from_bytes(directory));
+    let up = directory.components().count() + html.count();
+    let mut path = "../".repeat(up);
+    for part in images.chain(directory.components()) {
+        path += &part.as_os_str().to_string_lossy();
+        path.push('/');
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_are_found_from_a_page() {
+        for (html, images, directory, expected) in [
+            ("/w/h/", "/w/i/", "", "../i/"),
+            ("/w/", "/w/images/", "", "images/"),
+            ("/w/", "/w/images/", "a/b/", "../../images/a/b/"),
+            ("/w/h/x/", "/w/", "a", "../../../a/"),
+        ] {
+            let folders = PageFolders {
+                html: html.into(),
+                images: images.into(),
+            };
+            assert_eq!(
+                between(&folders, directory.as_bytes()),
+                expected,
+                "{html} {images}"
+            );
+        }
+    }
+}

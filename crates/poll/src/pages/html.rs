@@ -1,0 +1,344 @@
+//! The page of a target: its elements, classes and comments are MRTG's, because scripts and style sheets look for them. The style
+//! is our own.
+
+use super::amount::AmountStyle;
+use super::comments::{self, Known};
+use super::style::{GraphStyle, Period, has_letter};
+use jiff::Timestamp;
+use kymo_wire::mrtg_cfg::{Choice, Keyword, Target};
+use std::fmt::Write as _;
+
+/// Version of MRTG that a page names.
+const VERSION: &str = "2.17.10";
+/// Seconds after which a browser loads a page again.
+pub(super) const REFRESH_S: u64 = 300;
+const COLOUR_NAMES: [&str; 5] = ["GREEN", "BLUE", "DARK GREEN", "MAGENTA", "AMBER"];
+
+/// The look of a target's page. Its texts are HTML of the administrator's, which are passed on as they are.
+#[derive(Clone, Debug)]
+pub struct PageStyle {
+    /// Path of the folder of pictures from that of the page, empty or with a slash at the end.
+    pub images: String,
+    /// Name of the target.
+    name: String,
+    title: String,
+    add_head: String,
+    body_tag: String,
+    page_top: String,
+    page_foot: String,
+    /// Background and text, as `#rrggbb`.
+    colours: [String; 2],
+    /// Names of the colours of curves.
+    colour_names: [String; 5],
+    /// Names of in and out; `None`: there is no row for it.
+    directions: [Option<String>; 2],
+    /// Name of the percentage's row, likewise.
+    percentage: Option<String>,
+    /// Texts of the legend: both rates, both peaks, and the percentage.
+    legends: [String; 5],
+    /// Letters of `Suppress`.
+    suppress: Vec<u8>,
+    /// `Timezone`
+    zone: Option<String>,
+    has_peak_legend: bool,
+    max_bytes: [u64; 2],
+    amounts: AmountStyle,
+    interval: String,
+    refresh_s: u64,
+}
+
+impl PageStyle {
+    /// The style of a target that is polled each `interval_minutes`.
+    pub fn of(target: Target<'_>, graphs: &GraphStyle, interval_minutes: f64) -> PageStyle {
+        let text = |keyword| {
+            let value = target.value(keyword)?;
+            Some(String::from_utf8_lossy(&value).into_owned())
+        };
+        let html = |keyword| text(keyword).unwrap_or_default();
+        let lines = |keyword| html(keyword).replace("\\n", "\n");
+        let some = |keyword| text(keyword).filter(|text| !text.is_empty() && text != "0");
+        let options = target.options();
+        let direction = |choice, keyword, otherwise: &str| {
+            let name = text(keyword).unwrap_or_else(|| otherwise.into());
+            (!options.has(choice) && !name.is_empty() && name != "0").then_some(name)
+        };
+        let prefixes = some(Keyword::Kmg).map(|_| &graphs.prefixes[..]);
+        let own_unit = match prefixes {
+            Some(_) => text(Keyword::ShortLegend),
+            None => some(Keyword::ShortLegend),
+        };
+        let factor = text(Keyword::Factor).and_then(|text| text.trim().parse().ok());
+        let background = target.colour(Keyword::Background).unwrap_or([255; 3]);
+        let contrast = match background.map(u32::from).iter().sum::<u32>() < 384 {
+            true => [255; 3],
+            false => [0; 3],
+        };
+        let text_colour = target.colour(Keyword::TextColor).unwrap_or(contrast);
+        let mut colour_names = COLOUR_NAMES.map(String::from);
+        for (name, (own, _)) in colour_names
+            .iter_mut()
+            .zip(target.colours().unwrap_or_default())
+        {
+            *name = String::from_utf8_lossy(&own).into_owned();
+        }
+        PageStyle {
+            images: String::new(),
+            name: String::from_utf8_lossy(&target.name()).into_owned(),
+            title: html(Keyword::Title),
+            add_head: lines(Keyword::AddHead),
+            body_tag: body_tag(text(Keyword::BodyTag)),
+            page_top: lines(Keyword::PageTop),
+            page_foot: lines(Keyword::PageFoot),
+            colours: [background, text_colour].map(hexadecimal),
+            colour_names,
+            directions: [
+                direction(Choice::Noi, Keyword::LegendI, "In"),
+                direction(Choice::Noo, Keyword::LegendO, "Out"),
+            ],
+            percentage: text(Keyword::Legend5)
+                .or(Some("Percentage".into()))
+                .filter(|name| !name.is_empty() && name != "0"),
+            legends: legends(target, &some),
+            suppress: html(Keyword::Suppress).into_bytes(),
+            zone: text(Keyword::Timezone),
+            has_peak_legend: some(Keyword::WithPeak).is_some(),
+            max_bytes: target.max_bytes(),
+            amounts: AmountStyle::new(graphs, own_unit.as_deref(), prefixes, factor.unwrap_or(1.0)),
+            interval: interval_minutes.to_string(),
+            refresh_s: REFRESH_S,
+        }
+    }
+
+    /// True if a period has neither a graph nor a part of the page.
+    pub fn is_suppressed(&self, period: Period) -> bool {
+        has_letter(&self.suppress, period)
+    }
+
+    /// The page with figures of a time, seconds since 1970.
+    pub fn page(&self, graphs: &GraphStyle, known: &Known, now_s: i64) -> String {
+        let mut out = String::with_capacity(8 << 10);
+        self.head(graphs, known, &mut out);
+        self.put_top(graphs, now_s, &mut out);
+        for (period, known) in Period::ALL.into_iter().zip(known) {
+            if !self.is_suppressed(period) {
+                self.put_period(graphs, period, known, &mut out);
+            }
+        }
+        if !graphs.options.has(Choice::Nolegend) {
+            self.put_legend(graphs, &mut out);
+        }
+        if !graphs.options.has(Choice::Nobanner) {
+            out.push_str("<!-- Begin MRTG Block -->\n<div id=\"footer\">kymo poll</div>\n<!-- End MRTG Block -->\n");
+        }
+        out.push_str(&self.page_foot);
+        out.push_str("\n</body>\n</html>\n");
+        out
+    }
+
+    fn head(&self, graphs: &GraphStyle, known: &Known, out: &mut String) {
+        // Writing to memory does not fail.
+        let _ = write!(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<!-- MRTG {VERSION} by kymo -->\n<!-- Begin Head -->\n<head>\n\
+             <meta charset=\"UTF-8\" />\n<meta http-equiv=\"refresh\" content=\"{}\" />\n<title>{}</title>\n",
+            self.refresh_s, self.title
+        );
+        let has_percent = graphs.options.has(Choice::Dorelpercent);
+        for (period, known) in Period::ALL.into_iter().zip(known) {
+            comments::put(period, known, has_percent, out);
+        }
+        let [background, text] = &self.colours;
+        let [inward, outward, in_peak, out_peak, relation] = graphs.colours.map(hexadecimal);
+        let _ = write!(
+            out,
+            "<style>\nbody {{ background-color: {background}; color: {text} }}\n\
+             div.graph, div#legend {{ border-bottom: 2px solid #aaa; margin-bottom: 5px; padding-bottom: 10px }}\n\
+             div.graph h2 {{ font-size: 1.2em }}\ndiv.graph table, div#legend table {{ font-size: 80% }}\n\
+             div.graph td {{ padding: 0 10px; text-align: right }}\ndiv#legend th {{ text-align: right }}\n\
+             .in th, span.in {{ color: {inward} }}\n.out th, span.out {{ color: {outward} }}\n\
+             .inpeak th {{ color: {in_peak} }}\n.outpeak th {{ color: {out_peak} }}\n.relpercent th {{ color: {relation} }}\n\
+             div#footer {{ font-size: 80% }}\n</style>{}\n</head>\n<!-- End Head -->\n",
+            self.add_head
+        );
+    }
+
+    fn put_top(&self, graphs: &GraphStyle, now_s: i64, out: &mut String) {
+        let time = Timestamp::from_second(now_s).unwrap_or_default();
+        let time = time.to_zoned(graphs.zone.clone());
+        let zone = self
+            .zone
+            .as_ref()
+            .map_or(String::new(), |zone| format!(" {zone}"));
+        let _ = write!(
+            out,
+            "{}\n{}\n<p>The statistics were last updated <strong>{} at {}:{:02}{zone}</strong></p>\n",
+            self.body_tag,
+            self.page_top,
+            time.strftime("%A, %-d %B %Y"),
+            time.hour(),
+            time.minute(),
+        );
+    }
+
+    fn put_period(
+        &self,
+        graphs: &GraphStyle,
+        period: Period,
+        known: &[Option<i64>; 11],
+        out: &mut String,
+    ) {
+        let [
+            max_in,
+            max_out,
+            max,
+            mean_in,
+            mean_out,
+            mean,
+            new_in,
+            new_out,
+            newest,
+            top_in,
+            top_out,
+        ] = *known;
+        let (title, word) = (self.title_of(period), period.word());
+        let source = escaped(&format!("{}{}-{word}.png", self.images, self.name));
+        let _ = write!(
+            out,
+            "<!-- Begin {title} interval) -->\n<div class=\"graph\">\n<h2>{title} Average)</h2>\n\
+             <img src=\"{source}\" title=\"{word}\" alt=\"{word}\" />\n<table>\n\
+             <tr><th></th><th scope=\"col\">Max</th><th scope=\"col\">Average</th><th scope=\"col\">Current</th></tr>\n"
+        );
+        let [inward, outward] = &self.directions;
+        let [limit_in, limit_out] = self.max_bytes;
+        for (class, name, limit, figures) in [
+            ("in", inward, limit_in, [max_in, mean_in, new_in]),
+            ("out", outward, limit_out, [max_out, mean_out, new_out]),
+        ] {
+            if let Some(name) = name {
+                let cells = figures.map(|rate| self.amounts.text(rate, limit));
+                put_row(class, name, &cells, out);
+            }
+        }
+        if let Some(name) = &self.percentage
+            && graphs.options.has(Choice::Dorelpercent)
+        {
+            let cells = [max, mean, newest].map(|part| format!("{}.0 %", part.unwrap_or(0)));
+            put_row("relpercent", name, &cells, out);
+        }
+        if let [Some(inward), Some(outward)] = &self.directions
+            && graphs.options.has(Choice::Avgpeak)
+        {
+            let [top_in, top_out] = [(top_in, limit_in), (top_out, limit_out)]
+                .map(|(rate, limit)| self.amounts.text(rate, limit));
+            let _ = writeln!(
+                out,
+                "<tr><td colspan=\"8\">Average max 5 min values for {title} interval): <span class=\"in\">{inward}</span> {top_in}/ \
+                 <span class=\"out\">{outward}</span> {top_out}</td></tr>"
+            );
+        }
+        let _ = write!(out, "</table>\n</div>\n<!-- End {title} interval) -->\n");
+    }
+
+    /// The title of a period, which its comments have, too. It ends within parentheses.
+    fn title_of(&self, period: Period) -> String {
+        match period {
+            Period::Day => format!("`Daily' Graph ({} Minute", self.interval),
+            Period::Week => "`Weekly' Graph (30 Minute".into(),
+            Period::Month => "`Monthly' Graph (2 Hour".into(),
+            Period::Year => "`Yearly' Graph (1 Day".into(),
+        }
+    }
+
+    fn put_legend(&self, graphs: &GraphStyle, out: &mut String) {
+        let [has_in, has_out] = self.directions.each_ref().map(Option::is_some);
+        let has_peaks = self.has_peak_legend;
+        let has_percent = graphs.options.has(Choice::Dorelpercent);
+        out.push_str("<!-- Begin Legend -->\n<div id=\"legend\">\n<table>\n");
+        let rows = [
+            ("in", has_in),
+            ("out", has_out),
+            ("inpeak", has_in && has_peaks),
+            ("outpeak", has_out && has_peaks),
+            ("relpercent", has_percent),
+        ];
+        for (((class, is_shown), colour), text) in
+            rows.into_iter().zip(&self.colour_names).zip(&self.legends)
+        {
+            if is_shown {
+                put_row(
+                    class,
+                    &format!("{colour} ###"),
+                    std::slice::from_ref(text),
+                    out,
+                );
+            }
+        }
+        out.push_str("</table>\n</div>\n<!-- End Legend -->\n");
+    }
+}
+
+fn put_row(class: &str, name: &str, cells: &[String], out: &mut String) {
+    let _ = write!(out, "<tr class=\"{class}\"><th scope=\"row\">{name}</th>");
+    for cell in cells {
+        let _ = write!(out, "<td>{cell}</td>");
+    }
+    out.push_str("</tr>\n");
+}
+
+fn body_tag(own: Option<String>) -> String {
+    match own {
+        None => "<body>".into(),
+        Some(tag) if tag.to_ascii_lowercase().contains("<body") => tag,
+        Some(attributes) => format!("<body {attributes}>"),
+    }
+}
+
+fn legends(target: Target<'_>, own: &dyn Fn(Keyword) -> Option<String>) -> [String; 5] {
+    let options = target.options();
+    let unit = if options.has(Choice::Bits) {
+        "Bits"
+    } else {
+        "Bytes"
+    };
+    let time = match () {
+        () if options.has(Choice::Perminute) => "Minute",
+        () if options.has(Choice::Perhour) => "Hour",
+        () => "Second",
+    };
+    let or = |keyword, text: &str| own(keyword).unwrap_or_else(|| text.to_string());
+    let one = or(
+        Keyword::Legend1,
+        &format!("Incoming Traffic in {unit} per {time}"),
+    );
+    let two = or(
+        Keyword::Legend2,
+        &format!("Outgoing Traffic in {unit} per {time}"),
+    );
+    let relation = or(Keyword::Legend5, &format!("(({one})/({two}))*100"));
+    [
+        one,
+        two,
+        or(Keyword::Legend3, "Maximal 5 Minute Incoming Traffic"),
+        or(Keyword::Legend4, "Maximal 5 Minute Outgoing Traffic"),
+        relation,
+    ]
+}
+
+fn hexadecimal([red, green, blue]: [u8; 3]) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// A text within an attribute.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(character),
+        }
+    }
+    out
+}
