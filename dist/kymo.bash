@@ -751,7 +751,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__import)
-            opts="-h --collectd --types-db --prometheus --from --thru --token-file --tls-ca --store --data --dry-run --help"
+            opts="-h --collectd --types-db --mrtg --prometheus --from --thru --token-file --tls-ca --store --data --dry-run --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -762,6 +762,10 @@ _kymo() {
                     return 0
                     ;;
                 --types-db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mrtg)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -314,6 +314,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand export" -l thru -d 'End after 
 complete -c kymo -n "__fish_kymo_using_subcommand export" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand import" -l collectd -d 'Import the .rrd files of collectd\'s rrdtool plugin from its DataDir' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand import" -l types-db -d 'Types that the files are checked against; default: those of collectd 5.12' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand import" -l mrtg -d 'Import what MRTG has kept: all targets of configurations, from their .rrd files or MRTG\'s own .log files, or .log files alone' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand import" -l prometheus -d 'Import samples of Prometheus: by remote read from the URL of a server, or a file (or - for stdin) with the text of promtool tsdb dump' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand import" -l from -d 'With a URL, begin at this time: 20261121, 2026-11-21T14:30, -3d; or as rrdtool reads it; default: -15d' -r
 complete -c kymo -n "__fish_kymo_using_subcommand import" -l thru -d 'With a URL, end at this time, not now' -r

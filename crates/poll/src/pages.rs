@@ -170,7 +170,8 @@ fn between(folders: &PageFolders, directory: &[u8]) -> String {
     let mut html = folders.html.components().peekable();
     let mut images = folders.images.components().peekable();
     while html.peek().is_some() && html.peek() == images.peek() {
-        (html.next(), images.next());
+        html.next();
+        images.next();
     }
     let directory = Path::new(std::ffi::OsStr::from_bytes(directory));
     let up = directory.components().count() + html.count();

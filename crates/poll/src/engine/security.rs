@@ -5,12 +5,13 @@
 
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::{Access, Session};
-use kymo_wire::snmp::usm::{UsmMessage, UsmReport};
+use kymo_wire::snmp::usm::UsmMessage;
 use kymo_wire::snmp::{
-    Ask, IdWidth, Malformed, Message, Oid, RequestMessage, Response, Version, message_bytes,
+    Ask, IdWidth, Malformed, Message, Oid, RequestMessage, Version, message_bytes,
 };
 
 use super::ids::Ids;
+pub(crate) use super::usm::Opened;
 use super::usm::{Keyring, Usm};
 
 /// The SNMP version of a session, and its state.
@@ -25,9 +26,9 @@ pub(crate) enum Security {
 
 /// A received message in its envelope.
 pub(crate) enum Envelope<'p> {
-    /// Of SNMPv1 or v2c.
+    /// SNMPv1 or v2c.
     Community(Message<'p>),
-    /// Of SNMPv3.
+    /// SNMPv3.
     Usm(UsmMessage<'p>),
 }
 
@@ -53,18 +54,6 @@ impl<'p> Envelope<'p> {
 pub(crate) struct Sealed<'r> {
     pub id: i32,
     pub bytes: &'r [u8],
-}
-
-/// A message without its envelope.
-pub(crate) enum Opened<'p> {
-    /// The device's answer.
-    Response(Response<'p>),
-    /// The message is not the device's, or of another community, user, version or time.
-    Refused,
-    /// The device does not answer the user, for this reason. Anybody may have made the report.
-    Report(UsmReport),
-    /// The device said what a request needs to know, by this report: the request is to be sent again.
-    Again(UsmReport),
 }
 
 impl Security {

@@ -1,6 +1,7 @@
-//! SNMPv3: what the poller knows of the SNMP engine of a device, and which messages it takes from it. RFC 3414, 3.1, 3.2 and 4.
+//! SNMPv3: the poller's knowledge of the SNMP engine of a device, and the rules by which a message is the engine's. RFC 3414, 3.1, 3.2
+//! and 4.
 //!
-//! Only signed messages change what is known. A report without a signature, which anybody may have made, at most leads to one
+//! Only signed messages change this knowledge. A report without a signature, which anybody may have made, at most leads to one
 //! question for the engine's id. Each message has a random id of its own, which its answer repeats under the signature: a replayed
 //! one answers nothing.
 
@@ -12,10 +13,9 @@ use kymo_wire::mrtg_cfg::{KeySource, Secret, User};
 use kymo_wire::snmp::usm::{
     AuthProtocol, Key, ScopedPdu, UsmHead, UsmKeys, UsmMessage, UsmReport, put_usm_message,
 };
-use kymo_wire::snmp::{Ask, IdWidth, Oid, PduKind, RequestMessage};
+use kymo_wire::snmp::{Ask, IdWidth, Oid, PduKind, RequestMessage, Response};
 
 use super::SECOND_NS;
-use super::security::Opened;
 
 /// Seconds by which an engine's time may be behind.
 const WINDOW_S: u32 = 150;
@@ -23,6 +23,18 @@ const WINDOW_S: u32 = 150;
 const BOOTS_MAX: u32 = i32::MAX.cast_unsigned();
 /// Length of an engine's id, bytes.
 const ID_BYTES: std::ops::RangeInclusive<usize> = 5..=32;
+
+/// A message without its envelope.
+pub(crate) enum Opened<'p> {
+    /// The device's answer.
+    Response(Response<'p>),
+    /// The message is not the device's, or of another community, user, version or time.
+    Refused,
+    /// The device does not answer the user, for this reason. Anybody may have made the report.
+    Report(UsmReport),
+    /// The device said what a request needs to know, by this report: the request is to be sent again.
+    Again(UsmReport),
+}
 
 /// Keys of passwords, each of which takes a millisecond or more. Devices with one password share its key.
 #[derive(Default)]

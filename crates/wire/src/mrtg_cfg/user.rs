@@ -23,7 +23,7 @@ pub struct User {
     pub context_engine: Option<Box<[u8]>>,
 }
 
-/// What a key is made from.
+/// The source of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeySource {
     /// A password of at least one byte.

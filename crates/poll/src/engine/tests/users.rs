@@ -383,7 +383,7 @@ fn forged_response(request: &UsmMessage<'_>, agent: &UsmAgent) -> Vec<u8> {
     pdu(PduKind::Response, id, &varbinds)
 }
 
-/// What comes before each true answer changes no value, and costs no more than one question.
+/// Forged messages before each true answer change no value, and cost one question at most.
 #[test]
 fn a_hostile_engine_changes_nothing() {
     let forges: [(&str, Forge); 11] = [
@@ -483,7 +483,7 @@ fn a_hostile_engine_changes_nothing() {
     }
 }
 
-/// The device says what is wrong with the user, which is no silence.
+/// A device names the reason of a refusal, which is no silence.
 #[test]
 fn a_refused_user_is_said_with_its_reason() {
     let wrong = SIGNED.replace("signing", "another");

@@ -57,7 +57,7 @@ fn passwords_become_localized_keys() {
     assert!(Key::of_password(AuthProtocol::Md5, b"").is_none());
 }
 
-/// Those of Reeder are the vectors of the draft; those of Blumenthal were computed with Python's hashlib.
+/// Reeder's vectors are from the draft; Blumenthal's were computed with Python's hashlib.
 #[test]
 fn short_keys_are_extended() {
     for (auth, privacy, expected) in [
