@@ -132,8 +132,12 @@ fn files_of_mrtg_come_as_they_are() {
     let output = rrdtool(&folder, &["update", "a.rrd", &last]);
     assert!(output.status.success(), "{output:?}");
     fs::write(folder.join("c.log"), "no log\n").expect("a file");
+    // A row of no length, at a multiple of five minutes: MRTG divides by zero there.
+    let rows = [1200, 900, 900, 600].map(|time| format!("{time} 1 2 3 4\n"));
+    let text = format!("1200 5 6\n{}", rows.concat());
+    fs::write(folder.join("d.log"), text).expect("a file");
     let mut text = format!("WorkDir: {}\nLogFormat: rrdtool\n", folder.display());
-    for name in ["a", "b", "c"] {
+    for name in ["a", "b", "c", "d"] {
         text += &format!("Target[{name}]: `false`\nTitle[{name}]: x\nMaxBytes[{name}]: 125000\n");
     }
     let file = place.scratch.text("core.cfg");
@@ -143,15 +147,18 @@ fn files_of_mrtg_come_as_they_are() {
     fs::write(place.scratch.path("r 1.log"), log).expect("a log");
     let alone = place.scratch.text("r 1.log");
     let (code, text, said) = place.import(&["--mrtg", &file, &alone]);
-    let [b, c] = ["b", "c"].map(|name| folder.join(name).display().to_string());
+    let [b, c, d] = ["b", "c", "d"].map(|name| folder.join(name).display().to_string());
     let refused = [
         format!("kymo: cannot import mrtg/core/b.rrd: there is neither {b}.rrd nor {b}.log"),
         format!(
             "kymo: cannot import mrtg/core/c.rrd: {c}.log cannot be converted: its first line is no time and two values"
         ),
+        format!(
+            "kymo: cannot import mrtg/core/d.rrd: {d}.log cannot be converted: its rows have no order in time"
+        ),
     ];
     assert_eq!((code, &said[..]), (1, &refused[..]), "{text}");
-    assert!(text.ends_with("series: 2 new, 0 extended, 0 complete before, 2 left out\n"));
+    assert!(text.ends_with("series: 2 new, 0 extended, 0 complete before, 3 left out\n"));
     let ours = place.exported("out");
     let names: Vec<_> = ours.keys().map(|name| name.to_string_lossy()).collect();
     assert_eq!(names, ["mrtg/core/a.rrd", "mrtg/r 1.rrd"]);

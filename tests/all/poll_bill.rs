@@ -180,7 +180,7 @@ fn a_bill_is_made_of_the_rows() {
     );
     assert_eq!(
         said,
-        "kymo: 1 of 1 lines of the bill lack rows of this period\n"
+        "kymo: rows of this period are missing in 1 of 1 lines of the bill\n"
     );
     let (code, page, _) = bill(&["--format", "html", "one"]);
     assert_eq!(code, Some(0));

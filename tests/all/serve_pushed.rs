@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_tests::served::{LONG, Served, ask, eventually, get, kill};
+use kymo_tests::served::{LONG, Served, ask, eventually, eventually_if_busy, get, kill};
 use kymo_tests::{Running, Scratch, free_port};
 use kymo_wire::remote_write::{
     MetricType, SeriesMetadata, WriteEncoder, WriteLabel, WriteSample, WriteVersion, compress,
@@ -609,7 +609,7 @@ fn prometheus_and_kymo_have_the_same_samples() {
     let _prometheus = scraping(&hub, &url);
     let samples = r#"count_over_time(up{job="node",instance=~".+:.+"}[1m]) >= 15"#;
     let has_some = || (hub.query(samples).as_array()?.len() == 1).then_some(());
-    eventually(has_some).expect("fifteen samples");
+    eventually_if_busy(has_some).expect("fifteen samples");
     let at_s = now_ms().div_euclid(1000) - 3;
     for expr in [
         r#"{instance=~".+:.+",job="node"}[8s]"#,

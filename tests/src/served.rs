@@ -184,9 +184,18 @@ impl Drop for Served {
 }
 
 /// Repeats `look` until it finds something, for [`LONG`] at most.
-pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn eventually<T>(look: impl FnMut() -> Option<T>) -> Option<T> {
+    within(LONG, look)
+}
+
+/// As [`eventually`], for events that take many seconds on an idle machine, such as a server that starts and gathers data.
+pub fn eventually_if_busy<T>(look: impl FnMut() -> Option<T>) -> Option<T> {
+    within(5 * LONG, look)
+}
+
+fn within<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
-    while start.elapsed() < LONG {
+    while start.elapsed() < most {
         if let Some(found) = look() {
             return Some(found);
         }

@@ -64,15 +64,20 @@ impl TargetPage {
     /// The pages of all targets, in their order. `zone` is that of the machine.
     pub fn of_all(config: &Config, folders: &PageFolders, zone: &TimeZone) -> Vec<TargetPage> {
         let targets = config.targets();
-        let minutes = config.globals().interval_minutes;
+        let globals = config.globals();
         targets
-            .map(|target| TargetPage::of(target, minutes, folders, zone))
+            .map(|target| TargetPage::of(target, globals, folders, zone))
             .collect()
     }
 
-    fn of(target: Target<'_>, minutes: f64, folders: &PageFolders, zone: &TimeZone) -> TargetPage {
+    fn of(
+        target: Target<'_>,
+        globals: &Globals,
+        folders: &PageFolders,
+        zone: &TimeZone,
+    ) -> TargetPage {
         let graphs = GraphStyle::of(target, zone);
-        let mut page = PageStyle::of(target, &graphs, minutes);
+        let mut page = PageStyle::of(target, &graphs, globals);
         let directory = target.value(Keyword::Directory).unwrap_or_default();
         let directory = directory.trim_ascii_end().to_vec();
         if folders.html != folders.images {

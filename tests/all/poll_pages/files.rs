@@ -56,7 +56,7 @@ impl Site {
         let farm = farm.expect("a farm");
         let agent = format!("public@{}:{}::::2", farm.address(0), farm.settings().port);
         let mut text = format!(
-            "LogDir: {}\nHtmlDir: {}\nImageDir: {}\n",
+            "LogDir: {}\nHtmlDir: {}\nImageDir: {}\nRefresh: 777\n",
             logs.display(),
             html.display(),
             images.display()

@@ -332,20 +332,19 @@ fn together(
 fn say_what_is_missing(billed: &[BilledTarget]) {
     let is_short = |of: &&BilledTarget| of.coverage() < COMPLETE;
     let is_coarse = |of: &&BilledTarget| of.bill.row_s > 300;
+    let short = billed.iter().filter(is_short).count();
+    let coarse = billed.iter().filter(is_coarse).count();
     for (count, what) in [
+        (short, "rows of this period are missing"),
         (
-            billed.iter().filter(is_short).count(),
-            "lack rows of this period",
-        ),
-        (
-            billed.iter().filter(is_coarse).count(),
-            "have no rows of five minutes any more, but longer ones, whose percentile is lower",
+            coarse,
+            "there are only rows of more than five minutes, whose percentile is lower,",
         ),
     ] {
         if count > 0 {
             let all = billed.len();
             talk::say(format_args!(
-                "kymo: {count} of {all} lines of the bill {what}"
+                "kymo: {what} in {count} of {all} lines of the bill"
             ));
         }
     }

@@ -5,13 +5,13 @@ use super::amount::AmountStyle;
 use super::comments::{self, Known};
 use super::style::{GraphStyle, Period, has_letter};
 use jiff::Timestamp;
-use kymo_wire::mrtg_cfg::{Choice, Keyword, Target};
+use kymo_wire::mrtg_cfg::{Choice, Globals, Keyword, Target};
 use std::fmt::Write as _;
 
 /// Version of MRTG that a page names.
 const VERSION: &str = "2.17.10";
 /// Seconds after which a browser loads a page again.
-pub(super) const REFRESH_S: u64 = 300;
+const REFRESH_S: u64 = 300;
 const COLOUR_NAMES: [&str; 5] = ["GREEN", "BLUE", "DARK GREEN", "MAGENTA", "AMBER"];
 
 /// The look of a target's page. Its texts are HTML of the administrator's, which are passed on as they are.
@@ -48,8 +48,8 @@ pub struct PageStyle {
 }
 
 impl PageStyle {
-    /// The style of a target that is polled each `interval_minutes`.
-    pub fn of(target: Target<'_>, graphs: &GraphStyle, interval_minutes: f64) -> PageStyle {
+    /// The style of a target.
+    pub fn of(target: Target<'_>, graphs: &GraphStyle, globals: &Globals) -> PageStyle {
         let text = |keyword| {
             let value = target.value(keyword)?;
             Some(String::from_utf8_lossy(&value).into_owned())
@@ -104,8 +104,8 @@ impl PageStyle {
             has_peak_legend: some(Keyword::WithPeak).is_some(),
             max_bytes: target.max_bytes(),
             amounts: AmountStyle::new(graphs, own_unit.as_deref(), prefixes, factor.unwrap_or(1.0)),
-            interval: interval_minutes.to_string(),
-            refresh_s: REFRESH_S,
+            interval: globals.interval_minutes.to_string(),
+            refresh_s: globals.refresh_s.unwrap_or(REFRESH_S),
         }
     }
 

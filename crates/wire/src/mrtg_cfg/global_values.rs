@@ -11,13 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Keywords that are accepted and have no effect here.
-const WITHOUT_EFFECT: [Global; 7] = [
+const WITHOUT_EFFECT: [Global; 6] = [
     Global::ConversionCode,
     Global::Forks,
     Global::IconDir,
     Global::Language,
     Global::LibAdd,
-    Global::Refresh,
     Global::WriteExpires,
 ];
 
@@ -82,6 +81,7 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         no_mib2: is_said(&Global::NoMib2),
         rrdcached: text(Global::RrdCached).filter(|text| is_true(text.as_bytes())),
         max_age_s: decimal(Global::MaxAge).map(whole),
+        refresh_s: decimal(Global::Refresh).map(whole),
         thresh_hyst: thresh_hyst.or(thresh_dir.as_ref().map(|_| 0.1)),
         thresh_dir,
         hw_thresh_hyst: decimal(Global::HwThreshHyst),

@@ -44,6 +44,8 @@ pub struct Globals {
     pub thresh_mail: Option<(Box<str>, Box<str>)>,
     /// Host and port.
     pub send_to_graphite: Option<(Box<str>, u16)>,
+    /// `Refresh`, seconds after which a browser reads a page again.
+    pub refresh_s: Option<u64>,
     /// A folder to put first into `PATH` for commands.
     pub path_add: Option<PathBuf>,
     /// Names of keywords whose value has no effect here, for a message.
