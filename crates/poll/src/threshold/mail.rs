@@ -147,7 +147,7 @@ impl MailedTarget {
             Bound::Max => "max",
         };
         let MailedTarget { name, title, .. } = self;
-        let [broken, turn] = match action.event {
+        let [word, state] = match action.event {
             Event::Broken => ["BROKEN", "broken"],
             Event::Mended => ["UN-BROKEN", "no longer broken"],
         };
@@ -157,7 +157,7 @@ impl MailedTarget {
             Event::Mended => format!("( {} vs {})", texts.written, texts.number),
         };
         let mut body = format!(
-            "{title}: the threshold is {turn}.\n\n   Target: {name}\n     Type: thresh\nDirection: {direction}\n    Bound: {bound}\n\
+            "{title}: the threshold is {state}.\n\n   Target: {name}\n     Type: thresh\nDirection: {direction}\n    Bound: {bound}\n\
              Threshold: {}\n  Current: {}\n",
             texts.limit, texts.value
         );
@@ -166,7 +166,7 @@ impl MailedTarget {
                 body += &format!("\n{text}\n");
             }
         }
-        let subject = format!("[MRTG-TH] {broken} {name} thresh {bound} {direction} {compared}");
+        let subject = format!("[MRTG-TH] {word} {name} thresh {bound} {direction} {compared}");
         let mail = Message::builder().from(sender.clone());
         let to = self.addresses.iter().cloned();
         let mail = to.fold(mail, |mail, address| mail.to(address));
@@ -223,9 +223,12 @@ fn servers(text: &str) -> Vec<(String, u16)> {
     let hosts = text.split(',').map(str::trim);
     let hosts = hosts.filter(|host| !host.is_empty());
     hosts
-        .map(|host| match host.rsplit_once(':') {
-            Some((name, port)) => (name.into(), port.parse().unwrap_or(SMTP_PORT)),
-            None => (host.into(), SMTP_PORT),
+        .map(|host| {
+            let bare = |name: &str| name.trim_matches(['[', ']']).to_string();
+            let is_name = |name: &str| !name.contains(':') || name.ends_with(']');
+            let parts = host.rsplit_once(':').filter(|(name, _)| is_name(name));
+            let named = parts.and_then(|(name, port)| Some((bare(name), port.parse().ok()?)));
+            named.unwrap_or_else(|| (bare(host), SMTP_PORT))
         })
         .collect()
 }
@@ -266,5 +269,31 @@ fn send_all(
                 to.join(", ")
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_have_ports() {
+        let text = "mail, a.example:2525, 192.0.2.1 ,, ::1, [2001:db8::1]:587, [::1]";
+        let found = servers(text);
+        let found: Vec<(&str, u16)> = found
+            .iter()
+            .map(|(host, port)| (&host[..], *port))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("mail", 25),
+                ("a.example", 2525),
+                ("192.0.2.1", 25),
+                ("::1", 25),
+                ("2001:db8::1", 587),
+                ("::1", 25)
+            ]
+        );
     }
 }
