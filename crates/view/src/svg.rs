@@ -6,6 +6,7 @@ mod curves;
 mod font;
 mod legend;
 mod marks;
+mod outlines;
 mod palette;
 mod pen;
 mod scale;
@@ -25,7 +26,8 @@ use palette::Inks;
 use pen::{Anchor, Area, Path, put_path, put_text};
 use scale::Axis;
 
-pub use font::{FAMILY, FONT};
+pub use font::FAMILY;
+pub use outlines::outlined;
 pub use palette::Theme;
 pub use pen::put_escaped;
 pub use target::{TargetPicture, draw_target};

@@ -8,7 +8,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
@@ -472,14 +471,7 @@ fn round_interval(measured_ns: i64) -> i64 {
 
 /// Renders the SVG as PNG, with the built-in font and no font of the machine.
 fn png(svg: &str) -> Result<Vec<u8>> {
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(svg::FONT.to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let options = usvg::Options {
-        fontdb: Arc::new(fonts),
-        ..usvg::Options::default()
-    };
-    let tree = usvg::Tree::from_str(svg, &options)?;
+    let tree = usvg::Tree::from_str(&svg::outlined(svg), &usvg::Options::default())?;
     let size = tree.size().to_int_size();
     let (width, height) = (size.width(), size.height());
     if u64::from(width) * u64::from(height) > PIXELS_MAX {

@@ -1,15 +1,13 @@
-//! The bundled font, and widths of texts in it, so that the layout does not depend on a viewer's fonts.
+//! Widths of texts in the bundled font, so that the layout does not depend on a viewer's fonts. The font is DejaVu Sans with
+//! Latin, Greek and Cyrillic only; `assets/LICENSE-DejaVu.txt` describes its making.
 
 use std::borrow::Cow;
-
-/// DejaVu Sans with Latin, Greek and Cyrillic only; `assets/LICENSE-DejaVu.txt` describes its making.
-pub const FONT: &[u8] = include_bytes!("../../assets/kymo-graph.ttf");
 
 /// Fonts that the SVG requests. Verdana has the same widths as DejaVu. The font is not embedded: it
 /// would add 7 kB to each file, and the usual policy of a page (`font-src 'self'`) forbids its use.
 pub const FAMILY: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Geneva, sans-serif";
 
-const UNITS_AN_EM: f64 = 2048.0;
+pub(super) const UNITS_AN_EM: f64 = 2048.0;
 
 /// Advance widths from U+0020 to U+007E.
 #[rustfmt::skip]
@@ -56,50 +54,13 @@ pub(super) fn fit(text: &str, size: f64, most: f64) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn u16_at(bytes: &[u8], at: usize) -> usize {
-        usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]))
-    }
-
-    fn table<'a>(tag: &[u8; 4]) -> &'a [u8] {
-        let tables = u16_at(FONT, 4);
-        let entry = (0..tables)
-            .map(|n| &FONT[12 + n * 16..])
-            .find(|entry| entry.starts_with(tag))
-            .expect("table");
-        let long = |at: usize| u16_at(entry, at) << 16 | u16_at(entry, at + 2);
-        &FONT[long(8)..long(8) + long(12)]
-    }
-
-    /// Index of a character's glyph by the font's cmap of format 4.
-    fn glyph(c: char) -> usize {
-        let cmap = table(b"cmap");
-        let at = (0..u16_at(cmap, 2))
-            .map(|n| u16_at(cmap, 4 + n * 8 + 6))
-            .find(|&at| u16_at(cmap, at) == 4)
-            .expect("format 4");
-        let (map, code) = (&cmap[at..], c as usize);
-        let segments = u16_at(map, 6) / 2;
-        let part =
-            |list: usize, n: usize| 14 + list * segments * 2 + n * 2 + usize::from(list > 0) * 2;
-        let n = (0..segments)
-            .find(|&n| u16_at(map, part(0, n)) >= code)
-            .expect("segment");
-        let (start, delta) = (u16_at(map, part(1, n)), u16_at(map, part(2, n)));
-        let offset = u16_at(map, part(3, n));
-        assert!(start <= code, "{c:?} is in the font");
-        match offset {
-            0 => (code + delta) & 0xffff,
-            _ => (u16_at(map, part(3, n) + offset + (code - start) * 2) + delta) & 0xffff,
-        }
-    }
+    use crate::svg::outlines::glyphs;
 
     #[test]
     fn widths_are_the_fonts() {
-        assert_eq!(u16_at(table(b"head"), 18), UNITS_AN_EM as usize);
+        let glyphs = glyphs();
         for c in (' '..='~').chain(['–', 'µ', '·', '…']) {
-            let measured = u16_at(table(b"hmtx"), glyph(c) * 4);
-            assert_eq!(usize::from(advance(c)), measured, "{c:?}");
+            assert_eq!(f64::from(advance(c)), glyphs[&c].advance, "{c:?}");
         }
     }
 
