@@ -1,6 +1,6 @@
 //! Requests of series by labels: which there are, their samples, names and values of labels.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, Write as _};
 
 use kymo_wire::keeper::{
     Answer, Find, FoundSeries, KeeperRequest, LabelsOf, SamplesOf, SamplesPiece,
@@ -9,6 +9,8 @@ use kymo_wire::keeper::{
 use super::connections::{Exchange, Permit};
 use super::{Keeper, elsewhere, is_timeout, read_answer};
 
+/// Bytes that are read at once.
+const BUFFER: usize = 64 << 10;
 /// Parts of one answer that may be missing.
 const MISSING_MAX: usize = 64;
 
@@ -113,8 +115,10 @@ fn all<T>(
         items: Vec::new(),
         missing: Vec::new(),
     };
+    // Nothing follows an answer before the next request.
+    let mut stream = BufReader::with_capacity(BUFFER, stream);
     loop {
-        match read_answer(stream)? {
+        match read_answer(&mut stream)? {
             Answer::Refused(why) => return Ok(Err(why)),
             Answer::Missing(why) if all.missing.len() < MISSING_MAX => all.missing.push(why),
             Answer::Missing(_) => return Err(elsewhere()),

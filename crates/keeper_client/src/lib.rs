@@ -512,7 +512,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | TimedOut)
 }
 
-fn read_answer(stream: &mut Exchange) -> io::Result<Answer> {
+fn read_answer(stream: &mut impl Read) -> io::Result<Answer> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head)?;
     let mut frame = vec![0; body_bytes(head, ANSWER_MAX).map_err(strange)?];

@@ -203,8 +203,7 @@ impl Questions {
                 let pieces = samples.chunks(FRAME_SAMPLES).map(|part| SamplesPiece {
                     id: *id,
                     resolution_s: 0,
-                    stamps_ms: part.iter().map(|sample| sample.t_ms).collect(),
-                    values: part.iter().map(|sample| sample.v).collect(),
+                    samples: part.iter().map(|of| (of.t_ms, of.v)).collect(),
                 });
                 frames.extend(pieces.map(|piece| Answer::Samples(piece, true)));
             }

@@ -329,7 +329,7 @@ impl Rows {
         self.columns.iter().for_each(|name| out.text(name));
         out.length(self.mean.len());
         for cells in [&self.mean, &self.min, &self.max] {
-            out.cells(cells);
+            out.cells(cells.iter().copied());
         }
     }
 

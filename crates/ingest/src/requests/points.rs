@@ -1,6 +1,6 @@
 //! Answers to FIND, SAMPLES and LABELS, which read the store by labels.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, OnceLock};
 
 use kymo_series::{
@@ -18,6 +18,10 @@ use crate::reader::StoreReader;
 const FRAME_SERIES: usize = 1024;
 /// Most samples of a frame.
 const FRAME_SAMPLES: usize = 64 << 10;
+/// Bytes of frames that are sent at once.
+const BUFFER: usize = 64 << 10;
+/// Series after which all frames are sent: a client waits for some seconds, and a disk may be slow.
+const FLUSHED: usize = 16;
 /// Most samples of an answer; a request may ask for fewer.
 const SAMPLES_MAX: u64 = 50_000_000;
 
@@ -80,18 +84,24 @@ impl SharedReader {
             samples: of.samples_max.min(SAMPLES_MAX),
             ..Budget::UNLIMITED
         };
-        for &id in &of.ids {
+        let mut out = BufWriter::with_capacity(BUFFER, out);
+        for (place, &id) in of.ids.iter().enumerate() {
+            if place % FLUSHED == 0 {
+                out.flush()?;
+            }
             let mut pieces = SampleFrames {
-                out: &mut *out,
+                out: &mut out,
                 sent: Ok(()),
             };
             let read = reader.samples(&[SeriesId(id)], range, rows, &mut budget, &mut pieces);
             pieces.sent?;
             if let Err(error) = read {
-                return refuse("read samples", &error, out);
+                refuse("read samples", &error, &mut out)?;
+                return out.flush();
             }
         }
-        send(out, &Answer::Samples(SamplesPiece::default(), false))
+        send(&mut out, &Answer::Samples(SamplesPiece::default(), false))?;
+        out.flush()
     }
 
     /// Answers LABELS.
@@ -165,8 +175,7 @@ impl SampleSink for SampleFrames<'_> {
             let piece = SamplesPiece {
                 id: id.0,
                 resolution_s,
-                stamps_ms: part.iter().map(|sample| sample.t_ms).collect(),
-                values: part.iter().map(|sample| sample.v).collect(),
+                samples: part.iter().map(|of| (of.t_ms, of.v)).collect(),
             };
             self.sent = send(self.out, &Answer::Samples(piece, true));
         }

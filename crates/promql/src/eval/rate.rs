@@ -87,8 +87,10 @@ pub(crate) fn extrapolated(
     let sampled = between(first.t_ms, last.t_ms);
     let distance = sampled / count(samples.len() - 1);
     // A row stands for all of its time, however near the samples beside it lie.
-    let [first_distance, last_distance] =
-        [first, last].map(|sample| distance.max(seconds(rows.at(sample.t_ms))));
+    let [first_distance, last_distance] = [first, last].map(|sample| match rows.at(sample.t_ms) {
+        0 => distance,
+        row_ms => distance.max(seconds(row_ms)),
+    });
     let mut to_begin = between(window.begin_ms, first.t_ms);
     let mut to_end = between(last.t_ms, window.end_ms);
     if to_begin >= first_distance * 1.1 {

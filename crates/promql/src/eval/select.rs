@@ -14,7 +14,7 @@ use crate::eval::rows::{RowSpans, Stored, length_text};
 use crate::eval::window::{Reach, slide};
 
 /// Series whose samples are in memory at one time.
-const BATCH: usize = 64;
+const BATCH: usize = 24;
 
 /// Reads the samples of the series that a selector picks, and shows them series by series.
 pub(crate) fn each_series(

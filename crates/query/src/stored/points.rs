@@ -158,8 +158,8 @@ impl Reader for KeeperReader {
     ) -> Result<(), ReadError> {
         for ids in ids.chunks(IDS_MAX) {
             for piece in self.pieces(&samples_of(ids, range, rows, budget))? {
-                let samples = piece.stamps_ms.iter().zip(&piece.values);
-                let samples: Vec<Sample> = samples.map(|(&t_ms, &v)| Sample { t_ms, v }).collect();
+                let samples = piece.samples.into_iter();
+                let samples: Vec<Sample> = samples.map(|(t_ms, v)| Sample { t_ms, v }).collect();
                 budget.take_samples(samples.len())?;
                 if !samples.is_empty() {
                     sink.samples(SeriesId(piece.id), &samples, piece.resolution_s);

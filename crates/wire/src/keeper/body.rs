@@ -12,7 +12,7 @@ pub(super) trait Put {
     fn length(&mut self, length: usize);
     fn f64(&mut self, value: f64);
     fn text(&mut self, text: &[u8]);
-    fn cells(&mut self, cells: &[f64]);
+    fn cells(&mut self, cells: impl ExactSizeIterator<Item = f64>);
 }
 
 impl Put for Vec<u8> {
@@ -55,7 +55,7 @@ impl Put for Vec<u8> {
         self.extend_from_slice(text);
     }
 
-    fn cells(&mut self, cells: &[f64]) {
+    fn cells(&mut self, cells: impl ExactSizeIterator<Item = f64>) {
         let at = self.len();
         self.resize(at + 8 * cells.len(), 0);
         let room = self.get_mut(at..).unwrap_or_default();

@@ -118,12 +118,12 @@ impl ImportedPoints {
         PointKind::put(self.kind, out);
         out.length(self.stamps_ms.len());
         self.stamps_ms.iter().for_each(|&stamp| out.i64(stamp));
-        out.cells(&self.values);
+        out.cells(self.values.iter().copied());
         out.length(self.rows.len());
         for row in &self.rows {
             out.u32(row.step_s);
             out.i64(row.end_s);
-            out.cells(&row.cells);
+            out.cells(row.cells.iter().copied());
         }
     }
 

@@ -101,10 +101,8 @@ pub struct SamplesPiece {
     pub id: u64,
     /// Seconds between samples that are rows; 0: the samples are as they were received.
     pub resolution_s: u32,
-    /// Stamps, milliseconds since 1970, rising.
-    pub stamps_ms: Vec<i64>,
-    /// Value of each stamp.
-    pub values: Vec<f64>,
+    /// Stamps, milliseconds since 1970, rising, each with its value.
+    pub samples: Vec<(i64, f64)>,
 }
 
 fn text(body: &mut Take) -> Option<String> {
@@ -223,17 +221,19 @@ impl SamplesPiece {
     /// Appends the piece. A stamp is stored as the change of its distance to the stamp before, mostly
     /// in one byte.
     pub(super) fn put(&self, more: &bool, out: &mut Vec<u8>) {
+        // Most stamps take a byte.
+        out.reserve(32 + 9 * self.samples.len());
         put_flag(more, out);
         out.u64(self.id);
         out.u32(self.resolution_s);
-        out.length(self.stamps_ms.len());
+        out.length(self.samples.len());
         let (mut last, mut step) = (0_i64, 0_i64);
-        for &stamp_ms in &self.stamps_ms {
+        for &(stamp_ms, _) in &self.samples {
             let next = stamp_ms.wrapping_sub(last);
             put(out, zigzag(next.cast_unsigned(), step.cast_unsigned()));
             (last, step) = (stamp_ms, next);
         }
-        out.cells(&self.values);
+        out.cells(self.samples.iter().map(|&(_, v)| v));
     }
 
     pub(super) fn take(body: &mut Take) -> Option<(SamplesPiece, bool)> {
@@ -246,7 +246,7 @@ impl SamplesPiece {
         }
         let mut rest = body.rest();
         let (mut last, mut step) = (0_i64, 0_i64);
-        let mut stamps_ms = Vec::with_capacity(count);
+        let mut samples = Vec::with_capacity(count);
         for _ in 0..count {
             let left = rest.len();
             let change = take(&mut rest)?;
@@ -256,14 +256,17 @@ impl SamplesPiece {
             }
             step = unzigzag(change, step.cast_unsigned()).cast_signed();
             last = last.wrapping_add(step);
-            stamps_ms.push(last);
+            samples.push((last, 0.0));
         }
         *body = Take::of(rest);
+        let (values, _) = body.bytes(count * 8)?.as_chunks();
+        for ((_, v), bytes) in samples.iter_mut().zip(values) {
+            *v = f64::from_le_bytes(*bytes);
+        }
         let piece = SamplesPiece {
             id,
             resolution_s,
-            stamps_ms,
-            values: body.cells(count)?,
+            samples,
         };
         Some((piece, more))
     }

@@ -285,7 +285,7 @@ impl Metric {
         out.f64(self.value);
         out.f64(self.rate);
         out.u64(self.latency.samples);
-        out.cells(&self.latency.quantiles);
+        out.cells(self.latency.quantiles.iter().copied());
     }
 
     fn take(body: &mut Take) -> Option<Metric> {

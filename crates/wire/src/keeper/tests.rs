@@ -370,8 +370,12 @@ fn answers() -> Vec<Answer> {
             SamplesPiece {
                 id: 7,
                 resolution_s: 10,
-                stamps_ms: vec![i64::MIN, -5, 1_000_000_000_000, i64::MAX],
-                values: vec![0.5, f64::INFINITY, -0.0, 1e300],
+                samples: vec![
+                    (i64::MIN, 0.5),
+                    (-5, f64::INFINITY),
+                    (1_000_000_000_000, -0.0),
+                    (i64::MAX, 1e300),
+                ],
             },
             true,
         ),
