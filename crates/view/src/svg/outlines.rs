@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn texts_become_paths_at_their_places() {
         let mut svg = String::from("<svg>");
-        let look = (20.48, "#333");
+        let look = (16.0, "#333");
         put_text(&mut svg, (100.0, 10.0), Anchor::Start, look, "a");
         put_text(&mut svg, (100.0, 20.0), Anchor::Middle, look, "ii");
         put_text(&mut svg, (100.0, 30.0), Anchor::End, look, "\u{4e2d}");
@@ -126,12 +126,12 @@ mod tests {
         let place = |n: usize| groups[n].split('>').next().unwrap_or_default();
         assert_eq!(
             place(0),
-            "transform=\"translate(100 10) scale(0.01 -0.01)\""
+            "transform=\"translate(100 10) scale(0.0078125 -0.0078125)\""
         );
         // An i has 569 units.
         assert_eq!(
             place(1),
-            "transform=\"translate(94.31 20) scale(0.01 -0.01)\""
+            "transform=\"translate(95.5546875 20) scale(0.0078125 -0.0078125)\""
         );
         assert!(groups[1].contains("translate(569 0)"), "{}", groups[1]);
         // A character that the font has not is a box with a question mark.
