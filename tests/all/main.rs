@@ -93,6 +93,7 @@ mod rrdtool_scripts_direct;
 mod series_names;
 mod serve_collectd;
 mod serve_collectd_faults;
+mod serve_devices;
 mod serve_faults;
 mod serve_forwarded;
 mod serve_groups;

@@ -27,6 +27,7 @@ use lines::WithoutLines;
 
 mod access;
 mod backup;
+mod device;
 mod forward;
 mod lines;
 mod poll;
@@ -36,6 +37,10 @@ mod scrape;
 
 pub(crate) use access::AccessKeys;
 pub(crate) use backup::BackupKeys;
+pub(crate) use device::{
+    DeviceTable, ListedInterface, SnmpVersion, check as check_devices, interface_text,
+    interfaces_text,
+};
 pub(crate) use forward::{Forward, ForwardAddress};
 pub(crate) use lines::LineAddresses;
 pub(crate) use poll::{FilesWritten, Poll};
@@ -88,6 +93,8 @@ pub(crate) struct Config {
     pub postgres: Postgres,
     /// Targets to scrape.
     pub scrape: Vec<Scrape>,
+    /// Devices to poll.
+    pub device: Vec<DeviceTable>,
     /// Receivers of remote write.
     pub forward: Vec<Forward>,
     /// Another engine that is asked.
@@ -303,6 +310,7 @@ impl Default for Config {
             poll: Poll::default(),
             postgres: Postgres::default(),
             scrape: Vec::new(),
+            device: Vec::new(),
             forward: Vec::new(),
             query: Query::default(),
             backup: BackupKeys::default(),
@@ -503,7 +511,8 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Config, String> {
             "cannot use {name}: [store] keep = \"none\" needs a receiver, [[forward]], which keeps the values"
         ));
     }
-    let tables = scrape::check(&config.scrape)
+    let tables = scrape::check(&config.scrape, config.device.len())
+        .and_then(|()| device::check(&config.device))
         .and_then(|()| forward::check(&config.forward))
         .and_then(|()| query::check(&config.query));
     tables.map_err(|cause| format!("cannot use {name}: {cause}"))?;
@@ -878,6 +887,7 @@ pub(crate) fn text(config: &Config) -> String {
     poll::text(&mut file, &c.poll);
     postgres::text(&mut file, &c.postgres);
     scrape::text(&mut file, &c.scrape);
+    device::text(&mut file, &c.device);
     forward::text(&mut file, &c.forward);
     query::text(&mut file, &c.query);
     backup::text(&mut file, &c.backup);
@@ -1212,7 +1222,7 @@ impl File {
 }
 
 /// A text as a basic string of TOML.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for char in text.chars() {
         match char {
@@ -1316,6 +1326,7 @@ mod tests {
                 burst: true,
                 integer_stamps: true,
                 log_dir: Some("/l".into()),
+                profiles: Some("/p".into()),
             },
             postgres: Postgres {
                 user: "pg".into(),
@@ -1361,6 +1372,47 @@ mod tests {
                     urls: vec!["http://c".into()],
                     token_file: Some("/t".into()),
                     ..Scrape::default()
+                },
+            ],
+            device: vec![
+                DeviceTable {
+                    address: "[::1]:7".into(),
+                    name: "a \"b\"".into(),
+                    version: SnmpVersion::V3,
+                    user: "u".into(),
+                    auth: "sha".into(),
+                    auth_file: Some("/a".into()),
+                    privacy: "des".into(),
+                    privacy_file: Some("/p".into()),
+                    context: "c".into(),
+                    interval: "5m".into(),
+                    timeout: "1m".into(),
+                    profiles: vec!["ups".into()],
+                    interfaces: kymo_poll::devices::InterfaceState::All,
+                    names: vec!["Gi\\d".into()],
+                    not_types: Vec::new(),
+                    labels: [("site".into(), "\"".into())].into(),
+                    relabel: vec![kymo_scrape::RelabelRule {
+                        regex: "ifIndex".into(),
+                        action: kymo_scrape::RelabelAction::LabelDrop,
+                        ..kymo_scrape::RelabelRule::default()
+                    }],
+                    ..DeviceTable::default()
+                },
+                DeviceTable {
+                    address: "b".into(),
+                    version: SnmpVersion::V1,
+                    community_file: Some("/c".into()),
+                    aliases: vec!["x".into()],
+                    not_aliases: vec!["y".into()],
+                    not_names: vec!["z".into()],
+                    types: vec!["ethernet.*".into()],
+                    interface: vec![ListedInterface {
+                        name: "eth0".into(),
+                        alias: "\"".into(),
+                        mbit: 10,
+                    }],
+                    ..DeviceTable::default()
                 },
             ],
             forward: vec![
@@ -1551,6 +1603,20 @@ mod tests {
             "[[scrape]]\nrelabel = [{ action = \"drop\", regex = \"(\" }]",
             "line 2: regex \"(\" cannot be used",
         ),
+        ("[[device]]\nhost = \"a\"", "line 2: unknown key `host`"),
+        (
+            "[[device]]\naddress = \"public@a\"",
+            "line 2: \"public@a\" is neither HOST nor HOST:PORT",
+        ),
+        ("[[device]]\nversion = \"2\"", "line 2: unknown variant `2`"),
+        (
+            "[[device]]\ninterfaces = \"down\"",
+            "line 2: unknown variant",
+        ),
+        (
+            "[poll]\nprofiles = \"a\"",
+            "line 2: \"a\" is no folder's absolute path",
+        ),
         ("[[forward]]\nurls = []", "line 2: unknown key `urls`"),
         (
             "[[forward]]\nname = \"a b\"",
@@ -1677,6 +1743,19 @@ mod tests {
             (
                 "[[scrape]]\njob = \"a\"\nurls = [\"http://a\"]\n[[scrape]]\njob = \"a\"",
                 "two tables [[scrape]] have the job \"a\"",
+            ),
+            ("[[device]]", "a table [[device]] has no address"),
+            (
+                "[[device]]\naddress = \"a\"\n[[device]]\naddress = \"a\"",
+                "two tables [[device]] are \"a\"; give each a name",
+            ),
+            (
+                "[[device]]\naddress = \"a\"\nversion = \"3\"",
+                "the device \"a\" of [[device]]: user and version = \"3\" go together",
+            ),
+            (
+                "[[device]]\naddress = \"a\"\nnames = [\"(\"]",
+                "the device \"a\" of [[device]]: \"(\" is not a regular expression",
             ),
             (
                 "[[forward]]",

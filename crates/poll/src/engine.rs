@@ -36,11 +36,15 @@ mod walk;
 pub use device::Account;
 pub use empty::{Empty, Missing};
 pub use hosts::device_names;
+pub(crate) use ids::Ids;
 pub use ids::Random;
 pub use interfaces::{Cache, Column};
 pub use narrow::{outrunning, outruns_32_bits};
 pub use outcome::Stamps;
+pub(crate) use security::{Envelope, Opened, Security};
 pub use transmit::GAP_NS;
+pub(crate) use usm::Keyring;
+pub(crate) use walk::place_of;
 
 use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
@@ -55,13 +59,11 @@ use decimal::Decimal;
 use device::{Device, Stage};
 use exchanges::Exchanges;
 use hosts::Hosts;
-use ids::Ids;
 use lane::Lane;
 use outcome::Outcomes;
 use phases::Phases;
 use sides::Sides;
 use timers::Timers;
-use usm::Keyring;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

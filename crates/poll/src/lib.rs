@@ -1,12 +1,13 @@
 //! The poller asks devices by SNMP for the targets of an mrtg.cfg, many devices at once, and has the values stored.
 //!
 //! `engine/` asks, `sink/` writes and `runner/` starts the configuration's commands. None of the three knows the others: the
-//! command `kymo poll` connects them.
+//! command `kymo poll` connects them. `devices/` asks without an mrtg.cfg, for `[[device]]`; it has the engine's security alone.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod batch;
 pub mod description;
+pub mod devices;
 pub mod engine;
 pub mod graphite;
 pub mod mrtg_log;

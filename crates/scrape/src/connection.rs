@@ -77,7 +77,7 @@ impl Connection {
         shared: &Shared,
         within: Duration,
     ) -> Result<Connection, String> {
-        let addresses = resolve(url, shared).await?;
+        let addresses = resolve(url.host(), url.port(), shared).await?;
         let stream = connect(&addresses, within).await?;
         // A request is one small packet.
         let _slower = stream.set_nodelay(true);
@@ -133,11 +133,16 @@ impl Connection {
     }
 }
 
-async fn resolve(url: &ScrapeUrl, shared: &Shared) -> Result<Vec<SocketAddr>, String> {
-    let (host, port) = (url.host().to_string(), url.port());
+/// Addresses of a host.
+pub(crate) async fn resolve(
+    host: &str,
+    port: u16,
+    shared: &Shared,
+) -> Result<Vec<SocketAddr>, String> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
+    let host = host.to_string();
     let permit = shared.resolving.clone().acquire_owned().await;
     let look_up = tokio::task::spawn_blocking(move || {
         // The thread outlives a target that waits no longer.

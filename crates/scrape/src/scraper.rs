@@ -1,5 +1,6 @@
 //! All targets of all jobs, on one thread with a few helpers for names and long texts.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -13,12 +14,13 @@ use tokio::time::sleep;
 
 use super::beat::Beat;
 use super::connection::{Shared, TlsClient};
+use super::device::{DEVICE_SAMPLES_MAX, DeviceClient, DeviceJob};
 use super::fetch::Fetcher;
 use super::intake::{Intake, IntakeRules};
 use super::job::ScrapeJob;
 use super::outbox::Outbox;
 use super::relabel::Relabeling;
-use super::target::{States, Target};
+use super::target::{States, Target, TargetClient};
 use super::tls::client_config;
 use super::url::{Scheme, ScrapeUrl};
 
@@ -44,18 +46,21 @@ pub struct ScrapeOrder {
     pub keeper: PathBuf,
     /// The jobs.
     pub jobs: Vec<ScrapeJob>,
+    /// The devices.
+    pub devices: Vec<DeviceJob>,
 }
 
 /// Memory that the process may have: a part for each target, so that no target can take the others' part.
-pub fn memory_bytes(jobs: &[ScrapeJob]) -> u64 {
-    let job = |job: &ScrapeJob| {
-        let targets = u64::try_from(job.urls.len()).unwrap_or(u64::MAX);
-        // No text of 10 MiB has more series.
-        let series = job.samples.min(super::job::SAMPLES_MAX);
+pub fn memory_bytes(order: &ScrapeOrder) -> u64 {
+    let part = |targets: usize, series: u64| {
+        let targets = u64::try_from(targets).unwrap_or(u64::MAX);
         targets.saturating_mul(TARGET_BYTES.saturating_add(series.saturating_mul(SERIES_BYTES)))
     };
-    let targets = jobs.iter().map(job);
-    let all = targets.fold(OWN_BYTES, u64::saturating_add);
+    let jobs = order.jobs.iter();
+    // No text of 10 MiB has more series.
+    let jobs = jobs.map(|job| part(job.urls.len(), job.samples.min(super::job::SAMPLES_MAX)));
+    let devices = part(order.devices.len(), DEVICE_SAMPLES_MAX);
+    let all = jobs.fold(OWN_BYTES.saturating_add(devices), u64::saturating_add);
     all.min(ALL_BYTES)
 }
 
@@ -76,6 +81,9 @@ pub fn scrape(order: ScrapeOrder) -> Result<(), String> {
     let mut targets = Vec::new();
     for job in &order.jobs {
         targets.extend(targets_of(job, &host, &shared, &states, &outbox)?);
+    }
+    for job in &order.devices {
+        targets.push(device(job, &host, &shared, &states, &outbox)?);
     }
     targets.truncate(SCRAPED_MAX);
     runtime.block_on(async {
@@ -114,7 +122,10 @@ fn targets_of(
         }),
     };
     let target = |url: ScrapeUrl| {
-        let (name, labels) = (url.to_string(), labels_of(job, &url));
+        let (name, labels) = (
+            url.to_string(),
+            labels_of(&job.labels, &job.name, url.instance()),
+        );
         let mut place = vec![host, job.name.as_str(), name.as_str()];
         place.extend(labels.iter().map(|(_, value)| value.as_str()));
         let beat = Beat::new(job.interval_ms, &place);
@@ -136,7 +147,7 @@ fn targets_of(
             samples_max: job.samples,
         });
         Ok(Target {
-            fetcher: fetcher.map_err(cannot)?,
+            client: TargetClient::Http(Box::new(fetcher.map_err(cannot)?)),
             name,
             beat,
             intake: Arc::new(Mutex::new(intake)),
@@ -148,15 +159,59 @@ fn targets_of(
     urls.into_iter().map(target).collect()
 }
 
-/// Labels of a target: the job, the instance, and those of the job's configuration, which win.
-fn labels_of(job: &ScrapeJob, url: &ScrapeUrl) -> Vec<(String, String)> {
-    let mut labels = job.labels.clone();
-    labels
-        .entry("job".into())
-        .or_insert_with(|| job.name.clone());
-    labels
-        .entry("instance".into())
-        .or_insert_with(|| url.instance());
+fn device(
+    job: &DeviceJob,
+    host: &str,
+    shared: &Shared,
+    states: &States,
+    outbox: &Outbox,
+) -> Result<Target, String> {
+    let cannot = |why: String| format!("cannot poll {}: {why}", job.address);
+    let relabeling = Arc::new(Relabeling::new(&job.relabel).map_err(cannot)?);
+    let client = DeviceClient::new(job, shared.clone()).map_err(cannot)?;
+    let labels = labels_of(&job.labels, "snmp", job.instance());
+    let name = client.url();
+    let mut place = vec![host, name.as_str()];
+    place.extend(labels.iter().map(|(_, value)| value.as_str()));
+    let at = states.add(ScrapedTarget {
+        job: label(&labels, "job"),
+        url: name.clone(),
+        labels: labels.clone(),
+        interval_ms: job.interval_ms,
+        timeout_ms: job.timeout_ms,
+        ..ScrapedTarget::default()
+    });
+    Ok(Target {
+        beat: Beat::new(job.interval_ms, &place),
+        client: TargetClient::Device(Box::new(client)),
+        name,
+        intake: Arc::new(Mutex::new(Intake::new(IntakeRules {
+            labels,
+            relabeling,
+            honor_labels: false,
+            honor_timestamps: false,
+            samples_max: DEVICE_SAMPLES_MAX,
+        }))),
+        state: (states.clone(), at),
+        outbox: outbox.clone(),
+        is_down: false,
+    })
+}
+
+fn label(labels: &[(String, String)], name: &str) -> String {
+    let found = labels.iter().find(|(own, _)| own == name);
+    found.map(|(_, value)| value.clone()).unwrap_or_default()
+}
+
+/// Labels of a target: the job, the instance, and those of the configuration, which win.
+fn labels_of(
+    configured: &BTreeMap<String, String>,
+    job: &str,
+    instance: String,
+) -> Vec<(String, String)> {
+    let mut labels = configured.clone();
+    labels.entry("job".into()).or_insert_with(|| job.into());
+    labels.entry("instance".into()).or_insert(instance);
     labels.retain(|_, value| !value.is_empty());
     labels.into_iter().collect()
 }
@@ -188,16 +243,20 @@ mod tests {
 
     #[test]
     fn each_target_has_memory_of_its_own() {
-        let of = |urls| memory_bytes(&[job(urls, 1000), job(1, 1000)]);
+        let order = |jobs| ScrapeOrder {
+            keeper: PathBuf::new(),
+            jobs,
+            devices: Vec::new(),
+        };
+        let of = |urls| memory_bytes(&order(vec![job(urls, 1000), job(1, 1000)]));
         assert!(of(2) - of(1) > 2 * (10 << 20), "two texts");
         assert_eq!(of(2) - of(1), of(3) - of(2));
-        assert_eq!(memory_bytes(&[job(1000, 1_000_000)]), ALL_BYTES);
+        assert_eq!(memory_bytes(&order(vec![job(1000, 1_000_000)])), ALL_BYTES);
     }
 
     #[test]
     fn labels_of_the_configuration_win() {
-        let url = ScrapeUrl::parse("http://a:1").unwrap();
-        let labels = labels_of(&job(1, 1), &url);
+        let labels = labels_of(&job(1, 1).labels, "j", "a:1".into());
         let expected = [("instance", "web"), ("job", "j")];
         assert_eq!(
             labels,

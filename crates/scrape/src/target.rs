@@ -6,9 +6,11 @@ use std::time::Duration;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock, Stamp};
 use kymo_sys::talk;
+use kymo_wire::exposition_text::ExpositionFormat;
 use kymo_wire::keeper::ScrapedTarget;
 
 use super::beat::Beat;
+use super::device::DeviceClient;
 use super::fetch::{Fetched, Fetcher};
 use super::intake::{Intake, ScrapeCounts};
 use super::message::Message;
@@ -54,6 +56,26 @@ impl States {
     }
 }
 
+/// The way to ask a target.
+pub(crate) enum TargetClient {
+    /// HTTP.
+    Http(Box<Fetcher>),
+    /// SNMP.
+    Device(Box<DeviceClient>),
+}
+
+impl TargetClient {
+    async fn fetch(&mut self) -> Result<Fetched, String> {
+        match self {
+            TargetClient::Http(fetcher) => fetcher.fetch().await,
+            TargetClient::Device(device) => Ok(Fetched {
+                format: ExpositionFormat::Prometheus,
+                text: device.poll().await?,
+            }),
+        }
+    }
+}
+
 /// A target and its client.
 pub(crate) struct Target {
     /// The URL, for messages.
@@ -61,7 +83,7 @@ pub(crate) struct Target {
     /// Times of its scrapes.
     pub(crate) beat: Beat,
     /// Client of the target.
-    pub(crate) fetcher: Fetcher,
+    pub(crate) client: TargetClient,
     /// Intake of its samples; a long text is read on another thread.
     pub(crate) intake: Arc<Mutex<Intake>>,
     /// States of all targets, and the number of this one.
@@ -94,7 +116,7 @@ impl Target {
     async fn scrape(&mut self, due_ns: i64) {
         let begun = RealClock.now();
         let stamp_ms = Beat::stamp_ms(due_ns, begun.real_ns);
-        let scraped = match self.fetcher.fetch().await {
+        let scraped = match self.client.fetch().await {
             Ok(fetched) => self.take(fetched, stamp_ms).await,
             Err(why) => fail(&self.intake, stamp_ms, why),
         };

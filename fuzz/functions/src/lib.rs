@@ -40,6 +40,7 @@ pub const TARGETS: &[Target] = &[
     ("mrtg_cfg", kymo_wire::fuzz::fuzz_mrtg_cfg),
     ("mrtg_secrets", kymo_wire::fuzz::fuzz_mrtg_secrets),
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
+    ("devices", kymo_poll::devices::fuzz_devices),
     ("snmp_users", kymo_wire::fuzz::fuzz_snmp_users),
     ("statsd", kymo_wire::fuzz::fuzz_statsd),
     ("graphite", kymo_wire::fuzz::fuzz_graphite),

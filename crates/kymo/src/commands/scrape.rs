@@ -1,4 +1,4 @@
-//! `kymo scrape`: the part of `kymo serve` that asks targets for their metrics over HTTP. The guardian starts it, not a
+//! `kymo scrape`: the part of `kymo serve` that asks targets for their metrics over HTTP, and devices over SNMP. The guardian starts it, not a
 //! person. Samples go to the keeper.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     // A flush signal to all of kymo is meant for the recorder.
     machine::ignore_flush();
     let order: ScrapeOrder = order::read("scrape")?;
-    let limited = privilege::limit_memory(Memory::Own(memory_bytes(&order.jobs)));
+    let limited = privilege::limit_memory(Memory::Own(memory_bytes(&order)));
     limited.context("cannot limit its memory")?;
     // A target takes a connection.
     machine::raise_open_files();

@@ -29,6 +29,7 @@ use crate::output;
 mod access;
 mod backup;
 mod backups_place;
+pub(crate) mod devices;
 mod forward;
 mod guardian;
 mod place;

@@ -26,6 +26,9 @@ pub(crate) struct Poll {
     pub integer_stamps: bool,
     /// Replaces LogDir of the configurations.
     pub log_dir: Option<PathBuf>,
+    /// Folder with profiles of devices.
+    #[serde(deserialize_with = "folder")]
+    pub profiles: Option<PathBuf>,
 }
 
 /// Time at which the poller's `.rrd` files are written.
@@ -56,6 +59,16 @@ fn patterns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error>
             "{text:?} is not a file's absolute path such as /etc/mrtg/*.cfg or /etc/mrtg/*/*.cfg"
         ))),
         None => Ok(texts),
+    }
+}
+
+fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(from)?;
+    match path.is_absolute() {
+        true => Ok(Some(path)),
+        false => Err(D::Error::custom(format!(
+            "{path:?} is no folder's absolute path"
+        ))),
     }
 }
 
@@ -97,5 +110,14 @@ pub(super) fn text(file: &mut File, poll: &Poll) {
         "log_dir",
         "Folder of .rrd and .log files instead of each configuration's LogDir: to run beside MRTG.",
         log_dir.ok_or("\"/var/lib/kymo/mrtg\""),
+    );
+    let profiles = poll
+        .profiles
+        .as_ref()
+        .map(|path| quoted(&path.to_string_lossy()));
+    file.key(
+        "profiles",
+        "Folder with own profiles for [[device]], NAME.toml each.",
+        profiles.ok_or("\"/etc/kymo/profiles\""),
     );
 }

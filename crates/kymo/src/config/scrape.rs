@@ -109,7 +109,7 @@ impl Scrape {
     }
 }
 
-fn interval_ms(text: &str) -> Result<u64, String> {
+pub(super) fn interval_ms(text: &str) -> Result<u64, String> {
     let ms = options::duration_ns("", text)? / 1_000_000;
     let [least, most] = INTERVALS;
     match (least..=most).contains(&Duration::from_millis(ms)) {
@@ -118,7 +118,7 @@ fn interval_ms(text: &str) -> Result<u64, String> {
     }
 }
 
-fn interval<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+pub(super) fn interval<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
     checked(interval_ms(&text), text)
 }
@@ -154,16 +154,16 @@ fn samples<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     }
 }
 
-fn relabel<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<RelabelRule>, D::Error> {
+pub(super) fn relabel<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<RelabelRule>, D::Error> {
     let rules = Vec::<RelabelRule>::deserialize(from)?;
     Relabeling::new(&rules).map_err(D::Error::custom)?;
     Ok(rules)
 }
 
-/// Checks all tables together.
-pub(super) fn check(jobs: &[Scrape]) -> Result<(), String> {
+/// Checks all tables together, besides which there are this many devices.
+pub(super) fn check(jobs: &[Scrape], devices: usize) -> Result<(), String> {
     let mut names = BTreeSet::new();
-    let mut targets = 0;
+    let mut targets = devices;
     for job in jobs {
         let name = &job.job;
         if name.is_empty() {
@@ -186,7 +186,7 @@ pub(super) fn check(jobs: &[Scrape]) -> Result<(), String> {
     }
     match targets > SCRAPED_MAX {
         true => Err(format!(
-            "the tables [[scrape]] have {targets} targets, {SCRAPED_MAX} at most are scraped"
+            "the tables [[scrape]] and [[device]] have {targets} targets, {SCRAPED_MAX} at most are scraped"
         )),
         false => Ok(()),
     }
@@ -200,18 +200,18 @@ pub(super) fn text(file: &mut File, jobs: &[Scrape]) {
     if jobs.is_empty() {
         file.0.push_str("#[[scrape]]\n");
         job_text(file, &Scrape::default(), ValuesWritten::Example);
-        rules_text(file, &[]);
+        rules_text(file, "scrape", &[]);
     }
     for job in jobs {
         file.0.push_str("[[scrape]]\n");
         job_text(file, job, ValuesWritten::InForce);
-        rules_text(file, &job.relabel);
+        rules_text(file, "scrape", &job.relabel);
     }
 }
 
 /// Meaning of the values that are written.
 #[derive(Clone, Copy, PartialEq)]
-enum ValuesWritten {
+pub(super) enum ValuesWritten {
     InForce,
     Example,
 }
@@ -294,7 +294,8 @@ fn job_text(file: &mut File, job: &Scrape, shown: ValuesWritten) {
     job.access().text(file, AccessTo::Targets);
 }
 
-fn rules_text(file: &mut File, rules: &[RelabelRule]) {
+/// Writes the rules of a table; without one, an example.
+pub(super) fn rules_text(file: &mut File, table: &str, rules: &[RelabelRule]) {
     const HELP: &str =
         "\n# A table for each rule, in their order, as metric_relabel_configs of Prometheus.\n";
     if rules.is_empty() {
@@ -305,12 +306,12 @@ fn rules_text(file: &mut File, rules: &[RelabelRule]) {
             ..RelabelRule::default()
         };
         file.0.push_str(HELP);
-        file.0.push_str("#[[scrape.relabel]]\n");
+        file.0.push_str(&format!("#[[{table}.relabel]]\n"));
         rule_text(file, &example, |value| Err(value));
     }
     for rule in rules {
         file.0.push_str(HELP);
-        file.0.push_str("[[scrape.relabel]]\n");
+        file.0.push_str(&format!("[[{table}.relabel]]\n"));
         rule_text(file, rule, |value| Ok(value.to_string()));
     }
 }

@@ -1,4 +1,4 @@
-//! Passwords, tokens and certificates of `[[scrape]]`, `[[forward]]` `[query]` and `kymo import`. The guardian reads the files of tables,
+//! Passwords, tokens and certificates of `[[scrape]]`, `[[forward]]`, `[query]` and `kymo import`, and communities of `[[device]]`. The guardian reads the files of tables,
 //! and hands the contents to processes that may read none.
 
 use std::fs::File;
@@ -67,7 +67,8 @@ pub(crate) fn authorities(tls_ca: Option<&Path>) -> Result<String> {
     }
 }
 
-fn read(path: impl AsRef<Path>) -> Result<String> {
+/// The text of a file.
+pub(super) fn read(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
     let cannot = || format!("cannot read {}", path.display());
     let mut text = String::new();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kymo_forward::{ForwardOrder, ForwardTarget};
-use kymo_scrape::{ScrapeJob, ScrapeOrder};
+use kymo_scrape::ScrapeOrder;
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::own_name::OwnName;
 use kymo_sys::privilege::{self, Role};
@@ -152,8 +152,8 @@ pub(crate) struct SqlAsker {
 pub(crate) struct Scraper {
     /// Order with the targets.
     pub order: ScrapeOrder,
-    /// Makes the jobs again from the configuration, with the current contents of their files.
-    pub jobs: Box<dyn Fn() -> Result<Vec<ScrapeJob>>>,
+    /// Makes the order again from the configuration, with the current contents of its files.
+    pub read_again: Box<dyn Fn() -> Result<ScrapeOrder>>,
     /// Role of the process.
     pub role: Role,
 }
@@ -349,9 +349,9 @@ impl Guardian {
         let Some(scraper) = &mut self.plan.scraper else {
             return;
         };
-        match (scraper.jobs)() {
-            Ok(jobs) => {
-                scraper.order.jobs = jobs;
+        match (scraper.read_again)() {
+            Ok(order) => {
+                scraper.order = order;
                 self.scraper.restart(Instant::now());
             }
             Err(error) => say(&format!(

@@ -1,4 +1,4 @@
-//! `[[scrape]]`: the process of `kymo serve` that scrapes targets, and writes through the keeper. It reads no file: the
+//! `[[scrape]]` and `[[device]]`: the process of `kymo serve` that scrapes targets and polls devices, and writes through the keeper. It reads no file: the
 //! guardian hands it passwords, tokens and certificates.
 
 use std::path::Path;
@@ -7,22 +7,26 @@ use anyhow::{Context as _, Result};
 use kymo_scrape::{Scheme, ScrapeJob, ScrapeOrder, ScrapeUrl};
 use kymo_sys::privilege::{Account, Memory};
 
-use super::{access, poller, sockets};
+use super::{access, devices, poller, sockets};
 use crate::commands::serve::guardian::Scraper;
 use crate::config::{Config, Scrape};
 
 /// Plans the process; `None`: no target is configured.
 pub(super) fn plan(config: &Config, dir: &Path, hub: Option<&Account>) -> Result<Option<Scraper>> {
-    if config.scrape.is_empty() {
+    if config.scrape.is_empty() && config.device.is_empty() {
         return Ok(None);
     }
-    let configured = config.scrape.clone();
+    let (configured, keeper) = (config.clone(), dir.join(sockets::WRITES));
+    let order = move || -> Result<ScrapeOrder> {
+        Ok(ScrapeOrder {
+            keeper: keeper.clone(),
+            jobs: jobs(&configured.scrape)?,
+            devices: devices::jobs(&configured)?,
+        })
+    };
     Ok(Some(Scraper {
-        order: ScrapeOrder {
-            keeper: dir.join(sockets::WRITES),
-            jobs: jobs(&config.scrape)?,
-        },
-        jobs: Box::new(move || jobs(&configured)),
+        order: order()?,
+        read_again: Box::new(order),
         role: poller::role(hub.cloned(), hub, Memory::Unlimited),
     }))
 }
