@@ -120,6 +120,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "record" -d 'Record this mach
 complete -c kymo -n "__fish_kymo_needs_command" -a "play" -d 'Show a recording, or a file of collectl'
 complete -c kymo -n "__fish_kymo_needs_command" -a "serve" -d 'Record this machine and show it to browsers and programs'
 complete -c kymo -n "__fish_kymo_needs_command" -a "config" -d 'Print the configuration of serve with each key explained'
+complete -c kymo -n "__fish_kymo_needs_command" -a "discover" -d 'Find devices that answer SNMP, and write their tables'
 complete -c kymo -n "__fish_kymo_needs_command" -a "graph" -d 'Draw graphs into an SVG or PNG file'
 complete -c kymo -n "__fish_kymo_needs_command" -a "programs" -d 'Show the work that programs on this machine publish'
 complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expression of PromQL'
@@ -233,6 +234,22 @@ complete -c kymo -n "__fish_kymo_using_subcommand serve" -l open -d 'Show these 
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -l check -d 'Print what is in force, and end'
 complete -c kymo -n "__fish_kymo_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand config" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l config -d 'Compare with the tables of this kymo.toml, and list interfaces that are new, gone, renamed or faster' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -s o -l output -d 'Write the tables into a new file instead of stdout' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l snmp -d 'Version of SNMP: 1, 2c or 3' -r -f -a "1\t''
+2c\t''
+3\t''"
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l community-file -d 'File with the community; default: public' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l user -d 'User of version 3' -r
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l auth -d 'Protocol of authentication' -r
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l auth-file -d 'File with the password of authentication' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l privacy -d 'Protocol of privacy' -r
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l privacy-file -d 'File with the password of privacy' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l profiles -d 'Folder with own profiles' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l apply -d 'Change the kymo.toml as listed'
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l down -d 'Take interfaces that are down, too'
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l loopback -d 'Take loopback interfaces, too'
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -s s -l subsys -d 'Standard graphs of subsystems (c C p P m d D n N t s i; default cpmdn), or ids of fields such as cpu.user and disk.read_kb:sda, `:*` for all instances; of stored series @NAME:COLUMN; those of one unit share a graph' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l series -d 'All columns of stored series, which a running kymo serve is asked for: LABEL=PATTERN, LABEL!=PATTERN or a text of the name, as in kymo series ls; given several times, all have to fit' -r
 complete -c kymo -n "__fish_kymo_using_subcommand graph" -l target -d 'The graphs of a target of the poller, by its name in the mrtg.cfg, or CONFIGURATION/NAME' -r

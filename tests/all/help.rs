@@ -16,7 +16,7 @@ fn the_first_screen_is_one() {
         screen.lines().all(|line| line.chars().count() <= 80),
         "{screen}"
     );
-    for group in ["Look", "Record", "Serve", "Move", "Mend"] {
+    for group in ["Look", "Run", "Move", "Mend"] {
         let begin = format!("\n{group} ");
         assert!(screen.contains(&begin), "{group}:\n{screen}");
     }

@@ -21,6 +21,7 @@ mod collectl_texts;
 mod command_line;
 mod confined;
 mod dashboards;
+mod discover;
 mod exported;
 mod faults;
 mod filesystems;

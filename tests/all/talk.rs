@@ -184,6 +184,7 @@ const COMMANDS: &[&str] = &[
     "verify @/journal",
     "backup --data @/rec @/backups",
     "backup --data @/rec --keep 1h @/backups",
+    "discover 127.0.0.1:1",
     "restore @/backups @/restored.NEW",
     "import --collectd @/db --dry-run --data @/journal",
     "verify --backup @/backups",

@@ -24,8 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    backup, config, export, forward, graph, hub, import, keeper, poll, postgres, programs, query,
-    restore, scrape, series, serve, status, upstream, verify,
+    backup, config, discover, export, forward, graph, hub, import, keeper, poll, postgres,
+    programs, query, restore, scrape, series, serve, status, upstream, verify,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -100,6 +100,9 @@ enum Command {
         /// The configuration
         file: OsString,
     },
+    /// Find devices that answer SNMP, and write their tables
+    #[cfg(feature = "serve")]
+    Discover(discover::DiscoverOptions),
     /// Draw graphs into an SVG or PNG file
     #[cfg(feature = "serve")]
     Graph(graph::GraphOptions),
@@ -426,6 +429,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::BackupEvery) => backup::run_repeated(),
         #[cfg(feature = "serve")]
         Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
+        #[cfg(feature = "serve")]
+        Some(Command::Discover(options)) => discover::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Graph(options)) => graph::run(&options),
         #[cfg(feature = "serve")]

@@ -9,6 +9,8 @@ pub(crate) mod config;
 pub(crate) mod cost;
 #[cfg(feature = "serve")]
 pub(crate) mod data;
+#[cfg(feature = "serve")]
+pub(crate) mod discover;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 #[cfg(feature = "serve")]

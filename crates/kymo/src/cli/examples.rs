@@ -332,6 +332,20 @@ pub(super) const ALL: &[Guide] = &[
         more: "docs/operate/backup.md",
     },
     Guide {
+        command: "discover",
+        examples: &[
+            (
+                "The devices of a network, as tables for kymo.toml",
+                "kymo discover --community-file community 192.0.2.0/24",
+            ),
+            (
+                "What has changed since; then take it",
+                "kymo discover --apply /etc/kymo/kymo.toml",
+            ),
+        ],
+        more: "docs/guides/devices.md",
+    },
+    Guide {
         command: "restore",
         examples: &[
             (

@@ -11,8 +11,18 @@ use crate::cli::{examples, stand_in, styles, topics};
 /// Groups of commands, in the order of the first screen.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["play", "graph", "programs", "query", "series"]),
-    ("Record", &["record", "cost"]),
-    ("Serve", &["serve", "config", "poll", "rrdcached"]),
+    (
+        "Run",
+        &[
+            "record",
+            "cost",
+            "serve",
+            "config",
+            "discover",
+            "poll",
+            "rrdcached",
+        ],
+    ),
     (
         "Move",
         &[

@@ -1,0 +1,208 @@
+//! `kymo discover`: tables for the devices of a network, which `kymo serve` takes; a second run lists the changes, and
+//! changes the file when it is asked to, and nothing else in it.
+
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use kymo_agentfarm::{Farm, Settings};
+use kymo_tests::snmpd::Snmpd;
+use kymo_tests::{Scratch, kymo, machine};
+
+/// The community of the devices.
+const COMMUNITY: &str = "kept-secret-8";
+
+struct Network {
+    farm: Farm,
+    scratch: Scratch,
+    community: String,
+}
+
+impl Network {
+    fn new(name: &str, first: [u8; 4], devices: u32) -> Network {
+        let farm = Farm::start(Settings {
+            first: Ipv4Addr::from(first),
+            port: 0,
+            devices,
+            interfaces: 2 * devices,
+            community: COMMUNITY.as_bytes().to_vec(),
+        });
+        let scratch = Scratch::new(name);
+        let community = scratch.text("community");
+        fs::write(&community, COMMUNITY).expect("a file");
+        Network {
+            farm: farm.expect("a farm"),
+            scratch,
+            community,
+        }
+    }
+
+    /// A device as a word and as its address in a table.
+    fn device(&self, number: u32) -> String {
+        let port = self.farm.settings().port;
+        format!("{}:{port}", self.farm.address(number))
+    }
+
+    /// Exit code, stdout and stderr.
+    fn discover(&self, words: &[&str]) -> (Option<i32>, String, String) {
+        let words = [&["--community-file", &self.community], words].concat();
+        let (code, out, said) = discover(&words);
+        assert!(!(out.clone() + &said).contains(COMMUNITY), "{out}{said}");
+        (code, out, said)
+    }
+
+    fn file(&self, text: &str) -> PathBuf {
+        let path = self.scratch.path("kymo.toml");
+        fs::write(&path, text).expect("a configuration");
+        path
+    }
+}
+
+fn discover(words: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(kymo())
+        .arg("discover")
+        .args(words)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.expect("kymo runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn devices_of_a_network_become_tables_that_serve_takes() {
+    let network = Network::new("discover-network", [127, 0, 36, 1], 3);
+    let word = format!("127.0.36.0/29:{}", network.farm.settings().port);
+    let (code, out, said) = network.discover(&[&word]);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{out}");
+    assert_eq!(out.matches("[[device]]").count(), 3, "{out}");
+    let (first, community) = (network.device(0), &network.community);
+    let table = format!(
+        "# dev0, 2 of 2 interfaces\n[[device]]\naddress = \"{first}\"\ncommunity_file = \"{community}\"\n\
+         profiles = [\"interfaces\", \"system\"]\ninterface = [\n  \
+         {{ name = \"Gi0/1\", alias = \"port 1 of dev0\", mbit = 1000 }},\n  \
+         {{ name = \"Gi0/2\", alias = \"port 2 of dev0\", mbit = 1000 }},\n]\n"
+    );
+    assert!(out.starts_with(&table), "{out}");
+    let path = network.file(&out);
+    let checked = Command::new(kymo())
+        .args(["serve", "--check", "--config"])
+        .arg(&path)
+        .output();
+    let checked = checked.expect("kymo runs");
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{said}");
+}
+
+#[test]
+fn a_second_run_lists_changes_and_takes_them_when_asked() {
+    let network = Network::new("discover-again", [127, 0, 37, 1], 2);
+    let new = network.scratch.text("new.toml");
+    let (code, ..) = network.discover(&["-o", &new, &network.device(0)]);
+    assert_eq!(code, Some(0));
+    let (code, _, said) = network.discover(&["-o", &new, &network.device(0)]);
+    assert_eq!(code, Some(2), "a file that is there stays: {said}");
+    let table = fs::read_to_string(&new).expect("the tables");
+    let table = table.replace("mbit = 1000 },\n]", "mbit = 100 }, # the second\n]");
+    let path = network.file(&format!(
+        "# mine\nuser = \"\"\n{table}\n[store]\nfiles = \"never\" # none\n"
+    ));
+    let before = fs::read_to_string(&path).expect("the file");
+    let file = path.to_str().expect("a path");
+    let faster = "interface Gi0/2: faster, 1000 Mbit/s instead of 100\n";
+    let line = format!("{}: {faster}", network.device(0));
+    let (code, out, said) = network.discover(&[file]);
+    assert_eq!((code, out.as_str()), (Some(0), line.as_str()), "{said}");
+    assert!(said.contains("--apply takes these changes"), "{said}");
+    assert_eq!(
+        fs::read_to_string(&path).expect("the file"),
+        before,
+        "nothing is written"
+    );
+    let (code, out, said) = network.discover(&["--apply", file]);
+    assert_eq!((code, out.as_str()), (Some(0), line.as_str()), "{said}");
+    let after = fs::read_to_string(&path).expect("the file");
+    assert_eq!(after, before.replace("mbit = 100 }", "mbit = 1000 }"));
+    let (code, out, said) = network.discover(&[file]);
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert!(said.contains("nothing has changed"), "{said}");
+    // An interface goes; a device is new.
+    network
+        .farm
+        .change(0, |device, now_ns| device.vanish(1, now_ns));
+    let (first, second) = (network.device(0), network.device(1));
+    let (code, out, said) = network.discover(&["--apply", "--config", file, &first, &second]);
+    assert_eq!(code, Some(0), "{said}");
+    let lines = format!(
+        "{second}: new device, dev1, 2 of 2 interfaces\n{first}: interface Gi0/2 is gone\n"
+    );
+    assert_eq!(out, lines);
+    let after = fs::read_to_string(&path).expect("the file");
+    assert_eq!(after.matches("[[device]]").count(), 2, "{after}");
+    for kept in ["# mine\n", "files = \"never\" # none\n", "Gi0/1"] {
+        assert!(after.contains(kept), "{kept}: {after}");
+    }
+    assert!(!after.contains("port 2 of dev0"), "{after}");
+    network
+        .farm
+        .change(0, |device, now_ns| device.vanish(0, now_ns));
+    let (_, out, _) = network.discover(&["--apply", file]);
+    assert_eq!(
+        out,
+        format!("{first}: new interface Gi0/2 (port 2 of dev0), 1000 Mbit/s\n")
+    );
+    let (_, out, said) = network.discover(&[file]);
+    assert_eq!(out, "", "{said}");
+}
+
+#[test]
+fn a_device_that_does_not_answer_changes_nothing() {
+    let network = Network::new("discover-silent", [127, 0, 38, 1], 1);
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let silent = silent.local_addr().expect("its address").to_string();
+    let text =
+        format!("[[device]]\naddress = \"{silent}\"\ninterface = [{{ name = \"a\", mbit = 1 }}]\n");
+    let path = network.file(&text);
+    let file = path.to_str().expect("a path");
+    let (code, out, said) = network.discover(&["--apply", file]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains(&format!("cannot ask {silent}: no a")),
+        "{said}"
+    );
+    assert!(out.contains("its table stays as it is"), "{out}");
+    assert_eq!(fs::read_to_string(&path).expect("the file"), text);
+    for (words, why) in [
+        (&["--apply", "127.0.0.1"][..], "without a kymo.toml"),
+        (&["127.0.0.0/8"], "at most 65,536 addresses"),
+        (&["a b"], "neither HOST nor HOST:PORT"),
+        (
+            &["--snmp", "3", "127.0.0.1"],
+            "user and version = \"3\" go together",
+        ),
+    ] {
+        let (code, _, said) = network.discover(words);
+        assert_eq!(code, Some(2), "{words:?}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn snmpd_is_found_with_all_that_it_has() {
+    if machine::must_skip(&["snmpd"]) {
+        return;
+    }
+    let agent = Snmpd::start("127.0.39.1", "");
+    let place = agent.address.to_string();
+    let (code, out, said) = discover(&["--loopback", &place]);
+    assert_eq!(code, Some(0), "{said}");
+    let profiles = "profiles = [\"cpu\", \"interfaces\", \"memory\", \"storage\", \"system\"]";
+    assert!(out.contains(profiles), "{out}");
+    assert!(out.contains("{ name = \"lo\", mbit = 10 }"), "{out}");
+    assert!(out.contains("not_types = []"), "{out}");
+}
