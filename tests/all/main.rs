@@ -44,6 +44,7 @@ mod poll_beside_mrtg;
 mod poll_bill;
 mod poll_commands;
 mod poll_config;
+mod poll_failures;
 mod poll_faults;
 mod poll_files;
 mod poll_keeper;

@@ -3,3 +3,4 @@
 
 mod files;
 mod graphs;
+pub(crate) mod sides;

@@ -14,13 +14,6 @@ mod state;
 
 pub use mail::{ThresholdMail, mail_ports};
 
-/// Bounds on the counts of Holt-Winters archives.
-const HW_BOUNDS: [Keyword; 4] = [
-    Keyword::HwThreshMinI,
-    Keyword::HwThreshMinO,
-    Keyword::HwThreshMaxI,
-    Keyword::HwThreshMaxO,
-];
 /// `ThreshHyst` if the configuration does not set it.
 const HYSTERESIS: f64 = 0.1;
 
@@ -57,13 +50,26 @@ pub enum Direction {
     Out,
 }
 
-/// The two bounds of a rate.
+/// The bounds of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// `ThreshMin`.
+    /// `ThreshMin`, of the rate.
     Min,
-    /// `ThreshMax`.
+    /// `ThreshMax`
     Max,
+    /// `HWThreshMin`, of what the archive FAILURES has: 1 for a rate that is not as predicted, else 0.
+    HwMin,
+    /// `HWThreshMax`
+    HwMax,
+}
+
+/// Values of both directions that are compared with bounds; `None`: unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Rates, per second.
+    pub rates: [Option<f64>; 2],
+    /// Values of the archive FAILURES.
+    pub failures: [Option<f64>; 2],
 }
 
 /// A value that is compared with a bound.
@@ -90,9 +96,26 @@ impl Direction {
 }
 
 impl Bound {
-    /// Index into an array of both bounds.
+    /// All bounds, by their places.
+    pub const ALL: [Bound; 4] = [Bound::Min, Bound::Max, Bound::HwMin, Bound::HwMax];
+
+    /// Index into an array of all bounds.
     pub fn place(self) -> usize {
-        usize::from(self == Bound::Max)
+        match self {
+            Bound::Min => 0,
+            Bound::Max => 1,
+            Bound::HwMin => 2,
+            Bound::HwMax => 3,
+        }
+    }
+
+    /// 0 for bounds of rates, 1 for those of failures: an index into an array of both.
+    pub fn measure(self) -> usize {
+        usize::from(matches!(self, Bound::HwMin | Bound::HwMax))
+    }
+
+    fn is_lower(self) -> bool {
+        matches!(self, Bound::Min | Bound::HwMin)
     }
 }
 
@@ -117,8 +140,8 @@ impl Value {
 pub struct Thresholds {
     /// `ThreshDir`. Without it a program runs in each cycle in which its bound is broken.
     folder: Option<PathBuf>,
-    /// Distance from the bound at which it is mended, as a part of the bound.
-    hysteresis: f64,
+    /// Distance from the bound at which it is mended, as a part of the bound: of rates and of failures.
+    hysteresis: [f64; 2],
     /// By the target's place in the configuration.
     targets: BTreeMap<u32, TargetBounds>,
 }
@@ -130,20 +153,24 @@ pub struct TargetBounds {
     pub file_stem: Vec<u8>,
     /// `MaxBytes1`, `MaxBytes2`.
     pub max_bytes: [f64; 2],
-    /// `ThreshMin` and `ThreshMax` as written in the configuration, by bound and direction.
-    pub bounds: [[Option<Vec<u8>>; 2]; 2],
+    /// Bounds as written in the configuration, by [`Bound::place`] and direction.
+    pub bounds: [[Option<Vec<u8>>; 2]; 4],
 }
 
 impl Thresholds {
     /// The given bounds. Only files say that a bound is broken at the start.
     pub fn new(
         folder: Option<PathBuf>,
-        hysteresis: Option<f64>,
+        hysteresis: [Option<f64>; 2],
         targets: BTreeMap<u32, TargetBounds>,
     ) -> Thresholds {
         Thresholds {
             folder,
-            hysteresis: hysteresis.unwrap_or(HYSTERESIS),
+            // A failure is 0 or 1, with nothing between.
+            hysteresis: [
+                hysteresis[0].unwrap_or(HYSTERESIS),
+                hysteresis[1].unwrap_or(0.0),
+            ],
             targets,
         }
     }
@@ -160,26 +187,22 @@ impl Thresholds {
         });
         Thresholds::new(
             globals.thresh_dir.clone(),
-            globals.thresh_hyst,
+            [globals.thresh_hyst, globals.hw_thresh_hyst],
             targets.collect(),
         )
     }
 
-    /// One line for each feature of thresholds that the configuration uses and kymo does not have.
-    pub fn not_done(config: &Config) -> Vec<String> {
-        let count = |keywords: &[Keyword]| {
-            let has =
-                |target: &Target<'_>| keywords.iter().any(|&word| target.value(word).is_some());
-            config.targets().filter(has).count()
-        };
-        let mut lines = Vec::new();
-        match count(&HW_BOUNDS) {
-            0 => {}
-            targets => lines.push(format!(
-                "HWThresh bounds are not checked, for {targets} targets"
+    /// A line about targets whose bounds of failures are never checked, as values go where nobody predicts them.
+    pub fn unpredicted(config: &Config) -> Option<String> {
+        let bounds = config.targets().map(|target| TargetBounds::of(target, b""));
+        let is_hw = |of: &TargetBounds| of.bounds[2..].as_flattened().iter().any(Option::is_some);
+        match bounds.filter(is_hw).count() {
+            0 => None,
+            targets => Some(format!(
+                "HWThresh bounds need .rrd files that kymo writes itself, as the archive FAILURES is there; they are not checked, for \
+                 {targets} targets"
             )),
         }
-        lines
     }
 
     /// The targets with bounds.
@@ -192,23 +215,25 @@ impl Thresholds {
         self.targets.is_empty()
     }
 
-    /// Compares the rates that a target's update completed with its bounds; `None`: the rate is unknown. `act` gets
-    /// the events, each with its rate, `say` gets errors of files.
+    /// Compares what a target's update completed with its bounds. `act` gets the events, each with its value before it became a
+    /// percentage, `say` gets errors of files.
     pub fn check(
         &self,
         target: u32,
-        rates: [Option<f64>; 2],
+        measured: Measured,
         act: &mut dyn FnMut(Action, f64),
         say: &mut dyn FnMut(String),
     ) {
         let Some(bounds) = self.targets.get(&target) else {
             return;
         };
-        for (direction, rate) in [Direction::In, Direction::Out].into_iter().zip(rates) {
-            let Some(rate) = rate.filter(|rate| rate.is_finite()) else {
-                continue;
-            };
-            for bound in [Bound::Min, Bound::Max] {
+        let values = [measured.rates, measured.failures];
+        for direction in [Direction::In, Direction::Out] {
+            for bound in Bound::ALL {
+                let rate = values[bound.measure()][direction.place()];
+                let Some(rate) = rate.filter(|rate| rate.is_finite()) else {
+                    continue;
+                };
                 let Some((limit, value)) = bounds.compared(direction, bound, rate) else {
                     continue;
                 };
@@ -242,7 +267,7 @@ impl Thresholds {
         value: Value,
         say: &mut dyn FnMut(String),
     ) -> Option<Event> {
-        let margin = limit * self.hysteresis;
+        let margin = limit * self.hysteresis[bound.measure()];
         let was_broken = state::is_there(file);
         if is_broken(bound, limit, value) {
             if was_broken {
@@ -253,9 +278,9 @@ impl Thresholds {
             }
             return Some(Event::Broken);
         }
-        let far = match bound {
-            Bound::Min => value.number() >= limit + margin,
-            Bound::Max => value.number() <= limit - margin,
+        let far = match bound.is_lower() {
+            true => value.number() >= limit + margin,
+            false => value.number() <= limit - margin,
         };
         if !was_broken || !far {
             return None;
@@ -268,14 +293,14 @@ impl Thresholds {
 }
 
 fn is_broken(bound: Bound, limit: f64, value: Value) -> bool {
-    match bound {
-        Bound::Min => limit > value.number(),
-        Bound::Max => limit < value.number(),
+    match bound.is_lower() {
+        true => limit > value.number(),
+        false => limit < value.number(),
     }
 }
 
 impl TargetBounds {
-    fn of(target: Target<'_>, file: &[u8]) -> TargetBounds {
+    pub(crate) fn of(target: Target<'_>, file: &[u8]) -> TargetBounds {
         use Keyword::*;
         let text = |keyword| Some(target.value(keyword)?.into_owned());
         TargetBounds {
@@ -284,6 +309,8 @@ impl TargetBounds {
             bounds: [
                 [text(ThreshMinI), text(ThreshMinO)],
                 [text(ThreshMaxI), text(ThreshMaxO)],
+                [text(HwThreshMinI), text(HwThreshMinO)],
+                [text(HwThreshMaxI), text(HwThreshMaxO)],
             ],
         }
     }
@@ -308,6 +335,10 @@ impl TargetBounds {
             (Bound::Min, Direction::Out) => ".threshminO",
             (Bound::Max, Direction::In) => ".threshmaxI",
             (Bound::Max, Direction::Out) => ".threshmaxO",
+            (Bound::HwMin, Direction::In) => ".hwthreshminI",
+            (Bound::HwMin, Direction::Out) => ".hwthreshminO",
+            (Bound::HwMax, Direction::In) => ".hwthreshmaxI",
+            (Bound::HwMax, Direction::Out) => ".hwthreshmaxO",
         };
         let name = [&self.file_stem, end.as_bytes()].concat();
         PathBuf::from(OsStr::from_bytes(&name))
@@ -373,10 +404,12 @@ mod tests {
             bounds: [
                 [Some(b"10".to_vec()), None],
                 [Some(b"50%".to_vec()), Some(b"50".to_vec())],
+                [None, Some(b"1".to_vec())],
+                [Some(b"0".to_vec()), None],
             ],
         };
         let targets = BTreeMap::from([(4, bounds)]);
-        let seen = |thresholds: &Thresholds, rates: [Option<f64>; 2]| {
+        let seen_of = |thresholds: &Thresholds, measured: Measured| {
             let mut seen = String::new();
             let mut act = |action: Action, _| {
                 let mut value = Vec::new();
@@ -387,10 +420,17 @@ mod tests {
                     action.event, action.direction, action.bound
                 );
             };
-            thresholds.check(4, rates, &mut act, &mut |line| panic!("{line}"));
+            thresholds.check(4, measured, &mut act, &mut |line| panic!("{line}"));
             seen
         };
-        let with = Thresholds::new(Some(folder.clone()), None, targets.clone());
+        let seen = |thresholds: &Thresholds, rates: [Option<f64>; 2]| {
+            let measured = Measured {
+                rates,
+                ..Measured::default()
+            };
+            seen_of(thresholds, measured)
+        };
+        let with = Thresholds::new(Some(folder.clone()), [None; 2], targets.clone());
         for (input, output, expected, files) in [
             (Some(50.0), Some(50.0), "", ""),
             (Some(101.0), None, "Broken In Max 50.5,", "maxI"),
@@ -422,7 +462,30 @@ mod tests {
             let there: Vec<_> = names.filter(there).collect();
             assert_eq!(there.join(" "), files, "{input:?} {output:?}");
         }
-        let without = Thresholds::new(None, None, targets);
+        for (failures, expected, files) in [
+            (
+                [Some(1.0), Some(0.0)],
+                "Broken In HwMax 1,Broken Out HwMin 0,",
+                2,
+            ),
+            ([Some(1.0), None], "", 2),
+            (
+                [Some(0.0), Some(1.0)],
+                "Mended In HwMax 0,Mended Out HwMin 1,",
+                0,
+            ),
+        ] {
+            let measured = Measured {
+                failures,
+                ..Measured::default()
+            };
+            assert_eq!(seen_of(&with, measured), expected, "{failures:?}");
+            let names = ["maxI", "minO"].into_iter();
+            let there =
+                names.filter(|name| folder.join(format!("m.cfg.t.hwthresh{name}")).exists());
+            assert_eq!(there.count(), files, "{failures:?}");
+        }
+        let without = Thresholds::new(None, [None; 2], targets);
         for _ in 0..2 {
             assert_eq!(seen(&without, [Some(101.0), None]), "Broken In Max 50.5,");
         }

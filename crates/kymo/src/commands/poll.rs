@@ -207,7 +207,7 @@ fn check(settings: &Settings) -> Result<(), String> {
         .try_for_each(|config| drive::keepable(config, settings))?;
     notices::say_all(configs, settings);
     for config in configs {
-        part::say_thresholds(config, &settings.log);
+        part::say_thresholds(config, settings);
     }
     Ok(())
 }

@@ -402,8 +402,11 @@ fn threshold_command(programs: &Programs, action: &Action) -> Option<Command> {
             .iter()
             .map(|(name, value)| (OsStr::from_bytes(name), OsStr::from_bytes(value))),
     );
-    if let Some(description) = &programs.description {
-        command.env("THRESH_DESC", OsStr::from_bytes(description));
+    let names = ["THRESH_DESC", "HWTHRESH_DESC"];
+    for (name, description) in names.into_iter().zip(&programs.descriptions) {
+        if let Some(description) = description {
+            command.env(name, OsStr::from_bytes(description));
+        }
     }
     Some(command)
 }

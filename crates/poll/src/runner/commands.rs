@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kymo_wire::mrtg_cfg::{Config, Keyword, Source, Target};
 
-use crate::threshold::{Action, Bound, Direction, Event};
+use crate::threshold::{Action, Bound, Direction, Event, TargetBounds};
 
 /// All commands and programs of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,12 +40,12 @@ pub struct ShellCommand {
 pub struct Programs {
     /// The target's name.
     pub target: Vec<u8>,
-    /// `ThreshProg`, `ThreshProgOK`, each for in and out: by event and direction.
-    pub programs: [[Option<PathBuf>; 2]; 2],
-    /// `ThreshMin`, `ThreshMax` as they are written, each for in and out: by bound and direction.
-    pub bounds: [[Option<Vec<u8>>; 2]; 2],
-    /// `ThreshDesc`.
-    pub description: Option<Vec<u8>>,
+    /// `ThreshProg`, `ThreshProgOK`, each for in and out, then those of `HWThresh`: by measure, event and direction.
+    pub programs: [[[Option<PathBuf>; 2]; 2]; 2],
+    /// Bounds as they are written, each for in and out: by bound and direction.
+    pub bounds: [[Option<Vec<u8>>; 2]; 4],
+    /// `ThreshDesc`, `HWThreshDesc`.
+    pub descriptions: [Option<Vec<u8>>; 2],
     /// `SetEnv`.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
 }
@@ -120,14 +120,17 @@ impl Programs {
         Programs {
             target: target.name().into_owned(),
             programs: [
-                [program(ThreshProgI), program(ThreshProgO)],
-                [program(ThreshProgOkI), program(ThreshProgOkO)],
+                [
+                    [program(ThreshProgI), program(ThreshProgO)],
+                    [program(ThreshProgOkI), program(ThreshProgOkO)],
+                ],
+                [
+                    [program(HwThreshProgI), program(HwThreshProgO)],
+                    [program(HwThreshProgOkI), program(HwThreshProgOkO)],
+                ],
             ],
-            bounds: [
-                [text(ThreshMinI), text(ThreshMinO)],
-                [text(ThreshMaxI), text(ThreshMaxO)],
-            ],
-            description: text(ThreshDesc),
+            bounds: TargetBounds::of(target, b"").bounds,
+            descriptions: [text(ThreshDesc), text(HwThreshDesc)],
             environment: text(SetEnv)
                 .map(|line| assignments(&line))
                 .unwrap_or_default(),
@@ -135,12 +138,13 @@ impl Programs {
     }
 
     fn is_empty(&self) -> bool {
-        self.programs.as_flattened().iter().all(Option::is_none)
+        let mut programs = self.programs.as_flattened().as_flattened().iter();
+        programs.all(Option::is_none)
     }
 
-    /// The program for an event, if the target has one.
-    pub fn program(&self, event: Event, direction: Direction) -> Option<&PathBuf> {
-        self.programs[event.place()][direction.place()].as_ref()
+    /// The program for an event of a bound, if the target has one.
+    pub fn program(&self, event: Event, direction: Direction, bound: Bound) -> Option<&PathBuf> {
+        self.programs[bound.measure()][event.place()][direction.place()].as_ref()
     }
 
     /// The text of a bound in the configuration.
@@ -151,13 +155,14 @@ impl Programs {
     /// The program for an event, with its arguments: target, text of the bound, value, and for [`Event::Broken`] the
     /// description. `None`: the target has no such program or bound.
     pub fn arguments(&self, action: &Action) -> Option<(&PathBuf, Vec<Vec<u8>>)> {
-        let program = self.program(action.event, action.direction)?;
+        let program = self.program(action.event, action.direction, action.bound)?;
         let bound = self.bound(action.bound, action.direction)?.to_vec();
         let mut value = Vec::new();
         action.value.put(&mut value);
         let mut arguments = vec![self.target.clone(), bound, value];
         if action.event == Event::Broken {
-            let description = self.description.as_deref().filter(|text| !text.is_empty());
+            let description = self.descriptions[action.bound.measure()].as_deref();
+            let description = description.filter(|text| !text.is_empty());
             arguments.push(description.unwrap_or(b"No Description").to_vec());
         }
         Some((program, arguments))
@@ -165,13 +170,15 @@ impl Programs {
 
     fn put(&self, hash: &mut Hash) {
         hash.add(&self.target);
-        for program in self.programs.as_flattened() {
+        for program in self.programs.as_flattened().as_flattened() {
             hash.add_maybe(program.as_ref().map(|path| path.as_os_str().as_bytes()));
         }
         for bound in self.bounds.as_flattened() {
             hash.add_maybe(bound.as_deref());
         }
-        hash.add_maybe(self.description.as_deref());
+        for description in &self.descriptions {
+            hash.add_maybe(description.as_deref());
+        }
         for (name, value) in &self.environment {
             hash.add(name);
             hash.add(value);

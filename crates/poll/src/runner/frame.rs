@@ -89,7 +89,8 @@ impl Ask {
                 out.extend([
                     u8::from(action.event == Event::Mended),
                     u8::from(action.direction == Direction::Out),
-                    u8::from(action.bound == Bound::Max),
+                    // There are four.
+                    u8::try_from(action.bound.place()).unwrap_or(0),
                     u8::from(percent),
                 ]);
                 out.extend(value.to_bits().to_le_bytes());
@@ -225,11 +226,7 @@ impl Rest<'_> {
             1 => Direction::Out,
             _ => return None,
         };
-        let bound = match self.byte()? {
-            0 => Bound::Min,
-            1 => Bound::Max,
-            _ => return None,
-        };
+        let bound = *Bound::ALL.get(usize::from(self.byte()?))?;
         let percent = self.byte()?;
         let value = f64::from_bits(self.long()?);
         let value = match percent {
@@ -276,7 +273,7 @@ mod tests {
         let rate = Action {
             event: Event::Broken,
             direction: Direction::In,
-            bound: Bound::Min,
+            bound: Bound::HwMax,
             value: Value::Rate(1e9),
             ..action
         };

@@ -146,9 +146,17 @@ fn programs(folder: &Path) -> Programs {
     let program = |name| Some(folder.join(name));
     Programs {
         target: b"a_b".to_vec(),
-        programs: [[program("broken"), None], [program("mended"), None]],
-        bounds: [[None, None], [Some(b"10%".to_vec()), Some(b"1".to_vec())]],
-        description: Some(b"too much".to_vec()),
+        programs: [
+            [[program("broken"), None], [program("mended"), None]],
+            Default::default(),
+        ],
+        bounds: [
+            [None, None],
+            [Some(b"10%".to_vec()), Some(b"1".to_vec())],
+            [None, None],
+            [None, None],
+        ],
+        descriptions: [Some(b"too much".to_vec()), None],
         environment: vec![(b"PORT".to_vec(), b"ge 1".to_vec())],
     }
 }

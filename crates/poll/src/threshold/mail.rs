@@ -35,12 +35,13 @@ pub struct ThresholdMail {
 /// A target with the texts of its mails.
 struct MailedTarget {
     name: String,
-    addresses: Vec<Mailbox>,
+    /// By [`Bound::measure`], as are descriptions.
+    addresses: [Vec<Mailbox>; 2],
     title: String,
     /// `PageTop`, without HTML.
     page_top: String,
-    /// `ThreshDesc`
-    description: String,
+    /// `ThreshDesc`, `HWThreshDesc`
+    descriptions: [String; 2],
     bounds: TargetBounds,
 }
 
@@ -79,7 +80,10 @@ impl ThresholdMail {
 
     /// Sends the mail about an event without waiting; `rate`: the compared rate. `Err`: the mail is lost, and why.
     pub fn send(&self, action: &Action, rate: f64) -> Result<(), String> {
-        let Some(target) = self.targets.get(&action.target) else {
+        let target = self.targets.get(&action.target);
+        let Some(target) =
+            target.filter(|target| !target.addresses[action.bound.measure()].is_empty())
+        else {
             return Ok(());
         };
         let cannot =
@@ -108,8 +112,7 @@ impl MailedTarget {
             Some(String::from_utf8_lossy(&text).into_owned())
         };
         let name = String::from_utf8_lossy(&target.name()).into_owned();
-        let addresses = text(Keyword::ThreshMailAddress)?;
-        let parsed = addresses.split(',').filter_map(|address| {
+        let parse = |address: &str| {
             let parsed = address.trim().parse();
             if parsed.is_err() {
                 say(&format!(
@@ -117,14 +120,21 @@ impl MailedTarget {
                 ));
             }
             parsed.ok()
+        };
+        let keywords = [Keyword::ThreshMailAddress, Keyword::HwThreshMailAddress];
+        let addresses = keywords.map(|keyword| {
+            let addresses = text(keyword).unwrap_or_default();
+            let addresses = addresses.split(',').filter(|address| !address.is_empty());
+            addresses.filter_map(parse).collect::<Vec<Mailbox>>()
         });
-        let addresses: Vec<Mailbox> = parsed.collect();
         let html = |keyword| target.value(keyword).unwrap_or_default();
-        (!addresses.is_empty()).then(|| MailedTarget {
+        let has_any = addresses.iter().any(|of| !of.is_empty());
+        has_any.then(|| MailedTarget {
             addresses,
             title: plain_text::line(&html(Keyword::Title)),
             page_top: plain_text::lines(&html(Keyword::PageTop)),
-            description: text(Keyword::ThreshDesc).unwrap_or_default(),
+            descriptions: [Keyword::ThreshDesc, Keyword::HwThreshDesc]
+                .map(|keyword| text(keyword).unwrap_or_default()),
             bounds: TargetBounds::of(target, b""),
             name,
         })
@@ -143,9 +153,11 @@ impl MailedTarget {
             Direction::Out => "o",
         };
         let bound = match action.bound {
-            Bound::Min => "min",
-            Bound::Max => "max",
+            Bound::Min | Bound::HwMin => "min",
+            Bound::Max | Bound::HwMax => "max",
         };
+        let measure = action.bound.measure();
+        let kind = ["thresh", "hwthresh"][measure];
         let MailedTarget { name, title, .. } = self;
         let [word, state] = match action.event {
             Event::Broken => ["BROKEN", "broken"],
@@ -157,18 +169,18 @@ impl MailedTarget {
             Event::Mended => format!("( {} vs {})", texts.written, texts.number),
         };
         let mut body = format!(
-            "{title}: the threshold is {state}.\n\n   Target: {name}\n     Type: thresh\nDirection: {direction}\n    Bound: {bound}\n\
+            "{title}: the threshold is {state}.\n\n   Target: {name}\n     Type: {kind}\nDirection: {direction}\n    Bound: {bound}\n\
              Threshold: {}\n  Current: {}\n",
             texts.limit, texts.value
         );
-        for text in [&self.page_top, &self.description] {
+        for text in [&self.page_top, &self.descriptions[measure]] {
             if !text.is_empty() {
                 body += &format!("\n{text}\n");
             }
         }
-        let subject = format!("[MRTG-TH] {word} {name} thresh {bound} {direction} {compared}");
+        let subject = format!("[MRTG-TH] {word} {name} {kind} {bound} {direction} {compared}");
         let mail = Message::builder().from(sender.clone());
-        let to = self.addresses.iter().cloned();
+        let to = self.addresses[measure].iter().cloned();
         let mail = to.fold(mail, |mail, address| mail.to(address));
         mail.subject(subject).body(body)
     }

@@ -13,7 +13,7 @@ use kymo_poll::pages::{PageFolders, TargetPage};
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
 use kymo_poll::sink::{Cached, Files, Home, Keeper, Logs, Series, Sink};
-use kymo_poll::threshold::{Action, ThresholdMail, Thresholds};
+use kymo_poll::threshold::{Action, Measured, ThresholdMail, Thresholds};
 use kymo_poll::watch::Watch;
 use kymo_poll::{description, news};
 use kymo_sys::clock::{Clock, RealClock};
@@ -77,7 +77,7 @@ impl Part {
         let name = &settings.places.names[number];
         let (sinks, homes) = sinks(&config, number, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
-        say_thresholds(&config, &log);
+        say_thresholds(&config, settings);
         let poller_settings = PollerSettings {
             pace: match settings.burst || !settings.forever {
                 true => Pace::Burst,
@@ -257,7 +257,11 @@ impl Part {
                 }
             }
             for rate in &report.rates {
-                let rates = rate.rates.map(|rate| (!rate.is_nan()).then_some(rate));
+                let known = |values: [f64; 2]| values.map(|of| (!of.is_nan()).then_some(of));
+                let measured = Measured {
+                    rates: known(rate.rates),
+                    failures: known(rate.failures),
+                };
                 let (log, mail) = (&self.log, &self.mail);
                 let mut runner = self.runner.as_mut().filter(|_| self.agrees);
                 let mut act = |action: Action, rate| {
@@ -271,7 +275,7 @@ impl Part {
                 };
                 let mut say = |line: String| log.say(&line);
                 self.thresholds
-                    .check(rate.target, rates, &mut act, &mut say);
+                    .check(rate.target, measured, &mut act, &mut say);
             }
         }
         if refused > REFUSALS {
@@ -569,10 +573,14 @@ fn sinks(
     Ok((sinks, homes))
 }
 
-/// Says what of the thresholds is not done.
-pub(super) fn say_thresholds(config: &Config, log: &PollLog) {
-    for line in Thresholds::not_done(config) {
-        log.say(&line);
+/// Says which thresholds are not checked.
+pub(super) fn say_thresholds(config: &Config, settings: &Settings) {
+    let globals = config.globals();
+    let writes_files = globals.log_format == LogFormat::Rrdtool
+        && settings.keeper.is_none()
+        && rrdcached(globals).is_none();
+    if !writes_files && let Some(line) = Thresholds::unpredicted(config) {
+        settings.log.say(&line);
     }
 }
 
