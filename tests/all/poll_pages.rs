@@ -1,6 +1,7 @@
 //! MRTG's pages in a folder beside MRTG's own: graphs have the pixels that its program rateup draws, and pages
 //! have the elements, comments and numbers that MRTG writes.
 
+mod about;
 mod files;
 mod graphs;
 pub(crate) mod sides;

@@ -32,10 +32,12 @@ fn main() -> std::io::Result<()> {
         pace: if is_spread { Pace::Spread } else { Pace::Burst },
         stamps: Stamps::Exact,
         polls_once: false,
+        asks_names: false,
     };
     let keeping = Keeping {
         series: Vec::new(),
         pages: Vec::new(),
+        clones: Vec::new(),
         watched: Vec::new(),
         graphite: None,
         interval_s,

@@ -1,10 +1,32 @@
 //! The values of a cycle on their way from the engine to the sinks.
 
+use std::sync::Arc;
+
 /// Values of targets, each as an argument of `rrdtool update`.
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,
     ends: Vec<(u32, usize)>,
+    /// Places of values whose device has said something about itself, in their order.
+    abouts: Vec<(usize, About)>,
+}
+
+/// A device by its own words, for pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// How long the device has been up.
+    pub uptime: Uptime,
+    /// sysName, or the name that a command prints: untrusted bytes.
+    pub name: Option<Arc<[u8]>>,
+}
+
+/// How long a device has been up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uptime {
+    /// sysUpTime, hundredths of a second.
+    Ticks(u32),
+    /// The words of a command: untrusted bytes.
+    Words(Arc<[u8]>),
 }
 
 /// A value of one target.
@@ -14,6 +36,8 @@ pub struct Update<'a> {
     pub target: u32,
     /// `SECONDS[.MICROSECONDS]:IN:OUT`, each of the two a decimal number or `U`.
     pub argument: &'a [u8],
+    /// The device of the value; `None`: there are several, or it says nothing.
+    pub about: Option<&'a About>,
 }
 
 impl Batch {
@@ -21,6 +45,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+        self.abouts.clear();
     }
 
     /// Adds a value; `put` appends its argument to the buffer.
@@ -29,16 +54,29 @@ impl Batch {
         self.ends.push((target as u32, self.text.len()));
     }
 
+    /// Says of which device the last value is.
+    pub fn set_about(&mut self, about: About) {
+        if let Some(place) = self.ends.len().checked_sub(1) {
+            self.abouts.push((place, about));
+        }
+    }
+
     /// The values in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Update<'_>> {
         let mut from = 0;
-        self.ends.iter().map(move |&(target, end)| {
-            let begin = std::mem::replace(&mut from, end);
-            Update {
-                target,
-                argument: &self.text[begin..end],
-            }
-        })
+        let mut abouts = self.abouts.iter().peekable();
+        self.ends
+            .iter()
+            .enumerate()
+            .map(move |(place, &(target, end))| {
+                let begin = std::mem::replace(&mut from, end);
+                let about = abouts.next_if(|about| about.0 == place);
+                Update {
+                    target,
+                    argument: &self.text[begin..end],
+                    about: about.map(|about| &about.1),
+                }
+            })
     }
 
     /// Number of values.
@@ -83,8 +121,24 @@ mod tests {
         let mut batch = Batch::default();
         batch.push(3, |text| text.extend(b"1:2:3"));
         batch.push(1, |text| text.extend(b"1:U:U"));
-        let all: Vec<_> = batch.iter().map(|u| (u.target, u.argument)).collect();
-        assert_eq!(all, [(3, &b"1:2:3"[..]), (1, b"1:U:U")]);
+        let about = About {
+            uptime: Uptime::Ticks(7),
+            name: None,
+        };
+        batch.set_about(about.clone());
+        batch.push(2, |text| text.extend(b"1:4:5"));
+        let all: Vec<_> = batch
+            .iter()
+            .map(|u| (u.target, u.argument, u.about.cloned()))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                (3, &b"1:2:3"[..], None),
+                (1, b"1:U:U", Some(about)),
+                (2, b"1:4:5", None)
+            ]
+        );
         batch.clear();
         assert!(batch.is_empty() && batch.iter().next().is_none());
     }

@@ -53,7 +53,7 @@ use std::sync::Arc;
 use kymo_sys::clock::Stamp;
 use kymo_wire::mrtg_cfg::{Config, Magic, Session, Source};
 
-use crate::batch::Batch;
+use crate::batch::{About, Batch};
 use agents::Agents;
 use decimal::Decimal;
 use device::{Device, Stage};
@@ -62,6 +62,7 @@ use hosts::Hosts;
 use lane::Lane;
 use outcome::Outcomes;
 use phases::Phases;
+use plan::Asked;
 use sides::Sides;
 use timers::Timers;
 
@@ -85,6 +86,8 @@ pub struct Settings {
     pub stamps: Stamps,
     /// Shortest interval between two polls, seconds; a shorter one of the configuration is lengthened.
     pub least_interval_s: u32,
+    /// True if pages show the names of devices, which are asked for then.
+    pub asks_names: bool,
     /// Receive buffer of a socket, bytes.
     pub queue_bytes: usize,
     /// Source of random request ids.
@@ -239,6 +242,8 @@ pub struct Engine {
     narrow_read: HashSet<usize>,
     strays: Strays,
     is_cache_changed: bool,
+    /// True if pages show the names of devices.
+    asks_names: bool,
     /// Buffer for the text of a value.
     text: Vec<u8>,
     /// Buffer for a decrypted message.
@@ -292,6 +297,7 @@ impl Engine {
             narrow_read: HashSet::new(),
             strays: Strays::default(),
             is_cache_changed: false,
+            asks_names: settings.asks_names,
             text: Vec::new(),
             plain: Vec::new(),
             keyring: Keyring::default(),
@@ -401,7 +407,7 @@ impl Engine {
 
     fn begin_command(&mut self, reading: usize, now: Stamp) {
         if self.running.contains(&reading) {
-            self.command_done(reading, [None; 2], now);
+            self.command_done(reading, [None; 2], None, now);
         }
         self.outcomes.begin(reading);
         self.running.insert(reading);
@@ -412,13 +418,20 @@ impl Engine {
     }
 
     /// Takes the result of a command that has ended: decimal texts of its two values; `None`: unknown.
-    pub fn command_done(&mut self, reading: usize, values: [Option<&[u8]>; 2], now: Stamp) {
+    pub fn command_done(
+        &mut self,
+        reading: usize,
+        values: [Option<&[u8]>; 2],
+        about: Option<About>,
+        now: Stamp,
+    ) {
         if !self.running.remove(&reading) {
             return;
         }
         let given = self.outcomes.given(reading);
         given.values = values.map(|text| text.map_or(Decimal::Unknown, Decimal::of));
         given.real_ns = now.real_ns;
+        given.about = about;
         if self.new_commands.remove(&reading) {
             self.unpolled = self.unpolled.saturating_sub(1);
         }
@@ -518,9 +531,13 @@ impl Engine {
         &self.config.sessions()[self.devices[device].session]
     }
 
-    fn asks_uptime(&self) -> bool {
+    fn asked(&self) -> Asked {
         let globals = self.config.globals();
-        !globals.no_mib2 && !globals.single_request
+        match () {
+            () if globals.no_mib2 || globals.single_request => Asked::Nothing,
+            () if self.asks_names => Asked::UptimeAndName,
+            () => Asked::Uptime,
+        }
     }
 
     /// The kind of request that a side of a reading needs.

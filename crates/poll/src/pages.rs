@@ -12,17 +12,20 @@ mod graph;
 mod html;
 mod scale;
 mod style;
+mod words;
 
 pub use graph::{Figures, draw};
 pub use html::PageStyle;
 pub use style::{Bend, Corner, GraphStyle, Period, Weeks};
 
+use crate::batch::About;
 use crate::mrtg_log::Log;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_base::name::DisplayName;
 use kymo_sys::tree::{Access, Existing, Safe, Tree};
 use kymo_wire::mrtg_cfg::{Config, Globals, Keyword, Target};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -30,6 +33,14 @@ use std::path::{Path, PathBuf};
 
 /// Largest page that is read for its figures, bytes.
 const PAGE_MAX: u64 = 1 << 20;
+
+/// Seconds by which a page's time to expire is later than the next value.
+const EXPIRY_SLACK_S: i64 = 5;
+
+/// True if there are words of this `Language` for pages; otherwise they are English.
+pub fn knows_language(language: &str) -> bool {
+    words::Words::of(language).is_some()
+}
 
 /// Folders of pages and of their graphs.
 #[derive(Clone, Debug)]
@@ -58,6 +69,10 @@ pub struct TargetPage {
     html: PathBuf,
     /// Paths of the graphs, by [`Period::ALL`].
     pictures: [PathBuf; 4],
+    /// Seconds between values, if files have a `.meta` with their time to expire.
+    expires_s: Option<i64>,
+    /// Pages of indexes that get one, too: at the first target alone.
+    indexes: Vec<PathBuf>,
 }
 
 impl TargetPage {
@@ -65,9 +80,13 @@ impl TargetPage {
     pub fn of_all(config: &Config, folders: &PageFolders, zone: &TimeZone) -> Vec<TargetPage> {
         let targets = config.targets();
         let globals = config.globals();
-        targets
-            .map(|target| TargetPage::of(target, globals, folders, zone))
-            .collect()
+        let pages = targets.map(|target| TargetPage::of(target, globals, folders, zone));
+        let mut pages: Vec<TargetPage> = pages.collect();
+        if let Some(first) = pages.first_mut().filter(|page| page.expires_s.is_some()) {
+            let names = ["index.html", "index.htm"];
+            first.indexes = names.map(|name| folders.html.join(name)).to_vec();
+        }
+        pages
     }
 
     fn of(
@@ -102,11 +121,21 @@ impl TargetPage {
             }),
             graphs,
             page,
+            expires_s: globals
+                .writes_expires
+                .then_some(i64::from(globals.interval_s)),
+            indexes: Vec::new(),
         }
     }
 
     /// Writes the graphs that are due and the page, from a log whose last update was at `now_s` and kept its rows.
-    pub fn write(&self, tree: &dyn Tree, log: &Log, now_s: i64) -> Result<(), String> {
+    pub fn write(
+        &self,
+        tree: &dyn Tree,
+        log: &Log,
+        now_s: i64,
+        about: Option<&About>,
+    ) -> Result<(), String> {
         let mut known = comments::read(&self.read(tree));
         for (at, period) in Period::ALL.into_iter().enumerate() {
             let path = &self.pictures[at];
@@ -116,8 +145,38 @@ impl TargetPage {
             let (png, figures) = draw(log, now_s, period, &self.graphs)?;
             known[at] = figures.in_order().map(Some);
             put(tree, path, &png)?;
+            self.expire(tree, path, period, now_s)?;
         }
-        put(tree, &self.html, self.page(&known, now_s).as_bytes())
+        let page = self.page(&known, now_s, about);
+        put(tree, &self.html, page.as_bytes())?;
+        let indexes = self.indexes.iter().filter(|path| tree.stat(path).is_ok());
+        for path in indexes.chain([&self.html]) {
+            self.expire(tree, path, Period::Day, now_s)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the time until which a file is new, if that is wanted.
+    fn expire(
+        &self,
+        tree: &dyn Tree,
+        path: &Path,
+        period: Period,
+        now_s: i64,
+    ) -> Result<(), String> {
+        let Some(interval_s) = self.expires_s else {
+            return Ok(());
+        };
+        let step_s = match period {
+            Period::Day => interval_s,
+            Period::Week | Period::Month | Period::Year => period.step_s(),
+        };
+        let time = Timestamp::from_second(now_s.saturating_add(step_s + EXPIRY_SLACK_S));
+        let time = time.unwrap_or_default().strftime("%a, %d %b %Y %H:%M:%S");
+        let mut meta = path.as_os_str().to_owned();
+        meta.push(".meta");
+        let line = format!("Expires: {time} GMT\n");
+        put(tree, Path::new(&meta), line.as_bytes())
     }
 
     /// Path of the page.
@@ -125,9 +184,9 @@ impl TargetPage {
         &self.html
     }
 
-    /// The page with these figures of a time, seconds since 1970.
-    pub fn page(&self, known: &comments::Known, now_s: i64) -> String {
-        self.page.page(&self.graphs, known, now_s)
+    /// The page with these figures of a time, seconds since 1970, of a device that may have said something about itself.
+    pub fn page(&self, known: &comments::Known, now_s: i64, about: Option<&About>) -> String {
+        self.page.page(&self.graphs, known, now_s, about)
     }
 
     /// The page as it is; empty if it cannot be read, for then its figures are those of the graphs that are drawn.
@@ -172,16 +231,23 @@ fn cannot(verb: &str, path: &Path, cause: &dyn Display) -> String {
 
 /// Relative path from the folder of a page in `directory` to that of its graphs, with a slash at the end.
 fn between(folders: &PageFolders, directory: &[u8]) -> String {
-    let mut html = folders.html.components().peekable();
-    let mut images = folders.images.components().peekable();
-    while html.peek().is_some() && html.peek() == images.peek() {
-        html.next();
-        images.next();
+    let directory = OsStr::from_bytes(directory);
+    path_between(
+        &folders.html.join(directory),
+        &folders.images.join(directory),
+    )
+}
+
+/// Relative path from a folder to another one, with a slash at the end; empty if they are the same.
+pub fn path_between(from: &Path, to: &Path) -> String {
+    let mut from = from.components().peekable();
+    let mut to = to.components().peekable();
+    while from.peek().is_some() && from.peek() == to.peek() {
+        from.next();
+        to.next();
     }
-    let directory = Path::new(std::ffi::OsStr::from_bytes(directory));
-    let up = directory.components().count() + html.count();
-    let mut path = "../".repeat(up);
-    for part in images.chain(directory.components()) {
+    let mut path = "../".repeat(from.count());
+    for part in to {
         path += &part.as_os_str().to_string_lossy();
         path.push('/');
     }

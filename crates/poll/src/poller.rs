@@ -15,6 +15,7 @@ use kymo_sys::datagrams::Datagrams;
 use kymo_sys::machine;
 use kymo_wire::mrtg_cfg::Config;
 
+use crate::batch::About;
 pub use crate::engine::device_names;
 use crate::engine::{Cache, Empty, Engine, GAP_NS, Happening, Pace, Settings, Stamps, Strays};
 use crate::sink::{Counts, Report, Sink};
@@ -54,6 +55,8 @@ pub struct PollerSettings {
     /// True for a single run: it stores no event of a device, as every event is new to it, gives no notices about values, and waits for slow devices and commands
     /// though its interval is over, as MRTG does.
     pub polls_once: bool,
+    /// True if pages show the names of devices.
+    pub asks_names: bool,
 }
 
 /// Results of one [`Poller::turn`].
@@ -280,10 +283,10 @@ impl Poller {
     }
 
     /// Takes the values of a command that has ended.
-    pub fn command_done(&mut self, reading: u32, values: [Option<&[u8]>; 2]) {
+    pub fn command_done(&mut self, reading: u32, values: [Option<&[u8]>; 2], about: Option<About>) {
         let now: Stamp = self.clock.now();
         let reading = usize::try_from(reading).unwrap_or(usize::MAX);
-        self.engine.command_done(reading, values, now);
+        self.engine.command_done(reading, values, about, now);
     }
 
     /// True once every target was polled and every value is stored.
@@ -366,6 +369,7 @@ fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {
     Settings {
         pace: settings.pace,
         stamps: settings.stamps,
+        asks_names: settings.asks_names,
         least_interval_s: match settings.polls_once {
             true => SINGLE_RUN_S,
             false => 1,

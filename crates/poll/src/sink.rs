@@ -18,7 +18,7 @@ pub use files::Files;
 #[cfg(any(test, feature = "testing"))]
 pub use keeper::fuzz_keeper;
 pub use keeper::{DeviceReading, Keeper, KeeperConnection};
-pub use logs::Logs;
+pub use logs::{Logs, TargetClone, clone_folders};
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
     Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use kymo_agentfarm::{Farm, Settings};
+use kymo_poll::batch::{About, Uptime};
 use kymo_poll::pages::{PageFolders, TargetPage, comments};
 use kymo_tests::{Scratch, kymo, machine};
 use kymo_wire::mrtg_cfg::{self, Config};
@@ -162,14 +163,6 @@ fn pieces(page: &str) -> Vec<String> {
             page.replace_range(from + begin.len()..to, "");
         }
     }
-    // kymo does not say for how long a device has been up.
-    if let Some(from) = page
-        .find(", <br /> at which time")
-        .or(page.find(",<br /> at which time"))
-    {
-        let to = from + page[from..].find("</p>").expect("an end");
-        page.replace_range(from..to, "");
-    }
     let page = page.replace("<!-- MRTG 2.17.10 by kymo -->", "<!-- MRTG 2.17.10 -->");
     let page = page.replace('<', "\u{1}<").replace('>', ">\u{1}");
     let pieces = page.split('\u{1}').map(|piece| {
@@ -177,6 +170,20 @@ fn pieces(page: &str) -> Vec<String> {
         words.join(" ")
     });
     pieces.filter(|piece| !piece.is_empty()).collect()
+}
+
+/// What a page says of its device.
+fn about(page: &str) -> Option<About> {
+    let (_, sentence) = page.split_once("at which time ")?;
+    let (name, rest) = sentence.split_once(" had been up for <strong>")?;
+    let (uptime, _) = rest.split_once("</strong>")?;
+    let name = name
+        .strip_prefix("<strong>'")
+        .and_then(|name| name.strip_suffix("'</strong>"));
+    Some(About {
+        uptime: Uptime::Words(uptime.as_bytes().into()),
+        name: name.map(|name| name.as_bytes().into()),
+    })
 }
 
 #[test]
@@ -199,10 +206,12 @@ fn a_page_has_the_elements_of_mrtgs() {
             let path = page.html();
             let theirs = std::fs::read(path).expect("a page");
             let known = comments::read(&theirs);
+            let about = about(&String::from_utf8_lossy(&theirs));
             // MRTG takes the time a moment before it writes the page.
             let theirs = pieces(&String::from_utf8_lossy(&theirs));
             let changed_s = changed_s(path);
-            let ours = [0, 1].map(|before_s| pieces(&page.page(&known, changed_s - before_s)));
+            let ours = [0, 1]
+                .map(|before_s| pieces(&page.page(&known, changed_s - before_s, about.as_ref())));
             if !ours.contains(&theirs) {
                 let same = ours[0]
                     .iter()

@@ -171,9 +171,13 @@ impl Engine {
             let names_max = self.devices[number].names_max;
             let mut pdus = self.plan(number, names_max, open);
             let (device, session) = (&self.devices[number], self.session(number));
-            if is_first && self.asks_uptime() && !pdus.is_empty() {
-                let uptime = Planner::uptime_alone(session, device);
-                uptime.into_iter().for_each(|pdu| pdus.insert(0, pdu));
+            let is_needed = match pdus.is_empty() {
+                true => self.asks_names,
+                false => !Planner::shares_about(device),
+            };
+            if is_first && is_needed {
+                let alone = Planner::about_alone(session, device, self.asked());
+                pdus.splice(0..0, alone);
             }
             let device = &mut self.devices[number];
             if is_first {
@@ -198,7 +202,7 @@ impl Engine {
         names_max: usize,
         readings: Vec<usize>,
     ) -> Vec<pdu::Pdu> {
-        let settings = (self.config.globals().single_request, self.asks_uptime());
+        let settings = (self.config.globals().single_request, self.asked());
         let device = &self.devices[number];
         Planner::plan(
             &self.config,
@@ -325,6 +329,9 @@ impl Engine {
     /// A reading has both of its outcomes.
     fn complete(&mut self, reading: usize, now: Stamp) {
         if let Some(device) = self.sides.device(reading) {
+            if self.asks_names {
+                self.outcomes.given(reading).about = self.devices[device].about();
+            }
             let cycle = &mut self.devices[device].cycle;
             if cycle.was_restarted {
                 cycle.was_reset |= self.outcomes.note_restart(reading);

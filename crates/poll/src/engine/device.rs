@@ -7,6 +7,8 @@ use std::sync::Arc;
 use kymo_wire::mrtg_cfg::Session;
 use kymo_wire::snmp::usm::UsmReport;
 
+use crate::batch::{About, Uptime};
+
 use super::interfaces::{Column, Found, Interfaces, Limits};
 use super::pdu::Pdu;
 use super::security::Security;
@@ -197,6 +199,10 @@ pub(crate) struct Device {
     pub uptime: Option<(u32, u64)>,
     /// True if the device refused a whole PDU for its sysUpTime, which then has a PDU of its own.
     pub is_uptime_alone: bool,
+    /// sysName, if pages show it.
+    pub name: Option<Arc<[u8]>>,
+    /// True if the device refuses a whole PDU for its sysName.
+    pub is_nameless: bool,
     /// Time of the last answer, nanoseconds since 1970; 0: never.
     pub seen_ns: i64,
     /// For ifTableLastChange and ifNumber: false if the device refuses a whole PDU for it.
@@ -237,6 +243,8 @@ impl Device {
             tries_more: false,
             uptime: None,
             is_uptime_alone: false,
+            name: None,
+            is_nameless: false,
             seen_ns: 0,
             has_table: [true; 2],
             table: [None; 2],
@@ -262,12 +270,22 @@ impl Device {
         self.rows_max = before.rows_max;
         self.uptime = before.uptime;
         self.is_uptime_alone = before.is_uptime_alone;
+        self.is_nameless = before.is_nameless;
         self.seen_ns = before.seen_ns;
         self.has_table = before.has_table;
         self.table = before.table;
         self.dead_cycles = before.dead_cycles;
         self.refusal = before.refusal;
         self.cycles = before.cycles;
+    }
+
+    /// What the device has said about itself in this cycle.
+    pub(crate) fn about(&self) -> Option<About> {
+        let (ticks, at_ns) = self.uptime?;
+        (at_ns >= self.cycle.began_ns).then(|| About {
+            uptime: Uptime::Ticks(ticks),
+            name: self.name.clone(),
+        })
     }
 
     /// True if the last cycle got no word from the device.

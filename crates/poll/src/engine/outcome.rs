@@ -6,7 +6,7 @@ use kymo_wire::mrtg_cfg::{Config, Direction, LogFormat, Rounding, SourceKind};
 
 use super::decimal::Decimal;
 use super::empty::{Blame, Blames};
-use crate::batch::Batch;
+use crate::batch::{About, Batch};
 
 /// Format of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Given {
     pub was_reset: bool,
     /// Reason why a value is unknown.
     pub blame: Option<Blame>,
+    /// What its device says about itself, if pages show it.
+    pub about: Option<About>,
     /// Values of the last cycle.
     before: [Decimal; 2],
 }
@@ -195,6 +197,11 @@ impl Outcomes {
         }
         batch.push(number, |out| out.extend_from_slice(&text));
         self.text = text;
+        if let &[reading] = &readings[..]
+            && let Some(about) = &self.given[index(reading)].about
+        {
+            batch.set_about(about.clone());
+        }
         let blame = given().find_map(|given| given.blame.as_ref());
         self.blames
             .note(number, blame.filter(|_| unknown > 0).cloned());

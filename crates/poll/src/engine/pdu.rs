@@ -4,12 +4,16 @@ use kymo_wire::snmp::RequestMessage;
 
 /// sysUpTime.0
 pub(crate) const UPTIME: [u32; 9] = [1, 3, 6, 1, 2, 1, 1, 3, 0];
+/// sysName.0
+pub(crate) const NAME: [u32; 9] = [1, 3, 6, 1, 2, 1, 1, 5, 0];
 
 /// Uses of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Detects a restart of the device.
     Uptime,
+    /// The name of the device on pages.
+    Name,
     /// Detects changes of interfaces by ifTableLastChange (0) or ifNumber
     /// (1).
     Table(u8),

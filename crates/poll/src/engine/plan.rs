@@ -7,7 +7,7 @@ use kymo_wire::snmp::{Ask, Oid, varbind_bytes};
 use super::device::{Device, Reference};
 use super::interfaces::Column;
 use super::narrow;
-use super::pdu::{Pdu, UPTIME, Use};
+use super::pdu::{NAME, Pdu, UPTIME, Use};
 use super::sides::Sides;
 
 /// Largest number of names of a PDU.
@@ -23,13 +23,25 @@ const CHANGE: [u32; 10] = [1, 3, 6, 1, 2, 1, 31, 1, 5, 0];
 /// ifNumber.0
 const NUMBER: [u32; 9] = [1, 3, 6, 1, 2, 1, 2, 1, 0];
 
+/// Names about a device itself that are asked for beside its readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// `NoMib2` or `SingleRequest`.
+    Nothing,
+    /// sysUpTime, for restarts.
+    Uptime,
+    /// sysName as well, for pages.
+    UptimeAndName,
+}
+
 /// State while the PDUs of a device are planned.
 pub(crate) struct Planner<'a> {
     pub config: &'a Config,
     pub device: &'a Device,
     pub sides: &'a Sides,
-    /// True to include sysUpTime.
+    /// True to include sysUpTime, and sysName.
     pub uptime: bool,
+    pub name: bool,
     pub names_max: usize,
     pdus: Vec<Pdu>,
     names: Vec<Oid>,
@@ -43,16 +55,18 @@ impl<'a> Planner<'a> {
         config: &'a Config,
         device: &'a Device,
         sides: &'a Sides,
-        settings: (bool, bool),
+        settings: (bool, Asked),
         names_max: usize,
         readings: impl Iterator<Item = usize>,
     ) -> Vec<Pdu> {
-        let (single, uptime) = settings;
+        let (single, asked) = settings;
+        let has_room = !device.is_uptime_alone && names_max >= UPTIME_FROM;
         let mut planner = Planner {
             config,
             device,
             sides,
-            uptime: uptime && !device.is_uptime_alone && names_max >= UPTIME_FROM,
+            uptime: asked != Asked::Nothing && has_room,
+            name: asked == Asked::UptimeAndName && has_room && !device.is_nameless,
             names_max: if single { 1 } else { names_max },
             pdus: Vec::new(),
             names: Vec::new(),
@@ -78,18 +92,29 @@ impl<'a> Planner<'a> {
         planner.pdus
     }
 
-    /// A PDU for sysUpTime alone; `None`: other PDUs include it.
-    pub(crate) fn uptime_alone(session: &Session, device: &Device) -> Option<Pdu> {
-        if !device.is_uptime_alone && device.names_max >= UPTIME_FROM {
-            return None;
-        }
-        Some(Pdu {
-            request: device
-                .security
-                .prepare(session, Ask::Get, &[Oid::of_arcs(&UPTIME)?]),
-            uses: vec![(0, Use::Uptime)],
-            names: 1,
-        })
+    /// True if sysUpTime and sysName share PDUs with names of readings.
+    pub(crate) fn shares_about(device: &Device) -> bool {
+        !device.is_uptime_alone && device.names_max >= UPTIME_FROM
+    }
+
+    /// PDUs for sysUpTime alone and sysName alone.
+    pub(crate) fn about_alone(session: &Session, device: &Device, asked: Asked) -> Vec<Pdu> {
+        let names: &[([u32; 9], Use)] = match asked {
+            Asked::Nothing => &[],
+            Asked::UptimeAndName if !device.is_nameless => {
+                &[(UPTIME, Use::Uptime), (NAME, Use::Name)]
+            }
+            Asked::Uptime | Asked::UptimeAndName => &[(UPTIME, Use::Uptime)],
+        };
+        let pdu = |(arcs, what): &([u32; 9], Use)| {
+            let name = Oid::of_arcs(arcs)?;
+            Some(Pdu {
+                request: device.security.prepare(session, Ask::Get, &[name]),
+                uses: vec![(0, *what)],
+                names: 1,
+            })
+        };
+        names.iter().filter_map(pdu).collect()
     }
 
     fn session(&self) -> &'a Session {
@@ -187,6 +212,9 @@ impl<'a> Planner<'a> {
     fn open(&mut self) {
         if self.uptime {
             self.put_arcs(&UPTIME, Use::Uptime);
+        }
+        if self.name {
+            self.put_arcs(&NAME, Use::Name);
         }
         let has_room = self.names_max >= UPTIME_FROM;
         if self.pdus.is_empty() && self.device.watches_table() && has_room {

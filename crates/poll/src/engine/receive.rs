@@ -20,6 +20,8 @@ use super::{Engine, Happening, Link};
 
 /// Hundredths of a second by which the uptime may lag behind the clock without a restart.
 const UPTIME_SLACK: i64 = 1000;
+/// Longest sysName, bytes.
+const NAME_BYTES: usize = 255;
 
 /// Most bytes of a text in an event.
 const TEXT_SHOWN: usize = 60;
@@ -242,6 +244,7 @@ impl Engine {
             Use::Uptime => {
                 device.is_plan_stale |= !std::mem::replace(&mut device.is_uptime_alone, true);
             }
+            Use::Name => device.is_plan_stale |= !std::mem::replace(&mut device.is_nameless, true),
             Use::Table(which) => {
                 let has_it = &mut device.has_table[usize::from(which)];
                 device.is_plan_stale |= std::mem::replace(has_it, false);
@@ -338,7 +341,11 @@ impl Engine {
             (Use::Uptime, Some(ObjectValue::TimeTicks(ticks))) => {
                 self.take_uptime(number, ticks as u32, now);
             }
-            (Use::Uptime, _) => {}
+            (Use::Name, Some(ObjectValue::OctetString(name))) => {
+                let name = &name[..name.len().min(NAME_BYTES)];
+                self.devices[number].name = Some(name.into());
+            }
+            (Use::Uptime | Use::Name, _) => {}
             (Use::Table(which), value) => self.take_table(number, which, value),
             (Use::Check(reference), value) => {
                 let of = &self.devices[number].references[reference];
@@ -446,6 +453,7 @@ impl Engine {
             device.cycle.has_moved = true;
             device.is_plan_stale |= device.has_table.contains(&false);
             device.has_table = [true; 2];
+            device.is_nameless = false;
         }
     }
 

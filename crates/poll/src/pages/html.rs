@@ -4,15 +4,19 @@
 use super::amount::AmountStyle;
 use super::comments::{self, Known};
 use super::style::{GraphStyle, Period, has_letter};
+use super::words::Words;
+use crate::batch::{About, Uptime};
 use jiff::Timestamp;
 use kymo_wire::mrtg_cfg::{Choice, Globals, Keyword, Target};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Version of MRTG that a page names.
 const VERSION: &str = "2.17.10";
 /// Seconds after which a browser loads a page again.
 const REFRESH_S: u64 = 300;
-const COLOUR_NAMES: [&str; 5] = ["GREEN", "BLUE", "DARK GREEN", "MAGENTA", "AMBER"];
+/// Most characters of a device's name or of its words for the time that it has been up.
+const ABOUT_MAX: usize = 255;
 
 /// The look of a target's page. Its texts are HTML of the administrator's, which are passed on as they are.
 #[derive(Clone, Debug)]
@@ -45,6 +49,9 @@ pub struct PageStyle {
     amounts: AmountStyle,
     interval: String,
     refresh_s: u64,
+    words: Arc<Words>,
+    /// `IconDir` with a slash at the end.
+    icons: Option<String>,
 }
 
 impl PageStyle {
@@ -58,6 +65,8 @@ impl PageStyle {
         let lines = |keyword| html(keyword).replace("\\n", "\n");
         let some = |keyword| text(keyword).filter(|text| !text.is_empty() && text != "0");
         let options = target.options();
+        let words = Words::or_english(globals.language.as_deref());
+        let [inward, outward, percentage] = words.rows;
         let direction = |choice, keyword, otherwise: &str| {
             let name = text(keyword).unwrap_or_else(|| otherwise.into());
             (!options.has(choice) && !name.is_empty() && name != "0").then_some(name)
@@ -74,7 +83,7 @@ impl PageStyle {
             false => [0; 3],
         };
         let text_colour = target.colour(Keyword::TextColor).unwrap_or(contrast);
-        let mut colour_names = COLOUR_NAMES.map(String::from);
+        let mut colour_names = words.colours.map(String::from);
         for (name, (own, _)) in colour_names
             .iter_mut()
             .zip(target.colours().unwrap_or_default())
@@ -92,13 +101,13 @@ impl PageStyle {
             colours: [background, text_colour].map(hexadecimal),
             colour_names,
             directions: [
-                direction(Choice::Noi, Keyword::LegendI, "In"),
-                direction(Choice::Noo, Keyword::LegendO, "Out"),
+                direction(Choice::Noi, Keyword::LegendI, inward),
+                direction(Choice::Noo, Keyword::LegendO, outward),
             ],
             percentage: text(Keyword::Legend5)
-                .or(Some("Percentage".into()))
+                .or(Some(percentage.into()))
                 .filter(|name| !name.is_empty() && name != "0"),
-            legends: legends(target, &some),
+            legends: legends(target, &words, &some),
             suppress: html(Keyword::Suppress).into_bytes(),
             zone: text(Keyword::Timezone),
             has_peak_legend: some(Keyword::WithPeak).is_some(),
@@ -106,6 +115,11 @@ impl PageStyle {
             amounts: AmountStyle::new(graphs, own_unit.as_deref(), prefixes, factor.unwrap_or(1.0)),
             interval: globals.interval_minutes.to_string(),
             refresh_s: globals.refresh_s.unwrap_or(REFRESH_S),
+            icons: globals.icon_dir.as_deref().map(|folder| {
+                let folder = folder.trim_end_matches('/');
+                escaped(&format!("{folder}/"))
+            }),
+            words,
         }
     }
 
@@ -114,11 +128,17 @@ impl PageStyle {
         has_letter(&self.suppress, period)
     }
 
-    /// The page with figures of a time, seconds since 1970.
-    pub fn page(&self, graphs: &GraphStyle, known: &Known, now_s: i64) -> String {
+    /// The page with figures of a time, seconds since 1970, of a device that may have said something about itself.
+    pub fn page(
+        &self,
+        graphs: &GraphStyle,
+        known: &Known,
+        now_s: i64,
+        about: Option<&About>,
+    ) -> String {
         let mut out = String::with_capacity(8 << 10);
         self.head(graphs, known, &mut out);
-        self.put_top(graphs, now_s, &mut out);
+        self.put_top(graphs, now_s, about, &mut out);
         for (period, known) in Period::ALL.into_iter().zip(known) {
             if !self.is_suppressed(period) {
                 self.put_period(graphs, period, known, &mut out);
@@ -128,7 +148,7 @@ impl PageStyle {
             self.put_legend(graphs, &mut out);
         }
         if !graphs.options.has(Choice::Nobanner) {
-            out.push_str("<!-- Begin MRTG Block -->\n<div id=\"footer\">kymo poll</div>\n<!-- End MRTG Block -->\n");
+            self.put_footer(&mut out);
         }
         out.push_str(&self.page_foot);
         out.push_str("\n</body>\n</html>\n");
@@ -139,9 +159,9 @@ impl PageStyle {
         // Writing to memory does not fail.
         let _ = write!(
             out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<!-- MRTG {VERSION} by kymo -->\n<!-- Begin Head -->\n<head>\n\
+            "<!DOCTYPE html>\n<html lang=\"{}\">\n<!-- MRTG {VERSION} by kymo -->\n<!-- Begin Head -->\n<head>\n\
              <meta charset=\"UTF-8\" />\n<meta http-equiv=\"refresh\" content=\"{}\" />\n<title>{}</title>\n",
-            self.refresh_s, self.title
+            self.words.tag, self.refresh_s, self.title
         );
         let has_percent = graphs.options.has(Choice::Dorelpercent);
         for (period, known) in Period::ALL.into_iter().zip(known) {
@@ -162,22 +182,65 @@ impl PageStyle {
         );
     }
 
-    fn put_top(&self, graphs: &GraphStyle, now_s: i64, out: &mut String) {
+    fn put_top(&self, graphs: &GraphStyle, now_s: i64, about: Option<&About>, out: &mut String) {
         let time = Timestamp::from_second(now_s).unwrap_or_default();
         let time = time.to_zoned(graphs.zone.clone());
         let zone = self
             .zone
             .as_ref()
             .map_or(String::new(), |zone| format!(" {zone}"));
+        let date = format!("<strong>{}{zone}</strong>", self.words.date(&time));
         let _ = write!(
             out,
-            "{}\n{}\n<p>The statistics were last updated <strong>{} at {}:{:02}{zone}</strong></p>\n",
+            "{}\n{}\n<p>{}",
             self.body_tag,
             self.page_top,
-            time.strftime("%A, %-d %B %Y"),
-            time.hour(),
-            time.minute(),
+            self.words.updated(&date)
         );
+        let about = about.filter(|_| !graphs.options.has(Choice::Noinfo));
+        if let Some((name, uptime)) = about.and_then(|about| self.about(about)) {
+            let _ = write!(out, ",<br />\n{}", self.words.up(&name, &uptime));
+        }
+        out.push_str("</p>\n");
+    }
+
+    /// HTML of the name of a device and of the time that it has been up; `None`: it does not say the time.
+    fn about(&self, about: &About) -> Option<(String, String)> {
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            let text: String = text
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(ABOUT_MAX)
+                .collect();
+            (!text.is_empty() && text != "0").then(|| escaped(&text))
+        };
+        let uptime = match &about.uptime {
+            Uptime::Ticks(ticks) => uptime(*ticks),
+            Uptime::Words(words) => text(words)?,
+        };
+        let name = about.name.as_deref().and_then(text);
+        let name = name.map(|name| format!("<strong>'{name}'</strong>"));
+        Some((
+            name.unwrap_or_else(|| self.words.device.into()),
+            format!("<strong>{uptime}</strong>"),
+        ))
+    }
+
+    /// The end of a page. The pictures of IconDir are MRTG's, which kymo has none of.
+    fn put_footer(&self, out: &mut String) {
+        out.push_str("<!-- Begin MRTG Block -->\n<div id=\"footer\">");
+        if let Some(icons) = &self.icons {
+            out.push_str("<a href=\"http://oss.oetiker.ch/mrtg/\">");
+            for (part, width) in [("l", 63), ("m", 25), ("r", 388)] {
+                let _ = write!(
+                    out,
+                    "<img src=\"{icons}mrtg-{part}.png\" width=\"{width}\" title=\"MRTG\" alt=\"MRTG\" />"
+                );
+            }
+            out.push_str("</a><br />");
+        }
+        out.push_str("kymo poll</div>\n<!-- End MRTG Block -->\n");
     }
 
     fn put_period(
@@ -201,12 +264,14 @@ impl PageStyle {
             top_out,
         ] = *known;
         let (title, word) = (self.title_of(period), period.word());
+        let [largest, middle, current] = self.words.columns;
         let source = escaped(&format!("{}{}-{word}.png", self.images, self.name));
         let _ = write!(
             out,
-            "<!-- Begin {title} interval) -->\n<div class=\"graph\">\n<h2>{title} Average)</h2>\n\
+            "<!-- Begin {title} interval) -->\n<div class=\"graph\">\n<h2>{}</h2>\n\
              <img src=\"{source}\" title=\"{word}\" alt=\"{word}\" />\n<table>\n\
-             <tr><th></th><th scope=\"col\">Max</th><th scope=\"col\">Average</th><th scope=\"col\">Current</th></tr>\n"
+             <tr><th></th><th scope=\"col\">{largest}</th><th scope=\"col\">{middle}</th><th scope=\"col\">{current}</th></tr>\n",
+            self.words.title(period, &self.interval)
         );
         let [inward, outward] = &self.directions;
         let [limit_in, limit_out] = self.max_bytes;
@@ -232,20 +297,30 @@ impl PageStyle {
                 .map(|(rate, limit)| self.amounts.text(rate, limit));
             let _ = writeln!(
                 out,
-                "<tr><td colspan=\"8\">Average max 5 min values for {title} interval): <span class=\"in\">{inward}</span> {top_in}/ \
-                 <span class=\"out\">{outward}</span> {top_out}</td></tr>"
+                "<tr><td colspan=\"8\">{} <span class=\"in\">{inward}</span> {top_in}/ <span class=\"out\">{outward}</span> {top_out}</td></tr>",
+                self.words.peaks(period, &self.interval_of(period)),
             );
         }
         let _ = write!(out, "</table>\n</div>\n<!-- End {title} interval) -->\n");
     }
 
-    /// The title of a period, which its comments have, too. It ends within parentheses.
+    /// The title of a period in comments, which have no language. It ends within parentheses.
     fn title_of(&self, period: Period) -> String {
+        let name = match period {
+            Period::Day => "Daily",
+            Period::Week => "Weekly",
+            Period::Month => "Monthly",
+            Period::Year => "Yearly",
+        };
+        format!("`{name}' Graph ({}", self.interval_of(period))
+    }
+
+    fn interval_of(&self, period: Period) -> String {
         match period {
-            Period::Day => format!("`Daily' Graph ({} Minute", self.interval),
-            Period::Week => "`Weekly' Graph (30 Minute".into(),
-            Period::Month => "`Monthly' Graph (2 Hour".into(),
-            Period::Year => "`Yearly' Graph (1 Day".into(),
+            Period::Day => format!("{} Minute", self.interval),
+            Period::Week => "30 Minute".into(),
+            Period::Month => "2 Hour".into(),
+            Period::Year => "1 Day".into(),
         }
     }
 
@@ -293,35 +368,42 @@ fn body_tag(own: Option<String>) -> String {
     }
 }
 
-fn legends(target: Target<'_>, own: &dyn Fn(Keyword) -> Option<String>) -> [String; 5] {
+fn legends(
+    target: Target<'_>,
+    words: &Words,
+    own: &dyn Fn(Keyword) -> Option<String>,
+) -> [String; 5] {
     let options = target.options();
-    let unit = if options.has(Choice::Bits) {
-        "Bits"
-    } else {
-        "Bytes"
-    };
+    let unit = usize::from(!options.has(Choice::Bits));
     let time = match () {
-        () if options.has(Choice::Perminute) => "Minute",
-        () if options.has(Choice::Perhour) => "Hour",
-        () => "Second",
+        () if options.has(Choice::Perminute) => 1,
+        () if options.has(Choice::Perhour) => 2,
+        () => 0,
     };
-    let or = |keyword, text: &str| own(keyword).unwrap_or_else(|| text.to_string());
-    let one = or(
-        Keyword::Legend1,
-        &format!("Incoming Traffic in {unit} per {time}"),
-    );
-    let two = or(
-        Keyword::Legend2,
-        &format!("Outgoing Traffic in {unit} per {time}"),
-    );
-    let relation = or(Keyword::Legend5, &format!("(({one})/({two}))*100"));
+    let [inward, outward] = words.traffic(unit, time);
+    let [in_peak, out_peak] = words.peak_legends.map(String::from);
+    let one = own(Keyword::Legend1).unwrap_or(inward);
+    let two = own(Keyword::Legend2).unwrap_or(outward);
+    let relation = own(Keyword::Legend5).unwrap_or_else(|| format!("(({one})/({two}))*100"));
     [
         one,
         two,
-        or(Keyword::Legend3, "Maximal 5 Minute Incoming Traffic"),
-        or(Keyword::Legend4, "Maximal 5 Minute Outgoing Traffic"),
+        own(Keyword::Legend3).unwrap_or(in_peak),
+        own(Keyword::Legend4).unwrap_or(out_peak),
         relation,
     ]
+}
+
+/// The time of sysUpTime's hundredths of a second, as MRTG writes it.
+fn uptime(ticks: u32) -> String {
+    let seconds = ticks / 100;
+    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+    let clock = format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60);
+    match days {
+        0 => clock,
+        1 => format!("1 day, {clock}"),
+        days => format!("{days} days, {clock}"),
+    }
 }
 
 fn hexadecimal([red, green, blue]: [u8; 3]) -> String {
@@ -341,4 +423,21 @@ pub(super) fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_mrtg_writes_them() {
+        for (ticks, expected) in [
+            (0, "0:00:00"),
+            (5_999, "0:00:59"),
+            (8_640_000 + 360_000, "1 day, 1:00:00"),
+            (u32::MAX, "497 days, 2:27:52"),
+        ] {
+            assert_eq!(uptime(ticks), expected);
+        }
+    }
 }

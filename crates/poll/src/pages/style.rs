@@ -53,6 +53,16 @@ impl Period {
         }
     }
 
+    /// Index into [`Period::ALL`].
+    pub fn place(self) -> usize {
+        match self {
+            Period::Day => 0,
+            Period::Week => 1,
+            Period::Month => 2,
+            Period::Year => 3,
+        }
+    }
+
     /// The end of a picture's name.
     pub fn word(self) -> &'static str {
         match self {

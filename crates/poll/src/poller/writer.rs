@@ -11,7 +11,7 @@ use crate::engine::{Account, Happening};
 use crate::graphite::Graphite;
 use crate::news::News;
 use crate::pages::TargetPage;
-use crate::sink::{Counts, DeviceReading, Report, Series, Sink};
+use crate::sink::{Counts, DeviceReading, Report, Series, Sink, TargetClone};
 use kymo_wire::keeper::Event;
 
 /// Batches in the thread's queue.
@@ -23,6 +23,8 @@ pub struct Keeping {
     pub series: Vec<Vec<Series>>,
     /// Pages of all targets, for the sink of MRTG's own logs; empty: none are written.
     pub pages: Vec<TargetPage>,
+    /// Copies of targets' files, likewise.
+    pub clones: Vec<Option<TargetClone>>,
     /// Targets whose rates the sinks report, because they have thresholds.
     pub watched: Vec<u32>,
     /// The carbon server that gets a copy of all values.
@@ -182,12 +184,13 @@ impl Thread {
             Order::Begin(mut keeping) => {
                 let series = std::mem::take(&mut keeping.series);
                 let mut pages = std::mem::take(&mut keeping.pages);
+                let mut clones = std::mem::take(&mut keeping.clones);
                 for (at, (sink, series)) in self.sinks.iter_mut().zip(series).enumerate() {
                     // Rates are the same wherever values go, so the first sink alone reports them.
                     let watched: &[u32] = if at == 0 { &keeping.watched } else { &[] };
                     sink.begin(series, watched);
                     if let Sink::Logs(logs) = sink {
-                        logs.set_pages(std::mem::take(&mut pages));
+                        logs.set_pages(std::mem::take(&mut pages), std::mem::take(&mut clones));
                     }
                 }
                 self.keeping = Some(keeping);

@@ -38,6 +38,7 @@ impl Backlog {
         self.values.iter().map(|(target, argument)| Update {
             target: *target,
             argument,
+            about: None,
         })
     }
 

@@ -172,7 +172,11 @@ impl Keeper {
         for (place, (&target, argument)) in again.targets.iter().zip(arguments).enumerate() {
             if missing.contains(&place) && !self.gives_up(target) {
                 new.push((target, seconds(argument)));
-                let update = Update { target, argument };
+                let update = Update {
+                    target,
+                    argument,
+                    about: None,
+                };
                 // These values are a part of those that fitted before.
                 self.request.push(&self.series[index(target)], &update);
             }

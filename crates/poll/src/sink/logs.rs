@@ -3,11 +3,14 @@
 //! For each value a log is read, computed and put in place by a rename; the state before is `TARGET.old`. Nothing of a log stays
 //! in memory, so MRTG may take over at any time.
 
+mod clone;
 #[cfg(test)]
 mod tests;
 
+pub use clone::{TargetClone, clone_folders};
+
 use super::{Counts, Rate, Report, Series, index, owner};
-use crate::batch::{Batch, seconds};
+use crate::batch::{Batch, Update, seconds};
 use crate::mrtg_log::{Damage, Kept, Log, LogRule, LogUpdate, UNKNOWN};
 use crate::pages::TargetPage;
 use kymo_base::name::DisplayName;
@@ -35,6 +38,8 @@ pub struct Logs {
     targets: Vec<LogTarget>,
     /// Pages by target; empty: none are written.
     pages: Vec<TargetPage>,
+    /// Copies by target, likewise.
+    clones: Vec<Option<TargetClone>>,
     log: Log,
     /// The next state of a log.
     next: Vec<u8>,
@@ -69,6 +74,7 @@ impl Logs {
             owned: Vec::new(),
             targets: Vec::new(),
             pages: Vec::new(),
+            clones: Vec::new(),
             log: Log::default(),
             next: Vec::new(),
             counts: Counts::default(),
@@ -83,9 +89,9 @@ impl Logs {
         Ok(is_ours)
     }
 
-    /// Has the pages of all targets written, in the order of the targets.
-    pub(crate) fn set_pages(&mut self, pages: Vec<TargetPage>) {
-        self.pages = pages;
+    /// Has the pages and the copies of all targets written, in the order of the targets.
+    pub(crate) fn set_pages(&mut self, pages: Vec<TargetPage>, clones: Vec<Option<TargetClone>>) {
+        (self.pages, self.clones) = (pages, clones);
     }
 
     pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
@@ -106,7 +112,7 @@ impl Logs {
 
     pub(super) fn write(&mut self, batch: &Batch, report: &mut Report) {
         for update in batch.iter() {
-            match self.update(update.target, update.argument, report) {
+            match self.update(update, report) {
                 Ok(()) => self.counts.kept += 1,
                 Err(cause) => {
                     self.counts.refused += 1;
@@ -120,7 +126,12 @@ impl Logs {
         self.counts
     }
 
-    fn update(&mut self, at: u32, argument: &[u8], report: &mut Report) -> Result<(), String> {
+    fn update(&mut self, given: Update<'_>, report: &mut Report) -> Result<(), String> {
+        let Update {
+            target: at,
+            argument,
+            about,
+        } = given;
         let Some(target) = self.targets.get(index(at)) else {
             return Err("cannot update a log: there is no such target".into());
         };
@@ -158,9 +169,13 @@ impl Logs {
         };
         rolled.map_err(|error| cannot(&error))?;
         self.counts.created += u64::from(is_new);
+        // The value is kept whatever becomes of its page.
         if let Some(page) = self.pages.get(index(at)) {
-            // The value is kept all the same.
-            let written = page.write(&*self.tree, &self.log, now_s);
+            let written = page.write(&*self.tree, &self.log, now_s, about);
+            written.unwrap_or_else(|cause| report.refuse(at, cause));
+        }
+        if let Some(Some(clone)) = self.clones.get(index(at)) {
+            let written = clone.write(&*self.tree);
             written.unwrap_or_else(|cause| report.refuse(at, cause));
         }
         if target.is_watched {

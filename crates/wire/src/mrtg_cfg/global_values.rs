@@ -11,14 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Keywords that are accepted and have no effect here.
-const WITHOUT_EFFECT: [Global; 6] = [
-    Global::ConversionCode,
-    Global::Forks,
-    Global::IconDir,
-    Global::Language,
-    Global::LibAdd,
-    Global::WriteExpires,
-];
+const WITHOUT_EFFECT: [Global; 3] = [Global::ConversionCode, Global::Forks, Global::LibAdd];
 
 /// The values of all global keywords. `None`: a required one is missing, see `problems`.
 pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Option<Globals> {
@@ -87,6 +80,10 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         hw_thresh_hyst: decimal(Global::HwThreshHyst),
         thresh_mail: server.zip(sender),
         send_to_graphite: send_to_graphite.flatten(),
+        icon_dir: text(Global::IconDir),
+        language: text(Global::Language),
+        writes_expires: value(Global::WriteExpires)
+            .is_some_and(|text| text.first().is_some_and(|byte| b"yY".contains(byte))),
         path_add: value(Global::PathAdd).map(|text| folder(&text)),
         without_effect: without_effect.map(Global::word).collect(),
     })

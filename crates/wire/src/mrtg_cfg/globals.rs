@@ -46,6 +46,12 @@ pub struct Globals {
     pub send_to_graphite: Option<(Box<str>, u16)>,
     /// `Refresh`, seconds after which a browser reads a page again.
     pub refresh_s: Option<u64>,
+    /// `IconDir`, the folder of MRTG's own pictures, as pages name it.
+    pub icon_dir: Option<Box<str>>,
+    /// `Language` of pages.
+    pub language: Option<Box<str>>,
+    /// `WriteExpires: yes`: each page and graph has a file `.meta` with the time until which it is new.
+    pub writes_expires: bool,
     /// A folder to put first into `PATH` for commands.
     pub path_add: Option<PathBuf>,
     /// Names of keywords whose value has no effect here, for a message.

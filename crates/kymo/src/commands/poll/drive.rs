@@ -13,6 +13,7 @@ use std::{io, thread};
 use kymo_poll::pages::PageFolders;
 use kymo_poll::poller::STACK_BYTES;
 use kymo_poll::runner::{Commands, Runner};
+use kymo_poll::sink::clone_folders;
 use kymo_poll::threshold::mail_ports;
 use kymo_sys::machine::{self, Signal, SignalFile};
 use kymo_sys::talk;
@@ -112,6 +113,10 @@ fn shut_in(configs: &[Config], settings: &Settings) {
             }));
         }
         write.push(settings.log_dir.clone().unwrap_or(globals.log_dir.clone()));
+        if globals.log_format == LogFormat::Rateup {
+            let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
+            write.extend(clone_folders(config, log_dir));
+        }
         if globals.log_format == LogFormat::Rateup && settings.draws == Draws::Pages {
             let folders = PageFolders::of(globals, settings.log_dir.as_deref());
             write.extend([folders.html, folders.images]);

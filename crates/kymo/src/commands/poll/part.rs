@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use kymo_poll::batch::{About, Uptime};
 use kymo_poll::engine::{self, Cache, Empty, Happening, Pace, Stamps};
 use kymo_poll::graphite::Graphite;
 use kymo_poll::pages::{PageFolders, TargetPage};
 use kymo_poll::poller::{Keeping, Poller, PollerSettings, Turn, device_names};
 use kymo_poll::runner::{Commands, Runner, RunnerMessage};
-use kymo_poll::sink::{Cached, Files, Home, Keeper, Logs, Series, Sink};
+use kymo_poll::sink::{
+    Cached, Files, Home, Keeper, Logs, Series, Sink, TargetClone, clone_folders,
+};
 use kymo_poll::threshold::{Action, Measured, ThresholdMail, Thresholds};
 use kymo_poll::watch::Watch;
 use kymo_poll::{description, news};
@@ -33,6 +36,8 @@ const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_secs(10);
 /// Most lines about refused values in a row.
 const REFUSALS: usize = 10;
+/// Words of MRTG for the uptime and the name that a command does not print.
+const NO_LINE: &[u8] = b"unknown";
 /// Most targets that a line names.
 const TARGETS_LISTED: usize = 50;
 
@@ -88,13 +93,15 @@ impl Part {
                 false => Stamps::Exact,
             },
             polls_once: !settings.forever,
+            asks_names: draws_pages(&config, settings.draws),
         };
         let cache = read_cache(cache_file, &config);
         let names = device_names(&config);
         let draws = settings.draws;
         let own_log_dir = settings.log_dir.clone();
         let pages = pages(&config, draws, own_log_dir.as_deref());
-        let keeping = keeping(&config, &homes, pages, &thresholds, &names, &log)?;
+        let clones = clones(&config, own_log_dir.as_deref());
+        let keeping = keeping(&config, &homes, (pages, clones), &thresholds, &names, &log)?;
         let descriptions = settings.descriptions.clone();
         describe(&config, name, descriptions.as_deref(), &homes, &names, &log);
         let mail = mail(&config, &log);
@@ -196,7 +203,7 @@ impl Part {
         for &reading in &turn.commands {
             match &mut self.runner {
                 Some(runner) => runner.ask(reading),
-                None => self.poller.command_done(reading, [None, None]),
+                None => self.poller.command_done(reading, [None, None], None),
             }
         }
         self.hear_runner()?;
@@ -225,7 +232,14 @@ impl Part {
                     // If the runner has read another state of the configuration, the number belongs to another
                     // command.
                     let values = values.map(|value| value.filter(|_| self.agrees));
-                    self.poller.command_done(number, values);
+                    let words = |line: &Option<Vec<u8>>| -> Arc<[u8]> {
+                        line.as_deref().unwrap_or(NO_LINE).into()
+                    };
+                    let about = self.agrees.then(|| About {
+                        uptime: Uptime::Words(words(&answer.uptime)),
+                        name: Some(words(&answer.name)),
+                    });
+                    self.poller.command_done(number, values, about);
                 }
                 RunnerMessage::Line(line) => self.log.say(&String::from_utf8_lossy(&line)),
                 RunnerMessage::Gone => {
@@ -329,12 +343,20 @@ impl Part {
             return Ok(());
         };
         self.watch = watch(&config);
-        if self.is_elsewhere(config.globals()) {
+        if self.is_elsewhere(&config) {
             return self.start_again();
         }
         let (thresholds, names) = (Thresholds::of(&config, &self.file), device_names(&config));
         let pages = pages(&config, self.draws, self.own_log_dir.as_deref());
-        let keeping = keeping(&config, &self.homes, pages, &thresholds, &names, &self.log);
+        let clones = clones(&config, self.own_log_dir.as_deref());
+        let keeping = keeping(
+            &config,
+            &self.homes,
+            (pages, clones),
+            &thresholds,
+            &names,
+            &self.log,
+        );
         let keeping = match keeping {
             Ok(keeping) => keeping,
             Err(line) => {
@@ -358,8 +380,8 @@ impl Part {
     }
 
     /// True if the new configuration needs folders or servers that the sandbox does not allow.
-    fn is_elsewhere(&self, new: &Globals) -> bool {
-        let old = self.poller.config().globals();
+    fn is_elsewhere(&self, config: &Config) -> bool {
+        let (old, new) = (self.poller.config().globals(), config.globals());
         let places = |globals: &Globals| {
             (
                 globals.log_format == LogFormat::Rrdtool,
@@ -374,7 +396,9 @@ impl Part {
             [globals.log_dir.clone(), html, images]
         };
         let is_moved = folders(old) != folders(new) && self.own_log_dir.is_none();
-        is_moved || places(old) != places(new)
+        let clones = |config: &Config| clone_folders(config, &config.globals().log_dir);
+        let is_cloned = clones(self.poller.config()) != clones(config);
+        is_moved || is_cloned || places(old) != places(new)
     }
 
     /// Ends a poller of `kymo serve`, which starts it again; a poller of its own keeps the old configuration.
@@ -482,7 +506,7 @@ fn watch(config: &Config) -> Watch {
 fn keeping(
     config: &Config,
     homes: &[Home],
-    pages: Vec<TargetPage>,
+    (pages, clones): (Vec<TargetPage>, Vec<Option<TargetClone>>),
     thresholds: &Thresholds,
     names: &[String],
     log: &Arc<PollLog>,
@@ -495,6 +519,7 @@ fn keeping(
             .map(|home| Series::of_all(config, home))
             .collect(),
         pages,
+        clones,
         watched: thresholds.watched(),
         graphite: graphite.map_err(|error| format!("cannot send to graphite: {error}"))?,
         interval_s: config.globals().interval_s,
@@ -514,11 +539,24 @@ fn mail(config: &Config, log: &Arc<PollLog>) -> Option<ThresholdMail> {
 
 /// Pages of a configuration with logs of MRTG's own, if they are drawn.
 fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPage> {
-    if draws == Draws::Nothing || config.globals().log_format != LogFormat::Rateup {
+    if !draws_pages(config, draws) {
         return Vec::new();
     }
     let folders = PageFolders::of(config.globals(), log_dir);
     TargetPage::of_all(config, &folders, &jiff::tz::TimeZone::system())
+}
+
+fn draws_pages(config: &Config, draws: Draws) -> bool {
+    draws == Draws::Pages && config.globals().log_format == LogFormat::Rateup
+}
+
+/// Copies of targets' files, of a configuration with logs of MRTG's own.
+fn clones(config: &Config, log_dir: Option<&Path>) -> Vec<Option<TargetClone>> {
+    let globals = config.globals();
+    match globals.log_format {
+        LogFormat::Rateup => TargetClone::of_all(config, log_dir.unwrap_or(&globals.log_dir)),
+        LogFormat::Rrdtool => Vec::new(),
+    }
 }
 
 /// Reads all bytes of the pipe that woke the thread.

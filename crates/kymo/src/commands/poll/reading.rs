@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use std::ffi::{OsStr, OsString};
 
+use kymo_base::name::DisplayName;
+use kymo_poll::pages;
 use kymo_wire::mrtg_cfg::{Config, Files};
 
 use super::check::Debugging;
@@ -94,6 +96,13 @@ fn say_oddities(config: &Config, log: &PollLog) {
     }
     for left_out in config.left_out() {
         log.say(&left_out.to_string());
+    }
+    let language = config.globals().language.as_deref();
+    if let Some(language) = language.filter(|language| !pages::knows_language(language)) {
+        let language = DisplayName(language.as_bytes());
+        log.say(&format!(
+            "no words of Language: {language} are known; pages are in English"
+        ));
     }
     let without_effect = &config.globals().without_effect;
     if !without_effect.is_empty() {

@@ -340,6 +340,7 @@ pub(super) fn settings(pace: Pace) -> Settings {
         pace,
         stamps: Stamps::Exact,
         least_interval_s: 1,
+        asks_names: false,
         queue_bytes: 1 << 20,
         random,
     }

@@ -75,6 +75,7 @@ fn a_daemon_that_repeats_an_error_refuses_one_value() {
     let update = |target| Update {
         target,
         argument: b"1000:1:2",
+        about: None,
     };
     let mut report = Report::default();
     cached.send(&[update(0), update(1)], &mut report).unwrap();
