@@ -4,4 +4,5 @@
 mod about;
 mod files;
 mod graphs;
+mod moments;
 pub(crate) mod sides;

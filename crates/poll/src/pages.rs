@@ -179,6 +179,12 @@ impl TargetPage {
         put(tree, Path::new(&meta), line.as_bytes())
     }
 
+    /// Paths of the page and of its graphs.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> + Clone {
+        let pictures = self.pictures.iter().map(PathBuf::as_path);
+        pictures.chain([self.html.as_path()])
+    }
+
     /// Path of the page.
     pub fn html(&self) -> &Path {
         &self.html

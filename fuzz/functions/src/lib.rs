@@ -56,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     ("keeper", kymo_wire::fuzz::fuzz_keeper),
     ("keeper_requests", kymo_ingest::fuzz::fuzz_requests),
     ("mrtg_log", kymo_poll::mrtg_log::fuzz_log),
+    ("mrtg_pages", kymo_poll::pages::comments::fuzz_comments),
     ("poller_answers", kymo_poll::sink::fuzz_keeper),
     ("answers", kymo_query::stored::fuzz::fuzz_answers),
     ("targets", kymo_wire::fuzz::fuzz_targets),

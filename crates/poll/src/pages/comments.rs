@@ -44,7 +44,8 @@ fn comment(line: &[u8]) -> Option<(usize, usize, i64)> {
     let is_period = |period: &Period| letter.len() == 1 && letter.starts_with(period.letter());
     let period = Period::ALL.iter().position(is_period)?;
     let number = words.next()?;
-    Some((period, name, number.parse().unwrap_or(0)))
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    Some((period, name, number[..digits].parse().unwrap_or(0)))
 }
 
 /// Appends the comments of a period.
@@ -65,6 +66,28 @@ pub(super) fn put(period: Period, known: &[Option<i64>; 11], has_percent: bool, 
             out.push_str(&format!("<!-- {name} {} {number} -->\n", period.letter()));
         }
     }
+}
+
+/// Fuzzes the reader with any bytes as a page: what it finds is written and found again.
+#[cfg(any(test, feature = "testing"))]
+pub fn fuzz_comments(input: &[u8]) {
+    let written = |known: &Known| {
+        let mut page = String::new();
+        for (period, known) in Period::ALL.into_iter().zip(known) {
+            put(period, known, true, &mut page);
+        }
+        page
+    };
+    let known = read(input);
+    assert!(
+        known
+            .as_flattened()
+            .iter()
+            .flatten()
+            .all(|&figure| figure >= 0)
+    );
+    let page = written(&read(written(&known).as_bytes()));
+    assert_eq!(page, written(&read(page.as_bytes())));
 }
 
 #[cfg(test)]
@@ -88,5 +111,21 @@ mod tests {
             read(b"<!-- maxin q 1 -->\n<!-- maxin\n\xff\n"),
             Known::default()
         );
+        // A number ends with its digits, as in MRTG.
+        for (figure, expected) in [("12x", 12), ("-5", 0), ("", 0), ("99999999999999999999", 0)] {
+            let page = format!("<!-- maxin d {figure} -->\n");
+            assert_eq!(read(page.as_bytes())[0][0], Some(expected), "{figure}");
+        }
+    }
+
+    #[test]
+    fn any_page_is_read() {
+        for page in [
+            &b"<!-- maxin d 1 -->\n<!-- cuout y 9 -->\n<!-- cupercent w 0 -->"[..],
+            b"<!-- avmxin d 1 -->\n<!-- avmxout d  -->",
+            b"<!--  -->\n<!-- maxin dd 1 -->\n<!-- maxin d",
+        ] {
+            fuzz_comments(page);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! in memory, so MRTG may take over at any time.
 
 mod clone;
+mod leftovers;
 #[cfg(test)]
 mod tests;
 
@@ -89,9 +90,12 @@ impl Logs {
         Ok(is_ours)
     }
 
-    /// Has the pages and the copies of all targets written, in the order of the targets.
+    /// Has the pages and the copies of all targets written, in the order of the targets. Files that a killed process left unfinished go.
     pub(crate) fn set_pages(&mut self, pages: Vec<TargetPage>, clones: Vec<Option<TargetClone>>) {
         (self.pages, self.clones) = (pages, clones);
+        let logs = self.targets.iter().map(|target| &*target.path);
+        let pages = self.pages.iter().flat_map(TargetPage::files);
+        leftovers::sweep(&*self.tree, logs.chain(pages));
     }
 
     pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
