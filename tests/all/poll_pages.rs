@@ -4,5 +4,6 @@
 mod about;
 mod files;
 mod graphs;
+mod index;
 mod moments;
 pub(crate) mod sides;

@@ -24,6 +24,8 @@ pub(crate) mod hub;
 #[cfg(feature = "serve")]
 pub(crate) mod import;
 #[cfg(feature = "serve")]
+pub(crate) mod index;
+#[cfg(feature = "serve")]
 pub(crate) mod keeper;
 pub(crate) mod live;
 pub(crate) mod play;

@@ -10,12 +10,14 @@ pub mod comments;
 mod font;
 mod graph;
 mod html;
+mod index;
 mod scale;
 mod style;
 mod words;
 
 pub use graph::{Figures, draw};
 pub use html::PageStyle;
+pub use index::{IndexOrder, IndexSection, IndexStyle, IndexedTarget, sort_index};
 pub use style::{Bend, Corner, GraphStyle, Period, Weeks};
 
 use crate::batch::About;

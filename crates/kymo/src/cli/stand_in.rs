@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::{bill, poll, rrd, rrdcached};
+use crate::commands::{bill, index, poll, rrd, rrdcached};
 
 /// A program that kymo stands in for.
 pub(crate) struct StandIn {
@@ -47,14 +47,15 @@ pub(crate) const ALL: &[StandIn] = &[
         word: "poll",
         about: "Poll devices by SNMP as an mrtg.cfg says",
         help: poll::help,
-        run: poll_or_bill,
+        run: poll_or_report,
     },
 ];
 
 #[cfg(feature = "serve")]
-fn poll_or_bill(words: Vec<OsString>) -> ExitCode {
+fn poll_or_report(words: Vec<OsString>) -> ExitCode {
     match words.split_first() {
         Some((first, others)) if first == "--bill" => bill::run(others),
+        Some((first, others)) if first == "--index" => index::run(others),
         _ => poll::run(words),
     }
 }

@@ -138,6 +138,8 @@ MRTG's options:
 Others:
   --bill [OPTION]... [TARGET]...
                         95th percentiles of a month; see kymo poll --bill --help
+  --index [OPTION]... CONFIGURATION...
+                        a page of all graphs, as indexmaker makes it; see kymo poll --index --help
   --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
   --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
   --integer-stamps      stamp values with whole seconds, as MRTG does
