@@ -11,6 +11,7 @@ mod latency;
 mod many;
 mod missing;
 mod native;
+mod pages;
 mod poller;
 pub(crate) mod site;
 mod start;
@@ -27,6 +28,7 @@ pub(crate) const POLLING: Table = Table {
         &files::ROW,
         &cron::ROW,
         &native::ROW,
+        &pages::ROW,
         &latency::ROW,
         &dead::ROW,
         &missing::ROW,

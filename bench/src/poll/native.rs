@@ -58,7 +58,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
 }
 
 /// cfgmaker's configuration with MRTG's own logs.
-fn configure(bench: &Bench, site: &Site) -> Result<Configuration> {
+pub(super) fn configure(bench: &Bench, site: &Site) -> Result<Configuration> {
     let globals = Globals {
         interval_s: 300,
         is_daemon: false,
