@@ -192,7 +192,7 @@ impl Thresholds {
         )
     }
 
-    /// A line about targets whose bounds of failures are never checked, as values go where nobody predicts them.
+    /// A line about targets whose bounds of failures are never checked, as no archive of their values predicts any.
     pub fn unpredicted(config: &Config) -> Option<String> {
         let bounds = config.targets().map(|target| TargetBounds::of(target, b""));
         let is_hw = |of: &TargetBounds| of.bounds[2..].as_flattened().iter().any(Option::is_some);

@@ -121,8 +121,10 @@ fn wrong_command(line: &str, helps: &mut Helps) -> Option<String> {
             break;
         }
     }
-    if command == ["poll"] && words.peek() == Some(&"--bill") {
-        command.push("--bill");
+    if command == ["poll"]
+        && let Some(report) = words.next_if(|word| ["--bill", "--index"].contains(word))
+    {
+        command.push(report);
     }
     let help = helps.of(&command);
     let switches = words.filter_map(switch_of);

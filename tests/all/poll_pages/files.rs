@@ -172,7 +172,7 @@ fn pieces(page: &str) -> Vec<String> {
     pieces.filter(|piece| !piece.is_empty()).collect()
 }
 
-/// What a page says of its device.
+/// The words of a page about its device.
 fn about(page: &str) -> Option<About> {
     let (_, sentence) = page.split_once("at which time ")?;
     let (name, rest) = sentence.split_once(" had been up for <strong>")?;

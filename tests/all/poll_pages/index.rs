@@ -168,7 +168,7 @@ fn an_index_has_the_graphs_of_indexmakers() {
         (&["--section=ifname", "--prefix", "../stat//"], &[&plain]),
         (&["--prefix=http://h/x", "--show=month"], &[&plain]),
         (&["--nolegend", "--rrdviewer=/v?a=b"], &[&rrd]),
-        (&["--show=none", "--titl", "X"], &[&rrd]),
+        (&["--show=none", "--title", "X"], &[&rrd]),
         (&["--show=none"], &[&apart]),
         (&[], &[&apart]),
     ];

@@ -159,7 +159,7 @@ struct Filter {
     wants_match: bool,
 }
 
-/// What a filter looks at.
+/// Texts that a filter may look at.
 #[derive(Clone, Copy)]
 enum Area {
     Title,
@@ -217,7 +217,7 @@ fn read(file: &Path) -> Result<Config> {
     })
 }
 
-/// Puts a page in place, so that nobody sees a part of it.
+/// Puts a page in place as a whole.
 fn write(file: &Path, page: &[u8]) -> io::Result<()> {
     let tree = RealDisk.tree(Path::new("/"), Reach::Anywhere)?;
     let file = std::path::absolute(file)?;

@@ -279,7 +279,7 @@ impl Device {
         self.cycles = before.cycles;
     }
 
-    /// What the device has said about itself in this cycle.
+    /// The device's words about itself in this cycle.
     pub(crate) fn about(&self) -> Option<About> {
         let (ticks, at_ns) = self.uptime?;
         (at_ns >= self.cycle.began_ns).then(|| About {

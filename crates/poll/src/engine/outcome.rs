@@ -28,7 +28,7 @@ pub(crate) struct Given {
     pub was_reset: bool,
     /// Reason why a value is unknown.
     pub blame: Option<Blame>,
-    /// What its device says about itself, if pages show it.
+    /// The words of its device about itself, if pages show them.
     pub about: Option<About>,
     /// Values of the last cycle.
     before: [Decimal; 2],

@@ -68,7 +68,7 @@ pub(super) fn put(period: Period, known: &[Option<i64>; 11], has_percent: bool, 
     }
 }
 
-/// Fuzzes the reader with any bytes as a page: what it finds is written and found again.
+/// Fuzzes the reader with any bytes as a page: figures that are found are written and found again.
 #[cfg(any(test, feature = "testing"))]
 pub fn fuzz_comments(input: &[u8]) {
     let written = |known: &Known| {

@@ -15,7 +15,7 @@ const REFRESH_S: u64 = 300;
 /// Orders of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrder {
-    /// That of the configurations.
+    /// The order of the configurations.
     Original,
     /// By name; numbers within names count as numbers.
     Name,

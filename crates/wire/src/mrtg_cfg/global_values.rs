@@ -41,8 +41,7 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         let what = "Interval: must be 5 minutes or more unless LogFormat is rrdtool";
         wrong(Some(Global::Interval), what.into());
     }
-    let server = text(Global::ThreshMailServer);
-    let sender = text(Global::ThreshMailSender);
+    let [server, sender] = [Global::ThreshMailServer, Global::ThreshMailSender].map(&text);
     if server.is_some() != sender.is_some() {
         let what = "ThreshMailServer and ThreshMailSender need each other";
         wrong(None, what.into());
@@ -52,17 +51,15 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         let what = "SendToGraphite: must be host,port with a port from 1 to 65535";
         wrong(Some(Global::SendToGraphite), what.into());
     }
-    let thresh_dir = value(Global::ThreshDir).map(|text| folder(&text));
+    let path = |keyword: Global| value(keyword).map(|text| folder(&text));
+    let thresh_dir = path(Global::ThreshDir);
     let thresh_hyst = decimal(Global::ThreshHyst).filter(|hyst| *hyst != 0.0);
     let is_said = |keyword: &Global| reader.globals[keyword.number()].is_some();
     let without_effect = WITHOUT_EFFECT.into_iter().filter(is_said);
     Some(Globals {
         interval_s: whole_seconds(minutes),
         interval_minutes: minutes,
-        log_format: match rrdtool {
-            true => LogFormat::Rrdtool,
-            false => LogFormat::Rateup,
-        },
+        log_format: log_format(rrdtool),
         log_dir,
         html_dir,
         image_dir,
@@ -82,9 +79,8 @@ pub(super) fn globals(reader: &mut Reader, problems: &mut Vec<Problem>) -> Optio
         send_to_graphite: send_to_graphite.flatten(),
         icon_dir: text(Global::IconDir),
         language: text(Global::Language),
-        writes_expires: value(Global::WriteExpires)
-            .is_some_and(|text| text.first().is_some_and(|byte| b"yY".contains(byte))),
-        path_add: value(Global::PathAdd).map(|text| folder(&text)),
+        writes_expires: value(Global::WriteExpires).is_some_and(|text| begins_with_y(&text)),
+        path_add: path(Global::PathAdd),
         without_effect: without_effect.map(Global::word).collect(),
     })
 }
@@ -120,6 +116,17 @@ pub(super) fn folder(text: &[u8]) -> PathBuf {
     path.push(b'/');
     path.dedup_by(|next, before| *next == b'/' && *before == b'/');
     PathBuf::from(OsStr::from_bytes(&path))
+}
+
+fn log_format(is_rrdtool: bool) -> LogFormat {
+    match is_rrdtool {
+        true => LogFormat::Rrdtool,
+        false => LogFormat::Rateup,
+    }
+}
+
+fn begins_with_y(text: &[u8]) -> bool {
+    text.first().is_some_and(|byte| b"yY".contains(byte))
 }
 
 fn graphite(text: &str) -> Option<(Box<str>, u16)> {
