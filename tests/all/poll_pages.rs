@@ -6,4 +6,5 @@ mod files;
 mod graphs;
 mod index;
 mod moments;
+mod rrd;
 pub(crate) mod sides;

@@ -21,7 +21,7 @@ pub use index::{IndexOrder, IndexSection, IndexStyle, IndexedTarget, sort_index}
 pub use style::{Bend, Corner, GraphStyle, Period, Weeks};
 
 use crate::batch::About;
-use crate::mrtg_log::Log;
+use crate::mrtg_log::Span;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_base::name::DisplayName;
@@ -130,11 +130,12 @@ impl TargetPage {
         }
     }
 
-    /// Writes the graphs that are due and the page, from a log whose last update was at `now_s` and kept its rows.
-    pub fn write(
+    /// Writes the graphs that are due and the page after an update at `now_s`. `steps` gives as many steps of a period as it is asked
+    /// for, newest first.
+    pub(crate) fn write(
         &self,
         tree: &dyn Tree,
-        log: &Log,
+        steps: &mut dyn FnMut(Period, usize) -> Result<Vec<Span>, String>,
         now_s: i64,
         about: Option<&About>,
     ) -> Result<(), String> {
@@ -144,7 +145,8 @@ impl TargetPage {
             if self.page.is_suppressed(period) || !is_due(tree, path, period, now_s) {
                 continue;
             }
-            let (png, figures) = draw(log, now_s, period, &self.graphs)?;
+            let spans = steps(period, graph::steps(&self.graphs))?;
+            let (png, figures) = graph::draw_spans(&spans, now_s, period, &self.graphs)?;
             known[at] = figures.in_order().map(Some);
             put(tree, path, &png)?;
             self.expire(tree, path, period, now_s)?;

@@ -7,6 +7,7 @@ mod backlog;
 mod cached;
 mod files;
 mod keeper;
+mod leftovers;
 mod logs;
 mod owner;
 mod rates;

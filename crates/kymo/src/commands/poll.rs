@@ -74,7 +74,7 @@ pub(crate) struct Settings {
     pub descriptions: Option<PathBuf>,
     /// True if `.rrd` files are written on demand and not in each cycle.
     pub on_demand: bool,
-    /// Files beside MRTG's own logs.
+    /// Files beside those of values.
     pub draws: Draws,
     /// Destination of messages.
     pub log: Arc<PollLog>,
@@ -84,13 +84,25 @@ pub(crate) struct Settings {
     pub locks: Vec<Lock>,
 }
 
-/// Files beside MRTG's own logs.
+/// Files beside those of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Draws {
     /// Graphs and pages, as MRTG does.
     Pages,
+    /// `--pages`: beside .rrd files, too.
+    AllPages,
     /// `--log-only`
     Nothing,
+}
+
+impl Draws {
+    fn of(options: &PollOptions) -> Draws {
+        match (options.log_only, options.pages) {
+            (true, _) => Draws::Nothing,
+            (false, false) => Draws::Pages,
+            (false, true) => Draws::AllPages,
+        }
+    }
 }
 
 /// Outcome of a run.
@@ -168,6 +180,7 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
             configs
         }
     };
+    let draws = Draws::of(&options);
     let settings = Settings {
         files,
         configs,
@@ -185,10 +198,7 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
         base: options.base,
         descriptions: options.descriptions,
         on_demand: options.on_demand,
-        draws: match options.log_only {
-            true => Draws::Nothing,
-            false => Draws::Pages,
-        },
+        draws,
         log,
         ready: Ready::here(),
         locks,
@@ -207,7 +217,7 @@ fn check(settings: &Settings) -> Result<(), String> {
         .try_for_each(|config| drive::keepable(config, settings))?;
     notices::say_all(configs, settings);
     for config in configs {
-        part::say_thresholds(config, settings);
+        part::say_undone(config, settings);
     }
     Ok(())
 }

@@ -68,10 +68,25 @@ pub fn draw(
     period: Period,
     style: &GraphStyle,
 ) -> Result<(Vec<u8>, Figures), String> {
-    let spans = spans(log, now_s, period, style);
-    let summary = Summary::of(&spans, period, style);
+    let spans = log.spans(now_s, period.step_s()).take(steps(style));
+    draw_spans(&spans.collect::<Vec<_>>(), now_s, period, style)
+}
+
+/// Steps of a graph.
+pub(super) fn steps(style: &GraphStyle) -> usize {
+    usize::try_from(style.x_size).unwrap_or(0)
+}
+
+/// Draws the graph of these steps, newest first.
+pub(super) fn draw_spans(
+    spans: &[Span],
+    now_s: i64,
+    period: Period,
+    style: &GraphStyle,
+) -> Result<(Vec<u8>, Figures), String> {
+    let summary = Summary::of(spans, period, style);
     let axis = Axis::new(summary.top, style);
-    let mut bars = bars(&spans, &axis, style);
+    let mut bars = bars(spans, &axis, style);
     let height = style.y_size as f64;
     let limits = style.max_bytes.map(|max| max as f64);
     let mut limits = limits.map(|max| max * factor(style) / axis.top * height);
@@ -95,12 +110,6 @@ pub fn draw(
     let png = graph.canvas.png(backdrop);
     let png = png.map_err(|error| format!("cannot draw: {error}"))?;
     Ok((png, summary.figures))
-}
-
-/// The steps of a graph, newest first.
-fn spans(log: &Log, now_s: i64, period: Period, style: &GraphStyle) -> Vec<Span> {
-    let count = usize::try_from(style.x_size).unwrap_or(0);
-    log.spans(now_s, period.step_s()).take(count).collect()
 }
 
 /// Bits of a unit that rates are shown in: 8 or 1.

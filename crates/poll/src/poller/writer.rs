@@ -21,9 +21,9 @@ const QUEUE: usize = 2;
 pub struct Keeping {
     /// Series of all targets, for each sink.
     pub series: Vec<Vec<Series>>,
-    /// Pages of all targets, for the sink of MRTG's own logs; empty: none are written.
+    /// Pages of all targets, for the sink of MRTG's own logs or of .rrd files; empty: none are written.
     pub pages: Vec<TargetPage>,
-    /// Copies of targets' files, likewise.
+    /// Copies of targets' files, for the sink of MRTG's own logs.
     pub clones: Vec<Option<TargetClone>>,
     /// Targets whose rates the sinks report, because they have thresholds.
     pub watched: Vec<u32>,
@@ -189,8 +189,12 @@ impl Thread {
                     // Rates are the same wherever values go, so the first sink alone reports them.
                     let watched: &[u32] = if at == 0 { &keeping.watched } else { &[] };
                     sink.begin(series, watched);
-                    if let Sink::Logs(logs) = sink {
-                        logs.set_pages(std::mem::take(&mut pages), std::mem::take(&mut clones));
+                    match sink {
+                        Sink::Logs(logs) => {
+                            logs.set_pages(std::mem::take(&mut pages), std::mem::take(&mut clones));
+                        }
+                        Sink::Files(files) => files.set_pages(std::mem::take(&mut pages)),
+                        Sink::Keeper(_) | Sink::Cached(_) => {}
                     }
                 }
                 self.keeping = Some(keeping);

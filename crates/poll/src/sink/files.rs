@@ -9,8 +9,9 @@ mod pen;
 mod tests;
 mod waiting;
 
-use super::{Counts, Report, Series, index, owner};
-use crate::batch::{Batch, seconds};
+use super::{Counts, Report, Series, index, leftovers, owner};
+use crate::batch::{About, Batch, seconds};
+use crate::pages::{Period, TargetPage};
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, RecordLock};
 use kymo_sys::tree::{Access, Reach, Tree};
@@ -29,6 +30,8 @@ pub struct Files {
     /// Locked files that mark this process as the writer of a configuration.
     owned: Vec<Box<dyn DiskFile>>,
     targets: Vec<Target>,
+    /// Pages by target; empty: none are written.
+    pages: Vec<TargetPage>,
     waiting: Waiting,
     pen: Box<Pen>,
     /// Source of numbers for the first row of new files.
@@ -61,6 +64,7 @@ impl Files {
             tree,
             owned: Vec::new(),
             targets: Vec::new(),
+            pages: Vec::new(),
             waiting: Waiting::default(),
             pen: Box::default(),
             random,
@@ -74,6 +78,12 @@ impl Files {
         let is_ours = claimed.is_some();
         self.owned.extend(claimed);
         Ok(is_ours)
+    }
+
+    /// Has the pages of all targets written, in the order of the targets. Those that a killed process left unfinished go.
+    pub(crate) fn set_pages(&mut self, pages: Vec<TargetPage>) {
+        self.pages = pages;
+        leftovers::sweep(&*self.tree, self.pages.iter().flat_map(TargetPage::files));
     }
 
     pub(super) fn begin(&mut self, series: Vec<Series>, watched: &[u32]) {
@@ -93,7 +103,7 @@ impl Files {
         for target in self.waiting.targets() {
             let values = self.waiting.take(target);
             let arguments: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
-            match self.update(target, &arguments, report) {
+            match self.update(target, &arguments, None, report) {
                 Outcome::Locked => self.waiting.put_back(target, values),
                 outcome => self.note(target, arguments.len(), outcome, report),
             }
@@ -101,7 +111,7 @@ impl Files {
         for update in batch.iter() {
             let outcome = match self.waiting.has(update.target) {
                 true => Outcome::Locked,
-                false => self.update(update.target, &[update.argument], report),
+                false => self.update(update.target, &[update.argument], update.about, report),
             };
             match outcome {
                 Outcome::Locked => self.wait(update.target, update.argument, report),
@@ -140,7 +150,13 @@ impl Files {
     }
 
     /// Writes values of one target, oldest first.
-    fn update(&mut self, at: u32, arguments: &[&[u8]], report: &mut Report) -> Outcome {
+    fn update(
+        &mut self,
+        at: u32,
+        arguments: &[&[u8]],
+        about: Option<&About>,
+        report: &mut Report,
+    ) -> Outcome {
         let first_s = arguments.first().map_or(0, |first| seconds(first));
         let file = match self.take_up(at, first_s, report) {
             Ok(file) => file,
@@ -153,10 +169,21 @@ impl Files {
             true => Watcher::Of(at, &mut report.rates),
             false => Watcher::None,
         };
-        match self.pen.update(&*file, arguments, watcher) {
-            Ok(()) => Outcome::Kept,
-            Err(error) => Outcome::Refused(cannot("update", Some(&target.series), &error)),
+        if let Err(error) = self.pen.update(&*file, arguments, watcher) {
+            return Outcome::Refused(cannot("update", Some(&target.series), &error));
         }
+        if let (Some(page), Some(last)) = (self.pages.get(index(at)), arguments.last()) {
+            let now_s = seconds(last);
+            let (pen, series) = (&mut self.pen, &target.series);
+            let mut steps = |period: Period, count| {
+                let steps = pen.steps(&*file, now_s, period.step_s(), count);
+                steps.map_err(|error| cannot("read", Some(series), &error))
+            };
+            // The value is kept whatever becomes of its page.
+            let written = page.write(&*self.tree, &mut steps, now_s, about);
+            written.unwrap_or_else(|cause| report.refuse(at, cause));
+        }
+        Outcome::Kept
     }
 
     /// Makes the file of a series if it is missing, or tunes it. Another program writes the value, whose second is `first_s`.

@@ -4,16 +4,15 @@
 //! in memory, so MRTG may take over at any time.
 
 mod clone;
-mod leftovers;
 #[cfg(test)]
 mod tests;
 
 pub use clone::{TargetClone, clone_folders};
 
-use super::{Counts, Rate, Report, Series, index, owner};
+use super::{Counts, Rate, Report, Series, index, leftovers, owner};
 use crate::batch::{Batch, Update, seconds};
 use crate::mrtg_log::{Damage, Kept, Log, LogRule, LogUpdate, UNKNOWN};
-use crate::pages::TargetPage;
+use crate::pages::{Period, TargetPage};
 use kymo_base::name::DisplayName;
 use kymo_sys::disk::{Disk, DiskFile, NameKind};
 use kymo_sys::tree::{Access, Reach, Tree};
@@ -175,7 +174,10 @@ impl Logs {
         self.counts.created += u64::from(is_new);
         // The value is kept whatever becomes of its page.
         if let Some(page) = self.pages.get(index(at)) {
-            let written = page.write(&*self.tree, &self.log, now_s, about);
+            let log = &self.log;
+            let mut steps =
+                |period: Period, count| Ok(log.spans(now_s, period.step_s()).take(count).collect());
+            let written = page.write(&*self.tree, &mut steps, now_s, about);
             written.unwrap_or_else(|cause| report.refuse(at, cause));
         }
         if let Some(Some(clone)) = self.clones.get(index(at)) {

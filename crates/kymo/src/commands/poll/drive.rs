@@ -22,7 +22,7 @@ use kymo_wire::mrtg_cfg::{Config, LogFormat};
 use super::awaited::Awaited;
 use super::bell::Bell;
 use super::part::{self, Part};
-use super::{Draws, Outcome, Settings, notices, runner};
+use super::{Outcome, Settings, notices, runner};
 use crate::process::sandbox::{self, NAME_FILES, NAME_PORT};
 
 /// Longest sleep, after which the locks are refreshed.
@@ -117,7 +117,7 @@ fn shut_in(configs: &[Config], settings: &Settings) {
             let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
             write.extend(clone_folders(config, log_dir));
         }
-        if globals.log_format == LogFormat::Rateup && settings.draws == Draws::Pages {
+        if part::draws_pages(config, settings.draws) {
             let folders = PageFolders::of(globals, settings.log_dir.as_deref());
             write.extend([folders.html, folders.images]);
             read.extend(ZONE_FILES.map(PathBuf::from));

@@ -37,6 +37,8 @@ pub(crate) struct PollOptions {
     pub check: bool,
     /// `--log-only`: no graphs and no pages.
     pub log_only: bool,
+    /// `--pages`: graphs and pages beside .rrd files, too.
+    pub pages: bool,
     /// Replaces LogDir of the configuration.
     pub log_dir: Option<PathBuf>,
     /// Asks all devices at once, as MRTG does.
@@ -74,6 +76,7 @@ enum Name {
     Debug,
     LogOnly,
     LogDir,
+    Pages,
     Burst,
     IntegerStamps,
     Keeper,
@@ -104,6 +107,7 @@ const MRTGS: &[Known] = &[
 
 const OWN: &[Known] = &[
     ("log-dir", true, Name::LogDir),
+    ("pages", false, Name::Pages),
     ("burst", false, Name::Burst),
     ("integer-stamps", false, Name::IntegerStamps),
     ("keeper", true, Name::Keeper),
@@ -141,6 +145,7 @@ Others:
   --index [OPTION]... CONFIGURATION...
                         a page of all graphs, as indexmaker makes it; see kymo poll --index --help
   --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
+  --pages               graphs and pages beside .rrd files, too
   --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
   --integer-stamps      stamp values with whole seconds, as MRTG does
   --foreground          go on for ever, and stay in the foreground
@@ -223,6 +228,7 @@ impl PollOptions {
             Name::Base => self.base = path(),
             Name::Descriptions => self.descriptions = path(),
             Name::Foreground => self.foreground = true,
+            Name::Pages => self.pages = true,
             Name::Burst => self.burst = true,
             Name::IntegerStamps => self.integer_stamps = true,
             Name::Keeper => self.keeper = path(),

@@ -82,7 +82,7 @@ impl Part {
         let name = &settings.places.names[number];
         let (sinks, homes) = sinks(&config, number, settings, &clock)?;
         let thresholds = Thresholds::of(&config, file);
-        say_thresholds(&config, settings);
+        say_undone(&config, settings);
         let poller_settings = PollerSettings {
             pace: match settings.burst || !settings.forever {
                 true => Pace::Burst,
@@ -537,7 +537,7 @@ fn mail(config: &Config, log: &Arc<PollLog>) -> Option<ThresholdMail> {
     })
 }
 
-/// Pages of a configuration with logs of MRTG's own, if they are drawn.
+/// Pages of a configuration, if they are drawn.
 fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPage> {
     if !draws_pages(config, draws) {
         return Vec::new();
@@ -546,8 +546,13 @@ fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPag
     TargetPage::of_all(config, &folders, &jiff::tz::TimeZone::system())
 }
 
-fn draws_pages(config: &Config, draws: Draws) -> bool {
-    draws == Draws::Pages && config.globals().log_format == LogFormat::Rateup
+/// True if graphs and pages are drawn.
+pub(super) fn draws_pages(config: &Config, draws: Draws) -> bool {
+    match draws {
+        Draws::Nothing => false,
+        Draws::Pages => config.globals().log_format == LogFormat::Rateup,
+        Draws::AllPages => true,
+    }
 }
 
 /// Copies of targets' files, of a configuration with logs of MRTG's own.
@@ -611,13 +616,18 @@ fn sinks(
     Ok((sinks, homes))
 }
 
-/// Says which thresholds are not checked.
-pub(super) fn say_thresholds(config: &Config, settings: &Settings) {
+/// Says which thresholds are not checked and which pages are not drawn.
+pub(super) fn say_undone(config: &Config, settings: &Settings) {
     let globals = config.globals();
-    let writes_files = globals.log_format == LogFormat::Rrdtool
-        && settings.keeper.is_none()
-        && rrdcached(globals).is_none();
-    if !writes_files && let Some(line) = Thresholds::unpredicted(config) {
+    let is_rrd = globals.log_format == LogFormat::Rrdtool;
+    let writes_files = is_rrd && !settings.on_demand && rrdcached(globals).is_none();
+    if is_rrd && !writes_files && settings.draws == Draws::AllPages {
+        settings
+            .log
+            .say("--pages needs .rrd files that kymo writes itself; no pages are drawn");
+    }
+    let is_predicted = writes_files && settings.keeper.is_none();
+    if !is_predicted && let Some(line) = Thresholds::unpredicted(config) {
         settings.log.say(&line);
     }
 }

@@ -3,6 +3,8 @@
 use super::super::rates::{HOW, completed};
 use super::super::series::COLUMNS;
 use super::super::{Rate, Series};
+use crate::mrtg_log::{Span, whole};
+use kymo_rrd::fetch::{Fetched, fetch};
 use kymo_rrd::tune::Tune;
 use kymo_rrd::update::{Scratch, Written, update_with};
 use kymo_rrd::{Error, Header, Rows};
@@ -181,6 +183,50 @@ impl Pen {
         done
     }
 
+    /// Steps of a graph until this time, newest first and full by the clock: means and largest means of the file's rows. An
+    /// unknown rate is 0, as in a log. A file without MAX has means in its place.
+    pub(super) fn steps(
+        &mut self,
+        file: &dyn DiskFile,
+        now_s: i64,
+        step_s: i64,
+        count: usize,
+    ) -> Result<Vec<Span>, Error> {
+        let mut rows = FileRows {
+            file,
+            begin: self.header.size_bytes(),
+            end: self.size_bytes,
+            bytes: &mut self.row,
+            is_broken: false,
+        };
+        let end_s = now_s.div_euclid(step_s) * step_s;
+        let length_s = i64::try_from(count).unwrap_or(0).saturating_mul(step_s);
+        let mut read = |cf: &[u8]| {
+            let step = u64::try_from(step_s).unwrap_or(1);
+            fetch(&self.header, &mut rows, cf, end_s - length_s, end_s, step)
+        };
+        let means = read(b"AVERAGE")?;
+        let maxima = read(b"MAX").ok();
+        let ends = (0..count).map(|at| end_s - i64::try_from(at).unwrap_or(0) * step_s);
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+        let largest = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+        Ok(ends
+            .map(|end_s| {
+                let time = (end_s - step_s, end_s);
+                let rates = [0, 1].map(|at| known(&means, at, time, &mean));
+                let maxima = [0, 1].map(|at| match &maxima {
+                    Some(maxima) => known(maxima, at, time, &largest),
+                    None => rates[at],
+                });
+                Span {
+                    rates,
+                    maxima: maxima.map(|max| whole(max.round())),
+                    row_s: end_s,
+                }
+            })
+            .collect())
+    }
+
     /// Writes the header, after the rows that it makes valid.
     fn write(&mut self, file: &dyn DiskFile) -> io::Result<()> {
         self.live.clear();
@@ -204,6 +250,40 @@ impl Pen {
             // whatever comes of this.
             let _ = file.write_at(before, offset);
         })
+    }
+}
+
+/// A value of the known rows of a column that reach into a time; 0 if there is none.
+fn known(
+    fetched: &Fetched,
+    column: usize,
+    (from_s, thru_s): (i64, i64),
+    value: &dyn Fn(&[f64]) -> f64,
+) -> f64 {
+    let (step, width) = (
+        i64::try_from(fetched.step).unwrap_or(1),
+        fetched.names.len(),
+    );
+    // A row ends at `start + step * (its number + 1)`; one that is longer than the time has it within.
+    let first = (from_s - fetched.start).div_euclid(step).max(0);
+    let behind = (thru_s - fetched.start + step - 1)
+        .div_euclid(step)
+        .max(first);
+    let cells = (first..behind).filter_map(|row| {
+        let at = usize::try_from(row)
+            .ok()?
+            .checked_mul(width)?
+            .checked_add(column)?;
+        fetched
+            .rows
+            .get(at)
+            .copied()
+            .filter(|cell| cell.is_finite())
+    });
+    let cells: Vec<f64> = cells.collect();
+    match cells.is_empty() || column >= width {
+        true => 0.0,
+        false => value(&cells),
     }
 }
 

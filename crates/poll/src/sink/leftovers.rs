@@ -29,7 +29,7 @@ pub(super) fn sweep<'a>(tree: &dyn Tree, paths: impl Iterator<Item = &'a Path> +
             .collect();
         for name in unfinished {
             if finished(&name).is_some_and(|finished| names.contains(finished)) {
-                // What cannot be removed takes room, and does no harm.
+                // A file that cannot be removed takes room, and does no harm.
                 let _ = tree.unlink(&folder.join(OsStr::from_bytes(&name)));
             }
         }
