@@ -124,6 +124,7 @@ mod suite;
 mod sysfs;
 mod talk;
 mod tidy;
+mod traps;
 mod truth;
 mod truth_counters;
 mod victoria_metrics;

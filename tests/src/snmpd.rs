@@ -15,7 +15,7 @@ const UP_TIME: &str = "1.3.6.1.2.1.1.3.0";
 /// An snmpd with the community `public`, stopped at drop.
 pub struct Snmpd {
     _running: Running,
-    _scratch: Scratch,
+    scratch: Scratch,
     /// Address of the agent.
     pub address: SocketAddr,
 }
@@ -44,9 +44,16 @@ impl Snmpd {
         }
         Snmpd {
             _running: running,
-            _scratch: scratch,
+            scratch,
             address,
         }
+    }
+}
+
+impl Snmpd {
+    /// What the agent has kept of its users, once it has ended.
+    pub fn kept(&self) -> String {
+        std::fs::read_to_string(self.scratch.path("kept/snmpd.conf")).unwrap_or_default()
     }
 }
 

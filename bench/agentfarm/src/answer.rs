@@ -37,7 +37,8 @@ pub(crate) fn put_answer(
             put_bulk(request, view, scratch)?;
             Ok(())
         }
-        (PduKind::GetBulk, Version::V1) | (PduKind::Response | PduKind::Report, _) => {
+        (PduKind::GetBulk, Version::V1)
+        | (PduKind::Response | PduKind::Report | PduKind::Inform | PduKind::Trap, _) => {
             return Err(Malformed::Kind);
         }
     };

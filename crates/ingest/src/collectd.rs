@@ -23,7 +23,7 @@ mod kept_events;
 mod kinds;
 mod new_names;
 mod newcomers;
-mod notifications;
+pub(crate) mod notifications;
 mod odd_types;
 mod probation;
 mod recent;

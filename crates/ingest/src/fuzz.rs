@@ -14,3 +14,8 @@ pub fn fuzz_notifications(input: &[u8]) {
 pub fn fuzz_requests(input: &[u8]) {
     crate::requests::fuzz::fuzz(input);
 }
+
+/// Reads any bytes as a trap of SNMP, and makes an event of it.
+pub fn fuzz_traps(input: &[u8]) {
+    crate::traps::event::fuzz(input);
+}

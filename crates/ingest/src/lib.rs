@@ -25,3 +25,4 @@ pub mod rrdcached;
 pub mod sender_group;
 mod shares;
 mod statsd;
+pub mod traps;

@@ -34,6 +34,7 @@ mod poll;
 mod postgres;
 mod query;
 mod scrape;
+mod traps;
 
 pub(crate) use access::AccessKeys;
 pub(crate) use backup::BackupKeys;
@@ -47,6 +48,7 @@ pub(crate) use poll::{FilesWritten, Poll};
 pub(crate) use postgres::Postgres;
 pub(crate) use query::Query;
 pub(crate) use scrape::Scrape;
+pub(crate) use traps::TrapKeys;
 
 /// Path of the file by default.
 pub(crate) const DEFAULT_PATH: &str = "/etc/kymo/kymo.toml";
@@ -82,6 +84,8 @@ pub(crate) struct Config {
     pub collectd: Collectd,
     /// Writers of series by rrdcached's protocol.
     pub rrdcached: Rrdcached,
+    /// Keys of SNMP traps.
+    pub traps: TrapKeys,
     /// Settings of the listeners for lines, in the order of their declarations.
     #[serde(skip)]
     pub lines: Vec<LineSettings>,
@@ -118,6 +122,8 @@ pub(crate) struct Listen {
     pub collectd: Option<Vec<SocketAddr>>,
     /// Unix socket for commands of collectd's unixsock plugin; `None`: there is none.
     pub unixsock: Option<PathBuf>,
+    /// Addresses for SNMP traps; `None`: there are none.
+    pub traps: Option<Vec<SocketAddr>>,
     /// Addresses of the listeners for lines, by UDP and TCP, in the order of their declarations.
     pub lines: Vec<LineAddresses>,
 }
@@ -305,6 +311,7 @@ impl Default for Config {
             store: Store::default(),
             collectd: Collectd::default(),
             rrdcached: Rrdcached::default(),
+            traps: TrapKeys::default(),
             lines: lines::defaults(),
             users: BTreeMap::new(),
             poll: Poll::default(),
@@ -327,6 +334,7 @@ impl Default for Listen {
             group: None,
             collectd: None,
             unixsock: None,
+            traps: None,
             lines: lines::defaults(),
         }
     }
@@ -606,6 +614,7 @@ impl<'de> Visitor<'de> for ListenVisitor {
             group: table.group,
             collectd: table.collectd,
             unixsock: table.unixsock,
+            traps: table.traps,
             lines,
         })
     }
@@ -624,6 +633,8 @@ struct ListenTable {
     collectd: Option<Vec<SocketAddr>>,
     #[serde(deserialize_with = "socket_path")]
     unixsock: Option<PathBuf>,
+    #[serde(deserialize_with = "addresses")]
+    traps: Option<Vec<SocketAddr>>,
 }
 
 /// All keys of the file.
@@ -882,6 +893,7 @@ pub(crate) fn text(config: &Config) -> String {
     store_text(&mut file, &c.store);
     collectd_text(&mut file, &c.collectd);
     rrdcached_text(&mut file, c.rrdcached);
+    traps::text(&mut file, &c.traps);
     lines::settings_text(&mut file, &c.lines);
     users_text(&mut file, &c.users);
     poll::text(&mut file, &c.poll);
@@ -932,6 +944,12 @@ fn listen_text(file: &mut File, listen: &Listen) {
     );
     lines::addresses_text(file, &listen.lines);
     file.key(
+        "traps",
+        "Addresses and ports for SNMP traps and informs, by UDP, which become events of their devices. Without it: none.\n\
+         Ports below 1024 take CAP_NET_BIND_SERVICE. See [traps].",
+        addresses_text(&listen.traps).ok_or("[\"0.0.0.0:162\", \"[::]:162\"]"),
+    );
+    file.key(
         "group",
         "Group that may use the unix sockets, besides their owner. The hub should not be in it.",
         listen.group.as_deref().map(quoted).ok_or("\"www-data\""),
@@ -947,21 +965,23 @@ fn addresses_text(addresses: &Option<Vec<SocketAddr>>) -> Option<String> {
     Some(format!("[{}]", texts.join(", ")))
 }
 
+/// A list of texts.
+fn list_text(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
 fn networks_text(file: &mut File, collectd: &Collectd) {
-    let networks = |texts: &[String]| {
-        let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
-        format!("[{}]", texts.join(", "))
-    };
     file.key(
         "allow",
         "Networks that senders may be of, such as [\"10.0.0.0/8\"]; []: any. Beyond loopback there has to be one.",
-        Ok(networks(&collectd.allow)),
+        Ok(list_text(&collectd.allow)),
     );
     file.key(
         "trusted",
         "Networks whose senders bring new series at once, 50,000 of each network, as those who sign do. New names of others\n\
          count when they are repeated, and all of them on one machine share 25,000 a day.",
-        Ok(networks(&collectd.trusted)),
+        Ok(list_text(&collectd.trusted)),
     );
 }
 
@@ -1286,6 +1306,7 @@ mod tests {
                 group: Some("staff".into()),
                 collectd: Some(vec!["10.0.0.1:25826".parse().expect("an address")]),
                 unixsock: Some("/run/kymo/unixsock".into()),
+                traps: Some(vec!["0.0.0.0:162".parse().expect("an address")]),
                 lines: vec![
                     Some(vec!["[::1]:2003".parse().expect("an address")]),
                     Some(vec!["127.0.0.2:8125".parse().expect("an address")]),
@@ -1306,6 +1327,11 @@ mod tests {
                 single: true,
             },
             rrdcached: Rrdcached { one_writer: true },
+            traps: TrapKeys {
+                auth_file: Some("/t".into()),
+                allow: vec!["10.0.0.0/8".into()],
+                hosts: [("192.0.2.7".into(), "core\"1".into())].into(),
+            },
             lines: line_listeners::ALL
                 .iter()
                 .map(|listener| {
@@ -1558,6 +1584,22 @@ mod tests {
         (
             "[collectd]\nallow = [\"10/8\"]",
             "line 2: \"10/8\" is not a network",
+        ),
+        (
+            "[traps]\nallow = [\"10/8\"]",
+            "line 2: \"10/8\" is not a network",
+        ),
+        (
+            "[traps]\nhosts = { core1 = \"core1\" }",
+            "line 2: \"core1\" is not an address",
+        ),
+        (
+            "[traps]\nhosts = { \"::1\" = \"\" }",
+            "line 2: \"\" is not a name",
+        ),
+        (
+            "[traps]\ncommunity = \"public\"",
+            "line 2: unknown key `community`",
         ),
         ("[collectd]\nxff = 1.0", "line 2: not a number from 0"),
         (

@@ -43,7 +43,6 @@ pub use narrow::{outrunning, outruns_32_bits};
 pub use outcome::Stamps;
 pub(crate) use security::{Envelope, Opened, Security};
 pub use transmit::GAP_NS;
-pub(crate) use usm::Keyring;
 pub(crate) use walk::place_of;
 
 use std::collections::{BTreeSet, HashSet};
@@ -51,7 +50,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kymo_sys::clock::Stamp;
-use kymo_wire::mrtg_cfg::{Config, Magic, Session, Source};
+use kymo_wire::mrtg_cfg::{Config, Keyring, Magic, Session, Source};
 
 use crate::batch::{About, Batch};
 use agents::Agents;

@@ -15,7 +15,7 @@ pub use points::KeeperReader;
 use kymo_base::name::DisplayName;
 use kymo_keeper_client::Keeper;
 use kymo_wire::collectd::Severity;
-use kymo_wire::keeper::{Event, EventRange, POLL, Rows};
+use kymo_wire::keeper::{Event, EventRange, Rows};
 
 use crate::marks::{Kind, Mark, Origin};
 use crate::series::{Grid, Point};
@@ -73,8 +73,8 @@ pub fn device_marks(keeper: &Keeper, device: &str, range: (i64, i64)) -> Result<
 
 /// An event as a mark on the graphs of its host or its device.
 pub fn mark(event: &Event) -> Mark {
-    let is_polled = event.plugin == POLL;
-    let name = match is_polled {
+    let is_of_device = event.is_of_device();
+    let name = match is_of_device {
         true => event.host.clone(),
         false => event.name(),
     };
@@ -92,7 +92,7 @@ pub fn mark(event: &Event) -> Mark {
             true => message.to_string(),
             false => format!("{}: {message}", DisplayName(&name)),
         },
-        origin: match is_polled {
+        origin: match is_of_device {
             true => Origin::Device(whose),
             false => Origin::Host(whose),
         },

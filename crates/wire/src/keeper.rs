@@ -21,7 +21,7 @@ mod write;
 
 pub use accounts::{Accounts, Count, Counts, HostAccount, OddType, SenderAccount, SocketAccount};
 pub use activity::{ServerActivity, ServerSession};
-pub use events::{Event, EventRange, NOTIFIED_MAX, POLL};
+pub use events::{Event, EventRange, NOTIFIED_MAX, POLL, TRAP};
 pub use file_series::{Arguments, Fault, FileSeries, FileValues, Refused, Taken};
 pub use frame::{ANSWER_MAX, HEAD, QUESTION_MAX, VERSION, body_bytes};
 pub use import::{

@@ -26,3 +26,4 @@ pub mod snmp;
 pub mod statsd;
 mod tags;
 pub mod targets;
+pub mod trap_access;

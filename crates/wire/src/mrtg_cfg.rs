@@ -16,6 +16,7 @@ mod formula;
 mod global;
 mod global_values;
 mod globals;
+mod keyring;
 mod keyword;
 mod lines;
 mod looks;
@@ -47,6 +48,7 @@ pub use config::{Config, LeftOut, PAGE_KEYWORDS, Problem, Problems, Target};
 pub use expression::{Direction, Expression, Rounding};
 pub use files::Files;
 pub use globals::{Globals, LogFormat};
+pub use keyring::Keyring;
 pub use keyword::Keyword;
 #[cfg(any(test, feature = "testing"))]
 pub use memory_files::MemoryFiles;

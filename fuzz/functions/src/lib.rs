@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("snmp", kymo_wire::fuzz::fuzz_snmp),
     ("devices", kymo_poll::devices::fuzz_devices),
     ("snmp_users", kymo_wire::fuzz::fuzz_snmp_users),
+    ("traps", kymo_ingest::fuzz::fuzz_traps),
     ("statsd", kymo_wire::fuzz::fuzz_statsd),
     ("graphite", kymo_wire::fuzz::fuzz_graphite),
     ("promtool_dump", kymo_wire::fuzz::fuzz_promtool_dump),

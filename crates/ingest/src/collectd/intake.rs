@@ -17,7 +17,7 @@ use kymo_wire::collectd::{
     Admission, Bad, Cdtime, Datagram, Item, Notification, Protection, ReplayWindow, Section,
     TypesDb, Users, Value, Values, escape, put_update,
 };
-use kymo_wire::keeper::{Count, POLL};
+use kymo_wire::keeper::Count;
 
 use super::accounts::Accounts;
 use super::budgets::{Payer, Trusted};
@@ -456,8 +456,8 @@ impl Intake {
             return self.accounts.count(sender, Count::Others, 1);
         }
         let event = event(notification);
-        if event.plugin == POLL {
-            // Events of devices are accepted from pollers only.
+        if event.is_of_device() {
+            // Events of devices are accepted from pollers and as traps only.
             return self.accounts.count(sender, Count::Others, 1);
         }
         let group = SenderGroup::of(source.address).to_string();

@@ -166,7 +166,7 @@ impl EventKeeper {
 
     /// Adds an event of a group of senders, or of the user who signed it; `None`: the event is known. The caller
     /// saves once a second at most.
-    pub(super) fn add(&self, group: &str, user: Option<&[u8]>, event: Event) -> Option<Arc<Event>> {
+    pub(crate) fn add(&self, group: &str, user: Option<&[u8]>, event: Event) -> Option<Arc<Event>> {
         let kept = match user {
             Some(user) => Kept::new(&[USER, user].concat(), event),
             None => Kept::new(group.as_bytes(), event),
@@ -176,13 +176,22 @@ impl EventKeeper {
     }
 
     /// True if there are events that are not saved.
-    pub(super) fn has_new(&self) -> bool {
+    pub(crate) fn has_new(&self) -> bool {
         let saving = self.lock();
         !saving.waiting.iter().all(Waiting::is_empty) || !saving.unsaved.is_empty()
     }
 
+    /// True if the event was neither dropped nor displaced since it was added, and no file lacks it.
+    pub(crate) fn is_saved(&self, event: &Arc<Event>) -> bool {
+        let saving = self.lock();
+        let is_one = |kept: &Kept| kept.event == *event;
+        saving.known.contains(event)
+            && !saving.waiting.iter().any(|waiting| waiting.has(&is_one))
+            && !saving.unsaved.iter().any(is_one)
+    }
+
     /// Writes new events to the files and shows them.
-    pub(super) fn save(&self, now_ns: u64, log: &Log) {
+    pub(crate) fn save(&self, now_ns: u64, log: &Log) {
         self.lock().save(&self.events, now_ns, log);
     }
 }

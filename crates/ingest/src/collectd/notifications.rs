@@ -7,14 +7,14 @@ use kymo_wire::keeper::Event;
 
 /// Notifications that were not logged yet.
 #[derive(Debug, Default)]
-pub(super) struct Notifications {
+pub(crate) struct Notifications {
     count: u64,
     last: String,
 }
 
 impl Notifications {
     /// Adds a notification. Names and text have limits, so the line has one, too.
-    pub(super) fn add(&mut self, event: &Event) {
+    pub(crate) fn add(&mut self, event: &Event) {
         self.count += 1;
         let (word, text) = (event.severity.word(), DisplayName(&event.message));
         let name = event.name();
@@ -25,7 +25,7 @@ impl Notifications {
     }
 
     /// The line about the notifications since the last call; `None`: none came.
-    pub(super) fn take(&mut self) -> Option<String> {
+    pub(crate) fn take(&mut self) -> Option<String> {
         let (count, last) = (self.count, std::mem::take(&mut self.last));
         self.count = 0;
         match count {

@@ -82,6 +82,11 @@ impl Waiting {
         self.new.is_empty()
     }
 
+    /// True if one of the events fits.
+    pub(super) fn has(&self, is_one: &impl Fn(&Kept) -> bool) -> bool {
+        self.new.iter().any(is_one)
+    }
+
     /// Adds an event; returns the events that make room for it.
     pub(super) fn add(&mut self, event: Kept) -> Vec<Kept> {
         self.new.push(event);

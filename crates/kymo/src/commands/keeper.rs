@@ -28,6 +28,7 @@ use kymo_ingest::programs::{self, Collector, Programs};
 use kymo_ingest::pushed::Pushes;
 use kymo_ingest::requests::{Answers, Receivers, RequestListener, Role, SharedReader};
 use kymo_ingest::rrdcached::{self, ListeningSocket, Rrdcached};
+use kymo_ingest::traps::{TrapSettings, Traps};
 use kymo_store::{PointsRetention, Settings};
 use kymo_sys::disk::{RealDisk, sync_names_of};
 use kymo_sys::machine::{self, DaemonSignals};
@@ -37,6 +38,7 @@ use kymo_wire::collectd::{
     Archives, Cdtime, RrdSettings, SecurityLevel, TypesDb, Users, read_auth_file,
 };
 use kymo_wire::rrdcached::Permissions;
+use kymo_wire::trap_access::{BadAccess, TrapAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::config;
@@ -107,6 +109,8 @@ pub(crate) struct KeeperOrder {
     pub collectd: CollectdOrder,
     /// The listeners for lines, in the order of their declarations.
     pub lines: Vec<LineOrder>,
+    /// The listener for SNMP traps.
+    pub traps: TrapsOrder,
     /// The folder in which programs publish; none: nothing is collected.
     pub programs: Option<PathBuf>,
     /// File descriptor of the pipe to the recorder, for the activity of programs.
@@ -146,6 +150,19 @@ pub(crate) struct CollectdOrder {
     pub xff: f64,
     /// True if the files have averages only.
     pub single: bool,
+}
+
+/// Settings for SNMP traps.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TrapsOrder {
+    /// File descriptors of the sockets, and their addresses.
+    pub sockets: Vec<(i32, String)>,
+    /// File descriptor of the copy of the file with communities and users, which the guardian keeps current.
+    pub access: Option<i32>,
+    /// See [`TrapSettings`].
+    pub allow: Vec<String>,
+    /// See [`TrapSettings`].
+    pub hosts: Vec<(String, String)>,
 }
 
 /// File descriptors of the sockets of a protocol of lines.
@@ -194,6 +211,12 @@ impl KeeperOrder {
         sockets.collect()
     }
 
+    /// Number of the sockets for datagrams whose counts come before those of traps.
+    fn sockets_before_traps(&self) -> usize {
+        let lines = self.lines.iter().map(|order| order.datagrams.len());
+        self.collectd.sockets.len() + lines.sum::<usize>()
+    }
+
     /// True for the tail of a receiver that is configured no more.
     fn has_no_receiver(&self, tail: &str) -> bool {
         is_tail_name(tail) && !self.receivers.iter().any(|(name, _)| name == tail)
@@ -230,7 +253,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let sockets = order.for_rrdcached()?;
     let requests = order.for_requests()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
-    let copies = HandedCopies::take(&order.collectd)?;
+    let copies = HandedCopies::take(&order.collectd, &order.traps)?;
     let in_force = (copies.users.clone(), copies.types.clone());
     let reported = Reported::new(Some(handed(order.reported)?));
     let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
@@ -262,6 +285,9 @@ pub(crate) fn run() -> Result<ExitCode> {
         listeners.extend(unixsock.map(|listener| Box::new(listener) as Box<dyn Listener>));
     }
     listeners.extend(lines);
+    let shared = (&reported, &accounts);
+    let kept = (&events, &*settings.folder, &log);
+    listeners.extend(trap_listener(&order, &copies, shared, kept)?);
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let (reader, receivers) = (SharedReader::default(), Receivers::default());
@@ -321,16 +347,20 @@ struct HandedCopies {
     types_db: Option<HandedCopy>,
     users: Option<InForce<Users>>,
     types: InForce<TypesDb>,
+    /// The file of traps.
+    trap_access: Option<(HandedCopy, InForce<TrapAccess>)>,
 }
 
 impl HandedCopies {
-    fn take(order: &CollectdOrder) -> Result<HandedCopies> {
+    fn take(order: &CollectdOrder, traps: &TrapsOrder) -> Result<HandedCopies> {
+        let trap_access = traps.access.map(HandedCopy::take).transpose()?;
         let auth_file = order.users.map(HandedCopy::take).transpose()?;
         let copies = HandedCopies {
             users: auth_file.as_ref().map(|_| InForce::default()),
             auth_file,
             types_db: order.types.map(HandedCopy::take).transpose()?,
             types: InForce::default(),
+            trap_access: trap_access.map(|file| (file, InForce::default())),
         };
         copies.types.set(TypesDb::embedded());
         copies.read();
@@ -344,6 +374,9 @@ impl HandedCopies {
         if let Some(file) = &self.types_db {
             read_types(file, &self.types);
         }
+        if let Some((file, access)) = &self.trap_access {
+            read_trap_access(file, access);
+        }
     }
 
     fn read_again(&self) {
@@ -355,6 +388,12 @@ impl HandedCopies {
         if self.types_db.is_some() {
             let count = self.types.get().len();
             say(&format!("read types.db again: {count} types"));
+        }
+        if let Some((_, access)) = &self.trap_access {
+            let (communities, users) = access.get().counts();
+            say(&format!(
+                "read the auth_file of traps again: {communities} communities, {users} users"
+            ));
         }
     }
 }
@@ -385,6 +424,53 @@ fn read_users(file: &HandedCopy, in_force: &InForce<Users>) {
         say(&format!("auth_file line {}: {}", bad.line, bad.why));
     }
     in_force.set(users);
+}
+
+/// Reads the file of traps; reports and skips wrong lines.
+fn read_trap_access(file: &HandedCopy, in_force: &InForce<TrapAccess>) {
+    match file.text() {
+        Ok(text) => {
+            let (access, bad) = TrapAccess::read(&text);
+            for BadAccess { line, why } in bad {
+                say(&format!("auth_file of traps, line {line}: {why}"));
+            }
+            in_force.set(access);
+        }
+        Err(error) => say(&format!("cannot read the auth_file of traps: {error}")),
+    }
+}
+
+/// The listener for SNMP traps; `None`: it has no sockets.
+fn trap_listener(
+    order: &KeeperOrder,
+    copies: &HandedCopies,
+    (reported, accounts): (&Reported, &LineAccounts),
+    (events, folder, log): (&EventKeeper, &Path, &Log),
+) -> Result<Option<Box<dyn Listener>>> {
+    let traps = &order.traps;
+    if traps.sockets.is_empty() {
+        return Ok(None);
+    }
+    let sockets = traps.sockets.iter();
+    let sockets = sockets.map(|(fd, name)| Ok((handed(*fd)?, name.clone())));
+    let hosts = traps.hosts.iter();
+    let hosts = hosts.filter_map(|(address, name)| Some((address.parse().ok()?, name.clone())));
+    Ok(Some(Box::new(Traps {
+        settings: TrapSettings {
+            access: copies
+                .trap_access
+                .as_ref()
+                .map(|(_, access)| access.clone()),
+            allow: networks(&traps.allow),
+            hosts: hosts.collect(),
+        },
+        sockets: sockets.collect::<Result<_>>()?,
+        reported: reported.behind(order.sockets_before_traps()),
+        accounts: accounts.clone(),
+        events: events.clone(),
+        kept: (Arc::new(RealDisk), folder.into()),
+        log: log.clone(),
+    })))
 }
 
 /// Reads types.db; reports and skips wrong lines.

@@ -370,6 +370,8 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
     let open = |name, paths| HandedFile::open(name, paths);
     let auth_file = config.collectd.auth_file.clone().map(|path| vec![path]);
     let auth_file = auth_file.map(|path| open("auth_file", path)).transpose()?;
+    let trap_access = config.traps.auth_file.clone().map(|path| vec![path]);
+    let trap_access = trap_access.map(|path| open("traps", path)).transpose()?;
     let types = config.collectd.types_db.clone().or_else(installed_types);
     let types = types.map(|paths| open("types_db", paths)).transpose()?;
     let store = &config.store;
@@ -396,6 +398,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
             reported: sockets.reported.as_raw_fd(),
             collectd: collectd_order(config, &sockets, (auth_file.as_ref(), types.as_ref()))?,
             lines: line_orders(&sockets, config),
+            traps: traps_order(config, &sockets, trap_access.as_ref()),
             programs: published.as_ref().map(|folder| folder.path.clone()),
             activity: None,
             users: programs::users(),
@@ -417,7 +420,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
                 .chain(sockets.admin)
                 .chain(sockets.unixsock.map(|(socket, _)| socket))
                 .collect(),
-            sockets.collectd,
+            sockets.collectd.into_iter().chain(sockets.traps),
             [sockets.reported]
                 .into_iter()
                 .chain(sockets.lines.into_iter().flat_map(LinePlaces::files))
@@ -425,6 +428,7 @@ fn keeper(config: &Config, dir: &Path, account: Option<Account>) -> Result<Keepe
         ),
         auth_file,
         types,
+        trap_access,
         notices: sockets.notices,
         configured: is_configured(config),
         role: role_without_rights(account, limits::KEEPER_MEMORY_MAX),
@@ -450,6 +454,7 @@ fn is_configured(config: &Config) -> bool {
         || config.listen.rrdcached.is_some()
         || config.listen.collectd.is_some()
         || config.listen.unixsock.is_some()
+        || config.listen.traps.is_some()
         || config.listen.lines.iter().any(Option::is_some)
         || config.collectd != config::Collectd::default()
 }
@@ -463,10 +468,10 @@ fn base(config: &Config, dir: &Path) -> PathBuf {
 /// All files whose descriptors the order has.
 fn files_of(
     rrdcached: Vec<OwnedFd>,
-    collectd: Vec<(UdpSocket, SocketAddr)>,
+    datagrams: impl IntoIterator<Item = (UdpSocket, SocketAddr)>,
     others: impl IntoIterator<Item = OwnedFd>,
 ) -> Vec<OwnedFd> {
-    let datagrams = collectd.into_iter().map(|(socket, _)| socket.socket);
+    let datagrams = datagrams.into_iter().map(|(socket, _)| socket.socket);
     let sockets = rrdcached.into_iter().chain(datagrams);
     sockets.chain(others).collect()
 }
@@ -490,6 +495,11 @@ fn shown(sockets: &Sockets) -> Vec<String> {
     }
     if let Some((_, path)) = &sockets.unixsock {
         lines.push(format!("collectd's commands on {path}"));
+    }
+    if !sockets.traps.is_empty() {
+        let addresses = sockets.traps.iter();
+        let addresses: Vec<_> = addresses.map(|(_, address)| address.to_string()).collect();
+        lines.push(format!("SNMP traps on {}", addresses.join(", ")));
     }
     let lines_of = line_listeners::ALL.iter().zip(&sockets.lines);
     lines.extend(lines_of.filter_map(|(listener, places)| places.shown(listener.title)));
@@ -559,6 +569,23 @@ fn collectd_order(
         xff: keys.xff,
         single: keys.single,
     })
+}
+
+/// Order for the listener for traps.
+fn traps_order(
+    config: &Config,
+    sockets: &Sockets,
+    access: Option<&HandedFile>,
+) -> keeper::TrapsOrder {
+    let sockets = sockets.traps.iter();
+    keeper::TrapsOrder {
+        sockets: sockets
+            .map(|(socket, address)| (socket.socket.as_raw_fd(), address.to_string()))
+            .collect(),
+        access: access.map(HandedFile::number),
+        allow: config.traps.allow.clone(),
+        hosts: config.traps.hosts.clone().into_iter().collect(),
+    }
 }
 
 /// Plans the recorder. It goes on when the guardian is killed, because its samples could not be made up

@@ -2,7 +2,7 @@
 //! back; [`DeviceAsker::packet`] makes another packet of the same request if nothing came.
 
 use kymo_sys::clock::Stamp;
-use kymo_wire::mrtg_cfg::{Access, Host, Secret, Session, User};
+use kymo_wire::mrtg_cfg::{Access, Host, Keyring, Secret, Session, User};
 use kymo_wire::snmp::RequestMessage;
 use kymo_wire::snmp::usm::UsmReport;
 
@@ -11,7 +11,7 @@ use super::layout::TableLayout;
 use super::profile::Profile;
 use super::scrape_text::{put_label, put_table};
 use super::table_walk::{RowCount, TableWalk};
-use crate::engine::{Envelope, Ids, Keyring, Opened, Random, Security};
+use crate::engine::{Envelope, Ids, Opened, Random, Security};
 
 /// Requests that are sent again at once, because the device named their fault.
 const AGAIN_MAX: u32 = 4;

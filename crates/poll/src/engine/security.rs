@@ -4,7 +4,7 @@
 //! v1 and v2c prove their origin by a community in plain text and have no state. The state of SNMPv3 is in `usm`.
 
 use kymo_sys::clock::Stamp;
-use kymo_wire::mrtg_cfg::{Access, Session};
+use kymo_wire::mrtg_cfg::{Access, Keyring, Session};
 use kymo_wire::snmp::usm::UsmMessage;
 use kymo_wire::snmp::{
     Ask, IdWidth, Malformed, Message, Oid, RequestMessage, Version, message_bytes,
@@ -12,7 +12,7 @@ use kymo_wire::snmp::{
 
 use super::ids::Ids;
 pub(crate) use super::usm::Opened;
-use super::usm::{Keyring, Usm};
+use super::usm::Usm;
 
 /// The SNMP version of a session, and its state.
 pub(crate) enum Security {

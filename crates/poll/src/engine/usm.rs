@@ -5,22 +5,15 @@
 //! question for the engine's id. Each message has a random id of its own, which its answer repeats under the signature: a replayed
 //! one answers nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use kymo_sys::clock::Stamp;
-use kymo_wire::mrtg_cfg::{KeySource, Secret, User};
+use kymo_wire::mrtg_cfg::{Keyring, User};
 use kymo_wire::snmp::usm::{
-    AuthProtocol, Key, ScopedPdu, UsmHead, UsmKeys, UsmMessage, UsmReport, put_usm_message,
+    BOOTS_MAX, EngineClock, ScopedPdu, UsmHead, UsmKeys, UsmMessage, UsmReport, put_usm_message,
 };
 use kymo_wire::snmp::{Ask, IdWidth, Oid, PduKind, RequestMessage, Response};
 
-use super::SECOND_NS;
-
-/// Seconds by which an engine's time may be behind.
-const WINDOW_S: u32 = 150;
-/// An engine that has started this many times has to be set up again.
-const BOOTS_MAX: u32 = i32::MAX.cast_unsigned();
 /// Length of an engine's id, bytes.
 const ID_BYTES: std::ops::RangeInclusive<usize> = 5..=32;
 
@@ -34,41 +27,6 @@ pub(crate) enum Opened<'p> {
     Report(UsmReport),
     /// The device said what a request needs to know, by this report: the request is to be sent again.
     Again(UsmReport),
-}
-
-/// Keys of passwords, each of which takes a millisecond or more. Devices with one password share its key.
-#[derive(Default)]
-pub(crate) struct Keyring(HashMap<(AuthProtocol, Secret), Key>);
-
-impl Keyring {
-    /// The localized key of a source.
-    fn localized(&mut self, protocol: AuthProtocol, source: &KeySource, engine: &[u8]) -> Key {
-        let password = match source {
-            KeySource::Localized(key) => return Key::new(key.reveal()),
-            KeySource::Password(password) => password,
-        };
-        let place = self.0.entry((protocol, password.clone()));
-        let key = place.or_insert_with(|| match Key::of_password(protocol, password.reveal()) {
-            Some(key) => key,
-            None => unreachable!("BUG: an empty password"),
-        });
-        key.localized(protocol, engine)
-    }
-
-    /// The keys of a user; `None`: its messages are not signed.
-    fn keys(&mut self, user: &User, engine: &[u8]) -> Option<UsmKeys> {
-        let (auth, source) = user.auth.as_ref()?;
-        let key = self.localized(*auth, source, engine);
-        let private = user.privacy.as_ref().map(|(protocol, source)| {
-            let key = self.localized(*auth, source, engine);
-            (*protocol, key.extended(*auth, *protocol, engine))
-        });
-        let private = private.as_ref().map(|(protocol, key)| (*protocol, key));
-        match UsmKeys::new((*auth, &key), private) {
-            Some(keys) => Some(keys),
-            None => unreachable!("BUG: a key that is too short"),
-        }
-    }
 }
 
 /// A user at a device.
@@ -85,51 +43,6 @@ struct SnmpEngine {
     id: Box<[u8]>,
     keys: Option<UsmKeys>,
     clock: EngineClock,
-}
-
-/// Boots and time of an engine by its last message.
-struct EngineClock {
-    boots: u32,
-    time_s: u32,
-    /// Arrival of that message by the clock that counts suspended time too, and that no one sets.
-    came_ns: u64,
-    /// True once a signed message had them.
-    is_proven: bool,
-}
-
-impl EngineClock {
-    fn time_s(&self, now: Stamp) -> u32 {
-        let passed_s = now.boot_ns.saturating_sub(self.came_ns) / SECOND_NS;
-        let time_s = u64::from(self.time_s) + passed_s;
-        u32::try_from(time_s).map_or(BOOTS_MAX, |time_s| time_s.min(BOOTS_MAX))
-    }
-
-    fn set(&mut self, message: &UsmMessage<'_>, came: Stamp) {
-        *self = EngineClock {
-            boots: message.boots,
-            time_s: message.time_s,
-            came_ns: came.boot_ns,
-            is_proven: true,
-        };
-    }
-
-    /// True if a signed message is of the engine's present. A later moment than the known one is taken over. RFC 3414 would also
-    /// take an older message, if only it is newer than the last one.
-    fn takes(&mut self, message: &UsmMessage<'_>, came: Stamp) -> bool {
-        if message.boots == BOOTS_MAX {
-            return false;
-        }
-        if self.is_proven {
-            let is_late = message.time_s.saturating_add(WINDOW_S) < self.time_s(came);
-            if message.boots < self.boots || message.boots == self.boots && is_late {
-                return false;
-            }
-        }
-        if !self.is_proven || (message.boots, message.time_s) > (self.boots, self.time_s) {
-            self.set(message, came);
-        }
-        true
-    }
 }
 
 impl Usm {
@@ -159,7 +72,7 @@ impl Usm {
                     engine: &engine.id,
                     boots: if has_time { engine.clock.boots } else { 0 },
                     time_s: if has_time {
-                        engine.clock.time_s(now)
+                        engine.clock.time_s(now.boot_ns)
                     } else {
                         0
                     },
@@ -201,14 +114,14 @@ impl Usm {
         };
         match (pdu.kind, report_of(&pdu)) {
             (PduKind::Response, _) if is_private && pdu.id == message.id => {
-                match engine.clock.takes(message, came) {
+                match engine.clock.takes(message, came.boot_ns) {
                     true => Opened::Response(pdu.response),
                     false => Opened::Refused,
                 }
             }
             // The report repeats the random id of a request under its signature, so it is of now, whatever is known of the clock.
             (PduKind::Report, Some(UsmReport::NotInTimeWindow)) if message.boots < BOOTS_MAX => {
-                engine.clock.set(message, came);
+                engine.clock.set(message, came.boot_ns);
                 Opened::Again(UsmReport::NotInTimeWindow)
             }
             (PduKind::Report, Some(report)) => Opened::Report(report),
@@ -270,12 +183,7 @@ impl Usm {
             self.engine = Some(SnmpEngine {
                 id: message.engine.into(),
                 keys: keyring.keys(&self.user, message.engine),
-                clock: EngineClock {
-                    boots: message.boots,
-                    time_s: message.time_s,
-                    came_ns: came.boot_ns,
-                    is_proven: false,
-                },
+                clock: EngineClock::guessed(message, came.boot_ns),
             });
         }
         again

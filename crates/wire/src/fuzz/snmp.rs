@@ -1,8 +1,8 @@
 //! SNMP: any bytes as a packet; values that can be read come back unchanged from writing and reading.
 
 use crate::snmp::{
-    Message, MessageHead, ObjectValue, Oid, arcs, compare_oids, put_message, put_oid_text,
-    put_varbind,
+    Message, MessageHead, NotificationMessage, ObjectValue, Oid, arcs, compare_oids, put_message,
+    put_oid_text, put_varbind,
 };
 
 /// Reads any bytes as a message, and as the varbinds of a message with a valid head.
@@ -32,6 +32,11 @@ const HEAD: MessageHead = MessageHead {
 };
 
 fn read(packet: &[u8]) {
+    if let Ok(NotificationMessage { notification, .. }) = NotificationMessage::decode(packet) {
+        let told = notification.objects.bytes();
+        assert!(notification.varbinds.bytes().ends_with(told), "other bytes");
+        assert!(notification.objects.count() * 4 <= packet.len());
+    }
     let Ok(message) = Message::decode(packet) else {
         return;
     };

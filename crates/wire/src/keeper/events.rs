@@ -7,6 +7,8 @@ use crate::collectd::Severity;
 
 /// The plugin of events of polled devices; the host is the device.
 pub const POLL: &[u8] = b"poll";
+/// The plugin of traps of devices; the host is the device.
+pub const TRAP: &[u8] = b"trap";
 /// Most events of one NOTIFY.
 pub const NOTIFIED_MAX: usize = 1024;
 
@@ -45,6 +47,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// True if the event is of a device, not of a host that sends values.
+    pub fn is_of_device(&self) -> bool {
+        self.plugin == POLL || self.plugin == TRAP
+    }
+
     /// `host/plugin[-plugin_instance]/type[-type_instance]`, without the empty parts.
     pub fn name(&self) -> Vec<u8> {
         let mut name = self.host.clone();

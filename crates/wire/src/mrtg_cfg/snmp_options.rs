@@ -2,7 +2,7 @@
 
 use super::lines::trim_start;
 use super::perl::{is_true, is_word, number};
-use super::user::UserOptions;
+use super::user::{User, UserOptions};
 
 /// Values of the hash; `None`: the hash lacks the key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,6 +73,21 @@ impl SnmpOptions {
                 let known = |other: &&str| other.as_bytes() == key;
                 self.others.push(OTHERS.into_iter().find(known));
             }
+        }
+    }
+}
+
+impl User {
+    /// Reads options that describe a user and nothing else. The error is a message without values.
+    pub fn of_options(text: &[u8]) -> Result<User, String> {
+        let options = SnmpOptions::parse(text)?;
+        let of_user = SnmpOptions {
+            user: options.user.clone(),
+            ..SnmpOptions::default()
+        };
+        match options == of_user {
+            true => options.user.user(),
+            false => Err("it has another key than those of a user".into()),
         }
     }
 }

@@ -21,11 +21,13 @@ pub enum Malformed {
     Version,
     /// The PDU has an unexpected kind.
     Kind,
+    /// A trap or an inform does not say what happened: it lacks snmpTrapOID.0.
+    NoName,
 }
 
 impl Malformed {
     /// All reasons, in the order of their numbers: `malformed as usize` is an index of a counter.
-    pub const ALL: [Malformed; 8] = [
+    pub const ALL: [Malformed; 9] = [
         Malformed::Head,
         Malformed::Cut,
         Malformed::Length,
@@ -34,6 +36,7 @@ impl Malformed {
         Malformed::Number,
         Malformed::Version,
         Malformed::Kind,
+        Malformed::NoName,
     ];
 
     /// The reason as text for a message.
@@ -47,6 +50,7 @@ impl Malformed {
             Malformed::Number => "a number that is empty or too large",
             Malformed::Version => "another version than 1, 2c and 3 with users",
             Malformed::Kind => "a PDU of another kind",
+            Malformed::NoName => "a trap without snmpTrapOID.0",
         }
     }
 }

@@ -35,6 +35,10 @@ pub enum PduKind {
     Response,
     /// Requests several successors of the named objects.
     GetBulk,
+    /// Reports an event, and wants a response.
+    Inform,
+    /// Reports an event; v2c and v3.
+    Trap,
     /// Says why an engine of SNMPv3 does not answer.
     Report,
 }
@@ -46,16 +50,20 @@ impl PduKind {
             PduKind::GetNext => 0xa1,
             PduKind::Response => 0xa2,
             PduKind::GetBulk => 0xa5,
+            PduKind::Inform => 0xa6,
+            PduKind::Trap => 0xa7,
             PduKind::Report => 0xa8,
         }
     }
 
-    fn of_tag(tag: u8) -> Option<PduKind> {
+    pub(super) fn of_tag(tag: u8) -> Option<PduKind> {
         match tag {
             0xa0 => Some(PduKind::Get),
             0xa1 => Some(PduKind::GetNext),
             0xa2 => Some(PduKind::Response),
             0xa5 => Some(PduKind::GetBulk),
+            0xa6 => Some(PduKind::Inform),
+            0xa7 => Some(PduKind::Trap),
             0xa8 => Some(PduKind::Report),
             _ => None,
         }
@@ -145,14 +153,7 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// Decodes a request or a response. As in MRTG, no byte may follow the end of the message, the PDU or the list.
     pub fn decode(packet: &'a [u8]) -> Result<Message<'a>, Malformed> {
-        let message = ber::expect_last(packet, tag::SEQUENCE)?;
-        let (version, rest) = take_number(message)?;
-        let version = match version {
-            0 => Version::V1,
-            1 => Version::V2c,
-            _ => return Err(Malformed::Version),
-        };
-        let (community, rest) = ber::expect(rest, tag::OCTET_STRING)?;
+        let (version, community, rest) = take_head(packet)?;
         let (kind, id, pdu) = take_pdu(rest)?;
         let head = MessageHead {
             version,
@@ -204,6 +205,20 @@ pub struct Response<'a> {
     pub varbinds: Varbinds<'a>,
 }
 
+/// Decodes version and community of a message; the rest is its PDU.
+#[inline]
+pub(super) fn take_head(packet: &[u8]) -> Result<(Version, &[u8], &[u8]), Malformed> {
+    let message = ber::expect_last(packet, tag::SEQUENCE)?;
+    let (version, rest) = take_number(message)?;
+    let version = match version {
+        0 => Version::V1,
+        1 => Version::V2c,
+        _ => return Err(Malformed::Version),
+    };
+    let (community, rest) = ber::expect(rest, tag::OCTET_STRING)?;
+    Ok((version, community, rest))
+}
+
 /// Decodes a PDU, behind which no byte may follow: its kind, its id, and the rest as that of a response.
 #[inline]
 pub(super) fn take_pdu(input: &[u8]) -> Result<(PduKind, i32, Response<'_>), Malformed> {
@@ -240,6 +255,11 @@ impl<'a> Varbinds<'a> {
     /// True if no varbind is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The varbinds as they were sent.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
     }
 }
 

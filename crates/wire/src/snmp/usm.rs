@@ -4,6 +4,7 @@
 //! Time, salts and ids are parameters. Keys are erased when they are dropped.
 
 mod cipher;
+mod clock;
 mod keys;
 mod message;
 mod protocols;
@@ -11,6 +12,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+pub use clock::{BOOTS_MAX, EngineClock, WINDOW_S};
 pub use keys::{Key, UsmKeys};
 pub use message::{ScopedPdu, UsmHead, UsmMessage, put_usm_message, usm_message_bytes};
 pub use protocols::{AuthProtocol, PrivProtocol};

@@ -108,6 +108,8 @@ pub(crate) struct Keeper {
     pub auth_file: Option<HandedFile>,
     /// Copy of the file with types of collectd's values, if there is one; its descriptor is in the order, too.
     pub types: Option<HandedFile>,
+    /// Copy of the file with communities and users of traps, likewise.
+    pub trap_access: Option<HandedFile>,
     /// Names of the sockets in the file system.
     pub names: Vec<OwnName>,
     /// Addresses of the listeners, a line each.
@@ -324,7 +326,11 @@ impl Guardian {
         let Some(keeper) = &self.plan.keeper else {
             return;
         };
-        let files = [(&keeper.auth_file, "users"), (&keeper.types, "types")];
+        let files = [
+            (&keeper.auth_file, "users"),
+            (&keeper.types, "types"),
+            (&keeper.trap_access, "communities and users"),
+        ];
         let mut is_copied = false;
         for (file, contents) in files {
             match file.as_ref().map(HandedFile::copy_again) {
@@ -463,7 +469,8 @@ impl Guardian {
         {
             let mut role = keeper.role.clone();
             role.inherits = keeper.files.iter().map(AsRawFd::as_raw_fd).collect();
-            let handed = [&keeper.auth_file, &keeper.types].into_iter().flatten();
+            let handed = [&keeper.auth_file, &keeper.types, &keeper.trap_access];
+            let handed = handed.into_iter().flatten();
             role.inherits.extend(handed.map(HandedFile::number));
             let order = |ready| {
                 serde_json::to_vec(&keeper::KeeperOrder {

@@ -27,6 +27,9 @@ const LOOPBACK: [IpAddr; 2] = [
 /// a datagram.
 const QUEUE_BYTES: usize = 64 << 20;
 
+/// Most bytes of traps that wait, likewise.
+const TRAP_QUEUE_BYTES: usize = 4 << 20;
+
 /// Listening sockets, and their addresses.
 pub(super) struct Sockets {
     /// Sockets for rrdcached's protocol.
@@ -43,6 +46,8 @@ pub(super) struct Sockets {
     pub collectd: Vec<(UdpSocket, SocketAddr)>,
     /// Socket for commands of collectd's unixsock plugin, and its path.
     pub unixsock: Option<(OwnedFd, String)>,
+    /// Sockets for SNMP traps, and their addresses.
+    pub traps: Vec<(UdpSocket, SocketAddr)>,
     /// Sockets of the listeners for lines, in the order of their declarations.
     pub lines: Vec<LinePlaces>,
     /// Losses of the sockets for datagrams that keepers have reported.
@@ -126,6 +131,12 @@ pub(super) fn open(config: &Config, dir: &Path, reader: Option<u32>) -> Result<S
         let socket = socket.map_err(|error| cannot(&shown, &error))?;
         sockets.unixsock = Some((socket, shown));
     }
+    for &address in config.listen.traps.iter().flatten() {
+        check_traps(address, config)?;
+        let socket = bind_udp(address, TRAP_QUEUE_BYTES);
+        let socket = socket.map_err(|error| cannot(&address, &error))?;
+        sockets.traps.push((socket, address));
+    }
     for addresses in &config.listen.lines {
         sockets.lines.push(LinePlaces::open(addresses, config)?);
     }
@@ -150,6 +161,18 @@ fn check_datagrams(address: SocketAddr, config: &Config) -> Result<()> {
     if config.collectd.allow.is_empty() {
         bail!(
             "cannot listen on {address}: give [collectd] allow, the networks of the senders, or insecure = true"
+        );
+    }
+    Ok(())
+}
+
+/// Refuses unprotected addresses for traps.
+fn check_traps(address: SocketAddr, config: &Config) -> Result<()> {
+    let keys = &config.traps;
+    let is_guarded = keys.auth_file.is_some() && !keys.allow.is_empty();
+    if !address.ip().is_loopback() && !config.insecure && !is_guarded {
+        bail!(
+            "cannot listen on {address}: anybody could send; give [traps] auth_file and allow, the networks of the devices, or insecure = true"
         );
     }
     Ok(())
@@ -237,6 +260,7 @@ impl Sockets {
             shown: Vec::new(),
             collectd: Vec::new(),
             unixsock: None,
+            traps: Vec::new(),
             lines: Vec::new(),
             reported: reported.context("cannot make a file in memory")?,
             names: Vec::new(),

@@ -168,7 +168,7 @@ impl Agent {
             }
             PduKind::GetNext => 1,
             PduKind::GetBulk => head.index,
-            PduKind::Response | PduKind::Report => unreachable!(),
+            PduKind::Response | PduKind::Report | PduKind::Inform | PduKind::Trap => unreachable!(),
         };
         let mut answers = Vec::new();
         let mut at = names[0].clone();

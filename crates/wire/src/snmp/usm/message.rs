@@ -52,6 +52,8 @@ pub struct UsmMessage<'a> {
     pub id: i32,
     /// True if the message claims to be signed.
     pub is_signed: bool,
+    /// True if the sender wants a report in place of an answer.
+    pub is_reportable: bool,
     /// Id of the engine that sent the message: any number of bytes.
     pub engine: &'a [u8],
     /// How many times the engine has started.
@@ -100,6 +102,7 @@ impl<'a> UsmMessage<'a> {
         Ok(UsmMessage {
             id,
             is_signed: flags & AUTH > 0,
+            is_reportable: flags & REPORTABLE > 0,
             engine,
             boots,
             time_s,
@@ -154,6 +157,10 @@ impl<'a> UsmMessage<'a> {
 /// A PDU and its context.
 #[derive(Clone, Copy, Debug)]
 pub struct ScopedPdu<'a> {
+    /// Engine of the context.
+    pub context_engine: &'a [u8],
+    /// Name of the context.
+    pub context_name: &'a [u8],
     /// Kind of the PDU.
     pub kind: PduKind,
     /// Id of the request.
@@ -165,10 +172,16 @@ pub struct ScopedPdu<'a> {
 impl<'a> ScopedPdu<'a> {
     /// Decodes the content of the sequence.
     pub fn decode(content: &'a [u8]) -> Result<ScopedPdu<'a>, Malformed> {
-        let (_, rest) = ber::expect(content, tag::OCTET_STRING)?;
-        let (_, rest) = ber::expect(rest, tag::OCTET_STRING)?;
+        let (context_engine, rest) = ber::expect(content, tag::OCTET_STRING)?;
+        let (context_name, rest) = ber::expect(rest, tag::OCTET_STRING)?;
         let (kind, id, response) = take_pdu(rest)?;
-        Ok(ScopedPdu { kind, id, response })
+        Ok(ScopedPdu {
+            context_engine,
+            context_name,
+            kind,
+            id,
+            response,
+        })
     }
 }
 
@@ -179,7 +192,16 @@ fn take_count(input: &[u8]) -> Result<(u32, &[u8]), Malformed> {
     Ok((number, rest))
 }
 
-/// Appends a message with a PDU from [`super::super::RequestMessage::new_pdu`], signed and encrypted as the keys allow. `salt`: a number
+/// True for a PDU that is answered: a sender of any other one hears nothing of it.
+fn wants_answer(pdu: &[u8]) -> bool {
+    let kind = pdu.first().and_then(|tag| PduKind::of_tag(*tag));
+    !matches!(
+        kind,
+        Some(PduKind::Response | PduKind::Report | PduKind::Trap)
+    )
+}
+
+/// Appends a message with a PDU from [`super::super::RequestMessage::new_pdu`] or [`super::super::put_pdu`], signed and encrypted as the keys allow. `salt`: a number
 /// that no other message has.
 pub fn put_usm_message(
     out: &mut Vec<u8>,
@@ -189,7 +211,7 @@ pub fn put_usm_message(
     pdu: &[u8],
 ) {
     let cipher = keys.and_then(|keys| keys.cipher.as_ref());
-    let mut flags = REPORTABLE;
+    let mut flags = if wants_answer(pdu) { REPORTABLE } else { 0 };
     flags |= if keys.is_some() { AUTH } else { 0 };
     flags |= if cipher.is_some() { PRIV } else { 0 };
     let nonce = Nonce {

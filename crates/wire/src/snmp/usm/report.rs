@@ -21,6 +21,22 @@ pub enum UsmReport {
 const STATS: [u8; 8] = [43, 6, 1, 6, 3, 15, 1, 1];
 
 impl UsmReport {
+    /// The name of the varbind in a report of this reason, as content of BER.
+    pub fn name(self) -> [u8; 10] {
+        let number = match self {
+            UsmReport::UnsupportedLevel => 1,
+            UsmReport::NotInTimeWindow => 2,
+            UsmReport::UnknownUser => 3,
+            UsmReport::UnknownEngine => 4,
+            UsmReport::WrongDigest => 5,
+            UsmReport::DecryptionError => 6,
+        };
+        let mut name = [0; 10];
+        name[..8].copy_from_slice(&STATS);
+        name[8] = number;
+        name
+    }
+
     /// The reason of a report whose first varbind has this name.
     pub fn of_name(name: &[u8]) -> Option<UsmReport> {
         let behind = name.strip_prefix(&STATS)?;
