@@ -206,7 +206,7 @@ fn localized_keys_are_those_of_snmpd() {
     let lines: Vec<&str> = users.iter().map(|user| &*user.line).collect();
     let settings = format!("exactEngineID {ENGINE}\n{}", lines.join("\n"));
     let agent = Snmpd::start("127.0.12.12", &settings);
-    // What snmpd keeps: usmUser, status, storage, engine, names, clone, protocol and key, protocol and key.
+    // A line of snmpd's file: usmUser, status, storage, engine, names, clone, protocol and key, protocol and key.
     let kept = agent.kept();
     let of_known = kept
         .lines()

@@ -331,7 +331,7 @@ fn a_hostile_sender_of_snmpv3_changes_nothing() {
     let (line, words) = user("ada", Some(("SHA-256", "AES")));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let hub = TrapHub::start("traps-hostile", &line);
-    // Between snmptrap and kymo there is somebody who keeps what comes by.
+    // A relay between snmptrap and kymo keeps copies.
     let between = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let port = between.local_addr().expect("an address").port();
     let sent = |moment: &str| {

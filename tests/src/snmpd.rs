@@ -51,7 +51,7 @@ impl Snmpd {
 }
 
 impl Snmpd {
-    /// What the agent has kept of its users, once it has ended.
+    /// The file that the agent keeps of its engine and users.
     pub fn kept(&self) -> String {
         std::fs::read_to_string(self.scratch.path("kept/snmpd.conf")).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! The listener for SNMP traps and informs. Each that may come becomes an event of its device (`event`), with the names of standard
 //! traps (`object_names`); informs are answered when their event is saved (`informs`). `usm` says who sent a message of SNMPv3,
-//! `engines` and `replays` whether it is new. What is not taken is counted by its reason,
-//! and said once a minute. The thread has no part in the intake of values.
+//! `engines` and `replays` whether it is new. Refused datagrams are counted by their reasons,
+//! and logged once a minute. The thread has no part in the intake of values.
 
 pub(crate) mod engines;
 pub(crate) mod event;
@@ -52,7 +52,7 @@ const SAVE_EVERY: Duration = Duration::from_millis(200);
 /// Longest sleep; nothing depends on it.
 const NAP: Duration = Duration::from_secs(3600);
 
-/// Who may send, and what devices are called.
+/// Accepted senders, and names of devices.
 #[derive(Clone, Debug)]
 pub struct TrapSettings {
     /// Communities and users; `None`: any community, and no user.
@@ -75,7 +75,7 @@ pub struct Traps {
     pub accounts: LineAccounts,
     /// Keeps the events.
     pub events: EventKeeper,
-    /// The disk and the folder with what is known of engines of SNMPv3.
+    /// The disk and the folder of the file with engines of SNMPv3.
     pub kept: (Arc<dyn Disk>, PathBuf),
     /// Messages for the administrator.
     pub log: Log,
@@ -91,7 +91,7 @@ impl Listener for Traps {
     }
 }
 
-/// The sockets, and what comes of their datagrams.
+/// The sockets, and the intake of their datagrams.
 struct TrapServer {
     sockets: Vec<(OwnedFd, String)>,
     /// Dropped datagrams of each socket by the kernel's count, as of the last round.

@@ -126,18 +126,20 @@ function sayLines({ lines: line, ctx }, lines, pushers) {
     ...lines.map((each) => ({
       ...each,
       name: each.protocol,
+      noun: each.protocol === 'traps' ? 'event' : 'sample',
       counts: `${many(each.datagrams, 'datagram')}, ${many(each.clients, 'connection')}`,
     })),
     ...senders.map((each) => ({
       ...each,
       name: `${each.protocol} from ${each.sender || 'further senders'}`,
+      noun: 'sample',
       counts: `${many(each.requests, 'request')}, ${number(each.series)} new series`,
     })),
   ];
-  const said = all.map(({ name, samples, counts, refused }) => {
+  const said = all.map(({ name, samples, noun, counts, refused }) => {
     const lost = refused.reduce((sum, { count }) => sum + count, 0);
     const rest = lost ? `, ${number(lost)} not accepted` : '';
-    return `${name}: ${many(samples, 'sample')}, ${counts}${rest}`;
+    return `${name}: ${many(samples, noun)}, ${counts}${rest}`;
   });
   text(line, said.join(' · '));
   line.title = all

@@ -20,7 +20,7 @@ pub use message::{
     ErrorStatus, Message, MessageHead, PduKind, Response, Varbinds, Version, put_message, put_pdu,
     put_varbind,
 };
-pub use notification::{Notification, NotificationMessage};
+pub use notification::{NotificationMessage, SnmpNotification};
 pub use object_value::ObjectValue;
 pub use oid::{Oid, arcs, compare_oids, put_oid_text};
 pub use request::{Ask, IdWidth, RequestMessage, message_bytes, varbind_bytes};

@@ -1,4 +1,4 @@
-//! What is known of SNMP engines, in the file `trap-engines` of the store's folder (docs/formats/kept.md): id and boots of the own
+//! SNMP engines, in the file `trap-engines` of the store's folder (docs/formats/kept.md): id and boots of the own
 //! one, to which informs are sent, and the newest moment of each sender's, so that a trap of before is refused over restarts, too.
 
 use std::collections::HashMap;
@@ -46,11 +46,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Why a signed message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stale {
-    /// It is of another time than its engine's.
+    /// Another time than its engine's.
     Late,
-    /// It came before.
+    /// A repetition.
     Again,
-    /// There is no room for its engine.
+    /// Too many engines.
     NoRoom,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Engines {
 }
 
 impl Engines {
-    /// Reads the file, and notes that the own engine has started once more.
+    /// Reads the file, and counts the start of the own engine.
     pub(super) fn open(disk: Arc<dyn Disk>, folder: &Path, log: &Log) -> Engines {
         let path = folder.join(NAME);
         let mut engines = Engines {
@@ -202,7 +202,7 @@ impl Engines {
         Ok(())
     }
 
-    /// Writes what is newer than the file. A failure is logged, and the file is not written any more.
+    /// Writes engines whose moments the file lacks. A failure is logged, and the file is not written any more.
     pub(super) fn save(&mut self, log: &Log) {
         if !std::mem::take(&mut self.is_unsaved) {
             return;
@@ -253,7 +253,7 @@ fn new_id() -> Vec<u8> {
     [&OWN_PREFIX[..], &random.to_be_bytes()].concat()
 }
 
-/// Whose engine a record is of.
+/// The owner of a record's engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Own,

@@ -7,10 +7,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use kymo_base::name::DisplayName;
 use kymo_wire::collectd::{Severity, escape};
 use kymo_wire::keeper::{Event, TRAP};
-use kymo_wire::snmp::{Malformed, Notification, ObjectValue, put_oid_text};
+use kymo_wire::snmp::{Malformed, ObjectValue, SnmpNotification, put_oid_text};
 
 use super::object_names::{
-    DOWN, IF_ADMIN_STATUS, IF_DESCR, IF_INDEX, IF_NAME, Shown, object, standard_trap, state,
+    DOWN, IF_ADMIN_STATUS, IF_DESCR, IF_INDEX, IF_NAME, ValueForm, object, standard_trap, state,
 };
 
 /// Most bytes of a value that are shown.
@@ -27,15 +27,15 @@ pub(super) type DeviceNames = HashMap<IpAddr, String>;
 
 /// Makes the event of a trap from `sender`. A malformed object is an error.
 pub(super) fn event(
-    trap: &Notification,
+    trap: &SnmpNotification,
     sender: IpAddr,
     names: &DeviceNames,
     time_ns: i64,
 ) -> Result<Event, Malformed> {
     let standard = standard_trap(&trap.name);
-    let told = Told::of(trap)?;
+    let objects = TrapObjects::of(trap)?;
     let interface = standard.filter(|trap| trap.is_of_interface);
-    let interface = interface.and(told.interface()).unwrap_or_default();
+    let interface = interface.and(objects.interface()).unwrap_or_default();
     let mut title = match standard {
         Some(trap) => trap.name.to_string(),
         None => oid_text(&trap.name),
@@ -49,11 +49,11 @@ pub(super) fn event(
         true => String::new(),
         false => format!(", sent by {sender}"),
     };
-    let mark = if told.text.is_empty() { "" } else { ": " };
+    let mark = if objects.text.is_empty() { "" } else { ": " };
     Ok(Event {
         time_ns,
         severity: match standard {
-            Some(trap) if trap.severity == Severity::Failure && told.is_turned_off => {
+            Some(trap) if trap.severity == Severity::Failure && objects.is_turned_off => {
                 Severity::Warning
             }
             Some(trap) => trap.severity,
@@ -67,7 +67,7 @@ pub(super) fn event(
         plugin_instance: Vec::new(),
         type_name: type_name.into_bytes(),
         type_instance: escape(&interface).into_owned(),
-        message: format!("{title}{mark}{}{by}", told.text).into_bytes(),
+        message: format!("{title}{mark}{}{by}", objects.text).into_bytes(),
     })
 }
 
@@ -82,7 +82,7 @@ fn device(agent: Option<[u8; 4]>, sender: IpAddr) -> IpAddr {
 
 /// The objects of a trap.
 #[derive(Default)]
-struct Told {
+struct TrapObjects {
     /// All of them, as `name = value`.
     text: String,
     name: Option<Vec<u8>>,
@@ -92,18 +92,18 @@ struct Told {
     is_turned_off: bool,
 }
 
-impl Told {
-    fn of(trap: &Notification) -> Result<Told, Malformed> {
-        let mut told = Told::default();
+impl TrapObjects {
+    fn of(trap: &SnmpNotification) -> Result<TrapObjects, Malformed> {
+        let mut objects = TrapObjects::default();
         for object in trap.objects {
             let (name, value) = object?;
-            told.look(name, value);
-            told.add(name, value);
+            objects.look(name, value);
+            objects.add(name, value);
         }
-        Ok(told)
+        Ok(objects)
     }
 
-    /// Notes what is told of an interface.
+    /// Notes the names and the state of an interface.
     fn look(&mut self, name: &[u8], value: ObjectValue) {
         let text = |value| match value {
             ObjectValue::OctetString(text) if is_text(flat(text)) => Some(flat(text).to_vec()),
@@ -139,9 +139,9 @@ impl Told {
             return;
         }
         let (word, shown) = match object(name) {
-            Some((_, Shown::Never, _)) => return,
+            Some((_, ValueForm::Never, _)) => return,
             Some((word, shown, instance)) => (format!("{word}{}", suffix(instance)), shown),
-            None => (oid_text(name), Shown::Plain),
+            None => (oid_text(name), ValueForm::Plain),
         };
         if self.text.len() > TEXT_MAX {
             self.text.push_str(MORE);
@@ -151,7 +151,7 @@ impl Told {
             self.text.push_str(", ");
         }
         let value = match (shown, value) {
-            (Shown::State, ObjectValue::Integer(number)) => state(number).map(String::from),
+            (ValueForm::State, ObjectValue::Integer(number)) => state(number).map(String::from),
             _ => None,
         }
         .unwrap_or_else(|| value_text(value));
@@ -286,7 +286,7 @@ mod tests {
     const SENDER: &str = "192.0.2.7";
 
     /// The event of a trap with these objects.
-    fn told(name: &str, objects: &[(&str, ObjectValue)]) -> Event {
+    fn event_of(name: &str, objects: &[(&str, ObjectValue)]) -> Event {
         let oid = |text: &str| Oid::parse(text).unwrap();
         let (mut varbinds, mut packet) = (Vec::new(), Vec::new());
         let value = oid(name);
@@ -363,7 +363,7 @@ mod tests {
                 "1.3.6.1.4.1.8072.2.3.0.1: 1.3.6.1.4.1.8072.2.3.2.1.0 = 7",
             ),
         ] {
-            let event = told(name, objects);
+            let event = event_of(name, objects);
             assert_eq!(String::from_utf8(event.message).unwrap(), text);
             assert_eq!((event.severity, event.time_ns), (severity, 5), "{text}");
             assert_eq!(event.type_instance, instance.as_bytes());
@@ -401,16 +401,16 @@ mod tests {
                 "0x03",
             ),
         ] {
-            let event = told("1.3.6.1.4.1.9.0.1", &[("1.3.6.1.4.1.9.1", value)]);
+            let event = event_of("1.3.6.1.4.1.9.0.1", &[("1.3.6.1.4.1.9.1", value)]);
             let text = String::from_utf8(event.message).unwrap();
             let want = format!("1.3.6.1.4.1.9.0.1: 1.3.6.1.4.1.9.1 = {shown}");
             assert_eq!(text, want, "{value:?}");
         }
         let objects = vec![("1.3.6.1.4.1.9.1", ObjectValue::OctetString(&long)); 30];
-        let event = told("1.3.6.1.4.1.9.0.1", &objects);
+        let event = event_of("1.3.6.1.4.1.9.0.1", &objects);
         assert!(event.message.len() < 1500 && event.message.ends_with(b", ..."));
         let community = ("1.3.6.1.6.3.18.1.4.0", ObjectValue::OctetString(b"s3cr3t"));
-        assert_eq!(told(LINK_DOWN, &[community]).message, b"linkDown");
+        assert_eq!(event_of(LINK_DOWN, &[community]).message, b"linkDown");
     }
 
     #[test]

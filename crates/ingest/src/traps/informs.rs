@@ -1,5 +1,5 @@
-//! Informs and their responses. A sender repeats an inform until it has a response, which it gets when the event is saved; what
-//! comes again changes nothing, and is answered again.
+//! Informs and their responses. A sender repeats an inform until it has a response, which it gets when the event is saved; a
+//! repeated inform changes nothing, and is answered again.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -17,8 +17,8 @@ const ANSWERED_MAX: usize = 4096;
 pub(super) struct InformKey {
     pub(super) sender: SocketAddr,
     pub(super) id: i32,
-    /// Hash of what it tells.
-    pub(super) told: u64,
+    /// Hash of its varbinds.
+    pub(super) content: u64,
 }
 
 /// An inform whose event is not saved yet.
@@ -31,13 +31,13 @@ pub(super) struct Inform {
     pub(super) event: Arc<Event>,
 }
 
-/// What is known of an inform.
+/// The state of an inform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum InformState {
     New,
-    /// Its event waits to be saved.
+    /// An event that waits to be saved.
     Waiting,
-    /// Its event is saved.
+    /// A saved event.
     Answered,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Informs {
 }
 
 impl Informs {
-    pub(super) fn known(&self, key: &InformKey) -> Known {
+    pub(super) fn state(&self, key: &InformKey) -> InformState {
         if self.answered.contains(key) {
-            return Known::Answered;
+            return InformState::Answered;
         }
         match self.waiting.iter().any(|waiting| waiting.key == *key) {
-            true => Known::Waiting,
-            false => Known::New,
+            true => InformState::Waiting,
+            false => InformState::New,
         }
     }
 

@@ -1,4 +1,4 @@
-//! From a datagram to an event, or to a count of what was not taken.
+//! From a datagram to an event, or to a count of refused ones.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -7,27 +7,27 @@ use std::sync::Arc;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::datagrams::{Datagram, Outbox};
 use kymo_wire::snmp::{
-    Malformed, MessageHead, Notification, NotificationMessage, PduKind, Version, put_message,
+    Malformed, MessageHead, NotificationMessage, PduKind, SnmpNotification, Version, put_message,
 };
 
 use kymo_wire::snmp::usm::UsmMessage;
 
 use super::TrapSettings;
 use super::event::event;
-use super::informs::{Inform, InformKey, Informs, Known};
-use super::usm::{AGAIN, Opened, Outcome, Usm};
+use super::informs::{Inform, InformKey, InformState, Informs};
+use super::usm::{AGAIN, OpenedMessage, Outcome, Usm};
 use crate::collectd::EventKeeper;
 use crate::collectd::notifications::Notifications;
 use crate::common::troubles::Troubles;
 use crate::sender_group::SenderGroup;
 
-/// What was not taken, for the log and for the page.
+/// Reasons of refusals, for the log and for the page.
 const FOREIGN: &str = "a datagram of another network than those of allow";
 const TOO_LONG: &str = "a datagram that is too long";
 const OTHER_COMMUNITY: &str = "a trap of a community that auth_file does not have";
 const TOO_MANY: &str = "an inform beyond 1,024 that wait";
 
-/// What traps become.
+/// The intake of all sockets.
 pub(super) struct TrapIntake {
     settings: TrapSettings,
     events: EventKeeper,
@@ -138,14 +138,14 @@ impl TrapIntake {
         self.plain = plain;
     }
 
-    fn take_opened(&mut self, opened: &Opened, origin: Origin, outbox: &mut Outbox) {
+    fn take_opened(&mut self, opened: &OpenedMessage, origin: Origin, outbox: &mut Outbox) {
         let notification = &opened.notification;
         let (response, came_before) = match &opened.response {
             Some((response, came_before)) => (&response[..], *came_before),
             None => (&[][..], false),
         };
-        // The sender that sent it may send it again; nobody else may.
-        if came_before && self.informs.known(&self.key(notification, origin)) == Known::New {
+        // A sender may repeat its inform; a copy from elsewhere is a replay.
+        if came_before && self.informs.state(&self.key(notification, origin)) == InformState::New {
             return self.refuse(AGAIN, origin);
         }
         let put = |out: &mut Vec<u8>| out.extend_from_slice(response);
@@ -155,35 +155,35 @@ impl TrapIntake {
         }
     }
 
-    fn key(&self, notification: &Notification, origin: Origin) -> InformKey {
+    fn key(&self, notification: &SnmpNotification, origin: Origin) -> InformKey {
         InformKey {
             sender: origin.sender,
             id: notification.id,
-            told: self.hasher.hash_one(notification.varbinds.bytes()),
+            content: self.hasher.hash_one(notification.varbinds.bytes()),
         }
     }
 
     /// Takes a notification of somebody who may send, and of the user who signed it.
     fn notify(
         &mut self,
-        notification: &Notification,
+        notification: &SnmpNotification,
         user: Option<&[u8]>,
         origin: Origin,
         outbox: &mut Outbox,
         response: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), Malformed> {
         let key = self.key(notification, origin);
-        let known = match notification.is_inform {
-            true => self.informs.known(&key),
-            false => Known::New,
+        let state = match notification.is_inform {
+            true => self.informs.state(&key),
+            false => InformState::New,
         };
-        match known {
-            Known::Answered => {
+        match state {
+            InformState::Answered => {
                 outbox.push(origin.sender, response);
                 return Ok(());
             }
-            Known::Waiting => return Ok(()),
-            Known::New => {}
+            InformState::Waiting => return Ok(()),
+            InformState::New => {}
         }
         if notification.is_inform && self.informs.is_full() {
             self.refuse(TOO_MANY, origin);

@@ -1,10 +1,10 @@
-//! Names of the standard traps and of what they tell: SNMPv2-MIB, IF-MIB, SNMP-COMMUNITY-MIB. All other names are numbers.
+//! Names of the standard traps and of their objects: SNMPv2-MIB, IF-MIB, SNMP-COMMUNITY-MIB. All other names are numbers.
 
 use kymo_wire::collectd::Severity;
 
-/// How the value of an object is shown.
+/// How the value of an object is form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ValueForm {
     /// As its kind has it.
     Plain,
     /// A number of IF-MIB's states.
@@ -14,35 +14,51 @@ pub(super) enum Shown {
 }
 
 /// Objects by the content of their identifiers' BER, to which instances are appended.
-const OBJECTS: [(&[u8], &str, Shown); 17] = [
-    (IF_INDEX, "ifIndex", Shown::Plain),
-    (IF_DESCR, "ifDescr", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 2, 2, 1, 3], "ifType", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 2, 2, 1, 5], "ifSpeed", Shown::Plain),
-    (IF_ADMIN_STATUS, "ifAdminStatus", Shown::State),
-    (&[43, 6, 1, 2, 1, 2, 2, 1, 8], "ifOperStatus", Shown::State),
-    (&[43, 6, 1, 2, 1, 2, 2, 1, 9], "ifLastChange", Shown::Plain),
-    (IF_NAME, "ifName", Shown::Plain),
+const OBJECTS: [(&[u8], &str, ValueForm); 17] = [
+    (IF_INDEX, "ifIndex", ValueForm::Plain),
+    (IF_DESCR, "ifDescr", ValueForm::Plain),
+    (&[43, 6, 1, 2, 1, 2, 2, 1, 3], "ifType", ValueForm::Plain),
+    (&[43, 6, 1, 2, 1, 2, 2, 1, 5], "ifSpeed", ValueForm::Plain),
+    (IF_ADMIN_STATUS, "ifAdminStatus", ValueForm::State),
+    (
+        &[43, 6, 1, 2, 1, 2, 2, 1, 8],
+        "ifOperStatus",
+        ValueForm::State,
+    ),
+    (
+        &[43, 6, 1, 2, 1, 2, 2, 1, 9],
+        "ifLastChange",
+        ValueForm::Plain,
+    ),
+    (IF_NAME, "ifName", ValueForm::Plain),
     (
         &[43, 6, 1, 2, 1, 31, 1, 1, 1, 15],
         "ifHighSpeed",
-        Shown::Plain,
+        ValueForm::Plain,
     ),
-    (&[43, 6, 1, 2, 1, 31, 1, 1, 1, 18], "ifAlias", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 1, 1], "sysDescr", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 1, 3], "sysUpTime", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 1, 5], "sysName", Shown::Plain),
-    (&[43, 6, 1, 2, 1, 1, 6], "sysLocation", Shown::Plain),
+    (
+        &[43, 6, 1, 2, 1, 31, 1, 1, 1, 18],
+        "ifAlias",
+        ValueForm::Plain,
+    ),
+    (&[43, 6, 1, 2, 1, 1, 1], "sysDescr", ValueForm::Plain),
+    (&[43, 6, 1, 2, 1, 1, 3], "sysUpTime", ValueForm::Plain),
+    (&[43, 6, 1, 2, 1, 1, 5], "sysName", ValueForm::Plain),
+    (&[43, 6, 1, 2, 1, 1, 6], "sysLocation", ValueForm::Plain),
     (
         &[43, 6, 1, 6, 3, 1, 1, 4, 3],
         "snmpTrapEnterprise",
-        Shown::Plain,
+        ValueForm::Plain,
     ),
-    (&[43, 6, 1, 6, 3, 18, 1, 3], "snmpTrapAddress", Shown::Plain),
+    (
+        &[43, 6, 1, 6, 3, 18, 1, 3],
+        "snmpTrapAddress",
+        ValueForm::Plain,
+    ),
     (
         &[43, 6, 1, 6, 3, 18, 1, 4],
         "snmpTrapCommunity",
-        Shown::Never,
+        ValueForm::Never,
     ),
 ];
 pub(super) const IF_INDEX: &[u8] = &[43, 6, 1, 2, 1, 2, 2, 1, 1];
@@ -97,10 +113,10 @@ pub(super) fn standard_trap(name: &[u8]) -> Option<StandardTrap> {
 }
 
 /// The name of an object, and the identifier of its instance.
-pub(super) fn object(name: &[u8]) -> Option<(&'static str, Shown, &[u8])> {
+pub(super) fn object(name: &[u8]) -> Option<(&'static str, ValueForm, &[u8])> {
     OBJECTS
         .iter()
-        .find_map(|(object, word, shown)| Some((*word, *shown, name.strip_prefix(*object)?)))
+        .find_map(|(object, word, form)| Some((*word, *form, name.strip_prefix(*object)?)))
 }
 
 /// The word for a state.

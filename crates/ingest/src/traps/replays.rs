@@ -1,5 +1,5 @@
-//! Signed messages of an engine that came before. A message is refused when it comes again, and when it is so old that nobody can
-//! tell.
+//! Accepted signed messages of an engine. A message is refused when it comes again, and when it is older than the remembered
+//! ones.
 
 use std::collections::{HashSet, VecDeque};
 

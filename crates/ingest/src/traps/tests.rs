@@ -1,5 +1,4 @@
-//! Traps and informs of SNMPv3 from senders that are honest, and from those that are not: what is not a user's, or was sent before,
-//! changes nothing and is counted.
+//! Traps and informs of SNMPv3 from honest and from hostile senders: forged and repeated messages change nothing and are counted.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -130,7 +129,7 @@ fn a_trap_counts_once_and_only_if_it_is_the_users_and_of_now() {
     kymo_sys::disk::Disk::create_dir_all(&*disk, Path::new("/store")).unwrap();
     let mut hub = Hub::start(&disk);
     let first = trap((7, 1000), 1);
-    // Nothing of what is cut or forged makes the engine known.
+    // No cut or forged message makes the engine known.
     for end in 0..first.len() {
         assert_ne!(hub.take(&first[..end]), "", "{end} bytes");
     }
@@ -183,7 +182,7 @@ fn a_trap_counts_once_and_only_if_it_is_the_users_and_of_now() {
     }
     assert_eq!(hub.intake.taken, 5);
     hub.save();
-    // What came before is known over restarts, also from another address.
+    // Earlier messages are refused after a restart, also from another address.
     let mut hub = Hub::start(&disk);
     for packet in [
         first,
@@ -221,7 +220,7 @@ fn an_inform_is_answered_once_its_event_is_saved() {
     let response = UsmMessage::decode(&answers[0].response).unwrap();
     let keys = keys(ADA, &own).unwrap();
     assert!(response.is_proven_by(&keys) && response.is_encrypted() && !response.is_reportable);
-    // The sender that did not hear the response gets it again; somebody who has heard the inform does not.
+    // A sender that repeats its inform gets the response again; another address does not.
     let (why, again) = hub.take_from(SENDER, &whole);
     assert_eq!((&*why, again.len()), ("", 1));
     let (why, again) = hub.take_from("192.0.2.8:1000", &whole);

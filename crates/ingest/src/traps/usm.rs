@@ -11,7 +11,7 @@ use kymo_wire::snmp::usm::{
     BOOTS_MAX, ScopedPdu, UsmHead, UsmKeys, UsmMessage, UsmReport, WINDOW_S, put_usm_message,
 };
 use kymo_wire::snmp::{
-    MessageHead, Notification, ObjectValue, PduKind, Version, put_pdu, put_varbind,
+    MessageHead, ObjectValue, PduKind, SnmpNotification, Version, put_pdu, put_varbind,
 };
 use kymo_wire::trap_access::TrapAccess;
 
@@ -32,18 +32,18 @@ const OTHER_ENGINE: &str = "a message for another engine";
 const OTHER_KIND: &str = "a PDU of another kind";
 
 /// A message without its envelope.
-pub(super) struct Opened<'p> {
-    pub(super) notification: Notification<'p>,
+pub(super) struct OpenedMessage<'p> {
+    pub(super) notification: SnmpNotification<'p>,
     /// The user, if the message is signed.
     pub(super) signed_by: Option<Box<[u8]>>,
     /// The response to an inform, and true if the message came before.
     pub(super) response: Option<(Vec<u8>, bool)>,
 }
 
-/// What becomes of a message.
+/// The result of opening a message.
 pub(super) enum Outcome<'p> {
-    Notification(Opened<'p>),
-    /// It is not taken, for a reason to count, and perhaps a report for the sender.
+    Notification(OpenedMessage<'p>),
+    /// A reason to count, and a report for the sender, if there are any.
     Refused(Option<&'static str>, Option<Vec<u8>>),
 }
 
@@ -172,7 +172,7 @@ impl Usm {
         if notification.is_inform {
             return Outcome::refused(OTHER_KIND);
         }
-        Outcome::Notification(Opened {
+        Outcome::Notification(OpenedMessage {
             notification,
             signed_by: user.auth.is_some().then(|| user.name.clone()),
             response: None,
@@ -229,7 +229,7 @@ impl Usm {
         put_pdu(&mut pdu, &head, notification.varbinds.bytes());
         let context = (scoped.context_engine, scoped.context_name);
         let response = self.sealed(message, context, keys, &pdu, now_ns);
-        Outcome::Notification(Opened {
+        Outcome::Notification(OpenedMessage {
             notification,
             signed_by: user.auth.is_some().then(|| user.name.clone()),
             response: Some((response, came_before)),
@@ -293,9 +293,9 @@ fn notification<'p>(
     message: &UsmMessage<'p>,
     keys: Option<&UsmKeys>,
     plain: &'p mut Vec<u8>,
-) -> Option<(ScopedPdu<'p>, Notification<'p>)> {
+) -> Option<(ScopedPdu<'p>, SnmpNotification<'p>)> {
     let scoped = ScopedPdu::decode(message.scoped(keys, plain)?).ok()?;
-    let notification = Notification::of_pdu(scoped.kind, scoped.id, &scoped.response).ok()?;
+    let notification = SnmpNotification::of_pdu(scoped.kind, scoped.id, &scoped.response).ok()?;
     Some((scoped, notification))
 }
 

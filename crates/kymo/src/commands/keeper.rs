@@ -254,16 +254,11 @@ pub(crate) fn run() -> Result<ExitCode> {
     let requests = order.for_requests()?;
     let signals = DaemonSignals::block().context("cannot wait for signals")?;
     let copies = HandedCopies::take(&order.collectd, &order.traps)?;
-    let in_force = (copies.users.clone(), copies.types.clone());
     let reported = Reported::new(Some(handed(order.reported)?));
-    let collectd = collectd_listener(&order.collectd, in_force, &reported)?;
+    let collectd = collectd_listener(&order.collectd, copies.in_force(), &reported)?;
     let unixsock = unixsock(&order.collectd)?;
-    let log: Log = Arc::new(|severity, line: &str| {
-        if severity <= Severity::Notice {
-            say(line);
-        }
-    });
-    let accounts = LineAccounts::default();
+    let log = own_log();
+    let (senders, accounts) = (Senders::default(), LineAccounts::default());
     let lines = line_listeners(&order, &reported, &accounts, &log)?;
     machine::raise_open_files();
     let settings = settings(&order)?;
@@ -274,7 +269,6 @@ pub(crate) fn run() -> Result<ExitCode> {
         sockets,
         log: log.clone(),
     })];
-    let senders = Senders::default();
     let (events, notices) = EventKeeper::open(Arc::new(RealDisk), &settings.folder);
     notices.iter().for_each(|notice| say(notice));
     if let Some(collectd) = collectd {
@@ -285,9 +279,9 @@ pub(crate) fn run() -> Result<ExitCode> {
         listeners.extend(unixsock.map(|listener| Box::new(listener) as Box<dyn Listener>));
     }
     listeners.extend(lines);
-    let shared = (&reported, &accounts);
+    let counts = (&reported, &accounts);
     let kept = (&events, &*settings.folder, &log);
-    listeners.extend(trap_listener(&order, &copies, shared, kept)?);
+    listeners.extend(trap_listener(&order, &copies, counts, kept)?);
     let (collector, programs) = collector(&order, &settings, &log);
     listeners.extend(collector);
     let (reader, receivers) = (SharedReader::default(), Receivers::default());
@@ -319,6 +313,15 @@ pub(crate) fn run() -> Result<ExitCode> {
         .run(WRITERS, listeners, &signals, OnSignal::AsService, &hang_up)
         .map_err(anyhow::Error::msg)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The log without messages for debugging.
+fn own_log() -> Log {
+    Arc::new(|severity, line: &str| {
+        if severity <= Severity::Notice {
+            say(line);
+        }
+    })
 }
 
 /// The listeners for lines that have sockets. The counts of their datagrams come behind those of collectd's.
@@ -365,6 +368,11 @@ impl HandedCopies {
         copies.types.set(TypesDb::embedded());
         copies.read();
         Ok(copies)
+    }
+
+    /// Contents for collectd's listener.
+    fn in_force(&self) -> (Option<InForce<Users>>, InForce<TypesDb>) {
+        (self.users.clone(), self.types.clone())
     }
 
     fn read(&self) {

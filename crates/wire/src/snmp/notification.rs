@@ -20,7 +20,7 @@ const TRAP_NAME: [u8; 10] = [43, 6, 1, 6, 3, 1, 1, 4, 1, 0];
 
 /// A notification without its message.
 #[derive(Clone, Debug)]
-pub struct Notification<'a> {
+pub struct SnmpNotification<'a> {
     /// True if the sender wants a response.
     pub is_inform: bool,
     /// Id of an inform, which the response repeats.
@@ -29,7 +29,7 @@ pub struct Notification<'a> {
     pub name: Oid,
     /// The address that a trap of v1 has in it: of the agent, as it sees itself.
     pub agent: Option<[u8; 4]>,
-    /// What is told of the event, not decoded yet: each may still be malformed.
+    /// Objects of the event, not decoded yet: each may still be malformed.
     pub objects: Varbinds<'a>,
     /// All varbinds, for the response.
     pub varbinds: Varbinds<'a>,
@@ -43,7 +43,7 @@ pub struct NotificationMessage<'a> {
     /// The community, a password in plain text.
     pub community: &'a [u8],
     /// The notification.
-    pub notification: Notification<'a>,
+    pub notification: SnmpNotification<'a>,
 }
 
 impl<'a> NotificationMessage<'a> {
@@ -51,10 +51,10 @@ impl<'a> NotificationMessage<'a> {
     pub fn decode(packet: &'a [u8]) -> Result<NotificationMessage<'a>, Malformed> {
         let (version, community, pdu) = take_head(packet)?;
         let notification = match version {
-            Version::V1 => Notification::of_v1(pdu)?,
+            Version::V1 => SnmpNotification::of_v1(pdu)?,
             Version::V2c => {
                 let (kind, id, pdu) = take_pdu(pdu)?;
-                Notification::of_pdu(kind, id, &pdu)?
+                SnmpNotification::of_pdu(kind, id, &pdu)?
             }
         };
         Ok(NotificationMessage {
@@ -65,13 +65,13 @@ impl<'a> NotificationMessage<'a> {
     }
 }
 
-impl<'a> Notification<'a> {
+impl<'a> SnmpNotification<'a> {
     /// The notification of a PDU of v2c or v3. Its first varbinds are sysUpTime.0, which some senders leave out, and its name.
     pub fn of_pdu(
         kind: PduKind,
         id: i32,
         pdu: &Response<'a>,
-    ) -> Result<Notification<'a>, Malformed> {
+    ) -> Result<SnmpNotification<'a>, Malformed> {
         let is_inform = match kind {
             PduKind::Inform => true,
             PduKind::Trap => false,
@@ -87,7 +87,7 @@ impl<'a> Notification<'a> {
             first = objects.next().ok_or(Malformed::NoName)??;
         }
         match first {
-            (name, ObjectValue::Oid(of)) if name == TRAP_NAME => Ok(Notification {
+            (name, ObjectValue::Oid(of)) if name == TRAP_NAME => Ok(SnmpNotification {
                 is_inform,
                 id,
                 name: Oid::of_bytes(of),
@@ -99,7 +99,7 @@ impl<'a> Notification<'a> {
         }
     }
 
-    fn of_v1(input: &'a [u8]) -> Result<Notification<'a>, Malformed> {
+    fn of_v1(input: &'a [u8]) -> Result<SnmpNotification<'a>, Malformed> {
         let (pdu, behind) = ber::take(input)?;
         if !behind.is_empty() {
             return Err(Malformed::Trailing);
@@ -120,7 +120,7 @@ impl<'a> Notification<'a> {
             }
             _ => return Err(Malformed::Number),
         };
-        Ok(Notification {
+        Ok(SnmpNotification {
             is_inform: false,
             id: 0,
             name,
@@ -203,8 +203,8 @@ mod tests {
             assert_eq!(notification.name.to_string(), name);
             assert_eq!(notification.agent, Some(agent));
             assert!(!notification.is_inform);
-            let told: Vec<_> = notification.objects.map(Result::unwrap).collect();
-            assert_eq!(told, [(&INDEX[..], ObjectValue::Integer(2))]);
+            let objects: Vec<_> = notification.objects.map(Result::unwrap).collect();
+            assert_eq!(objects, [(&INDEX[..], ObjectValue::Integer(2))]);
         }
         let short = trap_of_v1(0, 0, &[1, 2, 3]);
         let refused = NotificationMessage::decode(&short).err();
@@ -216,7 +216,7 @@ mod tests {
         let time = (&UP_TIME[..], ObjectValue::TimeTicks(5));
         let name = (&TRAP_NAME[..], ObjectValue::Oid(&LINK_DOWN));
         let index = (&INDEX[..], ObjectValue::Integer(2));
-        for (kind, objects, told) in [
+        for (kind, objects, count) in [
             (PduKind::Trap, &[time, name, index][..], Ok(1)),
             (PduKind::Inform, &[time, name], Ok(0)),
             (PduKind::Trap, &[name, index, index], Ok(2)),
@@ -242,7 +242,7 @@ mod tests {
                 assert_eq!(all, objects.len());
                 notification.objects.count()
             });
-            assert_eq!(found.map_err(|why| *why), told, "{kind:?} {objects:?}");
+            assert_eq!(found.map_err(|why| *why), count, "{kind:?} {objects:?}");
         }
     }
 

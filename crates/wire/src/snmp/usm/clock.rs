@@ -13,7 +13,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct EngineClock {
     /// How many times the engine had started.
     pub boots: u32,
-    /// Its time then, seconds since its start.
+    /// Seconds since the engine's start, at the arrival of that message.
     pub time_s: u32,
     /// Arrival of that message by the clock that counts suspended time too, and that no one sets.
     came_ns: u64,
@@ -22,7 +22,7 @@ pub struct EngineClock {
 }
 
 impl EngineClock {
-    /// What a message says that nobody has signed: good for a first attempt.
+    /// The moment of an unsigned message: good for a first attempt.
     pub fn guessed(message: &UsmMessage<'_>, came_ns: u64) -> EngineClock {
         EngineClock {
             is_proven: false,
@@ -30,7 +30,7 @@ impl EngineClock {
         }
     }
 
-    /// What a signed message had.
+    /// The moment of a signed message.
     pub fn proven(boots: u32, time_s: u32, came_ns: u64) -> EngineClock {
         EngineClock {
             boots,
