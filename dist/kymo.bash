@@ -596,7 +596,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__discover)
-            opts="-o -h --config --apply --output --snmp --community-file --user --auth --auth-file --privacy --privacy-file --down --loopback --profiles --help"
+            opts="-o -h --config --apply --output --mrtg --global --ifref --ifdesc --snmp --community-file --user --auth --auth-file --privacy --privacy-file --down --loopback --profiles --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -612,6 +612,18 @@ _kymo() {
                     ;;
                 -o)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --global)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ifref)
+                    COMPREPLY=($(compgen -W "name descr ip eth nr" -- "${cur}"))
+                    return 0
+                    ;;
+                --ifdesc)
+                    COMPREPLY=($(compgen -W "alias descr name ip eth nr" -- "${cur}"))
                     return 0
                     ;;
                 --snmp)

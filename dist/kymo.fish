@@ -236,6 +236,18 @@ complete -c kymo -n "__fish_kymo_using_subcommand serve" -s h -l help -d 'Print 
 complete -c kymo -n "__fish_kymo_using_subcommand config" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l config -d 'Compare with the tables of this kymo.toml, and list interfaces that are new, gone, renamed or faster' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -s o -l output -d 'Write the tables into a new file instead of stdout' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l global -d 'With --mrtg, a line for its begin, such as \'WorkDir: /var/www/mrtg\'' -r
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l ifref -d 'With --mrtg, refer to interfaces by the first of these that is unique: name, descr, ip, eth, nr' -r -f -a "name\t''
+descr\t''
+ip\t''
+eth\t''
+nr\t''"
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l ifdesc -d 'With --mrtg, describe interfaces by the first of these that there is: alias, descr, name, ip, eth, nr' -r -f -a "alias\t''
+descr\t''
+name\t''
+ip\t''
+eth\t''
+nr\t''"
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l snmp -d 'Version of SNMP: 1, 2c or 3' -r -f -a "1\t''
 2c\t''
 3\t''"
@@ -247,6 +259,7 @@ complete -c kymo -n "__fish_kymo_using_subcommand discover" -l privacy -d 'Proto
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l privacy-file -d 'File with the password of privacy' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l profiles -d 'Folder with own profiles' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l apply -d 'Change the kymo.toml as listed'
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l mrtg -d 'Write an mrtg.cfg as cfgmaker does, with communities and passwords in it'
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l down -d 'Take interfaces that are down, too'
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l loopback -d 'Take loopback interfaces, too'
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -s h -l help -d 'Print help'

@@ -206,3 +206,65 @@ fn snmpd_is_found_with_all_that_it_has() {
     assert!(out.contains("{ name = \"lo\", mbit = 10 }"), "{out}");
     assert!(out.contains("not_types = []"), "{out}");
 }
+
+/// Lines that MRTG acts by; the others are HTML.
+fn acting(text: &str) -> Vec<String> {
+    let words = ["Target[", "SetEnv[", "MaxBytes[", "Title[", "noHC["];
+    let lines = text.lines().filter(|line| {
+        let line = line.strip_prefix("# ").unwrap_or(line);
+        words.iter().any(|word| line.starts_with(word))
+    });
+    lines.map(str::to_string).collect()
+}
+
+#[test]
+fn an_mrtg_cfg_is_that_of_cfgmaker() {
+    if machine::must_skip(&["cfgmaker"]) {
+        return;
+    }
+    let network = Network::new("discover-mrtg", [127, 0, 40, 1], 1);
+    network.farm.change(0, |device, _| device.first_index = 7);
+    let device = network.device(0);
+    let directory = network.scratch.path("").display().to_string();
+    let global = format!("WorkDir: {directory}");
+    for options in [
+        &[][..],
+        &["--ifref=nr"],
+        &["--ifref=descr,nr", "--ifdesc=name"],
+        &["--ifref=ip", "--ifdesc=descr"],
+        &["--ifref=eth", "--ifdesc=nr", "--no-down"],
+    ] {
+        let theirs = Command::new("cfgmaker")
+            .args(options)
+            .args(["--global", &global, &format!("{COMMUNITY}@{device}::::2")])
+            .output();
+        let theirs = String::from_utf8_lossy(&theirs.expect("cfgmaker").stdout).into_owned();
+        let words = [
+            &[
+                "--mrtg",
+                "--global",
+                &global,
+                "--community-file",
+                &network.community,
+            ],
+            options,
+        ];
+        let (code, ours, said) = discover(&[&words.concat()[..], &[&device]].concat());
+        assert_eq!((code, said.as_str()), (Some(0), ""));
+        let lines = acting(&ours);
+        assert_eq!(lines.len(), 8, "{ours}");
+        assert_eq!(lines, acting(&theirs), "{options:?}");
+        let path = network.scratch.path("devices.cfg");
+        fs::write(&path, &ours).expect("a file");
+        let checked = Command::new(kymo())
+            .args(["poll", "--check"])
+            .arg(&path)
+            .output();
+        let checked = checked.expect("kymo runs");
+        assert!(
+            checked.status.success(),
+            "{}",
+            String::from_utf8_lossy(&checked.stderr)
+        );
+    }
+}

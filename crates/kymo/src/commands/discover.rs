@@ -1,20 +1,24 @@
 //! `kymo discover`: looks for devices that answer SNMP, and writes the tables `[[device]]` for them. Where a kymo.toml has
 //! tables already, it lists the changes since, and makes them in the file only if it is asked to.
 
+mod answer;
 mod changes;
 mod edit;
+mod mrtg;
 mod places;
 mod table;
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use kymo_base::name::DisplayName;
-use kymo_poll::devices::{InterfaceFilter, InterfaceState};
+use kymo_poll::devices::{InterfaceFilter, InterfaceState, Profile, ProfileTable};
 use kymo_scrape::{DeviceAsked, DeviceJob, ask_devices};
 use kymo_sys::talk;
 
@@ -23,6 +27,7 @@ use crate::config::{self, DeviceTable, SnmpVersion};
 use crate::output;
 use crate::output::progress::Progress;
 use changes::Change;
+use mrtg::{CfgDevice, CfgOptions};
 use places::DevicePlaces;
 use table::Found;
 
@@ -37,6 +42,21 @@ const NAMED_MS: u64 = 6000;
 const ASKED_MS: u64 = 60_000;
 /// Exit code if a device that was named does not answer.
 const SILENT: u8 = 1;
+
+/// Profile of the addresses of interfaces, which an mrtg.cfg has.
+const ADDRESSES: &str = "addresses";
+
+fn addresses() -> Profile {
+    let table = ProfileTable {
+        index: vec!["ipAdEntAddr:ip".into()],
+        gauge: [("ipAdEntIfIndex".into(), "1.3.6.1.2.1.4.20.1.2".into())].into(),
+        ..ProfileTable::default()
+    };
+    Profile {
+        name: ADDRESSES.into(),
+        table: vec![table],
+    }
+}
 
 /// Options of `kymo discover`.
 #[derive(Args, Clone, Debug)]
@@ -53,6 +73,18 @@ pub(crate) struct DiscoverOptions {
     /// Write the tables into a new file instead of stdout
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["config", "apply"])]
     pub output: Option<PathBuf>,
+    /// Write an mrtg.cfg as cfgmaker does, with communities and passwords in it
+    #[arg(long, conflicts_with_all = ["config", "apply"])]
+    pub mrtg: bool,
+    /// With --mrtg, a line for its begin, such as 'WorkDir: /var/www/mrtg'
+    #[arg(long, value_name = "LINE", requires = "mrtg")]
+    pub global: Vec<String>,
+    /// With --mrtg, refer to interfaces by the first of these that is unique: name, descr, ip, eth, nr
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "name,nr", value_parser = ["name", "descr", "ip", "eth", "nr"])]
+    pub ifref: Vec<String>,
+    /// With --mrtg, describe interfaces by the first of these that there is: alias, descr, name, ip, eth, nr
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "mrtg", value_parser = ["alias", "descr", "name", "ip", "eth", "nr"])]
+    pub ifdesc: Vec<String>,
     /// Version of SNMP: 1, 2c or 3
     #[arg(long, value_name = "VERSION", default_value = "2c", value_parser = ["1", "2c", "3"])]
     pub snmp: String,
@@ -75,7 +107,7 @@ pub(crate) struct DiscoverOptions {
     #[arg(long, value_name = "FILE")]
     pub privacy_file: Option<PathBuf>,
     /// Take interfaces that are down, too
-    #[arg(long)]
+    #[arg(long, alias = "no-down")]
     pub down: bool,
     /// Take loopback interfaces, too
     #[arg(long)]
@@ -102,7 +134,10 @@ pub(crate) fn run(options: &DiscoverOptions) -> Result<ExitCode> {
     let folder = file
         .as_ref()
         .and_then(|file| file.config.poll.profiles.clone());
-    let profiles = profiles(options.profiles.clone().or(folder).as_deref())?;
+    let mut profiles = profiles(options.profiles.clone().or(folder).as_deref())?;
+    if options.mrtg {
+        profiles.insert(ADDRESSES.into(), addresses());
+    }
     let looks_again = path.is_some_and(|path| places.configs.contains(&path));
     let again = known
         .iter()
@@ -116,7 +151,7 @@ pub(crate) fn run(options: &DiscoverOptions) -> Result<ExitCode> {
         talk::say(format_args!("kymo: cannot ask {address}: {why}"));
     }
     match file {
-        None => write_tables(options, &fresh)?,
+        None => write_new(options, &fresh, &profiles)?,
         Some(file) => compare(options, file, &fresh, &again, &silent_again)?,
     }
     let is_whole = silent_fresh.is_empty() && silent_again.is_empty();
@@ -252,17 +287,47 @@ fn asked(
     asked.map_err(anyhow::Error::msg)
 }
 
-/// Writes tables of new devices.
-fn write_tables(options: &DiscoverOptions, found: &[Found]) -> Result<()> {
-    let text: String = found.iter().map(|device| device.text() + "\n").collect();
+/// Writes new devices: as tables, or as an mrtg.cfg.
+fn write_new(options: &DiscoverOptions, found: &[Found], profiles: &Profiles) -> Result<()> {
+    let text = match options.mrtg {
+        true => mrtg_text(options, found, profiles)?,
+        false => found.iter().map(|device| device.text() + "\n").collect(),
+    };
     match &options.output {
         None => Ok(output::put(&text)?),
         Some(path) => {
             let cannot = || format!("cannot write {}", path.display());
-            let mut file = std::fs::File::create_new(path).with_context(cannot)?;
+            let mut file = OpenOptions::new();
+            // An mrtg.cfg has communities in it.
+            file.write(true).create_new(true).mode(0o640);
+            let mut file = file.open(path).with_context(cannot)?;
             file.write_all(text.as_bytes()).with_context(cannot)
         }
     }
+}
+
+fn mrtg_text(options: &DiscoverOptions, found: &[Found], profiles: &Profiles) -> Result<String> {
+    let jobs = found
+        .iter()
+        .map(|device| device_job(&device.table, profiles));
+    let jobs: Vec<DeviceJob> = jobs.collect::<Result<_>>()?;
+    let devices = found.iter().zip(&jobs).map(|(device, job)| CfgDevice {
+        address: &device.table.address,
+        credentials: &job.credentials,
+        interfaces: &device.interfaces,
+        answer: &device.answer,
+    });
+    let devices: Vec<CfgDevice<'_>> = devices.collect();
+    Ok(mrtg::text(
+        &devices,
+        &CfgOptions {
+            refs: &options.ifref,
+            descriptions: &options.ifdesc,
+            global: &options.global,
+            down: options.down,
+            loopback: options.loopback,
+        },
+    ))
 }
 
 /// Lists changes, and makes them if that is asked for.

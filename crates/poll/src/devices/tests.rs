@@ -381,13 +381,51 @@ fn wrong_profiles_are_refused() {
     }
 }
 
+/// The built-in profile of this name.
+fn built_in(name: &str) -> Profile {
+    let found = BUILT_IN.iter().find(|(own, _)| *own == name);
+    profile(found.unwrap().1)
+}
+
+#[test]
+fn processors_are_those_of_the_devices_that_have_a_load() {
+    let mut agent = Agent::new(&[
+        (
+            "1.3.6.1.2.1.25.3.2.1.3.1",
+            ObjectValue::OctetString(b"CPU 0"),
+        ),
+        (
+            "1.3.6.1.2.1.25.3.2.1.3.7",
+            ObjectValue::OctetString(b"network interface lo"),
+        ),
+        ("1.3.6.1.2.1.25.3.3.1.2.1", ObjectValue::Integer(12)),
+    ]);
+    let mut asker = asker(DeviceAccess::V2c(community()), vec![built_in("cpu")]);
+    let text = poll(&mut asker, |packet| agent.answer(packet));
+    let load = "hrProcessorLoad{hrDeviceIndex=\"1\",hrDeviceDescr=\"CPU 0\",} 12\n";
+    assert_eq!(text, format!("# TYPE hrProcessorLoad gauge\n{load}"));
+}
+
+#[test]
+fn a_ups_says_volts() {
+    let mut agent = Agent::new(&[
+        ("1.3.6.1.2.1.33.1.2.1.0", ObjectValue::Integer(2)),
+        ("1.3.6.1.2.1.33.1.2.5.0", ObjectValue::Integer(541)),
+        ("1.3.6.1.2.1.33.1.4.4.1.5.1", ObjectValue::Integer(37)),
+    ]);
+    let mut asker = asker(DeviceAccess::V1(community()), vec![built_in("ups")]);
+    let text = poll(&mut asker, |packet| agent.answer(packet));
+    for line in [
+        "upsBatteryStatus{} 2\n",
+        "upsBatteryVoltage{} 54.1\n",
+        "upsOutputPercentLoad{upsOutputLineIndex=\"1\",} 37\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 #[test]
 fn sensors_are_scaled() {
-    let sensors = BUILT_IN
-        .iter()
-        .find(|(name, _)| *name == "sensors")
-        .unwrap()
-        .1;
     let of = |column: u32, row: u32| format!("1.3.6.1.2.1.99.1.1.1.{column}.{row}");
     let mut objects = Vec::new();
     for (row, scale, precision, value) in [
@@ -405,7 +443,7 @@ fn sensors_are_scaled() {
         .map(|(name, value)| (name.as_str(), *value))
         .collect();
     let mut agent = Agent::new(&objects);
-    let mut asker = asker(DeviceAccess::V2c(community()), vec![profile(sensors)]);
+    let mut asker = asker(DeviceAccess::V2c(community()), vec![built_in("sensors")]);
     let text = poll(&mut asker, |packet| agent.answer(packet));
     let scaled = text
         .split_once("# TYPE entPhySensorScaledValue gauge\n")

@@ -4,6 +4,7 @@ use anyhow::Result;
 use kymo_base::name::DisplayName;
 use kymo_poll::devices::{DeviceAsker, FoundInterface};
 
+use super::answer::Answer;
 use crate::config::{DeviceTable, ListedInterface, interfaces_text, quoted};
 
 /// A device that answered.
@@ -14,8 +15,11 @@ pub(super) struct Found {
     pub(super) all: Vec<ListedInterface>,
     /// Interfaces that the table's filter chooses.
     pub(super) chosen: Vec<ListedInterface>,
+    /// The interfaces, with all that is known of them.
+    pub(super) interfaces: Vec<FoundInterface>,
+    /// Texts of the device.
+    pub(super) answer: Answer,
     profiles: Vec<String>,
-    name: String,
 }
 
 impl Found {
@@ -30,7 +34,8 @@ impl Found {
             all: asker.interfaces().iter().map(listed).collect(),
             chosen: chosen.into_iter().map(listed).collect(),
             profiles: asker.answered().map(str::to_string).collect(),
-            name: name_of(text),
+            interfaces: asker.interfaces().to_vec(),
+            answer: Answer::read(text)?,
         })
     }
 
@@ -41,8 +46,10 @@ impl Found {
 
     /// The name and what there is.
     pub(super) fn summary(&self) -> String {
-        let count = self.chosen.len();
-        format!("{}, {count} of {} interfaces", self.name, self.all.len())
+        let (count, all) = (self.chosen.len(), self.all.len());
+        let name = self.answer.system.get("sysName");
+        let name = DisplayName(name.map_or("no name", |name| name).as_bytes());
+        format!("{name}, {count} of {all} interfaces")
     }
 
     /// The table.
@@ -97,14 +104,4 @@ fn listed(found: &FoundInterface) -> ListedInterface {
 /// A speed, which is never negative and has 32 bits.
 fn whole(mbit: f64) -> u64 {
     mbit.to_string().parse().unwrap_or(0)
-}
-
-/// sysName in the text of a scrape; it is shown in a comment.
-fn name_of(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    let name = text.lines().find_map(|line| {
-        let rest = line.strip_prefix("sysName{sysName=\"")?;
-        rest.rsplit_once("\",}").map(|(name, _)| name)
-    });
-    DisplayName(name.unwrap_or("no name").as_bytes()).to_string()
 }
