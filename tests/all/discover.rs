@@ -97,6 +97,13 @@ fn devices_of_a_network_become_tables_that_serve_takes() {
     let checked = checked.expect("kymo runs");
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success(), "{said}");
+    let path = network.file(&out.replace("\"system\"", "\"nothing\""));
+    let checked = Command::new(kymo())
+        .args(["serve", "--check", "--config"])
+        .arg(&path)
+        .output();
+    let said = String::from_utf8_lossy(&checked.expect("kymo runs").stderr).into_owned();
+    assert!(said.contains("there is no profile \"nothing\""), "{said}");
 }
 
 #[test]

@@ -175,12 +175,12 @@ fn new_tables(
             "3" => SnmpVersion::V3,
             _ => SnmpVersion::V2c,
         },
-        community_file: options.community_file.clone(),
+        community_file: absolute(&options.community_file),
         user: options.user.clone().unwrap_or_default(),
         auth: options.auth.clone(),
-        auth_file: options.auth_file.clone(),
+        auth_file: absolute(&options.auth_file),
         privacy: options.privacy.clone(),
-        privacy_file: options.privacy_file.clone(),
+        privacy_file: absolute(&options.privacy_file),
         interfaces: match options.down {
             true => InterfaceState::All,
             false => InterfaceState::Up,
@@ -198,6 +198,12 @@ fn new_tables(
     let tried = answering(tried.collect(), profiles, (TRIED_MS, "addresses"))?;
     tables.extend(tried.0);
     Ok(tables)
+}
+
+/// The path as a table has it, which is read in another folder.
+fn absolute(path: &Option<PathBuf>) -> Option<PathBuf> {
+    let path = path.as_ref()?;
+    Some(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
 }
 
 /// Devices that answer within a time, and the others.
@@ -236,8 +242,7 @@ fn jobs(
             profiles: by.to_vec(),
             ..table.clone()
         };
-        let job = device_job(&table, profiles);
-        let job = job.with_context(|| format!("cannot ask {}", table.address))?;
+        let job = device_job(&table, profiles)?;
         Ok(DeviceJob {
             timeout_ms: within_ms,
             interfaces: InterfaceFilter::everything(),

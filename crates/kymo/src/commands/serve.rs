@@ -178,6 +178,7 @@ fn check(config: &Config) -> Result<()> {
             config.listen.page
         );
     }
+    devices::check(config)?;
     check_root(&config.record.root)
 }
 

@@ -177,7 +177,7 @@ impl DeviceTable {
 
     fn check(&self) -> Result<(), String> {
         let is_v3 = self.version == SnmpVersion::V3;
-        if is_v3 != !self.user.is_empty() {
+        if is_v3 == self.user.is_empty() {
             return Err("user and version = \"3\" go together".into());
         }
         if is_v3 && self.community_file.is_some() {

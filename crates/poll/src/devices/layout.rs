@@ -147,11 +147,8 @@ impl TableLayout {
         if table.interfaces && index.len() != 1 {
             return Err("a table of interfaces has one index, such as [\"ifIndex\"]".into());
         }
-        for name in table
-            .scale
-            .keys()
-            .filter(|name| !table.gauge.contains_key(*name))
-        {
+        let mut scaled = table.scale.keys();
+        if let Some(name) = scaled.find(|name| !table.gauge.contains_key(*name)) {
             return Err(format!("scale: {name} is no gauge of the table"));
         }
         for (name, words) in &table.words {
@@ -198,10 +195,13 @@ fn interface_columns(columns: &mut Columns) -> Result<InterfaceColumns, String> 
     })
 }
 
+/// Makes the kind of a metric with a factor.
+type KindOfFactor = fn(f64) -> MetricKind;
+
 fn metrics(table: &ProfileTable, columns: &mut Columns) -> Result<Vec<TableMetric>, String> {
     let mut metrics = Vec::new();
     let factor = |name: &str| table.scale.get(name).copied().unwrap_or(1.0);
-    let kinds: [(&BTreeMap<String, String>, fn(f64) -> MetricKind); 5] = [
+    let kinds: [(_, KindOfFactor); 5] = [
         (&table.gauge, MetricKind::Gauge),
         (&table.counter, |_| MetricKind::Counter),
         (&table.text, |_| MetricKind::Text),

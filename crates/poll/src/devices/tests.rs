@@ -202,6 +202,7 @@ fn a_table_is_asked_for_by_few_packets() {
 #[test]
 fn hostile_agents_end_the_poll() {
     type Spoil = fn(&mut Agent, &[u8]) -> Vec<u8>;
+    type BoxedSpoil = Box<dyn Fn(&mut Agent, &[u8]) -> Vec<u8>>;
     let same: Spoil = |_, packet| {
         let request = Message::decode(packet).unwrap();
         let head = MessageHead {
@@ -230,7 +231,7 @@ fn hostile_agents_end_the_poll() {
         put_message(&mut out, &head, &[]);
         out
     };
-    let spoils: [(&str, Box<dyn Fn(&mut Agent, &[u8]) -> Vec<u8>>); 8] = [
+    let spoils: [(&str, BoxedSpoil); 8] = [
         ("same", Box::new(same)),
         ("empty", Box::new(move |_, packet| status(packet, 0, 0))),
         ("tooBig", Box::new(move |_, packet| status(packet, 1, 0))),

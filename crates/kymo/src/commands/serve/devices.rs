@@ -25,31 +25,45 @@ pub(super) fn jobs(config: &Config) -> Result<Vec<DeviceJob>> {
         return Ok(Vec::new());
     }
     let profiles = profiles(config.poll.profiles.as_deref())?;
-    let jobs = config.device.iter().map(|table| {
-        let address = &table.address;
-        device_job(table, &profiles).with_context(|| format!("cannot poll {address}"))
-    });
-    jobs.collect()
+    let jobs = config.device.iter();
+    jobs.map(|table| device_job(table, &profiles)).collect()
+}
+
+/// Checks that all profiles are there, without a look at communities and passwords.
+pub(super) fn check(config: &Config) -> Result<()> {
+    if config.device.is_empty() {
+        return Ok(());
+    }
+    let profiles = profiles(config.poll.profiles.as_deref())?;
+    let mut devices = config.device.iter();
+    devices.try_for_each(|table| chosen(table, &profiles).map(drop))
+}
+
+/// The profiles of a table.
+fn chosen(table: &DeviceTable, profiles: &Profiles) -> Result<Vec<Profile>> {
+    let profile = |name: &String| match profiles.get(name) {
+        Some(profile) => Ok(profile.clone()),
+        None => {
+            let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
+            let (address, known) = (&table.address, known.join(", "));
+            bail!("cannot poll {address}: there is no profile {name:?}, but {known}")
+        }
+    };
+    table.profiles.iter().map(profile).collect()
 }
 
 /// A device of a table.
 pub(crate) fn device_job(table: &DeviceTable, profiles: &Profiles) -> Result<DeviceJob> {
     let words = anyhow::Error::msg::<String>;
-    let profile = |name: &String| match profiles.get(name) {
-        Some(profile) => Ok(profile.clone()),
-        None => {
-            let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
-            bail!("there is no profile {name:?}, but {}", known.join(", "))
-        }
-    };
     Ok(DeviceJob {
         address: table.address.clone(),
         interval_ms: table.interval_ms().map_err(words)?,
         timeout_ms: table.timeout_ms().map_err(words)?,
         labels: table.all_labels(),
         relabel: table.relabel.clone(),
-        credentials: credentials(table)?,
-        profiles: table.profiles.iter().map(profile).collect::<Result<_>>()?,
+        credentials: credentials(table)
+            .with_context(|| format!("cannot poll {}", table.address))?,
+        profiles: chosen(table, profiles)?,
         interfaces: table.filter(),
     })
 }
