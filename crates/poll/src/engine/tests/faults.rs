@@ -373,6 +373,44 @@ fn a_device_that_has_no_uptime_is_polled_without() {
 }
 
 #[test]
+fn a_device_says_its_name_for_pages_if_it_has_one() {
+    const NAME: [u32; 9] = [1, 3, 6, 1, 2, 1, 1, 5, 0];
+    for (version, name) in [
+        ("", Some(&b"core-1"[..])),
+        (":::::2", Some(b"core-1")),
+        ("", None),
+        (":::::2", None),
+    ] {
+        let mut agent = Agent::new(2);
+        if name.is_some() {
+            agent.objects.insert(NAME.to_vec(), Object::Text(b"core-1"));
+        }
+        let text = target("a", &format!("2:public@127.0.0.1{version}"));
+        let mut simulation = Simulation::new(&text, vec![agent], Pace::Burst);
+        simulation.engine.asks_names = true;
+        for cycle in 0..2 {
+            simulation.agent(1).requests.clear();
+            simulation.run(300 * S);
+            // Version 1 refuses the whole PDU because of the name, once.
+            let expected: &[(PduKind, usize)] = match (version, name, cycle) {
+                ("", None, 0) => &[(PduKind::Get, 4), (PduKind::Get, 3)],
+                ("", None, _) => &[(PduKind::Get, 3)],
+                _ => &[(PduKind::Get, 4)],
+            };
+            assert_eq!(simulation.agent(1).requests, expected, "{version} {name:?}");
+            let about = simulation.engine.devices[0].about().unwrap();
+            assert_eq!(about.name.as_deref(), name, "{version}");
+            let value = simulation.take(0).pop().unwrap();
+            assert!(!value.contains('U'), "{version} {name:?} {value}");
+        }
+        // The words of a cycle in which it says nothing do not count.
+        simulation.agent(1).is_dead = true;
+        simulation.run(300 * S);
+        assert_eq!(simulation.engine.devices[0].about(), None);
+    }
+}
+
+#[test]
 fn a_restart_is_a_gap_and_a_wrap_is_none() {
     let text = target("a", "1:public@127.0.0.1:::::2");
     let mut simulation = Simulation::new(&text, vec![Agent::new(1)], Pace::Burst);
