@@ -140,10 +140,7 @@ MRTG's options:
   --log-only            no graphs and pages beside .log files
 
 Others:
-  --bill [OPTION]... [TARGET]...
-                        95th percentiles of a month; see kymo poll --bill --help
-  --index [OPTION]... CONFIGURATION...
-                        a page of all graphs, as indexmaker makes it; see kymo poll --index --help
+  --bill, --index       95th percentiles of a month, indexmaker's page of all graphs: see kymo poll --bill --help, --index --help
   --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
   --pages               graphs and pages beside .rrd files, too
   --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
