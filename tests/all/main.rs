@@ -51,6 +51,7 @@ mod poll_keeper;
 mod poll_logs;
 mod poll_mail;
 mod poll_mrtg_files;
+mod poll_neighbours;
 mod poll_pages;
 mod poll_rrdcached;
 mod poll_serve;

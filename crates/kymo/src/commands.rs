@@ -28,6 +28,8 @@ pub(crate) mod index;
 #[cfg(feature = "serve")]
 pub(crate) mod keeper;
 pub(crate) mod live;
+#[cfg(feature = "serve")]
+pub(crate) mod neighbours;
 pub(crate) mod play;
 #[cfg(feature = "serve")]
 pub(crate) mod poll;

@@ -15,7 +15,7 @@ mod device;
 mod empty;
 mod exchanges;
 mod hosts;
-mod ids;
+pub(crate) mod ids;
 mod interfaces;
 mod lane;
 mod narrow;
@@ -24,14 +24,14 @@ mod pdu;
 mod phases;
 mod plan;
 mod receive;
-mod security;
+pub(crate) mod security;
 mod sides;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod transmit;
 mod usm;
-mod walk;
+pub(crate) mod walk;
 
 pub use device::Account;
 pub use empty::{Empty, Missing};

@@ -11,6 +11,7 @@ pub mod devices;
 pub mod engine;
 pub mod graphite;
 pub mod mrtg_log;
+pub mod neighbours;
 pub mod news;
 pub mod pages;
 pub mod poller;

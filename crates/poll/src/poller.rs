@@ -380,7 +380,7 @@ fn engine_settings(settings: PollerSettings, sockets: &Sockets) -> Settings {
 }
 
 /// Fills `bytes` with random bytes. If the kernel has none, they derive from the time: predictable ids are better than no poll.
-fn random(bytes: &mut [u8]) {
+pub(crate) fn random(bytes: &mut [u8]) {
     if machine::random(bytes).is_err() {
         let mut state = kymo_sys::clock::RealClock.mono_ns() | 1;
         for byte in bytes {

@@ -18,6 +18,7 @@ pub mod graphs;
 mod json;
 mod layouts;
 pub mod metrics;
+pub mod network_map;
 pub mod options;
 mod play;
 mod plot;

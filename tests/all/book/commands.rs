@@ -122,7 +122,8 @@ fn wrong_command(line: &str, helps: &mut Helps) -> Option<String> {
         }
     }
     if command == ["poll"]
-        && let Some(report) = words.next_if(|word| ["--bill", "--index"].contains(word))
+        && let Some(report) =
+            words.next_if(|word| ["--bill", "--index", "--neighbours"].contains(word))
     {
         command.push(report);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[cfg(feature = "serve")]
-use crate::commands::{bill, index, poll, rrd, rrdcached};
+use crate::commands::{bill, index, neighbours, poll, rrd, rrdcached};
 
 /// A program that kymo stands in for.
 pub(crate) struct StandIn {
@@ -56,6 +56,7 @@ fn poll_or_report(words: Vec<OsString>) -> ExitCode {
     match words.split_first() {
         Some((first, others)) if first == "--bill" => bill::run(others),
         Some((first, others)) if first == "--index" => index::run(others),
+        Some((first, others)) if first == "--neighbours" => neighbours::run(others),
         _ => poll::run(words),
     }
 }
