@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use kymo_tests::served::{Served, eventually, get, kill};
+use kymo_tests::snmpd::Snmpd;
 use kymo_tests::{Scratch, free_port, machine};
 use kymo_wire::snmp::{MessageHead, ObjectValue, Oid, PduKind, Version, put_message, put_varbind};
 use serde_json::Value;
@@ -26,13 +27,17 @@ struct TrapHub {
 
 impl TrapHub {
     fn start(name: &str, access: &str) -> TrapHub {
-        let scratch = Scratch::new(name);
+        TrapHub::start_with(Scratch::new(name), access, "core-1", "")
+    }
+
+    /// Starts it with the name of 127.0.0.1 and more keys.
+    fn start_with(scratch: Scratch, access: &str, device: &str, more: &str) -> TrapHub {
         let file = scratch.path("traps.auth");
         fs::write(&file, access).expect("a file");
         let port = free_port();
         let config = format!(
             "user = \"\"\n[listen]\npage = \"127.0.0.1:0\"\ncollectd = []\ntraps = [\"127.0.0.1:{port}\"]\n\
-             [traps]\nauth_file = {file:?}\nallow = [\"127.0.0.1\"]\nhosts = {{ \"127.0.0.1\" = \"core-1\" }}\n"
+             [traps]\nauth_file = {file:?}\nallow = [\"127.0.0.1\"]\nhosts = {{ \"127.0.0.1\" = \"{device}\" }}\n{more}"
         );
         let mut served = Served::configured(&scratch, &scratch.path("data"), &config);
         let address = served.address();
@@ -383,4 +388,30 @@ fn a_hostile_sender_of_snmpv3_changes_nothing() {
     eventually(|| (hub.refused("") == 2).then_some(())).expect("counts of a new keeper");
     pass(&sent("5,301"));
     hub.has_events("core-1", &[one[0], one[0]]);
+}
+
+#[test]
+fn a_trap_is_on_the_graphs_of_its_devices_targets() {
+    if machine::must_skip(&["snmptrap", "snmpd"]) {
+        return;
+    }
+    let agent = Snmpd::start("127.0.12.41", "");
+    let (device, scratch) = (agent.address.to_string(), Scratch::new("traps-graphs"));
+    let text = format!(
+        "WorkDir: {}\nLogFormat: rrdtool\nTarget[up]: ifInOctets.1&ifOutOctets.1:public@{device}\n\
+         MaxBytes[up]: 125000000\nTitle[up]: t\n",
+        scratch.text("")
+    );
+    let config = scratch.path("net.cfg");
+    fs::write(&config, text).expect("a file");
+    let more = format!("[poll]\nmrtg = [{config:?}]\n");
+    let hub = TrapHub::start_with(scratch, "community public\n", &device, &more);
+    assert!(hub.sends(&["-v2c", "-c", "public"], &COLD_START));
+    let on_graph = || {
+        let answer = get(&hub.address, "/kymo/v1/targets/graphs?id=net/up", "");
+        let marks = answer["marks"].as_array()?;
+        let text = format!("{device}: coldStart");
+        marks.iter().any(|mark| mark["text"] == *text).then_some(())
+    };
+    eventually(on_graph).expect("a mark");
 }

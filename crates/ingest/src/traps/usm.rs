@@ -53,6 +53,9 @@ impl Outcome<'_> {
     }
 }
 
+/// Name of a user and id of an engine.
+type KeyPlace = (Box<[u8]>, Box<[u8]>);
+
 /// Keys of a user for an engine, and of reports, which are not encrypted.
 struct KeyPair {
     keys: UsmKeys,
@@ -65,7 +68,7 @@ pub(super) struct Usm {
     access: Arc<TrapAccess>,
     keyring: Keyring,
     /// Keys of users for engines, by names and ids, as far as they have proven something.
-    keys: HashMap<(Box<[u8]>, Box<[u8]>), Arc<KeyPair>>,
+    keys: HashMap<KeyPlace, Arc<KeyPair>>,
     hasher: RandomState,
     /// Messages with a salt since the start.
     salts: u32,
