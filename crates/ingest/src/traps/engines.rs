@@ -221,7 +221,8 @@ impl Engines {
                     put(records, Whose::Sender, engine.moment(), id);
                 }
             };
-            kept.replace(kept.generation() + 1, &mut fill, Sync::Later)
+            // Boots never repeat, not even after a loss of power: salts depend on that.
+            kept.replace(kept.generation() + 1, &mut fill, Sync::Now)
         } else {
             let mut records = kept.records();
             for (id, engine) in senders.iter().filter(|(_, engine)| engine.is_unsaved) {
