@@ -101,7 +101,7 @@ fn neighbours_are_a_list_and_a_map() {
             "neighbour",
             "its port",
             "description",
-            "traffic",
+            "traffic, b/s",
         ],
         &[&one, "lo", "core-2", "lo", "uplink"],
         &[&one, "xe-0/0/2", "00:1b:2c:03:04:05", "9", HOSTILE],

@@ -176,15 +176,15 @@ fn name_of(neighbour: &Neighbour) -> &str {
     }
 }
 
-/// Rates in and out with a unit each; empty: they were not measured.
+/// Rates in and out, bits a second; empty: they were not measured.
 fn traffic_text(neighbour: &Neighbour) -> String {
     let amount = |rate: u64| match rate {
-        0..10_000 => format!("{rate} b/s"),
-        10_000..10_000_000 => format!("{} kb/s", rate / 1000),
-        10_000_000..10_000_000_000 => format!("{} Mb/s", rate / 1_000_000),
-        _ => format!("{} Gb/s", rate / 1_000_000_000),
+        0..10_000 => rate.to_string(),
+        10_000..10_000_000 => format!("{}k", rate / 1000),
+        10_000_000..10_000_000_000 => format!("{}M", rate / 1_000_000),
+        _ => format!("{}G", rate / 1_000_000_000),
     };
-    let of = |[in_, out]: [u64; 2]| format!("{} in, {} out", amount(in_), amount(out));
+    let of = |[in_, out]: [u64; 2]| format!("in {}, out {}", amount(in_), amount(out));
     neighbour.traffic.map_or(String::new(), of)
 }
 
@@ -195,7 +195,7 @@ fn table(asked: &[AskedDevice]) -> String {
         "neighbour",
         "its port",
         "description",
-        "traffic",
+        "traffic, b/s",
     ];
     let mut lines = vec![heads.map(String::from)];
     lines.extend(all(asked).map(|(device, neighbour)| {
