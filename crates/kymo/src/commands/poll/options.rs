@@ -140,7 +140,7 @@ MRTG's options:
   --log-only            no graphs and pages beside .log files
 
 Others:
-  --bill, --index, --neighbours: a month's 95th percentiles, a page of all graphs, a map: see kymo poll --bill --help
+  --bill, --index, --neighbours  95th percentiles of a month, a page of all graphs, LLDP: see kymo poll --bill --help
   --log-dir DIR         write there instead of to the configuration's LogDir, with lock, pid and cache: beside MRTG
   --pages               graphs and pages beside .rrd files, too
   --burst               ask all devices at once, as MRTG does; else a daemon spreads them over the interval
