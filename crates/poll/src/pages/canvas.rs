@@ -168,7 +168,7 @@ impl Canvas {
             encoder.set_trns(&[0][..]);
         }
         encoder.set_compression(png::Compression::Fast);
-        encoder.set_filter(png::Filter::NoFilter);
+        encoder.set_filter(png::Filter::Up);
         let mut writer = encoder.write_header()?;
         let row = usize::try_from(self.width).unwrap_or(1);
         let pairs = self.pixels.chunks(row).flat_map(|row| {
