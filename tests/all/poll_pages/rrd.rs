@@ -10,6 +10,8 @@ use kymo_tests::{Scratch, kymo};
 
 use crate::poll_logs::case::Random;
 
+/// Above all rates of a history.
+const MOST: u64 = 2 << 30;
 /// Targets, each with another history.
 const TARGETS: u64 = 6;
 
@@ -23,6 +25,8 @@ fn poll(config: &Path, words: &[&str]) -> (String, Option<i32>) {
 
 /// A log whose last update was in time for the next one. A gap is unknown in an .rrd and a rate in a log, and a rate of 0 becomes
 /// unknown, so there is neither.
+/// The first answer of a device is a leap beyond [`MOST`], which both refuse: else the newest row would show how much of its half hour
+/// has passed.
 fn history(seed: u64, now_s: i64) -> String {
     let random = &mut Random(seed);
     let mut time_s = now_s - 300;
@@ -50,7 +54,7 @@ fn site(
     let mut text = format!("WorkDir: {}\n{globals}", work.display());
     for number in 0..TARGETS {
         text += &format!(
-            "Target[t{number}]: 1:public@{}:{}::::2\nTitle[t{number}]: T\nMaxBytes[t{number}]: 99999999999999\nWithPeak[t{number}]: wmy\n\
+            "Target[t{number}]: 1:public@{}:{}::::2\nTitle[t{number}]: T\nMaxBytes[t{number}]: {MOST}\nWithPeak[t{number}]: wmy\n\
              Options[t{number}]: avgpeak\n",
             farm.address(0),
             farm.settings().port
