@@ -226,6 +226,8 @@ struct Picture {
     height: usize,
     /// Red, green, blue and opacity.
     pixels: Vec<[u8; 4]>,
+    /// Bytes of the file.
+    bytes: usize,
 }
 
 impl Picture {
@@ -244,6 +246,7 @@ impl Picture {
             pixels: pixels
                 .map(|pixel| pixel.try_into().expect("four bytes"))
                 .collect(),
+            bytes: png.len(),
         }
     }
 
@@ -284,7 +287,8 @@ fn printed(figures: &Figures, has_percent: bool) -> Vec<i64> {
         .collect()
 }
 
-fn exercise(seed: u64, folder: &Path) {
+/// Compares the graphs of a random log; returns the bytes of ours and of rateup's.
+fn exercise(seed: u64, folder: &Path) -> [usize; 2] {
     let case = Case::new(seed);
     let (numbers, theirs) = case.rateup(folder);
     let ours = case.ours(&case.style(folder));
@@ -308,6 +312,11 @@ fn exercise(seed: u64, folder: &Path) {
             case.config
         );
     }
+    let bytes = |of: &mut dyn Iterator<Item = &Picture>| of.map(|picture| picture.bytes).sum();
+    [
+        bytes(&mut ours.iter().map(|(picture, _)| picture)),
+        bytes(&mut theirs.iter()),
+    ]
 }
 
 #[test]
@@ -321,7 +330,10 @@ fn graphs_are_rateups() {
         1 => 40,
         more => more * 100,
     };
+    let mut bytes = [0, 0];
     for seed in first..first + cases {
-        exercise(seed, &scratch.path(""));
+        let of_case = exercise(seed, &scratch.path(""));
+        bytes = [bytes[0] + of_case[0], bytes[1] + of_case[1]];
     }
+    assert!(bytes[0] <= bytes[1], "bytes of ours and theirs: {bytes:?}");
 }
