@@ -364,6 +364,37 @@ fn what_a_run_refuses_is_refused_by_check() {
     }
 }
 
+/// `--check` returned 0 where each run returned 91.
+#[test]
+fn check_has_the_exit_code_of_a_run_that_leaves_targets_out() {
+    let folder = Scratch::new("check-left-out");
+    let target =
+        |name, of| format!("Target[{name}]: {of}\nTitle[{name}]: t\nMaxBytes[{name}]: 9\n");
+    let good = target("a", "`echo 1; echo 2`");
+    // MRTG's library refuses this backoff.
+    let left_out = target("b", "1:public@127.0.0.1::::1.5:2");
+    for (text, code) in [
+        (good.clone(), 0),
+        (format!("{good}{left_out}"), 91),
+        (left_out, 92),
+    ] {
+        let config = folder.path("a.cfg");
+        let text = format!("WorkDir: {}\n{text}", folder.path("").display());
+        std::fs::write(&config, text).expect("a configuration");
+        let [check, run] = [&["--check"][..], &["--log-only"]].map(|options| {
+            let mut command = Command::new(kymo());
+            let output = command.arg("poll").args(options).arg(&config).output();
+            let output = output.expect("kymo");
+            (
+                output.status.code(),
+                String::from_utf8(output.stderr).expect("a text"),
+            )
+        });
+        assert_eq!(check, run);
+        assert_eq!(check.0, Some(code), "{}", check.1);
+    }
+}
+
 #[test]
 fn exit_codes_are_those_of_mrtg() {
     if machine::must_skip(&["mrtg"]) {

@@ -204,13 +204,13 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
         locks,
     };
     if options.check {
-        return check(&settings).map(|()| ExitCode::SUCCESS);
+        return check(&settings).map(exit_code);
     }
     start(settings, pid_file)
 }
 
-/// Says what a run would say before it polls.
-fn check(settings: &Settings) -> Result<(), String> {
+/// Says what a run would say before it polls. A target that is left out has no value.
+fn check(settings: &Settings) -> Result<Outcome, String> {
     let configs = &settings.configs;
     configs
         .iter()
@@ -219,7 +219,21 @@ fn check(settings: &Settings) -> Result<(), String> {
     for config in configs {
         part::say_undone(config, settings);
     }
-    Ok(())
+    let polls_all = configs.iter().all(|config| config.left_out().is_empty());
+    let polls_none = configs.iter().all(|config| config.targets().len() == 0);
+    Ok(match (polls_all, polls_none) {
+        (true, _) => Outcome::Complete,
+        (false, false) => Outcome::SomeUnknown,
+        (false, true) => Outcome::AllUnknown,
+    })
+}
+
+fn exit_code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Complete => ExitCode::SUCCESS,
+        Outcome::SomeUnknown => ExitCode::from(SOME_UNKNOWN),
+        Outcome::AllUnknown => ExitCode::from(ALL_UNKNOWN),
+    }
 }
 
 /// Account to run as. Without `--group`, the user's own group.
@@ -268,9 +282,7 @@ fn start(mut settings: Settings, mut pid_file: Option<PollPidFile>) -> Result<Ex
     }
     let log = settings.log.clone();
     Ok(match drive::drive(settings) {
-        Ok(Outcome::Complete) => ExitCode::SUCCESS,
-        Ok(Outcome::SomeUnknown) => ExitCode::from(SOME_UNKNOWN),
-        Ok(Outcome::AllUnknown) => ExitCode::from(ALL_UNKNOWN),
+        Ok(outcome) => exit_code(outcome),
         Err(line) => {
             log.say(&line);
             ExitCode::from(FAILED)
