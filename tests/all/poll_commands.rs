@@ -367,7 +367,7 @@ fn what_a_run_refuses_is_refused_by_check() {
 /// `--check` returned 0 where each run returned 91.
 #[test]
 fn check_has_the_exit_code_of_a_run_that_leaves_targets_out() {
-    let folder = Scratch::new("check-left-out");
+    let folder = Folder::new("check-left-out");
     let target =
         |name, of| format!("Target[{name}]: {of}\nTitle[{name}]: t\nMaxBytes[{name}]: 9\n");
     let good = target("a", "`echo 1; echo 2`");
@@ -378,9 +378,7 @@ fn check_has_the_exit_code_of_a_run_that_leaves_targets_out() {
         (format!("{good}{left_out}"), 91),
         (left_out, 92),
     ] {
-        let config = folder.path("a.cfg");
-        let text = format!("WorkDir: {}\n{text}", folder.path("").display());
-        std::fs::write(&config, text).expect("a configuration");
+        let config = folder.config("a.cfg", &text);
         let [check, run] = [&["--check"][..], &["--log-only"]].map(|options| {
             let mut command = Command::new(kymo());
             let output = command.arg("poll").args(options).arg(&config).output();
