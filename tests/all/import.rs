@@ -408,8 +408,9 @@ fn samples_of(place: &Place, data: &str, part: &str) -> Samples {
     let store = Store::open_to_look(&folder, &base, &disk, &clock).expect("a store");
     let (mut all, mut from) = (Samples::new(), Some(0));
     while let Some(first) = from {
-        let (known, next) = store.known(first);
-        for series in known {
+        let known = store.known(first);
+        from = known.next();
+        for series in known.series {
             let name = String::from_utf8_lossy(&series.name).into_owned();
             let Some((points, _)) = series.points.filter(|_| name.contains(part)) else {
                 continue;
@@ -421,7 +422,6 @@ fn samples_of(place: &Place, data: &str, part: &str) -> Samples {
             let bits = bits.map(|point| (point.t_ms, point.v.to_bits()));
             all.insert(name, bits.collect());
         }
-        from = next;
     }
     all
 }

@@ -55,12 +55,12 @@ impl StoreReader {
         }
         let mut from = Some(index.next_id);
         while let Some(first) = from {
-            let (known, next) = self.store.known(first);
-            for series in &known {
+            let known = self.store.known(first);
+            for series in &known.series {
                 index.add(series);
             }
-            index.next_id = next.unwrap_or_else(|| self.store.next_id());
-            from = next;
+            index.next_id = known.end;
+            from = known.next();
         }
         index
     }

@@ -405,18 +405,21 @@ impl Answers {
         let mut is_known = vec![false; files.len()];
         let mut from = Some(0);
         while let Some(first) = from {
-            let (known, next) = store.known(first);
-            for series in &known {
+            let known = store.known(first);
+            from = known.next();
+            for series in &known.series {
                 if let Ok(at) = files.binary_search(&series.name) {
                     is_known[at] = true;
                 }
             }
-            let known = known.into_iter().filter(|series| picked(&series.name));
+            let known = known
+                .series
+                .into_iter()
+                .filter(|series| picked(&series.name));
             let series: Vec<SeriesInfo> = known.map(info).collect();
             if !series.is_empty() {
                 stream.write_all(&Answer::Series(series, true).frame())?;
             }
-            from = next;
         }
         let unknown = files.into_iter().zip(is_known).filter(|(_, known)| !known);
         let unknown = unknown.filter(|(name, _)| !store.has_placeholder(name));

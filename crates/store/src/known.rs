@@ -42,22 +42,39 @@ pub struct Columns {
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Store {
-    /// The next slice of series with numbers from `from` on, and
-    /// the number at which to continue, or `None` at the end.
-    pub fn known(&self, from: u32) -> (Vec<KnownSeries>, Option<u32>) {
-        let inner = &*self.inner;
-        let mut last: Option<(usize, Arc<Columns>)> = None;
-        let state = inner.lock();
-        let end = state.series.next_id().min(from.saturating_add(SLICE));
-        let found = (from..end).filter_map(|id| inner.known(&state, id, &mut last));
-        let found = found.collect();
-        let more = end < state.series.next_id();
-        (found, more.then_some(end))
+/// Series with consecutive numbers.
+#[derive(Clone, Debug)]
+pub struct KnownSlice {
+    /// The series, in the order of their numbers; removed ones are missing.
+    pub series: Vec<KnownSeries>,
+    /// First number behind the slice. All later series have it or a larger one.
+    pub end: u32,
+    is_last: bool,
+}
+
+impl KnownSlice {
+    /// The number at which to continue; `None` at the end.
+    pub fn next(&self) -> Option<u32> {
+        (!self.is_last).then_some(self.end)
     }
 }
 
 impl Store {
+    /// The next slice of series with numbers from `from` on.
+    pub fn known(&self, from: u32) -> KnownSlice {
+        let inner = &*self.inner;
+        let mut last: Option<(usize, Arc<Columns>)> = None;
+        let state = inner.lock();
+        let next_id = state.series.next_id();
+        let end = next_id.min(from.saturating_add(SLICE));
+        let series = (from..end).filter_map(|id| inner.known(&state, id, &mut last));
+        KnownSlice {
+            series: series.collect(),
+            end,
+            is_last: end == next_id,
+        }
+    }
+
     /// The series with these numbers; `None` for missing ones.
     pub fn known_of(&self, ids: &[u32]) -> Vec<Option<KnownSeries>> {
         let mut last: Option<(usize, Arc<Columns>)> = None;
@@ -68,7 +85,7 @@ impl Store {
         known.collect()
     }
 
-    /// The number of the next new series.
+    /// Number of series that this store has had, for estimates: others may begin at any time.
     pub fn next_id(&self) -> u32 {
         self.inner.lock().series.next_id()
     }

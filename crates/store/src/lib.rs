@@ -53,7 +53,7 @@ pub use fetch::{LookRange, RowsWithExtremes};
 pub use folder::claim::Claim;
 pub use folder::read_only::{place_of_store, store_folder};
 pub use join::{ForeignPoints, ForeignSeries, JoinMode, Joined};
-pub use known::{Columns, KnownSeries};
+pub use known::{Columns, KnownSeries, KnownSlice};
 pub use memtable::point_tail::PointRefusal;
 pub use memtable::writer::Writer;
 pub use names::SeriesName;

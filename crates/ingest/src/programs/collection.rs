@@ -517,9 +517,9 @@ mod tests {
     fn series_of(store: &Store) -> Vec<Vec<u8>> {
         let (mut names, mut from) = (Vec::new(), Some(0));
         while let Some(first) = from {
-            let (known, next) = store.known(first);
-            names.extend(known.into_iter().map(|series| series.name));
-            from = next;
+            let known = store.known(first);
+            from = known.next();
+            names.extend(known.series.into_iter().map(|series| series.name));
         }
         names
     }

@@ -72,8 +72,12 @@ impl Table {
     ) {
         let mut from = Some(0);
         while let Some(first) = from {
-            let (known, next) = store.known(first);
-            for series in known.iter().filter(|series| labels::is_ours(&series.name)) {
+            let known = store.known(first);
+            for series in known
+                .series
+                .iter()
+                .filter(|series| labels::is_ours(&series.name))
+            {
                 let owner = owner(&label_set::value(&series.name, "user"));
                 if let (Some(uid), Ok(labels)) = (owner, Labels::parse(&series.name))
                     && self.stored.insert(labels, uid).is_none()
@@ -81,7 +85,7 @@ impl Table {
                     budgets.add_series(uid, 1, 0);
                 }
             }
-            from = next;
+            from = known.next();
         }
     }
 

@@ -299,7 +299,7 @@ fn descriptions_decide_the_kind_and_are_kept() {
         );
     });
     let kinds = |labels: &str| {
-        let known = bench.store.known(0).0;
+        let known = bench.store.known(0).series;
         let of = known
             .into_iter()
             .find(|known| known.name == labels.as_bytes());

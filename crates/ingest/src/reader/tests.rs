@@ -1,5 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use kymo_rrd::create::{Create, define};
 use kymo_series::{Op, Selector};
@@ -115,6 +117,31 @@ fn filled() -> StoreReader {
         PointsKind::Gauge,
     );
     StoreReader::new(store)
+}
+
+/// No series is missing because it began while another thread looked for series.
+#[test]
+fn series_that_begin_during_a_search_are_found() {
+    let store = store();
+    let reader = StoreReader::new(store.clone());
+    let is_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_ended.load(Ordering::Relaxed) {
+                drop(reader.index());
+            }
+        });
+        for number in 0..20_000 {
+            let number = number.to_string();
+            add_points(
+                &store,
+                &[("__name__", "up"), ("instance", &number)],
+                PointsKind::Gauge,
+            );
+        }
+        is_ended.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(selected(&reader, "up").len(), 20_000);
 }
 
 /// Sets of earlier builds get the names and units of today, and each column of a set gets a name of its

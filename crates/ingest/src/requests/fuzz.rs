@@ -76,7 +76,7 @@ pub(crate) fn fuzz(input: &[u8]) {
 
 fn ask(bench: &Bench, role: Role, sent: &[u8]) {
     let answers = Answers::of_store(role, Arc::new(|_, _| {}));
-    let before = bench.store.known(0).0.len();
+    let before = bench.store.known(0).series.len();
     let heard = thread::scope(|scope| {
         let (Ok((mut client, server)), Ok(stop)) = (UnixStream::pair(), StopSignal::new()) else {
             unreachable!("BUG: no sockets");
@@ -106,7 +106,7 @@ fn ask(bench: &Bench, role: Role, sent: &[u8]) {
         rest = behind;
     }
     if role == Role::Read {
-        let after = bench.store.known(0).0.len();
+        let after = bench.store.known(0).series.len();
         assert_eq!(
             before, after,
             "a client that may only read changed something"

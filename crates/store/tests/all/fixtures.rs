@@ -153,7 +153,7 @@ fn names(bench: &Bench, base: &str) -> (Vec<String>, Vec<String>) {
     };
     let disk: Arc<dyn Disk> = Arc::new(bench.disk.clone());
     let (store, replayed) = Store::open(settings, disk, bench.clock.clone()).unwrap();
-    let (known, _) = store.known(0);
+    let known = store.known(0).series;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     let mut names: Vec<String> = known.into_iter().map(|series| text(series.name)).collect();
     names.sort();

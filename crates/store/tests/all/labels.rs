@@ -184,7 +184,7 @@ fn who_looks_changes_nothing() {
         let disk: Arc<dyn Disk> = Arc::new(all.bench.disk.clone());
         let clock: Arc<dyn Clock> = all.bench.clock.clone();
         let looking = Store::open_to_look(&folder, &base(), &disk, &clock).unwrap();
-        let (known, _) = looking.known(0);
+        let known = looking.known(0).series;
         assert_eq!(known.len(), 1, "{story}");
         let range = LookRange {
             from: START,
@@ -304,7 +304,7 @@ fn a_label_set_is_no_file_and_a_file_is_no_label_set() {
     let bytes = crate::common::rrd(b"GAUGE").to_bytes();
     all.bench.disk.set_bytes(&base().join(name), bytes);
     all.bench.update(name, &["1000000010:1"]).unwrap();
-    let (known, _) = all.bench.store().known(0);
+    let known = all.bench.store().known(0).series;
     let names: Vec<String> = known
         .into_iter()
         .map(|series| String::from_utf8(series.name).unwrap())

@@ -524,7 +524,7 @@ fn series_are_held_listed_and_removed() {
     };
     assert_eq!(by(1, now_ms + 1000), None);
     assert_eq!(by(2, now_ms + 2000), Some(PointRefusal::Held));
-    let (known, _) = store.known(0);
+    let known = store.known(0).series;
     assert_eq!(known.len(), 2);
     assert_eq!(
         known[1].columns.columns,

@@ -45,14 +45,14 @@ impl OtherStore {
         let (pace, all) = (WorkPace::new(), u64::from(self.store.next_id()));
         let mut from = Some(0);
         while let Some(first) = from {
-            let (known, next) = self.store.known(first);
-            for series in known {
+            let known = self.store.known(first);
+            from = known.next();
+            for series in known.series {
                 importer.show(&pace, "series", (u64::from(series.id), Some(all)));
                 if let Err(why) = self.series(&series, importer)? {
                     importer.leave_out(&series.name, &why);
                 }
             }
-            from = next;
         }
         Ok(())
     }
