@@ -393,6 +393,87 @@ fn check_has_the_exit_code_of_a_run_that_leaves_targets_out() {
     }
 }
 
+/// `--check` said nothing of commands that root does not run, and returned 0.
+#[test]
+fn check_names_commands_that_root_does_not_run() {
+    if machine::must_skip(&[]) {
+        return;
+    }
+    let theirs = Scratch::new("check-root");
+    let program = theirs.path("probe");
+    fs::write(&program, "#!/bin/sh\necho 1; echo 2\n").expect("a script");
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("its mode");
+    let folder = Folder::new("check-root");
+    let target = |name: &str, of: &str| {
+        format!("Target[{name}]: {of}\nTitle[{name}]: t\nMaxBytes[{name}]: 9\n")
+    };
+    let (program, good) = (program.display(), target("a", "`echo 1; echo 2`"));
+    let others = "others may write /tmp";
+    let whole = "cannot run the commands of the configuration as root";
+    let one = "command of b: it is not run as root";
+    let cases = [
+        (folder.path("a.cfg"), good.clone(), &[][..], 0),
+        (
+            folder.path("a.cfg"),
+            format!("{good}{}", target("b", &format!("`{program}`"))),
+            &[one],
+            91,
+        ),
+        (
+            folder.path("a.cfg"),
+            target("b", &format!("`sh {program}` + `echo 3; echo 4`")),
+            &[one],
+            92,
+        ),
+        (
+            folder.path("a.cfg"),
+            format!("{good}PathAdd: {}\n", theirs.path("").display()),
+            &["cannot look for programs as root"],
+            0,
+        ),
+        (theirs.path("a.cfg"), good.clone(), &[whole], 92),
+    ];
+    for (path, text, expected, code) in cases {
+        let work = folder.path("work");
+        fs::create_dir_all(&work).expect("a folder");
+        fs::write(&path, format!("WorkDir: {}\n{text}", work.display())).expect("written");
+        let [check, run] = [&["--check"][..], &["--log-only"]].map(|options| {
+            let mut command = Command::new(kymo());
+            let output = command.arg("poll").args(options).arg(&path).output();
+            let output = output.expect("kymo");
+            let said = String::from_utf8(output.stderr).expect("a text");
+            (output.status.code(), said)
+        });
+        assert_eq!(
+            (check.0, run.0),
+            (Some(code), Some(code)),
+            "{check:?} {run:?}"
+        );
+        let refusals = |said: &str| -> Vec<String> {
+            let lines = said.lines().filter(|line| line.contains(others));
+            lines.map(String::from).collect()
+        };
+        let [of_check, of_run] = [&check.1, &run.1].map(|said| refusals(said));
+        assert_eq!(of_check, of_run, "{text}");
+        assert_eq!(of_check.len(), expected.len(), "{of_check:?}");
+        for (line, expected) in of_check.iter().zip(expected) {
+            assert!(line.contains(expected), "{line}");
+        }
+    }
+    // The program of a threshold is refused when the rate passes the bound; `--check` names it before.
+    let program = format!("ThreshMaxI[a]: 1\nThreshProgI[a]: {program}\n");
+    let config = folder.config("a.cfg", &format!("{good}{program}"));
+    let mut check = Command::new(kymo());
+    let output = check.args(["poll", "--check"]).arg(config).output();
+    let output = output.expect("kymo");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("cannot run the threshold program of a as root: others may write /tmp"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
 #[test]
 fn exit_codes_are_those_of_mrtg() {
     if machine::must_skip(&["mrtg"]) {

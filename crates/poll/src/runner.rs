@@ -28,6 +28,7 @@ mod unsent;
 pub use child::serve;
 pub use commands::{Commands, Programs};
 pub use frame::{Answer, LINE_BYTES};
+pub use trusted::RefusedCommands;
 
 use frame::{Ask, PACKET_BYTES, Say};
 use unsent::Unsent;

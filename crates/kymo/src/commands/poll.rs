@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use kymo_base::name::DisplayName;
+use kymo_poll::runner::{Commands, RefusedCommands};
 use kymo_poll::sink::KeeperConnection;
 use kymo_sys::clock::RealClock;
 use kymo_sys::privilege::{self, Account};
 use kymo_sys::talk;
-use kymo_wire::mrtg_cfg::Config;
+use kymo_wire::mrtg_cfg::{Config, Target};
 
 mod awaited;
 mod bell;
@@ -209,19 +210,29 @@ fn prepare_and_run(options: PollOptions) -> Result<ExitCode, String> {
     start(settings, pid_file)
 }
 
-/// Says what a run would say before it polls. A target that is left out has no value.
+/// Says what a run would say before it polls. A target that is left out has no value, nor one whose command is refused.
 fn check(settings: &Settings) -> Result<Outcome, String> {
     let configs = &settings.configs;
     configs
         .iter()
         .try_for_each(|config| drive::keepable(config, settings))?;
     notices::say_all(configs, settings);
+    let (mut polled, mut unpolled) = (0, 0);
     for config in configs {
         part::say_undone(config, settings);
+        let refused = RefusedCommands::of(&Commands::of(config));
+        refused.lines.iter().for_each(|line| settings.log.say(line));
+        let is_refused = |target: &Target<'_>| {
+            let readings = config.readings_of(target.expression());
+            readings
+                .iter()
+                .any(|reading| refused.numbers.contains(reading))
+        };
+        let refused = config.targets().filter(is_refused).count();
+        unpolled += config.left_out().len() + refused;
+        polled += config.targets().len() - refused;
     }
-    let polls_all = configs.iter().all(|config| config.left_out().is_empty());
-    let polls_none = configs.iter().all(|config| config.targets().len() == 0);
-    Ok(match (polls_all, polls_none) {
+    Ok(match (unpolled == 0, polled == 0) {
         (true, _) => Outcome::Complete,
         (false, false) => Outcome::SomeUnknown,
         (false, true) => Outcome::AllUnknown,

@@ -10,8 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kymo_sys::clock::{Clock, RealClock};
-use kymo_sys::machine::{self, DaemonSignals};
-use kymo_sys::owner::only_roots;
+use kymo_sys::machine::DaemonSignals;
 use kymo_sys::privilege;
 use kymo_sys::program::{Output, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +19,7 @@ use rustix::net::{RecvFlags, recv};
 use super::commands::{Commands, Programs};
 use super::frame::{Answer, Ask, PACKET_BYTES, Say};
 use super::job::Job;
-use super::trusted;
+use super::trusted::RunRights;
 use super::unsent::Unsent;
 use crate::threshold::Action;
 
@@ -44,9 +43,8 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
     let mut work = Work {
         socket,
         commands: Commands::default(),
-        path: Vec::new(),
+        rights: RunRights::of(&Commands::default()),
         generation: 0,
-        refused: None,
         wanted: VecDeque::new(),
         commands_running: BTreeMap::new(),
         dying: BTreeMap::new(),
@@ -73,11 +71,8 @@ pub fn serve(read: &mut dyn FnMut() -> Result<Commands, String>) -> io::Result<(
 struct Work {
     socket: OwnedFd,
     commands: Commands,
-    /// `PATH` for commands.
-    path: Vec<u8>,
+    rights: RunRights,
     generation: u32,
-    /// Reason why root runs nothing of this configuration.
-    refused: Option<String>,
     /// Numbers of commands that wait to be run, with their deadlines.
     wanted: VecDeque<(u32, u64)>,
     commands_running: BTreeMap<u32, Job>,
@@ -106,22 +101,9 @@ impl Work {
             self.say(Say::Line(error.into_bytes()));
             Commands::default()
         });
-        self.refused = match machine::is_root() && !self.commands.is_empty() {
-            true => only_roots(&self.commands.files).err(),
-            false => None,
-        };
-        if let Some(why) = &self.refused {
-            let line = format!("cannot run the commands of the configuration as root: {why}");
+        self.rights = RunRights::of(&self.commands);
+        for line in self.rights.lines().to_vec() {
             self.say(Say::Line(line.into_bytes()));
-        }
-        let mut reported = Vec::new();
-        let path_add = self.commands.path_add.as_deref();
-        let mut say = |line: String| reported.push(line);
-        self.path = trusted::search_path(path_add, machine::is_root(), &mut say);
-        if self.refused.is_none() && !self.commands.is_empty() {
-            reported
-                .into_iter()
-                .for_each(|line| self.say(Say::Line(line.into_bytes())));
         }
         let fingerprint = self.commands.fingerprint();
         self.say(Say::Loaded {
@@ -148,7 +130,7 @@ impl Work {
     }
 
     fn want(&mut self, number: u32) {
-        let known = self.commands.commands.contains_key(&number) && self.refused.is_none();
+        let known = self.commands.commands.contains_key(&number) && !self.rights.refuses_all();
         if !known {
             return self.answer(number, Answer::default());
         }
@@ -167,7 +149,7 @@ impl Work {
             return;
         };
         let name = format!("the threshold program of {}", lossy(&programs.target));
-        if self.refused.is_some() {
+        if self.rights.refuses_all() {
             return;
         }
         if self.programs_wanted.len() >= PROGRAMS_MAX {
@@ -175,18 +157,12 @@ impl Work {
             return self.say(Say::Line(line.into_bytes()));
         }
         let program = command.get_program().as_bytes();
-        if let Some(why) = self.refusal_of(|path| trusted::refusal(program, path)) {
-            let line = format!("cannot run {name} as root: {why}");
+        if let Some(why) = self.rights.refusal_of_program(program) {
+            let line = programs.complaint(&why);
             return self.say(Say::Line(line.into_bytes()));
         }
-        let command = with_path(command, &self.path);
+        let command = with_path(command, self.rights.search_path());
         self.programs_wanted.push_back((name, command));
-    }
-
-    /// Reason why root does not run a program. Checked at each run, as a file may have got another owner since the
-    /// last one.
-    fn refusal_of(&self, refusal: impl FnOnce(&[u8]) -> Option<String>) -> Option<String> {
-        machine::is_root().then(|| refusal(&self.path)).flatten()
     }
 
     fn start_wanted(&mut self) {
@@ -220,12 +196,12 @@ impl Work {
         let Some(text) = self.commands.commands.get(&number).map(|c| &c.text) else {
             return;
         };
-        if let Some(why) = self.refusal_of(|path| trusted::refusal_of_text(text, path)) {
-            return self.failed(number, format!("it is not run as root: {why}"));
+        if let Some(why) = self.rights.refusal_of_text(text) {
+            return self.failed(number, why);
         }
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(OsStr::from_bytes(text));
-        let mut command = with_path(command, &self.path);
+        let mut command = with_path(command, self.rights.search_path());
         match Program::start(&mut command, Output::Kept) {
             Ok(program) => {
                 self.commands_running
@@ -361,8 +337,8 @@ impl Work {
         if self.reported.get(&number) == Some(&why) {
             return;
         }
-        let name = self.commands.commands.get(&number).map(|c| lossy(&c.name));
-        let line = format!("command of {}: {why}", name.unwrap_or_default());
+        let command = self.commands.commands.get(&number);
+        let line = command.map_or_else(String::new, |command| command.complaint(&why));
         self.reported.insert(number, why);
         self.say(Say::Line(line.into_bytes()));
     }

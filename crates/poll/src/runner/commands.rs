@@ -35,6 +35,13 @@ pub struct ShellCommand {
     pub name: Vec<u8>,
 }
 
+impl ShellCommand {
+    /// The line for a problem with the command.
+    pub(super) fn complaint(&self, why: &str) -> String {
+        format!("command of {}: {why}", String::from_utf8_lossy(&self.name))
+    }
+}
+
 /// The programs of a target's thresholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
@@ -113,6 +120,18 @@ impl Commands {
 }
 
 impl Programs {
+    /// All programs.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Path> {
+        let all = self.programs.iter().flatten().flatten().flatten();
+        all.map(PathBuf::as_path)
+    }
+
+    /// The line for a program that root does not run.
+    pub(super) fn complaint(&self, why: &str) -> String {
+        let target = String::from_utf8_lossy(&self.target);
+        format!("cannot run the threshold program of {target} as root: {why}")
+    }
+
     fn of(target: Target<'_>) -> Programs {
         use Keyword::*;
         let text = |keyword| Some(target.value(keyword)?.into_owned());

@@ -1,13 +1,17 @@
 //! Decides which programs root may run: programs that only root can change. Another user who can write a folder in
 //! `PATH`, or a script, would choose the code that root runs.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use kymo_sys::machine;
 use kymo_sys::owner::only_roots;
+
+use super::commands::Commands;
 
 /// The path of an environment without `PATH`.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -21,13 +25,113 @@ const BEFORE_COMMANDS: [&[u8]; 14] = [
     b"nice", b"timeout", b"time",
 ];
 
+/// The right to run programs of a configuration. Users other than root run all of them.
+pub(super) struct RunRights {
+    is_root: bool,
+    /// `PATH` for programs.
+    search_path: Vec<u8>,
+    /// Reason why nothing is run.
+    refusal: Option<String>,
+    /// Lines for the log.
+    lines: Vec<String>,
+}
+
+impl RunRights {
+    /// Rights of this process.
+    pub(super) fn of(commands: &Commands) -> RunRights {
+        let is_root = machine::is_root();
+        let mut lines = Vec::new();
+        let mut say = |line: String| lines.push(line);
+        let path_add = commands.path_add.as_deref();
+        let search_path = search_path(path_add, is_root, &mut say);
+        let refusal = match is_root && !commands.is_empty() {
+            true => only_roots(&commands.files).err(),
+            false => None,
+        };
+        match &refusal {
+            Some(why) => {
+                let line = format!("cannot run the commands of the configuration as root: {why}");
+                lines = vec![line];
+            }
+            None if commands.is_empty() => lines.clear(),
+            None => {}
+        }
+        RunRights {
+            is_root,
+            search_path,
+            refusal,
+            lines,
+        }
+    }
+
+    pub(super) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    pub(super) fn search_path(&self) -> &[u8] {
+        &self.search_path
+    }
+
+    /// True if nothing of the configuration is run.
+    pub(super) fn refuses_all(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    /// Reason why a shell command is not run. Checked at each run, as a file may have got another owner since the last
+    /// one.
+    pub(super) fn refusal_of_text(&self, text: &[u8]) -> Option<String> {
+        let why = || refusal_of_text(text, &self.search_path);
+        let why = self.is_root.then(why).flatten();
+        why.map(|why| format!("it is not run as root: {why}"))
+    }
+
+    /// Reason why a program is not run, which is a path or a name.
+    pub(super) fn refusal_of_program(&self, word: &[u8]) -> Option<String> {
+        let why = || refusal(word, &self.search_path);
+        self.is_root.then(why).flatten()
+    }
+}
+
+/// Commands of a configuration that this process does not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusedCommands {
+    /// Lines for the log, as a run has them.
+    pub lines: Vec<String>,
+    /// Numbers of the refused commands.
+    pub numbers: BTreeSet<u32>,
+}
+
+impl RefusedCommands {
+    /// Commands that a run would refuse now.
+    pub fn of(commands: &Commands) -> RefusedCommands {
+        let rights = RunRights::of(commands);
+        let mut refused = RefusedCommands {
+            lines: rights.lines().to_vec(),
+            numbers: BTreeSet::new(),
+        };
+        for (number, command) in &commands.commands {
+            let why = rights.refusal_of_text(&command.text);
+            if let Some(why) = why.filter(|_| !rights.refuses_all()) {
+                refused.lines.push(command.complaint(&why));
+            } else if !rights.refuses_all() {
+                continue;
+            }
+            refused.numbers.insert(*number);
+        }
+        for programs in commands.programs.values().filter(|_| !rights.refuses_all()) {
+            let why = |program: &Path| rights.refusal_of_program(program.as_os_str().as_bytes());
+            let lines = programs
+                .all()
+                .filter_map(|program| Some(programs.complaint(&why(program)?)));
+            refused.lines.extend(lines.collect::<BTreeSet<String>>());
+        }
+        refused
+    }
+}
+
 /// The folders of `PathAdd`, then those of `PATH`. For root, folders that another user can write are omitted; `say`
 /// gets a line for each such folder of `PathAdd`.
-pub(super) fn search_path(
-    path_add: Option<&[u8]>,
-    is_root: bool,
-    say: &mut dyn FnMut(String),
-) -> Vec<u8> {
+fn search_path(path_add: Option<&[u8]>, is_root: bool, say: &mut dyn FnMut(String)) -> Vec<u8> {
     let inherited = std::env::var_os("PATH").unwrap_or_else(|| PATH.into());
     let added = path_add.filter(|path| !path.is_empty());
     if !is_root {
@@ -58,13 +162,13 @@ fn judge_folder(folder: &[u8]) -> Result<bool, String> {
 }
 
 /// Reason why root does not run a shell command.
-pub(super) fn refusal_of_text(text: &[u8], search_path: &[u8]) -> Option<String> {
+fn refusal_of_text(text: &[u8], search_path: &[u8]) -> Option<String> {
     let programs = words_that_run(text);
     programs.iter().find_map(|word| refusal(word, search_path))
 }
 
 /// Reason why root does not run a program, which is a path or a name searched in `search_path`.
-pub(super) fn refusal(word: &[u8], search_path: &[u8]) -> Option<String> {
+fn refusal(word: &[u8], search_path: &[u8]) -> Option<String> {
     let path = match word.contains(&b'/') {
         true => path_of(word),
         // A word that no folder has is a builtin of the shell, or the shell cannot run it either.
