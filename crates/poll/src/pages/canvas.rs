@@ -1,12 +1,18 @@
 //! A picture of few colours. Lines have the pixels of libgd, which MRTG draws with, so that both programs' graphs are the same.
 
 use super::font;
+use flate2::{Compress, Compression, FlushCompress, Status};
+use std::cell::RefCell;
 use std::io;
 
 /// Most pixels of a side. A graph of usual size has 500 × 135.
 pub(super) const SIDE_MAX: i64 = 8192;
 /// Coordinates beyond this are drawn there, far outside of each picture.
 const FAR: i64 = 20_000;
+/// PNG's filter by which a row has the differences to the one above.
+const UP: u8 = 2;
+/// Level of deflate: the quickest one whose files are no larger than libgd's.
+const LEVEL: Compression = Compression::new(3);
 
 /// A picture and its palette.
 pub(super) struct Canvas {
@@ -167,19 +173,44 @@ impl Canvas {
         if backdrop == Backdrop::Clear {
             encoder.set_trns(&[0][..]);
         }
-        // The quickest level that makes files no larger than libgd's.
-        encoder.set_deflate_compression(png::DeflateCompression::Level(4));
-        encoder.set_filter(png::Filter::NoFilter);
         let mut writer = encoder.write_header()?;
-        let row = usize::try_from(self.width).unwrap_or(1);
-        let pairs = self.pixels.chunks(row).flat_map(|row| {
-            row.chunks(2)
-                .map(|pair| pair[0] << 4 | pair.get(1).copied().unwrap_or(0))
-        });
-        writer.write_image_data(&pairs.collect::<Vec<u8>>())?;
+        writer.write_chunk(png::chunk::IDAT, &packed(&self.differences())?)?;
         writer.finish()?;
         Ok(out)
     }
+
+    /// The rows of the PNG: a byte that names the filter, and the difference of each byte to the row above.
+    fn differences(&self) -> Vec<u8> {
+        let row = usize::try_from(self.width).unwrap_or(1);
+        let bytes = row.div_ceil(2);
+        let mut out = Vec::with_capacity(self.pixels.len());
+        let mut above = vec![0; bytes];
+        for row in self.pixels.chunks(row) {
+            out.push(UP);
+            for (pair, above) in row.chunks(2).zip(&mut above) {
+                let byte = pair[0] << 4 | pair.get(1).copied().unwrap_or(0);
+                out.push(byte.wrapping_sub(*above));
+                *above = byte;
+            }
+        }
+        out
+    }
+}
+
+/// A zlib stream of these bytes.
+fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    thread_local! {
+        /// One for all graphs of a thread: the 300 kB of a new one cost more than a graph.
+        static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(LEVEL, true));
+    }
+    DEFLATE.with_borrow_mut(|deflate| {
+        deflate.reset();
+        let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 64 + 1024);
+        match deflate.compress_vec(bytes, &mut out, FlushCompress::Finish)? {
+            Status::StreamEnd => Ok(out),
+            Status::Ok | Status::BufError => Err(io::ErrorKind::OutOfMemory.into()),
+        }
+    })
 }
 
 /// Passes columns and rows of a character's dark pixels.
