@@ -596,7 +596,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__discover)
-            opts="-o -h --config --apply --output --mrtg --global --ifref --ifdesc --snmp --community-file --user --auth --auth-file --privacy --privacy-file --down --loopback --profiles --help"
+            opts="-o -h --config --apply --output --mrtg --global --ifref --ifdesc --if-filter --if-template --host-template --snmp --community-file --user --auth --auth-file --privacy --privacy-file --down --loopback --profiles --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -624,6 +624,18 @@ _kymo() {
                     ;;
                 --ifdesc)
                     COMPREPLY=($(compgen -W "alias descr name ip eth nr" -- "${cur}"))
+                    return 0
+                    ;;
+                --if-filter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --if-template)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --host-template)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --snmp)

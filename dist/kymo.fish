@@ -248,6 +248,9 @@ name\t''
 ip\t''
 eth\t''
 nr\t''"
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l if-filter -d 'With --mrtg, an expression of Perl that chooses interfaces, with cfgmaker\'s variables, such as \'$default && $if_type != 23\'' -r
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l if-template -d 'With --mrtg, a template of cfgmaker\'s for interfaces, which is Perl' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand discover" -l host-template -d 'With --mrtg, a template of cfgmaker\'s for devices' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand discover" -l snmp -d 'Version of SNMP: 1, 2c or 3' -r -f -a "1\t''
 2c\t''
 3\t''"

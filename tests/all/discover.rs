@@ -224,6 +224,103 @@ fn acting(text: &str) -> Vec<String> {
     lines.map(str::to_string).collect()
 }
 
+/// A template for interfaces with most of cfgmaker's variables, and one for devices.
+const INTERFACE: &str = r#"
+use strict;
+if ($if_ok) {
+    my @texts = ($if_ref, $ifindex, $if_index, $if_eth, $if_ip, $if_speed, $if_type, $if_type_num,
+        $if_snmp_descr, $if_snmp_name, $if_title_desc, $html_if_title,
+        $desc_prefix, $sysname, $html_syslocation, $router_name, $router_connect, $directory_name);
+    my @truths = ($default, $default_ifstate, $default_iftype, $if_admin, $if_oper, $if_is_ethernet,
+        $if_is_isdn, $if_is_dialup, $if_is_atm, $if_is_wan, $if_is_lan, $if_is_dsl, $if_is_loopback,
+        $if_is_ciscovlan, defined $if_port_name);
+    $target_lines .= "$default_target_directive\n$default_maxbytes_directive\n$default_title_directive\n";
+    $target_lines .= "SetEnv[$target_name]: TEXTS=\"" . join('|', @texts) . "\"\n";
+    $target_lines .= "SetEnv[$target_name]: TRUTHS=" . join('', map { $_ ? 1 : 0 } @truths) . "\n";
+    $target_lines .= "Title[$target_name]: " . html_escape("<a & b>\nc\n");
+} else {
+    ($head_lines, $problem_lines, $target_lines, $separator_lines) = ('', '', '', '');
+}
+"#;
+const HOST: &str = r##"
+$head_lines .= "# ---\n";
+my $target_name = $router_name . ".cpu";
+$target_lines .= <<ECHO;
+
+Target[$target_name]: 1.3.6.1.4.1.9.2.1.58.0&1.3.6.1.4.1.9.2.1.58.0:$router_connect
+MaxBytes[$target_name]: 100
+Title[$target_name]: $router_name '$sysname' $html_sysdescr
+ECHO
+"##;
+
+/// `kymo discover` had no templates and filters of cfgmaker.
+#[test]
+fn templates_and_filters_are_those_of_cfgmaker() {
+    if machine::must_skip(&["cfgmaker", "perl"]) {
+        return;
+    }
+    let network = Network::new("discover-templates", [127, 0, 41, 1], 1);
+    network.farm.change(0, |device, _| device.first_index = 7);
+    let device = network.device(0);
+    let file = |name: &str, text: &str| {
+        fs::write(network.scratch.path(name), text).expect("a template");
+        network.scratch.text(name)
+    };
+    let interface = format!("--if-template={}", file("interface", INTERFACE));
+    let host = format!("--host-template={}", file("host", HOST));
+    let ours = |options: &[&str]| {
+        let words = [&["--mrtg", "--community-file", &network.community], options].concat();
+        discover(&[&words[..], &[&device]].concat())
+    };
+    for (options, count) in [
+        (&[interface.as_str()][..], 12),
+        (&[&host], 11),
+        (&[&host, &interface, "--if-filter=$ifindex == 8"], 9),
+        (&["--if-filter=!$if_is_ethernet && $default"], 8),
+        (
+            &[
+                "--if-filter=$if_admin and $if_type != 24",
+                &interface,
+                "--ifref=ip",
+            ],
+            12,
+        ),
+    ] {
+        let theirs = Command::new("cfgmaker")
+            .args(options)
+            .arg(format!("{COMMUNITY}@{device}::::2"))
+            .output();
+        let theirs = String::from_utf8_lossy(&theirs.expect("cfgmaker").stdout).into_owned();
+        let (code, ours, said) = ours(options);
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{options:?}");
+        assert_eq!(acting(&ours), acting(&theirs), "{options:?}");
+        assert_eq!(acting(&ours).len(), count, "{options:?} {ours}");
+    }
+    for (options, why) in [
+        (
+            format!("--if-template={}", file("bad", "die 'no luck'")),
+            "--if-template: no luck",
+        ),
+        (
+            format!("--host-template={}", file("worse", "$x = ;")),
+            "--host-template: syntax error",
+        ),
+        ("--if-filter=(".to_string(), "--if-filter: syntax error"),
+        ("--if-template=/none/x".to_string(), "cannot read /none/x"),
+        (
+            format!("--if-template={}", file("end", "exit 0")),
+            "perl ended before",
+        ),
+    ] {
+        let (code, text, said) = ours(&[&options]);
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{options} {said}");
+        assert!(
+            said.contains(why) && said.lines().count() < 4,
+            "{options}: {said}"
+        );
+    }
+}
+
 #[test]
 fn an_mrtg_cfg_is_that_of_cfgmaker() {
     if machine::must_skip(&["cfgmaker"]) {

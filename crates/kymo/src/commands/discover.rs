@@ -5,6 +5,7 @@ mod answer;
 mod changes;
 mod edit;
 mod mrtg;
+mod perl;
 mod places;
 mod table;
 
@@ -28,6 +29,7 @@ use crate::output;
 use crate::output::progress::Progress;
 use changes::Change;
 use mrtg::{CfgDevice, CfgOptions};
+use perl::PerlRules;
 use places::DevicePlaces;
 use table::Found;
 
@@ -85,6 +87,15 @@ pub(crate) struct DiscoverOptions {
     /// With --mrtg, describe interfaces by the first of these that there is: alias, descr, name, ip, eth, nr
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "mrtg", value_parser = ["alias", "descr", "name", "ip", "eth", "nr"])]
     pub ifdesc: Vec<String>,
+    /// With --mrtg, an expression of Perl that chooses interfaces, with cfgmaker's variables, such as '$default && $if_type != 23'
+    #[arg(long, value_name = "EXPR", requires = "mrtg")]
+    pub if_filter: Option<String>,
+    /// With --mrtg, a template of cfgmaker's for interfaces, which is Perl
+    #[arg(long, value_name = "FILE", requires = "mrtg")]
+    pub if_template: Option<PathBuf>,
+    /// With --mrtg, a template of cfgmaker's for devices
+    #[arg(long, value_name = "FILE", requires = "mrtg")]
+    pub host_template: Option<PathBuf>,
     /// Version of SNMP: 1, 2c or 3
     #[arg(long, value_name = "VERSION", default_value = "2c", value_parser = ["1", "2c", "3"])]
     pub snmp: String,
@@ -323,7 +334,17 @@ fn mrtg_text(options: &DiscoverOptions, found: &[Found], profiles: &Profiles) ->
         answer: &device.answer,
     });
     let devices: Vec<CfgDevice<'_>> = devices.collect();
-    Ok(mrtg::text(
+    let rules = PerlRules::read(
+        options.if_filter.as_deref(),
+        options.host_template.as_deref(),
+        options.if_template.as_deref(),
+    )?;
+    let words = profiles.values().flat_map(|profile| &profile.table);
+    let words = words
+        .filter_map(|table| table.words.get("ifType"))
+        .flatten();
+    let types = words.map(|(number, word)| (word.clone(), number.clone()));
+    mrtg::text(
         &devices,
         &CfgOptions {
             refs: &options.ifref,
@@ -331,8 +352,10 @@ fn mrtg_text(options: &DiscoverOptions, found: &[Found], profiles: &Profiles) ->
             global: &options.global,
             down: options.down,
             loopback: options.loopback,
+            rules: &rules,
+            types: &types.collect(),
         },
-    ))
+    )
 }
 
 /// Lists changes, and makes them if that is asked for.

@@ -14,6 +14,8 @@ pub(super) struct Answer {
     pub(super) macs: BTreeMap<String, String>,
     /// Addresses by ifIndex.
     pub(super) addresses: BTreeMap<String, String>,
+    /// ifMtu by ifIndex.
+    pub(super) mtus: BTreeMap<String, String>,
     /// ifIndex of interfaces that have counters of 64 bits.
     pub(super) has_large: BTreeSet<String>,
     /// ifSpeed and ifHighSpeed by ifIndex.
@@ -47,6 +49,7 @@ impl Answer {
         match &*name {
             "ifSpeed" => self.speeds.entry(index).or_default()[0] = sample.value,
             "ifHighSpeed" => self.speeds.entry(index).or_default()[1] = sample.value,
+            "ifMtu" => drop(self.mtus.insert(index, sample.value.to_string())),
             "ifHCInOctets" => drop(self.has_large.insert(index)),
             "ifPhysAddress" => {
                 let mac = label("ifPhysAddress").unwrap_or_default();

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use anyhow::Result;
 use kymo_poll::devices::FoundInterface;
 use kymo_scrape::{DeviceCredentials, SNMP_PORT, UserPassword, device_address};
 
 use super::answer::Answer;
+use super::perl::{PerlCase, PerlRules, Variables, quoted};
 
 /// Choices of cfgmaker's options.
 pub(super) struct CfgOptions<'a> {
@@ -21,6 +23,10 @@ pub(super) struct CfgOptions<'a> {
     pub(super) down: bool,
     /// True if loopback interfaces are taken.
     pub(super) loopback: bool,
+    /// Filter and templates.
+    pub(super) rules: &'a PerlRules,
+    /// Numbers of ifType by their words.
+    pub(super) types: &'a BTreeMap<String, String>,
 }
 
 /// A device, with its interfaces.
@@ -31,8 +37,11 @@ pub(super) struct CfgDevice<'a> {
     pub(super) answer: &'a Answer,
 }
 
+/// Begin of a title.
+const PREFIX: &str = "Traffic Analysis for ";
+
 /// The file.
-pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> String {
+pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> Result<String> {
     let mut out = "# Made by kymo discover --mrtg\n\n".to_string();
     for line in options.global {
         let _ = writeln!(out, "{line}");
@@ -47,10 +56,15 @@ pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> Strin
     if devices.iter().any(has_v6) {
         out.push_str("EnableIPv6: yes\n");
     }
-    for device in devices {
-        device.put(options, &mut out);
+    if options.rules.is_empty() {
+        for device in devices {
+            device.put(options, &mut out);
+        }
+        return Ok(out);
     }
-    out
+    let cases = devices.iter().flat_map(|device| device.cases(options));
+    let cases: Vec<PerlCase> = cases.collect();
+    Ok(out + &options.rules.lines(&cases)?.concat())
 }
 
 fn version(credentials: &DeviceCredentials) -> u8 {
@@ -63,21 +77,55 @@ fn version(credentials: &DeviceCredentials) -> u8 {
 
 impl CfgDevice<'_> {
     fn put(&self, options: &CfgOptions<'_>, out: &mut String) {
-        let system = |name: &str| line(self.answer.system.get(name).map_or("", |text| text));
-        let _ = write!(
-            out,
+        *out += &self.head();
+        out.push_str("\n\n");
+        for interface in self.interfaces {
+            CfgInterface::new(self, interface, options).put(out);
+        }
+    }
+
+    /// The device and its interfaces, for templates.
+    fn cases(&self, options: &CfgOptions<'_>) -> Vec<PerlCase> {
+        let host = PerlCase {
+            variables: [("head_lines", self.head())]
+                .into_iter()
+                .chain(self.variables())
+                .collect(),
+            problems: None,
+        };
+        let interfaces = self.interfaces.iter();
+        let interfaces = interfaces.map(|own| CfgInterface::new(self, own, options).case(self));
+        [host].into_iter().chain(interfaces).collect()
+    }
+
+    fn variables(&self) -> Variables {
+        let (host, _) = device_address(self.address).unwrap_or_default();
+        vec![
+            ("router_name", host),
+            ("router_connect", self.connect()),
+            ("directory_name", String::new()),
+            ("syscontact", self.system("sysContact")),
+            ("sysname", self.system("sysName")),
+            ("syslocation", self.system("sysLocation")),
+            ("sysdescr", self.system("sysDescr")),
+        ]
+    }
+
+    /// A text of the device on one line.
+    fn system(&self, name: &str) -> String {
+        line(self.answer.system.get(name).map_or("", |text| text))
+    }
+
+    fn head(&self) -> String {
+        format!(
             "\n######################################################################\n\
              # System: {}\n# Description: {}\n# Contact: {}\n# Location: {}\n\
-             ######################################################################\n\n\n",
-            system("sysName"),
-            system("sysDescr"),
-            system("sysContact"),
-            system("sysLocation"),
-        );
-        for interface in self.interfaces {
-            let lines = CfgInterface::new(self, interface, options);
-            lines.put(out);
-        }
+             ######################################################################\n",
+            self.system("sysName"),
+            self.system("sysDescr"),
+            self.system("sysContact"),
+            self.system("sysLocation"),
+        )
     }
 
     /// Text behind a reference: community, host and options.
@@ -112,36 +160,57 @@ impl CfgDevice<'_> {
         else {
             return None;
         };
-        let mut all = vec![format!("username=>{}", perl(user))];
+        let mut all = vec![format!("username=>{}", quoted(user))];
         let mut put = |kind: &str, of: &Option<UserPassword>| {
             if let Some(of) = of {
-                all.push(format!("{kind}protocol=>{}", perl(&of.protocol)));
-                all.push(format!("{kind}password=>{}", perl(of.password.text())));
+                all.push(format!("{kind}protocol=>{}", quoted(&of.protocol)));
+                all.push(format!("{kind}password=>{}", quoted(of.password.text())));
             }
         };
         put("auth", auth);
         put("priv", privacy);
         if !context.is_empty() {
-            all.push(format!("contextname=>{}", perl(context)));
+            all.push(format!("contextname=>{}", quoted(context)));
         }
         Some(all.join(","))
     }
 }
 
-/// A text as Perl has it.
-fn perl(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
-}
-
 /// The lines of an interface.
-struct CfgInterface {
+struct CfgInterface<'a> {
+    own: &'a FoundInterface,
+    options: &'a CfgOptions<'a>,
+    texts: InterfaceTexts,
     head: String,
     problems: Vec<String>,
-    target: String,
+    /// True if it cannot be polled, whatever a filter says.
+    is_broken: bool,
+    /// Lines for Target, SetEnv, MaxBytes, Title and PageTop.
+    directives: [String; 5],
 }
 
-impl CfgInterface {
-    fn new(device: &CfgDevice<'_>, own: &FoundInterface, options: &CfgOptions<'_>) -> CfgInterface {
+/// Texts of an interface, each on one line.
+struct InterfaceTexts {
+    ip: String,
+    mac: String,
+    descr: String,
+    alias: String,
+    name: String,
+    reference: String,
+    /// Name of its target.
+    id: String,
+    description: String,
+    speed_bytes: u64,
+    mtu: String,
+}
+
+impl InterfaceTexts {
+    /// `None` in the place of a reference: no reference names this interface alone.
+    fn new(
+        device: &CfgDevice<'_>,
+        own: &FoundInterface,
+        options: &CfgOptions<'_>,
+    ) -> (InterfaceTexts, Option<String>) {
         let answer = device.answer;
         let of = |texts: &BTreeMap<String, String>| {
             let text = texts.get(&own.index);
@@ -151,81 +220,216 @@ impl CfgInterface {
             of(&answer.addresses),
             of(&answer.macs).to_lowercase().replace(':', "-"),
         );
-        let (descr, alias) = (line(&own.descr), line(&own.alias));
-        let name = match own.name == own.index {
-            true => String::new(),
-            false => line(&own.name),
+        let found = reference(device, own, (&ip, &mac), options);
+        let reference = found.clone().unwrap_or_else(|| own.index.clone());
+        let (host, _) = device_address(device.address).unwrap_or_default();
+        let description = description(own, &reference, (&ip, &mac), options);
+        let texts = InterfaceTexts {
+            ip: shown(&ip, "No Ip"),
+            mac: shown(&mac, "No Ethernet Id"),
+            descr: line(&own.descr),
+            alias: line(&own.alias),
+            name: match own.name == own.index {
+                true => String::new(),
+                false => line(&own.name),
+            },
+            id: format!("{}_{}", plain(&host), trimmed(&reference)),
+            reference: reference.replace(' ', "\\ ").replace(':', "\\:"),
+            description,
+            speed_bytes: answer.speed_bits(&own.index) / 8,
+            mtu: of(&answer.mtus),
         };
-        let head = format!(
-            "### Interface {} >> Descr: '{descr}' | Name: '{name}' | Ip: '{}' | Eth: '{}' ###\n",
-            own.index,
-            shown(&ip, "No Ip"),
-            shown(&mac, "No Ethernet Id"),
-        );
-        let speed_bytes = answer.speed_bits(&own.index) / 8;
-        let mut problems = problems(own, speed_bytes, options);
-        let reference = reference(device, own, (&ip, &mac), options).unwrap_or_else(|| {
+        (texts, found)
+    }
+}
+
+impl<'a> CfgInterface<'a> {
+    fn new(
+        device: &CfgDevice<'_>,
+        own: &'a FoundInterface,
+        options: &'a CfgOptions<'a>,
+    ) -> CfgInterface<'a> {
+        let (texts, reference) = InterfaceTexts::new(device, own, options);
+        let mut problems = problems(own, texts.speed_bytes, options);
+        if reference.is_none() {
             let refs = options.refs.join(",");
             problems.push(format!("--ifref={refs} is not unique for this interface"));
-            own.index.clone()
-        });
-        let (host, _) = device_address(device.address).unwrap_or_default();
-        let id = format!("{}_{}", plain(&host), trimmed(&reference));
-        let title = description(own, &reference, (&ip, &mac), options);
-        let system = |name: &str| html(&line(answer.system.get(name).map_or("", |text| text)));
-        let mut target = format!(
-            "\nTarget[{id}]: {}:{}\n",
-            reference.replace(' ', "\\ ").replace(':', "\\:"),
-            device.connect()
-        );
-        if let Some(user) = device.user() {
-            let _ = writeln!(target, "SnmpOptions[{id}]: {user}");
         }
-        if version(device.credentials) > 1 && !answer.has_large.contains(&own.index) {
-            let _ = writeln!(target, "noHC[{id}]: yes");
-        }
-        let title = format!("{} -- {}", html(&title), system("sysName"));
-        let _ = write!(
-            target,
-            "SetEnv[{id}]: MRTG_INT_IP=\"{}\" MRTG_INT_DESCR=\"{}\"\nMaxBytes[{id}]: {speed_bytes}\n\
-             Title[{id}]: {title}\nPageTop[{id}]: <h1>{title}</h1>\n",
-            shown(&ip, "No Ip").replace('"', "'"),
-            descr.replace('"', "'"),
-        );
-        target += &table_text([
-            (
-                "System:",
-                format!("{} in {}", system("sysName"), system("sysLocation")),
-            ),
-            ("Maintainer:", system("sysContact")),
-            ("Description:", html(&format!("{descr} {alias} "))),
-            ("ifType:", html(&line(&own.kind))),
-            ("ifName:", html(&name)),
-            ("Max Speed:", speed(speed_bytes)),
-            ("Ip:", html(&shown(&ip, "No Ip"))),
-        ]);
         CfgInterface {
-            head,
+            own,
+            options,
+            head: format!(
+                "### Interface {} >> Descr: '{}' | Name: '{}' | Ip: '{}' | Eth: '{}' ###\n",
+                own.index, texts.descr, texts.name, texts.ip, texts.mac,
+            ),
+            is_broken: texts.speed_bytes == 0 || reference.is_none(),
+            directives: directives(device, own, &texts),
             problems,
-            target,
+            texts,
         }
+    }
+
+    /// The lines of the target.
+    fn target(&self) -> String {
+        format!("\n{}\n", self.directives.join("\n"))
     }
 
     fn put(&self, out: &mut String) {
         out.push_str(&self.head);
         if self.problems.is_empty() {
-            out.push_str(&self.target);
+            out.push_str(&self.target());
         } else {
             out.push_str("### The following interface is commented out because:\n");
             for problem in &self.problems {
                 let _ = writeln!(out, "### * {problem}");
             }
-            for line in self.target.lines() {
+            for line in self.target().lines() {
                 let _ = writeln!(out, "# {line}");
             }
         }
         out.push_str("\n\n");
     }
+
+    /// The interface with cfgmaker's variables.
+    fn case(self, device: &CfgDevice<'_>) -> PerlCase {
+        let texts = &self.texts;
+        let mut variables = device.variables();
+        let [target, setenv, maxbytes, title, pagetop] = &self.directives;
+        let kind = line(&self.own.kind);
+        let number = self.options.types.get(&kind).unwrap_or(&kind).clone();
+        let sysname = device.system("sysName");
+        let mut put = |name, text: &str| variables.push((name, text.to_string()));
+        put("head_lines", &self.head);
+        put("target_name", &texts.id);
+        put("if_ref", &texts.reference);
+        put("if_ok", truth(!self.is_broken));
+        put("default_target_lines", &self.target());
+        put("default_target_directive", target);
+        put("default_setenv_directive", setenv);
+        put("default_directory_directive", "");
+        put("default_maxbytes_directive", maxbytes);
+        put("default_title_directive", title);
+        put("default_pagetop_directive", pagetop);
+        put("if_ip", &texts.ip);
+        put("ifindex", &self.own.index);
+        put("if_index", &self.own.index);
+        put("if_eth", &texts.mac);
+        put("if_speed", &texts.speed_bytes.to_string());
+        put("if_speed_str", &speed(texts.speed_bytes));
+        put("if_type", &number);
+        put("if_type_num", &number);
+        put("if_type_desc", &kind);
+        put("if_dns_name", "No DNS name");
+        put(
+            "if_snmp_descr",
+            &shown(&texts.descr, "No Description").replace(' ', "-"),
+        );
+        put("if_snmp_name", &shown(&texts.name, "No Name"));
+        put("if_snmp_alias", &texts.alias);
+        put("if_cisco_descr", "");
+        put(
+            "if_description",
+            &format!("{} {} ", texts.descr, texts.alias),
+        );
+        put("desc_prefix", PREFIX);
+        let bare = texts.description.strip_prefix(PREFIX);
+        put("if_title_desc", bare.unwrap_or(&texts.description));
+        put("if_title", &format!("{} -- {sysname}", texts.description));
+        put("if_vlan_id", "No Vlan");
+        put("if_cisco_trunk", "");
+        put("if_MTU", &shown(&texts.mtu, "No MTU"));
+        self.put_states(&number, &mut put);
+        PerlCase {
+            variables,
+            problems: Some(self.problems),
+        }
+    }
+
+    /// Variables about the state and the type.
+    fn put_states(&self, number: &str, put: &mut impl FnMut(&'static str, &str)) {
+        let (is_admin, is_oper) = (self.own.admin == Some(1.0), self.own.oper == Some(1.0));
+        let is_up = down(self.own, self.options).next().is_none();
+        let is_loopback = number == "24";
+        let has_type = self.options.loopback || !is_loopback;
+        put("if_admin", truth(is_admin));
+        put("if_oper", truth(is_oper));
+        put("default_ifstate", truth(is_up));
+        put("default_iftype", truth(has_type));
+        put("default", truth(is_up && has_type));
+        put("if_is_ciscovlan", "");
+        let number = number.parse().unwrap_or(0);
+        let mut types: BTreeMap<&'static str, bool> = BTreeMap::new();
+        for (name, numbers) in TYPES {
+            *types.entry(name).or_default() |= numbers.contains(&number);
+        }
+        for (name, is) in types {
+            put(name, truth(is));
+        }
+    }
+}
+
+/// Kinds of interfaces, and numbers of ifType; cfgmaker counts some kinds as parts of others.
+const TYPES: [(&str, &[u32]); 10] = [
+    ("if_is_ethernet", ETHERNET),
+    ("if_is_isdn", ISDN),
+    ("if_is_dialup", ISDN),
+    ("if_is_dialup", &[23, 81, 82, 108]),
+    ("if_is_atm", &[37, 49, 105, 106, 107, 114, 134]),
+    ("if_is_wan", &[22, 30, 32, 39, 44, 46]),
+    ("if_is_lan", ETHERNET),
+    ("if_is_lan", &[8, 9, 11, 15, 26, 55, 59, 60, 115]),
+    ("if_is_dsl", &[94, 95, 96, 97]),
+    ("if_is_loopback", &[24]),
+];
+const ETHERNET: &[u32] = &[6, 7, 26, 62, 69, 117];
+const ISDN: &[u32] = &[20, 21, 63, 75, 76, 77];
+
+/// Truth, as Perl has it.
+fn truth(is: bool) -> &'static str {
+    match is {
+        true => "1",
+        false => "",
+    }
+}
+
+/// Lines for Target, SetEnv, MaxBytes, Title and PageTop.
+fn directives(device: &CfgDevice<'_>, own: &FoundInterface, texts: &InterfaceTexts) -> [String; 5] {
+    let id = &texts.id;
+    let mut target = format!("Target[{id}]: {}:{}", texts.reference, device.connect());
+    if let Some(user) = device.user() {
+        let _ = write!(target, "\nSnmpOptions[{id}]: {user}");
+    }
+    if version(device.credentials) > 1 && !device.answer.has_large.contains(&own.index) {
+        let _ = write!(target, "\nnoHC[{id}]: yes");
+    }
+    let system = |name: &str| html(&device.system(name));
+    let title = format!("{} -- {}", html(&texts.description), system("sysName"));
+    let table = table_text([
+        (
+            "System:",
+            format!("{} in {}", system("sysName"), system("sysLocation")),
+        ),
+        ("Maintainer:", system("sysContact")),
+        (
+            "Description:",
+            html(&format!("{} {} ", texts.descr, texts.alias)),
+        ),
+        ("ifType:", html(&line(&own.kind))),
+        ("ifName:", html(&texts.name)),
+        ("Max Speed:", speed(texts.speed_bytes)),
+        ("Ip:", html(&texts.ip)),
+    ]);
+    [
+        target,
+        format!(
+            "SetEnv[{id}]: MRTG_INT_IP=\"{}\" MRTG_INT_DESCR=\"{}\"",
+            texts.ip.replace('"', "'"),
+            texts.descr.replace('"', "'"),
+        ),
+        format!("MaxBytes[{id}]: {}", texts.speed_bytes),
+        format!("Title[{id}]: {title}"),
+        format!("PageTop[{id}]: <h1>{title}</h1>\n{}", table.trim_end()),
+    ]
 }
 
 /// A text, or the words for none.
@@ -249,13 +453,6 @@ fn table_text(rows: [(&str, String); 7]) -> String {
 
 /// Reasons to comment an interface out.
 fn problems(own: &FoundInterface, speed_bytes: u64, options: &CfgOptions<'_>) -> Vec<String> {
-    let down = [
-        (own.admin == Some(2.0), "it is administratively DOWN"),
-        (own.admin == Some(3.0), "it is in administrative TEST mode"),
-        (own.oper == Some(2.0), "it is operationally DOWN"),
-        (own.oper == Some(3.0), "it is in operational TEST mode"),
-    ];
-    let down = down.into_iter().filter(|_| !options.down);
     let others = [
         (
             own.kind == "softwareLoopback" && !options.loopback,
@@ -263,8 +460,24 @@ fn problems(own: &FoundInterface, speed_bytes: u64, options: &CfgOptions<'_>) ->
         ),
         (speed_bytes == 0, "has no ifSpeed property"),
     ];
-    let all = down.chain(others).filter(|(is, _)| *is);
-    all.map(|(_, why)| why.to_string()).collect()
+    let others = others.into_iter().filter_map(|(is, why)| is.then_some(why));
+    down(own, options).chain(others).map(String::from).collect()
+}
+
+/// Reasons by which an interface is down.
+fn down(
+    own: &FoundInterface,
+    options: &CfgOptions<'_>,
+) -> impl Iterator<Item = &'static str> + use<> {
+    let down = [
+        (own.admin == Some(2.0), "it is administratively DOWN"),
+        (own.admin == Some(3.0), "it is in administrative TEST mode"),
+        (own.oper == Some(2.0), "it is operationally DOWN"),
+        (own.oper == Some(3.0), "it is in operational TEST mode"),
+    ];
+    let is_taken = options.down;
+    let down = down.into_iter().filter(move |_| !is_taken);
+    down.filter_map(|(is, why)| is.then_some(why))
 }
 
 /// The first reference that names this interface alone; `None`: there is none.
@@ -319,7 +532,7 @@ fn description(
         (!text.is_empty()).then_some(text)
     });
     let shown = || reference.trim_start_matches(['#', '\\', '/', '!']);
-    found.unwrap_or_else(|| format!("Traffic Analysis for {}", shown()))
+    found.unwrap_or_else(|| format!("{PREFIX}{}", shown()))
 }
 
 /// True for a text that MRTG reads as a name: no sign of a shell, of Perl or of its own.
@@ -434,8 +647,10 @@ mod tests {
                 global: &[],
                 down: true,
                 loopback: true,
+                rules: &PerlRules::default(),
+                types: &BTreeMap::new(),
             };
-            let text = text(&[device], &options);
+            let text = text(&[device], &options).unwrap();
             let targets = text.lines().filter(|line| line.contains("Target["));
             let starts =
                 targets.filter(|line| line.trim_start_matches("# ").starts_with("Target["));

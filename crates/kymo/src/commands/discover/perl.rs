@@ -1,0 +1,210 @@
+//! cfgmaker's filters and templates, which are Perl: `perl` evaluates them, with cfgmaker's variables. Texts of devices
+//! reach it as quoted texts alone.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Functions for filters and templates. All that these print goes to stderr, as stdout has the lines.
+const BEGIN: &str = r#"
+open(our $kymo_lines, '>&', \*STDOUT) or die "$!\n";
+open(STDOUT, '>&', \*STDERR) or die "$!\n";
+binmode $kymo_lines;
+sub html_escape {
+    my ($text) = @_;
+    $text =~ s/&/&amp;/g;
+    $text =~ s/</&lt;/g;
+    $text =~ s/>/&gt;/g;
+    $text =~ s/\n(?=.)/<BR>\n /gs;
+    return $text;
+}
+sub oid_pick { die "kymo discover has no oid_pick()\n" }
+sub kymo_put {
+    my $bytes = join '', map { defined $_ ? $_ : '' } @_;
+    utf8::encode($bytes) if utf8::is_utf8($bytes);
+    print {$kymo_lines} length($bytes), "\n", $bytes;
+}
+"#;
+
+/// Code for each device.
+const HOST: &str = r#"
+    ($problem_lines, $target_lines, $separator_lines) = ('', '', "\n\n");
+    if (defined $kymo_host) {
+        eval $kymo_host;
+        die "--host-template: $@" if $@;
+    }
+    kymo_put($head_lines, $problem_lines, $target_lines, $separator_lines);
+"#;
+
+/// Code for each interface.
+const INTERFACE: &str = r####"
+    ($problem_lines, $target_lines, $separator_lines) = ('', '', "\n\n");
+    if (defined $kymo_filter) {
+        my $is_taken = eval $kymo_filter;
+        die "--if-filter: $@" if $@;
+        @kymo_problems = () if $is_taken;
+        push @kymo_problems, 'filter specified by --if-filter rejected the interface' unless $is_taken;
+        $if_ok = 0 unless $is_taken;
+    }
+    if (@kymo_problems) {
+        $problem_lines = "### The following interface is commented out because:\n";
+        $problem_lines .= "### * $_\n" for @kymo_problems;
+        $if_ok = 0;
+    }
+    if (defined $kymo_interface) {
+        eval $kymo_interface;
+        die "--if-template: $@" if $@;
+    } else {
+        $target_lines = $default_target_lines;
+    }
+    $target_lines =~ s/^/# /gm unless $if_ok;
+    kymo_put($head_lines, $problem_lines, $target_lines, $separator_lines);
+"####;
+
+/// Variables of HTML that are made of others.
+const ESCAPED: [&str; 12] = [
+    "syscontact",
+    "syslocation",
+    "sysdescr",
+    "if_type_desc",
+    "if_snmp_descr",
+    "if_snmp_name",
+    "if_snmp_alias",
+    "if_cisco_descr",
+    "if_description",
+    "if_title",
+    "desc_prefix",
+    "if_title_desc",
+];
+
+/// Variables that a template may find undefined.
+const UNDEFINED: [&str; 2] = ["if_port_name", "if_pp_port_name"];
+
+/// A filter and templates.
+#[derive(Default)]
+pub(super) struct PerlRules {
+    filter: Option<String>,
+    host: Option<String>,
+    interface: Option<String>,
+}
+
+/// Variables with their texts.
+pub(super) type Variables = Vec<(&'static str, String)>;
+
+/// Variables of a device or of an interface.
+pub(super) struct PerlCase {
+    pub(super) variables: Variables,
+    /// Reasons to comment the interface out; `None`: a device.
+    pub(super) problems: Option<Vec<String>>,
+}
+
+impl PerlRules {
+    /// A filter, and the files of templates for devices and for interfaces.
+    pub(super) fn read(
+        filter: Option<&str>,
+        host: Option<&Path>,
+        interface: Option<&Path>,
+    ) -> Result<PerlRules> {
+        let text = |path: Option<&Path>| -> Result<Option<String>> {
+            let Some(path) = path else { return Ok(None) };
+            let text = std::fs::read(path);
+            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+            Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+        };
+        Ok(PerlRules {
+            filter: filter.map(String::from),
+            host: text(host)?,
+            interface: text(interface)?,
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter.is_none() && self.host.is_none() && self.interface.is_none()
+    }
+
+    /// The lines of each case.
+    pub(super) fn lines(&self, cases: &[PerlCase]) -> Result<Vec<String>> {
+        let cannot = || "cannot run perl, which evaluates filters and templates";
+        let mut perl = Command::new("perl");
+        let perl = perl.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut perl = perl.stderr(Stdio::piped()).spawn().with_context(cannot)?;
+        if let Some(mut stdin) = perl.stdin.take() {
+            // perl reads all of the program before it runs any of it.
+            let written = stdin.write_all(self.program(cases).as_bytes());
+            written.with_context(cannot)?;
+        }
+        let output = perl.wait_with_output().with_context(cannot)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            bail!("cannot evaluate {}", said.trim_end());
+        }
+        if !said.is_empty() {
+            kymo_sys::talk::say(format_args!("kymo: perl: {}", said.trim_end()));
+        }
+        let lines = fields(&output.stdout).filter(|lines| lines.len() == cases.len());
+        lines.context("cannot evaluate the templates: perl ended before the last one")
+    }
+
+    fn program(&self, cases: &[PerlCase]) -> String {
+        let mut program = BEGIN.to_string();
+        for (name, text) in [
+            ("kymo_filter", &self.filter),
+            ("kymo_host", &self.host),
+            ("kymo_interface", &self.interface),
+        ] {
+            let text = text.as_ref().map_or("undef".into(), |text| quoted(text));
+            let _ = writeln!(program, "our ${name} = {text};");
+        }
+        let named = cases.iter().flat_map(|case| &case.variables);
+        let mut names: Vec<String> = named.map(|(name, _)| format!("${name}")).collect();
+        names.extend(ESCAPED.map(|name| format!("$html_{name}")));
+        names.extend(UNDEFINED.map(|name| format!("${name}")));
+        names.sort();
+        names.dedup();
+        let _ = writeln!(
+            program,
+            "our (@kymo_problems, $problem_lines, $target_lines, $separator_lines, {});",
+            names.join(", ")
+        );
+        for case in cases {
+            program += "{\n";
+            for (name, text) in &case.variables {
+                let _ = writeln!(program, "    ${name} = {};", quoted(text));
+                if ESCAPED.contains(name) {
+                    let _ = writeln!(program, "    $html_{name} = html_escape(${name});");
+                }
+            }
+            if let Some(problems) = &case.problems {
+                let problems: Vec<String> = problems.iter().map(|text| quoted(text)).collect();
+                let _ = writeln!(program, "    @kymo_problems = ({});", problems.join(", "));
+            }
+            program += match case.problems {
+                None => HOST,
+                Some(_) => INTERFACE,
+            };
+            program += "}\n";
+        }
+        program
+    }
+}
+
+/// Texts that have their number of bytes in the line before.
+fn fields(mut bytes: &[u8]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let count: usize = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
+        let (text, rest) = bytes[end + 1..].split_at_checked(count)?;
+        all.push(String::from_utf8_lossy(text).into_owned());
+        bytes = rest;
+    }
+    Some(all)
+}
+
+/// A text as Perl has it.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
