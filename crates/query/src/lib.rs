@@ -30,3 +30,4 @@ pub mod source;
 pub mod stored;
 pub mod table;
 pub mod targets;
+pub mod why;

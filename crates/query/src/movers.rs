@@ -260,7 +260,7 @@ fn processes(table: &Table) -> Vec<Process> {
 }
 
 /// True for a thread, whose process has a row of its own.
-fn is_thread(name: &[u8]) -> bool {
+pub(crate) fn is_thread(name: &[u8]) -> bool {
     name.contains(&b'/')
 }
 
@@ -274,14 +274,16 @@ fn sum(a: f64, b: f64) -> f64 {
     }
 }
 
-fn number(column: Option<&Column>, cells: &Cells) -> f64 {
+/// A cell's number; NaN: not known.
+pub(crate) fn number(column: Option<&Column>, cells: &Cells) -> f64 {
     match column.map(|column| column.value) {
         Some(Value::Number(value)) => value(cells),
         Some(Value::Text(_)) | None => f64::NAN,
     }
 }
 
-fn text(column: Option<&Column>, cells: &Cells) -> String {
+/// A cell's text, safe to show.
+pub(crate) fn text(column: Option<&Column>, cells: &Cells) -> String {
     let mut text = Vec::new();
     if let Some(Value::Text(value)) = column.map(|column| column.value) {
         value(cells, &mut text);

@@ -36,6 +36,7 @@ mod switches;
 pub mod time;
 mod totals;
 mod verbose;
+pub mod why;
 
 pub use export::vmstat::LETTERS as VMSTAT_LETTERS;
 pub use metrics::metrics_md;

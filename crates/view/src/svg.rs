@@ -32,6 +32,8 @@ pub use palette::Theme;
 pub use pen::put_escaped;
 pub use target::{TargetPicture, draw_target};
 
+pub(crate) use scale::shown;
+
 /// Font sizes.
 const TEXT: f64 = 11.0;
 const TITLE: f64 = 13.0;

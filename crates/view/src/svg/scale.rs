@@ -5,7 +5,7 @@ use kymo_base::field::Unit;
 
 /// A display unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Shown {
+pub(crate) struct Shown {
     /// Size in the recorded unit.
     pub size: f64,
     /// Name of the unit.
@@ -63,7 +63,7 @@ fn ladder(unit: Unit) -> &'static [(f64, &'static str)] {
 }
 
 /// The display unit for a value: the largest one in which the value is at least 1.
-pub(super) fn shown(unit: Unit, value: f64) -> Shown {
+pub(crate) fn shown(unit: Unit, value: f64) -> Shown {
     let ladder = ladder(unit);
     // Without this factor, 1023.996 KiB would be written as 1024.00 KiB.
     let enough = |size: f64| value.abs() * 1.00001 >= size;

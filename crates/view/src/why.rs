@@ -1,0 +1,401 @@
+//! The words of "why?": a line a finding, with the command that proves it, and the same as JSON.
+
+use kymo_base::field::Unit;
+use kymo_base::name::DisplayName;
+use kymo_kernel::subsystem;
+use kymo_query::marks::Kind;
+use kymo_query::why::{Cause, Finding, Share, Subject, Why};
+
+use crate::form;
+use crate::format::put_epoch;
+use crate::json::put_string;
+use crate::svg::shown;
+use crate::time::Zone;
+
+const SECOND_NS: i64 = 1_000_000_000;
+/// Samples farther apart than this hide short spikes.
+const COARSE_NS: i64 = 10 * SECOND_NS;
+/// Characters of a command of a session.
+const COMMAND_MAX: usize = 60;
+
+/// Writes an answer: a line that says what was asked, then the findings. `place`: the paths, as a shell wants them.
+pub fn text(why: &Why, place: &str) -> String {
+    let mut zone = Zone::of(&why.context);
+    let mut out = head(why, &mut zone);
+    for (n, finding) in (1..).zip(&why.findings) {
+        put(
+            &mut out,
+            &format!("{n:>2} "),
+            finding,
+            why,
+            &mut zone,
+            place,
+        );
+    }
+    out
+}
+
+fn put(out: &mut String, before: &str, finding: &Finding, why: &Why, zone: &mut Zone, place: &str) {
+    let line = line(finding, zone);
+    let proof = proof(finding, why, zone, place);
+    out.push_str(&format!("{before}{line}  | {proof}\n"));
+    for part in &finding.parts {
+        put(out, "     ", part, why, zone, place);
+    }
+}
+
+/// The line above the findings.
+fn head(why: &Why, zone: &mut Zone) -> String {
+    let host = why.context.get("host").unwrap_or_default();
+    let host = DisplayName(host.as_bytes());
+    let (from, thru) = (date(zone, why.from_ns), clock(zone, why.thru_ns));
+    let mut out = format!("{host} {from}-{thru}");
+    let minutes = (why.from_ns - why.before_ns) / (60 * SECOND_NS);
+    match why.samples {
+        (0, _) => out.push_str(": nothing was recorded then"),
+        (_, 0) => out.push_str(": nothing was recorded before it, so nothing is known to be usual"),
+        _ => out.push_str(&format!(" against {minutes} min before it")),
+    }
+    match why.days {
+        0 => {}
+        1 => out.push_str(" and an earlier day"),
+        days => out.push_str(&format!(" and {days} earlier days")),
+    }
+    if why.interval_ns > COARSE_NS {
+        let seconds = why.interval_ns / SECOND_NS;
+        out.push_str(&format!(
+            "; samples are {seconds} s apart: what was shorter is not seen"
+        ));
+    }
+    if why.findings.is_empty() && why.samples.0 > 0 && why.samples.1 > 0 {
+        out.push_str(": nothing unusual");
+    }
+    out.push('\n');
+    out
+}
+
+/// A finding in words.
+pub fn line(finding: &Finding, zone: &mut Zone) -> String {
+    let mut out = match &finding.subject {
+        Subject::Field { id, help, .. } => field(id, help, finding),
+        Subject::Process(actor, share) => {
+            let who = match actor.count {
+                0 | 1 => format!("{} ({})", actor.comm, actor.pid),
+                count => format!("{} x {count}", actor.comm),
+            };
+            process(&who, *share, finding, actor.is_new)
+        }
+        Subject::Mark(kind, text) => mark(*kind, text, finding),
+        Subject::Session {
+            publisher,
+            pid,
+            waiters,
+            text,
+            ..
+        } => session(publisher, *pid, *waiters, text, finding),
+    };
+    let since_ns = finding
+        .since_ns
+        .filter(|_| !matches!(finding.subject, Subject::Mark(..)));
+    if let Some(since_ns) = since_ns {
+        out.push_str(&format!(", since {}", clock(zone, since_ns)));
+    }
+    out
+}
+
+/// A value with three digits and its unit.
+fn amount(unit: Unit, value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let shown = shown(unit, value);
+    let value = value / shown.size;
+    let number = match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    let number = match number.contains('.') {
+        true => number
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_string(),
+        false => number,
+    };
+    match shown.name {
+        "" => number,
+        unit if unit.starts_with('/') => format!("{number}{unit}"),
+        unit => format!("{number} {unit}"),
+    }
+}
+
+/// `, usually 3 %`; nothing where that is not known.
+fn usually(finding: &Finding) -> String {
+    match finding.usual.is_nan() {
+        true => String::new(),
+        false => format!(", usually {}", amount(finding.unit, finding.usual)),
+    }
+}
+
+fn field(id: &str, help: &str, finding: &Finding) -> String {
+    let (field, instance) = id.split_once(':').unwrap_or((id, ""));
+    let subsystem = field.split('.').next().unwrap_or_default();
+    let help = match field {
+        "cpu.user_and_nice" => "user mode",
+        "cpu.forks" => "processes and threads born",
+        "memory.oom_kills" | "cgroups.oom_kills" => "processes killed for want of memory",
+        _ => help,
+    };
+    let what = match subsystem {
+        "cpu" => "CPU",
+        "net" => "network",
+        "cgroups" => "group",
+        "filesystems" => "file system",
+        "inodes" => "files",
+        "nfs_mounts" => "NFS",
+        "numa" => "NUMA node",
+        "tcp" => "network",
+        other => other,
+    };
+    let mut small = help.chars();
+    let help: String = match (small.next(), small.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(small).collect()
+        }
+        _ => help.into(),
+    };
+    let unit = match finding.cause {
+        Cause::OomKill => Unit::Count,
+        _ => finding.unit,
+    };
+    let value = amount(unit, finding.value);
+    let instance = match instance {
+        "" => String::new(),
+        instance => format!(" {instance}"),
+    };
+    match finding.cause {
+        Cause::OomKill => format!("{what}{instance}: {help}: {value}"),
+        _ => format!("{what}{instance}: {help} {value}{}", usually(finding)),
+    }
+}
+
+fn process(who: &str, share: Share, finding: &Finding, is_new: bool) -> String {
+    let value = amount(finding.unit, finding.value);
+    let usual = match is_new {
+        true => ", new".into(),
+        false => usually(finding),
+    };
+    match share {
+        Share::Cpu => format!("{who} takes {value} of a CPU{usual}"),
+        Share::Read => format!("{who} reads {value}{usual}"),
+        Share::Written => format!("{who} writes {value}{usual}"),
+        Share::Calls => format!("{who} reads and writes {value} by system calls{usual}"),
+        Share::Memory if finding.cause == Cause::OomKill && finding.usual == 0.0 && !is_new => {
+            format!("{who} had {value} and is gone")
+        }
+        Share::Memory => format!("{who} has {value} of memory{usual}"),
+        Share::Born if finding.usual.is_nan() => format!("{who} started {value} of them"),
+        Share::Born => format!("{who}: {value} new processes seen"),
+        Share::Children => format!("{who}: its children took {value} of a CPU{usual}"),
+        Share::Waiting => {
+            format!("{who} waits in the kernel and does nothing for {value}, state D")
+        }
+        Share::Age => format!("{who} ended after {}", hours(finding.value)),
+    }
+}
+
+fn hours(seconds: f64) -> String {
+    match seconds / 3600.0 {
+        hours if hours < 48.0 => format!("{hours:.0} h"),
+        hours => format!("{:.0} days", hours / 24.0),
+    }
+}
+
+fn mark(kind: Kind, text: &str, finding: &Finding) -> String {
+    let text = DisplayName(text.as_bytes());
+    let more = match finding.value > 1.5 {
+        true => format!(", {} times", finding.value),
+        false => String::new(),
+    };
+    format!("recording: {}: {text}{more}", kind.name())
+}
+
+fn session(publisher: &str, pid: u32, waiters: usize, text: &str, finding: &Finding) -> String {
+    let value = amount(finding.unit, finding.value);
+    let who = match pid {
+        0 => format!("{publisher}: a prepared transaction"),
+        pid => format!("{publisher}: session {pid}"),
+    };
+    let command: String = text.chars().take(COMMAND_MAX).collect();
+    let command = match command.is_empty() {
+        true => String::new(),
+        false => format!(": {command}"),
+    };
+    match waiters {
+        0 => format!("{who} for {value}{command}"),
+        1 => format!("{who} holds up another one for {value}{command}"),
+        waiters => format!("{who} holds up {waiters} others for {value}{command}"),
+    }
+}
+
+/// The command that shows the numbers of a finding.
+fn proof(finding: &Finding, why: &Why, zone: &mut Zone, place: &str) -> String {
+    let span = |zone: &mut Zone| {
+        let mut times = [why.from_ns, why.thru_ns].map(|ns| moment(zone, ns));
+        let thru = std::mem::take(&mut times[1]);
+        format!("--from {} --thru {thru}", times[0])
+    };
+    match &finding.subject {
+        Subject::Field { id, .. } => {
+            let letter = letter(id);
+            format!("kymo play {place} -s{letter} {}", span(zone))
+        }
+        Subject::Process(_, share) => {
+            let sort = match share {
+                Share::Cpu | Share::Born | Share::Children | Share::Waiting | Share::Age => "time",
+                Share::Read | Share::Written => "iokb",
+                Share::Calls => "iokbc",
+                Share::Memory => "rss",
+            };
+            format!("kymo play {place} --top {sort},5 {}", span(zone))
+        }
+        Subject::Mark(..) => format!("kymo play {place} {}", span(zone)),
+        Subject::Session { .. } => {
+            format!(
+                "kymo programs --at {} --open {place}",
+                moment(zone, why.thru_ns)
+            )
+        }
+    }
+}
+
+/// The letter that shows a field.
+fn letter(id: &str) -> char {
+    let name = id.split('.').next().unwrap_or_default();
+    let known = subsystem::ALL.iter().find(|known| known.name == name);
+    let letter = known.map_or('c', |known| known.letter);
+    match id.contains(':') {
+        true => letter.to_ascii_uppercase(),
+        false => letter,
+    }
+}
+
+fn clock(zone: &mut Zone, ns: i64) -> String {
+    let mut out = Vec::new();
+    zone.local(ns).put_time(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// `2026-11-29 03:12:00`
+fn date(zone: &mut Zone, ns: i64) -> String {
+    let day = zone.local(ns).day;
+    let (year, month, day) = (day / 10_000, day / 100 % 100, day % 100);
+    format!("{year}-{month:02}-{day:02} {}", clock(zone, ns))
+}
+
+/// `20261129:03:12:00`
+fn moment(zone: &mut Zone, ns: i64) -> String {
+    format!("{}:{}", zone.local(ns).day, clock(zone, ns))
+}
+
+/// Writes an answer as JSON, on one line. The fields are told in docs/why.md.
+pub fn json(why: &Why, place: &str) -> String {
+    let mut zone = Zone::of(&why.context);
+    let mut out = Vec::new();
+    out.extend_from_slice(b"{\"from\":");
+    put_epoch(&mut out, why.from_ns, true);
+    out.extend_from_slice(b",\"thru\":");
+    put_epoch(&mut out, why.thru_ns, true);
+    out.extend_from_slice(b",\"before\":");
+    put_epoch(&mut out, why.before_ns, true);
+    let (samples, before) = why.samples;
+    let rest = format!(
+        ",\"samples\":{samples},\"samples_before\":{before},\"days\":{},\"coarse\":{},\"text\":",
+        why.days,
+        why.interval_ns > COARSE_NS
+    );
+    out.extend_from_slice(rest.as_bytes());
+    put_string(&mut out, head(why, &mut zone).trim_end().as_bytes());
+    out.extend_from_slice(b",\"findings\":");
+    put_findings(&mut out, &why.findings, why, &mut zone, place);
+    out.push(b'}');
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn put_findings(out: &mut Vec<u8>, findings: &[Finding], why: &Why, zone: &mut Zone, place: &str) {
+    out.push(b'[');
+    for (n, finding) in findings.iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        put_text(out, "{\"cause\":", finding.cause.name());
+        put_text(out, ",\"text\":", &line(finding, zone));
+        put_text(out, ",\"command\":", &proof(finding, why, zone, place));
+        put_subject(out, &finding.subject);
+        for (key, value) in [
+            (",\"value\":", finding.value),
+            (",\"usual\":", finding.usual),
+            (",\"score\":", finding.score),
+            (",\"severity\":", finding.severity),
+        ] {
+            if value.is_finite() {
+                out.extend_from_slice(key.as_bytes());
+                form::plain(out, value);
+            }
+        }
+        put_text(out, ",\"unit\":", finding.unit.symbol());
+        if let Some(since_ns) = finding.since_ns {
+            out.extend_from_slice(b",\"since\":");
+            put_epoch(out, since_ns, true);
+        }
+        out.extend_from_slice(b",\"parts\":");
+        put_findings(out, &finding.parts, why, zone, place);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+fn put_text(out: &mut Vec<u8>, key: &str, text: &str) {
+    out.extend_from_slice(key.as_bytes());
+    put_string(out, text.as_bytes());
+}
+
+fn put_subject(out: &mut Vec<u8>, subject: &Subject) {
+    match subject {
+        Subject::Field { id, .. } => put_text(out, ",\"field\":", id),
+        Subject::Process(actor, share) => {
+            put_text(out, ",\"comm\":", &actor.comm);
+            let numbers = format!(
+                ",\"pid\":{},\"count\":{},\"new\":{}",
+                actor.pid, actor.count, actor.is_new
+            );
+            out.extend_from_slice(numbers.as_bytes());
+            put_text(out, ",\"share\":", share.name());
+            for (key, text) in [
+                (",\"cmdline\":", &actor.command),
+                (",\"group\":", &actor.group),
+            ] {
+                if !text.is_empty() {
+                    put_text(out, key, text);
+                }
+            }
+        }
+        Subject::Mark(kind, text) => {
+            put_text(out, ",\"mark\":", kind.name());
+            put_text(out, ",\"event\":", text);
+        }
+        Subject::Session {
+            publisher,
+            pid,
+            waiters,
+            text,
+            ..
+        } => {
+            put_text(out, ",\"publisher\":", publisher);
+            out.extend_from_slice(format!(",\"pid\":{pid},\"waiters\":{waiters}").as_bytes());
+            if !text.is_empty() {
+                put_text(out, ",\"command_text\":", text);
+            }
+        }
+    }
+}
