@@ -175,6 +175,8 @@ const COMMANDS: &[&str] = &[
     "query 1+1 --json --open @/journal",
     "query none --open @/journal",
     "programs --once --data @/data",
+    "why now @/rec",
+    "why now @/rec --json",
     "series ls --open @/journal",
     "series ls --open @/journal none=",
     "dump @/rec",

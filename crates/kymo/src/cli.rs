@@ -25,7 +25,7 @@ use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
     backup, config, discover, export, forward, graph, hub, import, keeper, poll, postgres,
-    programs, query, restore, scrape, series, serve, status, upstream, verify,
+    programs, query, restore, scrape, series, serve, status, upstream, verify, why,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -109,6 +109,9 @@ enum Command {
     /// Show the work that programs on this machine publish
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
+    /// Say what was unusual at a time, and who did it
+    #[cfg(feature = "serve")]
+    Why(why::WhyOptions),
     /// Evaluate an expression of PromQL
     #[cfg(feature = "serve")]
     Query(query::QueryOptions),
@@ -435,6 +438,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Graph(options)) => graph::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Programs(options)) => programs::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Why(options)) => why::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Query(options)) => query::run(&options),
         #[cfg(feature = "serve")]

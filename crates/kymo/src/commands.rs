@@ -59,3 +59,5 @@ pub(crate) mod texts;
 pub(crate) mod upstream;
 #[cfg(feature = "serve")]
 pub(crate) mod verify;
+#[cfg(feature = "serve")]
+pub(crate) mod why;

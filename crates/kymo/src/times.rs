@@ -1,6 +1,8 @@
 //! `--from` and `--thru` as a range of wall time, in the time zone of the recorded machine.
 
 pub(crate) mod days;
+#[cfg(feature = "serve")]
+pub(crate) mod words;
 
 use std::path::Path;
 use std::sync::{Arc, Once};
@@ -13,6 +15,8 @@ use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::talk;
+#[cfg(feature = "serve")]
+use kymo_view::time::Bound;
 use kymo_view::time::{Span, Zone};
 
 /// The span of two switches. A duration is relative to now.
@@ -28,6 +32,20 @@ pub(crate) fn zone_of(context: &Context) -> Zone {
         SAID.call_once(|| talk::say(format_args!("kymo: {remark}")));
     }
     zone
+}
+
+/// The moment of a time; one without a day is the last such one up to the end of the recording. `None`: there is none.
+#[cfg(feature = "serve")]
+pub(crate) fn last_moment(mut bound: Bound, zone: &mut Zone, last_ns: i64) -> Option<i64> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    match bound.of_every_day().map(|wall| wall.second) {
+        None => bound.moment(zone),
+        Some(second) => {
+            let days = [last_ns, last_ns - DAY_NS].map(|ns| zone.local(ns).day);
+            let moments = days.map(|day| zone.moment(day, second));
+            moments.into_iter().flatten().find(|ns| *ns <= last_ns)
+        }
+    }
 }
 
 /// Range between two times, each of which may be missing. Times without a day hold for every day. If

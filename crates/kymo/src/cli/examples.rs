@@ -88,6 +88,18 @@ pub(super) const ALL: &[Guide] = &[
         more: "kymo help time; docs/programs.md",
     },
     Guide {
+        command: "why",
+        examples: &[
+            (
+                "The worst minute of the last hour, of what kymo serve records",
+                "kymo why",
+            ),
+            ("A minute of a recording", "kymo why 03:12 rec"),
+            ("A range, for a program", "kymo why 03:10-03:20 rec --json"),
+        ],
+        more: "kymo help time; docs/why.md",
+    },
+    Guide {
         command: "query",
         examples: &[
             (

@@ -10,7 +10,10 @@ use crate::cli::{examples, stand_in, styles, topics};
 
 /// Groups of commands, in the order of the first screen.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Look", &["play", "graph", "programs", "query", "series"]),
+    (
+        "Look",
+        &["play", "why", "graph", "programs", "query", "series"],
+    ),
     (
         "Run",
         &[

@@ -34,7 +34,6 @@ const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
 const ACTIVE: u8 = 2;
 const SECOND_NS: i64 = 1_000_000_000;
-const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Options of `kymo programs`.
 #[derive(Args, Clone, Debug)]
@@ -116,18 +115,10 @@ fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
 /// The moment of a time, in the zone of the recording. Without a day, the last one before the end of the recording.
 fn moment(at: &str, path: &Path) -> Result<i64> {
     let now_ns = RealClock.now().real_ns;
-    let mut bound = Bound::parse("--at", at, now_ns).map_err(anyhow::Error::msg)?;
+    let bound = Bound::parse("--at", at, now_ns).map_err(anyhow::Error::msg)?;
     let (context, _) = times::beginning(path)?;
     let mut zone = times::zone_of(&context);
-    let moment = match bound.of_every_day().map(|wall| wall.second) {
-        None => bound.moment(&zone),
-        Some(second) => {
-            let last_ns = times::last_ns(path)?;
-            let days = [last_ns, last_ns - DAY_NS].map(|ns| zone.local(ns).day);
-            let moments = days.map(|day| zone.moment(day, second));
-            moments.into_iter().flatten().find(|ns| *ns <= last_ns)
-        }
-    };
+    let moment = times::last_moment(bound, &mut zone, times::last_ns(path)?);
     // The end of the second: the output is for the whole second.
     let moment = moment.with_context(|| format!("cannot use --at {at}: there is no such time"))?;
     Ok(moment + SECOND_NS - 1)
