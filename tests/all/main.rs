@@ -129,3 +129,4 @@ mod traps;
 mod truth;
 mod truth_counters;
 mod victoria_metrics;
+mod why;

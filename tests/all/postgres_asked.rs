@@ -24,7 +24,7 @@ const TABLE: &str = "CREATE TABLE t (a int); GRANT SELECT ON t TO PUBLIC;";
 pub(crate) struct Asked {
     pub(crate) served: Served,
     pub(crate) address: String,
-    data: String,
+    pub(crate) data: String,
     scratch: Scratch,
 }
 
