@@ -157,11 +157,26 @@ on('a click holds the moment, and its address is the same view for somebody else
   await until(page, () => document.querySelector('.processes h2').dataset.held === 'live');
 });
 
-on('what changed here: who was born with the spike', {}, async (page) => {
-  await page.goto(`${server.url}?at=${server.machine.spike[0] + 12}`);
+on('why: a held moment and a range, and its lines set filter and graph', {}, async (page) => {
+  const [from, thru] = server.machine.spike;
+  await page.goto(`${server.url}?at=${from + 12}`);
   await ready(page);
-  await has(page, '.changes', 'Born (4)');
-  await has(page, '.movers li', 'cc15000born+97 %');
+  await has(page, '.changes', 'against 63 min before and 1 earlier day');
+  await has(page, '.why li li', 'cc1 x 4 takes 388 % of a CPU, new');
+  await page.locator('.why li li button').click();
+  await until(page, () => new URL(location.href).searchParams.get('filter') === 'cc1');
+  await page.locator('.why > li > button').click();
+  await until(page, () => new URL(location.href).searchParams.get('view') === 'fields');
+  await page.goto(`${server.url}?from=${from - 60}&thru=${thru + 60}`);
+  await ready(page);
+  await has(page, '.changes h2', 'Why?');
+  await has(page, '.why li', 'user mode 96 %');
+});
+
+on('what changed here, while nothing is held', {}, async (page) => {
+  await page.goto(server.url);
+  await ready(page);
+  await has(page, '.changes h2', 'What changed here');
 });
 
 on('compare two moments by keyboard and by mouse', {}, async (page) => {

@@ -1,10 +1,12 @@
-// "What changed here": processes that changed most in the minute before the moment of the table. The server finds them.
+// "Why?" of a held moment and of a chosen range; while the page is live, the processes that changed most in the minute before.
+// The server finds both.
 import { spoken } from './card.js';
 import { h, text } from './dom.js';
 import { signed } from './processes.js';
 import { lastWins } from './scans.js';
 import { span } from './time.js';
 import { format } from './units.js';
+import { against, findings, question } from './why.js';
 
 const NAMED = 6;
 const REST_MS = 150;
@@ -19,20 +21,28 @@ export function createChanges(ctx, api, host) {
   const title = h('h2', {}),
     sub = h('span', { class: 'sub' });
   host.append(h('header', { class: 'bar' }, h('div', { class: 'when' }, title, sub)), body);
-  /** `shown`: time of the scan whose movers are shown. */
-  const view = { ctx, api, body, title, sub, shown: null };
+  /** `shown`: time of the scan whose movers are shown. `answered`: the question whose answer is shown. */
+  const view = { ctx, api, body, title, sub, shown: null, answered: null, scan: null };
   const load = lastWins((signal, scan) => show(view, scan, signal), REST_MS);
+  const at = (scan) => {
+    view.scan = scan;
+    load(scan);
+  };
   return {
-    at: load,
+    at,
+    again: () => load(view.scan),
     compare: (cards, frame) => compare(view, cards, frame),
     forget: () => {
-      view.shown = null;
+      view.shown = view.answered = null;
     },
   };
 }
 
 async function show(view, scan, signal) {
   const { ctx, api, body } = view;
+  const asked = question(ctx);
+  if (asked) return why(view, asked, signal);
+  view.answered = null;
   if (scan && isShown(view, scan) && ctx.state.b === undefined) return;
   view.shown = null;
   if (!scan) return body.replaceChildren();
@@ -50,6 +60,26 @@ async function show(view, scan, signal) {
     body.replaceChildren(
       h('p', { class: 'quiet' }, error.status === 404 ? 'Nothing is known of the minute before.' : error.message),
     );
+  }
+}
+
+/** Asks why, unless the answer is shown. */
+async function why(view, asked, signal) {
+  const { ctx, api, body } = view;
+  const key = JSON.stringify(asked);
+  if (view.answered === key) return;
+  view.shown = null;
+  text(view.title, 'Why?');
+  text(view.sub, asked.at === undefined ? 'in this range' : 'at this moment');
+  try {
+    const answer = await api.get('why', asked, signal);
+    if (JSON.stringify(question(ctx)) !== key) return;
+    text(view.sub, against(ctx, answer));
+    body.replaceChildren(...findings(ctx, answer));
+    view.answered = key;
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    body.replaceChildren(h('p', { class: 'quiet' }, error.message));
   }
 }
 
@@ -126,7 +156,7 @@ function fate(ctx, title, { count, processes }, note) {
 /** The machine at both pins: every number of the charts, A and B side by side. */
 function compare(view, cards, frame) {
   const { ctx, body, title, sub } = view;
-  view.shown = null;
+  view.shown = view.answered = null;
   text(title, 'The machine at A and B');
   text(sub, 'numbers of the charts above');
   if (!frame) return;

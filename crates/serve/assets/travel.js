@@ -32,6 +32,7 @@ export function createTravel(ctx, host, moment, board) {
   return {
     follow: () => {
       view.processes.follow();
+      if (ctx.state.b === undefined) view.changes.again();
       say(view);
     },
     sample: (sample) => {

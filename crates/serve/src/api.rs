@@ -22,6 +22,7 @@ mod stored;
 mod table;
 mod targets;
 mod texts;
+mod why;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -308,6 +309,7 @@ pub(crate) fn router(hub: Arc<Hub>) -> Router {
         .route("/kymo/v1/events", get(events::answer))
         .route("/kymo/v1/processes", get(processes::answer))
         .route("/kymo/v1/movers", get(movers::answer))
+        .route("/kymo/v1/why", get(why::answer))
         .route("/kymo/v1/groups", get(groups::answer))
         .route("/kymo/v1/stored", get(stored::answer))
         .route("/kymo/v1/hosts", get(hosts::answer))
