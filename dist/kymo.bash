@@ -91,6 +91,9 @@ _kymo() {
             kymo,verify)
                 cmd="kymo__subcmd__verify"
                 ;;
+            kymo,why)
+                cmd="kymo__subcmd__why"
+                ;;
             kymo__subcmd__series,events)
                 cmd="kymo__subcmd__series__subcmd__events"
                 ;;
@@ -116,7 +119,7 @@ _kymo() {
 
     case "${cmd}" in
         kymo)
-            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config discover graph programs query series dump export import backup restore doctor cost verify status completions man collectl rrd rrdcached poll help"
+            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config discover graph programs why query series dump export import backup restore doctor cost verify status completions man collectl rrd rrdcached poll help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -822,7 +825,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__help)
-            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config discover graph programs query series dump export import backup restore doctor cost verify status help completions man collectl rrd rrdcached poll"
+            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config discover graph programs why query series dump export import backup restore doctor cost verify status help completions man collectl rrd rrdcached poll"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1596,6 +1599,20 @@ _kymo() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kymo__subcmd__why)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -123,6 +123,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "config" -d 'Print the config
 complete -c kymo -n "__fish_kymo_needs_command" -a "discover" -d 'Find devices that answer SNMP, and write their tables'
 complete -c kymo -n "__fish_kymo_needs_command" -a "graph" -d 'Draw graphs into an SVG or PNG file'
 complete -c kymo -n "__fish_kymo_needs_command" -a "programs" -d 'Show the work that programs on this machine publish'
+complete -c kymo -n "__fish_kymo_needs_command" -a "why" -d 'Find the cause of trouble at a time, and the process behind it'
 complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expression of PromQL'
 complete -c kymo -n "__fish_kymo_needs_command" -a "series" -d 'List, print and remove series that others sent'
 complete -c kymo -n "__fish_kymo_needs_command" -a "dump" -d 'Print recorded texts as the kernel gave them'
@@ -288,6 +289,8 @@ complete -c kymo -n "__fish_kymo_using_subcommand programs" -l data -d 'Folder o
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l once -d 'Print once, and end; so it is where no terminal is written to'
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l json -d 'Print JSON, once'
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand why" -l json -d 'Print JSON'
+complete -c kymo -n "__fish_kymo_using_subcommand why" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l time -d 'Time of the value: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now' -r
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l from -d 'Beginning of the values, one a step. With the end: 14:30-15:00' -r
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l thru -d 'Up to this time, not now' -r

@@ -109,7 +109,7 @@ enum Command {
     /// Show the work that programs on this machine publish
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
-    /// Say what was unusual at a time, and who did it
+    /// Find the cause of trouble at a time, and the process behind it
     #[cfg(feature = "serve")]
     Why(why::WhyOptions),
     /// Evaluate an expression of PromQL

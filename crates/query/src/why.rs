@@ -1,6 +1,6 @@
-//! "Why?": what was unusual in a span against the hour before it and the same time on earlier days, and who did it.
+//! "Why?": unusual values of a span, against the hour before it and the same time on earlier days, and the processes behind them.
 //!
-//! How a line is chosen is told in docs/why.md.
+//! The choice of lines is described in docs/why.md.
 
 mod actors;
 mod finding;
@@ -30,7 +30,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
 const DAY_NS: i64 = 24 * HOUR_NS;
-/// What comes each hour comes a little early or late.
+/// Jobs of each hour come a little early or late.
 const EARLY_NS: i64 = 3 * MINUTE_NS;
 /// Days before on which the same time is looked at.
 const DAYS: [i64; 3] = [1, 2, 7];
@@ -53,7 +53,7 @@ impl When {
     }
 }
 
-/// What was unusual. Without a sample in the span there are only the findings of the recording itself.
+/// Finds the unusual values of a span. Without a sample in it there are only the findings of the recording itself.
 pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
     let (from_ns, thru_ns) = match when {
         When::Between(from_ns, thru_ns) => (from_ns, thru_ns.max(from_ns + SECOND_NS)),
@@ -84,7 +84,10 @@ pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
         .marks
         .iter()
         .filter(|mark| mark.until_ns >= from_ns && mark.from_ns <= thru_ns)
-        .filter(|mark| mark.kind != Kind::Slow || is_rare(&gathered, mark.kind, span))
+        .filter(|mark| {
+            let is_common = matches!(mark.kind, Kind::Slow | Kind::Missed);
+            !is_common || is_rare(&gathered, mark.kind, span)
+        })
         .cloned()
         .collect();
     let mut findings = fold::fold(unusual, &cast, &marks, gathered.bases[0]);

@@ -1,5 +1,5 @@
-// "Why?" of a held moment and of a chosen range; while the page is live, the processes that changed most in the minute before.
-// The server finds both.
+// "Why?" of a held moment and of a chosen range; else the processes that changed most in the minute before. The server
+// finds both.
 import { spoken } from './card.js';
 import { h, text } from './dom.js';
 import { signed } from './processes.js';

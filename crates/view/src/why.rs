@@ -18,7 +18,7 @@ const COARSE_NS: i64 = 10 * SECOND_NS;
 /// Characters of a command of a session.
 const COMMAND_MAX: usize = 60;
 
-/// Writes an answer: a line that says what was asked, then the findings. `place`: the paths, as a shell wants them.
+/// Writes an answer: a line about the question, then the findings. `place`: the paths, as a shell wants them.
 pub fn text(why: &Why, place: &str) -> String {
     let mut zone = Zone::of(&why.context);
     let mut out = head(why, &mut zone);
@@ -50,11 +50,15 @@ fn head(why: &Why, zone: &mut Zone) -> String {
     let host = DisplayName(host.as_bytes());
     let (from, thru) = (date(zone, why.from_ns), clock(zone, why.thru_ns));
     let mut out = format!("{host} {from}-{thru}");
-    let minutes = (why.from_ns - why.before_ns) / (60 * SECOND_NS);
+    let seconds = (why.from_ns - why.before_ns) / SECOND_NS;
+    let before = match seconds >= 120 {
+        true => format!("{} min", seconds / 60),
+        false => format!("{seconds} s"),
+    };
     match why.samples {
         (0, _) => out.push_str(": nothing was recorded then"),
         (_, 0) => out.push_str(": nothing was recorded before it, so nothing is known to be usual"),
-        _ => out.push_str(&format!(" against {minutes} min before it")),
+        _ => out.push_str(&format!(" against {before} before it")),
     }
     match why.days {
         0 => {}
@@ -195,12 +199,19 @@ fn process(who: &str, share: Share, finding: &Finding, is_new: bool) -> String {
         }
         Share::Memory => format!("{who} has {value} of memory{usual}"),
         Share::Born if finding.usual.is_nan() => format!("{who} started {value} of them"),
-        Share::Born => format!("{who}: {value} new processes seen"),
+        Share::Born => format!("{value} of the new processes were {}", comm(finding)),
         Share::Children => format!("{who}: its children took {value} of a CPU{usual}"),
         Share::Waiting => {
             format!("{who} waits in the kernel and does nothing for {value}, state D")
         }
         Share::Age => format!("{who} ended after {}", hours(finding.value)),
+    }
+}
+
+fn comm(finding: &Finding) -> &str {
+    match &finding.subject {
+        Subject::Process(actor, _) => &actor.comm,
+        Subject::Field { .. } | Subject::Mark(..) | Subject::Session { .. } => "",
     }
 }
 
@@ -298,7 +309,7 @@ fn moment(zone: &mut Zone, ns: i64) -> String {
     format!("{}:{}", zone.local(ns).day, clock(zone, ns))
 }
 
-/// Writes an answer as JSON, on one line. The fields are told in docs/why.md.
+/// Writes an answer as JSON, on one line. The fields are listed in docs/why.md.
 pub fn json(why: &Why, place: &str) -> String {
     let mut zone = Zone::of(&why.context);
     let mut out = Vec::new();
@@ -397,5 +408,129 @@ fn put_subject(out: &mut Vec<u8>, subject: &Subject) {
                 put_text(out, ",\"command_text\":", text);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kymo_query::why::Actor;
+
+    use super::*;
+
+    fn finding(cause: Cause, subject: Subject, value: f64, usual: f64, unit: Unit) -> Finding {
+        Finding {
+            cause,
+            subject,
+            value,
+            usual,
+            unit,
+            score: 9.0,
+            severity: 2.0,
+            since_ns: None,
+            parts: Vec::new(),
+        }
+    }
+
+    fn person(share: Share, count: usize, value: f64, usual: f64) -> Finding {
+        let actor = Actor {
+            pid: 4711,
+            comm: "dd".into(),
+            command: "dd if=secret".into(),
+            count,
+            ..Actor::default()
+        };
+        finding(
+            Cause::Disk,
+            Subject::Process(actor, share),
+            value,
+            usual,
+            share.unit(),
+        )
+    }
+
+    fn field(cause: Cause, id: &str, help: &'static str, value: f64, unit: Unit) -> Finding {
+        let subject = Subject::Field {
+            id: id.into(),
+            help,
+            private: false,
+        };
+        finding(cause, subject, value, 1.4, unit)
+    }
+
+    /// 2026-11-21 19:00:47 UTC.
+    const AT_NS: i64 = 1_795_287_647 * SECOND_NS;
+
+    fn example() -> Why {
+        let help = "Time with requests under way";
+        let mut disk = field(Cause::Disk, "disk.util:sda", help, 98.234, Unit::Percent);
+        disk.since_ns = Some(AT_NS - 90 * SECOND_NS);
+        disk.parts = vec![
+            person(Share::Written, 1, 186_368.0, 0.0),
+            person(Share::Cpu, 3, 12.0, f64::NAN),
+        ];
+        let mut leap = finding(
+            Cause::Recording,
+            Subject::Mark(Kind::Clock, "clock step \u{1b}[2J 3.000 s".into()),
+            1.0,
+            f64::NAN,
+            Unit::Count,
+        );
+        leap.since_ns = Some(AT_NS);
+        Why {
+            from_ns: AT_NS,
+            thru_ns: AT_NS + 60 * SECOND_NS,
+            before_ns: AT_NS - 3_780 * SECOND_NS,
+            samples: (4, 250),
+            days: 1,
+            interval_ns: 15 * SECOND_NS,
+            findings: vec![disk, leap],
+            ..Why::default()
+        }
+    }
+
+    #[test]
+    fn a_line_a_finding_with_its_proof() {
+        let text = text(&example(), "rec");
+        let span = "--from 20261121:19:00:47 --thru 20261121:19:01:47";
+        let expected = [
+            " 2026-11-21 19:00:47-19:01:47 against 63 min before it and an earlier day; samples are 15 s apart: what was shorter is not seen".to_string(),
+            format!(" 1 disk sda: time with requests under way 98.2 %, usually 1.4 %, since 18:59:17  | kymo play rec -sD {span}"),
+            format!("     dd (4711) writes 182 MiB/s, usually 0  | kymo play rec --top iokb,5 {span}"),
+            format!("     dd x 3 takes 12 % of a CPU  | kymo play rec --top time,5 {span}"),
+            format!(" 2 recording: clock: clock step \\x1b[2J 3.000 s  | kymo play rec {span}"),
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn json_has_the_same_and_no_control_bytes() {
+        let json = json(&example(), "a \"b\"");
+        assert!(
+            json.starts_with("{\"from\":1795287647.000,\"thru\":1795287707.000,"),
+            "{json}"
+        );
+        assert!(
+            json.contains("\"field\":\"disk.util:sda\",\"value\":98.234,"),
+            "{json}"
+        );
+        assert!(
+            json.contains("\"comm\":\"dd\",\"pid\":4711,\"count\":1,\"new\":false"),
+            "{json}"
+        );
+        assert!(json.contains("kymo play a \\\"b\\\" -sD"), "{json}");
+        assert!(
+            !json.contains("NaN") && !json.contains(char::is_control),
+            "{json}"
+        );
+    }
+
+    #[test]
+    fn nothing_unusual_and_nothing_recorded() {
+        let quiet = Why {
+            samples: (60, 3_600),
+            ..Why::default()
+        };
+        assert!(text(&quiet, "rec").ends_with("against 0 s before it: nothing unusual\n"));
+        assert!(text(&Why::default(), "rec").ends_with(": nothing was recorded then\n"));
     }
 }

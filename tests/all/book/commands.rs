@@ -190,7 +190,7 @@ fn a_wrong_command_is_found() {
         ("kymo rrdcached -b DIR -B --files 5m", true),
         ("kymo poll --check a.cfg", true),
         ("kymo hub", true),
-        ("kymo why", false),
+        ("kymo wherefore", false),
         ("kymo --gibberish", false),
         ("kymo series lss", false),
         ("kymo series ls --jason", false),

@@ -16,7 +16,8 @@ use super::{
 use crate::layout::{Cell, From, Label, Layout, RowLayout};
 use crate::source::kind;
 
-const PPID: usize = at(FIELDS, "ppid");
+/// Index of the field with the process id of the parent.
+pub const PPID: usize = at(FIELDS, "ppid");
 const MINFLT: usize = at(FIELDS, "minflt");
 const MAJFLT: usize = at(FIELDS, "majflt");
 const UTIME: usize = at(FIELDS, "utime");

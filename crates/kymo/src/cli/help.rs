@@ -75,7 +75,7 @@ fn screen(command: &Command) -> StyledStr {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
     let about = command.get_about().map(ToString::to_string);
-    let mut screen = format!("{}\n\n", about.unwrap_or_default());
+    let mut screen = format!("{}\n", about.unwrap_or_default());
     let _ = write!(
         screen,
         "{header}Usage:{header:#} {literal}kymo{literal:#} [SWITCHES]          show this machine live; with -f DIR record it\n       \

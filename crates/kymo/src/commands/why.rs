@@ -1,4 +1,4 @@
-//! `kymo why`: what was unusual at a moment, and who did it.
+//! `kymo why`: unusual values at a moment, and the processes behind them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

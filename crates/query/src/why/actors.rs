@@ -6,7 +6,7 @@ use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::reading::{MISSING, Reading, Row};
 use kymo_kernel::interpret::Interpreter;
-use kymo_kernel::subsystem::process::{PROCESS, STARTTIME, pid_of};
+use kymo_kernel::subsystem::process::{PPID, PROCESS, STARTTIME, pid_of};
 use kymo_recording::reader::{Kinds, TimeRange};
 
 use super::finding::{Actor, Share};
@@ -46,7 +46,7 @@ pub(super) struct One {
     pub group: String,
     /// In the order of [`SUMMED`]: amounts in the span, by seconds.
     sums: [f64; SUMMED.len()],
-    /// The same as rates before the span; `None`: it was not there, or had no past.
+    /// Rates before the span, in the same order; `None`: not known.
     before: Option<[f64; SUMMED.len()]>,
     /// CPU since birth, with that of children that ended, at the last scan.
     family_s: f64,
@@ -76,23 +76,14 @@ pub(super) struct Cast {
 
 /// Columns that are read.
 struct Wanted {
-    columns: [Option<&'static Column>; 8],
+    columns: [Option<&'static Column>; 7],
     comm: Option<&'static Column>,
     command: Option<&'static Column>,
     cgroup: Option<&'static Column>,
     state: Option<&'static Column>,
 }
 
-const NUMBERS: [&str; 8] = [
-    "pct",
-    "rkb",
-    "wkb",
-    "rkbc",
-    "wkbc",
-    "accum_children",
-    "rss",
-    "ppid",
-];
+const NUMBERS: [&str; 7] = ["pct", "rkb", "wkb", "rkbc", "wkbc", "accum_children", "rss"];
 
 impl Wanted {
     fn new() -> Wanted {
@@ -106,7 +97,7 @@ impl Wanted {
         }
     }
 
-    fn numbers(&self, cells: &Cells) -> [f64; 8] {
+    fn numbers(&self, cells: &Cells) -> [f64; 7] {
         self.columns.map(|column| number(column, cells))
     }
 }
@@ -225,7 +216,7 @@ impl Cast {
             let one = self
                 .all
                 .entry((pid, row.key))
-                .or_insert_with(|| One::new(pid, &cells, &scan.wanted));
+                .or_insert_with(|| One::new(pid, row, &cells, &scan.wanted));
             one.last_scan = self.scans;
             let numbers = scan.wanted.numbers(&cells);
             let has_past = !rates.baseline && !out.baseline;
@@ -252,11 +243,12 @@ fn known(value: f64) -> f64 {
 }
 
 impl One {
-    fn new(pid: u32, cells: &Cells, wanted: &Wanted) -> One {
-        let [.., rss, ppid] = wanted.numbers(cells);
+    fn new(pid: u32, row: &Row, cells: &Cells, wanted: &Wanted) -> One {
+        let ppid = row.values.get(PPID);
+        let [.., rss] = wanted.numbers(cells);
         One {
             pid,
-            ppid: ppid as u32,
+            ppid: ppid.map_or(0, |ppid| u32::try_from(*ppid).unwrap_or(0)),
             comm: text(wanted.comm, cells),
             command: text(wanted.command, cells),
             group: text(wanted.cgroup, cells),
@@ -267,17 +259,8 @@ impl One {
     }
 
     /// Takes in a scan; `elapsed`: seconds that its rates are of.
-    fn take(&mut self, numbers: [f64; 8], elapsed: Option<f64>, place: Place) {
-        let [
-            cpu,
-            read,
-            written,
-            read_calls,
-            written_calls,
-            family_s,
-            rss,
-            _,
-        ] = numbers;
+    fn take(&mut self, numbers: [f64; 7], elapsed: Option<f64>, place: Place) {
+        let [cpu, read, written, read_calls, written_calls, family_s, rss] = numbers;
         let own_s = elapsed.map_or(0.0, |elapsed| known(cpu) * elapsed / 100.0);
         let children_s = known(family_s - self.family_s - own_s).max(0.0);
         let is_first = std::mem::replace(&mut self.family_s, known(family_s)) == 0.0;
@@ -303,7 +286,7 @@ impl One {
     }
 
     /// Follows how long it waits in state D: neither CPU nor I/O moves.
-    fn wait(&mut self, is_waiting: bool, numbers: &[f64; 8], at_ns: i64) {
+    fn wait(&mut self, is_waiting: bool, numbers: &[f64; 7], at_ns: i64) {
         let [cpu, rates @ ..] = numbers;
         let moves = known(*cpu) > 0.1 || rates[..4].iter().any(|rate| known(*rate) > 0.0);
         let is_of_kernel = self.ppid == 2 || self.pid == 2;
@@ -320,16 +303,16 @@ impl One {
 /// Processes of one name together.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ranked {
-    /// Who.
+    /// The process, or the one with the most of several.
     pub actor: Actor,
-    /// What it took, and what it usually does.
+    /// Value in the span.
     pub value: f64,
-    /// What it usually takes.
+    /// Value before it.
     pub usual: f64,
 }
 
 impl Cast {
-    /// Those that took the most more than usual of a share that is summed, or of memory.
+    /// Processes by how much more than usual they took of a share that is summed, or of memory.
     pub(super) fn most(&self, share: Share) -> Vec<Ranked> {
         let at = SUMMED.iter().position(|summed| *summed == share);
         let seconds = self.seconds.max(0.001);
@@ -350,7 +333,7 @@ impl Cast {
         })
     }
 
-    /// Processes with one below them that has at least half of what they have.
+    /// Processes of whose share a process below them has at least half.
     fn heirs(&self, value: &dyn Fn(&One) -> f64) -> HashSet<u32> {
         let mut by_pid: HashMap<u32, (u32, f64)> = HashMap::new();
         for one in self.all.values() {
@@ -382,7 +365,7 @@ impl Cast {
         self.ranked(&|one| one.last_scan < self.scans, &|one| one.rss, &|_| 0.0)
     }
 
-    /// Processes that were there for at least so many seconds, and ended in the span.
+    /// Processes of at least this age that ended in the span.
     pub(super) fn ended(&self, age_s: f64) -> Vec<Ranked> {
         let is_ended = |one: &One| {
             one.was_there && one.last_scan < self.scans && one.age_s >= age_s && one.ppid != 2
@@ -390,7 +373,7 @@ impl Cast {
         self.ranked(&is_ended, &|one| one.age_s, &|_| 0.0)
     }
 
-    /// Processes that waited for at least so many seconds.
+    /// Processes that waited for at least this time.
     pub(super) fn stuck(&self, least_s: f64) -> Vec<Ranked> {
         let waited = |one: &One| one.waited_s;
         self.ranked(&|one| waited(one) >= least_s, &waited, &|_| 0.0)

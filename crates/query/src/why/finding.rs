@@ -1,11 +1,11 @@
-//! Findings: what was unusual, by how much, and who did it, as data; the words are `kymo_view::why`'s.
+//! Findings: unusual values and the processes behind them, as data; the words are `kymo_view::why`'s.
 
 use kymo_base::context::Context;
 use kymo_base::field::Unit;
 
 use crate::marks::Kind;
 
-/// Resource that a finding is about. What has one cause is one finding.
+/// Resource that a finding is about. Values of one resource are one finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Boots, gaps, clock steps: what the recording itself knows.
@@ -128,7 +128,7 @@ pub struct Actor {
     pub is_new: bool,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
     /// A field of a subsystem, by its id: `disk.util:sda`.
@@ -142,7 +142,7 @@ pub enum Subject {
     },
     /// A process.
     Process(Actor, Share),
-    /// What the recording knows, as often as `Finding::value` says.
+    /// Something that the recording knows, as often as `Finding::value` says.
     Mark(Kind, String),
     /// A session that others wait for, or a slow command.
     Session {
@@ -164,7 +164,7 @@ pub enum Subject {
 pub struct Finding {
     /// The resource.
     pub cause: Cause,
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
     /// The value; NaN: there is none.
     pub value: f64,
@@ -178,7 +178,7 @@ pub struct Finding {
     pub severity: f64,
     /// Since when, if it began before the window, in nanoseconds since 1970.
     pub since_ns: Option<i64>,
-    /// What belongs to it, most important first.
+    /// Parts of it, most important first.
     pub parts: Vec<Finding>,
 }
 
@@ -213,12 +213,12 @@ impl Why {
     }
 }
 
-/// The answer: what was unusual in a span.
+/// The answer: the findings of a span.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
     /// Begin of the span, in nanoseconds since 1970.
     pub from_ns: i64,
-    /// Its end.
+    /// End of the span.
     pub thru_ns: i64,
     /// Where the values begin that are usual.
     pub before_ns: i64,

@@ -1,4 +1,4 @@
-//! Unusual values, processes and marks as findings: what has one cause is one, with those who did it below it.
+//! Unusual values, processes and marks as findings: one for each cause, with its processes below it.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ fn fold_into(findings: &mut Vec<Finding>, cause: Cause, effect: Cause, most: usi
     above.parts.extend(parts.into_iter().take(most));
 }
 
-/// Leaves out groups of which one below has most of what is unusual.
+/// Leaves out groups if one below has most of the unusual value.
 fn without_outer_groups(unusual: Vec<Unusual>) -> Vec<Unusual> {
     let amount = |one: &Unusual| (one.verdict.value - one.verdict.usual).abs();
     let is_outer = |one: &Unusual| {
@@ -145,7 +145,7 @@ fn without_outer_groups(unusual: Vec<Unusual>) -> Vec<Unusual> {
     kept.filter_map(|(one, keep)| keep.then_some(one)).collect()
 }
 
-/// Those who did it, most first.
+/// Processes behind a finding, most first.
 fn actors(cause: Cause, head: &Unusual, cast: &Cast, memory_kb: f64, forks: bool) -> Vec<Finding> {
     let by = |share: Share, least: f64| said(cause, share, cast.most(share), least);
     let mut found = match cause {
@@ -289,7 +289,7 @@ fn ended(cast: &Cast) -> Option<Finding> {
     })
 }
 
-/// What the recording itself knows: a finding of each kind of mark.
+/// Marks of the recording: a finding of each kind.
 fn recorded(marks: &[Mark]) -> Vec<Finding> {
     let severity = |kind: Kind| match kind {
         Kind::Boot => Some(5.0),

@@ -49,12 +49,12 @@ pub(super) struct Track {
     pub values: Vec<Value>,
 }
 
-/// What was read.
+/// Result of a pass.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// The fields.
     pub tracks: Vec<Track>,
-    /// What happened.
+    /// Marks of the pass.
     pub marks: Vec<Mark>,
     /// When the samples were, in nanoseconds since 1970.
     pub moments: Vec<i64>,
@@ -76,7 +76,7 @@ impl Gathered {
 }
 
 /// One subsystem on its way.
-struct Part {
+struct Gatherer {
     subsystem: &'static Subsystem,
     picks: Vec<Pick>,
     /// For each pick its signal, or the place of a base.
@@ -108,7 +108,7 @@ pub(super) fn gather(
     };
     let mut source = recordings.open(range, kinds)?;
     let (mut gathered, mut marker) = (Gathered::default(), Marker::default());
-    let mut last_ns = i64::MIN;
+    let (mut last_ns, mut last) = (i64::MIN, None);
     while let Some(step) = source.next()? {
         let marks = &mut gathered.marks;
         if marker.step(&step, source.context(), &mut |mark| marks.push(mark)) {
@@ -119,8 +119,10 @@ pub(super) fn gather(
         }
         let Step::Sample(moment) = step else { continue };
         if moment.real_ns > range.thru_ns {
+            last = None;
             break;
         }
+        last = Some(moment);
         let is_edge = last_ns < from_ns && moment.real_ns >= from_ns;
         last_ns = moment.real_ns;
         // Files of collectl give everything, whatever the range is.
@@ -132,17 +134,23 @@ pub(super) fn gather(
             part.advance(&*source, &moment, is_edge, &mut gathered);
         }
     }
+    // The time since the last value gives a shorter one.
+    if let Some(moment) = last {
+        for part in &mut parts {
+            part.advance(&*source, &moment, true, &mut gathered);
+        }
+    }
     gathered.context = source.context().clone();
     Ok(gathered)
 }
 
-fn parts(wanted: &dyn Fn(&Signal) -> bool, step_ns: i64) -> Vec<Part> {
+fn parts(wanted: &dyn Fn(&Signal) -> bool, step_ns: i64) -> Vec<Gatherer> {
     let mut picks: Vec<(Pick, Result<&'static Signal, usize>)> = Vec::new();
     let signals = SIGNALS.iter().filter(|signal| wanted(signal));
     picks.extend(signals.filter_map(|signal| Some((signal.pick()?, Ok(signal)))));
     let bases = BASES.iter().enumerate();
     picks.extend(bases.filter_map(|(n, id)| Some((Pick::parse(id).ok()?, Err(n)))));
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Gatherer> = Vec::new();
     for (pick, of) in picks {
         let at = parts
             .iter()
@@ -150,7 +158,7 @@ fn parts(wanted: &dyn Fn(&Signal) -> bool, step_ns: i64) -> Vec<Part> {
         let part = match at {
             Some(at) => &mut parts[at],
             None => {
-                parts.push(Part::of(pick.subsystem, step_ns));
+                parts.push(Gatherer::of(pick.subsystem, step_ns));
                 let last = parts.len() - 1;
                 &mut parts[last]
             }
@@ -164,9 +172,9 @@ fn parts(wanted: &dyn Fn(&Signal) -> bool, step_ns: i64) -> Vec<Part> {
     parts
 }
 
-impl Part {
-    fn of(subsystem: &'static Subsystem, step_ns: i64) -> Part {
-        Part {
+impl Gatherer {
+    fn of(subsystem: &'static Subsystem, step_ns: i64) -> Gatherer {
+        Gatherer {
             subsystem,
             picks: Vec::new(),
             of: Vec::new(),
@@ -184,7 +192,8 @@ impl Part {
     fn advance(&mut self, source: &dyn Source, moment: &Moment, is_edge: bool, out: &mut Gathered) {
         let is_due =
             |last_ns: i64| (moment.real_ns - last_ns).abs() + SECOND_NS / 2 >= self.step_ns;
-        if !is_edge && !self.last_ns.is_none_or(is_due) {
+        let is_known = self.last_ns == Some(moment.real_ns);
+        if is_known || !is_edge && !self.last_ns.is_none_or(is_due) {
             return;
         }
         let mut cells: Vec<Cell> = Vec::new();

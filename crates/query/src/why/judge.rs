@@ -1,4 +1,4 @@
-//! How unusual a value is: a robust score against the values before, and what does not count as usual or as news.
+//! Robust score of a value against the values before it, and the exceptions: onsets, jobs of cron, falls.
 
 use super::gather::Value;
 use super::signals::Way;
@@ -11,11 +11,11 @@ const EARLY_NS: i64 = 150 * SECOND_NS;
 const NORMAL: f64 = 1.4826;
 /// Least score that is news.
 pub(super) const SCORE_MIN: f64 = 3.0;
-/// Least values that say what is usual.
+/// Fewest values from which the usual one is computed.
 const VALUES_MIN: usize = 5;
-/// Percent of the values that are lower than what is usual at most.
+/// Percent of the values before that an unusual one has to exceed.
 const USUAL_PERCENT: usize = 98;
-/// Share of what is usual at least that is left of traffic when it has fallen.
+/// Share of the usual minimum that is left of fallen traffic.
 const FALLEN: f64 = 0.35;
 /// Share of the distance from the usual value at which something has begun, or is the same again.
 const HALF: f64 = 0.5;
@@ -33,7 +33,7 @@ pub(super) struct Verdict {
     pub since_ns: Option<i64>,
 }
 
-/// What is judged.
+/// Values to be judged.
 pub(super) struct Question<'a> {
     /// The values before the span and in it, in the order of time.
     pub values: &'a [Value],
@@ -62,7 +62,7 @@ impl Question<'_> {
         let peaks = ways.iter().filter_map(|&way| {
             let values = within.iter().map(|value| value.value);
             let peak = match (way, self.way) {
-                // What comes and goes is less than usual when all of it is.
+                // Traffic comes and goes: it has fallen when all of it has.
                 (Way::Up, _) | (Way::Down, Way::Both) => values.reduce(f64::max),
                 (Way::Down | Way::Both, _) => values.reduce(f64::min),
             };
@@ -104,7 +104,9 @@ impl Question<'_> {
             true => (self.floor, value <= FALLEN * most),
             false => {
                 let scale = (NORMAL * usual.deviation).max(self.floor);
-                let least = self.floor.min(distance / 4.0);
+                // Bursts reach as far again now and then.
+                let burst = sign * (most - usual.median);
+                let least = self.floor.min(distance / 4.0).max(burst);
                 (scale, sign * (value - most) >= least)
             }
         };
@@ -273,7 +275,7 @@ mod tests {
         often.iter_mut().step_by(30).for_each(|value| *value = 50.0);
         let spike = [1.0, 1.0, 50.0, 1.0, 1.0, 1.0];
         assert_eq!(judged(&often, &spike, 1.0, Way::Up), None);
-        // That it stays so is another matter.
+        // A spike that stays is unusual all the same.
         assert!(judged(&often, &[50.0; 6], 1.0, Way::Up).is_some());
         let mut once = [1.0; 360];
         once[100..104].fill(50.0);
@@ -281,7 +283,7 @@ mod tests {
             judged(&once, &[50.0; 6], 1.0, Way::Up),
             Some((1.0, 49.0, None))
         );
-        // The same minute of the hour before.
+        // A spike in the same minute of the hour before.
         once[1..4].fill(50.0);
         assert_eq!(judged(&once, &[50.0; 6], 1.0, Way::Up), None);
     }

@@ -31,7 +31,7 @@ pub(super) enum Floor {
 /// A field that is looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signal {
-    /// Its id, with `:*` for all instances.
+    /// Id of the field, with `:*` for all instances.
     pub id: &'static str,
     /// The resource it is about.
     pub cause: Cause,

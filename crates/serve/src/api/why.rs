@@ -1,4 +1,4 @@
-//! `/kymo/v1/why`: what was unusual at a moment or in a range, and who did it.
+//! `/kymo/v1/why`: unusual values at a moment or in a range, and the processes behind them.
 
 use std::sync::Arc;
 
