@@ -9,6 +9,7 @@ pub mod archive;
 pub mod collectl;
 pub mod delta;
 pub mod downsample;
+pub mod feed;
 #[cfg(feature = "store")]
 pub mod fields;
 #[cfg(feature = "store")]
@@ -22,6 +23,7 @@ pub mod movers;
 pub mod open;
 #[cfg(feature = "store")]
 pub mod readers;
+pub mod recent;
 pub mod recorded;
 pub mod rollup;
 pub mod series;

@@ -8,6 +8,6 @@ mod rows;
 mod scan;
 mod union;
 
-pub use recorded::RecordedReader;
+pub use recorded::{Open, RecordedReader};
 pub use rows::RowMaker;
 pub use union::Union;

@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
@@ -18,6 +18,17 @@ pub struct Program {
     output: Option<ChildStdout>,
 }
 
+/// Pipes of a program that is talked with.
+#[derive(Debug)]
+pub struct Talk {
+    /// Standard input.
+    pub input: ChildStdin,
+    /// Standard output.
+    pub output: ChildStdout,
+    /// Standard error.
+    pub errors: ChildStderr,
+}
+
 /// Use of a program's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -25,21 +36,43 @@ pub enum Output {
     Kept,
     /// All output is dropped.
     Dropped,
+    /// Output goes where that of this process goes.
+    Shared,
 }
 
 impl Program {
     /// Starts it, with /dev/null where its input would come from, and no signal blocked.
-    #[allow(unsafe_code)]
     pub fn start(command: &mut Command, output: Output) -> io::Result<Program> {
-        let stdout = match output {
-            Output::Kept => Stdio::piped(),
-            Output::Dropped => Stdio::null(),
+        let (stdout, stderr) = match output {
+            Output::Kept => (Stdio::piped(), Stdio::null()),
+            Output::Dropped => (Stdio::null(), Stdio::null()),
+            Output::Shared => (Stdio::inherit(), Stdio::inherit()),
         };
-        command
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(Stdio::null())
-            .process_group(0);
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        Program::spawn(command)
+    }
+
+    /// Starts it to talk with it: both its outputs are read without waiting.
+    pub fn start_talk(command: &mut Command) -> io::Result<(Program, Talk)> {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut program = Program::spawn(command.stderr(Stdio::piped()))?;
+        let errors = program.child.stderr.take();
+        let pipes = (program.child.stdin.take(), program.output.take(), errors);
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            unreachable!("BUG: a pipe that was asked for is missing");
+        };
+        rustix::io::ioctl_fionbio(&errors, true)?;
+        let talk = Talk {
+            input,
+            output,
+            errors,
+        };
+        Ok((program, talk))
+    }
+
+    #[allow(unsafe_code)]
+    fn spawn(command: &mut Command) -> io::Result<Program> {
+        command.process_group(0);
         // SAFETY: between fork and exec this makes a system call, and nothing else.
         unsafe {
             command.pre_exec(|| {
@@ -132,6 +165,21 @@ mod tests {
         // A child that another test starts at this moment has the pipe's other end too, until its exec.
         wait(program.output().unwrap());
         assert_eq!(program.read(&mut text).unwrap(), 0, "no more");
+    }
+
+    #[test]
+    fn one_can_be_talked_with() {
+        use std::io::Write as _;
+        let mut command = Command::new("/bin/sh");
+        let script = "read line; echo \"got $line\"; echo no >&2";
+        let (mut program, mut talk) = Program::start_talk(command.args(["-c", script])).unwrap();
+        talk.input.write_all(b"word\n").unwrap();
+        wait(program.end());
+        let mut text = [0; 64];
+        assert_eq!(talk.output.read(&mut text).unwrap(), 9);
+        assert_eq!(&text[..9], b"got word\n");
+        assert_eq!(talk.errors.read(&mut text).unwrap(), 3);
+        assert!(program.ended().is_some());
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod statsd;
 mod targets;
 
 pub use crate::activity::fuzz_activity;
+pub use crate::feed::fuzz_feed;
 pub use collectd::fuzz_collectd;
 pub use collectd_commands::fuzz_collectd_commands;
 pub use exposition_text::fuzz_exposition_text;

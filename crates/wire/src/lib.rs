@@ -8,6 +8,7 @@ pub mod activity;
 pub mod backup_state;
 pub mod collectd;
 pub mod exposition_text;
+pub mod feed;
 #[cfg(feature = "testing")]
 pub mod fuzz;
 pub mod graphite;

@@ -61,6 +61,8 @@ pub const TARGETS: &[Target] = &[
     ("poller_answers", kymo_poll::sink::fuzz_keeper),
     ("answers", kymo_query::stored::fuzz::fuzz_answers),
     ("targets", kymo_wire::fuzz::fuzz_targets),
+    ("feed", kymo_wire::fuzz::fuzz_feed),
+    ("feed_source", kymo_query::feed::fuzz_feed_source),
     ("runner", kymo_poll::runner::fuzz_runner),
     ("notifications", kymo_ingest::fuzz::fuzz_notifications),
     ("programs", kymo_ingest::fuzz::fuzz_programs),

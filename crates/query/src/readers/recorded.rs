@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use kymo_base::label_set;
-use kymo_recording::reader as recording;
+use kymo_recording::reader::{self as recording, Kinds};
 use kymo_series::{
     Budget, Labels, Matcher, Metadata, ReadError, Reader, RowSink, RowValue, RowsAs, SampleSink,
     SeriesId, TimeRange,
@@ -16,10 +16,14 @@ use super::pass::{Pass, PassSink};
 use super::rows::RowMaker;
 use super::scan::{SAMPLES_MAX, Scan, ScannedSamples};
 use crate::open::Recordings;
+use crate::source::Source;
+
+/// Opens a range of samples, with these kinds at least, as a source.
+pub type Open = Box<dyn Fn(recording::TimeRange, Kinds) -> Result<Box<dyn Source>, String>>;
 
 /// Reads a recording. A reader is for one question of its user: it remembers the series that it found.
 pub struct RecordedReader {
-    recordings: Recordings,
+    open: Open,
     found: RefCell<RecordedSeries>,
     /// Samples of the series that were found last.
     scanned: RefCell<Option<ScannedSamples>>,
@@ -28,8 +32,13 @@ pub struct RecordedReader {
 impl RecordedReader {
     /// The reader of the recordings of a machine.
     pub fn new(recordings: Recordings) -> RecordedReader {
+        RecordedReader::of(Box::new(move |range, kinds| recordings.open(range, kinds)))
+    }
+
+    /// The reader of the samples that `open` gives.
+    pub fn of(open: Open) -> RecordedReader {
         RecordedReader {
-            recordings,
+            open,
             found: RefCell::default(),
             scanned: RefCell::default(),
         }
@@ -45,7 +54,7 @@ impl RecordedReader {
             // A stamp is cut to the millisecond that it lies in.
             thru_ns: nanoseconds(range.thru_ms).saturating_add(999_999),
         };
-        let source = self.recordings.open(range, pass.kinds());
+        let source = (self.open)(range, pass.kinds());
         let mut source = source.map_err(ReadError::Failed)?;
         pass.run(&mut *source, sink).map_err(ReadError::Failed)
     }
