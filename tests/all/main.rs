@@ -129,4 +129,5 @@ mod traps;
 mod truth;
 mod truth_counters;
 mod victoria_metrics;
+mod watch;
 mod why;

@@ -25,7 +25,7 @@ use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
     backup, config, discover, export, forward, graph, hub, import, keeper, poll, postgres,
-    programs, query, restore, scrape, series, serve, status, upstream, verify, why,
+    programs, query, restore, scrape, series, serve, status, upstream, verify, watch, why,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -115,6 +115,9 @@ enum Command {
     /// Evaluate an expression of PromQL
     #[cfg(feature = "serve")]
     Query(query::QueryOptions),
+    /// Say, or run a command, when an expression begins and ends
+    #[cfg(feature = "serve")]
+    Watch(watch::WatchOptions),
     /// List, print and remove series that others sent
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
@@ -442,6 +445,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Why(options)) => why::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Query(options)) => query::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Watch(options)) => watch::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),

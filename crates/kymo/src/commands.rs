@@ -60,4 +60,6 @@ pub(crate) mod upstream;
 #[cfg(feature = "serve")]
 pub(crate) mod verify;
 #[cfg(feature = "serve")]
+pub(crate) mod watch;
+#[cfg(feature = "serve")]
 pub(crate) mod why;

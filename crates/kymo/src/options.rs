@@ -313,6 +313,17 @@ fn read_filter(filter: &mut Option<String>) -> Result<(), String> {
 }
 
 impl RecordOptions {
+    /// The options that these words of a command line are.
+    #[cfg(feature = "serve")]
+    pub(crate) fn of_words<'a>(words: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
+        let command =
+            RecordOptions::augment_args(clap::Command::new("record").no_binary_name(true));
+        let matches = command.try_get_matches_from(words)?;
+        Ok(<RecordOptions as clap::FromArgMatches>::from_arg_matches(
+            &matches,
+        )?)
+    }
+
     /// Applies `--nohup` and `-N`, before any thread is started.
     pub(crate) fn settle(&self) -> Result<(), String> {
         if self.familiar.nohup {

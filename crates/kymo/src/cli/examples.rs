@@ -114,6 +114,24 @@ pub(super) const ALL: &[Guide] = &[
         more: "kymo help time; docs/prometheus.md",
     },
     Guide {
+        command: "watch",
+        examples: &[
+            (
+                "Until it is ended: a line when memory is short for half a minute",
+                "kymo watch 'node_memory_MemAvailable_bytes < 1e8' for 30s",
+            ),
+            (
+                "A command then",
+                "kymo watch 'node_load1 > 8' for 1m -- ./say-it.sh",
+            ),
+            (
+                "All times at which a recording has it",
+                "kymo watch 'node_load1 > 8' rec --from 14:00-18:00",
+            ),
+        ],
+        more: "docs/watch.md",
+    },
+    Guide {
         command: "series",
         examples: &[
             ("All series of a host", "kymo series ls host=web1"),

@@ -12,7 +12,9 @@ use crate::cli::{examples, stand_in, styles, topics};
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look",
-        &["play", "why", "graph", "programs", "query", "series"],
+        &[
+            "play", "why", "graph", "programs", "query", "watch", "series",
+        ],
     ),
     (
         "Run",
@@ -82,13 +84,14 @@ fn screen(command: &Command) -> StyledStr {
          {literal}kymo{literal:#} [SWITCHES] FILE...  play recordings, and files of collectl\n       \
          {literal}kymo{literal:#} COMMAND [OPTIONS]\n"
     );
+    screen.push('\n');
     for (group, names) in GROUPS {
         let commands = names
             .iter()
             .filter_map(|name| command.find_subcommand(name));
         for (at, command) in commands.enumerate() {
             let group = match at {
-                0 => format!("\n{header}{group:<8}{header:#}"),
+                0 => format!("{header}{group:<8}{header:#}"),
                 _ => " ".repeat(8),
             };
             let about = command.get_about().map(ToString::to_string);

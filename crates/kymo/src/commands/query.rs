@@ -120,7 +120,9 @@ pub(super) fn evaluate(
 fn moments(options: &QueryOptions) -> Result<Moments> {
     let Some(from) = options.from.clone() else {
         return match options.time.as_deref() {
-            Some(time) => Ok(Moments::At(series::moment(time)?.saturating_mul(1000))),
+            Some(time) => Ok(Moments::At(
+                series::moment(time)?.saturating_mul(1000),
+            )),
             None => Ok(Moments::At(RealClock.now().real_ns.div_euclid(1_000_000))),
         };
     };
@@ -257,7 +259,8 @@ fn cell(text: &str) -> String {
     }
 }
 
-fn number(v: f64) -> String {
+/// A value in PromQL's syntax.
+pub(super) fn number(v: f64) -> String {
     let mut out = String::new();
     kymo_promql::push_number(&mut out, v);
     out

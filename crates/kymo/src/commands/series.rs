@@ -79,6 +79,11 @@ impl WhichStore {
             open,
         }
     }
+
+    /// True if a folder is named.
+    pub(super) fn is_named(&self) -> bool {
+        self.served.data.is_some() || self.open.is_some()
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -179,6 +184,11 @@ fn reader(place: &WhichStore) -> Result<Keeper> {
         Some(dir) => data::keeper_of(dir),
         None => keeper(&place.served),
     }
+}
+
+/// The folder of the kymo serve that is asked.
+pub(super) fn served(place: &WhichStore) -> Result<PathBuf> {
+    folder(&place.served)
 }
 
 fn folder(place: &DataFolder) -> Result<PathBuf> {
@@ -430,7 +440,7 @@ pub(super) fn range(times: &Times) -> Result<(i64, i64)> {
         let seconds = own.map(|ns| ns.div_euclid(1_000_000_000).to_string());
         let text = seconds.as_deref().unwrap_or(text);
         let time = at_time::parse(text.as_bytes(), now, &mut calendar);
-        time.map_err(|error| Error::msg(format!("cannot use {switch} {text:?}: {}", error.text)))
+        time.map_err(|error| Error::msg(format!("cannot use --time {text:?}: {}", error.text)))
     };
     let span = |from, thru| Span::parse(from, thru, now_ns).unwrap_or_default();
     let both = span(Some(times.from.as_str()), None);
