@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Debian packages of the peers that the tests talk to.
 PEERS = collectl sysstat strace prometheus prometheus-node-exporter victoria-metrics chromium \
 	rrdtool rrdcached librrds-perl collectd-core libmicrohttpd12 libprotobuf-c1 mrtg dc snmpd snmp python3-aiosmtpd g++ clang \
-	postgresql-15 postgresql-server-dev-15 pgbouncer rpm shellcheck systemd podman crun
+	postgresql-15 postgresql-server-dev-15 pgbouncer rpm shellcheck systemd podman crun openssh-client openssh-server
 # And those that only the bench runs beside us.
 BENCH_PEERS = valgrind netdata-core netdata-plugins-bash netdata-web
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

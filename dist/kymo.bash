@@ -88,6 +88,9 @@ _kymo() {
             kymo,status)
                 cmd="kymo__subcmd__status"
                 ;;
+            kymo,top)
+                cmd="kymo__subcmd__top"
+                ;;
             kymo,verify)
                 cmd="kymo__subcmd__verify"
                 ;;
@@ -1565,6 +1568,28 @@ _kymo() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kymo__subcmd__top)
+            opts="-h --once --at --sort --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

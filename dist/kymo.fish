@@ -125,6 +125,8 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "graph" -d 'Draw graphs into 
 complete -c kymo -n "__fish_kymo_needs_command" -a "programs" -d 'Show the work that programs on this machine publish'
 complete -c kymo -n "__fish_kymo_needs_command" -a "why" -d 'Find the cause of trouble at a time, and the process behind it'
 complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expression of PromQL'
+complete -c kymo -n "__fish_kymo_needs_command" -a "watch" -d 'Say, or run a command, when an expression begins and ends'
+complete -c kymo -n "__fish_kymo_needs_command" -a "top" -d 'Show several machines as the rows of a table'
 complete -c kymo -n "__fish_kymo_needs_command" -a "series" -d 'List, print and remove series that others sent'
 complete -c kymo -n "__fish_kymo_needs_command" -a "dump" -d 'Print recorded texts as the kernel gave them'
 complete -c kymo -n "__fish_kymo_needs_command" -a "export" -d 'Write a recording, or a part, into one file'
@@ -300,6 +302,17 @@ complete -c kymo -n "__fish_kymo_using_subcommand query" -l open -d 'Read the st
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l json -d 'The answer of Prometheus\' API'
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l csv -d 'A line a value: time, value, and labels'
 complete -c kymo -n "__fish_kymo_using_subcommand query" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l every -d 'Time between two evaluations' -r
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l from -d 'Look at recorded samples from this time on. With the end: 14:30-15:00' -r
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l thru -d 'Up to this time, not now' -r
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l data -d 'Folder of the kymo serve that is asked' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l open -d 'Read the store in this folder instead, whoever writes it: nothing is changed there' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -l json -d 'An object a line'
+complete -c kymo -n "__fish_kymo_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l at -d 'Print the table of this time, once: 14:30, 20261121:14:30, 2026-11-21T14:30, -10m' -r
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l sort -d 'Sort by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age' -r
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l once -d 'Print the table once, and end; so it is where no terminal is written to'
+complete -c kymo -n "__fish_kymo_using_subcommand top" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -f -a "ls" -d 'List stored series'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -f -a "show" -d 'Print rows of stored series'

@@ -31,6 +31,7 @@ mod golden;
 mod graph;
 mod guide_outgrow;
 mod help;
+mod hosts;
 mod import;
 mod import_mrtg;
 mod kept;

@@ -174,6 +174,7 @@ const COMMANDS: &[&str] = &[
     "query 1+1 --open @/journal",
     "query 1+1 --json --open @/journal",
     "query none --open @/journal",
+    "top --once --sort none web1:",
     "watch vector(1) @/rec",
     "watch vector(1)>1 @/rec --json",
     "programs --once --data @/data",

@@ -24,8 +24,9 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    backup, config, discover, export, forward, graph, hub, import, keeper, poll, postgres,
-    programs, query, restore, scrape, series, serve, status, upstream, verify, watch, why,
+    backup, config, discover, export, feed, forward, graph, hosts, hub, import, keeper, poll,
+    postgres, programs, query, restore, scrape, series, serve, status, upstream, verify, watch,
+    why,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -50,6 +51,45 @@ pub(crate) struct Arguments {
     classic: Classic,
 }
 
+/// Parts of commands that are processes of their own.
+#[cfg(feature = "serve")]
+#[derive(Subcommand)]
+enum PartCommand {
+    /// The part of serve that answers; started by it
+    #[command(hide = true)]
+    Hub,
+    /// The part of serve that keeps what others send; started by it
+    #[command(hide = true)]
+    Keeper,
+    /// The part of serve that asks PostgreSQL servers; started by it
+    #[command(hide = true)]
+    Postgres,
+    /// The part of serve that scrapes targets; started by it
+    #[command(hide = true)]
+    Scrape,
+    /// The part of serve that forwards values; started by it
+    #[command(hide = true)]
+    Forward,
+    /// The part of serve that asks another engine for series; started by it
+    #[command(hide = true)]
+    Upstream,
+    /// The part of serve that backs up; started by it
+    #[command(hide = true)]
+    BackupEvery,
+    /// The part of poll that runs a configuration's commands; started by it
+    #[command(hide = true)]
+    PollRunner {
+        /// Give commands the time of a single run
+        #[arg(long)]
+        once: bool,
+        /// The configuration
+        file: OsString,
+    },
+    /// The part of top that runs on each of several machines; started by it
+    #[command(hide = true)]
+    Feed(feed::FeedOptions),
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Record this machine
@@ -62,44 +102,9 @@ enum Command {
     /// Print the configuration of serve with each key explained
     #[cfg(feature = "serve")]
     Config,
-    /// The part of serve that answers; started by it
     #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Hub,
-    /// The part of serve that keeps what others send; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Keeper,
-    /// The part of serve that asks PostgreSQL servers; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Postgres,
-    /// The part of serve that scrapes targets; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Scrape,
-    /// The part of serve that forwards values; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Forward,
-    /// The part of serve that asks another engine for series; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    Upstream,
-    /// The part of serve that backs up; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    BackupEvery,
-    /// The part of poll that runs a configuration's commands; started by it
-    #[cfg(feature = "serve")]
-    #[command(hide = true)]
-    PollRunner {
-        /// Give commands the time of a single run
-        #[arg(long)]
-        once: bool,
-        /// The configuration
-        file: OsString,
-    },
+    #[command(flatten)]
+    Part(PartCommand),
     /// Find devices that answer SNMP, and write their tables
     #[cfg(feature = "serve")]
     Discover(discover::DiscoverOptions),
@@ -118,6 +123,9 @@ enum Command {
     /// Say, or run a command, when an expression begins and ends
     #[cfg(feature = "serve")]
     Watch(watch::WatchOptions),
+    /// Show several machines as the rows of a table
+    #[cfg(feature = "serve")]
+    Top(hosts::HostsOptions),
     /// List, print and remove series that others sent
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
@@ -420,21 +428,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "serve")]
         Some(Command::Config) => config::run(),
         #[cfg(feature = "serve")]
-        Some(Command::Hub) => hub::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::Keeper) => keeper::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::Postgres) => postgres::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::Scrape) => scrape::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::Forward) => forward::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::Upstream) => upstream::run(),
-        #[cfg(feature = "serve")]
-        Some(Command::BackupEvery) => backup::run_repeated(),
-        #[cfg(feature = "serve")]
-        Some(Command::PollRunner { once, file }) => poll::run_runner(&file, once),
+        Some(Command::Part(part)) => run_part(part),
         #[cfg(feature = "serve")]
         Some(Command::Discover(options)) => discover::run(&options),
         #[cfg(feature = "serve")]
@@ -447,6 +441,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Query(options)) => query::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Watch(options)) => watch::run(&options),
+        #[cfg(feature = "serve")]
+        Some(Command::Top(options)) => hosts::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),
@@ -470,6 +466,21 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "serve")]
         Some(Command::Man(options)) => pages::run(&options).map(|()| ExitCode::SUCCESS),
         None => classic(arguments.classic),
+    }
+}
+
+#[cfg(feature = "serve")]
+fn run_part(part: PartCommand) -> anyhow::Result<ExitCode> {
+    match part {
+        PartCommand::Hub => hub::run(),
+        PartCommand::Keeper => keeper::run(),
+        PartCommand::Postgres => postgres::run(),
+        PartCommand::Scrape => scrape::run(),
+        PartCommand::Forward => forward::run(),
+        PartCommand::Upstream => upstream::run(),
+        PartCommand::BackupEvery => backup::run_repeated(),
+        PartCommand::PollRunner { once, file } => poll::run_runner(&file, once),
+        PartCommand::Feed(options) => feed::run(&options),
     }
 }
 

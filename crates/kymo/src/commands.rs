@@ -16,9 +16,13 @@ pub(crate) mod dump;
 #[cfg(feature = "serve")]
 pub(crate) mod export;
 #[cfg(feature = "serve")]
+pub(crate) mod feed;
+#[cfg(feature = "serve")]
 pub(crate) mod forward;
 #[cfg(feature = "serve")]
 pub(crate) mod graph;
+#[cfg(feature = "serve")]
+pub(crate) mod hosts;
 #[cfg(feature = "serve")]
 pub(crate) mod hub;
 #[cfg(feature = "serve")]

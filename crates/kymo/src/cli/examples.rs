@@ -114,6 +114,24 @@ pub(super) const ALL: &[Guide] = &[
         more: "kymo help time; docs/prometheus.md",
     },
     Guide {
+        command: "top",
+        examples: &[
+            (
+                "Three machines, the busiest first",
+                "kymo top web1: web2: me@db1:",
+            ),
+            (
+                "Once, those that wait most first",
+                "kymo top --once --sort pressure web1: web2:",
+            ),
+            (
+                "The machines as they were at that time",
+                "kymo top --at 03:12 web1: web2:",
+            ),
+        ],
+        more: "docs/hosts.md",
+    },
+    Guide {
         command: "watch",
         examples: &[
             (

@@ -121,7 +121,7 @@ fn moments(options: &QueryOptions) -> Result<Moments> {
     let Some(from) = options.from.clone() else {
         return match options.time.as_deref() {
             Some(time) => Ok(Moments::At(
-                series::moment(time)?.saturating_mul(1000),
+                series::moment("--time", time)?.saturating_mul(1000),
             )),
             None => Ok(Moments::At(RealClock.now().real_ns.div_euclid(1_000_000))),
         };

@@ -410,7 +410,7 @@ fn of_today(mut bound: Bound, now_ns: i64, zone: &mut Zone) -> Option<i64> {
 }
 
 /// A time in seconds since 1970, in the syntax of all commands, or else in rrdtool's.
-pub(super) fn moment(text: &str) -> Result<i64> {
+pub(super) fn moment(switch: &str, text: &str) -> Result<i64> {
     let now_ns = RealClock.now().real_ns;
     let now = now_ns.div_euclid(1_000_000_000);
     let bound = Span::parse(Some(text), None, now_ns)
@@ -421,7 +421,7 @@ pub(super) fn moment(text: &str) -> Result<i64> {
         return Ok(ns.div_euclid(1_000_000_000));
     }
     let mut calendar = Calendar::system();
-    let wrong = |why: String| Error::msg(format!("cannot use --time {text:?}: {why}"));
+    let wrong = |why: String| Error::msg(format!("cannot use {switch} {text:?}: {why}"));
     let time = at_time::parse(text.as_bytes(), now, &mut calendar);
     let time = time.map_err(|error| wrong(error.text))?;
     let range = at_time::range(&time, &time, &mut calendar);
@@ -440,7 +440,7 @@ pub(super) fn range(times: &Times) -> Result<(i64, i64)> {
         let seconds = own.map(|ns| ns.div_euclid(1_000_000_000).to_string());
         let text = seconds.as_deref().unwrap_or(text);
         let time = at_time::parse(text.as_bytes(), now, &mut calendar);
-        time.map_err(|error| Error::msg(format!("cannot use --time {text:?}: {}", error.text)))
+        time.map_err(|error| Error::msg(format!("cannot use {switch} {text:?}: {}", error.text)))
     };
     let span = |from, thru| Span::parse(from, thru, now_ns).unwrap_or_default();
     let both = span(Some(times.from.as_str()), None);

@@ -1,0 +1,176 @@
+//! `kymo top HOST: HOST: ...`: several machines as rows of a table, each through a program such as ssh that runs `kymo feed` there.
+
+mod address;
+mod link;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine::{self, Signal, Signals};
+
+use self::link::{Link, Stop};
+use self::table::{COLUMNS, HostColumn, HostRow, LinkState};
+use super::series;
+use crate::output;
+
+/// Exit code when a host has no row.
+const MISSING: u8 = 1;
+/// Most hosts.
+const HOSTS_MAX: usize = 1000;
+/// Time that all hosts together have with `--once`.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks for rows with `--once`.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time between two tables.
+const EVERY: Duration = Duration::from_secs(1);
+/// Escape codes: to the first line, erase the rest of a line, erase the rest of the screen.
+const HOME: &str = "\x1b[H";
+const REST_OF_LINE: &str = "\x1b[K\n";
+const REST_OF_SCREEN: &str = "\x1b[J";
+
+/// Options of `kymo top` for hosts.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HostsOptions {
+    /// HOST: or USER@HOST:, as ssh knows them
+    #[arg(required = true, value_name = "HOST:")]
+    hosts: Vec<String>,
+    /// Print the table once, and end; so it is where no terminal is written to
+    #[arg(long)]
+    once: bool,
+    /// Print the table of this time, once: 14:30, 20261121:14:30, 2026-11-21T14:30, -10m
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// Sort by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age
+    #[arg(long, value_name = "COLUMN", default_value = "cpu")]
+    sort: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &HostsOptions) -> Result<ExitCode> {
+    let by = HostColumn::of(&options.sort).with_context(|| {
+        let known: Vec<&str> = COLUMNS.iter().map(|(_, word, ..)| *word).collect();
+        format!(
+            "cannot use --sort {:?}: it takes {}",
+            options.sort,
+            known.join(", ")
+        )
+    })?;
+    let mut names: Vec<&str> = Vec::new();
+    for word in &options.hosts {
+        let Some(host) = address::host(word)? else {
+            bail!("cannot use {word:?}: it is no host; a host ends with a colon");
+        };
+        if !names.contains(&host) {
+            names.push(host);
+        }
+    }
+    if names.len() > HOSTS_MAX {
+        bail!("cannot follow {} hosts: at most {HOSTS_MAX}", names.len());
+    }
+    let at_ns = options.at.as_deref().map(moment).transpose()?;
+    let signals = Signals::block();
+    let (reader, writer) = io::pipe().context("cannot make a pipe")?;
+    let stop = Arc::new(Stop(reader));
+    let links: Vec<Link> = names
+        .iter()
+        .map(|name| Link::new(name, &stop, at_ns))
+        .collect();
+    let mut threads = Vec::new();
+    for link in &links {
+        let link = link.clone();
+        let thread = thread::Builder::new().name("host".into());
+        let thread = thread.spawn(move || link.follow());
+        threads.push(thread.context("cannot start a thread")?);
+    }
+    let is_once = options.once || at_ns.is_some() || machine::terminal_lines().is_none();
+    let shown = match is_once {
+        true => once(&links, by, at_ns, &signals),
+        false => show(&links, by, &signals),
+    };
+    // All threads see that.
+    drop(writer);
+    for thread in threads {
+        let _panicked = thread.join();
+    }
+    shown
+}
+
+/// The end of a second.
+fn moment(text: &str) -> Result<i64> {
+    let second = series::moment("--at", text)?;
+    Ok(second
+        .saturating_mul(1_000_000_000)
+        .saturating_add(999_999_999))
+}
+
+fn rows(links: &[Link], by: HostColumn, now_ns: i64) -> Vec<HostRow> {
+    let row = |link: &Link| {
+        link.row
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    };
+    let mut rows: Vec<HostRow> = links.iter().map(row).collect();
+    table::sort(&mut rows, by, now_ns);
+    rows
+}
+
+/// Prints the table as soon as each host has a row or a fault; one that hangs is not waited for.
+fn once(links: &[Link], by: HostColumn, at_ns: Option<i64>, signals: &Signals) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let now_ns = || at_ns.unwrap_or_else(|| RealClock.now().real_ns);
+    // The first row of a host that is followed has no rates yet.
+    let is_waited_for = |row: &HostRow| match row.state {
+        LinkState::Connecting => true,
+        LinkState::Up => row.values[0].is_nan(),
+        LinkState::Down(_) => false,
+    };
+    while begun.elapsed() < PATIENCE && rows(links, by, now_ns()).iter().any(is_waited_for) {
+        if signals.wait(LOOK) == Some(Signal::Stop) {
+            break;
+        }
+    }
+    let rows = rows(links, by, now_ns());
+    output::put(&table::text(&rows, now_ns()))?;
+    let all = rows.iter().all(|row| row.state == LinkState::Up);
+    Ok(if all {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(MISSING)
+    })
+}
+
+/// Draws the table each second, until a signal comes or the terminal is gone.
+fn show(links: &[Link], by: HostColumn, signals: &Signals) -> Result<ExitCode> {
+    let mut out = io::stdout();
+    let mut screen = format!("{HOME}{REST_OF_SCREEN}");
+    loop {
+        let now_ns = RealClock.now().real_ns;
+        let text = table::text(&rows(links, by, now_ns), now_ns);
+        let room = machine::terminal_lines().map_or(24, usize::from);
+        screen.push_str(HOME);
+        for line in text.lines().take(room.saturating_sub(1).max(1)) {
+            screen.push_str(line);
+            screen.push_str(REST_OF_LINE);
+        }
+        screen.push_str(REST_OF_SCREEN);
+        if out
+            .write_all(screen.as_bytes())
+            .and_then(|()| out.flush())
+            .is_err()
+        {
+            return Ok(ExitCode::SUCCESS);
+        }
+        screen.clear();
+        if signals.wait(EVERY) == Some(Signal::Stop) {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
