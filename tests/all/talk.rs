@@ -167,6 +167,8 @@ const COMMANDS: &[&str] = &[
     "play @/rec -sc --json",
     "play @/rec -sc -P",
     "play @/none",
+    "top --once @/rec",
+    "top @/none",
     "serve --check --data @/data",
     "config",
     "graph -s c -o @/x.svg @/rec",

@@ -25,7 +25,7 @@ use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
     backup, config, discover, export, feed, forward, graph, hosts, hub, import, keeper, poll,
-    postgres, programs, query, restore, scrape, series, serve, status, upstream, verify, watch,
+    postgres, programs, query, restore, scrape, series, serve, status, top, upstream, verify, watch,
     why,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};

@@ -60,6 +60,8 @@ pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod texts;
 #[cfg(feature = "serve")]
+pub(crate) mod top;
+#[cfg(feature = "serve")]
 pub(crate) mod upstream;
 #[cfg(feature = "serve")]
 pub(crate) mod verify;

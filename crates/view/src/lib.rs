@@ -39,8 +39,10 @@ mod verbose;
 pub mod why;
 
 pub use export::vmstat::LETTERS as VMSTAT_LETTERS;
+pub use export::{forest, sums};
 pub use metrics::metrics_md;
 pub use options::Options;
 pub use options::export::Export;
 pub use play::{Shown, Stopped, play};
 pub use plot_header::header;
+pub use row::RowText;

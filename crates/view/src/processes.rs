@@ -200,7 +200,7 @@ impl Top {
     }
 
     /// The sort key; the largest comes first.
-    pub(crate) fn value(&self, cells: &Cells) -> f64 {
+    pub fn value(&self, cells: &Cells) -> f64 {
         let all = match self.letter() == SLAB.letter {
             true => TOP_COLUMNS,
             false => PROCESS.detail,

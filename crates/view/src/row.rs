@@ -2,12 +2,13 @@
 
 use kymo_base::column::{Cells, Column, Value};
 use kymo_base::name::DisplayName;
+use kymo_kernel::subsystem::Subsystem;
 
 use crate::form::{self, Form, Shortening};
 
 /// A row: literal texts, and places for values.
 #[derive(Clone)]
-pub(crate) struct RowText {
+pub struct RowText {
     parts: Vec<Part>,
     shortening: Shortening,
 }
@@ -63,6 +64,19 @@ impl RowText {
             parts.push(Part::Literal(rest.into()));
         }
         RowText { parts, shortening }
+    }
+
+    /// Parses `text`, a row in the grammar of `kymo_kernel::subsystem::Text`, for the instances of a subsystem.
+    pub fn of(text: &str, subsystem: &Subsystem) -> RowText {
+        let fields = subsystem.fields.len();
+        RowText::new(text, subsystem.detail, fields, Shortening::Cut)
+    }
+
+    /// The row of one instance as a text that is safe to show.
+    pub fn text(&self, cells: &Cells) -> String {
+        let mut out = Vec::new();
+        self.put(&mut out, cells, Beside::default(), &mut Vec::new());
+        String::from_utf8_lossy(&out).into_owned()
     }
 
     /// Appends the row of one instance.

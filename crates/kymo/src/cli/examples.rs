@@ -33,6 +33,18 @@ pub(super) const ALL: &[Guide] = &[
         more: "kymo help subsystems, filters, formats, time",
     },
     Guide {
+        command: "top",
+        examples: &[
+            ("This machine, now and back in time", "kymo top"),
+            ("A recording at a moment", "kymo top rec --at 03:12"),
+            (
+                "Its processes as text, by memory",
+                "kymo top rec --at 03:12 --once --keys m",
+            ),
+        ],
+        more: "kymo help time; docs/top.md",
+    },
+    Guide {
         command: "play",
         examples: &[
             (

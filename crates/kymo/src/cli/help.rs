@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look",
         &[
-            "play", "why", "graph", "programs", "top", "query", "watch", "series",
+            "top", "play", "why", "graph", "programs", "query", "watch", "series",
         ],
     ),
     (

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 /// An item in the order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Placed {
+pub struct Placed {
     /// Index of the item.
-    pub(crate) item: usize,
+    pub item: usize,
     /// Levels below its root.
-    pub(crate) level: usize,
+    pub level: usize,
     /// Position of the parent in the order.
-    pub(crate) parent: Option<usize>,
+    pub parent: Option<usize>,
 }
 
 /// The order of all items: each behind its parent, and its descendants directly behind it; children keep the items' order. `ids`
 /// and `parents` have the same length; an item without an id has no children.
-pub(crate) fn order(ids: &[Option<u64>], parents: &[Option<u64>]) -> Vec<Placed> {
+pub fn order(ids: &[Option<u64>], parents: &[Option<u64>]) -> Vec<Placed> {
     let numbered = ids.iter().enumerate();
     let by_id: HashMap<u64, usize> = numbered
         .filter_map(|(item, id)| Some(((*id)?, item)))

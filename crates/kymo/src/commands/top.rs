@@ -1,0 +1,141 @@
+//! `kymo top`: the screen of `kymo_top`, on a terminal or printed once: this machine live with the recording that `kymo serve` keeps
+//! of it, or recordings.
+
+mod live;
+mod look;
+mod terminal;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result};
+use clap::Args;
+use kymo_kernel::subsystem::process::PROCESS;
+use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
+use kymo_top::app::App;
+use kymo_top::draw::{draw, text};
+use kymo_top::key::Key;
+use kymo_top::past::Past;
+use kymo_top::screen::Go;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+
+use super::serve::files_folder;
+use crate::output;
+use crate::times::days;
+use live::Live;
+
+/// Size of a screen that is printed, unless the environment has another.
+const SIZE: (u16, u16) = (80, 24);
+/// Largest size of a screen that is printed.
+const SIZE_MAX: u16 = 1000;
+/// Longest wait for the rates of a screen that is printed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Options of `kymo top`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TopOptions {
+    /// Recordings: folders, files of kymo export, or collectl's raw files; default: this machine, with the past that kymo serve
+    /// records
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Begin at this time: 14:30, 20261121:14:30, -1h
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// Press these keys first: letters and digits, as on the screen
+    #[arg(long, value_name = "KEYS", allow_hyphen_values = true)]
+    keys: Option<String>,
+    /// Print the screen as text, and end; so it is where no terminal is written to. COLUMNS and LINES are its size
+    #[arg(long)]
+    once: bool,
+    /// Folder of the kymo serve whose recording is the past
+    #[arg(long, value_name = "DIR", conflicts_with = "paths")]
+    data: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
+    let past = past(options);
+    let now_ns = RealClock.now().real_ns;
+    let live = match options.paths.is_empty() {
+        true => Some(Live::start(false)?),
+        false => None,
+    };
+    let (past, why) = match past {
+        Ok(past) => (Some(past), String::new()),
+        Err(error) if live.is_none() => return Err(error),
+        Err(_) => (
+            None,
+            "no past: kymo serve does not record this machine, or its recording cannot be read"
+                .into(),
+        ),
+    };
+    let shared = live.as_ref().map(Live::readings);
+    let mut app = App::new(shared, past, look::palette(), now_ns);
+    app.without_past(why);
+    app.waits_for = live::waits_for;
+    if live.is_none() {
+        app.go(Go::Live).map_err(Error::msg)?;
+    }
+    let once = options.once || machine::terminal_lines().is_none();
+    if let (Some(live), true) = (&live, once) {
+        live.wait_for_rates(Instant::now() + PATIENCE);
+        app.tick();
+    }
+    if let Some(at) = &options.at {
+        app.jump(at).map_err(Error::msg)?;
+    }
+    let (width, height) = look::size(SIZE, SIZE_MAX);
+    if once {
+        // Keys that move by lines look at the picture before.
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        draw(&mut app, &mut buffer);
+        press(&mut app, options.keys.as_deref());
+        answer(&mut app);
+        buffer.reset();
+        draw(&mut app, &mut buffer);
+        output::put(&text(&buffer))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    press(&mut app, options.keys.as_deref());
+    terminal::run(app, live)
+}
+
+/// The recording that the command names, or that of a `kymo serve`.
+fn past(options: &TopOptions) -> Result<Past> {
+    let what = match options.paths.is_empty() {
+        true => RecordingSource::Ring(files_folder(options.data.as_deref())?),
+        false => RecordingSource::Files(days::named(&options.paths)?),
+    };
+    let rollups = what
+        .ring()
+        .map(|folder| Rollups::new(folder.join(ROLLUPS_FOLDER)));
+    if let Some(folder) = what.ring() {
+        let own = own(folder);
+        own.metadata()
+            .map_err(|error| anyhow::anyhow!("cannot open {}: {error}", own.display()))?;
+    }
+    let archive = Arc::new(Archive::new(what, rollups));
+    Past::open(archive, &PROCESS).map_err(Error::msg)
+}
+
+fn press(app: &mut App, keys: Option<&str>) {
+    for key in keys.unwrap_or_default().chars() {
+        app.press(match key {
+            '\n' => Key::Enter,
+            key => Key::Char(key),
+        });
+    }
+}
+
+/// Answers all questions here and now.
+fn answer(app: &mut App) {
+    let Some(archive) = app.archive() else { return };
+    for question in app.questions() {
+        app.answered(question, question.answer(&archive));
+    }
+}

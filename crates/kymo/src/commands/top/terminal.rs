@@ -1,0 +1,285 @@
+//! The terminal of `kymo top`: keys, the mouse and signals come in, pictures go out. However it ends, the terminal is as before.
+
+use std::io::{self, BufWriter, Stdout};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use anyhow::{Context as _, Result};
+use crossterm::cursor::Show;
+use crossterm::event::{
+    DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
+    MouseButton, MouseEventKind,
+};
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use kymo_query::archive::Archive;
+use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_top::app::{App, Question, Task};
+use kymo_top::draw::draw;
+use kymo_top::key::{Key, Mouse};
+use kymo_top::window::Window;
+use ratatui_core::terminal::Terminal;
+use ratatui_crossterm::CrosstermBackend;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+use super::live::Live;
+use crate::recorder::session::spawn;
+
+/// Bytes of a picture that are written at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// What the screen waits for.
+pub(super) enum Happening {
+    /// A key, the mouse, another size.
+    Input(Event),
+    /// A live sample.
+    Sample,
+    /// A reading aside.
+    Answer(Question, Result<Window, String>),
+    /// A signal.
+    Signal(i32),
+    /// The terminal is gone.
+    Closed,
+}
+
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// Shows the screen until it is left.
+pub(super) fn run(app: App, live: Option<Live>) -> Result<ExitCode> {
+    let (sender, happenings) = mpsc::channel();
+    listen(&sender)?;
+    let asked = match app.archive() {
+        Some(archive) => Some(answerer(archive, sender.clone())?),
+        None => None,
+    };
+    if let Some(live) = &live {
+        live.report_to(sender);
+    }
+    restore_on_panic();
+    enter().context("cannot use the terminal")?;
+    let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout()));
+    let shown = Terminal::new(backend)
+        .map_err(anyhow::Error::from)
+        .and_then(|screen| {
+            let mut shown = Shown {
+                app,
+                live,
+                screen,
+                asked,
+            };
+            let ended = shown.go_on(&happenings);
+            if let Some(live) = shown.live.take() {
+                live.end();
+            }
+            ended
+        });
+    leave();
+    shown
+        .map(|()| ExitCode::SUCCESS)
+        .context("cannot show the screen")
+}
+
+/// The screen while it is shown.
+struct Shown {
+    app: App,
+    live: Option<Live>,
+    screen: Screen,
+    asked: Option<Sender<Question>>,
+}
+
+impl Shown {
+    fn go_on(&mut self, happenings: &Receiver<Happening>) -> Result<()> {
+        self.draw()?;
+        while let Ok(first) = happenings.recv() {
+            self.app.now_ns = RealClock.now().real_ns;
+            // Keys that were typed while a picture was drawn need no pictures of their own.
+            for happening in std::iter::once(first).chain(happenings.try_iter()) {
+                if !self.take(happening)? {
+                    return Ok(());
+                }
+            }
+            self.draw()?;
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        let app = &mut self.app;
+        self.screen.draw(|frame| draw(app, frame.buffer_mut()))?;
+        if let Some(asked) = &self.asked {
+            for question in app.questions() {
+                asked.send(question)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `false`: the screen was left.
+    fn take(&mut self, happening: Happening) -> Result<bool> {
+        let task = match happening {
+            Happening::Sample => {
+                self.app.tick();
+                Task::Nothing
+            }
+            Happening::Answer(question, answer) => {
+                self.app.answered(question, answer);
+                Task::Nothing
+            }
+            Happening::Input(event) => self.input(&event),
+            Happening::Signal(SIGTSTP) => Task::Suspend,
+            Happening::Signal(SIGCONT) => {
+                self.come_back()?;
+                Task::Nothing
+            }
+            Happening::Signal(_) | Happening::Closed => Task::Quit,
+        };
+        match task {
+            Task::Quit => return Ok(false),
+            Task::Suspend => {
+                leave();
+                emulate_default_handler(SIGTSTP)?;
+                self.come_back()?;
+            }
+            Task::Redraw => self.screen.clear()?,
+            Task::Threads(threads) => {
+                if let Some(live) = self.live.take() {
+                    self.live = Some(live.with_threads(threads)?);
+                }
+            }
+            Task::Nothing => {}
+        }
+        if let Some(live) = &self.live {
+            live.pause(self.app.screen.paused);
+        }
+        Ok(true)
+    }
+
+    /// Takes the terminal again, whoever had it meanwhile.
+    fn come_back(&mut self) -> Result<()> {
+        disable_raw_mode()?;
+        enter()?;
+        self.screen.clear()?;
+        Ok(())
+    }
+
+    fn input(&mut self, event: &Event) -> Task {
+        match event {
+            Event::Key(event) if event.kind != KeyEventKind::Release => {
+                key(event).map_or(Task::Nothing, |key| self.app.press(key))
+            }
+            Event::Mouse(event) => {
+                let mouse = match event.kind {
+                    MouseEventKind::Down(MouseButton::Left) => Mouse::Click,
+                    MouseEventKind::Drag(MouseButton::Left) => Mouse::Drag,
+                    MouseEventKind::ScrollUp => Mouse::WheelUp,
+                    MouseEventKind::ScrollDown => Mouse::WheelDown,
+                    _ => return Task::Nothing,
+                };
+                self.app.mouse(mouse, event.column, event.row)
+            }
+            _ => Task::Nothing,
+        }
+    }
+}
+
+/// The key of an event.
+fn key(event: &KeyEvent) -> Option<Key> {
+    let has = |modifier| event.modifiers.contains(modifier);
+    let (shift, ctrl) = (has(KeyModifiers::SHIFT), has(KeyModifiers::CONTROL));
+    Some(match event.code {
+        KeyCode::Char(letter) if ctrl => Key::Ctrl(letter.to_ascii_lowercase()),
+        KeyCode::Char(letter) => Key::Char(letter),
+        KeyCode::F(number) => Key::Function(number),
+        KeyCode::Left if ctrl => Key::CtrlLeft,
+        KeyCode::Left if shift => Key::ShiftLeft,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right if ctrl => Key::CtrlRight,
+        KeyCode::Right if shift => Key::ShiftRight,
+        KeyCode::Right => Key::Right,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return None,
+    })
+}
+
+/// Threads that report keys and signals.
+fn listen(sender: &Sender<Happening>) -> Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGTSTP, SIGCONT])
+        .context("cannot listen to signals")?;
+    let to = sender.clone();
+    spawn("signals", move || {
+        for signal in signals.forever() {
+            if to.send(Happening::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    })?;
+    let to = sender.clone();
+    spawn("keys", move || {
+        loop {
+            let happening = match crossterm::event::read() {
+                Ok(event) => Happening::Input(event),
+                Err(_) => Happening::Closed,
+            };
+            let is_closed = matches!(happening, Happening::Closed);
+            if to.send(happening).is_err() || is_closed {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// A thread that reads aside.
+fn answerer(
+    archive: std::sync::Arc<Archive>,
+    sender: Sender<Happening>,
+) -> Result<Sender<Question>> {
+    let (ask, asked) = mpsc::channel::<Question>();
+    spawn("reader", move || {
+        for question in asked {
+            let answer = question.answer(&archive);
+            if sender.send(Happening::Answer(question, answer)).is_err() {
+                return;
+            }
+        }
+    })?;
+    Ok(ask)
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    crossterm::execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture)
+}
+
+/// Gives the terminal back as it was; where that fails there is no terminal any more.
+fn leave() {
+    let _ = crossterm::execute!(
+        io::stdout(),
+        DisableMouseCapture,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = disable_raw_mode();
+}
+
+/// Gives the terminal back before a panic says where it was.
+fn restore_on_panic() {
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        say(panic);
+    }));
+}

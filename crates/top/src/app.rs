@@ -1,0 +1,649 @@
+//! The screen with its data: samples that come, the recording, and ranges of it that are read aside.
+//!
+//! Long readings are questions, which the caller answers when and where it likes: the picture waits for none of them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kymo_base::context::Context;
+use kymo_base::name::DisplayName;
+use kymo_kernel::subsystem::Subsystem;
+use kymo_kernel::subsystem::cgroups::CGROUPS;
+use kymo_kernel::subsystem::process::{PROCESS, pid_of};
+use kymo_query::archive::Archive;
+use kymo_query::source::Source;
+use kymo_view::time::{Bound, PlayedZone};
+
+use crate::areas::{Areas, Drawn};
+use crate::key::{Key, Mouse};
+use crate::lines::{self, Choice, Identity, Line, Shape};
+use crate::meters::{self, COUNT, SUBSYSTEMS};
+use crate::palette::Palette;
+use crate::past::Past;
+use crate::readings::{self, Readings};
+use crate::screen::{Go, Screen, Way, Wish};
+use crate::tables::{Order, order_of_head};
+use crate::window::{Range, Trail, Window};
+
+const SECOND_NS: i64 = 1_000_000_000;
+const DAY_S: i64 = 86_400;
+/// Points of the range around a moment, and of a day.
+const POINTS: usize = 240;
+const DAY_POINTS: usize = 288;
+/// How old the picture of a day that is not over may get.
+const DAY_FRESH_NS: i64 = 60 * SECOND_NS;
+/// Days that are searched for an event.
+const EVENT_DAYS: i64 = 31;
+
+/// Readings of what is shown live, which another thread may advance.
+pub type SharedReadings = Arc<Mutex<Readings>>;
+
+/// A reading aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// The meters around the moment.
+    Around(Range),
+    /// The meters of the last minutes, before what is shown live.
+    Before(Range),
+    /// The meters of the day.
+    Day(Range),
+    /// The process of this pid.
+    Life(Range, u64),
+}
+
+impl Question {
+    /// Reads the answer.
+    pub fn answer(self, archive: &Archive) -> Result<Window, String> {
+        match self {
+            Question::Around(range) | Question::Before(range) | Question::Day(range) => {
+                Window::of_meters(archive, range)
+            }
+            Question::Life(range, pid) => Window::of_process(archive, range, pid),
+        }
+    }
+}
+
+/// A moment that others are compared with.
+pub struct Held {
+    /// Moment, in nanoseconds since 1970.
+    pub at_ns: i64,
+    /// Values of the meters.
+    pub meters: [f64; COUNT],
+    /// Values of each line by the orders of its table.
+    pub lines: HashMap<Identity, Vec<f64>>,
+    table: char,
+    shape: Shape,
+}
+
+/// Work for the caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Task {
+    /// None.
+    Nothing,
+    /// End.
+    Quit,
+    /// Stop until the shell says to go on.
+    Suspend,
+    /// Draw everything.
+    Redraw,
+    /// Sample threads too, or not any more.
+    Threads(bool),
+}
+
+/// The screen with its data.
+pub struct App {
+    /// State of the screen.
+    pub screen: Screen,
+    /// Look.
+    pub palette: Palette,
+    /// Present time, in nanoseconds since 1970, set by the caller.
+    pub now_ns: i64,
+    /// Name of the kernel's function that a process waits in, where it is known now.
+    pub waits_for: fn(u64) -> String,
+    pub(crate) areas: Areas,
+    live: Option<SharedReadings>,
+    past: Option<Past>,
+    /// Reason for which there is no past.
+    pub(crate) no_past: String,
+    is_live: bool,
+    /// Time of the last live sample.
+    live_ns: i64,
+    pub(crate) trail: Trail,
+    around: Option<(Range, Window)>,
+    day: Option<(Range, Window, i64)>,
+    life: Option<(Range, u64, Window)>,
+    began: bool,
+    asked: Vec<Question>,
+    pub(crate) held: Option<Held>,
+    zone: RefCell<PlayedZone>,
+}
+
+impl App {
+    /// A screen of what is sampled now, of a recording, or of both.
+    pub fn new(
+        live: Option<SharedReadings>,
+        past: Option<Past>,
+        palette: Palette,
+        now_ns: i64,
+    ) -> App {
+        App {
+            screen: Screen::default(),
+            palette,
+            now_ns,
+            waits_for: |_| String::new(),
+            areas: Areas::default(),
+            is_live: live.is_some(),
+            live_ns: now_ns,
+            live,
+            past,
+            no_past: String::new(),
+            trail: Trail::default(),
+            around: None,
+            day: None,
+            life: None,
+            began: false,
+            asked: Vec::new(),
+            held: None,
+            zone: RefCell::default(),
+        }
+    }
+
+    /// Readings of all tables, for what is shown live.
+    pub fn readings() -> Readings {
+        let mut subsystems: Vec<&'static Subsystem> = SUBSYSTEMS.to_vec();
+        subsystems.extend([&CGROUPS, &PROCESS]);
+        Readings::new(&subsystems)
+    }
+
+    /// Takes the present sample of a source into readings that are shown live.
+    pub fn advance(
+        live: &SharedReadings,
+        source: &dyn Source,
+        moment: &kymo_query::source::Moment,
+    ) {
+        lock(live).advance(source, moment, readings::Way::ALWAYS);
+    }
+
+    /// Says why there is no past.
+    pub fn without_past(&mut self, why: String) {
+        self.no_past = why;
+    }
+
+    /// True if what is shown changes with each sample.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// The recording.
+    pub fn archive(&self) -> Option<Arc<Archive>> {
+        self.past.as_ref().map(|past| past.archive().clone())
+    }
+
+    pub(crate) fn past(&self) -> Option<&Past> {
+        self.past.as_ref()
+    }
+
+    /// Takes notice of a live sample.
+    pub fn tick(&mut self) {
+        if let Some(live) = &self.live {
+            let readings = lock(live);
+            self.trail.push(&readings);
+            self.live_ns = readings.at.map_or(self.live_ns, |at| at.real_ns);
+        }
+    }
+
+    /// Takes notice of a picture.
+    pub fn drawn(&mut self, drawn: Drawn) {
+        let screen = &mut self.screen;
+        (screen.cursor, screen.top, screen.page) = (drawn.cursor, drawn.top, drawn.page);
+        screen.scroll = drawn.scroll;
+        screen.selected = screen.selected.take().map(|_| drawn.selected);
+        self.areas = drawn.areas;
+    }
+
+    /// Calls `see` with the readings that are shown, which must not be asked for meanwhile.
+    pub(crate) fn with<T>(&self, see: impl FnOnce(&Readings) -> T) -> Option<T> {
+        match (&self.live, &self.past) {
+            (Some(live), _) if self.is_live => Some(see(&lock(live))),
+            (_, Some(past)) => Some(see(past.readings())),
+            (_, None) => None,
+        }
+    }
+
+    /// The moment that is shown.
+    pub fn at_ns(&self) -> i64 {
+        match &self.past {
+            Some(past) if !self.is_live => past.at_ns(),
+            _ => self.live_ns,
+        }
+    }
+
+    /// The lines of the present table.
+    pub(crate) fn lines(&self, readings: &Readings) -> Vec<Line> {
+        let screen = &self.screen;
+        let Some(part) = readings.part(screen.table.subsystem) else {
+            return Vec::new();
+        };
+        let choice = Choice {
+            table: screen.table,
+            order: screen.order(),
+            filter: &screen.filter,
+            shape: match screen.table.key {
+                '1' => screen.shape,
+                _ => Shape::Flat,
+            },
+            threads: screen.threads || screen.table.waiting,
+        };
+        let mut lines = lines::lines(part, &readings.context, &choice);
+        if let Some(held) = self.compared() {
+            let order = screen.order().at;
+            let change = |line: &Line| {
+                let then = held
+                    .lines
+                    .get(&line.identity)
+                    .and_then(|values| values.get(order));
+                let then = then.copied().filter(|then| !then.is_nan()).unwrap_or(0.0);
+                (line.value - then).abs()
+            };
+            lines.sort_by(|a, b| change(b).total_cmp(&change(a)));
+        }
+        lines
+    }
+
+    /// The held moment, if it was held with what the table shows now.
+    pub(crate) fn compared(&self) -> Option<&Held> {
+        let held = self.held.as_ref()?;
+        let is_same = held.table == self.screen.table.key && held.shape == self.screen.shape;
+        is_same.then_some(held)
+    }
+
+    /// Fulfils what a key asks for.
+    pub fn press(&mut self, key: Key) -> Task {
+        let wish = self.screen.press(key, self.areas.lines);
+        self.fulfil(wish)
+    }
+
+    /// Takes in what the mouse did at a place of the last picture.
+    pub fn mouse(&mut self, mouse: Mouse, x: u16, y: u16) -> Task {
+        match mouse {
+            Mouse::WheelUp => return self.press(Key::Up),
+            Mouse::WheelDown => return self.press(Key::Down),
+            Mouse::Click | Mouse::Drag => {}
+        }
+        if let Some(at_ns) = self.areas.moment(x, y) {
+            return self.fulfil(Wish::Go(Go::To(at_ns)));
+        }
+        if mouse == Mouse::Drag {
+            return Task::Nothing;
+        }
+        if let Some(word) = self.areas.word(x, y) {
+            if let Some(order) = order_of_head(&word) {
+                self.screen.order_by(order);
+            }
+        } else if let Some(line) = self.areas.line(y) {
+            let line = self.screen.top + line;
+            let is_again = self.screen.selected.is_some() && self.screen.cursor == line;
+            self.screen.select(line, self.areas.lines);
+            if is_again {
+                return self.fulfil(Wish::Details);
+            }
+        }
+        Task::Nothing
+    }
+
+    fn fulfil(&mut self, wish: Wish) -> Task {
+        let done = match wish {
+            Wish::Nothing | Wish::Pause => Ok(()),
+            Wish::Quit => return Task::Quit,
+            Wish::Suspend => return Task::Suspend,
+            Wish::Redraw => return Task::Redraw,
+            Wish::Threads => return Task::Threads(self.screen.threads),
+            Wish::Go(go) => self.go(go),
+            Wish::Jump(text) => self.jump(&text),
+            Wish::Show => self.show_table(),
+            Wish::Hold => {
+                self.hold();
+                Ok(())
+            }
+            Wish::Details => self.look_closer(),
+            Wish::Span => {
+                self.around = None;
+                Ok(())
+            }
+        };
+        if let Err(why) = done {
+            self.say(&why);
+        }
+        Task::Nothing
+    }
+
+    /// Shows a message until the next key.
+    pub fn say(&mut self, message: &str) {
+        self.screen.message = DisplayName(message.as_bytes()).text().into_owned();
+    }
+
+    fn watched(&self) -> Option<Vec<u8>> {
+        self.screen.details.as_ref().map(|one| one.name.clone())
+    }
+
+    fn show_table(&mut self) -> Result<(), String> {
+        let table = self.screen.table.subsystem;
+        let watched = self.watched();
+        let is_live = self.is_live;
+        match &mut self.past {
+            Some(past) => {
+                past.show(table);
+                match is_live {
+                    true => Ok(()),
+                    false => past.go(past.at_ns(), watched.as_deref()),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn look_closer(&mut self) -> Result<(), String> {
+        let is_process = self.screen.table.subsystem.is_of_processes();
+        let is_one = is_process && !matches!(self.screen.shape, Shape::By(_));
+        if self.screen.details.is_none() && is_one {
+            self.screen.details = self.screen.selected.clone();
+            self.screen.scroll = 0;
+        } else {
+            self.screen.details = None;
+        }
+        let watched = self.watched();
+        if let Some(live) = &self.live {
+            lock(live).watch(watched.as_deref());
+        }
+        match &mut self.past {
+            Some(past) if !self.is_live => past.go(past.at_ns(), watched.as_deref()),
+            _ => Ok(()),
+        }
+    }
+
+    fn hold(&mut self) {
+        if self.held.take().is_some() {
+            return;
+        }
+        let (table, shape) = (self.screen.table, self.screen.shape);
+        let orders = 0..table.order_names().len();
+        let held = self.with(|readings| {
+            let part = readings.part(table.subsystem)?;
+            let values: Vec<_> = orders
+                .map(|at| table.value(Order { at, turned: false }))
+                .collect();
+            let lines = self.lines(readings).into_iter().map(|line| {
+                let cells = line.cells(part, &readings.context);
+                let values = values.iter().map(|value| value(&cells)).collect();
+                (line.identity.clone(), values)
+            });
+            Some(Held {
+                at_ns: self.at_ns(),
+                meters: meters::values(readings),
+                lines: lines.collect(),
+                table: table.key,
+                shape,
+            })
+        });
+        self.held = held.flatten();
+    }
+
+    /// Goes to a place in time.
+    pub fn go(&mut self, go: Go) -> Result<(), String> {
+        let watched = self.watched();
+        let at_ns = self.at_ns();
+        if go == Go::Live && self.live.is_some() {
+            self.is_live = true;
+            return Ok(());
+        }
+        let worst_ns = self.worst_ns();
+        let was_live = self.is_live;
+        let why = self.no_past.clone();
+        let past = self.past.as_mut().ok_or(why)?;
+        past.show(self.screen.table.subsystem);
+        let watched = watched.as_deref();
+        if was_live || matches!(go, Go::Live | Go::Seconds(_) | Go::Event(_)) {
+            past.look_again()?;
+        }
+        match go {
+            Go::Sample(Way::Back) if was_live => past.jump(past.extent().thru_ns, watched)?,
+            Go::Sample(Way::Back) => past.back(watched)?,
+            Go::Sample(Way::Forward) if was_live => return Ok(()),
+            Go::Sample(Way::Forward) => {
+                if !past.forward(watched)? {
+                    return self.at_the_end();
+                }
+            }
+            Go::Seconds(seconds) => {
+                let to_ns = at_ns.saturating_add(seconds.saturating_mul(SECOND_NS));
+                if seconds > 0 && (was_live || to_ns > past.extent().thru_ns) {
+                    return self.at_the_end();
+                }
+                past.jump(to_ns, watched)?;
+            }
+            Go::Event(way) => match event(past, at_ns, way)? {
+                Some((event_ns, text)) => {
+                    past.jump(event_ns, watched)?;
+                    self.is_live = false;
+                    self.say(&text);
+                    return Ok(());
+                }
+                None => return Err("no event on that side".into()),
+            },
+            Go::Worst => match worst_ns {
+                Some(worst_ns) => past.jump(worst_ns, watched)?,
+                None => return Err("the range is still being read".into()),
+            },
+            Go::First => past.jump(past.extent().from_ns, watched)?,
+            Go::Live => past.jump(past.extent().thru_ns, watched)?,
+            Go::To(to_ns) => past.jump(to_ns, watched)?,
+        }
+        self.is_live = false;
+        Ok(())
+    }
+
+    fn at_the_end(&mut self) -> Result<(), String> {
+        match &self.live {
+            Some(_) => {
+                self.is_live = true;
+                Ok(())
+            }
+            None => Err("the recording ends here".into()),
+        }
+    }
+
+    /// Goes to a time that was typed. A time without a day is of the day that is shown, or of the day before.
+    pub fn jump(&mut self, text: &str) -> Result<(), String> {
+        let mut bound = Bound::parse("the time", text.trim(), self.now_ns)?;
+        let at_ns = self.at_ns();
+        let context = self
+            .with(|readings| readings.context.clone())
+            .unwrap_or_default();
+        let mut played = self.zone.borrow_mut();
+        let zone = played.of(&context);
+        let day = zone.local(at_ns).day;
+        let before = zone.local(at_ns.saturating_sub(DAY_S * SECOND_NS)).day;
+        let latest_ns = match &self.past {
+            Some(past) if self.live.is_none() => past.extent().thru_ns,
+            _ => self.now_ns,
+        };
+        let mut to_ns = None;
+        for day in [day, before] {
+            if let Some(wall) = bound.of_every_day() {
+                wall.day = Some(day);
+                to_ns = bound.moment(zone);
+                if to_ns.is_some_and(|to_ns| to_ns <= latest_ns) {
+                    break;
+                }
+                bound = Bound::parse("the time", text.trim(), self.now_ns)?;
+            } else {
+                to_ns = bound.moment(zone);
+            }
+        }
+        drop(played);
+        match to_ns {
+            Some(to_ns) => self.go(Go::To(to_ns)),
+            None => Err(format!("cannot go to {text}: there is no such time")),
+        }
+    }
+
+    fn worst_ns(&self) -> Option<i64> {
+        match (&self.around, self.is_live) {
+            (_, true) => self.trail.worst_ns(self.screen.meter),
+            (Some((_, window)), false) => window.worst_ns(self.screen.meter),
+            (None, false) => None,
+        }
+    }
+
+    /// Readings that are wanted and have not been asked for.
+    pub fn questions(&mut self) -> Vec<Question> {
+        let Some(past) = &self.past else {
+            return Vec::new();
+        };
+        let (at_ns, extent_from_ns) = (self.at_ns(), past.extent().from_ns);
+        let mut wanted = Vec::new();
+        let span_ns = self.screen.span_s() * SECOND_NS;
+        let range = |from_ns: i64, thru_ns: i64, points| Range {
+            from_ns: from_ns.max(extent_from_ns),
+            thru_ns,
+            points,
+        };
+        if self.is_live {
+            let before = range(at_ns.saturating_sub(900 * SECOND_NS), at_ns, 900);
+            if !self.began && extent_from_ns > 0 && before.from_ns < at_ns {
+                self.began = true;
+                wanted.push(Question::Before(before));
+            }
+        } else if !holds(self.around.as_ref().map(|(range, _)| range), at_ns) {
+            let from_ns = at_ns.saturating_sub(span_ns / 2);
+            wanted.push(Question::Around(range(from_ns, from_ns + span_ns, POINTS)));
+        }
+        let context = self
+            .with(|readings| readings.context.clone())
+            .unwrap_or_default();
+        let day = self.day_of(at_ns, &context);
+        let is_fresh = |now_ns: i64| {
+            let known = self.day.as_ref().filter(|(range, ..)| *range == day);
+            known.is_some_and(|(_, _, read_ns)| {
+                now_ns < *read_ns + DAY_FRESH_NS || day.thru_ns < *read_ns
+            })
+        };
+        if !is_fresh(self.now_ns) {
+            wanted.push(Question::Day(day));
+        }
+        if let Some(one) = &self.screen.details {
+            let pid = pid_of(&one.name);
+            let known = self.life.as_ref().filter(|(_, known, _)| *known == pid);
+            let from_ns = at_ns.saturating_sub(span_ns * 3 / 4);
+            if !holds(known.map(|(range, ..)| range), at_ns) {
+                wanted.push(Question::Life(
+                    range(from_ns, from_ns + span_ns, POINTS),
+                    pid,
+                ));
+            }
+        }
+        wanted.retain(|question| {
+            let is_asked = |asked: &Question| {
+                std::mem::discriminant(asked) == std::mem::discriminant(question)
+            };
+            !self.asked.iter().any(is_asked)
+        });
+        self.asked.extend(&wanted);
+        wanted
+    }
+
+    /// Takes in an answer.
+    pub fn answered(&mut self, question: Question, answer: Result<Window, String>) {
+        self.asked.retain(|asked| *asked != question);
+        let window = answer.unwrap_or_else(|why| {
+            self.say(&why);
+            Window::default()
+        });
+        match question {
+            Question::Around(range) => self.around = Some((range, window)),
+            Question::Before(_) => self.trail.begin(&window),
+            Question::Day(range) => self.day = Some((range, window, self.now_ns)),
+            Question::Life(range, pid) => self.life = Some((range, pid, window)),
+        }
+    }
+
+    /// The day of a moment, in the zone of the recorded machine.
+    fn day_of(&self, at_ns: i64, context: &Context) -> Range {
+        let mut played = self.zone.borrow_mut();
+        let zone = played.of(context);
+        let second = i64::from(zone.local(at_ns).second);
+        let from_ns = at_ns
+            .div_euclid(SECOND_NS)
+            .saturating_sub(second)
+            .saturating_mul(SECOND_NS);
+        Range {
+            from_ns,
+            thru_ns: from_ns.saturating_add(DAY_S * SECOND_NS),
+            points: DAY_POINTS,
+        }
+    }
+
+    pub(crate) fn around(&self) -> Option<&Window> {
+        self.around.as_ref().map(|(_, window)| window)
+    }
+
+    pub(crate) fn day(&self) -> Option<(&Range, &Window)> {
+        self.day.as_ref().map(|(range, window, _)| (range, window))
+    }
+
+    pub(crate) fn life(&self) -> Option<&Window> {
+        let pid = pid_of(&self.screen.details.as_ref()?.name);
+        let (_, known, window) = self.life.as_ref()?;
+        (*known == pid).then_some(window)
+    }
+
+    /// Local time of a moment: day and time.
+    pub(crate) fn local(&self, context: &Context, real_ns: i64) -> (String, String) {
+        let local = self.zone.borrow_mut().of(context).local(real_ns);
+        let (mut day, mut time) = (Vec::new(), Vec::new());
+        local.put_day(&mut day);
+        local.put_time(&mut time);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (text(day), text(time))
+    }
+}
+
+fn holds(range: Option<&Range>, at_ns: i64) -> bool {
+    range.is_some_and(|range| range.holds(at_ns))
+}
+
+/// The readings, also behind a thread that failed.
+pub(crate) fn lock(live: &SharedReadings) -> MutexGuard<'_, Readings> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next event on one side of a moment, with its text.
+fn event(past: &Past, at_ns: i64, way: Way) -> Result<Option<(i64, String)>, String> {
+    const DAY_NS: i64 = DAY_S * SECOND_NS;
+    let extent = past.extent();
+    for day in 0..EVENT_DAYS {
+        let (from_ns, thru_ns) = match way {
+            Way::Forward => (at_ns + 1 + day * DAY_NS, at_ns + (day + 1) * DAY_NS),
+            Way::Back => (at_ns - (day + 1) * DAY_NS, at_ns - day * DAY_NS),
+        };
+        if from_ns > extent.thru_ns || thru_ns < extent.from_ns {
+            break;
+        }
+        let (from_ns, thru_ns) = (from_ns.max(extent.from_ns), thru_ns.min(extent.thru_ns + 1));
+        let marks = past.archive().marks(from_ns, thru_ns)?;
+        let found = |at: i64| match way {
+            Way::Forward => at > at_ns,
+            Way::Back => at < at_ns,
+        };
+        let mut marks = marks.into_iter().filter(|mark| found(mark.until_ns));
+        let mark = match way {
+            Way::Forward => marks.next(),
+            Way::Back => marks.last(),
+        };
+        if let Some(mark) = mark {
+            return Ok(Some((mark.until_ns, mark.text)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,93 @@
+//! The keys: one table for the help on the screen and for the documents.
+
+/// Keys and what they do, in parts.
+pub const KEYS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Time",
+        &[
+            ("Left Right", "one sample back, forward"),
+            ("Shift-Left Shift-Right [ ]", "a minute back, forward"),
+            ("Ctrl-Left Ctrl-Right { }", "an hour back, forward"),
+            ("b", "go to a time: 03:12, -10m, 20261121:14:30"),
+            ("n N", "the next event, the one before"),
+            ("x", "the worst moment of the range, by the slider's meter"),
+            (
+                "s",
+                "the slider's meter: CPU, memory, swap, pressure, disks, network",
+            ),
+            ("+ -", "a shorter, a longer range: 1m 5m 15m 1h 6h 24h 7d"),
+            ("B", "the first sample"),
+            ("L", "live again"),
+            (
+                "=",
+                "hold this moment, and compare others with it; again: let it go",
+            ),
+            ("Space z", "stand still, go on"),
+        ],
+    ),
+    (
+        "Tables",
+        &[
+            (
+                "1 2 3 4 5 6 Tab",
+                "processes, control groups, disks, interfaces, CPUs, processes in state D",
+            ),
+            (
+                "g m d v",
+                "columns of processes: general, memory, I/O, various",
+            ),
+            ("t F5", "tree, with the totals of descendants"),
+            (
+                "u p G",
+                "processes added up by user, by program, by control group",
+            ),
+            ("H y", "threads"),
+            ("c", "command lines or the kernel's names"),
+        ],
+    ),
+    (
+        "Order",
+        &[
+            ("P C", "by CPU time"),
+            ("M", "by memory"),
+            ("T", "by CPU time since birth"),
+            ("D", "by disk I/O"),
+            ("< > F6", "the order before, the next order"),
+            ("I R", "turn the order round"),
+        ],
+    ),
+    (
+        "Lines",
+        &[
+            ("Up Down PgUp PgDn Home End", "select"),
+            ("/ \\ F3 F4", "filter as you type; Esc clears it"),
+            ("Enter", "the process in detail; Esc back"),
+        ],
+    ),
+    (
+        "Other",
+        &[
+            ("? h F1", "this help"),
+            ("Ctrl-L", "draw everything"),
+            ("Ctrl-Z", "suspend"),
+            ("q F10", "quit"),
+            (
+                "Mouse",
+                "click: a line, an order, a moment of the slider; the wheel scrolls",
+            ),
+        ],
+    ),
+];
+
+/// The keys as lines of text.
+pub fn lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    for (part, keys) in KEYS {
+        lines.push((*part).to_string());
+        lines.extend(
+            keys.iter()
+                .map(|(keys, what)| format!("  {keys:<27} {what}")),
+        );
+    }
+    lines
+}

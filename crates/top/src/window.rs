@@ -1,0 +1,190 @@
+//! The meters over a range of time: around the moment for the header, over a day for the slider.
+
+use std::collections::VecDeque;
+
+use kymo_query::archive::Archive;
+use kymo_query::marks::Mark;
+use kymo_query::sheet::Pick;
+
+use crate::meters::{self, COUNT, Join, METERS};
+use crate::readings::Readings;
+
+/// Samples that are kept of what is shown live.
+const TRAIL_MAX: usize = 900;
+
+/// Values over a range, in points of equal length.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Begin of the first point, in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Length of a point.
+    pub step_ns: i64,
+    /// Points of each line; NaN where nothing is known.
+    pub lines: Vec<Vec<f64>>,
+    /// Events in the range.
+    pub marks: Vec<Mark>,
+}
+
+/// A range to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Begin, in nanoseconds since 1970.
+    pub from_ns: i64,
+    /// End.
+    pub thru_ns: i64,
+    /// Most points.
+    pub points: usize,
+}
+
+impl Range {
+    /// True if the range includes a moment.
+    pub fn holds(&self, at_ns: i64) -> bool {
+        (self.from_ns..self.thru_ns).contains(&at_ns)
+    }
+}
+
+impl Window {
+    /// Reads the meters.
+    pub fn of_meters(archive: &Archive, range: Range) -> Result<Window, String> {
+        let fields = METERS.iter().flat_map(|meter| meter.fields);
+        let picks: Result<Vec<Pick>, String> = fields.map(|field| Pick::parse(field)).collect();
+        let (mut window, ids) = Window::read(archive, range, &picks?)?;
+        let points = window.lines.first().map_or(0, Vec::len);
+        let line = |field: &&str| ids.iter().position(|id| id == field);
+        let lines = METERS.iter().map(|meter| {
+            let lines: Vec<usize> = meter
+                .fields
+                .iter()
+                .filter_map(|field| line(field))
+                .collect();
+            let value =
+                |point: usize| meter.join(lines.iter().map(|&line| window.lines[line][point]));
+            (0..points).map(value).collect()
+        });
+        window.lines = lines.collect();
+        Ok(window)
+    }
+
+    /// Reads columns of one process: CPU in percent, memory, and bytes read and written.
+    pub fn of_process(archive: &Archive, range: Range, pid: u64) -> Result<Window, String> {
+        let fields = LIFE.map(|(_, field)| Pick::parse(&format!("process.{field}:{pid}")));
+        let picks: Result<Vec<Pick>, String> = fields.into_iter().collect();
+        Window::read(archive, range, &picks?).map(|(window, _)| window)
+    }
+
+    /// Reads fields; also the ids of the lines. Points have the greatest value, those of differences the mean.
+    fn read(
+        archive: &Archive,
+        range: Range,
+        picks: &[Pick],
+    ) -> Result<(Window, Vec<String>), String> {
+        let (mut series, _) =
+            archive.series(picks, range.from_ns, range.thru_ns, range.points.max(1))?;
+        series.sort();
+        let rest = METERS.iter().filter(|meter| meter.join == Join::Rest);
+        let means: Vec<&str> = rest.flat_map(|meter| meter.fields).copied().collect();
+        let lines = series
+            .lines
+            .iter()
+            .zip(&series.points)
+            .map(|(line, points)| {
+                let is_mean = means.contains(&line.id.as_str());
+                let value = |point: &kymo_query::series::Point| match point.seconds > 0.0 {
+                    true if is_mean => point.mean(),
+                    true => point.max,
+                    false => f64::NAN,
+                };
+                points.iter().map(value).collect()
+            });
+        let window = Window {
+            from_ns: series.grid.from_ns,
+            step_ns: series.grid.step_ns,
+            lines: lines.collect(),
+            marks: std::mem::take(&mut series.marks),
+        };
+        Ok((
+            window,
+            series.lines.into_iter().map(|line| line.id).collect(),
+        ))
+    }
+
+    /// The moment at which a point ends.
+    pub fn end_ns(&self, point: usize) -> i64 {
+        let points = i64::try_from(point).unwrap_or(i64::MAX).saturating_add(1);
+        self.from_ns
+            .saturating_add(self.step_ns.saturating_mul(points))
+    }
+
+    /// The point that covers a moment.
+    pub fn point(&self, at_ns: i64) -> Option<usize> {
+        if self.step_ns <= 0 || at_ns <= self.from_ns {
+            return None;
+        }
+        let point = (at_ns - self.from_ns - 1) / self.step_ns;
+        let count = self.lines.first().map_or(0, Vec::len);
+        usize::try_from(point).ok().filter(|point| *point < count)
+    }
+
+    /// The moment of the greatest value of a line.
+    pub fn worst_ns(&self, line: usize) -> Option<i64> {
+        let points = self.lines.get(line)?.iter().enumerate();
+        let known = points.filter(|(_, value)| !value.is_nan());
+        let (point, _) = known.max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some(self.end_ns(point))
+    }
+}
+
+/// Lines over a process's life: their names and columns.
+pub const LIFE: [(&str, &str); 4] = [
+    ("CPU %", "pct"),
+    ("Memory", "rss"),
+    ("Read", "rkb"),
+    ("Write", "wkb"),
+];
+
+/// The meters of the last live samples.
+#[derive(Default)]
+pub struct Trail(VecDeque<(i64, [f64; COUNT])>);
+
+impl Trail {
+    /// Takes in the present sample.
+    pub fn push(&mut self, readings: &Readings) {
+        if let Some(at) = readings.at {
+            self.0.push_back((at.real_ns, meters::values(readings)));
+            if self.0.len() > TRAIL_MAX {
+                self.0.pop_front();
+            }
+        }
+    }
+
+    /// Begins with recorded values, which are before all others.
+    pub fn begin(&mut self, window: &Window) {
+        let first_ns = self.0.front().map_or(i64::MAX, |(at_ns, _)| *at_ns);
+        let points = window.lines.first().map_or(0, Vec::len);
+        for point in (0..points).rev() {
+            let at_ns = window.end_ns(point);
+            if at_ns >= first_ns || self.0.len() >= TRAIL_MAX {
+                continue;
+            }
+            let mut values = [f64::NAN; COUNT];
+            for (value, line) in values.iter_mut().zip(&window.lines) {
+                *value = line[point];
+            }
+            self.0.push_front((at_ns, values));
+        }
+    }
+
+    /// The moment of a meter's greatest value.
+    pub fn worst_ns(&self, meter: usize) -> Option<i64> {
+        let known = self.0.iter().filter(|(_, values)| !values[meter].is_nan());
+        let worst = known.max_by(|a, b| a.1[meter].total_cmp(&b.1[meter]))?;
+        Some(worst.0)
+    }
+
+    /// The last `count` values of a meter.
+    pub fn last(&self, meter: usize, count: usize) -> Vec<f64> {
+        let skipped = self.0.len().saturating_sub(count);
+        let values = self.0.iter().skip(skipped).map(|(_, values)| values[meter]);
+        values.collect()
+    }
+}
