@@ -126,6 +126,7 @@ mod suite;
 mod sysfs;
 mod talk;
 mod tidy;
+mod top;
 mod traps;
 mod truth;
 mod truth_counters;

@@ -31,6 +31,9 @@ const DAY_S: i64 = 86_400;
 /// Points of the range around a moment, and of a day.
 const POINTS: usize = 240;
 const DAY_POINTS: usize = 288;
+/// Length of the past before what is shown live, in seconds and points.
+const BEFORE_S: i64 = 900;
+const BEFORE_POINTS: usize = 900;
 /// How old the picture of a day that is not over may get.
 const DAY_FRESH_NS: i64 = 60 * SECOND_NS;
 /// Days that are searched for an event.
@@ -397,7 +400,10 @@ impl App {
             self.is_live = true;
             return Ok(());
         }
-        let worst_ns = self.worst_ns();
+        let worst_ns = match go {
+            Go::Worst => self.worst_ns()?,
+            _ => None,
+        };
         let was_live = self.is_live;
         let why = self.no_past.clone();
         let past = self.past.as_mut().ok_or(why)?;
@@ -488,12 +494,27 @@ impl App {
         }
     }
 
-    fn worst_ns(&self) -> Option<i64> {
-        match (&self.around, self.is_live) {
-            (_, true) => self.trail.worst_ns(self.screen.meter),
-            (Some((_, window)), false) => window.worst_ns(self.screen.meter),
-            (None, false) => None,
+    /// The moment at which the slider's meter is greatest in the range.
+    fn worst_ns(&self) -> Result<Option<i64>, String> {
+        let meter = self.screen.meter;
+        if self.is_live {
+            return Ok(self.trail.worst_ns(meter));
         }
+        let (Some((_, window)), Some(past)) = (&self.around, &self.past) else {
+            return Ok(None);
+        };
+        let Some(worst_ns) = window.worst_ns(meter) else {
+            return Ok(None);
+        };
+        // A point may have several samples.
+        let samples = window.step_ns / past.interval_ns();
+        let range = Range {
+            from_ns: worst_ns - window.step_ns,
+            thru_ns: worst_ns,
+            points: usize::try_from(samples).unwrap_or(1).max(1),
+        };
+        let point = Window::of_meters(past.archive(), range)?;
+        Ok(point.worst_ns(meter).or(Some(worst_ns)))
     }
 
     /// Readings that are wanted and have not been asked for.
@@ -504,20 +525,26 @@ impl App {
         let (at_ns, extent_from_ns) = (self.at_ns(), past.extent().from_ns);
         let mut wanted = Vec::new();
         let span_ns = self.screen.span_s() * SECOND_NS;
-        let range = |from_ns: i64, thru_ns: i64, points| Range {
-            from_ns: from_ns.max(extent_from_ns),
-            thru_ns,
-            points,
+        let extent_thru_ns = past.extent().thru_ns.max(at_ns) + past.interval_ns();
+        // As much of the recording as there is room for, with the moment in its middle where that is possible.
+        let range = |from_ns: i64, length_ns: i64, points| {
+            let thru_ns = from_ns.saturating_add(length_ns).min(extent_thru_ns);
+            Range {
+                from_ns: thru_ns.saturating_sub(length_ns).max(extent_from_ns),
+                thru_ns,
+                points,
+            }
         };
         if self.is_live {
-            let before = range(at_ns.saturating_sub(900 * SECOND_NS), at_ns, 900);
+            let length_ns = BEFORE_S * SECOND_NS;
+            let before = range(at_ns.saturating_sub(length_ns), length_ns, BEFORE_POINTS);
             if !self.began && extent_from_ns > 0 && before.from_ns < at_ns {
                 self.began = true;
                 wanted.push(Question::Before(before));
             }
         } else if !holds(self.around.as_ref().map(|(range, _)| range), at_ns) {
             let from_ns = at_ns.saturating_sub(span_ns / 2);
-            wanted.push(Question::Around(range(from_ns, from_ns + span_ns, POINTS)));
+            wanted.push(Question::Around(range(from_ns, span_ns, POINTS)));
         }
         let context = self
             .with(|readings| readings.context.clone())
@@ -537,10 +564,7 @@ impl App {
             let known = self.life.as_ref().filter(|(_, known, _)| *known == pid);
             let from_ns = at_ns.saturating_sub(span_ns * 3 / 4);
             if !holds(known.map(|(range, ..)| range), at_ns) {
-                wanted.push(Question::Life(
-                    range(from_ns, from_ns + span_ns, POINTS),
-                    pid,
-                ));
+                wanted.push(Question::Life(range(from_ns, span_ns, POINTS), pid));
             }
         }
         wanted.retain(|question| {

@@ -42,6 +42,10 @@ pub(super) fn draw(app: &App, readings: &Readings, buffer: &mut Buffer, area: Re
                 true => app.palette.high(),
                 false => app.palette.quiet(),
             };
+            // A number that is cut would be another one.
+            if usize::from(end.saturating_sub(x)) < number.len() {
+                break;
+            }
             x = put_until(buffer, (x, y), end, &number, style);
         }
     }
@@ -74,10 +78,11 @@ fn title(app: &App, readings: &Readings, buffer: &mut Buffer, area: Rect) {
         let (_, then) = app.local(context, held.at_ns);
         rest += &format!("  against {then}");
     }
+    let mut more = Vec::new();
     let loads = ["cpu.load1", "cpu.load5", "cpu.load15"].map(|field| readings.number(field));
     if !loads[0].is_nan() {
         let [one, five, fifteen] = loads;
-        rest += &format!("  load {one:.2} {five:.2} {fifteen:.2}");
+        more.push(format!("  load {one:.2} {five:.2} {fifteen:.2}"));
     }
     let counts = [
         ("cpu.tasks", "tasks"),
@@ -87,8 +92,15 @@ fn title(app: &App, readings: &Readings, buffer: &mut Buffer, area: Rect) {
     for (field, name) in counts {
         let count = readings.number(field);
         if !count.is_nan() {
-            rest += &format!("  {count:.0} {name}");
+            more.push(format!("  {count:.0} {name}"));
         }
+    }
+    let room = usize::from(end.saturating_sub(x));
+    for part in more {
+        if rest.len() + part.len() > room {
+            break;
+        }
+        rest += &part;
     }
     put_until(buffer, (x, area.y), end, &rest, app.palette.quiet());
 }

@@ -79,6 +79,7 @@ pub(super) fn draw(
             let cell = &mut buffer[(x, strip.y)];
             let style = app.palette.high().patch(app.palette.turned());
             cell.set_style(style);
+            buffer[(x, strip.y + 1)].set_symbol("^").set_style(style);
         }
     }
     let (day, time) = app.local(context, past.extent().from_ns);

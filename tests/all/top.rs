@@ -1,0 +1,154 @@
+//! `kymo top`: printed once and on a terminal, of this machine, a recording and a file of collectl's.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use kymo_tests::{Scratch, kymo, stdout_of};
+
+const RAW: &str = "golden/vm-20261121-215607.raw.gz";
+
+/// A screen as text, with the environment's size and locale.
+fn once(environment: &[(&str, &str)], words: &[&str]) -> String {
+    let output = Command::new(kymo())
+        .args(["top", "--once"])
+        .args(words)
+        .env_remove("LC_ALL")
+        .env_remove("LC_CTYPE")
+        .env_remove("COLUMNS")
+        .env_remove("LINES")
+        .env("LANG", "C")
+        .envs(environment.iter().copied())
+        .output()
+        .expect("kymo runs");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A busy process is the first line of its recording, and only it passes the filter of its name.
+#[test]
+fn a_recording_shows_which_process_it_was() {
+    let scratch = Scratch::new("top-recording");
+    let folder = scratch.text("rec");
+    let mut busy = Command::new("sha256sum")
+        .arg("/dev/zero")
+        .spawn()
+        .expect("sha256sum");
+    stdout_of(&[
+        "record", "-f", &folder, "-s", "cmdnpgZ", "-i", "0.5:1", "-c", "6",
+    ]);
+    busy.kill().expect("killed");
+    busy.wait().expect("ended");
+    let shown = once(&[], &[&folder, "--keys", "/sha256sum"]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(
+        lines.iter().all(|line| line.len() <= 80) && lines.len() <= 24,
+        "{shown}"
+    );
+    let head = lines
+        .iter()
+        .position(|line| line.contains("PID  User"))
+        .expect("a head");
+    assert!(lines[head + 1].ends_with("sha256sum /dev/zero"), "{shown}");
+    assert!(lines[head + 2].is_empty(), "{shown}");
+    assert!(shown.is_ascii() && shown.contains(" ago"), "{shown}");
+    for (keys, expect) in [
+        ("2", "Group"),
+        ("3", "Util% Disk"),
+        ("4", "Interface"),
+        ("5", "Idle CPU"),
+        ("6", "Waits for"),
+        ("t", "tree"),
+        ("u", "Procs"),
+        ("?", "one sample back, forward"),
+        ("\n", "ancestors:"),
+        ("=", "Change"),
+    ] {
+        let shown = once(
+            &[("COLUMNS", "200"), ("LANG", "C.UTF-8")],
+            &[&folder, "--keys", keys],
+        );
+        assert!(shown.contains(expect), "{keys}: {shown}");
+    }
+}
+
+#[test]
+fn this_machine_and_files_of_collectl_look_alike() {
+    let live = once(&[("LINES", "40")], &[]);
+    let raw = once(&[("LINES", "40")], &[RAW]);
+    for shown in [&live, &raw] {
+        for name in [
+            "CPU",
+            "Mem",
+            "Swp",
+            "Psi",
+            "Dsk",
+            "Net",
+            "1:Processes",
+            "PID  User",
+        ] {
+            assert!(shown.contains(name), "{name}: {shown}");
+        }
+        assert!(shown.lines().count() > 12, "{shown}");
+    }
+    assert!(
+        live.contains("  live") && raw.starts_with("vm  20261121 21:56:"),
+        "{live}{raw}"
+    );
+}
+
+/// The program on a terminal of its own; what is typed, and where it ends without that.
+fn on_a_terminal(line: &str, typed: &str) -> Output {
+    let mut script = Command::new("script")
+        .args([
+            "-qec",
+            &format!("stty cols 80 rows 24; {line}"),
+            "/dev/null",
+        ])
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script");
+    let mut keys = script.stdin.take().expect("a pipe");
+    // Keys that come before the terminal is raw are typed all the same.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    keys.write_all(typed.as_bytes()).expect("typed");
+    let output = script.wait_with_output().expect("ended");
+    drop(keys);
+    output
+}
+
+/// By a key, by Ctrl-C and by SIGTERM: the screen before comes back, and the mouse is free.
+#[test]
+fn the_terminal_is_as_before() {
+    let top = format!("{} top {RAW}", kymo().display());
+    for (line, typed) in [
+        (format!("{top}; stty -a"), "q"),
+        (format!("{top}; stty -a"), "\x03"),
+        (format!("timeout --foreground 3 {top}; stty -a"), ""),
+    ] {
+        let output = on_a_terminal(&line, typed);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let (shown, after) = said.rsplit_once("\x1b[?1049l").expect("left the screen");
+        assert!(
+            shown.contains("\x1b[?1049h") && shown.contains("Processes"),
+            "{said}"
+        );
+        assert!(
+            shown.contains("\x1b[?1000l"),
+            "the mouse is not free: {said}"
+        );
+        assert!(
+            after.contains(" icanon") && after.contains(" echo "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let output = kymo_tests::run(&["top", "--once", "/nonexistent"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.starts_with("kymo: cannot open /nonexistent"), "{said}");
+}
