@@ -96,7 +96,7 @@ fn this_machine_and_files_of_collectl_look_alike() {
     );
 }
 
-/// The program on a terminal of its own; what is typed, and where it ends without that.
+/// The program on a terminal of its own, with keys that are typed after a second.
 fn on_a_terminal(line: &str, typed: &str) -> Output {
     let mut script = Command::new("script")
         .args([

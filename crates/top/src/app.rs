@@ -21,7 +21,7 @@ use crate::lines::{self, Choice, Identity, Line, Shape};
 use crate::meters::{self, COUNT, SUBSYSTEMS};
 use crate::palette::Palette;
 use crate::past::Past;
-use crate::readings::{self, Readings};
+use crate::readings::{Readings, Route};
 use crate::screen::{Go, Screen, Way, Wish};
 use crate::tables::{Order, order_of_head};
 use crate::window::{Range, Trail, Window};
@@ -31,7 +31,7 @@ const DAY_S: i64 = 86_400;
 /// Points of the range around a moment, and of a day.
 const POINTS: usize = 240;
 const DAY_POINTS: usize = 288;
-/// Length of the past before what is shown live, in seconds and points.
+/// Length of the past before the first live sample, in seconds and points.
 const BEFORE_S: i64 = 900;
 const BEFORE_POINTS: usize = 900;
 /// How old the picture of a day that is not over may get.
@@ -39,7 +39,7 @@ const DAY_FRESH_NS: i64 = 60 * SECOND_NS;
 /// Days that are searched for an event.
 const EVENT_DAYS: i64 = 31;
 
-/// Readings of what is shown live, which another thread may advance.
+/// Live readings, which another thread may advance.
 pub type SharedReadings = Arc<Mutex<Readings>>;
 
 /// A reading aside.
@@ -47,7 +47,7 @@ pub type SharedReadings = Arc<Mutex<Readings>>;
 pub enum Question {
     /// The meters around the moment.
     Around(Range),
-    /// The meters of the last minutes, before what is shown live.
+    /// The meters of the last minutes, before the first live sample.
     Before(Range),
     /// The meters of the day.
     Day(Range),
@@ -123,7 +123,7 @@ pub struct App {
 }
 
 impl App {
-    /// A screen of what is sampled now, of a recording, or of both.
+    /// A screen of live samples, of a recording, or of both.
     pub fn new(
         live: Option<SharedReadings>,
         past: Option<Past>,
@@ -152,7 +152,7 @@ impl App {
         }
     }
 
-    /// Readings of all tables, for what is shown live.
+    /// Readings of all tables, for live samples.
     pub fn readings() -> Readings {
         let mut subsystems: Vec<&'static Subsystem> = SUBSYSTEMS.to_vec();
         subsystems.extend([&CGROUPS, &PROCESS]);
@@ -165,7 +165,7 @@ impl App {
         source: &dyn Source,
         moment: &kymo_query::source::Moment,
     ) {
-        lock(live).advance(source, moment, readings::Way::ALWAYS);
+        lock(live).advance(source, moment, Route::ALWAYS);
     }
 
     /// Says why there is no past.
@@ -173,7 +173,7 @@ impl App {
         self.no_past = why;
     }
 
-    /// True if what is shown changes with each sample.
+    /// True if each live sample changes the picture.
     pub fn is_live(&self) -> bool {
         self.is_live
     }
@@ -350,7 +350,7 @@ impl App {
         let is_process = self.screen.table.subsystem.is_of_processes();
         let is_one = is_process && !matches!(self.screen.shape, Shape::By(_));
         if self.screen.details.is_none() && is_one {
-            self.screen.details = self.screen.selected.clone();
+            self.screen.details = self.at_cursor();
             self.screen.scroll = 0;
         } else {
             self.screen.details = None;
@@ -363,6 +363,18 @@ impl App {
             Some(past) if !self.is_live => past.go(past.at_ns(), watched.as_deref()),
             _ => Ok(()),
         }
+    }
+
+    /// The selected line, or the one at the cursor.
+    fn at_cursor(&self) -> Option<Identity> {
+        let selected = self.screen.selected.clone();
+        selected
+            .filter(|one| *one != Identity::default())
+            .or_else(|| {
+                let lines = self.with(|readings| self.lines(readings))?;
+                let line = lines.get(self.screen.cursor)?;
+                Some(line.identity.clone())
+            })
     }
 
     fn hold(&mut self) {

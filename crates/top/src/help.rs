@@ -1,6 +1,6 @@
 //! The keys: one table for the help on the screen and for the documents.
 
-/// Keys and what they do, in parts.
+/// Keys and their meaning, in parts.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "Time",

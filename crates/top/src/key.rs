@@ -45,7 +45,7 @@ pub enum Key {
     Backspace,
 }
 
-/// What the mouse did.
+/// Action of the mouse.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mouse {
     /// A click.

@@ -71,7 +71,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Its numbers.
+    /// Numbers of the line.
     pub fn cells<'a>(&'a self, part: &'a Part, context: &'a Context) -> Cells<'a> {
         match (&self.numbers, &self.row) {
             (Some(numbers), Some(row)) => part.cells_of(numbers, row, context),

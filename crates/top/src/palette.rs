@@ -7,7 +7,7 @@ use ratatui_core::style::{Color, Modifier, Style};
 pub enum Colours {
     /// None: bold and reverse alone.
     None,
-    /// Those of the terminal's own palette.
+    /// The terminal's own palette.
     Sixteen,
     /// 256: the palette of Okabe and Ito, which colour-blind people can tell apart.
     Many,

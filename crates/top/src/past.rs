@@ -12,12 +12,12 @@ use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, TimeRange};
 
 use crate::meters::SUBSYSTEMS;
-use crate::readings::{Readings, Way};
+use crate::readings::{Readings, Route};
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Used where a recording is too short to know its interval.
 const USUAL_SCAN_NS: i64 = 60 * SECOND_NS;
-/// How far to look for a second reading of what is read seldom, as a multiple of the usual distance.
+/// How far to look for a second reading of rare sources, as a multiple of the usual distance.
 const REACHES: [i64; 3] = [1, 4, 60];
 /// How far to look for a sample beyond a gap: a minute, an hour, a day, everything.
 const GAPS_NS: [i64; 4] = [
@@ -210,7 +210,7 @@ impl Past {
         let mut source = self.archive.what.open(range, readings.kinds())?;
         let mut marker = Marker::default();
         let (mut previous_ns, mut found_ns, mut next_ns) = (None, None, None);
-        let way = Way {
+        let route = Route {
             from_ns: range.from_ns,
             to_ns: at_ns,
         };
@@ -228,7 +228,7 @@ impl Past {
                 None => previous_ns = Some(real_ns),
                 Some(_) => next_ns = next_ns.or(Some(real_ns)),
             }
-            readings.advance(&source, &moment, way);
+            readings.advance(&source, &moment, route);
             if next_ns.is_some() && readings.are_from(at_ns, self.table) {
                 break;
             }

@@ -118,16 +118,16 @@ pub struct Readings {
 
 /// Samples that are looked at on the way to a moment.
 #[derive(Clone, Copy)]
-pub struct Way {
+pub struct Route {
     /// Samples before this are not needed for rates.
     pub from_ns: i64,
     /// Readings at or after this are the ones that are looked for.
     pub to_ns: i64,
 }
 
-impl Way {
+impl Route {
     /// Each sample replaces the one before.
-    pub const ALWAYS: Way = Way {
+    pub const ALWAYS: Route = Route {
         from_ns: i64::MIN,
         to_ns: i64::MAX,
     };
@@ -157,9 +157,9 @@ impl Readings {
     }
 
     /// Takes in the present sample of a source.
-    pub fn advance(&mut self, source: &dyn Source, moment: &Moment, way: Way) {
+    pub fn advance(&mut self, source: &dyn Source, moment: &Moment, route: Route) {
         self.at = Some(*moment);
-        if moment.real_ns < way.from_ns {
+        if moment.real_ns < route.from_ns {
             return;
         }
         if self.context.stamp() != source.context().stamp() {
@@ -167,7 +167,7 @@ impl Readings {
         }
         let mut scanned = false;
         for part in &mut self.parts {
-            if part.at.is_none_or(|at| at.real_ns < way.to_ns) {
+            if part.at.is_none_or(|at| at.real_ns < route.to_ns) {
                 let is_read = part.advance(source, moment);
                 scanned |= is_read && part.subsystem.is_of_processes();
             }

@@ -1,4 +1,4 @@
-//! What a screen shows, and what keys change of it: state and key make the next state, and a wish that others fulfil.
+//! State of the screen, and its change by keys: state and key make the next state, and a wish that others fulfil.
 
 use crate::key::Key;
 use crate::lines::{Identity, Shape};
@@ -14,7 +14,7 @@ const TYPED_MAX: usize = 120;
 pub enum Go {
     /// A sample back or forward.
     Sample(Way),
-    /// By so many seconds.
+    /// By a number of seconds.
     Seconds(i64),
     /// The next event, or the one before.
     Event(Way),
@@ -37,7 +37,7 @@ pub enum Way {
     Forward,
 }
 
-/// What a key asks for beyond the screen's own state.
+/// Wish of a key beyond the screen's own state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// Nothing.
@@ -66,7 +66,7 @@ pub enum Wish {
     Threads,
 }
 
-/// What is typed.
+/// Meaning of typed text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Typing {
     /// A filter.
@@ -91,7 +91,7 @@ pub struct Screen {
     pub commands: bool,
     /// Filter.
     pub filter: String,
-    /// What is typed, and the text so far.
+    /// Meaning of typed text, and the text so far.
     pub typing: Option<(Typing, String)>,
     /// The selected line.
     pub selected: Option<Identity>,
@@ -109,7 +109,7 @@ pub struct Screen {
     pub span: usize,
     /// Meter of the slider.
     pub meter: usize,
-    /// True if what is shown live stands still.
+    /// True if the live picture stands still.
     pub paused: bool,
     /// Lines of the table that fit, from the last picture.
     pub page: usize,

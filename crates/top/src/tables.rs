@@ -32,7 +32,7 @@ pub struct Table {
     pub name: &'static str,
     /// Subsystem of its instances.
     pub subsystem: &'static Subsystem,
-    /// Its sets of columns; of those with one key the last one that fits is shown.
+    /// Sets of columns; of several with one key the last one that fits is shown.
     pub sets: &'static [Set],
     /// Columns that it can be ordered by; empty: the orders of `--top`.
     pub orders: &'static [&'static str],
@@ -279,7 +279,7 @@ impl Table {
             .unwrap_or_default();
         if self.orders.is_empty() {
             let top = Top::parse(name, usize::MAX).unwrap_or_default();
-            return Box::new(move |cells| top.value(cells));
+            return Box::new(top.key());
         }
         let is_up = name == "cpu" && self.subsystem.name == CPU.name;
         match self.column(name).map(|column| column.value) {

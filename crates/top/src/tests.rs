@@ -317,3 +317,67 @@ fn the_document_has_each_key() {
         assert!(document.contains(&row), "{row}");
     }
 }
+
+/// Milliseconds of the slowest and the usual one of many runs.
+fn times(runs: usize, mut run: impl FnMut(usize)) -> (f64, f64) {
+    let mut all: Vec<f64> = (0..runs)
+        .map(|at| {
+            let start = std::time::Instant::now();
+            run(at);
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    all.sort_by(f64::total_cmp);
+    (all[runs / 2], all[runs - 1])
+}
+
+/// The recording in KYMO_TOP_RECORDING: steps to any sample, each with a picture of 200 by 60.
+#[test]
+#[ignore = "prints times"]
+#[allow(clippy::print_stderr, reason = "a person reads it")]
+fn steps_of_a_recording() {
+    let path = std::env::var("KYMO_TOP_RECORDING").unwrap();
+    let archive = Arc::new(Archive::new(
+        RecordingSource::Files(vec![path.into()]),
+        None,
+    ));
+    let past = Past::open(archive, &PROCESS).unwrap();
+    let (from_ns, thru_ns) = (past.extent().from_ns, past.extent().thru_ns);
+    let mut app = App::new(None, Some(past), ASCII, thru_ns);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
+    let mut show = |app: &mut App| {
+        buffer.reset();
+        draw(app, &mut buffer);
+    };
+    let anywhere = |at: usize| from_ns + (thru_ns - from_ns) / 997 * ((at as i64 * 389) % 997);
+    let (usual, most) = times(200, |at| {
+        app.go(Go::To(anywhere(at))).unwrap();
+        show(&mut app);
+    });
+    eprintln!("to any sample: {usual:.1} ms, at most {most:.1}");
+    for (key, name) in [(Key::Left, "back"), (Key::Right, "forward")] {
+        let (usual, most) = times(200, |_| {
+            app.press(key);
+            show(&mut app);
+        });
+        eprintln!("a sample {name}: {usual:.1} ms, at most {most:.1}");
+    }
+}
+
+#[test]
+#[ignore = "prints times"]
+#[allow(clippy::print_stderr, reason = "a person reads it")]
+fn pictures_of_5000_processes() {
+    let names = (0..5000).map(|n| format!("/usr/bin/job{n} --of={n}").into_bytes());
+    let mut app = live(Crowd::new(names));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
+    for keys in ["", "t", "u", "p", "/job4"] {
+        press(&mut app, keys);
+        let (usual, most) = times(50, |_| {
+            buffer.reset();
+            draw(&mut app, &mut buffer);
+        });
+        eprintln!("{keys:?}: {usual:.1} ms, at most {most:.1}");
+        press(&mut app, if keys.starts_with('/') { "\n" } else { keys });
+    }
+}

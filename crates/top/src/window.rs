@@ -9,7 +9,7 @@ use kymo_query::sheet::Pick;
 use crate::meters::{self, COUNT, Join, METERS};
 use crate::readings::Readings;
 
-/// Samples that are kept of what is shown live.
+/// Live samples that are kept.
 const TRAIL_MAX: usize = 900;
 
 /// Values over a range, in points of equal length.

@@ -200,7 +200,12 @@ impl Top {
     }
 
     /// The sort key; the largest comes first.
-    pub fn value(&self, cells: &Cells) -> f64 {
+    pub(crate) fn value(&self, cells: &Cells) -> f64 {
+        self.key()(cells)
+    }
+
+    /// The sort key of many: its columns are looked up once.
+    pub fn key(&self) -> impl Fn(&Cells) -> f64 + use<> {
         let all = match self.letter() == SLAB.letter {
             true => TOP_COLUMNS,
             false => PROCESS.detail,
@@ -208,18 +213,22 @@ impl Top {
         let columns = all
             .iter()
             .filter(|column| self.sort.columns.contains(&column.name));
-        let sum: f64 = columns
+        let numbers: Vec<fn(&Cells) -> f64> = columns
             .filter_map(|column| match column.value {
-                Value::Number(value) => Some(value(cells)),
+                Value::Number(value) => Some(value),
                 Value::Text(_) => None,
             })
-            .filter(|value| !value.is_nan())
-            .sum();
-        match self.sort.order {
-            Order::Most => sum,
-            Order::Least => -sum,
-            Order::Largest => sum.abs(),
-            Order::Name => 0.0,
+            .collect();
+        let order = self.sort.order;
+        move |cells| {
+            let values = numbers.iter().map(|value| value(cells));
+            let sum: f64 = values.filter(|value| !value.is_nan()).sum();
+            match order {
+                Order::Most => sum,
+                Order::Least => -sum,
+                Order::Largest => sum.abs(),
+                Order::Name => 0.0,
+            }
         }
     }
 }

@@ -81,8 +81,7 @@ fn screen(command: &Command) -> StyledStr {
     let _ = write!(
         screen,
         "{header}Usage:{header:#} {literal}kymo{literal:#} [SWITCHES]          show this machine live; with -f DIR record it\n       \
-         {literal}kymo{literal:#} [SWITCHES] FILE...  play recordings, and files of collectl\n       \
-         {literal}kymo{literal:#} COMMAND [OPTIONS]\n"
+         {literal}kymo{literal:#} [SWITCHES] FILE...  play recordings, and files of collectl\n"
     );
     screen.push('\n');
     for (group, names) in GROUPS {

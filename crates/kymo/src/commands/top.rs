@@ -1,6 +1,7 @@
 //! `kymo top`: the screen of `kymo_top`, on a terminal or printed once: this machine live with the recording that `kymo serve` keeps
 //! of it, or recordings.
 
+mod happening;
 mod live;
 mod look;
 mod terminal;

@@ -9,6 +9,7 @@ use ratatui_core::style::Style;
 use super::{cells, greatest, put, put_until};
 use crate::app::App;
 use crate::meters::{Full, METERS};
+use crate::window::Window;
 
 /// Lines of the slider.
 pub(super) const HEIGHT: u16 = 2;
@@ -24,7 +25,6 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<(Rect, i64, i64)> {
     let end = area.x + area.width;
-    let meter = &METERS[app.screen.meter];
     let Some(past) = app.past() else {
         let text = match app.no_past.as_str() {
             "" => "no past",
@@ -39,7 +39,7 @@ pub(super) fn draw(
         );
         return None;
     };
-    let name = format!("{} ", meter.name);
+    let name = format!("{} ", METERS[app.screen.meter].name);
     let x = put_until(buffer, (area.x, area.y), end, &name, app.palette.name());
     let strip = Rect::new(x, area.y, end.saturating_sub(x), 1);
     let Some((range, window)) = app.day() else {
@@ -52,20 +52,7 @@ pub(super) fn draw(
         );
         return None;
     };
-    let line = window.lines.get(app.screen.meter);
-    // Points may reach beyond the day.
-    let points = line.map_or(&[][..], Vec::as_slice);
-    let values = cells(points, strip.width);
-    let full = match meter.full {
-        Full::Percent => 100.0,
-        Full::Field(_) | Full::Most => greatest(&values).max(f64::MIN_POSITIVE),
-    };
-    for (x, value) in (strip.x..end).zip(&values) {
-        let bar = app.palette.bar(value / full);
-        buffer[(x, strip.y)]
-            .set_symbol(bar)
-            .set_style(app.palette.line());
-    }
+    curve(app, buffer, strip, window);
     let spot = Spot {
         strip,
         from_ns: range.from_ns,
@@ -90,6 +77,25 @@ pub(super) fn draw(
         put(buffer, x, area.y + 1, width, &kept, app.palette.quiet());
     }
     Some((strip, range.from_ns, range.thru_ns))
+}
+
+/// The meter of the slider over the day.
+fn curve(app: &App, buffer: &mut Buffer, strip: Rect, window: &Window) {
+    let meter = &METERS[app.screen.meter];
+    let line = window.lines.get(app.screen.meter);
+    // Points may reach beyond the day.
+    let points = line.map_or(&[][..], Vec::as_slice);
+    let values = cells(points, strip.width);
+    let full = match meter.full {
+        Full::Percent => 100.0,
+        Full::Field(_) | Full::Most => greatest(&values).max(f64::MIN_POSITIVE),
+    };
+    for (x, value) in (strip.x..strip.x + strip.width).zip(&values) {
+        let bar = app.palette.bar(value / full);
+        buffer[(x, strip.y)]
+            .set_symbol(bar)
+            .set_style(app.palette.line());
+    }
 }
 
 /// Place of a day on the screen.

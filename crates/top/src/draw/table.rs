@@ -76,7 +76,7 @@ pub(super) fn draw(
     drawn.areas.table = Some(area);
 }
 
-/// Names of the tables, and what is shown of the present one.
+/// Names of the tables, and the state of the present one.
 fn bar(app: &App, buffer: &mut Buffer, area: Rect, about: &str) {
     let end = area.x + area.width;
     let mut x = area.x;

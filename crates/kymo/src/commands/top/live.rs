@@ -12,7 +12,7 @@ use kymo_query::source::{Source, Step};
 use kymo_sys::talk;
 use kymo_top::app::{App, SharedReadings};
 
-use super::terminal::Happening;
+use super::happening::Happening;
 use crate::options::RecordOptions;
 use crate::recorder::session::{Session, Setup, spawn};
 
@@ -135,7 +135,7 @@ fn follow(
                 App::advance(readings, &source, &moment);
                 let listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(listener) = &*listener {
-                    // Nobody listens any more where the screen has ended.
+                    // There is no listener any more where the screen has ended.
                     let _ = listener.send(Happening::Sample);
                 }
             }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use anyhow::{Context as _, Result};
-use crossterm::cursor::Show;
+use crossterm::cursor;
 use crossterm::event::{
     DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
     MouseButton, MouseEventKind,
@@ -18,32 +18,18 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_top::app::{App, Question, Task};
 use kymo_top::draw::draw;
 use kymo_top::key::{Key, Mouse};
-use kymo_top::window::Window;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::happening::Happening;
 use super::live::Live;
 use crate::recorder::session::spawn;
 
 /// Bytes of a picture that are written at once.
 const BUFFER_BYTES: usize = 64 << 10;
-
-/// What the screen waits for.
-pub(super) enum Happening {
-    /// A key, the mouse, another size.
-    Input(Event),
-    /// A live sample.
-    Sample,
-    /// A reading aside.
-    Answer(Question, Result<Window, String>),
-    /// A signal.
-    Signal(i32),
-    /// The terminal is gone.
-    Closed,
-}
 
 type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
@@ -64,7 +50,7 @@ pub(super) fn run(app: App, live: Option<Live>) -> Result<ExitCode> {
     let shown = Terminal::new(backend)
         .map_err(anyhow::Error::from)
         .and_then(|screen| {
-            let mut shown = Shown {
+            let mut shown = OnTerminal {
                 app,
                 live,
                 screen,
@@ -83,14 +69,14 @@ pub(super) fn run(app: App, live: Option<Live>) -> Result<ExitCode> {
 }
 
 /// The screen while it is shown.
-struct Shown {
+struct OnTerminal {
     app: App,
     live: Option<Live>,
     screen: Screen,
     asked: Option<Sender<Question>>,
 }
 
-impl Shown {
+impl OnTerminal {
     fn go_on(&mut self, happenings: &Receiver<Happening>) -> Result<()> {
         self.draw()?;
         while let Ok(first) = happenings.recv() {
@@ -270,7 +256,7 @@ fn leave() {
         io::stdout(),
         DisableMouseCapture,
         LeaveAlternateScreen,
-        Show
+        cursor::Show
     );
     let _ = disable_raw_mode();
 }
