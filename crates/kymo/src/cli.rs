@@ -24,9 +24,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::cli::explain::Questions;
 #[cfg(feature = "serve")]
 use crate::commands::{
-    backup, config, discover, export, feed, forward, graph, hosts, hub, import, keeper, poll,
-    postgres, programs, query, restore, scrape, series, serve, status, top, upstream, verify, watch,
-    why,
+    backup, config, discover, export, feed, forward, graph, hub, import, keeper, poll, postgres,
+    programs, query, restore, scrape, series, serve, status, top, upstream, verify, watch, why,
 };
 use crate::commands::{cost, doctor, dump, live, play, record};
 use crate::options::refuse;
@@ -114,6 +113,9 @@ enum Command {
     /// Show the work that programs on this machine publish
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
+    /// Show processes of a machine, or several machines, now and at any time back
+    #[cfg(feature = "serve")]
+    Top(top::TopOptions),
     /// Find the cause of trouble at a time, and the process behind it
     #[cfg(feature = "serve")]
     Why(why::WhyOptions),
@@ -123,9 +125,6 @@ enum Command {
     /// Say, or run a command, when an expression begins and ends
     #[cfg(feature = "serve")]
     Watch(watch::WatchOptions),
-    /// Show several machines as the rows of a table
-    #[cfg(feature = "serve")]
-    Top(hosts::HostsOptions),
     /// List, print and remove series that others sent
     #[cfg(feature = "serve")]
     Series(series::SeriesOptions),
@@ -442,7 +441,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "serve")]
         Some(Command::Watch(options)) => watch::run(&options),
         #[cfg(feature = "serve")]
-        Some(Command::Top(options)) => hosts::run(&options),
+        Some(Command::Top(options)) => top::run(&options),
         #[cfg(feature = "serve")]
         Some(Command::Series(options)) => series::run(&options),
         Some(Command::Dump(options)) => dump::run(&options),

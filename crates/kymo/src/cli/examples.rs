@@ -41,8 +41,12 @@ pub(super) const ALL: &[Guide] = &[
                 "Its processes as text, by memory",
                 "kymo top rec --at 03:12 --once --keys m",
             ),
+            (
+                "Three machines by ssh, those that wait most first",
+                "kymo top --sort pressure web1: web2: me@db1:",
+            ),
         ],
-        more: "kymo help time; docs/top.md",
+        more: "kymo help time; docs/top.md; docs/hosts.md",
     },
     Guide {
         command: "play",
@@ -124,24 +128,6 @@ pub(super) const ALL: &[Guide] = &[
             ),
         ],
         more: "kymo help time; docs/prometheus.md",
-    },
-    Guide {
-        command: "top",
-        examples: &[
-            (
-                "Three machines, the busiest first",
-                "kymo top web1: web2: me@db1:",
-            ),
-            (
-                "Once, those that wait most first",
-                "kymo top --once --sort pressure web1: web2:",
-            ),
-            (
-                "The machines as they were at that time",
-                "kymo top --at 03:12 web1: web2:",
-            ),
-        ],
-        more: "docs/hosts.md",
     },
     Guide {
         command: "watch",

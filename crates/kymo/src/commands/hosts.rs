@@ -11,7 +11,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::{self, Signal, Signals};
 
@@ -36,20 +35,21 @@ const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
 
 /// Options of `kymo top` for hosts.
-#[derive(Args, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HostsOptions {
-    /// HOST: or USER@HOST:, as ssh knows them
-    #[arg(required = true, value_name = "HOST:")]
-    hosts: Vec<String>,
-    /// Print the table once, and end; so it is where no terminal is written to
-    #[arg(long)]
-    once: bool,
-    /// Print the table of this time, once: 14:30, 20261121:14:30, 2026-11-21T14:30, -10m
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    at: Option<String>,
-    /// Sort by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age
-    #[arg(long, value_name = "COLUMN", default_value = "cpu")]
-    sort: String,
+    /// HOST: or USER@HOST:, as ssh knows them.
+    pub(crate) hosts: Vec<String>,
+    /// True to print the table once; so it is where no terminal is written to.
+    pub(crate) once: bool,
+    /// Time of the table that is printed once.
+    pub(crate) at: Option<String>,
+    /// Column by which the rows are sorted.
+    pub(crate) sort: String,
+}
+
+/// True for a word that names a host. The error is about its name.
+pub(crate) fn is_host(word: &str) -> Result<bool> {
+    Ok(address::host(word)?.is_some())
 }
 
 /// Runs the command.

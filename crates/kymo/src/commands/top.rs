@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, bail};
 use clap::Args;
 use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
@@ -25,6 +25,7 @@ use kymo_top::screen::Go;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
+use super::hosts::{self, HostsOptions};
 use super::serve::files_folder;
 use crate::output;
 use crate::times::days;
@@ -40,9 +41,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Options of `kymo top`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TopOptions {
-    /// Recordings: folders, files of kymo export, or collectl's raw files; default: this machine, with the past that kymo serve
-    /// records
-    #[arg(value_name = "PATH")]
+    /// Recordings: folders, files of kymo export, or collectl's raw files; or other machines, as ssh knows them: HOST: or USER@HOST:,
+    /// each a row; default: this machine, with the past that kymo serve records
+    #[arg(value_name = "PATH|HOST:")]
     paths: Vec<PathBuf>,
     /// Begin at this time: 14:30, 20261121:14:30, -1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -56,10 +57,16 @@ pub(crate) struct TopOptions {
     /// Folder of the kymo serve whose recording is the past
     #[arg(long, value_name = "DIR", conflicts_with = "paths")]
     data: Option<PathBuf>,
+    /// Sort hosts by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age
+    #[arg(long, value_name = "COLUMN")]
+    sort: Option<String>,
 }
 
 /// Runs the command.
 pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
+    if let Some(of_hosts) = of_hosts(options)? {
+        return hosts::run(&of_hosts);
+    }
     let past = past(options);
     let now_ns = RealClock.now().real_ns;
     let live = match options.paths.is_empty() {
@@ -104,6 +111,34 @@ pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
     }
     press(&mut app, options.keys.as_deref());
     terminal::run(app, live)
+}
+
+/// The options for hosts, if the command names any.
+fn of_hosts(options: &TopOptions) -> Result<Option<HostsOptions>> {
+    let mut hosts = Vec::new();
+    for word in options.paths.iter().filter_map(|path| path.to_str()) {
+        if hosts::is_host(word)? {
+            hosts.push(word.to_string());
+        }
+    }
+    if hosts.is_empty() {
+        if options.sort.is_some() {
+            bail!("cannot use --sort without hosts; a key sorts processes, --keys m say");
+        }
+        return Ok(None);
+    }
+    if hosts.len() < options.paths.len() {
+        bail!("cannot show recordings and hosts at once");
+    }
+    if options.keys.is_some() {
+        bail!("cannot use --keys with hosts");
+    }
+    Ok(Some(HostsOptions {
+        hosts,
+        once: options.once,
+        at: options.at.clone(),
+        sort: options.sort.clone().unwrap_or_else(|| "cpu".into()),
+    }))
 }
 
 /// The recording that the command names, or that of a `kymo serve`.
