@@ -52,11 +52,8 @@ impl RecordedRecords {
             }
             Item::Context { .. } => {}
             Item::Event { head, text } => record::push_event(out, head.stamp, text),
-            Item::Gap(gap) => match gap.kind {
-                Some(kind) => self.broken.push(kind),
-                // Samples resume at a key.
-                None => {}
-            },
+            // Where all kinds are missing, samples resume at a key.
+            Item::Gap(gap) => self.broken.extend(gap.kind),
             Item::Sample { head, sections, .. } => {
                 if head.key {
                     self.broken.clear();
