@@ -480,13 +480,22 @@ fn a_feed_is_what_the_recording_is() {
         |range| Recorded::open(&scratch.path("rec"), range, Kinds::ALL).expect("a recording");
     let all = samples_of(&mut open(TimeRange::ALL));
     assert!(all.len() >= 12, "{}", all.len());
-    for (first, last) in [(0, all.len() - 1), (5, 8), (3, 3)] {
+    let file = scratch.text("rec.kymo");
+    stdout_of(&["export", &rec, &file]);
+    let whole = (0, all.len() - 1);
+    for (place, (first, last)) in [
+        (&rec, whole),
+        (&rec, (5, 8)),
+        (&rec, (3, 3)),
+        (&file, whole),
+        (&file, (5, 8)),
+    ] {
         let range = TimeRange {
             from_ns: all[first].0,
             thru_ns: all[last].0,
         };
         let mut command = Command::new(kymo());
-        command.args(["feed", "--stdio", "--data", &rec]);
+        command.args(["feed", "--stdio", "--data", place]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("kymo starts");
         let (input, output) = (child.stdin.take(), child.stdout.take());

@@ -47,8 +47,8 @@ pub(crate) struct FeedOptions {
     /// Over standard input and output
     #[arg(long, required = true)]
     stdio: bool,
-    /// Recording, or folder of a kymo serve; default: that of the kymo serve that runs here, else scans of its own
-    #[arg(long, value_name = "DIR")]
+    /// Recording, a folder or a file, or folder of a kymo serve; default: that of the kymo serve that runs here, else scans of its own
+    #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
 }
 
@@ -114,8 +114,12 @@ pub(crate) fn run(options: &FeedOptions) -> Result<ExitCode> {
 fn place(options: &FeedOptions) -> Result<HostPlace> {
     let open = |path: PathBuf| Recording::open(Arc::new(RealDisk), &path);
     if let Some(dir) = &options.data {
-        let recording = open(own(dir)).or_else(|_| open(dir.clone()))?;
-        return Ok(HostPlace::Recording(recording));
+        let recording = match dir.is_dir() {
+            true => open(own(dir)).or_else(|_| open(dir.clone())),
+            // A recording in one file.
+            false => open(dir.clone()),
+        };
+        return Ok(HostPlace::Recording(recording?));
     }
     let served = data_folder(None).ok().and_then(|dir| open(own(&dir)).ok());
     let is_fresh = |recording: &Recording| records::extent(recording).is_ok_and(is_fresh);
