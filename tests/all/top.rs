@@ -1,6 +1,7 @@
 //! `kymo top`: printed once and on a terminal, of this machine, a recording and a file of collectl's.
 
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output, Stdio};
 
 use kymo_tests::{Scratch, kymo, stdout_of};
@@ -30,6 +31,7 @@ fn a_recording_shows_which_process_it_was() {
     let scratch = Scratch::new("top-recording");
     let folder = scratch.text("rec");
     let mut busy = Command::new("sha256sum")
+        .arg0("kymo-top-busy")
         .arg("/dev/zero")
         .spawn()
         .expect("sha256sum");
@@ -38,7 +40,7 @@ fn a_recording_shows_which_process_it_was() {
     ]);
     busy.kill().expect("killed");
     busy.wait().expect("ended");
-    let shown = once(&[], &[&folder, "--keys", "/sha256sum"]);
+    let shown = once(&[], &[&folder, "--keys", "/kymo-top-busy"]);
     let lines: Vec<&str> = shown.lines().collect();
     assert!(
         lines.iter().all(|line| line.len() <= 80) && lines.len() <= 24,
@@ -48,7 +50,10 @@ fn a_recording_shows_which_process_it_was() {
         .iter()
         .position(|line| line.contains("PID  User"))
         .expect("a head");
-    assert!(lines[head + 1].ends_with("sha256sum /dev/zero"), "{shown}");
+    assert!(
+        lines[head + 1].ends_with("kymo-top-busy /dev/zero"),
+        "{shown}"
+    );
     assert!(lines[head + 2].is_empty(), "{shown}");
     assert!(shown.is_ascii() && shown.contains(" ago"), "{shown}");
     for (keys, expect) in [

@@ -116,7 +116,7 @@ enum Command {
     /// Show processes of a machine, or several machines, now and at any time back
     #[cfg(feature = "serve")]
     Top(top::TopOptions),
-    /// Find the cause of trouble at a time, and the process behind it
+    /// Find the trouble at a time, and its processes
     #[cfg(feature = "serve")]
     Why(why::WhyOptions),
     /// Evaluate an expression of PromQL

@@ -675,7 +675,7 @@ fn event(past: &Past, at_ns: i64, way: Way) -> Result<Option<(i64, String)>, Str
         let mut marks = marks.into_iter().filter(|mark| found(mark.until_ns));
         let mark = match way {
             Way::Forward => marks.next(),
-            Way::Back => marks.last(),
+            Way::Back => marks.next_back(),
         };
         if let Some(mark) = mark {
             return Ok(Some((mark.until_ns, mark.text)));

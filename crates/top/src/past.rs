@@ -65,6 +65,10 @@ impl Past {
 
     /// Looks again how far the recording reaches.
     pub fn look_again(&mut self) -> Result<(), String> {
+        if self.archive.what.ring().is_none() {
+            // An archive of files takes them for finished, and a recorder may be writing these.
+            self.archive = Arc::new(Archive::new(self.archive.what.clone(), None));
+        }
         self.extent = self.archive.extent()?;
         Ok(())
     }

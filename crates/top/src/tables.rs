@@ -284,7 +284,7 @@ impl Table {
         let is_up = name == "cpu" && self.subsystem.name == CPU.name;
         match self.column(name).map(|column| column.value) {
             Some(Value::Number(value)) if is_up => Box::new(move |cells| -value(cells)),
-            Some(Value::Number(value)) => Box::new(move |cells| value(cells)),
+            Some(Value::Number(value)) => Box::new(value),
             Some(Value::Text(_)) | None => Box::new(|_| 0.0),
         }
     }

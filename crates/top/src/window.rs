@@ -52,11 +52,7 @@ impl Window {
         let points = window.lines.first().map_or(0, Vec::len);
         let line = |field: &&str| ids.iter().position(|id| id == field);
         let lines = METERS.iter().map(|meter| {
-            let lines: Vec<usize> = meter
-                .fields
-                .iter()
-                .filter_map(|field| line(field))
-                .collect();
+            let lines: Vec<usize> = meter.fields.iter().filter_map(&line).collect();
             let value =
                 |point: usize| meter.join(lines.iter().map(|&line| window.lines[line][point]));
             (0..points).map(value).collect()

@@ -309,7 +309,7 @@ mod tests {
             ("kymo help", "kymo --help"),
             ("kymo help play", "kymo play --help"),
             ("kymo help time", "kymo help time"),
-            ("kymo help why", "kymo help why"),
+            ("kymo help wherefore", "kymo help wherefore"),
             ("kymo help help", "kymo help help"),
             ("kymo play help", "kymo play help"),
             #[cfg(feature = "serve")]

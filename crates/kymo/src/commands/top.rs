@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
 use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
@@ -76,11 +76,7 @@ pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
     let (past, why) = match past {
         Ok(past) => (Some(past), String::new()),
         Err(error) if live.is_none() => return Err(error),
-        Err(_) => (
-            None,
-            "no past: kymo serve does not record this machine, or its recording cannot be read"
-                .into(),
-        ),
+        Err(error) => (None, format!("no past: {error:#}")),
     };
     let shared = live.as_ref().map(Live::readings);
     let mut app = App::new(shared, past, look::palette(), now_ns);
@@ -99,9 +95,10 @@ pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
     }
     let (width, height) = look::size(SIZE, SIZE_MAX);
     if once {
-        // Keys that move by lines look at the picture before.
+        // Keys that move look at the picture before.
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         draw(&mut app, &mut buffer);
+        answer(&mut app);
         press(&mut app, options.keys.as_deref());
         answer(&mut app);
         buffer.reset();
@@ -144,19 +141,24 @@ fn of_hosts(options: &TopOptions) -> Result<Option<HostsOptions>> {
 /// The recording that the command names, or that of a `kymo serve`.
 fn past(options: &TopOptions) -> Result<Past> {
     let what = match options.paths.is_empty() {
-        true => RecordingSource::Ring(files_folder(options.data.as_deref())?),
+        true => recorded(files_folder(options.data.as_deref())?)?,
         false => RecordingSource::Files(days::named(&options.paths)?),
     };
     let rollups = what
         .ring()
         .map(|folder| Rollups::new(folder.join(ROLLUPS_FOLDER)));
-    if let Some(folder) = what.ring() {
-        let own = own(folder);
-        own.metadata()
-            .map_err(|error| anyhow::anyhow!("cannot open {}: {error}", own.display()))?;
-    }
     let archive = Arc::new(Archive::new(what, rollups));
     Past::open(archive, &PROCESS).map_err(Error::msg)
+}
+
+/// The recording in a folder: this machine's, as `kymo serve` names it, else all that is there.
+fn recorded(folder: PathBuf) -> Result<RecordingSource> {
+    let found = folder.metadata();
+    found.with_context(|| format!("cannot open {}", folder.display()))?;
+    Ok(match own(&folder).is_dir() {
+        true => RecordingSource::Ring(folder),
+        false => RecordingSource::Files(vec![folder]),
+    })
 }
 
 fn press(app: &mut App, keys: Option<&str>) {

@@ -50,9 +50,10 @@ pub(super) struct One {
     before: Option<[f64; SUMMED.len()]>,
     /// CPU since birth, with that of children that ended, at the last scan.
     family_s: f64,
-    /// Memory before the span, at its begin and at its end, KiB.
+    /// Memory before the span, at the last scan, and most in the span, KiB.
     rss_before: f64,
-    pub rss: f64,
+    rss: f64,
+    rss_most: f64,
     /// Seconds since its birth at the last scan.
     pub age_s: f64,
     /// True: it was there when the span began.
@@ -72,6 +73,8 @@ pub(super) struct Cast {
     scans: usize,
     /// Seconds from the first to the last of them.
     seconds: f64,
+    /// Most memory at once of processes of a name.
+    rss_most: HashMap<String, f64>,
 }
 
 /// Columns that are read.
@@ -228,6 +231,25 @@ impl Cast {
             );
             one.age_s = age_s(row, now_s, context.hz());
         }
+        if is_within {
+            self.add_up_memory();
+        }
+    }
+
+    /// Adds up the memory of processes of one name in the last scan: those of a compiler live one after the other.
+    fn add_up_memory(&mut self) {
+        let mut sums: HashMap<&str, f64> = HashMap::new();
+        for one in self.all.values().filter(|one| one.last_scan == self.scans) {
+            *sums.entry(&one.comm).or_default() += one.rss;
+        }
+        for (comm, sum) in sums {
+            match self.rss_most.get_mut(comm) {
+                Some(most) => *most = most.max(sum),
+                None => {
+                    self.rss_most.insert(comm.to_string(), sum);
+                }
+            }
+        }
     }
 }
 
@@ -245,7 +267,6 @@ fn known(value: f64) -> f64 {
 impl One {
     fn new(pid: u32, row: &Row, cells: &Cells, wanted: &Wanted) -> One {
         let ppid = row.values.get(PPID);
-        let [.., rss] = wanted.numbers(cells);
         One {
             pid,
             ppid: ppid.map_or(0, |ppid| u32::try_from(*ppid).unwrap_or(0)),
@@ -253,7 +274,6 @@ impl One {
             command: text(wanted.command, cells),
             group: text(wanted.cgroup, cells),
             rss_before: f64::NAN,
-            rss: known(rss),
             ..One::default()
         }
     }
@@ -277,6 +297,7 @@ impl One {
             }
             Place::Begin(false) => {}
             Place::Within => {
+                self.rss_most = self.rss_most.max(self.rss);
                 for (sum, rate) in self.sums.iter_mut().zip(rates) {
                     *sum += rate * elapsed.unwrap_or(0.0);
                 }
@@ -318,8 +339,7 @@ impl Cast {
         let seconds = self.seconds.max(0.001);
         let value = |one: &One| match at {
             Some(at) => one.sums[at] / seconds,
-            None if one.last_scan == self.scans => one.rss,
-            None => 0.0,
+            None => one.rss_most,
         };
         // The kernel adds what a child took to its parent when it ends, but its CPU and memory.
         let is_passed_on = !matches!(share, Share::Cpu | Share::Memory);
@@ -327,10 +347,18 @@ impl Cast {
             true => self.heirs(&value),
             false => HashSet::new(),
         };
-        self.ranked(&|one| !heirs.contains(&one.pid), &value, &|one| match at {
+        let mut ranked = self.ranked(&|one| !heirs.contains(&one.pid), &value, &|one| match at {
             Some(at) => one.before.map_or(0.0, |before| before[at]),
             None => known(one.rss_before),
-        })
+        });
+        if share == Share::Memory {
+            for ranked in &mut ranked {
+                let most = self.rss_most.get(&ranked.actor.comm);
+                ranked.value = most.copied().unwrap_or(ranked.value);
+            }
+            sort(&mut ranked);
+        }
+        ranked
     }
 
     /// Processes of whose share a process below them has at least half.
@@ -362,7 +390,11 @@ impl Cast {
 
     /// Processes of which most was in memory, and which are gone.
     pub(super) fn gone(&self) -> Vec<Ranked> {
-        self.ranked(&|one| one.last_scan < self.scans, &|one| one.rss, &|_| 0.0)
+        self.ranked(
+            &|one| one.last_scan < self.scans,
+            &|one| one.rss_most,
+            &|_| 0.0,
+        )
     }
 
     /// Processes of at least this age that ended in the span.
@@ -445,13 +477,18 @@ impl Cast {
                 false => ranked,
             });
         let mut ranked: Vec<Ranked> = ranked.filter(|ranked| ranked.value > 0.0).collect();
-        let more = |ranked: &Ranked| ranked.value - ranked.usual;
-        ranked.sort_by(|a, b| {
-            let by_name = || a.actor.comm.cmp(&b.actor.comm);
-            more(b).total_cmp(&more(a)).then_with(by_name)
-        });
+        sort(&mut ranked);
         ranked
     }
+}
+
+/// Sorts by how much more than usual it is.
+fn sort(ranked: &mut [Ranked]) {
+    let more = |ranked: &Ranked| ranked.value - ranked.usual;
+    ranked.sort_by(|a, b| {
+        let by_name = || a.actor.comm.cmp(&b.actor.comm);
+        more(b).total_cmp(&more(a)).then_with(by_name)
+    });
 }
 
 impl One {

@@ -87,7 +87,7 @@ pub(super) fn fold(
         if cause == Cause::OomKill {
             finding.severity = 4.0;
         }
-        finding.parts = actors(cause, head, cast, memory_kb, forks);
+        finding.parts = actors(cause, &fields, cast, memory_kb, forks);
         let rest = rest.iter().take(FIELDS_MAX);
         finding.parts.extend(rest.map(|one| one.finding()));
         finding.since_ns = fields.iter().filter_map(|one| one.verdict.since_ns).min();
@@ -146,7 +146,13 @@ fn without_outer_groups(unusual: Vec<Unusual>) -> Vec<Unusual> {
 }
 
 /// Processes behind a finding, most first.
-fn actors(cause: Cause, head: &Unusual, cast: &Cast, memory_kb: f64, forks: bool) -> Vec<Finding> {
+fn actors(
+    cause: Cause,
+    fields: &[&Unusual],
+    cast: &Cast,
+    memory_kb: f64,
+    forks: bool,
+) -> Vec<Finding> {
     let by = |share: Share, least: f64| said(cause, share, cast.most(share), least);
     let mut found = match cause {
         Cause::Cpu | Cause::Interrupt => {
@@ -159,8 +165,15 @@ fn actors(cause: Cause, head: &Unusual, cast: &Cast, memory_kb: f64, forks: bool
         }
         Cause::Memory => by(Share::Memory, (0.005 * memory_kb).max(16_384.0)),
         Cause::OomKill => {
-            let mut found = said(cause, Share::Memory, cast.gone(), 8_192.0);
-            found.truncate(2);
+            let groups: Vec<&str> = fields
+                .iter()
+                .filter_map(|one| Some(one.track.id.split_once(':')?.1))
+                .collect();
+            let mut gone = cast.gone();
+            // Others end, too; the killed one was in a group that had a kill.
+            gone.sort_by_key(|ranked| !groups.contains(&ranked.actor.group.as_str()));
+            gone.truncate(1);
+            let mut found = said(cause, Share::Memory, gone, 8_192.0);
             found.extend(by(Share::Memory, (0.01 * memory_kb).max(16_384.0)));
             found
         }
@@ -188,7 +201,8 @@ fn actors(cause: Cause, head: &Unusual, cast: &Cast, memory_kb: f64, forks: bool
         | Cause::Ended => Vec::new(),
     };
     // A fall has no one who did it.
-    if head.verdict.value < head.verdict.usual && cause == Cause::Network {
+    let is_fall = |one: &&Unusual| one.verdict.value < one.verdict.usual;
+    if cause == Cause::Network && fields.first().is_some_and(is_fall) {
         found.clear();
     }
     found.truncate(ACTORS_MAX);

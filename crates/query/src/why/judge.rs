@@ -15,6 +15,8 @@ pub(super) const SCORE_MIN: f64 = 3.0;
 const VALUES_MIN: usize = 5;
 /// Percent of the values before that an unusual one has to exceed.
 const USUAL_PERCENT: usize = 98;
+/// Values of a span among which one burst of traffic is nothing.
+const BURSTS_MIN: usize = 4;
 /// Share of the usual minimum that is left of fallen traffic.
 const FALLEN: f64 = 0.35;
 /// Share of the distance from the usual value at which something has begun, or is the same again.
@@ -60,11 +62,13 @@ impl Question<'_> {
             Way::Down => &[Way::Down],
         };
         let peaks = ways.iter().filter_map(|&way| {
-            let values = within.iter().map(|value| value.value);
+            let mut values: Vec<f64> = within.iter().map(|value| value.value).collect();
+            values.sort_unstable_by(|a, b| b.total_cmp(a));
             let peak = match (way, self.way) {
-                // Traffic comes and goes: it has fallen when all of it has.
-                (Way::Up, _) | (Way::Down, Way::Both) => values.reduce(f64::max),
-                (Way::Down | Way::Both, _) => values.reduce(f64::min),
+                // Traffic comes in bursts: one of them is nothing, and it has fallen when all of it has.
+                (Way::Up, Way::Both) if values.len() >= BURSTS_MIN => values.get(1).copied(),
+                (Way::Up, _) | (Way::Down, Way::Both) => values.first().copied(),
+                (Way::Down | Way::Both, _) => values.last().copied(),
             };
             self.judged(way, peak?, &before)
         });
@@ -264,8 +268,10 @@ mod tests {
             Some((1.0, 6.0, None))
         );
         assert_eq!(judged(&flat[..4], &[5.0; 6], 1.0, Way::Up), None);
-        // One value of the six is enough up, and all are needed down.
-        assert!(judged(&flat, &[1.0, 1.0, 5.0, 1.0, 1.0, 1.0], 1.0, Way::Both).is_some());
+        // One value of the six is enough up, two of traffic, and all are needed down.
+        let spike = [1.0, 1.0, 5.0, 1.0, 1.0, 1.0];
+        assert!(judged(&flat, &spike, 1.0, Way::Up).is_some());
+        assert!(judged(&flat, &spike, 1.0, Way::Both).is_none());
         assert!(judged(&[9.0; 360], &[9.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Way::Both).is_none());
     }
 

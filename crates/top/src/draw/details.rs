@@ -42,7 +42,6 @@ pub(super) fn lines(app: &App, readings: &Readings, one: &Identity, width: u16) 
     };
     let mut lines = vec![
         format!("Process {pid}: {}", column("comm")),
-        format!("  {}", column("command")),
         format!(
             "  user {}  group {}  {}",
             column("user"),
@@ -50,8 +49,10 @@ pub(super) fn lines(app: &App, readings: &Readings, one: &Identity, width: u16) 
             column("container")
         ),
         format!("  {}", ancestors(part, context, at)),
+        format!("  {}", column("command")),
     ];
     lines.extend(NUMBERS.map(|row| RowText::of(row, &PROCESS).text(&cells)));
+    lines = lines.iter().flat_map(|line| wrapped(line, width)).collect();
     lines.push("Over the range".into());
     lines.extend(history(app, width));
     for (path, text) in readings.texts() {
@@ -59,6 +60,20 @@ pub(super) fn lines(app: &App, readings: &Readings, one: &Identity, width: u16) 
         lines.extend(text.lines().map(|line| format!("  {line}")));
     }
     lines
+}
+
+/// A line as several that fit a width.
+fn wrapped(line: &str, width: u16) -> Vec<String> {
+    const INDENT: &str = "    ";
+    let width = usize::from(width).max(2 * INDENT.len());
+    let letters: Vec<char> = line.chars().collect();
+    let (first, rest) = letters.split_at(letters.len().min(width));
+    let rest = rest
+        .chunks(width - INDENT.len())
+        .map(|part| INDENT.to_string() + &part.iter().collect::<String>());
+    std::iter::once(first.iter().collect())
+        .chain(rest)
+        .collect()
 }
 
 /// The process and its parents up to the first.
@@ -104,4 +119,21 @@ fn history(app: &App, width: u16) -> Vec<String> {
         format!("  {name:<7} {bars} most {most}")
     };
     LIFE.iter().zip(&window.lines).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_go_on_below() {
+        for (line, expect) in [
+            ("", vec![""]),
+            ("12345678", vec!["12345678"]),
+            ("1234567890", vec!["12345678", "    90"]),
+            ("123456789012345", vec!["12345678", "    9012", "    345"]),
+        ] {
+            assert_eq!(wrapped(line, 8), expect);
+        }
+    }
 }

@@ -12,6 +12,9 @@ use crate::readings::Readings;
 pub(super) const HEIGHT: u16 = 7;
 /// Widest line over time.
 const LINE_MAX: u16 = 120;
+/// A number with its name, and whether it is high.
+type Number = (String, bool);
+
 /// Share at which a value is high.
 const HIGH: f64 = 0.8;
 
@@ -175,13 +178,13 @@ fn value(meter: &Meter, value: f64) -> String {
 }
 
 /// The numbers of a meter, each with whether it is high.
-fn numbers(meter: usize, readings: &Readings) -> Vec<(String, bool)> {
-    let numbers: [fn(&Readings) -> Vec<(String, bool)>; COUNT] =
+fn numbers(meter: usize, readings: &Readings) -> Vec<Number> {
+    let numbers: [fn(&Readings) -> Vec<Number>; COUNT] =
         [cpu, memory, swap, pressure, disks, network];
     numbers[meter](readings)
 }
 
-fn percents(readings: &Readings, fields: &[(&str, &str)], high: f64) -> Vec<(String, bool)> {
+fn percents(readings: &Readings, fields: &[(&str, &str)], high: f64) -> Vec<Number> {
     let number = |(field, name): &(&str, &str)| {
         let value = readings.number(field);
         (format!("  {name} {}", percent(value)), value >= high)
@@ -189,7 +192,7 @@ fn percents(readings: &Readings, fields: &[(&str, &str)], high: f64) -> Vec<(Str
     fields.iter().map(number).collect()
 }
 
-fn cpu(readings: &Readings) -> Vec<(String, bool)> {
+fn cpu(readings: &Readings) -> Vec<Number> {
     let total = readings.number("cpu.total");
     let mut numbers = vec![(format!(" {:>5}%", percent(total)), total >= 100.0 * HIGH)];
     let kinds = [
@@ -212,7 +215,7 @@ fn cpu(readings: &Readings) -> Vec<(String, bool)> {
     numbers
 }
 
-fn counts(readings: &Readings, fields: &[(&str, &str)]) -> Vec<(String, bool)> {
+fn counts(readings: &Readings, fields: &[(&str, &str)]) -> Vec<Number> {
     let number = |(field, name): &(&str, &str)| {
         (
             format!("  {} {name}", short(readings.number(field), 1000.0)),
@@ -222,14 +225,14 @@ fn counts(readings: &Readings, fields: &[(&str, &str)]) -> Vec<(String, bool)> {
     fields.iter().map(number).collect()
 }
 
-fn sizes(readings: &Readings, fields: &[(&str, &str)]) -> Vec<(String, bool)> {
+fn sizes(readings: &Readings, fields: &[(&str, &str)]) -> Vec<Number> {
     let number = |(field, name): &(&str, &str)| {
         (format!("  {name} {}", bytes(readings.number(field))), false)
     };
     fields.iter().map(number).collect()
 }
 
-fn memory(readings: &Readings) -> Vec<(String, bool)> {
+fn memory(readings: &Readings) -> Vec<Number> {
     let (total, free) = (
         readings.number("memory.total"),
         readings.number("memory.available"),
@@ -252,7 +255,7 @@ fn memory(readings: &Readings) -> Vec<(String, bool)> {
     numbers
 }
 
-fn swap(readings: &Readings) -> Vec<(String, bool)> {
+fn swap(readings: &Readings) -> Vec<Number> {
     let (total, used) = (
         readings.number("memory.swap_total"),
         readings.number("memory.swap_used"),
@@ -275,7 +278,7 @@ fn swap(readings: &Readings) -> Vec<(String, bool)> {
     numbers
 }
 
-fn pressure(readings: &Readings) -> Vec<(String, bool)> {
+fn pressure(readings: &Readings) -> Vec<Number> {
     let value = METERS[3].value(readings);
     let mut numbers = vec![(format!(" {:>5}%", percent(value)), value >= 20.0)];
     let some = [
@@ -290,7 +293,7 @@ fn pressure(readings: &Readings) -> Vec<(String, bool)> {
     numbers
 }
 
-fn disks(readings: &Readings) -> Vec<(String, bool)> {
+fn disks(readings: &Readings) -> Vec<Number> {
     let value = METERS[4].value(readings);
     let mut numbers = vec![(format!(" {:>6}", bytes(value)), false)];
     numbers.extend(sizes(
@@ -304,7 +307,7 @@ fn disks(readings: &Readings) -> Vec<(String, bool)> {
     numbers
 }
 
-fn network(readings: &Readings) -> Vec<(String, bool)> {
+fn network(readings: &Readings) -> Vec<Number> {
     let value = METERS[5].value(readings);
     let mut numbers = vec![(format!(" {:>6}", bytes(value)), false)];
     numbers.extend(sizes(

@@ -18,6 +18,7 @@ use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_top::app::{App, Question, Task};
 use kymo_top::draw::draw;
 use kymo_top::key::{Key, Mouse};
+use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
@@ -129,7 +130,7 @@ impl OnTerminal {
                 emulate_default_handler(SIGTSTP)?;
                 self.come_back()?;
             }
-            Task::Redraw => self.screen.clear()?,
+            Task::Redraw => self.begin_again()?,
             Task::Threads(threads) => {
                 if let Some(live) = self.live.take() {
                     self.live = Some(live.with_threads(threads)?);
@@ -147,7 +148,15 @@ impl OnTerminal {
     fn come_back(&mut self) -> Result<()> {
         disable_raw_mode()?;
         enter()?;
-        self.screen.clear()?;
+        self.begin_again()
+    }
+
+    /// Draws each cell with the next picture. `Terminal::clear` would ask the terminal for its cursor, whose answer the thread of
+    /// keys takes.
+    fn begin_again(&mut self) -> Result<()> {
+        let size = self.screen.size()?;
+        self.screen
+            .resize(Rect::new(0, 0, size.width, size.height))?;
         Ok(())
     }
 
