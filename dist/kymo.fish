@@ -123,7 +123,7 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "config" -d 'Print the config
 complete -c kymo -n "__fish_kymo_needs_command" -a "discover" -d 'Find devices that answer SNMP, and write their tables'
 complete -c kymo -n "__fish_kymo_needs_command" -a "graph" -d 'Draw graphs into an SVG or PNG file'
 complete -c kymo -n "__fish_kymo_needs_command" -a "programs" -d 'Show the work that programs on this machine publish'
-complete -c kymo -n "__fish_kymo_needs_command" -a "why" -d 'Find the cause of trouble at a time, and the process behind it'
+complete -c kymo -n "__fish_kymo_needs_command" -a "why" -d 'Find the trouble at a time, and its processes'
 complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expression of PromQL'
 complete -c kymo -n "__fish_kymo_needs_command" -a "watch" -d 'Say, or run a command, when an expression begins and ends'
 complete -c kymo -n "__fish_kymo_needs_command" -a "top" -d 'Show several machines as the rows of a table'
