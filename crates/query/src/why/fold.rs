@@ -88,8 +88,12 @@ pub(super) fn fold(
             finding.severity = 4.0;
         }
         finding.parts = actors(cause, &fields, cast, memory_kb, forks);
-        let rest = rest.iter().take(FIELDS_MAX);
-        finding.parts.extend(rest.map(|one| one.finding()));
+        let rest = rest.iter().take(FIELDS_MAX).map(|one| one.finding());
+        match cause {
+            // The group is known for certain, the process is not.
+            Cause::OomKill => drop(finding.parts.splice(0..0, rest)),
+            _ => finding.parts.extend(rest),
+        }
         finding.since_ns = fields.iter().filter_map(|one| one.verdict.since_ns).min();
         findings.push(finding);
     }
