@@ -94,6 +94,9 @@ _kymo() {
             kymo,verify)
                 cmd="kymo__subcmd__verify"
                 ;;
+            kymo,watch)
+                cmd="kymo__subcmd__watch"
+                ;;
             kymo,why)
                 cmd="kymo__subcmd__why"
                 ;;
@@ -122,7 +125,7 @@ _kymo() {
 
     case "${cmd}" in
         kymo)
-            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config discover graph programs why query series dump export import backup restore doctor cost verify status completions man collectl rrd rrdcached poll help"
+            opts="-p -s -i -c -f -R -D -r -m -C -N -F -P -o -w -l -A -v -x -X -h -V --playback --subsys --interval --count --filename --cap --keep --runtime --sync --rawtoo --show --threads --cost --root --status --no-backoff --slow-ms --align --phase --daemon --pname --runas --umask --rolllogs --messages --config --pidfile --quiet --nohup --nice --flush --comment --all --ALL --redact --verbose --plot --csv --json --options --utc --sep --hr --top --procfilt --procopts --from --thru --cpufilt --dskfilt --netfilt --intfilt --slabfilt --tcpfilt --dskremap --cpuopts --dskopts --netopts --memopts --slabopts --xopts --procstate --iosize --wide --full --home --limits --vmstat --export --stats --statopts --offsettime --passwd --grep --extract --showheader --showcolheaders --address --insecure --helpextend --helpall --showsubsys --showoptions --showsubopts --showtopopts --showdefs --whatsnew --help --version record play serve config discover graph programs top why query watch series dump export import backup restore doctor cost verify status completions man collectl rrd rrdcached poll help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -828,7 +831,7 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__help)
-            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config discover graph programs why query series dump export import backup restore doctor cost verify status help completions man collectl rrd rrdcached poll"
+            opts="-h --help subsystems filters formats time recording background clients texts configuration exit switches record play serve config discover graph programs top why query watch series dump export import backup restore doctor cost verify status help completions man collectl rrd rrdcached poll"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1576,13 +1579,21 @@ _kymo() {
             return 0
             ;;
         kymo__subcmd__top)
-            opts="-h --once --at --sort --help"
+            opts="-h --at --keys --once --data --sort --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keys)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1621,6 +1632,40 @@ _kymo() {
                     return 0
                     ;;
                 --tls-ca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kymo__subcmd__watch)
+            opts="-h --every --from --thru --json --data --open --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --thru)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --open)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

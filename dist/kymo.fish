@@ -123,10 +123,10 @@ complete -c kymo -n "__fish_kymo_needs_command" -a "config" -d 'Print the config
 complete -c kymo -n "__fish_kymo_needs_command" -a "discover" -d 'Find devices that answer SNMP, and write their tables'
 complete -c kymo -n "__fish_kymo_needs_command" -a "graph" -d 'Draw graphs into an SVG or PNG file'
 complete -c kymo -n "__fish_kymo_needs_command" -a "programs" -d 'Show the work that programs on this machine publish'
+complete -c kymo -n "__fish_kymo_needs_command" -a "top" -d 'Show a machine, or several, now and at any time back'
 complete -c kymo -n "__fish_kymo_needs_command" -a "why" -d 'Find the trouble at a time, and its processes'
 complete -c kymo -n "__fish_kymo_needs_command" -a "query" -d 'Evaluate an expression of PromQL'
 complete -c kymo -n "__fish_kymo_needs_command" -a "watch" -d 'Say, or run a command, when an expression begins and ends'
-complete -c kymo -n "__fish_kymo_needs_command" -a "top" -d 'Show several machines as the rows of a table'
 complete -c kymo -n "__fish_kymo_needs_command" -a "series" -d 'List, print and remove series that others sent'
 complete -c kymo -n "__fish_kymo_needs_command" -a "dump" -d 'Print recorded texts as the kernel gave them'
 complete -c kymo -n "__fish_kymo_needs_command" -a "export" -d 'Write a recording, or a part, into one file'
@@ -291,6 +291,12 @@ complete -c kymo -n "__fish_kymo_using_subcommand programs" -l data -d 'Folder o
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l once -d 'Print once, and end; so it is where no terminal is written to'
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -l json -d 'Print JSON, once'
 complete -c kymo -n "__fish_kymo_using_subcommand programs" -s h -l help -d 'Print help'
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l at -d 'Begin at this time: 14:30, 20261121:14:30, -1h' -r
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l keys -d 'Press these keys first: letters and digits, as on the screen' -r
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l data -d 'Folder of the kymo serve whose recording is the past' -r -F
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l sort -d 'Sort hosts by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age' -r
+complete -c kymo -n "__fish_kymo_using_subcommand top" -l once -d 'Print the screen as text, and end; so it is where no terminal is written to. COLUMNS and LINES are its size'
+complete -c kymo -n "__fish_kymo_using_subcommand top" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand why" -l json -d 'Print JSON'
 complete -c kymo -n "__fish_kymo_using_subcommand why" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand query" -l time -d 'Time of the value: 14:30, 20261121:14:30, 2026-11-21T14:30, -1h, now' -r
@@ -309,10 +315,6 @@ complete -c kymo -n "__fish_kymo_using_subcommand watch" -l data -d 'Folder of t
 complete -c kymo -n "__fish_kymo_using_subcommand watch" -l open -d 'Read the store in this folder instead, whoever writes it: nothing is changed there' -r -F
 complete -c kymo -n "__fish_kymo_using_subcommand watch" -l json -d 'An object a line'
 complete -c kymo -n "__fish_kymo_using_subcommand watch" -s h -l help -d 'Print help'
-complete -c kymo -n "__fish_kymo_using_subcommand top" -l at -d 'Print the table of this time, once: 14:30, 20261121:14:30, 2026-11-21T14:30, -10m' -r
-complete -c kymo -n "__fish_kymo_using_subcommand top" -l sort -d 'Sort by this column: host, cpu, load, pressure, memory, swap, disk, net, clock, age' -r
-complete -c kymo -n "__fish_kymo_using_subcommand top" -l once -d 'Print the table once, and end; so it is where no terminal is written to'
-complete -c kymo -n "__fish_kymo_using_subcommand top" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -s h -l help -d 'Print help'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -f -a "ls" -d 'List stored series'
 complete -c kymo -n "__fish_kymo_using_subcommand series; and not __fish_seen_subcommand_from ls show samples tail events rm" -f -a "show" -d 'Print rows of stored series'

@@ -266,7 +266,18 @@ fn names_that_are_none_are_refused() {
         (&["--once", "a\u{1b}b:"], "control characters"),
         (&["--once", "a b:"], "it has blanks"),
         (&["--once", ":"], "it has no name"),
-        (&["--once", "web1"], "it is no host"),
+        (
+            &["--once", "web1:", "rec"],
+            "cannot show recordings and hosts at once",
+        ),
+        (
+            &["--once", "--keys", "m", "web1:"],
+            "cannot use --keys with hosts",
+        ),
+        (
+            &["--once", "--sort", "cpu", "rec"],
+            "cannot use --sort without hosts",
+        ),
         (
             &["--once", "--sort", "none", "web1:"],
             "cannot use --sort \"none\": it takes host, cpu",

@@ -113,7 +113,7 @@ enum Command {
     /// Show the work that programs on this machine publish
     #[cfg(feature = "serve")]
     Programs(programs::ProgramsOptions),
-    /// Show processes of a machine, or several machines, now and at any time back
+    /// Show a machine, or several, now and at any time back
     #[cfg(feature = "serve")]
     Top(top::TopOptions),
     /// Find the trouble at a time, and its processes

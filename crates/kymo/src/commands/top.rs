@@ -120,7 +120,9 @@ fn of_hosts(options: &TopOptions) -> Result<Option<HostsOptions>> {
     }
     if hosts.is_empty() {
         if options.sort.is_some() {
-            bail!("cannot use --sort without hosts; a key sorts processes, --keys m say");
+            bail!(
+                "cannot use --sort without hosts: processes are sorted by keys, such as --keys m"
+            );
         }
         return Ok(None);
     }
