@@ -67,6 +67,7 @@ fn a_recording_shows_which_process_it_was() {
         ("?", "one sample back, forward"),
         ("\n", "ancestors:"),
         ("=", "Change"),
+        ("w", "before it"),
     ] {
         let shown = once(
             &[("COLUMNS", "200"), ("LANG", "C.UTF-8")],

@@ -13,6 +13,7 @@ use kymo_kernel::subsystem::cgroups::CGROUPS;
 use kymo_kernel::subsystem::process::{PROCESS, pid_of};
 use kymo_query::archive::Archive;
 use kymo_query::source::Source;
+use kymo_query::why::{When, why};
 use kymo_view::time::{Bound, PlayedZone};
 
 use crate::areas::{Areas, Drawn};
@@ -22,7 +23,7 @@ use crate::meters::{self, COUNT, SUBSYSTEMS};
 use crate::palette::Palette;
 use crate::past::Past;
 use crate::readings::{Readings, Route};
-use crate::screen::{Go, Screen, Way, Wish};
+use crate::screen::{Go, Overlay, Screen, Way, Wish};
 use crate::tables::{Order, order_of_head};
 use crate::window::{Range, Trail, Window};
 
@@ -53,17 +54,39 @@ pub enum Question {
     Day(Range),
     /// The process of this pid.
     Life(Range, u64),
+    /// The unusual values between these moments.
+    Why(i64, i64),
+}
+
+/// The answer to a question.
+#[derive(Debug)]
+pub enum Reply {
+    /// A range of the recording.
+    Window(Window),
+    /// Lines of text.
+    Lines(Vec<String>),
 }
 
 impl Question {
     /// Reads the answer.
-    pub fn answer(self, archive: &Archive) -> Result<Window, String> {
-        match self {
+    pub fn answer(self, archive: &Archive) -> Result<Reply, String> {
+        Ok(match self {
             Question::Around(range) | Question::Before(range) | Question::Day(range) => {
-                Window::of_meters(archive, range)
+                Reply::Window(Window::of_meters(archive, range)?)
             }
-            Question::Life(range, pid) => Window::of_process(archive, range, pid),
-        }
+            Question::Life(range, pid) => Reply::Window(Window::of_process(archive, range, pid)?),
+            Question::Why(from_ns, thru_ns) => {
+                let recordings = archive.what.recordings()?;
+                let found = why(&recordings, When::Between(from_ns, thru_ns))?;
+                let text = kymo_view::why::text(&found, &archive.what.name());
+                // A command has a line of its own, as lines are cut at the edge.
+                let lines = text.lines().flat_map(|line| match line.split_once("  | ") {
+                    Some((line, command)) => vec![line.to_string(), format!("        $ {command}")],
+                    None => vec![line.to_string()],
+                });
+                Reply::Lines(lines.collect())
+            }
+        })
     }
 }
 
@@ -116,6 +139,8 @@ pub struct App {
     around: Option<(Range, Window)>,
     day: Option<(Range, Window, i64)>,
     life: Option<(Range, u64, Window)>,
+    /// The unusual values between two moments, once they are known.
+    why: Option<(i64, i64, Vec<String>)>,
     began: bool,
     asked: Vec<Question>,
     pub(crate) held: Option<Held>,
@@ -145,6 +170,7 @@ impl App {
             around: None,
             day: None,
             life: None,
+            why: None,
             began: false,
             asked: Vec::new(),
             held: None,
@@ -310,6 +336,7 @@ impl App {
                 Ok(())
             }
             Wish::Details => self.look_closer(),
+            Wish::Why => self.ask_why(),
             Wish::Span => {
                 self.around = None;
                 Ok(())
@@ -319,6 +346,28 @@ impl App {
             self.say(&why);
         }
         Task::Nothing
+    }
+
+    /// Asks about the minute around the moment; live, about the last minute.
+    fn ask_why(&mut self) -> Result<(), String> {
+        if self.past.is_none() {
+            self.screen.overlay = None;
+            return Err(self.no_past.clone());
+        }
+        let thru_ns = match self.is_live {
+            true => self.at_ns(),
+            false => self.at_ns().saturating_add(30 * SECOND_NS),
+        };
+        self.why = Some((thru_ns.saturating_sub(60 * SECOND_NS), thru_ns, Vec::new()));
+        Ok(())
+    }
+
+    /// The unusual values at the moment that was asked about.
+    pub(crate) fn why(&self) -> Vec<String> {
+        match &self.why {
+            Some((.., lines)) if !lines.is_empty() => lines.clone(),
+            _ => vec!["the recording is being read".into()],
+        }
     }
 
     /// Shows a message until the next key.
@@ -579,6 +628,12 @@ impl App {
                 wanted.push(Question::Life(range(from_ns, span_ns, POINTS), pid));
             }
         }
+        if let (Some(Overlay::Why), Some((from_ns, thru_ns, lines))) =
+            (self.screen.overlay, &self.why)
+            && lines.is_empty()
+        {
+            wanted.push(Question::Why(*from_ns, *thru_ns));
+        }
         wanted.retain(|question| {
             let is_asked = |asked: &Question| {
                 std::mem::discriminant(asked) == std::mem::discriminant(question)
@@ -590,17 +645,29 @@ impl App {
     }
 
     /// Takes in an answer.
-    pub fn answered(&mut self, question: Question, answer: Result<Window, String>) {
+    pub fn answered(&mut self, question: Question, answer: Result<Reply, String>) {
         self.asked.retain(|asked| *asked != question);
-        let window = answer.unwrap_or_else(|why| {
-            self.say(&why);
-            Window::default()
-        });
+        let (window, lines) = match answer {
+            Ok(Reply::Window(window)) => (window, Vec::new()),
+            Ok(Reply::Lines(lines)) => (Window::default(), lines),
+            Err(why) => {
+                self.say(&why);
+                (Window::default(), vec![why])
+            }
+        };
         match question {
             Question::Around(range) => self.around = Some((range, window)),
             Question::Before(_) => self.trail.begin(&window),
             Question::Day(range) => self.day = Some((range, window, self.now_ns)),
             Question::Life(range, pid) => self.life = Some((range, pid, window)),
+            Question::Why(from_ns, thru_ns) => {
+                // Another moment may have been asked about meanwhile.
+                if let Some((from, thru, known)) = &mut self.why
+                    && (*from, *thru) == (from_ns, thru_ns)
+                {
+                    *known = lines;
+                }
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use ratatui_core::style::Style;
 use crate::app::App;
 use crate::areas::Drawn;
 use crate::help;
-use crate::screen::Typing;
+use crate::screen::{Overlay, Typing};
 
 /// Least size of a picture.
 const LEAST: (u16, u16) = (40, 12);
@@ -56,7 +56,7 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
     }
     let last = cut_below(&mut area, 1);
     footer(app, buffer, last);
-    if screen.help {
+    if screen.overlay == Some(Overlay::Help) {
         let lines = help::lines();
         drawn.page = usize::from(area.height);
         drawn.scroll = scrolled(app, buffer, area, &lines);
@@ -68,6 +68,11 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
         let strip = cut_above(&mut area, slider::HEIGHT);
         drawn.areas.slider = slider::draw(app, &readings.context, buffer, strip);
         match &screen.details {
+            _ if screen.overlay == Some(Overlay::Why) => {
+                drawn.page = usize::from(area.height);
+                drawn.scroll = scrolled(app, buffer, area, &app.why());
+                (drawn.cursor, drawn.top) = (screen.cursor, screen.top);
+            }
             Some(one) => {
                 let lines = details::lines(app, readings, one, area.width);
                 drawn.page = usize::from(area.height);
@@ -111,7 +116,7 @@ fn footer(app: &App, buffer: &mut Buffer, area: Rect) {
         Some((Typing::Filter, text)) => format!("Filter: {text}_"),
         Some((Typing::Time, text)) => format!("Go to (03:12, -10m, 20261121:14:30): {text}_"),
         None if !screen.message.is_empty() => screen.message.clone(),
-        None if screen.help => "any key: back   Up Down: scroll".into(),
+        None if screen.overlay.is_some() => "any key: back   Up Down: scroll".into(),
         None if screen.details.is_some() => "Esc: back   Up Down: scroll   Left Right: time".into(),
         None => {
             let filter = match screen.filter.as_str() {
@@ -119,7 +124,7 @@ fn footer(app: &App, buffer: &mut Buffer, area: Rect) {
                 filter => format!("filter {filter} (Esc clears it)   "),
             };
             format!(
-                "{filter}?: keys  Left Right: time  b: go to  L: live  1-6: tables  /: filter  q: quit"
+                "{filter}?: keys  w: why  Left Right: time  b: go to  L: live  1-6: tables  /: filter  q: quit"
             )
         }
     };

@@ -22,6 +22,10 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
                 "=",
                 "hold this moment, and compare others with it; again: let it go",
             ),
+            (
+                "w",
+                "why: what is unusual at this moment, and which process it is",
+            ),
             ("Space z", "stand still, go on"),
         ],
     ),

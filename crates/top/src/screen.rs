@@ -64,6 +64,17 @@ pub enum Wish {
     Span,
     /// Threads are wanted, or not any more.
     Threads,
+    /// The unusual values at the moment.
+    Why,
+}
+
+/// A text in the place of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overlay {
+    /// The keys.
+    Help,
+    /// The unusual values at a moment, and the processes behind them.
+    Why,
 }
 
 /// Meaning of typed text.
@@ -99,10 +110,10 @@ pub struct Screen {
     pub cursor: usize,
     /// First line that is shown.
     pub top: usize,
-    /// First line of the help or the details.
+    /// First line of the overlay or the details.
     pub scroll: usize,
-    /// True if the help is shown.
-    pub help: bool,
+    /// Text in the place of the table.
+    pub overlay: Option<Overlay>,
     /// Process that is shown in detail.
     pub details: Option<Identity>,
     /// Position in [`SPANS_S`].
@@ -136,7 +147,7 @@ impl Default for Screen {
             cursor: 0,
             top: 0,
             scroll: 0,
-            help: false,
+            overlay: None,
             details: None,
             span: 2,
             meter: 0,
@@ -172,7 +183,7 @@ impl Screen {
         if self.typing.is_some() {
             return self.typed(key);
         }
-        if self.help {
+        if self.overlay.is_some() {
             return self.read(key);
         }
         if let Some(wish) = self.travel(key) {
@@ -284,7 +295,11 @@ impl Screen {
             Key::Char('q') | Key::Function(10) | Key::Ctrl('c') => return Wish::Quit,
             Key::Ctrl('z') => return Wish::Suspend,
             Key::Ctrl('l') => return Wish::Redraw,
-            Key::Char('?' | 'h') | Key::Function(1) => (self.help, self.scroll) = (true, 0),
+            Key::Char('?' | 'h') | Key::Function(1) => self.read_on(Overlay::Help),
+            Key::Char('w') => {
+                self.read_on(Overlay::Why);
+                return Wish::Why;
+            }
             Key::Char('/' | '\\') | Key::Function(3 | 4) => {
                 self.typing = Some((Typing::Filter, self.filter.clone()));
             }
@@ -372,12 +387,16 @@ impl Screen {
         Wish::Nothing
     }
 
+    fn read_on(&mut self, overlay: Overlay) {
+        (self.overlay, self.scroll) = (Some(overlay), 0);
+    }
+
     fn read(&mut self, key: Key) -> Wish {
         match key {
             Key::Ctrl('c') => return Wish::Quit,
             Key::Ctrl('z') => return Wish::Suspend,
             _ if self.scrolls(key) => {}
-            _ => self.help = false,
+            _ => self.overlay = None,
         }
         Wish::Nothing
     }
@@ -425,7 +444,7 @@ mod tests {
             (Key::Char('2'), Wish::Show),
             (Key::Char('H'), Wish::Threads),
             (Key::Char('='), Wish::Hold),
-            (Key::Char('w'), Wish::Nothing),
+            (Key::Char('w'), Wish::Why),
             (Key::Enter, Wish::Details),
         ] {
             assert_eq!(Screen::default().press(key, 3), wish, "{key:?}");

@@ -1,8 +1,7 @@
 //! Events that the screen on a terminal waits for.
 
 use crossterm::event::Event;
-use kymo_top::app::Question;
-use kymo_top::window::Window;
+use kymo_top::app::{Question, Reply};
 
 /// A reason for another picture, or for the end.
 pub(super) enum Happening {
@@ -11,7 +10,7 @@ pub(super) enum Happening {
     /// A live sample.
     Sample,
     /// A reading aside.
-    Answer(Question, Result<Window, String>),
+    Answer(Question, Result<Reply, String>),
     /// A signal.
     Signal(i32),
     /// The terminal is gone.
