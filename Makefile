@@ -107,6 +107,7 @@ bench: peers build
 	./target/release/kymo-bench hub --kymo target/release/kymo
 	./target/release/kymo-bench programs
 	./target/release/kymo-bench query --kymo target/release/kymo
+	./target/release/kymo-bench top --kymo target/release/kymo
 	./target/release/kymo-bench together --kymo target/release/kymo
 
 clean:

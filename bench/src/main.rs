@@ -5,7 +5,8 @@
 //! those of the server's, `kymo-bench rrdcached` those of the round-robin archives,
 //! `kymo-bench drum` those of their store, `kymo-bench hub` those of the listener
 //! for collectd, `kymo-bench poll` those of the poller, `kymo-bench programs` those
-//! of programs that publish, `kymo-bench query` those of samples that are pushed and of PromQL, `kymo-bench together` the row of everything at once. The
+//! of programs that publish, `kymo-bench query` those of samples that are pushed and of PromQL, `kymo-bench top` those of
+//! `kymo top` and `kymo why`, `kymo-bench together` the row of everything at once. The
 //! other words (`floor`, `tick`, `load`, `crowd`, `stir`, `ring`, `world`, `guard`,
 //! `publish`, `ask`, `touch`) are child processes of these rows: contenders, loads
 //! and helpers. Nothing here asserts a time: a row is measured, compared and reported.
@@ -45,6 +46,7 @@ mod serve;
 mod sides;
 mod ticks;
 mod together;
+mod top;
 mod world;
 
 use args::Args;
@@ -68,13 +70,14 @@ usage: kymo-bench record [--quick] [--only ROW,...] [--kymo PATH] [--kymo-small 
        kymo-bench programs [--quick] [--only ROW,...] [--rounds N] [--dir DIR] [--results FILE]
        kymo-bench query  [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--series N] [--steps N]
                          [--dir DIR] [--results FILE]
+       kymo-bench top    [--quick] [--only ROW,...] [--kymo PATH] [--rounds N] [--dir DIR] [--results FILE]
        kymo-bench together [--quick] [--kymo PATH] [--minutes N] [--dir DIR] [--results FILE]
        kymo-bench floor  [-s LETTERS] [-i SECONDS] [-c COUNT] [--phase SECONDS] [--ack]
        kymo-bench tick   [-i SECONDS] [-c COUNT] [--phase SECONDS]
        kymo-bench load   --dir DIR [--seconds N] [--fsync]
        kymo-bench crowd  [--count N] [--seconds N]
        kymo-bench ring   --dir DIR [--days N] [--cold]
-       kymo-bench world  --dir DIR [--days N] [--mib N] [--processes N]
+       kymo-bench world  --dir DIR [--days N] [--mib N] [--processes N] [--scan N]
        kymo-bench ask    --first ADDRESS --port PORT --devices N --interfaces N [--rounds N] [--varbinds N]
        kymo-bench touch  --dir DIR [--rounds N]
        kymo-bench publish --work command|counter|nothing [--count N] [--bytes N]
@@ -104,6 +107,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "programs" => return programs::PROGRAMS.run(args),
         "query" => return query::QUERY.run(args),
         "together" => return together::TOGETHER.run(args),
+        "top" => return top::TOP.run(args),
         "publish" => programs::writer::run(args)?,
         "ask" => poll::ask::run(args)?,
         "touch" => poll::touch::run(args)?,
@@ -116,7 +120,7 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
         "stir" => crowd::stir(args)?,
         "guard" => guard::run()?,
         "rows" => say(&format!(
-            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             row::RECORDING.list(),
             serve::SERVING.list(),
             rrdcached::CACHING.list(),
@@ -125,7 +129,8 @@ fn run(verb: &str, args: Args) -> Result<ExitCode> {
             poll::POLLING.list(),
             programs::PROGRAMS.list(),
             query::QUERY.list(),
-            together::TOGETHER.list()
+            together::TOGETHER.list(),
+            top::TOP.list()
         ))?,
         "help" | "--help" | "-h" => say(USAGE)?,
         _ => {

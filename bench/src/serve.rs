@@ -15,6 +15,7 @@ mod watch;
 mod weight;
 
 pub(crate) use request::{free_port, number};
+pub(crate) use rings::forget;
 
 use crate::row::Table;
 

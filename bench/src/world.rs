@@ -29,6 +29,7 @@ use texts::Texts;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY_S: u64 = 86_400;
+/// Seconds between scans of processes, unless the command line sets them.
 const SCAN_EACH: u64 = 5;
 const KEY_EACH: u64 = 60;
 /// Uptime that gives the numbers the slopes of a machine that has been up for a while.
@@ -36,15 +37,17 @@ const UP_S: u64 = 100_000;
 /// Another boot id than this machine's: a recorder that continues in the folder has its own.
 const BOOT_ID: &str = "0badcafe-0000-4000-8000-000000000000";
 
-/// `world --dir DIR [--days N] [--mib N] [--processes N]`: makes the ring; it ends now.
+/// `world --dir DIR [--days N] [--mib N] [--processes N] [--scan N]`: makes the ring; it ends now.
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let days: u64 = args.value("--days")?.unwrap_or(1);
     let mib: u64 = args.value("--mib")?.unwrap_or(1024);
     let processes: usize = args.value("--processes")?.unwrap_or(200);
+    let scan_each: u64 = args.value("--scan")?.unwrap_or(SCAN_EACH).max(1);
     let dir: Option<PathBuf> = args.value("--dir")?;
     args.done()?;
     let dir = dir.ok_or_else(|| Fault::new("no folder is given: --dir DIR"))?;
     let mut world = World::new(dir, days, mib << 20, processes)?;
+    world.scan_each = scan_each;
     for second in 0..days * DAY_S {
         world.second(second)?;
     }
@@ -63,6 +66,7 @@ struct World {
     clock: Arc<SimClock>,
     out: Vec<u8>,
     since_key: u64,
+    scan_each: u64,
 }
 
 impl World {
@@ -96,6 +100,7 @@ impl World {
             clock,
             out: Vec::new(),
             since_key: 0,
+            scan_each: SCAN_EACH,
         })
     }
 
@@ -120,7 +125,7 @@ impl World {
             open.section(kind, 0, |out| out.extend_from_slice(section));
         };
         self.texts.sample(key, &mut put);
-        if second.is_multiple_of(SCAN_EACH) {
+        if second.is_multiple_of(self.scan_each) {
             self.people.scan(key, UP_S + second, &mut put);
         } else if key {
             self.people.state(&mut put);

@@ -32,7 +32,7 @@ pub(super) fn ring(bench: &Bench) -> Result<PathBuf> {
 
 /// Removes the pages of all files below `dir` from the cache, as `drop_caches` does for all files. Names
 /// and sizes stay cached. Dirty pages are written before.
-pub(super) fn forget(dir: &Path) -> Result<u64> {
+pub(crate) fn forget(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in dir
         .read_dir()

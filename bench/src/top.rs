@@ -1,0 +1,13 @@
+//! The cost of `kymo top` and `kymo why`: the rows, one in each file, beside Debian's atop.
+
+mod live;
+mod replay;
+mod why;
+
+use crate::row::Table;
+
+/// The table of the costs of looking.
+pub(crate) const TOP: Table = Table {
+    part: "What looking costs",
+    rows: &[&why::ROW, &live::ROW, &replay::ROW],
+};
