@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     talk::say_panics();
     machine::outlive_file_limit();
     machine::share_heap();
+    machine::list_no_functions_for_errors();
     machine::name_process();
     name_service::need_no_modules();
     let words = help::turned(std::env::args_os().collect());

@@ -86,6 +86,14 @@ pub fn share_heap() {
     }
 }
 
+/// Keeps errors from listing the functions that lead to them, as RUST_BACKTRACE asks for: no message shows these lists, and
+/// the program of the packages, which has no tables for unwinding, would end at the first error. A panic still has its list.
+#[allow(unsafe_code)]
+pub fn list_no_functions_for_errors() {
+    // SAFETY: both texts end with a zero, and this is called before any other thread is started.
+    unsafe { libc::setenv(c"RUST_LIB_BACKTRACE".as_ptr(), c"0".as_ptr(), 1) };
+}
+
 /// Gives back the pages of the program and its libraries that were read so far: those that only the start
 /// needed are not locked then, and the others are mapped again as they are used. Nothing is read again from the disk.
 #[allow(unsafe_code)]
