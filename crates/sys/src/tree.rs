@@ -17,6 +17,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Permission bits of a new file.
 const MODE: Mode = Mode::from_raw_mode(0o644);
 
+/// Flags of a new file whose name must be free.
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 /// How far names reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -88,6 +95,12 @@ pub trait Tree: Send + Sync {
         existing: Existing,
         safe: Safe,
     ) -> io::Result<Metadata>;
+    /// Puts an empty file in place, mode 0644; fails if the name is taken.
+    fn put_empty(&self, path: &Path) -> io::Result<()> {
+        let nothing = &mut |_: &mut dyn Write| Ok(());
+        self.put_pieces(path, nothing, Existing::Keep, Safe::Unsynced)?;
+        Ok(())
+    }
     /// Puts a file in place, and gives the one that had the name before the name `before` in the same folder: both are whole at any
     /// moment. Where the file system cannot exchange two names, the first one is missing for a moment. A new file has mode 0644.
     fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()>;
@@ -261,6 +274,14 @@ impl Tree for RealTree {
         written
     }
 
+    /// An empty file has no half that a reader could see, so it gets its name at once: a third of a rename's cost.
+    fn put_empty(&self, path: &Path) -> io::Result<()> {
+        let folder = self.parent(path)?;
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        let file = rustix::fs::openat(folder, name, NEW, Mode::from_raw_mode(0o600))?;
+        Ok(rustix::fs::fchmod(file, MODE)?)
+    }
+
     fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()> {
         let folder = self.parent(path)?;
         let name = path.file_name().ok_or(Errno::ISDIR)?;
@@ -382,14 +403,13 @@ fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
 
 /// A new file beside `name`, for a rename.
 fn unfinished_file(folder: &OwnedFd, name: &[u8]) -> io::Result<(File, Vec<u8>)> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..100 {
         let mut random = [0; 4];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
         // mkstemp's six letters are beyond NAME_MAX for the longest names; these take the name's end then.
         let mut unfinished = name[..name.len().min(246)].to_vec();
         unfinished.extend_from_slice(format!(".{:08x}", u32::from_le_bytes(random)).as_bytes());
-        match rustix::fs::openat(folder, &unfinished[..], flags, Mode::from_raw_mode(0o600)) {
+        match rustix::fs::openat(folder, &unfinished[..], NEW, Mode::from_raw_mode(0o600)) {
             Err(Errno::EXIST) => {}
             answer => return Ok((File::from(answer?), unfinished)),
         }
@@ -444,6 +464,12 @@ mod tests {
         let after = beneath.stat(&base.join("in/f.rrd")).unwrap();
         assert_eq!((after.size_bytes, after.kind), (5, NameKind::File));
         assert_ne!(before.inode, after.inode);
+        let empty = base.join("d/empty.rrd");
+        beneath.put_empty(&empty).unwrap();
+        assert_eq!(beneath.stat(&empty).unwrap().size_bytes, 0);
+        let again = beneath.put_empty(&empty).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(errno(beneath.put_empty(&root.join("e"))), libc::EXDEV);
         for outside in ["out/secret", "../secret", "d/../../secret"] {
             let path = base.join(outside);
             assert_eq!(

@@ -155,6 +155,12 @@ impl Tree for Fenced {
         self.tree.put_pieces(path, write, existing, safe)
     }
 
+    /// Checks the path as text.
+    fn put_empty(&self, path: &Path) -> io::Result<()> {
+        self.look(path)?;
+        self.tree.put_empty(path)
+    }
+
     /// Checks both paths as text.
     fn roll(&self, path: &Path, before: &Path, bytes: &[u8]) -> io::Result<()> {
         self.look(path)?;

@@ -9,9 +9,8 @@ use crate::memtable::series::Series;
 use crate::names;
 use crate::settings::Files;
 use kymo_sys::disk::{DiskFile, NameKind};
-use kymo_sys::tree::{Access, Existing, Safe};
+use kymo_sys::tree::{Access, Existing};
 use std::collections::HashSet;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,9 +56,7 @@ impl Inner {
             if folders.insert(folder) && self.tree.stat(names::path(folder)).is_err() {
                 let _no_room = self.tree.make_folders(names::path(folder));
             }
-            let put = &mut |_: &mut dyn io::Write| Ok(());
-            let (keep, safe) = (Existing::Keep, Safe::Unsynced);
-            let _there = self.tree.put_pieces(names::path(path), put, keep, safe);
+            let _there = self.tree.put_empty(names::path(path));
         }
     }
 
