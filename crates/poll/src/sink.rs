@@ -23,7 +23,7 @@ pub use logs::{Logs, TargetClone, clone_folders};
 pub use report::{Counts, Rate, Refusal, Report};
 pub use series::{
     Archives, COLUMNS, Home, Kind, Layout, Layouts, POINTS_KEPT_S, Series, Spans, heartbeat_s,
-    step_s,
+    rrd_path, step_s,
 };
 
 use crate::batch::Batch;

@@ -2,7 +2,7 @@
 
 mod configured;
 
-pub use configured::Home;
+pub use configured::{Home, rrd_path};
 
 use crate::mrtg_log::{Conversion, LogRule, RateKind};
 use kymo_rrd::create::{Create, create};

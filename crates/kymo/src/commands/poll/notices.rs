@@ -1,8 +1,12 @@
 //! Notices about a configuration before it is polled. A run from cron gives none: its lines would be a mail in each cycle.
 
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use kymo_poll::engine;
-use kymo_poll::sink::{Home, Series};
-use kymo_wire::mrtg_cfg::{Config, LogFormat};
+use kymo_poll::sink::rrd_path;
+use kymo_wire::mrtg_cfg::{Config, LogFormat, Target};
 
 use super::{Settings, part};
 
@@ -21,10 +25,7 @@ fn say_conversion(config: &Config, settings: &Settings) {
         return;
     }
     let log_dir = settings.log_dir.as_ref().unwrap_or(&globals.log_dir);
-    let series = Series::of_all(config, &Home::new(log_dir, b"", None));
-    let has_log =
-        |series: &&Series| series.path.with_extension("log").exists() && !series.path.exists();
-    let count = series.iter().filter(has_log).count();
+    let count = unconverted(config, log_dir);
     let is_remote = part::rrdcached(globals).is_some_and(|address| !address.starts_with("unix:"));
     let fate = match settings.on_demand || is_remote {
         true => "stays there, as no .rrd files are written here",
@@ -37,6 +38,30 @@ fn say_conversion(config: &Config, settings: &Settings) {
     };
     let line = format!("the history of {targets} is in .log files; it {fate}");
     settings.log.say(&line);
+}
+
+/// How many targets have a .log and no .rrd. Each folder is listed once, as a look for each of many thousand targets would take
+/// longer than the configuration's reading.
+fn unconverted(config: &Config, log_dir: &Path) -> usize {
+    let mut logs: HashMap<PathBuf, HashSet<PathBuf>> = HashMap::new();
+    let has_log = |target: &Target| {
+        let rrd = rrd_path(*target, log_dir);
+        let folder = rrd.parent().unwrap_or(log_dir);
+        let logs = logs
+            .entry(folder.into())
+            .or_insert_with_key(|folder| logs_in(folder));
+        !logs.is_empty() && logs.contains(&rrd.with_extension("log")) && !rrd.exists()
+    };
+    config.targets().filter(has_log).count()
+}
+
+/// The .log files of a folder; none if it cannot be listed.
+fn logs_in(folder: &Path) -> HashSet<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .collect()
 }
 
 /// Names targets of 1 Gbit/s and more whose counters wrap several times in an interval.

@@ -50,17 +50,10 @@ impl Series {
             Some(max) => [max; 2],
             None => target.max_bytes(),
         };
-        let mut below = folder(target);
-        below.extend_from_slice(&target.name());
-        below.extend_from_slice(b".rrd");
-        let mut path = home.log_dir.as_os_str().as_bytes().to_vec();
-        if !path.ends_with(b"/") {
-            path.push(b'/');
-        }
-        let folder_bytes = path.len();
-        path.extend_from_slice(&below);
+        let below = below_log_dir(target);
+        let (path, folder_bytes) = joined(&home.log_dir, &below);
         Series {
-            path: PathBuf::from(OsString::from_vec(path)),
+            path,
             folder_bytes,
             name: [&home.prefix[..], &below].concat(),
             step_s: step_s(globals.interval_s),
@@ -78,6 +71,30 @@ impl Series {
             max_age_s: globals.max_age_s,
         }
     }
+}
+
+/// The .rrd file of a target.
+pub fn rrd_path(target: Target, log_dir: &Path) -> PathBuf {
+    joined(log_dir, &below_log_dir(target)).0
+}
+
+/// Path of a target's .rrd file below `LogDir`.
+fn below_log_dir(target: Target) -> Vec<u8> {
+    let mut below = folder(target);
+    below.extend_from_slice(&target.name());
+    below.extend_from_slice(b".rrd");
+    below
+}
+
+/// A path below a folder, and how many of its bytes are the folder's with its slash.
+fn joined(folder: &Path, below: &[u8]) -> (PathBuf, usize) {
+    let mut path = folder.as_os_str().as_bytes().to_vec();
+    if !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    let folder_bytes = path.len();
+    path.extend_from_slice(below);
+    (PathBuf::from(OsString::from_vec(path)), folder_bytes)
 }
 
 fn log_rule(target: Target) -> LogRule {
