@@ -162,3 +162,21 @@ fn messages_name_the_file_of_the_person() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
     }
 }
+
+/// A name below the file that is no block of it was opened, and failed only where it was read.
+#[test]
+fn a_name_below_the_file_is_looked_for_in_it() {
+    let scratch = Scratch::new("exported-below");
+    let (dir, file) = (scratch.text("ring"), scratch.text("whole.kymo"));
+    stdout_of(&["record", "-s", "c", "-i", ".05", "-c", "3", "-f", &dir]);
+    stdout_of(&["export", &dir, &file]);
+    for name in ["x", "20260101-000000-0.kymo", "x/y"] {
+        let path = format!("{file}/{name}");
+        for command in ["play", "dump", "why"] {
+            let output = run(&[command, &path]);
+            assert_eq!(output.status.code(), Some(2), "{command} {name}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(&path), "{command} {name}: {said}");
+        }
+    }
+}

@@ -96,6 +96,7 @@ impl Recording {
         if let Some(file) = path.parent()
             && let Some(block) = Recording::exported(&disk, file, Origin::Block(path.into()))?
         {
+            find(&*block.disk, path)?;
             return Ok(block);
         }
         let what = find(&*disk, path)?;
