@@ -235,19 +235,15 @@ fn settings_of_the_packages_are_right_with_and_without_their_comments() {
 }
 
 #[test]
-fn scripts_of_packages_have_no_known_flaw() {
+fn scripts_of_a_shell_have_no_known_flaw() {
     if machine::must_skip(&["shellcheck"]) {
         return;
     }
-    let dist = project().join("dist");
-    let mut scripts = vec![
-        dist.join("packages"),
-        dist.join("install.sh"),
-        dist.join("kymo-names"),
-        project().join("tests/older-package"),
-    ];
-    scripts.extend(files_of(&dist.join("pack")));
-    scripts.extend(["postinst", "prerm", "postrm"].map(|name| dist.join("debian").join(name)));
+    let folders =
+        ["dist", "dist/pack", "dist/debian", "tests", ".ci"].map(|name| project().join(name));
+    let mut scripts: Vec<PathBuf> = folders.iter().flat_map(|folder| files_of(folder)).collect();
+    scripts.retain(|file| is_script_of_a_shell(file));
+    assert!(scripts.len() > 18, "{scripts:?}");
     let checked = Command::new("shellcheck")
         .arg("--external-sources")
         .args(&scripts)
@@ -255,4 +251,13 @@ fn scripts_of_packages_have_no_known_flaw() {
         .output()
         .expect("shellcheck");
     assert!(checked.status.success(), "{}", text(&checked.stdout));
+}
+
+fn is_script_of_a_shell(file: &Path) -> bool {
+    let bytes = fs::read(file).unwrap_or_default();
+    let first = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    first.starts_with(b"#!") && first.ends_with(b"sh")
 }
