@@ -29,6 +29,9 @@ use crate::window::{Range, Trail, Window};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
+const HOUR_S: i64 = 3600;
+/// Longest recording whose hours are the slider's range.
+const SHORT_NS: i64 = 12 * HOUR_S * SECOND_NS;
 /// Points of the range around a moment, and of a day.
 const POINTS: usize = 240;
 const DAY_POINTS: usize = 288;
@@ -204,6 +207,11 @@ impl App {
         self.is_live
     }
 
+    /// True if there are live samples to go to.
+    pub(crate) fn has_live(&self) -> bool {
+        self.live.is_some()
+    }
+
     /// The recording.
     pub fn archive(&self) -> Option<Arc<Archive>> {
         self.past.as_ref().map(|past| past.archive().clone())
@@ -335,7 +343,12 @@ impl App {
                 self.hold();
                 Ok(())
             }
-            Wish::Details => self.look_closer(),
+            Wish::Details => {
+                self.screen.details = self.at_cursor_in_detail();
+                self.screen.scroll = 0;
+                self.watch()
+            }
+            Wish::Leave => self.watch(),
             Wish::Why => self.ask_why(),
             Wish::Span => {
                 self.around = None;
@@ -395,15 +408,15 @@ impl App {
         }
     }
 
-    fn look_closer(&mut self) -> Result<(), String> {
+    /// The process to show in detail; `None` where lines are no processes.
+    fn at_cursor_in_detail(&self) -> Option<Identity> {
         let is_process = self.screen.table.subsystem.is_of_processes();
         let is_one = is_process && !matches!(self.screen.shape, Shape::By(_));
-        if self.screen.details.is_none() && is_one {
-            self.screen.details = self.at_cursor();
-            self.screen.scroll = 0;
-        } else {
-            self.screen.details = None;
-        }
+        is_one.then(|| self.at_cursor()).flatten()
+    }
+
+    /// Reads the raw texts of the process in detail, or of none any more.
+    fn watch(&mut self) -> Result<(), String> {
         let watched = self.watched();
         if let Some(live) = &self.live {
             lock(live).watch(watched.as_deref());
@@ -522,7 +535,12 @@ impl App {
 
     /// Goes to a time that was typed. A time without a day is of the day that is shown, or of the day before.
     pub fn jump(&mut self, text: &str) -> Result<(), String> {
-        let mut bound = Bound::parse("the time", text.trim(), self.now_ns)?;
+        // The present of a recording is its end.
+        let latest_ns = match &self.past {
+            Some(past) if self.live.is_none() => past.extent().thru_ns,
+            _ => self.now_ns,
+        };
+        let mut bound = Bound::parse("the time", text.trim(), latest_ns)?;
         let at_ns = self.at_ns();
         let context = self
             .with(|readings| readings.context.clone())
@@ -531,10 +549,6 @@ impl App {
         let zone = played.of(&context);
         let day = zone.local(at_ns).day;
         let before = zone.local(at_ns.saturating_sub(DAY_S * SECOND_NS)).day;
-        let latest_ns = match &self.past {
-            Some(past) if self.live.is_none() => past.extent().thru_ns,
-            _ => self.now_ns,
-        };
         let mut to_ns = None;
         for day in [day, before] {
             if let Some(wall) = bound.of_every_day() {
@@ -543,16 +557,34 @@ impl App {
                 if to_ns.is_some_and(|to_ns| to_ns <= latest_ns) {
                     break;
                 }
-                bound = Bound::parse("the time", text.trim(), self.now_ns)?;
+                bound = Bound::parse("the time", text.trim(), latest_ns)?;
             } else {
                 to_ns = bound.moment(zone);
             }
         }
         drop(played);
         match to_ns {
-            Some(to_ns) => self.go(Go::To(to_ns)),
+            Some(to_ns) => {
+                self.go(Go::To(to_ns))?;
+                self.say_if_beyond(to_ns, &context);
+                Ok(())
+            }
             None => Err(format!("cannot go to {text}: there is no such time")),
         }
+    }
+
+    /// Says that a time is not within the recording.
+    fn say_if_beyond(&mut self, to_ns: i64, context: &Context) {
+        let Some(past) = &self.past else { return };
+        let extent = past.extent();
+        let slack_ns = past.interval_ns();
+        let (edge_ns, word) = match to_ns {
+            _ if to_ns < extent.from_ns - slack_ns => (extent.from_ns, "begins"),
+            _ if to_ns > extent.thru_ns + slack_ns => (extent.thru_ns, "ends"),
+            _ => return,
+        };
+        let (day, time) = self.local(context, edge_ns);
+        self.say(&format!("the recording {word} at {day} {time}"));
     }
 
     /// The moment at which the slider's meter is greatest in the range.
@@ -610,7 +642,7 @@ impl App {
         let context = self
             .with(|readings| readings.context.clone())
             .unwrap_or_default();
-        let day = self.day_of(at_ns, &context);
+        let day = self.slider_range(at_ns, &context);
         let is_fresh = |now_ns: i64| {
             let known = self.day.as_ref().filter(|(range, ..)| *range == day);
             known.is_some_and(|(_, _, read_ns)| {
@@ -671,18 +703,33 @@ impl App {
         }
     }
 
-    /// The day of a moment, in the zone of the recorded machine.
-    fn day_of(&self, at_ns: i64, context: &Context) -> Range {
+    /// The slider's range: the hours of a short recording, else the day of a moment in the zone of the recorded machine.
+    fn slider_range(&self, at_ns: i64, context: &Context) -> Range {
         let mut played = self.zone.borrow_mut();
         let zone = played.of(context);
-        let second = i64::from(zone.local(at_ns).second);
-        let from_ns = at_ns
-            .div_euclid(SECOND_NS)
-            .saturating_sub(second)
-            .saturating_mul(SECOND_NS);
+        let mut begin_of = |at_ns: i64, length_s: i64| {
+            let second = i64::from(zone.local(at_ns).second).rem_euclid(length_s);
+            let whole_s = at_ns.div_euclid(SECOND_NS).saturating_sub(second);
+            whole_s.saturating_mul(SECOND_NS)
+        };
+        let extent = self.past.as_ref().map(|past| past.extent());
+        let hours = extent.filter(|_| self.live.is_none()).map(|extent| {
+            let from_ns = begin_of(extent.from_ns, HOUR_S);
+            let end_ns = begin_of(extent.thru_ns, HOUR_S).saturating_add(HOUR_S * SECOND_NS);
+            (from_ns, end_ns)
+        });
+        let (from_ns, thru_ns) = match hours {
+            Some((from_ns, thru_ns)) if thru_ns.saturating_sub(from_ns) <= SHORT_NS => {
+                (from_ns, thru_ns)
+            }
+            _ => {
+                let from_ns = begin_of(at_ns, DAY_S);
+                (from_ns, from_ns.saturating_add(DAY_S * SECOND_NS))
+            }
+        };
         Range {
             from_ns,
-            thru_ns: from_ns.saturating_add(DAY_S * SECOND_NS),
+            thru_ns,
             points: DAY_POINTS,
         }
     }

@@ -123,8 +123,9 @@ fn footer(app: &App, buffer: &mut Buffer, area: Rect) {
                 "" => String::new(),
                 filter => format!("filter {filter} (Esc clears it)   "),
             };
+            let latest = if app.has_live() { "live" } else { "end" };
             format!(
-                "{filter}?: keys  w: why  Left Right: time  b: go to  L: live  1-6: tables  /: filter  q: quit"
+                "{filter}?: keys  w: why  x: worst  b: go to  [ ]: a minute  L: {latest}  /: filter  q: quit"
             )
         }
     };

@@ -58,8 +58,10 @@ pub enum Wish {
     Hold,
     /// Stand still, or go on.
     Pause,
-    /// The selected process in detail, or not any more.
+    /// The selected process in detail.
     Details,
+    /// The table again, in place of a process in detail.
+    Leave,
     /// Another length of the range.
     Span,
     /// Threads are wanted, or not any more.
@@ -192,7 +194,7 @@ impl Screen {
         if self.details.is_some() && self.in_details(key) {
             return match self.details.is_some() {
                 true => Wish::Nothing,
-                false => Wish::Details,
+                false => Wish::Leave,
             };
         }
         if let Some(wish) = self.choose(key) {
@@ -265,10 +267,10 @@ impl Screen {
                 };
                 self.order_by(order);
             }
-            Key::Char('P' | 'C') => self.order_by("time"),
-            Key::Char('M') => self.order_by("rss"),
-            Key::Char('T') => self.order_by("accum"),
-            Key::Char('D') => self.order_by("iokb"),
+            Key::Char('P' | 'C') => self.order_by_any(&["time", "cpu"]),
+            Key::Char('M') => self.order_by_any(&["rss", "memory_kb"]),
+            Key::Char('T') => self.order_by_any(&["accum"]),
+            Key::Char('D') => self.order_by_any(&["iokb", "read_kb"]),
             Key::Char('I' | 'R') => {
                 let at = self.table_at();
                 self.orders[at].turned = !self.orders[at].turned;
@@ -305,7 +307,11 @@ impl Screen {
             }
             Key::Escape => self.filter.clear(),
             Key::Up | Key::Char('k') => self.select(self.cursor.saturating_sub(1), lines),
-            Key::Down | Key::Char('j') => self.select(self.cursor + 1, lines),
+            // Without a selected line the first key shows where the selection is.
+            Key::Down | Key::Char('j') => {
+                let step = usize::from(self.selected.is_some());
+                self.select(self.cursor + step, lines);
+            }
             Key::PageUp => self.select(self.cursor.saturating_sub(self.page), lines),
             Key::PageDown => self.select(self.cursor + self.page, lines),
             Key::Home => self.select(0, lines),
@@ -324,17 +330,28 @@ impl Screen {
     /// Shows a table.
     pub fn show(&mut self, table: &'static Table) -> Wish {
         self.table = table;
+        self.details = None;
         (self.cursor, self.top, self.selected) = (0, 0, None);
         Wish::Show
     }
 
-    /// Orders the table by a name that it knows.
-    pub fn order_by(&mut self, name: &str) {
+    /// Orders the table by a name that it knows; false if it does not.
+    pub fn order_by(&mut self, name: &str) -> bool {
         let at = self.table_at();
         let names = self.table.order_names();
-        if let Some(found) = names.iter().position(|known| *known == name) {
+        let found = names.iter().position(|known| *known == name);
+        if let Some(found) = found {
             let turned = self.orders[at].at == found && self.orders[at].turned;
             self.orders[at] = Order { at: found, turned };
+        }
+        found.is_some()
+    }
+
+    /// Orders the table by the first name that it knows.
+    fn order_by_any(&mut self, names: &[&str]) {
+        if !names.iter().any(|name| self.order_by(name)) {
+            let table = self.table.name.to_lowercase();
+            self.message = format!("{table} have no such order; < and > go through theirs");
         }
     }
 
@@ -481,6 +498,38 @@ mod tests {
     }
 
     #[test]
+    fn details_are_left() {
+        for key in [Key::Escape, Key::Enter, Key::Char('q')] {
+            let mut screen = Screen {
+                details: Some(Identity::default()),
+                ..Screen::default()
+            };
+            assert_eq!(screen.press(key, 3), Wish::Leave, "{key:?}");
+            assert!(screen.details.is_none(), "{key:?}");
+        }
+        let mut screen = Screen {
+            details: Some(Identity::default()),
+            ..Screen::default()
+        };
+        assert_eq!(screen.press(Key::Char('2'), 3), Wish::Show);
+        assert!(screen.details.is_none());
+    }
+
+    #[test]
+    fn keys_of_orders_mean_the_same_in_each_table() {
+        let mut screen = Screen::default();
+        for (key, order) in [('M', "memory_kb"), ('D', "read_kb"), ('P', "cpu")] {
+            screen.press(Key::Char('2'), 3);
+            screen.press(Key::Char(key), 3);
+            assert_eq!(screen.table.order_names()[screen.order().at], order);
+        }
+        screen.press(Key::Char('M'), 3);
+        screen.press(Key::Char('5'), 3);
+        screen.press(Key::Char('M'), 3);
+        assert!(screen.message.starts_with("cpus have no such order"));
+    }
+
+    #[test]
     fn orders_go_round() {
         let mut screen = Screen::default();
         let count = screen.table.order_names().len();
@@ -499,6 +548,7 @@ mod tests {
     fn the_selection_stays_within_the_table() {
         let mut screen = Screen::default();
         for (key, lines, expect) in [
+            (Key::Down, 3, 0),
             (Key::Down, 3, 1),
             (Key::PageDown, 3, 2),
             (Key::Home, 3, 0),

@@ -11,6 +11,8 @@ use crate::readings::Readings;
 
 /// Live samples that are kept.
 const TRAIL_MAX: usize = 900;
+/// Share by which values differ that are as good as equal.
+const ALIKE: f64 = 0.02;
 
 /// Values over a range, in points of equal length.
 #[derive(Clone, Debug, Default)]
@@ -123,11 +125,25 @@ impl Window {
 
     /// The moment of the greatest value of a line.
     pub fn worst_ns(&self, line: usize) -> Option<i64> {
-        let points = self.lines.get(line)?.iter().enumerate();
-        let known = points.filter(|(_, value)| !value.is_nan());
-        let (point, _) = known.max_by(|a, b| a.1.total_cmp(b.1))?;
-        Some(self.end_ns(point))
+        let values = self.lines.get(line)?;
+        middle_of_greatest(values).map(|point| self.end_ns(point))
     }
+}
+
+/// The middle of the longest run of values that are as good as the greatest one: at a run's end those who caused it may be gone.
+fn middle_of_greatest(values: &[f64]) -> Option<usize> {
+    let known = values.iter().copied().filter(|value| !value.is_nan());
+    let greatest = known.reduce(f64::max)?;
+    let least = greatest - greatest.abs() * ALIKE;
+    let (mut longest, mut begin) = (0..0, 0);
+    for (at, value) in values.iter().enumerate() {
+        if value.is_nan() || *value < least {
+            begin = at + 1;
+        } else if at + 1 - begin > longest.len() {
+            longest = begin..at + 1;
+        }
+    }
+    Some((longest.start + longest.end - 1) / 2)
 }
 
 /// Lines over a process's life: their names and columns.
@@ -172,9 +188,8 @@ impl Trail {
 
     /// The moment of a meter's greatest value.
     pub fn worst_ns(&self, meter: usize) -> Option<i64> {
-        let known = self.0.iter().filter(|(_, values)| !values[meter].is_nan());
-        let worst = known.max_by(|a, b| a.1[meter].total_cmp(&b.1[meter]))?;
-        Some(worst.0)
+        let values: Vec<f64> = self.0.iter().map(|(_, values)| values[meter]).collect();
+        middle_of_greatest(&values).map(|at| self.0[at].0)
     }
 
     /// The last `count` values of a meter.
@@ -182,5 +197,25 @@ impl Trail {
         let skipped = self.0.len().saturating_sub(count);
         let values = self.0.iter().skip(skipped).map(|(_, values)| values[meter]);
         values.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_in_the_middle() {
+        const NONE: f64 = f64::NAN;
+        for (values, expect) in [
+            (vec![], None),
+            (vec![NONE], None),
+            (vec![0.0, 5.0, 1.0], Some(1)),
+            (vec![0.0, 99.0, 100.0, 99.5, 99.0, 98.5, 0.0], Some(3)),
+            (vec![100.0, NONE, 100.0, 100.0, 100.0], Some(3)),
+            (vec![-1.0, -3.0], Some(0)),
+        ] {
+            assert_eq!(middle_of_greatest(&values), expect, "{values:?}");
+        }
     }
 }

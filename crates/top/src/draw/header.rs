@@ -82,6 +82,10 @@ fn title(app: &App, readings: &Readings, buffer: &mut Buffer, area: Rect) {
         rest += &format!("  against {then}");
     }
     let mut more = Vec::new();
+    if !app.is_live() {
+        let span_ns = app.screen.span_s().saturating_mul(1_000_000_000);
+        more.push(format!("  lines of {}", whole_length(span_ns)));
+    }
     let loads = ["cpu.load1", "cpu.load5", "cpu.load15"].map(|field| readings.number(field));
     if !loads[0].is_nan() {
         let [one, five, fifteen] = loads;
@@ -124,6 +128,13 @@ fn length(ns: i64) -> String {
         3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
         _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
     }
+}
+
+/// A length of time in its greatest unit: `15m`, `1h`.
+fn whole_length(ns: i64) -> String {
+    let text = length(ns);
+    let end = text.find(|one: char| one.is_ascii_alphabetic());
+    end.map_or(text.clone(), |end| text[..=end].to_string())
 }
 
 /// A meter over time. In the past the moment is marked; live it is the last cell.
@@ -344,5 +355,6 @@ mod tests {
         ] {
             assert_eq!(length(seconds * 1_000_000_000), expect);
         }
+        assert_eq!(whole_length(900 * 1_000_000_000), "15m");
     }
 }

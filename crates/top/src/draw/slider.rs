@@ -58,7 +58,9 @@ pub(super) fn draw(
         from_ns: range.from_ns,
         thru_ns: range.thru_ns,
     };
-    hours(app, buffer, &spot);
+    let (_, begin) = app.local(context, range.from_ns);
+    let first = begin.get(..2).and_then(|hour| hour.parse().ok());
+    hours(app, buffer, &spot, first.unwrap_or(0));
     events(app, buffer, &spot);
     let moments = [Some(app.at_ns()), app.held.as_ref().map(|held| held.at_ns)];
     for at_ns in moments.into_iter().flatten() {
@@ -118,7 +120,8 @@ impl Spot {
     }
 }
 
-fn hours(app: &App, buffer: &mut Buffer, spot: &Spot) {
+/// Writes the hours below the line; `first`: the hour at which it begins.
+fn hours(app: &App, buffer: &mut Buffer, spot: &Spot, first: i64) {
     let hours = (spot.thru_ns - spot.from_ns) / HOUR_NS;
     let cells = i64::from(spot.strip.width) / hours.max(1);
     let step = [1, 2, 3, 4, 6, 12, 24]
@@ -129,7 +132,7 @@ fn hours(app: &App, buffer: &mut Buffer, spot: &Spot) {
     while hour < hours {
         let at_ns = spot.from_ns + hour * HOUR_NS;
         if let Some(x) = spot.x(at_ns + 1) {
-            let text = format!("{hour:02}:00");
+            let text = format!("{:02}:00", (first + hour) % 24);
             let end = spot.strip.x + spot.strip.width;
             put_until(
                 buffer,
