@@ -29,6 +29,16 @@ pub enum Uptime {
     Words(Arc<[u8]>),
 }
 
+impl About {
+    /// A device without a text.
+    pub(crate) fn nothing() -> About {
+        About {
+            uptime: Uptime::Words([].into()),
+            name: None,
+        }
+    }
+}
+
 /// A value of one target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Update<'a> {

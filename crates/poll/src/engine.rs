@@ -533,8 +533,9 @@ impl Engine {
     fn asked(&self) -> Asked {
         let globals = self.config.globals();
         match () {
-            () if globals.no_mib2 || globals.single_request => Asked::Nothing,
+            () if globals.no_mib2 => Asked::Nothing,
             () if self.asks_names => Asked::UptimeAndName,
+            () if globals.single_request => Asked::Nothing,
             () => Asked::Uptime,
         }
     }

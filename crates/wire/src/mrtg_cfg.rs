@@ -4,6 +4,7 @@
 //! place in a file ([`Config::text`]), so that a file of 30,000 targets costs little more than its bytes. A configuration that
 //! MRTG refuses is refused; a target that needs Perl is left out, and the others work. `docs/mrtg.md` lists the differences.
 
+mod abouts;
 mod assemble;
 mod checks;
 mod config;

@@ -1,6 +1,7 @@
 //! Parts of pages about the device and the moment, of both programs side by side: the sentence about how long a device has been up,
 //! times to expire, copies of targets' files.
 
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
 use kymo_tests::machine;
@@ -109,6 +110,115 @@ fn a_page_says_how_long_its_device_has_been_up() {
             .texts(&format!("{name}.html"))
             .map(|page| sentence(&page));
         assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+#[test]
+fn a_page_names_the_device_that_its_target_says() {
+    if machine::must_skip(&["mrtg", "rateup", "snmpd"]) {
+        return;
+    }
+    let named = Snmpd::start("127.0.0.1", "sysName core-1\nsysLocation cellar <2>\n");
+    let other = Snmpd::start("127.0.0.1", "sysName other\nsysContact Mx & Co\n");
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let silent = silent.local_addr().expect("its address");
+    let place = |of: SocketAddr| format!("public@{}:{}:1:1:1:2", of.ip(), of.port());
+    let (one, two) = (place(named.address), place(other.address));
+    let in_and_out = |of: &str| format!("1.3.6.1.2.1.2.2.1.10.1&1.3.6.1.2.1.2.2.1.16.1:{of}");
+    let (single, sum) = (
+        in_and_out(&one),
+        format!("{} + {}", in_and_out(&one), in_and_out(&two)),
+    );
+    let command = "`printf '1\\n2\\n 3 weeks\\nbox 7\\n'`";
+    let cases = [
+        (
+            "up",
+            &single[..],
+            format!("RouterUptime[t]: sysUptime:{two}"),
+        ),
+        (
+            "oid",
+            &single,
+            format!("RouterUptime[t]: 1.3.6.1.2.1.25.1.1.0:{two}"),
+        ),
+        (
+            "own",
+            &single,
+            "RouterUptime[t]: 1.3.6.1.2.1.25.1.1.0".into(),
+        ),
+        (
+            "number",
+            &single,
+            "RouterUptime[t]: 1.3.6.1.2.1.1.7.0".into(),
+        ),
+        (
+            "address",
+            &single,
+            "RouterUptime[t]: 1.3.6.1.2.1.4.20.1.1.127.0.0.1".into(),
+        ),
+        ("kind", &single, "RouterUptime[t]: sysObjectID".into()),
+        (
+            "absent",
+            &single,
+            "RouterUptime[t]: 1.3.6.1.4.1.1.1.0".into(),
+        ),
+        (
+            "silent",
+            &single,
+            format!("RouterUptime[t]: sysUptime:{}", place(silent)),
+        ),
+        ("sum", &sum, format!("RouterUptime[t]: sysUptime:{two}")),
+        ("name", &single, "RouterName[t]: sysLocation".into()),
+        (
+            "nameless",
+            &single,
+            "RouterName[t]: 1.3.6.1.4.1.1.1.0".into(),
+        ),
+        ("away", &single, format!("RouterName[t]: sysContact:{two}")),
+        (
+            "both",
+            &sum,
+            format!("RouterUptime[t]: sysUptime:{two}\nRouterName[t]: sysContact"),
+        ),
+        (
+            "apart",
+            &sum,
+            format!("RouterUptime[t]: sysUptime:{one}\nRouterName[t]: sysContact:{two}"),
+        ),
+        ("sum_name", &sum, format!("RouterName[t]: sysContact:{two}")),
+        (
+            "command",
+            command,
+            format!("RouterUptime[t]: sysUptime:{two}"),
+        ),
+        (
+            "command_name",
+            command,
+            format!("RouterName[t]: sysName:{two}"),
+        ),
+        (
+            "noinfo",
+            &single,
+            format!("RouterUptime[t]: sysUptime:{two}\nOptions[t]: noinfo"),
+        ),
+    ];
+    for globals in ["", "NoMib2: yes\n", "SingleRequest: yes\n"] {
+        let targets = cases
+            .iter()
+            .map(|(name, text, keywords)| target(name, text, keywords));
+        let targets: String = targets.collect();
+        let config = format!("WorkDir: WORK\n{globals}{targets}");
+        let sides = Sides::run("poll-pages-router", &config, |_| {});
+        for (name, ..) in &cases {
+            let [ours, theirs] = sides
+                .texts(&format!("{name}.html"))
+                .map(|page| sentence(&page));
+            // MRTG passes on what a device says, as HTML.
+            let theirs = theirs
+                .replace("Mx & Co", "Mx &amp; Co")
+                .replace("cellar <2>", "cellar &lt;2&gt;");
+            assert_eq!(ours, theirs, "{name} {globals}");
+        }
     }
 }
 

@@ -115,7 +115,8 @@ fn sessions(files: &[PathBuf]) -> Result<Vec<(String, Session)>> {
     let (mut known, mut sessions) = (HashSet::new(), Vec::new());
     for file in files {
         let config = mrtg_cfg::read(file.as_os_str().as_bytes(), &mut CfgFiles);
-        let config = config.map_err(|problems| refused(file, &problems))?;
+        let mut config = config.map_err(|problems| refused(file, &problems))?;
+        config.forget_abouts();
         for (name, session) in device_names(&config).into_iter().zip(config.sessions()) {
             if known.insert(name.to_ascii_lowercase()) {
                 sessions.push((name, session.clone()));

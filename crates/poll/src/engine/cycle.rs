@@ -171,9 +171,10 @@ impl Engine {
             let names_max = self.devices[number].names_max;
             let mut pdus = self.plan(number, names_max, open);
             let (device, session) = (&self.devices[number], self.session(number));
+            let is_single = self.config.globals().single_request;
             let is_needed = match pdus.is_empty() {
                 true => self.asks_names,
-                false => !Planner::shares_about(device),
+                false => is_single || !Planner::shares_about(device),
             };
             if is_first && is_needed {
                 let alone = Planner::about_alone(session, device, self.asked());
@@ -329,7 +330,7 @@ impl Engine {
     /// A reading has both of its outcomes.
     fn complete(&mut self, reading: usize, now: Stamp) {
         if let Some(device) = self.sides.device(reading) {
-            if self.asks_names {
+            if self.asks_names && !self.config.is_about(reading) {
                 self.outcomes.given(reading).about = self.devices[device].about();
             }
             let cycle = &mut self.devices[device].cycle;

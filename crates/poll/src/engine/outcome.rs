@@ -2,11 +2,15 @@
 
 use std::io::Write as _;
 
-use kymo_wire::mrtg_cfg::{Config, Direction, LogFormat, Rounding, SourceKind};
+use kymo_wire::mrtg_cfg::{Config, Direction, LogFormat, Magic, Rounding, Source, SourceKind};
+use kymo_wire::snmp::ObjectValue;
 
 use super::decimal::Decimal;
 use super::empty::{Blame, Blames};
-use crate::batch::{About, Batch};
+use crate::batch::{About, Batch, Uptime};
+
+/// Longest text about a device, bytes.
+pub(super) const ABOUT_BYTES: usize = 255;
 
 /// Format of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,21 @@ pub(crate) struct Given {
     pub about: Option<About>,
     /// Values of the last cycle.
     before: [Decimal; 2],
+}
+
+impl Given {
+    /// Takes a text about a device: how long it has been up (0), or its name (1).
+    pub(crate) fn tell(&mut self, side: u8, value: Option<ObjectValue<'_>>) {
+        let mut text = Vec::new();
+        let is_told = value.is_some_and(|value| value.put_text(&mut text));
+        text.truncate(ABOUT_BYTES);
+        let about = self.about.get_or_insert_with(About::nothing);
+        match side {
+            _ if !is_told => {}
+            0 => about.uptime = Uptime::Words(text.into()),
+            _ => about.name = Some(text.into()),
+        }
+    }
 }
 
 /// Results of readings, and the targets that depend on them.
@@ -71,6 +90,10 @@ impl Outcomes {
                 counts[index(reading)] |= counts_up(of.source_kind());
             }
             pairs.extend(own.iter().map(|&reading| (index(reading), target)));
+        }
+        for &(target, reading) in config.abouts() {
+            needed[index(target)] += 1;
+            pairs.push((index(reading), index(target)));
         }
         pairs.sort_unstable();
         let mut begins = Vec::with_capacity(readings + 1);
@@ -197,16 +220,40 @@ impl Outcomes {
         }
         batch.push(number, |out| out.extend_from_slice(&text));
         self.text = text;
-        if let &[reading] = &readings[..]
-            && let Some(about) = &self.given[index(reading)].about
-        {
-            batch.set_about(about.clone());
+        if let Some(about) = self.about(number, &readings, config) {
+            batch.set_about(about);
         }
         let blame = given().find_map(|given| given.blame.as_ref());
         self.blames
             .note(number, blame.filter(|_| unknown > 0).cloned());
         self.done += 1;
         self.unknown += usize::from(unknown > 0);
+    }
+
+    /// The device of a target for its page: that of its only reading, unless `RouterUptime` and `RouterName` name others.
+    fn about(&self, number: usize, readings: &[u32], config: &Config) -> Option<About> {
+        let mut about = match readings {
+            &[reading] => self.given[index(reading)].about.clone(),
+            _ => None,
+        };
+        let all = config.abouts();
+        let own = &all[all.partition_point(|(target, _)| index(*target) < number)..];
+        for &(_, reading) in own.iter().take_while(|of| index(of.0) == number) {
+            let Source::Snmp(source) = config.readings()[index(reading)].source else {
+                continue;
+            };
+            let named = self.given[index(reading)].about.clone();
+            let named = named.unwrap_or_else(About::nothing);
+            let about = about.get_or_insert_with(About::nothing);
+            let [is_uptime, is_name] = source.objects.map(|of| of.magic == Magic::Get);
+            if is_uptime {
+                about.uptime = named.uptime;
+            }
+            if is_name {
+                about.name = named.name;
+            }
+        }
+        about
     }
 }
 
@@ -216,7 +263,7 @@ fn counts_up(kind: SourceKind) -> bool {
 }
 
 /// Converts a number of the configuration to an index.
-fn index(number: u32) -> usize {
+pub(super) fn index(number: u32) -> usize {
     number as usize
 }
 

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use kymo_wire::mrtg_cfg::{Config, Source};
 
 use super::hosts;
+use super::outcome::index;
 
 /// Phases in nanoseconds after the interval's beginning.
 pub(crate) struct Phases {
@@ -40,6 +41,12 @@ impl Phases {
             let readings = config.readings_of(target.expression());
             for pair in readings.windows(2) {
                 groups.join(node(pair[0]), node(pair[1]));
+            }
+        }
+        for &(target, about) in config.abouts() {
+            let target = config.target(index(target));
+            for &reading in config.readings_of(target.expression()).iter() {
+                groups.join(node(reading), node(about));
             }
         }
         let names = hosts::device_names(config);

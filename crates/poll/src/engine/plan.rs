@@ -26,7 +26,7 @@ const NUMBER: [u32; 9] = [1, 3, 6, 1, 2, 1, 2, 1, 0];
 /// Names about a device itself that are asked for beside its readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// `NoMib2` or `SingleRequest`.
+    /// `NoMib2`, or `SingleRequest` without pages.
     Nothing,
     /// sysUpTime, for restarts.
     Uptime,
@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
         readings: impl Iterator<Item = usize>,
     ) -> Vec<Pdu> {
         let (single, asked) = settings;
-        let has_room = !device.is_uptime_alone && names_max >= UPTIME_FROM;
+        let has_room = !single && !device.is_uptime_alone && names_max >= UPTIME_FROM;
         let mut planner = Planner {
             config,
             device,

@@ -11,6 +11,7 @@ use super::empty::Empty;
 use super::exchanges::Purpose;
 use super::ids::Attempt;
 use super::interfaces::{self, Column};
+use super::outcome::ABOUT_BYTES;
 use super::pdu::Use;
 use super::plan::NAMES_MAX;
 use super::security::{Envelope, Opened};
@@ -20,9 +21,6 @@ use super::{Engine, Happening, Link};
 
 /// Hundredths of a second by which the uptime may lag behind the clock without a restart.
 const UPTIME_SLACK: i64 = 1000;
-/// Longest sysName, bytes.
-const NAME_BYTES: usize = 255;
-
 /// Most bytes of a text in an event.
 const TEXT_SHOWN: usize = 60;
 
@@ -342,7 +340,7 @@ impl Engine {
                 self.take_uptime(number, ticks as u32, now);
             }
             (Use::Name, Some(ObjectValue::OctetString(name))) => {
-                let name = &name[..name.len().min(NAME_BYTES)];
+                let name = &name[..name.len().min(ABOUT_BYTES)];
                 self.devices[number].name = Some(name.into());
             }
             (Use::Uptime | Use::Name, _) => {}
@@ -352,6 +350,10 @@ impl Engine {
                 if !proves(of.column, &of.key, of.index, value) {
                     self.refute(number, reference);
                 }
+            }
+            (Use::Value { reading, side }, value) if self.config.is_about(reading) => {
+                self.outcomes.given(reading).tell(side, value);
+                self.settle(reading, side, Decimal::Unknown, now);
             }
             (Use::Value { reading, side }, value) => {
                 let reference = self.sides.reference(reading, side);

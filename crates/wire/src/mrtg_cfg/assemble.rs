@@ -14,7 +14,7 @@ use super::readings::{Manner, Readings};
 use super::secret::ConfigText;
 use super::snmp_options::SnmpOptions;
 use super::target_parser::TargetParser;
-use super::text::{Text, wide};
+use super::text::{Text, narrow, wide};
 use super::trace::Trace;
 use super::user::UserOptions;
 
@@ -47,18 +47,46 @@ pub fn read_traced(
     assembling.end()
 }
 
-struct Assembling<'f> {
-    reader: Reader<'f>,
+pub(super) struct Assembling<'f> {
+    pub(super) reader: Reader<'f>,
     globals: Globals,
-    readings: Readings,
-    formulas: Formulas,
-    kept: Vec<Kept>,
+    pub(super) readings: Readings,
+    pub(super) formulas: Formulas,
+    pub(super) kept: Vec<Kept>,
+    /// Targets with `RouterUptime` or `RouterName`.
+    pub(super) naming: Vec<u32>,
+    /// See [`Config::abouts`].
+    pub(super) abouts: Vec<(u32, u32)>,
+    /// Readings and sessions of numbers.
+    pub(super) numbers: (usize, usize),
     left_out: Vec<LeftOut>,
     problems: Vec<Problem>,
     has_no_mail_server: bool,
-    /// Parsed options of the previous target with their place; the next target often has the same ones.
-    snmp_options: (Option<Text>, SnmpOptions, u32),
+    /// Parameters of the previous target; the next one often has the same.
+    pub(super) chosen: Chosen,
     options: (Option<Text>, Options),
+}
+
+/// Parameters of a target's readings.
+#[derive(Default)]
+pub(super) struct Chosen {
+    no_hc: bool,
+    ipv4_only: bool,
+    has_v3: bool,
+    /// Parsed options with their place and number.
+    snmp_options: (Option<Text>, SnmpOptions, u32),
+}
+
+impl Chosen {
+    pub(super) fn manner(&self) -> Manner<'_> {
+        Manner {
+            ipv4_only: self.ipv4_only,
+            no_hc: self.no_hc,
+            has_v3: self.has_v3,
+            snmp_options: &self.snmp_options.1,
+            options_number: self.snmp_options.2,
+        }
+    }
 }
 
 impl<'f> Assembling<'f> {
@@ -77,19 +105,23 @@ impl<'f> Assembling<'f> {
             readings: Readings::new(Oids::new(mib_files.unwrap_or_default())),
             formulas: Formulas::default(),
             kept: Vec::with_capacity(reader.targets.len()),
+            naming: Vec::new(),
+            abouts: Vec::new(),
+            numbers: (0, 0),
             left_out: Vec::new(),
             problems,
             has_no_mail_server: false,
-            snmp_options: (None, SnmpOptions::default(), 0),
+            chosen: Chosen::default(),
             options: (None, Options::default()),
             reader,
         })
     }
 
-    fn end(self) -> Result<Config, Problems> {
+    fn end(mut self) -> Result<Config, Problems> {
         if !self.problems.is_empty() {
             return Err(Problems(self.problems));
         }
+        self.add_abouts();
         let mut reader = self.reader;
         reader.texts.shrink();
         Ok(Config {
@@ -102,6 +134,8 @@ impl<'f> Assembling<'f> {
             sessions: self.readings.sessions,
             oids: self.readings.oids.numbers,
             formulas: self.formulas,
+            abouts: self.abouts,
+            numbers: self.numbers,
             left_out: self.left_out,
             warnings: reader.warnings,
         })
@@ -150,17 +184,24 @@ impl<'f> Assembling<'f> {
         if self.problems.len() > problems {
             return;
         }
-        match self.expression(&value, text, name, trace) {
-            Ok(expression) => self.kept.push(Kept {
-                name,
-                file: place.file,
-                line: place.line,
-                first_value,
-                options,
-                max_bytes,
-                abs_max,
-                expression,
-            }),
+        self.choose([Keyword::NoHc, Keyword::Ipv4Only, Keyword::SnmpOptions].map(value));
+        match self.expression(text, name, trace) {
+            Ok(expression) => {
+                let devices = [Keyword::RouterUptime, Keyword::RouterName].map(value);
+                if devices != [None; 2] {
+                    self.naming.push(narrow(self.kept.len()));
+                }
+                self.kept.push(Kept {
+                    name,
+                    file: place.file,
+                    line: place.line,
+                    first_value,
+                    options,
+                    max_bytes,
+                    abs_max,
+                    expression,
+                });
+            }
             Err(why) => {
                 let ConfigLocation { file, line } = self.reader.targets[number].target_place;
                 self.left_out.push(LeftOut {
@@ -287,53 +328,52 @@ impl<'f> Assembling<'f> {
         }
     }
 
+    /// Takes over a target's `NoHC`, `IPv4Only` and `SnmpOptions`.
+    pub(super) fn choose(&mut self, [no_hc, only_v4, own]: [Option<Text>; 3]) {
+        let is_yes = |text: Option<Text>| {
+            let text = text.map(|text| self.reader.texts.get(text));
+            text.is_some_and(|text| text.eq_ignore_ascii_case(b"yes"))
+        };
+        self.chosen.no_hc = is_yes(no_hc);
+        self.chosen.ipv4_only = is_yes(only_v4) || !self.globals.enable_ipv6;
+        self.chosen.has_v3 = self.globals.enable_snmp_v3;
+        let options =
+            own.or(self.reader.globals[Global::SnmpOptions.number()].map(|(text, _)| text));
+        let known = &mut self.chosen.snmp_options;
+        if options == known.0 {
+            return;
+        }
+        let parsed = options.map(|text| SnmpOptions::parse(&self.reader.texts.get(text)));
+        let parsed = parsed.and_then(Result::ok).unwrap_or_default();
+        if parsed != known.1 {
+            known.2 += 1;
+            let others = parsed.others.iter().map(|other| {
+                let other = other.unwrap_or(ConfigText::DOTS);
+                format!("SnmpOptions: {other} has no effect")
+            });
+            let is_idle = !self.globals.enable_snmp_v3 && parsed.user != UserOptions::default();
+            for warning in others.chain(is_idle.then(|| IDLE_USER.to_owned())) {
+                if !self.reader.warnings.contains(&warning) {
+                    self.reader.warnings.push(warning);
+                }
+            }
+        }
+        (known.0, known.1) = (options, parsed);
+    }
+
     fn expression(
         &mut self,
-        value: &dyn Fn(Keyword) -> Option<Text>,
         text: Text,
         name: Text,
         trace: &mut Trace,
     ) -> Result<Expression, String> {
-        let is_yes = |keyword: Keyword| {
-            let text = value(keyword).map(|text| self.reader.texts.get(text));
-            text.is_some_and(|text| text.eq_ignore_ascii_case(b"yes"))
-        };
-        let (no_hc, only_v4) = (is_yes(Keyword::NoHc), is_yes(Keyword::Ipv4Only));
-        let own = value(Keyword::SnmpOptions);
-        let options =
-            own.or(self.reader.globals[Global::SnmpOptions.number()].map(|(text, _)| text));
-        if options != self.snmp_options.0 {
-            let parsed = options.map(|text| SnmpOptions::parse(&self.reader.texts.get(text)));
-            let parsed = parsed.and_then(Result::ok).unwrap_or_default();
-            if parsed != self.snmp_options.1 {
-                self.snmp_options.2 += 1;
-                let others = parsed.others.iter().map(|other| {
-                    let other = other.unwrap_or(ConfigText::DOTS);
-                    format!("SnmpOptions: {other} has no effect")
-                });
-                let is_idle = !self.globals.enable_snmp_v3 && parsed.user != UserOptions::default();
-                for warning in others.chain(is_idle.then(|| IDLE_USER.to_owned())) {
-                    if !self.reader.warnings.contains(&warning) {
-                        self.reader.warnings.push(warning);
-                    }
-                }
-            }
-            self.snmp_options = (options, parsed, self.snmp_options.2);
-        }
-        let manner = Manner {
-            ipv4_only: only_v4 || !self.globals.enable_ipv6,
-            no_hc,
-            has_v3: self.globals.enable_snmp_v3,
-            snmp_options: &self.snmp_options.1,
-            options_number: self.snmp_options.2,
-        };
         let (texts, files) = self.reader.texts_and_files();
         let mut parser = TargetParser {
             readings: &mut self.readings,
             formulas: &mut self.formulas,
             texts,
             files,
-            manner: &manner,
+            manner: &self.chosen.manner(),
         };
         parser.parse(text, name, trace)
     }

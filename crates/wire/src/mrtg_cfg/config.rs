@@ -24,6 +24,9 @@ pub struct Config {
     pub(super) sessions: Vec<Session>,
     pub(super) oids: Vec<u32>,
     pub(super) formulas: Formulas,
+    pub(super) abouts: Vec<(u32, u32)>,
+    /// Readings and sessions of numbers; those behind them are of [`Config::abouts`].
+    pub(super) numbers: (usize, usize),
     pub(super) left_out: Vec<LeftOut>,
     pub(super) warnings: Vec<String>,
 }
@@ -159,6 +162,24 @@ impl Config {
         self.formulas.readings_of(expression)
     }
 
+    /// Targets, in their order, with readings of texts about their devices, which `RouterUptime` and `RouterName` name: how long the
+    /// device has been up, and its name. A text that is not asked for is a `PseudoZero`.
+    pub fn abouts(&self) -> &[(u32, u32)] {
+        &self.abouts
+    }
+
+    /// True if this reading is one of [`Config::abouts`].
+    pub fn is_about(&self, reading: usize) -> bool {
+        reading >= self.numbers.0
+    }
+
+    /// Forgets [`Config::abouts`] with the devices that only they ask, where no pages are made.
+    pub fn forget_abouts(&mut self) {
+        self.abouts.clear();
+        self.readings.truncate(self.numbers.0);
+        self.sessions.truncate(self.numbers.1);
+    }
+
     /// Appends an expression's value as a decimal number. `false`: the value is unknown, and nothing is appended.
     /// `value_of` returns a reading's value as decimal text.
     pub fn evaluate<'v>(
@@ -231,14 +252,19 @@ impl Config {
     }
 
     pub(super) fn value(&self, kept: &Kept, keyword: Keyword) -> Option<Text> {
-        let mut at = kept.first_value;
-        while at != LAST {
-            let value = self.values[wide(at)];
-            if value.keyword == keyword {
-                return (!value.is_forgotten).then_some(value.text);
-            }
-            at = value.next;
-        }
-        None
+        value(&self.values, kept.first_value, keyword)
     }
+}
+
+/// The value of a keyword in a target's list.
+pub(super) fn value(values: &[Setting], first: u32, keyword: Keyword) -> Option<Text> {
+    let mut at = first;
+    while at != LAST {
+        let value = values[wide(at)];
+        if value.keyword == keyword {
+            return (!value.is_forgotten).then_some(value.text);
+        }
+        at = value.next;
+    }
+    None
 }

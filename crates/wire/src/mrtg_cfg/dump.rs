@@ -47,6 +47,15 @@ impl Target<'_> {
             put_reading(out, self.config, reading, secrets);
             out.push(b'\n');
         }
+        let targets = &self.config.targets;
+        let abouts = self.config.abouts().iter().copied();
+        let is_its = |(target, _): &(u32, u32)| std::ptr::eq(&targets[wide(*target)], self.kept);
+        for (_, reading) in abouts.filter(is_its) {
+            out.extend_from_slice(b"    on its page ");
+            let reading = &self.config.readings()[wide(reading)];
+            put_reading(out, self.config, reading, secrets);
+            out.push(b'\n');
+        }
     }
 }
 

@@ -167,7 +167,8 @@ impl Readings {
         }))
     }
 
-    fn session(&mut self, device: &Device, manner: &Manner) -> Result<u32, String> {
+    /// The session of a device, which is new or an earlier one.
+    pub(super) fn session(&mut self, device: &Device, manner: &Manner) -> Result<u32, String> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         key.extend(unescaped(device.community, b"@ "));

@@ -81,6 +81,7 @@ impl Part {
         let clock: Arc<dyn Clock> = Arc::new(RealClock);
         let name = &settings.places.names[number];
         let (sinks, homes) = sinks(&config, number, settings, &clock)?;
+        forget_undrawn(&mut config, settings.draws);
         let thresholds = Thresholds::of(&config, file);
         say_undone(&config, settings);
         let poller_settings = PollerSettings {
@@ -342,6 +343,7 @@ impl Part {
             self.log.say("the configuration stays as it was");
             return Ok(());
         };
+        forget_undrawn(&mut config, self.draws);
         self.watch = watch(&config);
         if self.is_elsewhere(&config) {
             return self.start_again();
@@ -544,6 +546,13 @@ fn pages(config: &Config, draws: Draws, log_dir: Option<&Path>) -> Vec<TargetPag
     }
     let folders = PageFolders::of(config.globals(), log_dir);
     TargetPage::of_all(config, &folders, &jiff::tz::TimeZone::system())
+}
+
+/// Forgets questions that only pages need, if none are drawn.
+fn forget_undrawn(config: &mut Config, draws: Draws) {
+    if !draws_pages(config, draws) {
+        config.forget_abouts();
+    }
 }
 
 /// True if graphs and pages are drawn.
