@@ -200,6 +200,102 @@ fn an_index_has_the_graphs_of_indexmakers() {
     }
 }
 
+/// Rows of the first table: what their cells show, in order. Empty ones do not count.
+fn shown(page: &str) -> Vec<Vec<Vec<String>>> {
+    let lower = page.to_ascii_lowercase();
+    let from = lower.find("<table").expect("a table");
+    let to = from + lower[from..].find("</table>").expect("an end");
+    // The first row behind a heading has no start in indexmaker's.
+    let table = page[from..to].replace("<TR", "<tr").replace("<TD", "<td");
+    let table = table.replace("</tr><td>", "</tr><tr><td>");
+    let pieces = |cell: &str| {
+        let cell = cell.split_once('>').map_or("", |(_, cell)| cell);
+        let cell = cell.replace("<IMG", "<img");
+        let mut pieces = Vec::new();
+        for (number, piece) in cell.split("<img").enumerate() {
+            let tag = format!("<img{piece}");
+            let (picture, text) = match number {
+                0 => (None, piece),
+                _ => (
+                    attributes(&tag, "img", &["src"]).pop(),
+                    piece.split_once('>').map_or("", |(_, text)| text),
+                ),
+            };
+            pieces.extend(picture.into_iter().flatten());
+            pieces.extend(Some(without_tags(text)).filter(|text| !text.is_empty()));
+        }
+        pieces
+    };
+    let row = |row: &str| -> Vec<Vec<String>> {
+        let cells = row.split("<td").skip(1).map(pieces);
+        cells.filter(|cell| !cell.is_empty()).collect()
+    };
+    let rows = table.split("<tr").map(row);
+    rows.filter(|row| !row.is_empty()).collect()
+}
+
+#[test]
+fn an_index_stands_as_indexmakers() {
+    if machine::must_skip(&["indexmaker"]) {
+        return;
+    }
+    let scratch = Scratch::new("poll-index-hosts");
+    let work = scratch.path("w");
+    std::fs::create_dir_all(&work).expect("a folder");
+    let mut text = format!("WorkDir: {}\n", work.display());
+    for (name, target, heading) in [
+        ("a1", "1:public@core.example.net", "Traffic of eth1"),
+        (
+            "a2",
+            "2:public@core.example.net:161::::2",
+            "core.example.net: eth2",
+        ),
+        ("a3", "3:public@Core.example.net", "xcore.example.nets eth3"),
+        ("b1", "1:pu\\@blic@192.0.2.7", "eth0 of 192.0.2.70"),
+        ("b2", "#eth\\ 0:public@192.0.2.7", "eth1 of 192.0.2.7"),
+        ("c1", "`echo 1; echo 2`", "A command"),
+        ("c2", "1:p@core.example.net + 2:p@192.0.2.7", "A sum"),
+        ("d1", "4:public@core.example.net", "Again"),
+    ] {
+        text += &format!(
+            "Target[{name}]: {target}\nTitle[{name}]: T {name}\nMaxBytes[{name}]: 1000\nPageTop[{name}]: <h1>{heading}</h1>\n"
+        );
+    }
+    let config = scratch.path("r.cfg");
+    std::fs::write(&config, text).expect("a configuration");
+    let all = [
+        "--perhost",
+        "--sectionhost",
+        "--compact",
+        "--picfirst",
+        "--sidebyside",
+    ];
+    for columns in ["--columns=2", "--columns=3"] {
+        for chosen in 0..1 << all.len() {
+            let words = all.iter().enumerate();
+            let words = words.filter(|(number, _)| chosen >> number & 1 == 1);
+            let mut words: Vec<&str> = words.map(|(_, word)| *word).collect();
+            words.push(columns);
+            for more in [
+                &[][..],
+                &["--enumerate"],
+                &["--show=none"],
+                &["--clicktext", "--section=name"],
+            ] {
+                let words = [&words[..], more].concat();
+                let (_, theirs) = run(Command::new("indexmaker").args(&words).arg(&config));
+                let mut command = Command::new(kymo());
+                let command = command.args(["poll", "--index"]).args(&words);
+                let (is_done, ours) = run(command.arg(&config));
+                assert!(is_done, "{words:?}");
+                let theirs = theirs.replace("Interfaces of unspecified host", "Special Items");
+                assert_eq!(shown(&ours), shown(&theirs), "{words:?}");
+                assert!(shown(&ours).len() > 2, "{words:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_index_elsewhere_finds_its_pages() {
     let scratch = Scratch::new("poll-index-elsewhere");

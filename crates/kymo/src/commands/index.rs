@@ -105,6 +105,21 @@ struct IndexOptions {
     /// Make the text a link, too
     #[arg(long)]
     clicktext: bool,
+    /// Begin a row for each host, below its name
+    #[arg(long)]
+    perhost: bool,
+    /// Put the host before texts in which it is not
+    #[arg(long)]
+    sectionhost: bool,
+    /// Leave little room around graphs
+    #[arg(long)]
+    compact: bool,
+    /// Put graphs before their texts
+    #[arg(long)]
+    picfirst: bool,
+    /// Put texts and graphs side by side
+    #[arg(long)]
+    sidebyside: bool,
     /// Taken and without effect: the page has no logo
     #[arg(long, hide = true)]
     nolegend: bool,
@@ -262,6 +277,11 @@ impl IndexOptions {
             },
             size: [self.width, self.height],
             is_numbered: self.enumerate,
+            is_by_host: self.perhost,
+            names_host: self.sectionhost,
+            is_picture_first: self.picfirst,
+            is_beside: self.sidebyside,
+            is_compact: self.compact,
             links_text: self.clicktext,
             viewer: self.rrdviewer.clone(),
         }

@@ -69,6 +69,16 @@ pub struct IndexStyle {
     pub size: [Option<u32>; 2],
     /// True if graphs are numbered.
     pub is_numbered: bool,
+    /// True if the graphs of each host begin in a row of their own, below its name.
+    pub is_by_host: bool,
+    /// True if the host stands before each text in which it is not.
+    pub names_host: bool,
+    /// True if a graph stands before its text.
+    pub is_picture_first: bool,
+    /// True if text and graph stand beside each other, in cells of their own.
+    pub is_beside: bool,
+    /// True if there is little room around graphs.
+    pub is_compact: bool,
     /// True if the text is a link as well.
     pub links_text: bool,
     /// Program that shows .rrd files.
@@ -90,6 +100,8 @@ pub struct IndexedTarget {
     graphs: Option<String>,
     /// Name of the configuration's file.
     config: String,
+    /// Device of `Target`, if it is neither a sum nor a command.
+    host: Option<String>,
 }
 
 impl IndexedTarget {
@@ -120,6 +132,7 @@ impl IndexedTarget {
                 page_top: text(Keyword::PageTop),
                 environment: text(Keyword::SetEnv),
                 config: name.clone().into_owned(),
+                host: host(&text(Keyword::Target)),
                 name: own,
             }
         });
@@ -193,34 +206,47 @@ impl IndexStyle {
             Some(period) => u64::try_from(period.step_s()).unwrap_or(REFRESH_S),
         };
         let (title, level) = (&self.title, self.head_level.clamp(1, 6));
+        let (padding, border) = match self.is_compact {
+            true => (0, 0),
+            false => (5, 1),
+        };
         let mut out = String::new();
         // Writing to memory does not fail.
         let _ = write!(
             out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"UTF-8\" />\n\
              <meta http-equiv=\"refresh\" content=\"{refresh_s}\" />\n<title>{title}</title>\n\
-             <style>td {{ vertical-align: top; padding: 5px }} td img {{ border: 1px solid }}</style>\n{}\n</head>\n<body {}>\n\
-             {}\n<h{level}>{title}</h{level}>\n",
+             <style>td {{ vertical-align: top; padding: {padding}px }} td img {{ border: {border}px solid }} td h2 {{ font-size: 100% }}</style>\n\
+             {}\n</head>\n<body {}>\n{}\n<h{level}>{title}</h{level}>\n",
             self.add_head, self.body, self.page_top
         );
         if !self.subtitle.is_empty() {
             let _ = writeln!(out, "<p>{}</p>", self.subtitle);
         }
         out.push_str("<table>\n");
-        let rows = targets.chunks(self.columns.max(1));
-        for (row, targets) in rows.enumerate() {
-            out.push_str("<tr>\n");
-            for (column, target) in targets.iter().enumerate() {
-                self.put(target, row * self.columns.max(1) + column + 1, &mut out);
+        for targets in targets.chunk_by(|a, b| !self.is_by_host || a.host == b.host) {
+            if self.is_by_host {
+                let host = targets.first().and_then(|target| target.host.as_ref());
+                let heading = host.map_or("Special Items".into(), |host| {
+                    format!("Interfaces of {}", escaped(host))
+                });
+                let _ = writeln!(out, "<tr><td><h2>{heading}</h2></td></tr>");
             }
-            out.push_str("</tr>\n");
+            let columns = self.columns.max(1);
+            for (row, targets) in targets.chunks(columns).enumerate() {
+                out.push_str("<tr>\n");
+                for (column, target) in targets.iter().enumerate() {
+                    self.put(target, row * columns + column + 1, &mut out);
+                }
+                out.push_str("</tr>\n");
+            }
         }
         let _ = write!(out, "</table>\n{}\n</body>\n</html>\n", self.page_end);
         out
     }
 
     fn put(&self, target: &IndexedTarget, number: usize, out: &mut String) {
-        let section = target.section(self.section);
+        let section = self.section_of(target);
         let name = escaped(&target.name);
         let viewed = || {
             let sign = if self.viewer.contains('?') {
@@ -243,25 +269,68 @@ impl IndexStyle {
             true => format!("<a href=\"{page}\">{section}</a>"),
             false => section,
         };
-        let _ = write!(out, "<td><div><b>{number}{text}</b></div>");
+        let mut parts = vec![format!("<b>{number}{text}</b>")];
         if let Some(period) = self.show {
             let source = match &target.graphs {
                 Some(graphs) => escaped(&format!("{graphs}-{}.png", period.word())),
                 None => format!("{}&amp;png={}.s&amp;small=1", viewed(), period.word()),
             };
-            let _ = write!(
-                out,
-                "\n<div><a href=\"{page}\"><img alt=\"{name} Traffic Graph\" src=\"{source}\""
+            let sizes = ["width", "height"].iter().zip(self.size);
+            let sizes = sizes.filter_map(|(side, size)| Some(format!(" {side}=\"{}\"", size?)));
+            let sizes: String = sizes.collect();
+            let picture = format!(
+                "<a href=\"{page}\"><img alt=\"{name} Traffic Graph\" src=\"{source}\"{sizes} /></a>"
             );
-            for (side, size) in ["width", "height"].iter().zip(self.size) {
-                if let Some(size) = size {
-                    let _ = write!(out, " {side}=\"{size}\"");
-                }
-            }
-            out.push_str(" /></a></div>");
+            parts.insert(usize::from(!self.is_picture_first), picture);
         }
-        out.push_str("</td>\n");
+        let (open, between, close) = match self.is_beside {
+            true => ("<td>", "</td>\n<td>", "</td>"),
+            false => ("<td><div>", "</div>\n<div>", "</div></td>"),
+        };
+        let _ = writeln!(out, "{open}{}{close}", parts.join(between));
     }
+
+    /// The text above a graph.
+    fn section_of(&self, target: &IndexedTarget) -> String {
+        let section = target.section(self.section);
+        let host = target.host.as_deref();
+        let host = host.filter(|_| self.is_by_host || self.names_host);
+        match host {
+            Some(host) if !has_word(&section, host) => format!("{}: {section}", escaped(host)),
+            _ => section,
+        }
+    }
+}
+
+/// The host of a target's text that is a single device, as indexmaker finds it: behind the last `@`, up to a colon.
+fn host(target: &str) -> Option<String> {
+    let bytes = target.as_bytes();
+    let is_plain = |at: &usize| *at > 0 && bytes[at - 1] != b'\\';
+    let mut signs = target.char_indices();
+    if signs.any(|(at, sign)| matches!(sign, ' ' | '`') && (at == 0 || is_plain(&at))) {
+        return None;
+    }
+    let mut signs = target.rmatch_indices('@').map(|(at, _)| at);
+    let at = signs.find(is_plain)?;
+    let host = target[at + 1..].split(':').next().unwrap_or_default();
+    let (first, rest) = host.split_at_checked(1)?;
+    Some(first.to_ascii_uppercase() + rest)
+}
+
+/// True if a text has these words, whatever their case, and not as a part of longer ones.
+fn has_word(text: &str, words: &str) -> bool {
+    let is_word =
+        |byte: Option<&u8>| byte.is_some_and(|of| of.is_ascii_alphanumeric() || *of == b'_');
+    let bytes = text.as_bytes();
+    let is_edge = |at: usize| {
+        is_word(at.checked_sub(1).and_then(|at| bytes.get(at))) != is_word(bytes.get(at))
+    };
+    let there = |at: usize| bytes.get(at..at + words.len());
+    (0..bytes.len()).any(|at| {
+        there(at).is_some_and(|there| there.eq_ignore_ascii_case(words.as_bytes()))
+            && is_edge(at)
+            && is_edge(at + words.len())
+    })
 }
 
 fn text(target: Target<'_>, keyword: Keyword) -> String {
@@ -327,6 +396,33 @@ mod tests {
         let mut names = ["r10", "r9", "r1.2", "r1.10", "r", "q12"];
         names.sort_by(|a, b| in_numbers(a, b));
         assert_eq!(names, ["q12", "r", "r1.2", "r1.10", "r9", "r10"]);
+    }
+
+    #[test]
+    fn hosts_stand_behind_the_sign() {
+        for (target, expected) in [
+            ("1:public@r1.example.net:161::::2", Some("R1.example.net")),
+            ("1:a\\@b@r2", Some("R2")),
+            ("1:a@b\\@c", Some("B\\@c")),
+            ("1:p@r + 2:p@r", None),
+            ("`run p@r`", None),
+            ("1:p@", None),
+            ("@r", None),
+            ("1:p@[::1]", Some("[")),
+            ("", None),
+        ] {
+            assert_eq!(host(target).as_deref(), expected, "{target}");
+        }
+        for (text, expected) in [
+            ("Traffic of R1", true),
+            ("r1: eth0", true),
+            ("xr1", false),
+            ("r1x r10", false),
+            ("", false),
+            ("r1\u{e4}", true),
+        ] {
+            assert_eq!(has_word(text, "r1"), expected, "{text}");
+        }
     }
 
     #[test]
