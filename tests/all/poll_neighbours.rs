@@ -7,10 +7,10 @@ use std::process::Command;
 use kymo_tests::snmpd::Snmpd;
 use kymo_tests::{Scratch, kymo, machine};
 
-const HOSTILE: &str = "<script>alert(1)</script>";
+pub(crate) const HOSTILE: &str = "<script>alert(1)</script>";
 
 /// Lines that give an agent its name, two ports, and their neighbours: one with a name, one with a hardware address alone.
-fn tables(name: &str, neighbour: &str) -> String {
+pub(crate) fn tables(name: &str, neighbour: &str) -> String {
     let mut lines = format!("sysName {name}\n");
     let mut put = |column: &str, value: &str| {
         writeln!(lines, "override .1.0.8802.1.1.2.1.{column} {value}").expect("a line");

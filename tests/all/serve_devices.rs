@@ -12,6 +12,8 @@ use kymo_tests::snmpd::Snmpd;
 use kymo_tests::{Scratch, machine};
 use serde_json::Value;
 
+use crate::poll_neighbours::{HOSTILE, tables};
+
 /// The community of simulated devices: in every packet, and nowhere else.
 const COMMUNITY: &str = "kept-secret-9";
 
@@ -229,6 +231,32 @@ fn devices_that_lie_delay_no_other_one() {
     }
     hub.is("sum(up)", f64::from(count + 1));
     hub.is("count(ifHCInOctets)", f64::from(4 * (count + 1)));
+}
+
+#[test]
+fn neighbours_are_series_with_the_names_of_interfaces() {
+    if machine::must_skip(&["snmpd"]) {
+        return;
+    }
+    let agent = Snmpd::start("127.0.34.2", &tables("core-1", "core-2"));
+    let scratch = Scratch::new("devices-neighbours");
+    let table = format!(
+        "[[device]]\naddress = \"{}\"\nname = \"one\"\ninterval = \"1s\"\ntimeout = \"1s\"\nnot_types = []\n\
+         profiles = [\"system\", \"interfaces\", \"neighbours\"]\n",
+        agent.address
+    );
+    let hub = DeviceHub::start(scratch, &table);
+    let named = "lldpRemSysName{instance=\"one\",lldpRemSysName=\"core-2\",sysName=\"core-1\",ifName=\"lo\",lldpRemPortId=\"lo\"}";
+    hub.is(named, 1.0);
+    let found = hub.label("lldpRemSysName{ifName=\"xe-0/0/2\"}", "lldpRemPortDesc");
+    assert_eq!(found, [HOSTILE.to_string()].into());
+    let found = hub.label("lldpRemSysName{ifName=\"xe-0/0/2\"}", "lldpRemChassisId");
+    assert_eq!(found, ["00:1b:2c:03:04:05".to_string()].into());
+    // The page's question for traffic, and a poll that has kept what the first one found.
+    let traffic = "count((rate(ifHCInOctets[15m]) or rate(ifInOctets[15m])) * 8 and on(instance, ifName) lldpRemSysName)";
+    hub.is(traffic, 1.0);
+    hub.is("snmp_scrape_packets_sent{module=\"neighbours\"}", 0.0);
+    hub.is("count(lldpRemSysName)", 2.0);
 }
 
 /// Passwords of the user at snmpd.

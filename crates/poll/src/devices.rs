@@ -11,6 +11,7 @@ mod cell;
 mod fuzz;
 mod interface_filter;
 mod layout;
+mod lldp;
 mod profile;
 mod scrape_text;
 mod table_walk;

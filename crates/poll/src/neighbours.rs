@@ -1,7 +1,6 @@
 //! LLDP neighbours of devices: which port of a device leads to which port of which other one, by LLDP-MIB (IEEE 802.1AB). A device
 //! is asked once, walk by walk, with the parameters of its session, and not by the engine: nothing is polled here.
 
-mod agent;
 mod names;
 mod traffic;
 
@@ -11,8 +10,9 @@ use std::time::Duration;
 use kymo_wire::mrtg_cfg::Session;
 use kymo_wire::snmp::{ObjectValue, Oid};
 
-use agent::AskedAgent;
-use names::{chassis_name, port_name, text_of};
+use crate::asked_agent::AskedAgent;
+pub(crate) use names::text_of;
+use names::{chassis_name, port_name};
 
 /// lldpRemTable's and lldpLocPortTable's entries.
 const REMOTE: [u32; 10] = [1, 0, 8802, 1, 1, 2, 1, 4, 1, 1];
@@ -47,9 +47,9 @@ pub struct Neighbour {
 }
 
 /// A row of a table by its columns.
-type Row = BTreeMap<u32, Value>;
-/// A copied value.
-type Value = Result<Vec<u8>, i64>;
+pub(crate) type Row = BTreeMap<u32, Value>;
+/// A copied value: bytes or a number.
+pub(crate) type Value = Result<Vec<u8>, i64>;
 
 /// Asks a device; with `measured`, traffic of its ports in this time. The error is a line without the device's name.
 pub fn ask(session: &Session, measured: Option<Duration>) -> Result<Neighbourhood, String> {
@@ -75,7 +75,7 @@ pub fn ask(session: &Session, measured: Option<Duration>) -> Result<Neighbourhoo
 }
 
 /// The neighbour of a row. Its index is a time, the number of the local port, and a number.
-fn neighbour(index: &[u32], row: &Row, local: &BTreeMap<Vec<u32>, Row>) -> Neighbour {
+pub(crate) fn neighbour(index: &[u32], row: &Row, local: &BTreeMap<Vec<u32>, Row>) -> Neighbour {
     let text = |column| match row.get(&column) {
         Some(Ok(bytes)) => &bytes[..],
         Some(Err(_)) | None => &[],

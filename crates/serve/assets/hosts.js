@@ -2,6 +2,7 @@
 // Those who fell silent come first.
 import { h, text } from './dom.js';
 import { fillEmpty } from './filling.js';
+import { createNeighbours } from './neighbours.js';
 import { createReceivers } from './receivers.js';
 import { createScraped } from './scraped.js';
 import { clockOf, lossWords, orderRows, readSenders } from './senders.js';
@@ -36,9 +37,10 @@ export function createHosts(ctx, host) {
   const table = h('table', { class: 'hosts' }, h('thead', {}, h('tr', {}, heads)), body);
   const scroller = h('div', { class: 'scroller' }, table);
   const none = h('div', { hidden: true });
-  const [scraped, receivers] = [createScraped(ctx), createReceivers(ctx)];
+  const [scraped, neighbours, receivers] = [createScraped(ctx), createNeighbours(ctx), createReceivers(ctx)];
   host.append(
     scraped.panel,
+    neighbours.panel,
     h(
       'section',
       { class: 'panel' },
@@ -54,6 +56,7 @@ export function createHosts(ctx, host) {
   const view = {
     ctx,
     scraped,
+    neighbours,
     receivers,
     host,
     sub,
@@ -101,6 +104,7 @@ async function load(view) {
     sayTypes(view, senders.types);
     sayLines(view, senders.lines, senders.pushers);
     view.scraped.draw(senders.scraped, senders.now);
+    view.neighbours.load(senders.scraped);
     view.receivers.draw(senders.receivers);
     draw(view);
   } catch (error) {

@@ -57,6 +57,7 @@ fn addresses() -> Profile {
     Profile {
         name: ADDRESSES.into(),
         table: vec![table],
+        ..Profile::default()
     }
 }
 

@@ -336,7 +336,7 @@ fn choice_keys(device: &DeviceTable) -> Vec<KeyText> {
         ),
         (
             "profiles",
-            "What is polled: system, interfaces, cpu, memory, storage, sensors, ups, and those of [poll] profiles.",
+            "What is polled: system, interfaces, cpu, memory, storage, sensors, ups, neighbours, and those of [poll] profiles.",
             list(&device.profiles),
         ),
         (

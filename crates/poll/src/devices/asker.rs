@@ -8,15 +8,18 @@ use kymo_wire::snmp::usm::UsmReport;
 
 use super::interface_filter::{FoundInterface, InterfaceChoice, InterfaceFilter};
 use super::layout::TableLayout;
+use super::lldp::put_neighbours;
 use super::profile::Profile;
 use super::scrape_text::{put_label, put_table};
-use super::table_walk::{RowCount, TableWalk};
+use super::table_walk::{RowCount, Rows, TableWalk};
 use crate::engine::{Envelope, Ids, Opened, Random, Security};
 
 /// Requests that are sent again at once, because the device named their fault.
 const AGAIN_MAX: u32 = 4;
 /// Bytes of a scrape's text, as of one over HTTP.
 const TEXT_MAX: usize = 10 << 20;
+/// Time for which samples of an hourly profile are kept.
+const KEPT_NS: u64 = 3600 * 1_000_000_000;
 
 /// A way into a device.
 #[derive(Clone, Debug)]
@@ -56,6 +59,35 @@ struct AskedProfile {
     name: String,
     tables: Vec<TableLayout>,
     counts: AskedCounts,
+    /// True if it is asked once an hour, and its tables are those of LLDP.
+    is_hourly: bool,
+    is_lldp: bool,
+    /// Text of an hourly profile in this poll.
+    text: String,
+    /// Rows of tables of LLDP, which become a metric together.
+    rows: Vec<Rows>,
+    /// Moment at which an hourly profile was complete, and the text and number of its samples.
+    kept: Option<(u64, String, usize)>,
+}
+
+impl AskedProfile {
+    /// True if the last result still counts.
+    fn is_kept(&self, now_ns: u64) -> bool {
+        let kept = self.kept.as_ref();
+        kept.is_some_and(|(at_ns, ..)| now_ns.saturating_sub(*at_ns) < KEPT_NS)
+    }
+
+    /// Ends the profile after its last table.
+    fn end(&mut self, now_ns: u64) {
+        if self.is_lldp {
+            let tables = self.tables.iter().zip(std::mem::take(&mut self.rows));
+            self.counts.samples = put_neighbours(&mut self.text, tables);
+        }
+        if self.is_hourly {
+            let text = std::mem::take(&mut self.text);
+            self.kept = Some((now_ns, text, self.counts.samples));
+        }
+    }
 }
 
 /// Counts of a poll, by profile.
@@ -107,6 +139,11 @@ impl DeviceAsker {
                 name: profile.name.clone(),
                 tables: tables.collect::<Result<_, String>>()?,
                 counts: AskedCounts::default(),
+                is_hourly: profile.hourly || profile.lldp,
+                is_lldp: profile.lldp,
+                text: String::new(),
+                rows: Vec::new(),
+                kept: None,
             })
         };
         let profiles = setup.profiles.iter().map(asked);
@@ -140,6 +177,8 @@ impl DeviceAsker {
         self.found.clear();
         for profile in &mut self.profiles {
             profile.counts = AskedCounts::default();
+            profile.text.clear();
+            profile.rows.clear();
         }
     }
 
@@ -147,7 +186,7 @@ impl DeviceAsker {
     /// all packets of the present request count.
     pub fn packet(&mut self, now: Stamp) -> Option<&[u8]> {
         if self.pending.is_none() {
-            self.pending = Some(self.next_request()?);
+            self.pending = Some(self.next_request(now.mono_ns)?);
         }
         let random = self.ids.number();
         let pending = self.pending.as_mut()?;
@@ -165,10 +204,15 @@ impl DeviceAsker {
     }
 
     /// The next request, of the table at hand or of the next one that has any.
-    fn next_request(&mut self) -> Option<PendingRequest> {
+    fn next_request(&mut self, now_ns: u64) -> Option<PendingRequest> {
         loop {
-            let layout = self.profiles.get(self.at.0)?.tables.get(self.at.1);
+            let profile = self.profiles.get_mut(self.at.0)?;
+            let is_kept = self.at.1 == 0 && self.walk.is_none() && profile.is_kept(now_ns);
+            let layout = profile.tables.get(self.at.1).filter(|_| !is_kept);
             let Some(layout) = layout else {
+                if !is_kept {
+                    profile.end(now_ns);
+                }
                 self.at = (self.at.0 + 1, 0);
                 continue;
             };
@@ -197,18 +241,25 @@ impl DeviceAsker {
         let (Some(walk), Some(profile)) = (self.walk.take(), self.profiles.get_mut(number)) else {
             return;
         };
-        let before = self.text.len();
+        profile.counts.broken += u64::from(walk.broken);
+        if profile.is_lldp {
+            return profile.rows.push(walk.rows);
+        }
+        let out = match profile.is_hourly {
+            true => &mut profile.text,
+            false => &mut self.text,
+        };
+        let before = out.len();
         let samples = put_table(
-            &mut self.text,
+            out,
             &profile.tables[table],
             &walk.rows,
             &mut self.choice,
             &mut self.found,
         );
-        profile.counts.broken += u64::from(walk.broken);
-        match self.text.len() > TEXT_MAX {
+        match out.len() > TEXT_MAX {
             true => {
-                self.text.truncate(before);
+                out.truncate(before);
                 profile.counts.broken += 1;
             }
             false => profile.counts.samples += samples,
@@ -262,6 +313,18 @@ impl DeviceAsker {
 
     /// The text of a complete poll, and metrics about the poll itself.
     pub fn finish(&mut self) -> Vec<u8> {
+        for profile in &mut self.profiles {
+            let Some((_, text, samples)) = &profile.kept else {
+                continue;
+            };
+            match self.text.len() + text.len() > TEXT_MAX {
+                true => profile.counts.broken += 1,
+                false => {
+                    self.text.push_str(text);
+                    profile.counts.samples = *samples;
+                }
+            }
+        }
         let profiles = &self.profiles;
         let mut put = |name: &str, value: &dyn Fn(&AskedCounts) -> f64| {
             let name = format!("snmp_scrape_{name}");

@@ -65,6 +65,8 @@ fn profile(kind: u8) -> Profile {
     };
     Profile {
         name: "p".into(),
+        hourly: kind.is_multiple_of(5),
+        lldp: kind.is_multiple_of(7),
         table: vec![
             columns("1.3.6.1.2"),
             ProfileTable {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Profiles that are built in: the name, and the text.
-pub const BUILT_IN: [(&str, &str); 7] = [
+pub const BUILT_IN: [(&str, &str); 8] = [
     ("system", include_str!("profiles/system.toml")),
     ("interfaces", include_str!("profiles/interfaces.toml")),
     ("cpu", include_str!("profiles/cpu.toml")),
@@ -13,6 +13,7 @@ pub const BUILT_IN: [(&str, &str); 7] = [
     ("storage", include_str!("profiles/storage.toml")),
     ("sensors", include_str!("profiles/sensors.toml")),
     ("ups", include_str!("profiles/ups.toml")),
+    ("neighbours", include_str!("profiles/neighbours.toml")),
 ];
 
 /// A profile.
@@ -22,6 +23,12 @@ pub struct Profile {
     /// Name; in a file of its own, that of the file.
     #[serde(default)]
     pub name: String,
+    /// True if it is asked once an hour; each poll has the last values.
+    #[serde(default)]
+    pub hourly: bool,
+    /// True if the tables are those of the built-in profile `neighbours`, which become one metric.
+    #[serde(default)]
+    pub lldp: bool,
     /// The tables, in the order in which they are polled.
     pub table: Vec<ProfileTable>,
 }

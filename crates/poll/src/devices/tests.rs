@@ -102,8 +102,20 @@ fn asker(access: DeviceAccess, profiles: Vec<Profile>) -> DeviceAsker {
 }
 
 /// Polls once; the text without the metrics about the poll.
-fn poll(asker: &mut DeviceAsker, mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> String {
-    let now = Stamp::default();
+fn poll(asker: &mut DeviceAsker, answer: impl FnMut(&[u8]) -> Vec<u8>) -> String {
+    poll_at(asker, 0, answer)
+}
+
+/// Polls once, some seconds after the start.
+fn poll_at(
+    asker: &mut DeviceAsker,
+    after_s: u64,
+    mut answer: impl FnMut(&[u8]) -> Vec<u8>,
+) -> String {
+    let now = Stamp {
+        mono_ns: after_s * 1_000_000_000,
+        ..Stamp::default()
+    };
     asker.begin();
     for _ in 0..5000 {
         let Some(packet) = asker.packet(now).map(<[u8]>::to_vec) else {
@@ -338,6 +350,60 @@ fn profiles_that_are_built_in_are_right() {
         let profile: Profile = toml::from_str(text).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert_eq!(check_profile(&profile), Ok(()), "{name}");
     }
+}
+
+#[test]
+fn neighbours_are_asked_for_once_an_hour() {
+    let lldp = |rest: &str| format!("1.0.8802.1.1.2.1.{rest}");
+    let mut objects = vec![(
+        "1.3.6.1.2.1.1.5.0".to_string(),
+        ObjectValue::OctetString(b"core \"1\""),
+    )];
+    for (rest, value) in [
+        ("3.7.1.2.7", ObjectValue::Integer(7)),
+        ("3.7.1.3.7", ObjectValue::OctetString(b"512")),
+        ("3.7.1.4.7", ObjectValue::OctetString(b"Gi0/7")),
+        ("4.1.1.4.5.7.1", ObjectValue::Integer(4)),
+        (
+            "4.1.1.5.5.7.1",
+            ObjectValue::OctetString(&[0, 0x1b, 9, 3, 4, 5]),
+        ),
+        ("4.1.1.6.5.7.1", ObjectValue::Integer(5)),
+        ("4.1.1.7.5.7.1", ObjectValue::OctetString(b"Te1/1")),
+        ("4.1.1.8.5.7.1", ObjectValue::OctetString(b"<b>\x1b[2J\n")),
+        ("4.1.1.9.5.7.1", ObjectValue::OctetString(b"core-2\0")),
+        // A neighbour that is there twice, under two times, of a port that is nowhere else.
+        ("4.1.1.7.6.9.1", ObjectValue::OctetString(b"x")),
+        ("4.1.1.7.8.9.1", ObjectValue::OctetString(b"x")),
+    ] {
+        objects.push((lldp(rest), value));
+    }
+    let objects: Vec<(&str, ObjectValue<'static>)> = objects
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let mut agent = Agent::new(&objects);
+    let profiles = vec![profile(TABLE), built_in("neighbours")];
+    let mut asker = asker(DeviceAccess::V2c(community()), profiles);
+    let found = "# TYPE lldpRemSysName gauge\n\
+         lldpRemSysName{ifName=\"9\",lldpRemChassisId=\"\",lldpRemPortDesc=\"\",lldpRemPortId=\"x\",lldpRemSysName=\"\",sysName=\"core \\\"1\\\"\",} 1\n\
+         lldpRemSysName{ifName=\"Gi0/7\",lldpRemChassisId=\"00:1b:09:03:04:05\",lldpRemPortDesc=\"<b>\\\\x1b[2J\",lldpRemPortId=\"Te1/1\",lldpRemSysName=\"core-2\",sysName=\"core \\\"1\\\"\",} 1\n";
+    let mut requests = Vec::new();
+    for after_s in [0, 60, 3599, 3600, 3660] {
+        agent.requests = 0;
+        let text = poll_at(&mut asker, after_s, |packet| agent.answer(packet));
+        assert!(text.ends_with(found), "{after_s}: {text}");
+        requests.push(agent.requests);
+    }
+    let [first, kept, ..] = requests[..] else {
+        unreachable!("five polls");
+    };
+    assert!(first > kept, "{requests:?}");
+    assert_eq!(requests, [first, kept, kept, first, kept]);
+    // An agent that forgets its neighbours has none from the next hour on.
+    agent.objects.truncate(1);
+    let text = poll_at(&mut asker, 7200, |packet| agent.answer(packet));
+    assert!(!text.contains("lldpRem"), "{text}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use kymo_base::name::DisplayName;
 const TEXT_MAX: usize = 255;
 
 /// A text without the NULs and blanks at its end.
-pub(super) fn text_of(bytes: &[u8]) -> String {
+pub(crate) fn text_of(bytes: &[u8]) -> String {
     let bytes = bytes.get(..TEXT_MAX).unwrap_or(bytes);
     let end = bytes.iter().rposition(|byte| !b"\0 \r\n".contains(byte));
     DisplayName(&bytes[..end.map_or(0, |last| last + 1)]).to_string()

@@ -7,9 +7,9 @@ use std::time::Duration;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::snmp::ObjectValue;
 
-use super::agent::AskedAgent;
 use super::names::text_of;
 use super::{Neighbour, oid};
+use crate::asked_agent::AskedAgent;
 
 /// Columns of IF-MIB: ifName, ifDescr; ifHCInOctets, ifHCOutOctets; ifInOctets, ifOutOctets.
 const NAMES: [u32; 11] = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1];

@@ -16,7 +16,7 @@ use crate::news::reason;
 use crate::poller::random;
 
 /// Rows of a column that are read.
-const ROWS_MAX: usize = 512;
+pub(crate) const ROWS_MAX: usize = 512;
 /// Requests of a column, for an agent that answers with few rows.
 const REQUESTS_MAX: usize = 1024;
 /// Rows of a GETBULK.
@@ -28,7 +28,7 @@ const ATTEMPTS_MAX: u32 = 3;
 const AGAIN_MAX: u32 = 4;
 
 /// A device with its socket.
-pub(super) struct AskedAgent<'s> {
+pub struct AskedAgent<'s> {
     session: &'s Session,
     security: Security,
     keyring: Keyring,
@@ -39,8 +39,8 @@ pub(super) struct AskedAgent<'s> {
 }
 
 impl<'s> AskedAgent<'s> {
-    /// Resolves the device's name.
-    pub(super) fn connect(session: &'s Session) -> Result<AskedAgent<'s>, String> {
+    /// Resolves the device's name. The error is a line without the name.
+    pub fn connect(session: &'s Session) -> Result<AskedAgent<'s>, String> {
         let address = resolved(session).ok_or_else(|| reason(&Empty::NoAddress))?;
         let own = match address {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -62,7 +62,7 @@ impl<'s> AskedAgent<'s> {
     }
 
     /// Gets an object; `None`: the device has none, or `take` refuses its value.
-    pub(super) fn get<T>(
+    pub fn get<T>(
         &mut self,
         name: &Oid,
         take: impl Fn(ObjectValue) -> Option<T>,
@@ -75,7 +75,7 @@ impl<'s> AskedAgent<'s> {
     }
 
     /// Walks a column; `each` gets the place of a row and its value.
-    pub(super) fn walk(
+    pub(crate) fn walk(
         &mut self,
         column: Oid,
         mut each: impl FnMut(Vec<u32>, ObjectValue),
