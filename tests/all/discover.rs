@@ -1,6 +1,7 @@
 //! `kymo discover`: tables for the devices of a network, which `kymo serve` takes; a second run lists the changes, and
 //! changes the file when it is asked to, and nothing else in it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
@@ -319,6 +320,75 @@ fn templates_and_filters_are_those_of_cfgmaker() {
             "{options}: {said}"
         );
     }
+}
+
+/// A template that chooses OIDs by what a device has: those that are there, absent, unknown or none.
+const PICKS: &str = r#"
+use strict;
+$target_lines .= "\n";
+my @cases = (
+    ['1.3.6.1.4.1.9.9.99.1.0', 'ifNumber.0', 'ifNumber', 'sysName'],
+    ["ifInOctets.$if_index", "ifOutOctets.$if_index"],
+    ["ifHCInOctets.999", "ifInOctets.999"],
+    ['noSuchName.1', '1.3.6.1.2.1.1.1.0'],
+    ['1.3.6.1.2.1.1.5.0'],
+    [],
+);
+for my $oids (@cases) {
+    my $oid = &oid_pick($router_connect, $v3opt, @$oids);
+    $target_lines .= "Title[$target_name]: " . (defined $oid ? $oid : 'none') . "\n";
+}
+my $oid = oid_pick($router_connect, $v3opt, '1.3.6.1.4.1.9.9.99.1.0', "ifMtu.$if_index", 'sysName');
+$target_lines .= "Title[$target_name]: $oid\n";
+"#;
+
+/// `kymo discover` had no oid_pick().
+#[test]
+fn templates_pick_the_oids_that_a_device_has() {
+    if machine::must_skip(&["cfgmaker", "perl", "snmpd"]) {
+        return;
+    }
+    let agent = Snmpd::start("127.0.42.1", "");
+    let scratch = Scratch::new("discover-picks");
+    fs::write(scratch.path("picks"), PICKS).expect("a template");
+    let template = format!("--if-template={}", scratch.text("picks"));
+    let place = agent.address.to_string();
+    let words = [
+        "--mrtg",
+        "--loopback",
+        "--no-down",
+        "--ifref=nr",
+        &template,
+        &place,
+    ];
+    let (code, ours, said) = discover(&words);
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{ours}");
+    let theirs = Command::new("cfgmaker")
+        .args([&template, "--no-down", "--ifref=nr", "--if-filter=1"])
+        .arg(format!("public@{place}::::2"))
+        .output();
+    let theirs = String::from_utf8_lossy(&theirs.expect("cfgmaker").stdout).into_owned();
+    let titles = |text: &str| -> BTreeMap<String, Vec<String>> {
+        let lines = acting(text).into_iter();
+        let titles = lines.filter_map(|line| {
+            let line = line.trim_start_matches("# ");
+            let (name, oid) = line.strip_prefix("Title[")?.split_once("]: ")?;
+            Some((name.to_string(), oid.to_string()))
+        });
+        let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        titles.for_each(|(name, oid)| by_name.entry(name).or_default().push(oid));
+        by_name
+    };
+    let oids = titles(&ours);
+    let first = oids.values().next().expect("an interface");
+    assert_eq!(
+        first[3..6],
+        ["1.3.6.1.2.1.1.1.0", "1.3.6.1.2.1.1.5.0", "none"]
+    );
+    assert_eq!(
+        oids.into_values().collect::<Vec<_>>(),
+        titles(&theirs).into_values().collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod answer;
 mod changes;
 mod edit;
 mod mrtg;
+mod oid_pick;
 mod perl;
 mod places;
 mod table;

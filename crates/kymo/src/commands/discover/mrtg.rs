@@ -9,6 +9,7 @@ use kymo_poll::devices::FoundInterface;
 use kymo_scrape::{DeviceCredentials, SNMP_PORT, UserPassword, device_address};
 
 use super::answer::Answer;
+use super::oid_pick::has_object;
 use super::perl::{PerlCase, PerlRules, Variables, quoted};
 
 /// Choices of cfgmaker's options.
@@ -64,7 +65,16 @@ pub(super) fn text(devices: &[CfgDevice<'_>], options: &CfgOptions<'_>) -> Resul
     }
     let cases = devices.iter().flat_map(|device| device.cases(options));
     let cases: Vec<PerlCase> = cases.collect();
-    Ok(out + &options.rules.lines(&cases)?.concat())
+    let users: BTreeMap<String, Option<String>> = devices
+        .iter()
+        .map(|device| (device.connect(), device.user()))
+        .collect();
+    let mut pick = |router: &str, oids: &[String]| {
+        let user = users.get(router).and_then(Option::as_deref);
+        let mut oids = oids.iter();
+        oids.position(|oid| has_object(router, user, oid))
+    };
+    Ok(out + &options.rules.lines(&cases, &mut pick)?.concat())
 }
 
 fn version(credentials: &DeviceCredentials) -> u8 {

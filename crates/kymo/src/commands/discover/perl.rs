@@ -1,10 +1,11 @@
 //! cfgmaker's filters and templates, which are Perl: `perl` evaluates them, with cfgmaker's variables. Texts of devices
-//! reach it as quoted texts alone.
+//! reach it as quoted texts alone. Its questions for devices stand among the lines that it prints; answers follow the program on its stdin.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -21,11 +22,20 @@ sub html_escape {
     $text =~ s/\n(?=.)/<BR>\n /gs;
     return $text;
 }
-sub oid_pick { die "kymo discover has no oid_pick()\n" }
+our $v3opt = {};
 sub kymo_put {
     my $bytes = join '', map { defined $_ ? $_ : '' } @_;
     utf8::encode($bytes) if utf8::is_utf8($bytes);
     print {$kymo_lines} length($bytes), "\n", $bytes;
+}
+sub oid_pick ($$$;@) {
+    my ($router, undef, @oids) = @_;
+    print {$kymo_lines} '?', 1 + @oids, "\n";
+    kymo_put($_) for $router, @oids;
+    $kymo_lines->flush;
+    local $/ = "\n";
+    my $answer = <DATA>;
+    return defined $answer && $answer =~ /(\d+)/ ? $oids[$1] : undef;
 }
 "#;
 
@@ -125,27 +135,53 @@ impl PerlRules {
         self.filter.is_none() && self.host.is_none() && self.interface.is_none()
     }
 
-    /// The lines of each case.
-    pub(super) fn lines(&self, cases: &[PerlCase]) -> Result<Vec<String>> {
+    /// The lines of each case. `pick` answers oid_pick(): the number of the first OID that a device has.
+    pub(super) fn lines(
+        &self,
+        cases: &[PerlCase],
+        pick: &mut dyn FnMut(&str, &[String]) -> Option<usize>,
+    ) -> Result<Vec<String>> {
         let cannot = || "cannot run perl, which evaluates filters and templates";
         let mut perl = Command::new("perl");
         let perl = perl.arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut perl = perl.stderr(Stdio::piped()).spawn().with_context(cannot)?;
-        if let Some(mut stdin) = perl.stdin.take() {
-            // perl reads all of the program before it runs any of it.
-            let written = stdin.write_all(self.program(cases).as_bytes());
-            written.with_context(cannot)?;
+        let pipes = (perl.stdin.take(), perl.stdout.take(), perl.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(mut stderr)) = pipes else {
+            bail!(cannot());
+        };
+        let said = thread::spawn(move || {
+            let mut said = Vec::new();
+            // Messages before a failure count.
+            let _ = stderr.read_to_end(&mut said);
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        // perl reads all of the program before it runs any of it.
+        let written = stdin.write_all(self.program(cases).as_bytes());
+        written.with_context(cannot)?;
+        let (mut stdout, mut lines) = (BufReader::new(stdout), Vec::new());
+        while let Some(printed) = printed(&mut stdout) {
+            match printed {
+                PerlOutput::Text(text) => lines.push(text),
+                PerlOutput::Question(router, oids) => {
+                    let number = pick(&router, &oids).map_or("-".into(), |at| at.to_string());
+                    // perl that has ended prints nothing more.
+                    let _ = writeln!(stdin, "{number}");
+                }
+            }
         }
-        let output = perl.wait_with_output().with_context(cannot)?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
+        drop(stdin);
+        let status = perl.wait().with_context(cannot)?;
+        let said = said.join().unwrap_or_default();
+        if !status.success() {
             bail!("cannot evaluate {}", said.trim_end());
         }
         if !said.is_empty() {
             kymo_sys::talk::say(format_args!("kymo: perl: {}", said.trim_end()));
         }
-        let lines = fields(&output.stdout).filter(|lines| lines.len() == cases.len());
-        lines.context("cannot evaluate the templates: perl ended before the last one")
+        match lines.len() == cases.len() {
+            true => Ok(lines),
+            false => bail!("cannot evaluate the templates: perl ended before the last one"),
+        }
     }
 
     fn program(&self, cases: &[PerlCase]) -> String {
@@ -187,21 +223,41 @@ impl PerlRules {
             };
             program += "}\n";
         }
-        program
+        program + "__END__\n"
     }
 }
 
-/// Texts that have their number of bytes in the line before.
-fn fields(mut bytes: &[u8]) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    while !bytes.is_empty() {
-        let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let count: usize = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
-        let (text, rest) = bytes[end + 1..].split_at_checked(count)?;
-        all.push(String::from_utf8_lossy(text).into_owned());
-        bytes = rest;
-    }
-    Some(all)
+/// A part of what perl prints.
+enum PerlOutput {
+    Text(String),
+    /// A device and OIDs.
+    Question(String, Vec<String>),
+}
+
+/// The next part; `None`: there is none, or it is cut off.
+fn printed(stdout: &mut impl BufRead) -> Option<PerlOutput> {
+    let mut head = String::new();
+    stdout.read_line(&mut head).ok()?;
+    let head = head.trim_end();
+    let Some(count) = head.strip_prefix('?') else {
+        return Some(PerlOutput::Text(text(stdout, head)?));
+    };
+    let count: usize = count.parse().ok()?;
+    let texts = (0..count).map(|_| {
+        let mut head = String::new();
+        stdout.read_line(&mut head).ok()?;
+        text(stdout, head.trim_end())
+    });
+    let mut texts = texts.collect::<Option<Vec<String>>>()?.into_iter();
+    Some(PerlOutput::Question(texts.next()?, texts.collect()))
+}
+
+/// A text that has its number of bytes in the line before.
+fn text(stdout: &mut impl BufRead, head: &str) -> Option<String> {
+    let (count, mut bytes): (u64, Vec<u8>) = (head.parse().ok()?, Vec::new());
+    let read = stdout.take(count).read_to_end(&mut bytes).ok()?;
+    let is_whole = u64::try_from(read) == Ok(count);
+    is_whole.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A text as Perl has it.
