@@ -23,4 +23,4 @@ pub use asker::{AnswerTaken, DeviceAccess, DeviceAsker, DeviceSetup};
 pub use fuzz::fuzz_devices;
 pub use interface_filter::{FoundInterface, InterfaceFilter, InterfaceState, Patterns};
 pub use layout::check_profile;
-pub use profile::{BUILT_IN, Profile, ProfileTable, ScaledColumns};
+pub use profile::{BUILT_IN, ExtractedText, Profile, ProfileTable, ScaledColumns};

@@ -1,5 +1,7 @@
 //! The value of a row in a column, as it is kept until the table is complete.
 
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 use kymo_wire::snmp::ObjectValue;
 
 /// Bytes of a text that are kept: DisplayString has no more.
@@ -74,6 +76,41 @@ impl Cell {
         }
     }
 
+    /// A bit of BITS: bit 0 is the highest one of the first byte, and those behind the last byte are 0.
+    pub(super) fn bit(&self, number: usize) -> Option<bool> {
+        match self {
+            Cell::Text(bytes) => {
+                let byte = bytes.get(number / 8).copied().unwrap_or(0);
+                Some(byte & (128 >> (number % 8)) != 0)
+            }
+            Cell::Number(_) | Cell::Other => None,
+        }
+    }
+
+    /// A DateAndTime (RFC 2579) in whole seconds since 1970; one without a zone is in UTC.
+    pub(super) fn time(&self) -> Option<f64> {
+        let Cell::Text(bytes) = self else {
+            return None;
+        };
+        let (moment, zone) = bytes.split_at_checked(8)?;
+        let &[high, low, month, day, hour, minute, second, _] = moment else {
+            return None;
+        };
+        let behind_s = match *zone {
+            [] => 0,
+            [b'+', hours, minutes] => zone_s(hours, minutes)?,
+            [b'-', hours, minutes] => -zone_s(hours, minutes)?,
+            _ => return None,
+        };
+        let year = i16::from_be_bytes([high, low]);
+        let date = Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+        // 60 is a leap second.
+        let [hour, minute, second] = [hour, minute, second.min(59)].map(i8::try_from);
+        let time = Time::new(hour.ok()?, minute.ok()?, second.ok()?, 0).ok()?;
+        let there = date.to_datetime(time).to_zoned(TimeZone::UTC).ok()?;
+        Some(signed(there.timestamp().as_second() - behind_s))
+    }
+
     /// The text of a hardware address.
     pub(super) fn mac(&self) -> Option<String> {
         match self {
@@ -84,6 +121,11 @@ impl Cell {
             Cell::Number(_) | Cell::Other => None,
         }
     }
+}
+
+fn zone_s(hours: u8, minutes: u8) -> Option<i64> {
+    let is_zone = hours <= 14 && minutes < 60;
+    is_zone.then(|| i64::from(hours) * 3600 + i64::from(minutes) * 60)
 }
 
 fn reading(value: ObjectValue<'_>) -> Option<f64> {
@@ -106,6 +148,39 @@ fn signed(number: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_and_time_is_a_moment() {
+        // 2026-11-29 04:30:05 UTC.
+        let moment = Some(1_795_926_605.0);
+        let at = |month, hour, minute, second| vec![0x07, 0xea, month, 29, hour, minute, second, 9];
+        for (bytes, zone, expected) in [
+            (at(11, 4, 30, 5), &b""[..], moment),
+            (at(11, 4, 30, 5), b"+\0\0", moment),
+            (at(11, 5, 30, 5), b"+\x01\0", moment),
+            (at(11, 0, 0, 5), b"-\x04\x1e", moment),
+            (at(13, 4, 30, 5), b"", None),
+            (at(11, 24, 30, 5), b"", None),
+            (at(2, 4, 30, 5), b"", None),
+            (at(11, 4, 30, 5), b"+\x01", None),
+            (at(11, 4, 30, 5), b"*\x01\0", None),
+            (at(11, 4, 30, 5), b"+\xff\xff", None),
+            (at(11, 4, 29, 65), b"", Some(1_795_926_605.0 - 6.0)),
+            (vec![0x07, 0xea, 11], b"", None),
+        ] {
+            let cell = Cell::Text([&bytes, zone].concat().into());
+            assert_eq!(cell.time(), expected, "{bytes:?} {zone:?}");
+        }
+        assert_eq!(Cell::Number(1.0).time(), None);
+    }
+
+    #[test]
+    fn bits_begin_at_the_highest_of_the_first_byte() {
+        let cell = Cell::Text([0b1000_0001, 0b0100_0000].into());
+        let set: Vec<usize> = (0..40).filter(|bit| cell.bit(*bit) == Some(true)).collect();
+        assert_eq!(set, [0, 7, 9]);
+        assert_eq!(Cell::Other.bit(0), None);
+    }
 
     #[test]
     fn values_are_numbers_or_texts() {

@@ -5,7 +5,9 @@ use kymo_wire::exposition_text::{ExpositionFormat, ExpositionReader};
 use kymo_wire::mrtg_cfg::Secret;
 use kymo_wire::snmp::{Message, MessageHead, ObjectValue, Oid, PduKind, put_message, put_varbind};
 
-use super::{DeviceAccess, DeviceAsker, DeviceSetup, InterfaceFilter, Profile, ProfileTable};
+use super::{
+    DeviceAccess, DeviceAsker, DeviceSetup, ExtractedText, InterfaceFilter, Profile, ProfileTable,
+};
 
 /// Packets of a poll; a longer one is left.
 const PACKETS_MAX: usize = 200;
@@ -54,6 +56,10 @@ fn profile(kind: u8) -> Profile {
         3 => "i:ip",
         _ => "i:mac",
     };
+    let extract = ExtractedText {
+        value: "1.3.6.1.4".into(),
+        regex: vec![("(.)(.*)".into(), "$2$1".into()), (".*".into(), "7".into())],
+    };
     let columns = |gauge: &str| ProfileTable {
         labels: map("l", "1.3.6.1.1"),
         gauge: map("g", gauge),
@@ -61,6 +67,11 @@ fn profile(kind: u8) -> Profile {
         text: map("t", "1.3.6.1.4"),
         mac: map("m", "1.3.6.1.5"),
         info: map("n", "1.3.6.1.1"),
+        time: map("d", "1.3.6.1.4"),
+        bits: map("b", "1.3.6.1.4"),
+        states: map("s", "1.3.6.1.3"),
+        words: ["b", "s"].map(|name| (name.into(), map("1", "one"))).into(),
+        extract: [("x".into(), extract.clone())].into(),
         ..ProfileTable::default()
     };
     Profile {

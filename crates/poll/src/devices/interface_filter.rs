@@ -139,7 +139,7 @@ impl CompiledPatterns {
 }
 
 /// The expression that has to match all of a text.
-fn whole(text: &str) -> Result<Regex, String> {
+pub(super) fn whole(text: &str) -> Result<Regex, String> {
     let cannot = |_| format!("{text:?} is not a regular expression");
     Regex::new(text).map_err(cannot)?;
     Regex::new(&format!("^(?:{text})$")).map_err(cannot)

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kymo_base::label_set::is_name;
 use kymo_wire::snmp::Oid;
+use regex::Regex;
 
+use super::interface_filter::whole;
 use super::profile::{Profile, ProfileTable};
 
 /// Columns of a table.
@@ -95,7 +97,7 @@ pub(super) struct TableMetric {
 }
 
 /// The meaning of a column's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) enum MetricKind {
     /// A gauge with its factor.
     Gauge(f64),
@@ -103,6 +105,11 @@ pub(super) enum MetricKind {
     Text,
     Mac,
     Info,
+    Time,
+    Bits,
+    States,
+    /// A gauge: expressions for a text, and the numbers that they make.
+    Extract(Vec<(Regex, String)>),
     /// A gauge, and the columns with its scale and its decimal places.
     Scaled {
         scale: usize,
@@ -150,6 +157,10 @@ impl TableLayout {
         let mut scaled = table.scale.keys();
         if let Some(name) = scaled.find(|name| !table.gauge.contains_key(*name)) {
             return Err(format!("scale: {name} is no gauge of the table"));
+        }
+        let mut named = table.bits.keys().chain(table.states.keys());
+        if let Some(name) = named.find(|name| !table.words.contains_key(*name)) {
+            return Err(format!("{name} has no words"));
         }
         for (name, words) in &table.words {
             if let Some(number) = words.keys().find(|key| key.parse::<i64>().is_err()) {
@@ -201,12 +212,15 @@ type KindOfFactor = fn(f64) -> MetricKind;
 fn metrics(table: &ProfileTable, columns: &mut Columns) -> Result<Vec<TableMetric>, String> {
     let mut metrics = Vec::new();
     let factor = |name: &str| table.scale.get(name).copied().unwrap_or(1.0);
-    let kinds: [(_, KindOfFactor); 5] = [
+    let kinds: [(_, KindOfFactor); 8] = [
         (&table.gauge, MetricKind::Gauge),
         (&table.counter, |_| MetricKind::Counter),
         (&table.text, |_| MetricKind::Text),
         (&table.mac, |_| MetricKind::Mac),
         (&table.info, |_| MetricKind::Info),
+        (&table.time, |_| MetricKind::Time),
+        (&table.bits, |_| MetricKind::Bits),
+        (&table.states, |_| MetricKind::States),
     ];
     for (names, kind) in kinds {
         for (name, oid) in names {
@@ -225,6 +239,15 @@ fn metrics(table: &ProfileTable, columns: &mut Columns) -> Result<Vec<TableMetri
                 scale: columns.number(name, &by.scale)?,
                 precision: columns.number(name, &by.precision)?,
             },
+        });
+    }
+    for (name, by) in &table.extract {
+        let regex = by.regex.iter();
+        let regex = regex.map(|(text, number)| Ok((whole(text)?, number.clone())));
+        metrics.push(TableMetric {
+            name: label(name)?,
+            column: columns.number(name, &by.value)?,
+            kind: MetricKind::Extract(regex.collect::<Result<_, String>>()?),
         });
     }
     match metrics.is_empty() {

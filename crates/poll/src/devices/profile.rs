@@ -53,6 +53,14 @@ pub struct ProfileTable {
     pub mac: BTreeMap<String, String>,
     /// Words: `NAME_info` is 1, and has a label NAME.
     pub info: BTreeMap<String, String>,
+    /// Moments (DateAndTime of SNMPv2-TC), in seconds since 1970.
+    pub time: BTreeMap<String, String>,
+    /// Bits that `words` name: a metric for each, 1 or 0, with a label of its own name.
+    pub bits: BTreeMap<String, String>,
+    /// States that `words` name, likewise.
+    pub states: BTreeMap<String, String>,
+    /// Gauges that regular expressions take out of texts.
+    pub extract: BTreeMap<String, ExtractedText>,
     /// Gauges that other columns scale.
     pub scaled: BTreeMap<String, ScaledColumns>,
     /// Factors of gauges.
@@ -71,4 +79,15 @@ pub struct ScaledColumns {
     pub scale: String,
     /// OID of the number of decimal places.
     pub precision: String,
+}
+
+/// A text, and the numbers in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExtractedText {
+    /// OID of the text.
+    pub value: String,
+    /// Expressions, each of which has to match the whole text, and the numbers that they make, such as `$1`. The first one that
+    /// makes a number counts.
+    pub regex: Vec<(String, String)>,
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use regex::Regex;
+
 use super::cell::Cell;
 use super::interface_filter::{FoundInterface, InterfaceChoice};
 use super::layout::{InterfaceColumns, MetricKind, TableLayout, TableMetric, index_texts};
@@ -66,15 +68,17 @@ fn put_metric(
     let (suffix, word) = match metric.kind {
         MetricKind::Counter => ("", "counter"),
         MetricKind::Info => ("_info", "gauge"),
-        MetricKind::Gauge(_) | MetricKind::Text | MetricKind::Mac | MetricKind::Scaled { .. } => {
-            ("", "gauge")
-        }
+        MetricKind::Gauge(_)
+        | MetricKind::Text
+        | MetricKind::Mac
+        | MetricKind::Time
+        | MetricKind::Bits
+        | MetricKind::States
+        | MetricKind::Extract(_)
+        | MetricKind::Scaled { .. } => ("", "gauge"),
     };
     let mut samples = 0;
-    for row in rows {
-        let Some((value, own)) = value_of(layout, metric, row.cells) else {
-            continue;
-        };
+    let mut put = |row: &KeptRow<'_>, value: f64, own: Option<&str>| {
         if samples == 0 {
             // Writing to memory does not fail.
             let _ = writeln!(out, "# TYPE {name}{suffix} {word}");
@@ -82,11 +86,62 @@ fn put_metric(
         samples += 1;
         let _ = write!(out, "{name}{suffix}{{{}", row.labels);
         if let Some(text) = own {
-            put_label(out, name, &text);
+            put_label(out, name, text);
         }
         let _ = writeln!(out, "}} {value}");
+    };
+    for row in rows {
+        match metric.kind {
+            MetricKind::Bits | MetricKind::States => {
+                for (value, word) in named(layout, metric, row.cells) {
+                    put(row, value, Some(&word));
+                }
+            }
+            _ => {
+                if let Some((value, own)) = value_of(layout, metric, row.cells) {
+                    put(row, value, own.as_deref());
+                }
+            }
+        }
     }
     samples
+}
+
+/// Values of all bits or states that have a word, and of a state that has none.
+fn named(layout: &TableLayout, metric: &TableMetric, cells: &[Option<Cell>]) -> Vec<(f64, String)> {
+    let Some(cell) = cells.get(metric.column).and_then(Option::as_ref) else {
+        return Vec::new();
+    };
+    let words = layout.words.get(&metric.name).into_iter().flatten();
+    let mut found = Vec::new();
+    match metric.kind {
+        MetricKind::Bits => {
+            for (number, word) in words {
+                let bit = number.parse().ok().and_then(|number| cell.bit(number));
+                found.extend(bit.map(|bit| (f64::from(u8::from(bit)), word.clone())));
+            }
+        }
+        _ => {
+            let Some(state) = cell.number().map(|state| state.to_string()) else {
+                return Vec::new();
+            };
+            let value = |number: &str| f64::from(u8::from(number == state));
+            found.extend(words.map(|(number, word)| (value(number), word.clone())));
+            if found.iter().all(|(value, _)| *value == 0.0) {
+                found.push((1.0, state));
+            }
+        }
+    }
+    found
+}
+
+/// The number that the first expression makes of a text.
+fn extracted(text: &str, regex: &[(Regex, String)]) -> Option<f64> {
+    regex.iter().find_map(|(regex, template)| {
+        let mut number = String::new();
+        regex.captures(text)?.expand(template, &mut number);
+        number.parse().ok()
+    })
 }
 
 /// The value of a metric, and the text of its own label.
@@ -102,13 +157,17 @@ fn value_of(
             || layout.labels.iter().any(|(name, _)| is_own(name))
     };
     let labelled = |text: String| Some((1.0, (!has_label()).then_some(text)));
-    match metric.kind {
+    match &metric.kind {
         MetricKind::Gauge(factor) => Some((cell.gauge()? * factor, None)),
         MetricKind::Counter => Some((cell.number()?, None)),
         MetricKind::Text => labelled(cell.text()?),
         MetricKind::Mac => labelled(cell.mac()?),
         MetricKind::Info => labelled(layout.word(&metric.name, cell.text()?)),
-        MetricKind::Scaled { scale, precision } => {
+        MetricKind::Time => Some((cell.time()?, None)),
+        MetricKind::Extract(regex) => Some((extracted(&cell.text()?, regex)?, None)),
+        // Bits and states have several values.
+        MetricKind::Bits | MetricKind::States => None,
+        &MetricKind::Scaled { scale, precision } => {
             let number = |column: usize| cells.get(column)?.as_ref()?.number();
             let power = 3.0 * (number(scale)? - UNITS) - number(precision)?;
             let power = power.clamp(-40.0, 40.0);

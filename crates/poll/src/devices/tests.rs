@@ -353,6 +353,62 @@ fn profiles_that_are_built_in_are_right() {
 }
 
 #[test]
+fn texts_times_bits_and_states_become_numbers() {
+    const OWN: &str = r#"
+[[table]]
+index = ["i"]
+extract = { rpm = { value = "1.3.6.1.4.1.9.2", regex = [["fan ([0-9.]+) rpm", "$1"], ["off|fan (x)", "0$1"], ["fan [a-z]", "5"]] } }
+time = { since = "1.3.6.1.4.1.9.3" }
+bits = { alarm = "1.3.6.1.4.1.9.4" }
+states = { mode = "1.3.6.1.4.1.9.5" }
+[table.words]
+alarm = { 0 = "low", 9 = "high" }
+mode = { 1 = "on", 2 = "off" }
+"#;
+    let mut agent = Agent::new(&[
+        (
+            "1.3.6.1.4.1.9.2.1",
+            ObjectValue::OctetString(b"fan 1200.5 rpm\n"),
+        ),
+        ("1.3.6.1.4.1.9.2.2", ObjectValue::OctetString(b"off")),
+        ("1.3.6.1.4.1.9.2.3", ObjectValue::OctetString(b"fan x")),
+        (
+            "1.3.6.1.4.1.9.2.4",
+            ObjectValue::OctetString(b"a fan 7 rpm"),
+        ),
+        (
+            "1.3.6.1.4.1.9.3.1",
+            ObjectValue::OctetString(&[7, 0xb2, 1, 2, 0, 0, 1, 0]),
+        ),
+        ("1.3.6.1.4.1.9.3.2", ObjectValue::OctetString(b"yesterday")),
+        ("1.3.6.1.4.1.9.4.1", ObjectValue::OctetString(&[0x80, 0x40])),
+        ("1.3.6.1.4.1.9.4.2", ObjectValue::Integer(1)),
+        ("1.3.6.1.4.1.9.5.1", ObjectValue::Integer(2)),
+        ("1.3.6.1.4.1.9.5.2", ObjectValue::Integer(7)),
+    ]);
+    let mut asker = asker(DeviceAccess::V2c(community()), vec![profile(OWN)]);
+    let text = poll(&mut asker, |packet| agent.answer(packet));
+    let expected = "\
+# TYPE since gauge
+since{i=\"1\",} 86401
+# TYPE alarm gauge
+alarm{i=\"1\",alarm=\"low\",} 1
+alarm{i=\"1\",alarm=\"high\",} 1
+# TYPE mode gauge
+mode{i=\"1\",mode=\"on\",} 0
+mode{i=\"1\",mode=\"off\",} 1
+mode{i=\"2\",mode=\"on\",} 0
+mode{i=\"2\",mode=\"off\",} 0
+mode{i=\"2\",mode=\"7\",} 1
+# TYPE rpm gauge
+rpm{i=\"1\",} 1200.5
+rpm{i=\"2\",} 0
+rpm{i=\"3\",} 5
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
 fn neighbours_are_asked_for_once_an_hour() {
     let lldp = |rest: &str| format!("1.0.8802.1.1.2.1.{rest}");
     let mut objects = vec![(
@@ -434,6 +490,11 @@ fn wrong_profiles_are_refused() {
         (
             "[[table]]\ncounter = { a = \"1.3\" }\nscale = { a = 2 }",
             "scale: a is no gauge of the table",
+        ),
+        ("[[table]]\nbits = { a = \"1.3\" }", "a has no words"),
+        (
+            "[[table]]\nextract = { a = { value = \"1.3\", regex = [[\"(\", \"1\"]] } }",
+            "\"(\" is not a regular expression",
         ),
         (
             "[[table]]\ngauge = { a = \"1.3\" }\nwords = { a = { x = \"y\" } }",
