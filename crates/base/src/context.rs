@@ -22,7 +22,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Context {
     facts: BTreeMap<String, String>,
     stamp: u64,
+    /// Values of [`NUMBERS`]: columns ask for them for each row.
+    numbers: [Option<u64>; NUMBERS.len()],
 }
+
+/// Facts that are kept as numbers, too.
+const NUMBERS: [&str; 3] = ["hz", "page_size", "cpus"];
 
 impl PartialEq for Context {
     fn eq(&self, other: &Context) -> bool {
@@ -46,8 +51,11 @@ impl Context {
 
     /// Notes a fact; newlines in it become blanks.
     pub fn set(&mut self, key: &str, value: &str) {
-        self.facts
-            .insert(key.replace(['\n', '='], " "), value.replace('\n', " "));
+        let (key, value) = (key.replace(['\n', '='], " "), value.replace('\n', " "));
+        if let Some(at) = NUMBERS.iter().position(|number| *number == key) {
+            self.numbers[at] = value.parse().ok();
+        }
+        self.facts.insert(key, value);
         static STAMPS: AtomicU64 = AtomicU64::new(1);
         self.stamp = STAMPS.fetch_add(1, Ordering::Relaxed);
     }
@@ -81,17 +89,17 @@ impl Context {
 
     /// Clock ticks a second as a whole number.
     pub fn ticks_a_second(&self) -> u64 {
-        self.number("hz").filter(|&hz| hz > 0).unwrap_or(100)
+        self.numbers[0].filter(|&hz| hz > 0).unwrap_or(100)
     }
 
     /// Bytes of a page of the recorded machine.
     pub fn page_size(&self) -> f64 {
-        self.number("page_size").unwrap_or(4096) as f64
+        self.numbers[1].unwrap_or(4096) as f64
     }
 
     /// Number of CPUs of the recorded machine.
     pub fn cpus(&self) -> u64 {
-        self.number("cpus").filter(|&n| n > 0).unwrap_or(1)
+        self.numbers[2].filter(|&n| n > 0).unwrap_or(1)
     }
 
     /// The lines, sorted by key.

@@ -5,7 +5,7 @@
 use kymo_base::scan;
 use kymo_sys::kernel_file::Root;
 
-/// The scheduler's counts for a process: time on a CPU; with the file as source also time waited for one, and turns.
+/// The scheduler's counts for a process: time on a CPU; with the file as source also time waited for one, and turns; else 0 and 1.
 pub(crate) type Account = [u64; 3];
 
 /// Account of a task for which the scheduler keeps none.
@@ -61,9 +61,9 @@ impl AccountSource {
     }
 }
 
-/// The account of a process by its clock.
+/// The account of a process by its clock. It is never [`NO_ACCOUNT`]: many threads of the kernel have never run.
 pub(crate) fn clock_account(root: &Root, pid: u32) -> Option<Account> {
-    root.process_cpu_ns(pid).map(|ns| [ns, 0, 0])
+    root.process_cpu_ns(pid).map(|ns| [ns, 0, 1])
 }
 
 /// The account of a process by the text of its `schedstat`.

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_base::cost;
 use kymo_base::template::Template;
@@ -54,6 +55,8 @@ pub struct Plan {
     pub backoff: bool,
     /// The pipe with the keeper's samples of publishing programs; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
+    /// True there: nobody looks at control groups now, and they are not read.
+    pub groups_rest: Arc<AtomicBool>,
 }
 
 /// The pace of a source with an interval of its own, in whole beats of the sampler. The first reads come at each beat: a rate
@@ -302,7 +305,8 @@ impl Sampler {
         let Some(groups) = &mut self.groups else {
             return;
         };
-        let is_due = self.groups_pace.is_due(clock);
+        let is_due =
+            !self.plan.groups_rest.load(Ordering::Relaxed) && self.groups_pace.is_due(clock);
         groups.begin(key);
         if key || is_due {
             let (cost, section) = groups.sample(&self.root, clock, is_due, &mut self.budget);
@@ -571,7 +575,7 @@ fn read_in_pieces(
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
 
     use kymo_base::track::{State, Track};
     use kymo_sys::clock::Stamp;
@@ -873,6 +877,41 @@ mod tests {
             world.sample(1, false, Due::Now);
             assert_eq!(world.only(kind::STAT).0, State::Same);
             assert_eq!(world.only(kind::LOADAVG).0, State::Same);
+        }
+    }
+
+    /// A listing of processes holds for several scans; births and deaths are seen by the next one nonetheless.
+    #[test]
+    fn births_and_deaths_are_in_the_next_scan() {
+        let root = Root::open(std::path::Path::new("/")).expect("a root");
+        if !root.has_own_pids() {
+            return kymo_sys::skipped::skipped("/proc has the pids of another namespace");
+        }
+        let mut world = World::new(MadeRoot::new(), &[]);
+        let plan = Plan {
+            tasks: Some(TaskPlan::default()),
+            slow_ns: u64::MAX,
+            ..world.sampler.plan.clone()
+        };
+        world.sampler = Sampler::new(Arc::new(root), plan, 100);
+        let has = |world: &World, pid: u32| {
+            let known = world.known(kind::PID_STAT).into_iter();
+            let mut alive = known.filter(|(_, state, _)| !matches!(state, State::Failed(_)));
+            alive.any(|(name, ..)| name == pid.to_string())
+        };
+        for round in 0..12 {
+            let mut child = std::process::Command::new("sleep").arg("60").spawn();
+            let child = child.as_mut().expect("a process");
+            for key in [round == 0, false] {
+                world.sample(1, key, Due::Now);
+                assert!(has(&world, child.id()), "{round}");
+            }
+            child.kill().expect("killed");
+            child.wait().expect("ended");
+            for _ in 0..2 {
+                world.sample(1, false, Due::Now);
+                assert!(!has(&world, child.id()), "{round}");
+            }
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use kymo_base::cost;
+use kymo_base::{cost, scan};
+use kymo_sys::kernel_file::Root;
 
 use crate::backoff::SlowReads;
 use crate::choice::{Choice, Chooser};
@@ -11,6 +12,19 @@ use crate::identity::Lane;
 use crate::source::{Scope, kind};
 use crate::task_states::TaskStates;
 use crate::tasks::{Listing, Scan, TaskPlan, TaskSource, Tasks};
+
+/// Number of scans for which a listing holds while no process is born: pids can also be given by hand.
+const LISTED_EACH: u32 = 10;
+
+/// The last pid that the kernel gave; `None`: not known. A process that is born before this is read is in a listing after it.
+fn last_pid(root: &Root) -> Option<u64> {
+    let mut text = Vec::with_capacity(64);
+    if !root.has_own_pids() {
+        return None;
+    }
+    root.read("proc/loadavg", &mut text).ok()?;
+    scan::number(scan::words(&text).nth(4)?)
+}
 
 /// When the next scan of processes is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +44,8 @@ pub(crate) struct TaskTables<S: TaskSource> {
     lane: Arc<Lane>,
     /// Counts of all processes by state, if they are recorded.
     states: Option<TaskStates>,
+    /// The last pid that the kernel gave before the last listing, and the number of scans since.
+    listed: (Option<u64>, u32),
     pids: Listing,
     tids: Listing,
 }
@@ -50,6 +66,7 @@ impl<S: TaskSource> TaskTables<S> {
             chooser: choice.map(|choice| Chooser::new(choice, lane.clone())),
             lane,
             states: None,
+            listed: (None, 0),
             pids: Vec::new(),
             tids: Vec::new(),
         }
@@ -129,6 +146,17 @@ impl<S: TaskSource> TaskTables<S> {
                 chooser.list(scan.root, &mut self.source, scan.age_ns, &mut self.pids);
             }
             None => {
+                let last = last_pid(scan.root);
+                let (known, scans) = self.listed;
+                if last.is_some()
+                    && last == known
+                    && scans < LISTED_EACH
+                    && !self.processes.has_lost()
+                {
+                    self.listed.1 += 1;
+                    return;
+                }
+                self.listed = (last, 1);
                 self.pids.clear();
                 self.source.processes(|pid| self.pids.push((pid, 0)));
             }

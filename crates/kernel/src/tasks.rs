@@ -106,6 +106,8 @@ pub(crate) struct Tasks<S: TaskSource> {
     answers: Vec<(Subject, Texts)>,
     /// Pids that another process has taken over since the last [`Tasks::take_reborn`].
     reborn: Vec<u32>,
+    /// True: a task of the last listing was gone at the last read.
+    lost: bool,
 }
 
 impl<S: TaskSource> Tasks<S> {
@@ -134,7 +136,13 @@ impl<S: TaskSource> Tasks<S> {
             questions: Vec::new(),
             answers: Vec::new(),
             reborn: Vec::new(),
+            lost: false,
         }
+    }
+
+    /// True if a task of the last listing was gone at the last read.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost
     }
 
     /// Kinds of this table's tracks: stat, io, status.
@@ -263,6 +271,7 @@ impl<S: TaskSource> Tasks<S> {
     pub(crate) fn read(&mut self, source: &mut S, scan: &mut Scan, slow: &mut SlowReads) -> Costs {
         let mut costs = Costs::default();
         let known = slow.found.len();
+        self.lost = false;
         self.resting = source.resting(self.scope, scan.root);
         for slot in 0..self.tasks.len() {
             let Some(task) = &mut self.tasks[slot] else {
@@ -374,6 +383,7 @@ impl<S: TaskSource> Tasks<S> {
         if stat.is_ok() && stat_text.is_empty() {
             stat = Err(GONE[0]);
         }
+        self.lost |= stat.is_err_and(|errno| GONE.contains(&errno));
         let changed = record(&mut self.stat, slot, stat, stat_text);
         let mut is_still = stat.is_ok() && !changed;
         if self.plan.io {

@@ -133,6 +133,7 @@ impl Setup {
             space_interval_ns: options.own_intervals.space_ns().map_err(usage)?,
             backoff: !options.no_backoff && intervals.first_ns > 0,
             activity: None,
+            groups_rest: Arc::default(),
         };
         let schedule = Schedule {
             interval: Duration::from_nanos(intervals.first_ns),

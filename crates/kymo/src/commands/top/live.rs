@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
+use kymo_kernel::source::kind;
+use kymo_kernel::subsystem::cgroups::CGROUPS;
 use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::source::{Source, Step};
 use kymo_sys::talk;
 use kymo_top::app::{App, SharedReadings};
+use kymo_top::tables::Table;
 
 use super::happening::Happening;
 use crate::options::RecordOptions;
@@ -18,6 +21,13 @@ use crate::recorder::session::{Session, Setup, spawn};
 
 /// Subsystems of all tables.
 const LETTERS: &str = "cmdnpGZ";
+/// Sources of these that no table shows.
+const UNSHOWN: [u8; 4] = [
+    kind::INTERFACES,
+    kind::NEIGHBOURS,
+    kind::SOFTNET,
+    kind::ARRAYS,
+];
 /// Pause between two looks for rates.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Longest name of a kernel's function that is shown.
@@ -34,6 +44,7 @@ struct Switches {
 pub(super) struct Live {
     readings: SharedReadings,
     paused: Arc<AtomicBool>,
+    groups_rest: Arc<AtomicBool>,
     listener: Arc<Mutex<Option<Sender<Happening>>>>,
     session: Session,
 }
@@ -49,7 +60,8 @@ impl Live {
         let mut words = vec!["kymo", "-s", LETTERS, "-i", "1:1"];
         words.extend(threads.then_some("--threads"));
         let switches = Switches::try_parse_from(words)?;
-        let setup = Setup::new(&switches.options, None)?;
+        let mut setup = Setup::new(&switches.options, None)?;
+        setup.plan.kinds.retain(|kind| !UNSHOWN.contains(kind));
         let session = Session::start(&setup, Arc::default())?;
         let (control, facts) = (session.control.clone(), setup.facts.clone());
         let refresh = move || {
@@ -60,6 +72,7 @@ impl Live {
         let live = Live {
             readings,
             paused: Arc::default(),
+            groups_rest: setup.plan.groups_rest.clone(),
             listener: Arc::default(),
             session,
         };
@@ -85,6 +98,12 @@ impl Live {
     /// Stands still, or goes on.
     pub(super) fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
+    }
+
+    /// Reads control groups from now on only if they are shown.
+    pub(super) fn show(&self, table: &Table) {
+        let is_shown = table.subsystem.name == CGROUPS.name;
+        self.groups_rest.store(!is_shown, Ordering::Relaxed);
     }
 
     /// Waits until the processes have rates.

@@ -140,6 +140,7 @@ impl OnTerminal {
         }
         if let Some(live) = &self.live {
             live.pause(self.app.screen.paused);
+            live.show(self.app.screen.table);
         }
         Ok(true)
     }
