@@ -18,7 +18,7 @@ use kymo_view::time::{Bound, PlayedZone};
 
 use crate::areas::{Areas, Drawn};
 use crate::key::{Key, Mouse};
-use crate::lines::{self, Choice, Identity, Line, Shape};
+use crate::lines::{self, Choice, Identity, Line, Lines, Shape};
 use crate::meters::{self, COUNT, SUBSYSTEMS};
 use crate::palette::Palette;
 use crate::past::Past;
@@ -257,10 +257,10 @@ impl App {
     }
 
     /// The lines of the present table.
-    pub(crate) fn lines(&self, readings: &Readings) -> Vec<Line> {
+    pub(crate) fn lines(&self, readings: &Readings) -> Lines {
         let screen = &self.screen;
         let Some(part) = readings.part(screen.table.subsystem) else {
-            return Vec::new();
+            return Lines::default();
         };
         let choice = Choice {
             table: screen.table,
@@ -276,14 +276,15 @@ impl App {
         if let Some(held) = self.compared() {
             let order = screen.order().at;
             let change = |line: &Line| {
-                let then = held
-                    .lines
-                    .get(&line.identity)
-                    .and_then(|values| values.get(order));
-                let then = then.copied().filter(|then| !then.is_nan()).unwrap_or(0.0);
+                let then = held.lines.get(&lines.identity(line, part));
+                let then = then.and_then(|values| values.get(order)).copied();
+                let then = then.filter(|then| !then.is_nan()).unwrap_or(0.0);
                 (line.value - then).abs()
             };
-            lines.sort_by(|a, b| change(b).total_cmp(&change(a)));
+            let mut all: Vec<(f64, Line)> =
+                lines.all.iter().map(|line| (change(line), *line)).collect();
+            all.sort_by(|a, b| b.0.total_cmp(&a.0));
+            lines.all = all.into_iter().map(|(_, line)| line).collect();
         }
         lines
     }
@@ -433,9 +434,13 @@ impl App {
         selected
             .filter(|one| *one != Identity::default())
             .or_else(|| {
-                let lines = self.with(|readings| self.lines(readings))?;
-                let line = lines.get(self.screen.cursor)?;
-                Some(line.identity.clone())
+                let at_cursor = self.with(|readings| {
+                    let part = readings.part(self.screen.table.subsystem)?;
+                    let lines = self.lines(readings);
+                    let line = lines.all.get(self.screen.cursor)?;
+                    Some(lines.identity(line, part))
+                });
+                at_cursor.flatten()
             })
     }
 
@@ -450,15 +455,16 @@ impl App {
             let values: Vec<_> = orders
                 .map(|at| table.value(Order { at, turned: false }))
                 .collect();
-            let lines = self.lines(readings).into_iter().map(|line| {
-                let cells = line.cells(part, &readings.context);
+            let lines = self.lines(readings);
+            let held = lines.all.iter().map(|line| {
+                let cells = lines.cells(line, part, &readings.context);
                 let values = values.iter().map(|value| value(&cells)).collect();
-                (line.identity.clone(), values)
+                (lines.identity(line, part), values)
             });
             Some(Held {
                 at_ns: self.at_ns(),
                 meters: meters::values(readings),
-                lines: lines.collect(),
+                lines: held.collect(),
                 table: table.key,
                 shape,
             })
@@ -639,10 +645,8 @@ impl App {
             let from_ns = at_ns.saturating_sub(span_ns / 2);
             wanted.push(Question::Around(range(from_ns, span_ns, POINTS)));
         }
-        let context = self
-            .with(|readings| readings.context.clone())
-            .unwrap_or_default();
-        let day = self.slider_range(at_ns, &context);
+        let day = self.with(|readings| self.slider_range(at_ns, &readings.context));
+        let day = day.unwrap_or_else(|| self.slider_range(at_ns, &Context::default()));
         let is_fresh = |now_ns: i64| {
             let known = self.day.as_ref().filter(|(range, ..)| *range == day);
             known.is_some_and(|(_, _, read_ns)| {

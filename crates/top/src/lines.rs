@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use kymo_base::column::{Cells, Value};
 use kymo_base::context::Context;
 use kymo_base::name::DisplayName;
-use kymo_base::reading::Row;
 use kymo_kernel::subsystem::process::{self, STATE};
 use kymo_query::delta::Numbers;
 use kymo_view::forest::{self, Placed};
@@ -52,32 +51,92 @@ pub struct Identity {
 }
 
 /// A line of a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// Instance, or several of them.
-    pub identity: Identity,
     /// Position of the instance in the reading; of several, of the first.
-    pub at: usize,
-    /// Sums in place of its own numbers.
-    pub numbers: Option<Numbers>,
+    at: usize,
+    /// Position of the sums in place of its own numbers.
+    sum: Option<usize>,
     /// Levels below its root.
     pub level: usize,
-    /// Name of several instances, safe to show.
-    pub label: Option<String>,
-    /// The row that stands for several.
-    row: Option<Row>,
     /// Value of the order.
     pub value: f64,
 }
 
-impl Line {
-    /// Numbers of the line.
-    pub fn cells<'a>(&'a self, part: &'a Part, context: &'a Context) -> Cells<'a> {
-        match (&self.numbers, &self.row) {
-            (Some(numbers), Some(row)) => part.cells_of(numbers, row, context),
-            (Some(numbers), None) => part.cells_of(numbers, part.row(self.at), context),
-            (None, _) => part.cells(self.at, context),
+/// Several instances in one line.
+struct Group {
+    /// Name, safe to show.
+    label: String,
+    /// The number of instances.
+    members: usize,
+    /// Their number in the place of a pid.
+    name: Vec<u8>,
+}
+
+/// The lines of a table, of one reading. A line is small, as there are many and few are shown.
+#[derive(Default)]
+pub struct Lines {
+    /// The lines in their order.
+    pub all: Vec<Line>,
+    sums: Vec<Numbers>,
+    /// Groups, by the positions of their sums; empty where lines are single instances.
+    groups: Vec<Group>,
+}
+
+impl Lines {
+    /// Numbers of a line.
+    pub fn cells<'a>(&'a self, line: &Line, part: &'a Part, context: &'a Context) -> Cells<'a> {
+        let Some(numbers) = line.sum.and_then(|sum| self.sums.get(sum)) else {
+            return part.cells(line.at, context);
+        };
+        let cells = part.cells_of(numbers, part.row(line.at), context);
+        Cells {
+            name: self.group(line).map_or(cells.name, |group| &group.name),
+            ..cells
         }
+    }
+
+    /// Name of a line of several instances, safe to show.
+    pub fn label(&self, line: &Line) -> Option<&str> {
+        self.group(line).map(|group| group.label.as_str())
+    }
+
+    /// The instance, or several of them.
+    pub fn identity(&self, line: &Line, part: &Part) -> Identity {
+        let (name, key) = self.name(line, part);
+        Identity {
+            name: name.to_vec(),
+            key,
+        }
+    }
+
+    /// Position of an instance.
+    pub fn position(&self, one: &Identity, part: &Part) -> Option<usize> {
+        let mut lines = self.all.iter();
+        lines.position(|line| self.name(line, part) == (one.name.as_slice(), one.key))
+    }
+
+    fn name<'a>(&'a self, line: &Line, part: &'a Part) -> (&'a [u8], u64) {
+        match self.group(line) {
+            Some(group) => (group.label.as_bytes(), 0),
+            None => {
+                let row = part.row(line.at);
+                (&row.name, row.key)
+            }
+        }
+    }
+
+    fn group(&self, line: &Line) -> Option<&Group> {
+        self.groups.get(line.sum?)
+    }
+
+    fn set_values(&mut self, part: &Part, context: &Context, choice: &Choice) {
+        let value = choice.table.value(choice.order);
+        let mut all = std::mem::take(&mut self.all);
+        for line in &mut all {
+            line.value = value(&self.cells(line, part, context));
+        }
+        self.all = all;
     }
 }
 
@@ -96,7 +155,7 @@ pub struct Choice<'a> {
 }
 
 /// The lines of a reading.
-pub fn lines(part: &Part, context: &Context, choice: &Choice) -> Vec<Line> {
+pub fn lines(part: &Part, context: &Context, choice: &Choice) -> Lines {
     let is_of_processes = part.subsystem.is_of_processes();
     let filter = choice.filter.to_lowercase();
     let chosen = (0..part.len()).filter(|&at| {
@@ -106,35 +165,28 @@ pub fn lines(part: &Part, context: &Context, choice: &Choice) -> Vec<Line> {
                 && (!choice.table.waiting || cells.labels[STATE].first() == Some(&b'D'));
         is_kept && (filter.is_empty() || passes(choice.table, &cells, &filter))
     });
-    let chosen: Vec<usize> = chosen.collect();
-    let value = choice.table.value(choice.order);
-    let mut lines: Vec<Line> = match choice.shape {
-        Shape::By(column) if is_of_processes => grouped(part, context, &chosen, choice, column),
+    let mut lines = match choice.shape {
+        Shape::By(column) if is_of_processes => grouped(part, context, chosen, choice, column),
         Shape::Tree if is_of_processes => {
-            return tree(part, context, &chosen, choice);
+            return tree(part, context, &chosen.collect::<Vec<_>>(), choice);
         }
-        Shape::Flat | Shape::Tree | Shape::By(_) => {
-            let line = |at: usize| plain(part, at, value(&part.cells(at, context)));
-            chosen.into_iter().map(line).collect()
-        }
+        Shape::Flat | Shape::Tree | Shape::By(_) => Lines {
+            all: chosen.map(plain).collect(),
+            ..Lines::default()
+        },
     };
-    lines.sort_by(|a, b| compare((a.value, a.at), (b.value, b.at), choice.order));
+    lines.set_values(part, context, choice);
+    let order = |a: &Line, b: &Line| compare((a.value, a.at), (b.value, b.at), choice.order);
+    lines.all.sort_unstable_by(order);
     lines
 }
 
-fn plain(part: &Part, at: usize, value: f64) -> Line {
-    let row = part.row(at);
+fn plain(at: usize) -> Line {
     Line {
-        identity: Identity {
-            name: row.name.clone(),
-            key: row.key,
-        },
         at,
-        numbers: None,
+        sum: None,
         level: 0,
-        label: None,
-        row: None,
-        value,
+        value: 0.0,
     }
 }
 
@@ -175,84 +227,77 @@ pub fn text(value: Value, cells: &Cells) -> String {
 fn grouped(
     part: &Part,
     context: &Context,
-    chosen: &[usize],
+    chosen: impl Iterator<Item = usize>,
     choice: &Choice,
     column: &str,
-) -> Vec<Line> {
-    let Some(column) = choice.table.column(column) else {
-        return Vec::new();
+) -> Lines {
+    let mut lines = Lines::default();
+    let Some(Value::Text(put)) = choice.table.column(column).map(|column| column.value) else {
+        return lines;
     };
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut groups: Vec<(Line, u32)> = Vec::new();
-    for &at in chosen {
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut label = Vec::new();
+    for at in chosen {
         let cells = part.cells(at, context);
         // A process includes its threads already.
         if process::is_thread(cells.name) {
             continue;
         }
-        let label = text(column.value, &cells);
-        let place = *places.entry(label.clone()).or_insert(groups.len());
+        label.clear();
+        put(&cells, &mut label);
         let numbers = sums::addable(&cells);
-        if place < groups.len() {
-            let (group, members) = &mut groups[place];
-            if let Some(sum) = &mut group.numbers {
-                sums::add_numbers(sum, &numbers);
-            }
-            *members += 1;
+        if let Some(&place) = places.get(&label) {
+            sums::add_numbers(&mut lines.sums[place], &numbers);
+            lines.groups[place].members += 1;
             continue;
         }
-        let mut line = plain(part, at, 0.0);
-        line.identity = Identity {
-            name: label.clone().into_bytes(),
-            key: 0,
-        };
-        (line.numbers, line.label) = (Some(numbers), Some(label));
-        groups.push((line, 1));
-    }
-    let value = choice.table.value(choice.order);
-    let finish = |(mut line, members): (Line, u32)| {
-        // The name of a process is its pid; here it is their number.
-        line.row = Some(Row {
-            name: members.to_string().into_bytes(),
-            ..part.row(line.at).clone()
+        let place = lines.sums.len();
+        places.insert(label.clone(), place);
+        lines.all.push(Line {
+            sum: Some(place),
+            ..plain(at)
         });
-        line.value = value(&line.cells(part, context));
-        line
-    };
-    groups.into_iter().map(finish).collect()
+        lines.sums.push(numbers);
+        lines.groups.push(Group {
+            label: DisplayName(&label).text().into_owned(),
+            members: 1,
+            name: Vec::new(),
+        });
+    }
+    for group in &mut lines.groups {
+        group.name = group.members.to_string().into_bytes();
+    }
+    lines
 }
 
 /// Processes below their parents, each with the totals of its descendants; siblings in order.
-fn tree(part: &Part, context: &Context, chosen: &[usize], choice: &Choice) -> Vec<Line> {
+fn tree(part: &Part, context: &Context, chosen: &[usize], choice: &Choice) -> Lines {
     let of = |at: &usize| {
         let cells = part.cells(*at, context);
-        let id = (!process::is_thread(cells.name)).then(|| process::pid_of(cells.name));
-        let parent = process::parent_of(&cells);
-        (id, parent.map(f64::to_bits))
+        let id = (!process::is_thread(cells.name)).then(|| number(process::pid_of(cells.name)));
+        (id, process::parent_of(&cells).map(f64::to_bits))
     };
     let (ids, parents): (Vec<_>, Vec<_>) = chosen.iter().map(of).unzip();
-    // Parents are numbers of columns, ids those of names.
-    let bits: HashMap<u64, u64> = ids.iter().flatten().map(|&id| (number(id), id)).collect();
-    let parents: Vec<Option<u64>> = parents
-        .iter()
-        .map(|parent| parent.and_then(|parent| bits.get(&parent).copied()))
-        .collect();
     let order = forest::order(&ids, &parents);
-    let mut numbers: Vec<Numbers> = order
+    let mut sums: Vec<Numbers> = order
         .iter()
         .map(|one| sums::addable(&part.cells(chosen[one.item], context)))
         .collect();
     let is_added = |one: &Placed| ids[one.item].is_some();
-    sums::add_up(&mut numbers, &order, is_added);
-    let value = choice.table.value(choice.order);
-    let lines = order.iter().zip(numbers).map(|(one, numbers)| {
-        let mut line = plain(part, chosen[one.item], 0.0);
-        (line.level, line.numbers) = (one.level, Some(numbers));
-        line.value = value(&line.cells(part, context));
-        line
-    });
-    let lines: Vec<Line> = lines.collect();
-    siblings_in_order(lines, &order, choice.order)
+    sums::add_up(&mut sums, &order, is_added);
+    let line = |(sum, one): (usize, &Placed)| Line {
+        sum: Some(sum),
+        level: one.level,
+        ..plain(chosen[one.item])
+    };
+    let mut lines = Lines {
+        all: order.iter().enumerate().map(line).collect(),
+        sums,
+        groups: Vec::new(),
+    };
+    lines.set_values(part, context, choice);
+    lines.all = siblings_in_order(&lines.all, &order, choice.order);
+    lines
 }
 
 /// The bits of a pid as a number of a column.
@@ -261,7 +306,7 @@ fn number(id: u64) -> u64 {
 }
 
 /// Puts siblings into the order of their totals; `placed` has each line behind its parent.
-fn siblings_in_order(lines: Vec<Line>, placed: &[Placed], order: Order) -> Vec<Line> {
+fn siblings_in_order(lines: &[Line], placed: &[Placed], order: Order) -> Vec<Line> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); lines.len()];
     let mut roots = Vec::new();
     for (at, one) in placed.iter().enumerate() {
@@ -272,16 +317,14 @@ fn siblings_in_order(lines: Vec<Line>, placed: &[Placed], order: Order) -> Vec<L
     }
     let key = |at: &usize| (lines[*at].value, lines[*at].at);
     // The stack's last one comes first.
-    let sort = |list: &mut Vec<usize>| list.sort_by(|a, b| compare(key(b), key(a), order));
+    let sort = |list: &mut Vec<usize>| list.sort_unstable_by(|a, b| compare(key(b), key(a), order));
     children.iter_mut().for_each(sort);
     sort(&mut roots);
     let mut stack = roots;
     let mut sequence = Vec::with_capacity(lines.len());
     while let Some(at) = stack.pop() {
-        sequence.push(at);
+        sequence.push(lines[at]);
         stack.append(&mut children[at]);
     }
-    let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
-    let taken = sequence.into_iter().filter_map(|at| lines[at].take());
-    taken.collect()
+    sequence
 }

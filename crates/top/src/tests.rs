@@ -318,8 +318,8 @@ fn the_document_has_each_key() {
     }
 }
 
-/// Milliseconds of the slowest and the usual one of many runs.
-fn times(runs: usize, mut run: impl FnMut(usize)) -> (f64, f64) {
+/// Milliseconds of the quickest, the usual and the slowest one of many runs.
+fn times(runs: usize, mut run: impl FnMut(usize)) -> String {
     let mut all: Vec<f64> = (0..runs)
         .map(|at| {
             let start = std::time::Instant::now();
@@ -328,7 +328,8 @@ fn times(runs: usize, mut run: impl FnMut(usize)) -> (f64, f64) {
         })
         .collect();
     all.sort_by(f64::total_cmp);
-    (all[runs / 2], all[runs - 1])
+    let [least, usual, most] = [all[0], all[runs / 2], all[runs - 1]];
+    format!("{least:.1} to {most:.1} ms, usually {usual:.1}")
 }
 
 /// The recording in KYMO_TOP_RECORDING: steps to any sample, each with a picture of 200 by 60.
@@ -350,17 +351,17 @@ fn steps_of_a_recording() {
         draw(app, &mut buffer);
     };
     let anywhere = |at: usize| from_ns + (thru_ns - from_ns) / 997 * ((at as i64 * 389) % 997);
-    let (usual, most) = times(200, |at| {
+    let all = times(200, |at| {
         app.go(Go::To(anywhere(at))).unwrap();
         show(&mut app);
     });
-    eprintln!("to any sample: {usual:.1} ms, at most {most:.1}");
+    eprintln!("to any sample: {all}");
     for (key, name) in [(Key::Left, "back"), (Key::Right, "forward")] {
-        let (usual, most) = times(200, |_| {
+        let all = times(200, |_| {
             app.press(key);
             show(&mut app);
         });
-        eprintln!("a sample {name}: {usual:.1} ms, at most {most:.1}");
+        eprintln!("a sample {name}: {all}");
     }
 }
 
@@ -373,11 +374,11 @@ fn pictures_of_5000_processes() {
     let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
     for keys in ["", "t", "u", "p", "/job4"] {
         press(&mut app, keys);
-        let (usual, most) = times(50, |_| {
+        let all = times(50, |_| {
             buffer.reset();
             draw(&mut app, &mut buffer);
         });
-        eprintln!("{keys:?}: {usual:.1} ms, at most {most:.1}");
+        eprintln!("{keys:?}: {all}");
         press(&mut app, if keys.starts_with('/') { "\n" } else { keys });
     }
 }

@@ -10,7 +10,7 @@ use ratatui_core::style::Style;
 use super::{cut_above, put, put_until};
 use crate::app::{App, Held};
 use crate::areas::Drawn;
-use crate::lines::{self, Line, Shape};
+use crate::lines::{self, Line, Lines, Shape};
 use crate::meters::short;
 use crate::readings::{Part, Readings};
 use crate::tables::{GROUPED, TABLES};
@@ -39,7 +39,7 @@ pub(super) fn draw(
         return;
     };
     let lines = app.lines(readings);
-    bar(app, buffer, tabs, &about(app, part, lines.len()));
+    bar(app, buffer, tabs, &about(app, part, lines.all.len()));
     let text = head_of(app, area.width);
     let whole = format!("{text:<width$}", width = usize::from(head.width));
     put(
@@ -51,15 +51,17 @@ pub(super) fn draw(
         app.palette.turned(),
     );
     let page = usize::from(area.height);
-    choose(app, &lines, page, drawn);
+    let selected = screen.selected.as_ref();
+    let known = selected.and_then(|one| lines.position(one, part));
+    choose(app, (known, lines.all.len()), page, drawn);
+    if let Some(line) = lines.all.get(drawn.cursor) {
+        drawn.selected = lines.identity(line, part);
+    }
     let row = Row::of(app, area.width);
-    for (line, y) in lines
-        .iter()
-        .skip(drawn.top)
-        .zip(area.y..area.y + area.height)
-    {
-        let text = row.text(app, part, readings, line);
-        let is_selected = screen.selected.is_some() && line.identity == drawn.selected;
+    let shown = lines.all.iter().enumerate().skip(drawn.top);
+    for ((at, line), y) in shown.zip(area.y..area.y + area.height) {
+        let text = row.text(app, part, readings, (&lines, line));
+        let is_selected = screen.selected.is_some() && at == drawn.cursor;
         let style = match is_selected {
             true => app.palette.turned(),
             false => Style::new(),
@@ -71,7 +73,7 @@ pub(super) fn draw(
         };
         put(buffer, area.x, y, area.width, &text, style);
     }
-    drawn.areas.lines = lines.len();
+    drawn.areas.lines = lines.all.len();
     drawn.areas.head = Some((head, whole));
     drawn.areas.table = Some(area);
 }
@@ -120,18 +122,12 @@ fn about(app: &App, part: &Part, count: usize) -> String {
     )
 }
 
-/// The selected line and the first that is shown.
-fn choose(app: &App, lines: &[Line], page: usize, drawn: &mut Drawn) {
+/// The position of the selected line, where it is known, else of the cursor; and the first line that is shown.
+fn choose(app: &App, (known, count): (Option<usize>, usize), page: usize, drawn: &mut Drawn) {
     let screen = &app.screen;
-    let selected = screen.selected.as_ref();
-    let known = selected.and_then(|one| lines.iter().position(|line| line.identity == *one));
-    let last = lines.len().saturating_sub(1);
-    drawn.cursor = known.unwrap_or(screen.cursor).min(last);
-    if let Some(line) = lines.get(drawn.cursor) {
-        drawn.selected = line.identity.clone();
-    }
+    drawn.cursor = known.unwrap_or(screen.cursor).min(count.saturating_sub(1));
     let highest = (drawn.cursor + 1).saturating_sub(page);
-    let most = lines.len().saturating_sub(page).max(highest);
+    let most = count.saturating_sub(page).max(highest);
     drawn.top = screen
         .top
         .clamp(highest, drawn.cursor.max(highest))
@@ -177,11 +173,17 @@ impl Row {
         }
     }
 
-    fn text(&self, app: &App, part: &Part, readings: &Readings, line: &Line) -> String {
-        let cells = line.cells(part, &readings.context);
-        let last = last(app, line, &cells);
+    fn text(
+        &self,
+        app: &App,
+        part: &Part,
+        readings: &Readings,
+        (lines, line): (&Lines, &Line),
+    ) -> String {
+        let cells = lines.cells(line, part, &readings.context);
+        let last = last(app, lines.label(line), &cells);
         let mut text = match app.compared() {
-            Some(held) => compared(app, held, line),
+            Some(held) => compared(app, held, part, (lines, line)),
             None => self.row.text(&cells),
         };
         if app.screen.table.waiting && app.compared().is_none() {
@@ -202,10 +204,10 @@ impl Row {
 }
 
 /// The open place at the end of a line.
-fn last(app: &App, line: &Line, cells: &Cells) -> String {
+fn last(app: &App, label: Option<&str>, cells: &Cells) -> String {
     let table = app.screen.table;
-    if let Some(label) = &line.label {
-        return label.clone();
+    if let Some(label) = label {
+        return label.to_string();
     }
     if table.subsystem.is_of_processes() && !app.screen.commands {
         let name = cells.labels.get(COMM).map_or(&[][..], Vec::as_slice);
@@ -219,20 +221,18 @@ fn last(app: &App, line: &Line, cells: &Cells) -> String {
 }
 
 /// The order's value then and now, and the change.
-fn compared(app: &App, held: &Held, line: &Line) -> String {
+fn compared(app: &App, held: &Held, part: &Part, (lines, line): (&Lines, &Line)) -> String {
     let order = app.screen.order().at;
-    let then = held
-        .lines
-        .get(&line.identity)
-        .and_then(|values| values.get(order));
+    let one = lines.identity(line, part);
+    let then = held.lines.get(&one).and_then(|values| values.get(order));
     let (then, now) = (then.copied().unwrap_or(f64::NAN), line.value);
     let known = if then.is_nan() { 0.0 } else { then };
     let change = match now - known {
         change if change >= 0.0 => format!("+{}", short(change, 1000.0)),
         change => short(change, 1000.0),
     };
-    let pid = match app.screen.table.subsystem.is_of_processes() && line.label.is_none() {
-        true => pid_of(&line.identity.name).to_string(),
+    let pid = match app.screen.table.subsystem.is_of_processes() && lines.label(line).is_none() {
+        true => pid_of(&one.name).to_string(),
         false => String::new(),
     };
     format!(
