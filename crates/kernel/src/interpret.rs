@@ -188,7 +188,7 @@ impl Interpreter {
 }
 
 /// Returns true if the last sample has new numbers of the source.
-fn is_read(track: &Track) -> bool {
+pub fn is_read(track: &Track) -> bool {
     track.sampled
         && track
             .instances()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kymo_base::context::Context;
+use kymo_kernel::interpret::is_read;
 use kymo_kernel::source::kind;
 use kymo_recording::reader::{Kinds, Listed, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -18,11 +19,13 @@ use crate::sheet::Pick;
 use crate::source::Step;
 
 mod blocks;
+mod kept;
 mod rollups;
 mod what;
 
 use blocks::{Blocks, Run, wall_ns};
 
+pub use kept::Kept;
 pub use rollups::{ROLLUPS_FOLDER, Rollups};
 pub use what::{RecordingSource, own};
 
@@ -143,7 +146,7 @@ impl Archive {
         while let Some(step) = source.next()? {
             let Step::Sample(moment) = step else { continue };
             sample.pass(moment.real_ns);
-            if source.tracks().get(kind::PID_STAT).sampled {
+            if is_read(source.tracks().get(kind::PID_STAT)) {
                 scan.pass(moment.real_ns);
             }
         }
@@ -317,7 +320,12 @@ impl Archive {
 
     /// The state of programs at a moment.
     pub fn programs(&self, at_ns: i64) -> Result<Option<Recorded>, String> {
-        activity::at(&self.what.recordings()?, at_ns)
+        match &self.what {
+            RecordingSource::Kept(_) => Ok(None),
+            RecordingSource::Ring(_) | RecordingSource::Files(_) => {
+                activity::at(&self.what.recordings()?, at_ns)
+            }
+        }
     }
 
     /// Marks of the events in a range.

@@ -2,6 +2,7 @@
 //! several paths or patterns with commas between them. `-` is a raw file on standard input.
 
 use std::collections::VecDeque;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -157,6 +158,25 @@ impl Recordings {
             1 => Ok(sources.remove(0)),
             _ => Ok(Box::new(Merged::new(sources))),
         }
+    }
+
+    /// collectl's files, whose bytes go through `through`; `None` where there is anything else.
+    pub(crate) fn collectl(
+        &self,
+        through: &dyn Fn(Box<dyn Read>) -> Box<dyn Read>,
+    ) -> Result<Option<Collectl>, String> {
+        let mut files = Vec::new();
+        for (made_by, path) in self.paths() {
+            if made_by == MadeBy::Kymo {
+                return Ok(None);
+            }
+            let file = open_raw(path)?;
+            files.push(File {
+                bytes: through(file.bytes),
+                ..file
+            });
+        }
+        Ok(Some(Collectl::new(files, users(), own_zone())))
     }
 
     /// Machine of each recording; collectl's files together are one.

@@ -28,7 +28,8 @@ impl TimeRange {
         thru_ns: i64::MAX,
     };
 
-    pub(crate) fn holds(&self, real_ns: i64) -> bool {
+    /// True if a moment is within the range.
+    pub fn holds(&self, real_ns: i64) -> bool {
         self.from_ns <= real_ns && real_ns <= self.thru_ns
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kymo_kernel::subsystem::Subsystem;
-use kymo_query::archive::{Archive, Extent};
+use kymo_query::archive::{Archive, Extent, RecordingSource};
 use kymo_query::marks::Marker;
 use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, TimeRange};
@@ -65,9 +65,17 @@ impl Past {
 
     /// Looks again how far the recording reaches.
     pub fn look_again(&mut self) -> Result<(), String> {
-        if self.archive.what.ring().is_none() {
-            // An archive of files takes them for finished, and a recorder may be writing these.
-            self.archive = Arc::new(Archive::new(self.archive.what.clone(), None));
+        // An archive of files takes them for finished, and a recorder may be writing these.
+        let again = match &self.archive.what {
+            RecordingSource::Ring(_) => None,
+            RecordingSource::Files(paths) => Some(RecordingSource::Files(paths.clone())),
+            RecordingSource::Kept(kept) if kept.is_old() => {
+                Some(RecordingSource::Files(kept.paths.clone()).keep(&mut |_, _| {})?)
+            }
+            RecordingSource::Kept(_) => None,
+        };
+        if let Some(what) = again {
+            self.archive = Arc::new(Archive::new(what, None));
         }
         self.extent = self.archive.extent()?;
         Ok(())

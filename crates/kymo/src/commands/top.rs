@@ -17,6 +17,7 @@ use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
+use kymo_sys::talk;
 use kymo_top::app::App;
 use kymo_top::draw::{draw, text};
 use kymo_top::key::Key;
@@ -35,6 +36,8 @@ use live::Live;
 const SIZE: (u16, u16) = (80, 24);
 /// Largest size of a screen that is printed.
 const SIZE_MAX: u16 = 1000;
+/// Time between two reports of how far a file was read.
+const TOLD_EACH: Duration = Duration::from_secs(1);
 /// Longest wait for the rates of a screen that is printed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -144,13 +147,30 @@ fn of_hosts(options: &TopOptions) -> Result<Option<HostsOptions>> {
 fn past(options: &TopOptions) -> Result<Past> {
     let what = match options.paths.is_empty() {
         true => recorded(files_folder(options.data.as_deref())?)?,
-        false => RecordingSource::Files(days::named(&options.paths)?),
+        false => kept(RecordingSource::Files(days::named(&options.paths)?))?,
     };
     let rollups = what
         .ring()
         .map(|folder| Rollups::new(folder.join(ROLLUPS_FOLDER)));
     let archive = Arc::new(Archive::new(what, rollups));
     Past::open(archive, &PROCESS).map_err(Error::msg)
+}
+
+/// The recording with samples of collectl's files in memory. What takes longer than a moment shows how far it is.
+fn kept(what: RecordingSource) -> Result<RecordingSource> {
+    let (mut next, mut is_told) = (Instant::now() + TOLD_EACH, false);
+    let kept = what.keep(&mut |read, all| {
+        if machine::stderr_is_terminal() && Instant::now() >= next {
+            next = Instant::now() + TOLD_EACH;
+            is_told = true;
+            let percent = read.saturating_mul(100) / all.max(1);
+            talk::put(format!("\rkymo: reading the files: {percent} %").as_bytes());
+        }
+    });
+    if is_told {
+        talk::put(b"\r\x1b[K");
+    }
+    kept.map_err(Error::msg)
 }
 
 /// The recording in a folder: this machine's, as `kymo serve` names it, else all that is there.

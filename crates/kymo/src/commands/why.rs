@@ -93,16 +93,11 @@ impl Asked {
             true => RecordingSource::Ring(data_folder(None)?),
             false => RecordingSource::Files(days::named(&paths)?),
         };
-        let place = match &what {
-            RecordingSource::Ring(dir) => quoted(&dir.display().to_string()),
-            RecordingSource::Files(paths) => {
-                let quoted: Vec<String> = paths
-                    .iter()
-                    .map(|path| quoted(&path.display().to_string()))
-                    .collect();
-                quoted.join(" ")
-            }
-        };
+        let paths = what.paths().iter();
+        let place: Vec<String> = paths
+            .map(|path| quoted(&path.display().to_string()))
+            .collect();
+        let place = place.join(" ");
         Ok(Asked { what, place, span })
     }
 }

@@ -1,12 +1,14 @@
 //! The recording that is shown: a ring that is being recorded, or files from anywhere, and how they are opened.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_recording::folder::safe_host;
 use kymo_recording::reader::{Kinds, TimeRange};
 use kymo_sys::machine;
 
+use super::kept::Kept;
 use crate::open::Recordings;
 use crate::source::Source;
 
@@ -20,6 +22,8 @@ pub enum RecordingSource {
     Ring(PathBuf),
     /// Files and folders from anywhere, which do not change.
     Files(Vec<PathBuf>),
+    /// Files of collectl's whose samples are in memory.
+    Kept(Arc<Kept>),
 }
 
 impl RecordingSource {
@@ -27,19 +31,23 @@ impl RecordingSource {
     pub fn ring(&self) -> Option<&PathBuf> {
         match self {
             RecordingSource::Ring(dir) => Some(dir),
-            RecordingSource::Files(_) => None,
+            RecordingSource::Files(_) | RecordingSource::Kept(_) => None,
+        }
+    }
+
+    /// The paths of its files, or its folder.
+    pub fn paths(&self) -> &[PathBuf] {
+        match self {
+            RecordingSource::Ring(dir) => std::slice::from_ref(dir),
+            RecordingSource::Files(paths) => paths,
+            RecordingSource::Kept(kept) => &kept.paths,
         }
     }
 
     /// Where it is, for people.
     pub fn name(&self) -> String {
-        match self {
-            RecordingSource::Ring(dir) => dir.display().to_string(),
-            RecordingSource::Files(paths) => {
-                let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-                names.join(" ")
-            }
-        }
+        let names = self.paths().iter().map(|path| path.display().to_string());
+        names.collect::<Vec<_>>().join(" ")
     }
 
     /// The present recordings; reading them ends with an error after `PATIENCE`.
@@ -51,14 +59,28 @@ impl RecordingSource {
     pub fn recordings_within(&self, time: Duration) -> Result<Recordings, String> {
         let recordings = match self {
             RecordingSource::Ring(dir) => Recordings::ring(&own(dir)),
-            RecordingSource::Files(paths) => Recordings::find(paths)?,
+            RecordingSource::Files(_) | RecordingSource::Kept(_) => Recordings::find(self.paths())?,
         };
         Ok(recordings.until(Instant::now() + time.min(PATIENCE)))
     }
 
     /// Opens it, as above.
     pub fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String> {
-        self.recordings()?.open(range, kinds)
+        match self {
+            RecordingSource::Kept(kept) => Ok(kept.open(range, kinds)),
+            RecordingSource::Ring(_) | RecordingSource::Files(_) => {
+                self.recordings()?.open(range, kinds)
+            }
+        }
+    }
+
+    /// Reads files of collectl's into memory, if they are all; `told` learns the bytes that were read so far, and all.
+    pub fn keep(self, told: &mut dyn FnMut(u64, u64)) -> Result<RecordingSource, String> {
+        let kept = match &self {
+            RecordingSource::Files(paths) => Kept::read(paths, told)?,
+            RecordingSource::Ring(_) | RecordingSource::Kept(_) => None,
+        };
+        Ok(kept.map_or(self, |kept| RecordingSource::Kept(Arc::new(kept))))
     }
 
     /// Checks that files can be opened; a ring may come later.
