@@ -43,9 +43,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "testing")]
 pub use api::fuzz::fuzz_parameters;
-pub use api::programs::{
-    body as programs_json, recorded_body as recorded_programs_json, state_words as program_state,
-};
+pub use api::programs::{body as programs_json, recorded_body as recorded_programs_json};
 pub use api::prometheus::{json_of_answer as prometheus_json, step_ms as prometheus_step_ms};
 pub use server::run;
 pub use tls::Tls;

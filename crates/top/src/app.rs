@@ -14,6 +14,7 @@ use kymo_kernel::subsystem::process::{PROCESS, pid_of};
 use kymo_query::archive::Archive;
 use kymo_query::source::Source;
 use kymo_query::why::{When, why};
+use kymo_view::programs;
 use kymo_view::time::{Bound, PlayedZone};
 
 use crate::areas::{Areas, Drawn};
@@ -24,7 +25,7 @@ use crate::palette::Palette;
 use crate::past::Past;
 use crate::readings::{Readings, Route};
 use crate::screen::{Go, Overlay, Screen, Way, Wish};
-use crate::tables::{Order, order_of_head};
+use crate::tables::{Content, Order, order_of_head};
 use crate::window::{Range, Trail, Window};
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -59,6 +60,8 @@ pub enum Question {
     Life(Range, u64),
     /// The unusual values between these moments.
     Why(i64, i64),
+    /// The programs at this moment.
+    Programs(i64),
 }
 
 /// The answer to a question.
@@ -88,6 +91,19 @@ impl Question {
                     None => vec![line.to_string()],
                 });
                 Reply::Lines(lines.collect())
+            }
+            Question::Programs(at_ns) => {
+                let recorded = archive.programs(at_ns)?;
+                let text = recorded.map(|recorded| {
+                    let looked_ns = i64::try_from(recorded.at_ns).unwrap_or(at_ns);
+                    programs::text(&recorded.programs, looked_ns)
+                });
+                Reply::Lines(
+                    text.iter()
+                        .flat_map(|text| text.lines())
+                        .map(str::to_string)
+                        .collect(),
+                )
             }
         })
     }
@@ -144,6 +160,8 @@ pub struct App {
     life: Option<(Range, u64, Window)>,
     /// The unusual values between two moments, once they are known.
     why: Option<(i64, i64, Vec<String>)>,
+    /// The programs of a moment.
+    programs: Option<(i64, Vec<String>)>,
     began: bool,
     asked: Vec<Question>,
     pub(crate) held: Option<Held>,
@@ -174,6 +192,7 @@ impl App {
             day: None,
             life: None,
             why: None,
+            programs: None,
             began: false,
             asked: Vec::new(),
             held: None,
@@ -259,7 +278,8 @@ impl App {
     /// The lines of the present table.
     pub(crate) fn lines(&self, readings: &Readings) -> Lines {
         let screen = &self.screen;
-        let Some(part) = readings.part(screen.table.subsystem) else {
+        let part = readings.part(screen.table.subsystem);
+        let Some(part) = part.filter(|_| screen.table.content != Content::Programs) else {
             return Lines::default();
         };
         let choice = Choice {
@@ -270,7 +290,7 @@ impl App {
                 '1' => screen.shape,
                 _ => Shape::Flat,
             },
-            threads: screen.threads || screen.table.waiting,
+            threads: screen.threads || screen.table.content == Content::Waiting,
         };
         let mut lines = lines::lines(part, &readings.context, &choice);
         if let Some(held) = self.compared() {
@@ -384,6 +404,25 @@ impl App {
         }
     }
 
+    /// The programs as lines, of which those that pass the filter; or the reason for which there are none.
+    pub(crate) fn programs(&self) -> Result<Vec<&str>, &str> {
+        let Some((_, lines)) = &self.programs else {
+            return Err(match &self.past {
+                Some(_) => "the recording is being read",
+                None if self.no_past.is_empty() => "no past",
+                None => &self.no_past,
+            });
+        };
+        if lines.is_empty() {
+            return Err("nothing was recorded of programs then");
+        }
+        let filter = self.screen.filter.to_lowercase();
+        let lines = lines.iter().map(String::as_str);
+        Ok(lines
+            .filter(|line| line.to_lowercase().contains(&filter))
+            .collect())
+    }
+
     /// Shows a message until the next key.
     pub fn say(&mut self, message: &str) {
         self.screen.message = DisplayName(message.as_bytes()).text().into_owned();
@@ -411,7 +450,8 @@ impl App {
 
     /// The process to show in detail; `None` where lines are no processes.
     fn at_cursor_in_detail(&self) -> Option<Identity> {
-        let is_process = self.screen.table.subsystem.is_of_processes();
+        let table = self.screen.table;
+        let is_process = table.subsystem.is_of_processes() && table.content != Content::Programs;
         let is_one = is_process && !matches!(self.screen.shape, Shape::By(_));
         is_one.then(|| self.at_cursor()).flatten()
     }
@@ -670,6 +710,13 @@ impl App {
         {
             wanted.push(Question::Why(*from_ns, *thru_ns));
         }
+        let is_known = self
+            .programs
+            .as_ref()
+            .is_some_and(|(known, _)| *known == at_ns);
+        if self.screen.table.content == Content::Programs && !is_known {
+            wanted.push(Question::Programs(at_ns));
+        }
         wanted.retain(|question| {
             let is_asked = |asked: &Question| {
                 std::mem::discriminant(asked) == std::mem::discriminant(question)
@@ -696,6 +743,7 @@ impl App {
             Question::Before(_) => self.trail.begin(&window),
             Question::Day(range) => self.day = Some((range, window, self.now_ns)),
             Question::Life(range, pid) => self.life = Some((range, pid, window)),
+            Question::Programs(at_ns) => self.programs = Some((at_ns, lines)),
             Question::Why(from_ns, thru_ns) => {
                 // Another moment may have been asked about meanwhile.
                 if let Some((from, thru, known)) = &mut self.why

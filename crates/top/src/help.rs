@@ -33,8 +33,8 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
         "Tables",
         &[
             (
-                "1 2 3 4 5 6 Tab",
-                "processes, control groups, disks, interfaces, CPUs, processes in state D",
+                "1 2 3 4 5 6 7 Tab",
+                "processes, control groups, disks, interfaces, CPUs, processes in state D, programs",
             ),
             (
                 "g m d v",

@@ -12,7 +12,7 @@ use kymo_view::forest::{self, Placed};
 use kymo_view::sums;
 
 use crate::readings::Part;
-use crate::tables::{Order, Table};
+use crate::tables::{Content, Order, Table};
 
 /// Columns whose texts a filter searches.
 const SEARCHED: [&str; 11] = [
@@ -162,7 +162,8 @@ pub fn lines(part: &Part, context: &Context, choice: &Choice) -> Lines {
         let cells = part.cells(at, context);
         let is_kept = !is_of_processes
             || (choice.threads || !process::is_thread(cells.name))
-                && (!choice.table.waiting || cells.labels[STATE].first() == Some(&b'D'));
+                && (choice.table.content != Content::Waiting
+                    || cells.labels[STATE].first() == Some(&b'D'));
         is_kept && (filter.is_empty() || passes(choice.table, &cells, &filter))
     });
     let mut lines = match choice.shape {

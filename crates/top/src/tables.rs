@@ -38,8 +38,19 @@ pub struct Table {
     pub orders: &'static [&'static str],
     /// Column of the last, open place of each line.
     pub last: &'static str,
-    /// True for tables of processes of which only those in state D are shown.
-    pub waiting: bool,
+    /// Kind of its lines.
+    pub content: Content,
+}
+
+/// Kind of a table's lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Instances of the subsystem.
+    Instances,
+    /// Processes in state D.
+    Waiting,
+    /// Programs that publish what they do, as text.
+    Programs,
 }
 
 const fn set(
@@ -130,7 +141,7 @@ pub static TABLES: &[Table] = &[
         sets: PROCESS_SETS,
         orders: &NO_SETS,
         last: "command",
-        waiting: false,
+        content: Content::Instances,
     },
     Table {
         key: '2',
@@ -163,7 +174,7 @@ pub static TABLES: &[Table] = &[
             "io_some",
         ],
         last: "group",
-        waiting: false,
+        content: Content::Instances,
     },
     Table {
         key: '3',
@@ -196,7 +207,7 @@ pub static TABLES: &[Table] = &[
             "queue",
         ],
         last: "disk",
-        waiting: false,
+        content: Content::Instances,
     },
     Table {
         key: '4',
@@ -218,7 +229,7 @@ pub static TABLES: &[Table] = &[
             "tx_trouble",
         ],
         last: "interface",
-        waiting: false,
+        content: Content::Instances,
     },
     Table {
         key: '5',
@@ -233,7 +244,7 @@ pub static TABLES: &[Table] = &[
         )],
         orders: &["cpu", "total", "user", "sys", "wait", "soft", "steal"],
         last: "cpu",
-        waiting: false,
+        content: Content::Instances,
     },
     Table {
         key: '6',
@@ -248,7 +259,16 @@ pub static TABLES: &[Table] = &[
         )],
         orders: &NO_SETS,
         last: "command",
-        waiting: true,
+        content: Content::Waiting,
+    },
+    Table {
+        key: '7',
+        name: "Programs",
+        subsystem: &PROCESS,
+        sets: &[],
+        orders: &NO_SETS,
+        last: "command",
+        content: Content::Programs,
     },
 ];
 
@@ -377,8 +397,8 @@ mod tests {
                     width += digits.parse::<usize>().unwrap() + literal.len();
                 }
                 let last = set.head.trim_end().rfind(' ').unwrap() + 1;
-                let last = match (set.key, table.waiting) {
-                    (' ', true) => set.head.find("Waits").unwrap(),
+                let last = match (set.key, table.content) {
+                    (' ', Content::Waiting) => set.head.find("Waits").unwrap(),
                     _ if set.name == "grouped" => set.head.len(),
                     _ => last,
                 };

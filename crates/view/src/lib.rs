@@ -25,6 +25,7 @@ mod plot;
 mod plot_header;
 pub mod processes;
 mod procopts;
+pub mod programs;
 pub mod prometheus;
 mod row;
 mod selection;

@@ -1,7 +1,6 @@
 //! `kymo programs`: shows publishers and their activity on the terminal, from a running `kymo serve`, or at a moment, from a
 //! recording.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result};
 use clap::Args;
-use kymo_base::name::DisplayName;
 use kymo_keeper_client::Keeper;
 use kymo_query::activity;
 use kymo_query::open::Recordings;
@@ -17,8 +15,9 @@ use kymo_recording::folder::safe_host;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
 use kymo_sys::talk;
+use kymo_view::programs;
 use kymo_view::time::Bound;
-use kymo_wire::keeper::{ActiveSlot, Blockers, Life, Metric, MetricKind, Programs, Publisher};
+use kymo_wire::keeper::Programs;
 
 use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
 use crate::output;
@@ -32,7 +31,6 @@ const EVERY: Duration = Duration::from_secs(1);
 const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K\n";
 const REST_OF_SCREEN: &str = "\x1b[J";
-const ACTIVE: u8 = 2;
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Options of `kymo programs`.
@@ -72,7 +70,7 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
     let now_ns = RealClock.now().real_ns;
     let text = match options.json {
         true => format!("{}\n", kymo_serve::programs_json(&programs, now_ns)),
-        false => page(&programs, now_ns),
+        false => programs::text(&programs, now_ns),
     };
     output::put(&text)?;
     if programs.publishers.is_empty() {
@@ -105,7 +103,7 @@ fn show_recorded(options: &ProgramsOptions, at: &str) -> Result<ExitCode> {
     let now_ns = i64::try_from(recorded.at_ns).unwrap_or(0);
     output::put(&match options.json {
         true => format!("{}\n", kymo_serve::recorded_programs_json(&recorded)),
-        false => page(&recorded.programs, now_ns),
+        false => programs::text(&recorded.programs, now_ns),
     })?;
     Ok(ExitCode::from(u8::from(
         recorded.programs.publishers.is_empty(),
@@ -143,7 +141,7 @@ fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<Exi
     let mut out = io::stdout();
     write!(out, "{HOME}{REST_OF_SCREEN}")?;
     loop {
-        let text = page(&ask(keeper, options)?, RealClock.now().real_ns);
+        let text = programs::text(&ask(keeper, options)?, RealClock.now().real_ns);
         let room = machine::terminal_lines().map_or(lines, usize::from);
         let mut screen = String::from(HOME);
         for line in text.lines().take(room.saturating_sub(1).max(1)) {
@@ -159,274 +157,5 @@ fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<Exi
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(EVERY);
-    }
-}
-
-/// The whole text: each publisher with its activity and its metrics.
-fn page(programs: &Programs, now_ns: i64) -> String {
-    let mut out = String::new();
-    for publisher in &programs.publishers {
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "{}", head(publisher, now_ns));
-        put_slots(&mut out, publisher, now_ns);
-        put_metrics(&mut out, publisher);
-        out.push('\n');
-    }
-    if programs.dropped > 0 {
-        let _ = writeln!(
-            out,
-            "{} samples of what programs did are not recorded: the recorder did not take them",
-            programs.dropped
-        );
-    }
-    if programs.left_out > 0 {
-        let _ = writeln!(out, "{} more publishers", programs.left_out);
-    }
-    for limited in &programs.limited {
-        let [files, cells, series, texts, bad] = limited.counts;
-        let _ = writeln!(
-            out,
-            "user {} wants more than a user has; left out so far: {files} files, {cells} for their cells, {series} series, {texts} samples of texts, {bad} that are no publisher's",
-            shown(&limited.user)
-        );
-    }
-    out
-}
-
-fn head(publisher: &Publisher, now_ns: i64) -> String {
-    let name = shown(&publisher.name);
-    let labels = label_words(&publisher.labels);
-    let name = format!("{name}{labels} of {}", shown(&publisher.user));
-    let life = match publisher.life {
-        Life::Alive => "alive",
-        Life::Ended => "ended",
-        Life::Retired => return format!("{name}, all that have ended"),
-    };
-    let active = publisher.slots.iter().filter(|slot| slot.state == ACTIVE);
-    let left_out = usize::try_from(publisher.slots_left_out).unwrap_or(0);
-    let mut head = format!(
-        "{name}, pid {}, {life}, for {}, {} active of {}",
-        publisher.pid,
-        since(publisher.started_ns, now_ns),
-        active.count(),
-        publisher.slots.len() + left_out
-    );
-    if publisher.refused > 0 {
-        let _ = write!(head, ", {} metrics left out", publisher.refused);
-    }
-    head
-}
-
-fn put_slots(out: &mut String, publisher: &Publisher, now_ns: i64) {
-    if publisher.slots.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "  {:>8} {:>10} {:>8}  {:<26}  COMMAND",
-        "PID", "COMMANDS", "FOR", "STATE"
-    );
-    let mut slots: Vec<&ActiveSlot> = publisher.slots.iter().collect();
-    let blockers = Blockers::of(&publisher.slots);
-    // Working slots and those that hold others up come first, the oldest activity before newer ones.
-    let rests = |slot: &ActiveSlot| slot.state != ACTIVE && !blockers.have(slot.pid, slot.xid);
-    slots.sort_by_key(|slot| (rests(slot), slot.since_ns, slot.number));
-    for slot in slots {
-        let text = match (slot.xid, slot.kind, slot.is_cut) {
-            (1.., _, _) => transaction_words(slot.xid),
-            (_, 3, _) => "(secret)".to_string(),
-            (_, _, true) => format!("{}...", shown(&slot.text)),
-            (_, _, false) => shown(&slot.text),
-        };
-        let pid = match slot.xid {
-            0 => slot.pid.to_string(),
-            _ => "-".into(),
-        };
-        let _ = writeln!(
-            out,
-            "  {pid:>8} {:>10} {:>8}  {:<26}  {text}{}{}",
-            slot.commands,
-            since(slot.since_ns, now_ns),
-            kymo_serve::program_state(slot.state),
-            match &*label_words(&slot.labels) {
-                "" => String::new(),
-                labels => format!(" {labels}"),
-            },
-            waits(slot)
-        );
-    }
-    if publisher.slots_left_out > 0 {
-        let _ = writeln!(out, "  {} more", publisher.slots_left_out);
-    }
-}
-
-/// Labels with a value, each after a blank.
-fn label_words(labels: &[(Vec<u8>, Vec<u8>)]) -> String {
-    let labels = labels.iter().filter(|(_, value)| !value.is_empty());
-    let words = labels.map(|(name, value)| format!(" {}={}", shown(name), shown(value)));
-    words.collect()
-}
-
-/// The slot's wait, and the sessions that it waits for.
-fn waits(slot: &ActiveSlot) -> String {
-    let mut words = String::new();
-    if !slot.wait.is_empty() {
-        let _ = write!(words, "  waits for {}", shown(&slot.wait));
-    }
-    let pids = slot.blocked_by.iter().map(u32::to_string);
-    let transactions = slot.blocked_by_xids.iter().copied().map(transaction_words);
-    let blockers: Vec<String> = pids.chain(transactions).collect();
-    if !blockers.is_empty() {
-        let _ = write!(words, "  blocked by {}", blockers.join(", "));
-    }
-    words
-}
-
-fn transaction_words(xid: u32) -> String {
-    format!("transaction {xid}")
-}
-
-fn put_metrics(out: &mut String, publisher: &Publisher) {
-    if publisher.metrics.is_empty() {
-        return;
-    }
-    let names: Vec<String> = publisher.metrics.iter().map(metric_name).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max();
-    let width = longest.unwrap_or(0).clamp(6, 60);
-    let _ = writeln!(
-        out,
-        "  {:<width$} {:>14} {:>10} {:>9} {:>9} {:>9} {:>8}  UNIT",
-        "METRIC", "TOTAL", "PER SECOND", "50 %", "90 %", "99 %", "SAMPLES"
-    );
-    for (name, metric) in names.iter().zip(&publisher.metrics) {
-        let [half, nine, most] = metric.latency.quantiles.map(number);
-        let samples = match metric.kind {
-            MetricKind::Histogram => metric.latency.samples.to_string(),
-            MetricKind::Counter | MetricKind::Gauge => String::new(),
-        };
-        let _ = writeln!(
-            out,
-            "  {name:<width$} {:>14} {:>10} {half:>9} {nine:>9} {most:>9} {samples:>8}  {}",
-            number(metric.value),
-            number(metric.rate),
-            shown(&metric.unit)
-        );
-    }
-}
-
-fn metric_name(metric: &Metric) -> String {
-    let labels = metric.labels.iter();
-    let labels: Vec<String> = labels
-        .map(|(key, value)| format!("{}={}", shown(key), shown(value)))
-        .collect();
-    match labels.is_empty() {
-        true => shown(&metric.name),
-        false => format!("{}{{{}}}", shown(&metric.name), labels.join(",")),
-    }
-}
-
-/// A number as text: whole ones without decimals, unknown ones empty.
-fn number(value: f64) -> String {
-    match value {
-        value if value.is_nan() => String::new(),
-        value if value == value.trunc() && value.abs() < 1e15 => format!("{value:.0}"),
-        value if value.abs() >= 100.0 => format!("{value:.1}"),
-        value if value.abs() >= 0.01 => format!("{value:.3}"),
-        value => format!("{value:.2e}"),
-    }
-}
-
-fn since(ns: u64, now_ns: i64) -> String {
-    if ns == 0 {
-        return "-".into();
-    }
-    let age_ns = u64::try_from(now_ns).unwrap_or(0).saturating_sub(ns);
-    let seconds = age_ns as f64 / 1e9;
-    match seconds {
-        _ if seconds < 10.0 => format!("{seconds:.3}s"),
-        _ if seconds < 600.0 => format!("{seconds:.0}s"),
-        _ if seconds < 36_000.0 => format!("{:.0}min", seconds / 60.0),
-        _ if seconds < 864_000.0 => format!("{:.0}h", seconds / 3600.0),
-        _ => format!("{:.0}d", seconds / 86_400.0),
-    }
-}
-
-fn shown(name: &[u8]) -> String {
-    DisplayName(name).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kymo_wire::keeper::{Latency, PREPARED};
-
-    #[test]
-    fn a_page_is_safe_to_show_and_has_what_is_known() {
-        let metric = Metric {
-            name: b"commands_total".to_vec(),
-            unit: b"seconds".to_vec(),
-            help: Vec::new(),
-            labels: vec![(b"kind".to_vec(), b"\x1b[2J".to_vec())],
-            kind: MetricKind::Histogram,
-            value: 12.0,
-            rate: f64::NAN,
-            latency: Latency {
-                samples: 3,
-                quantiles: [0.25, 1.0, f64::NAN],
-            },
-        };
-        let slot = |kind, state, text: &[u8]| ActiveSlot {
-            pid: 7,
-            state,
-            kind,
-            since_ns: 1_000_000_000,
-            commands: 9,
-            text: text.to_vec(),
-            is_cut: true,
-            wait: b"Lock:relation".to_vec(),
-            blocked_by: vec![5, 6],
-            blocked_by_xids: vec![731],
-            ..ActiveSlot::default()
-        };
-        let prepared = ActiveSlot {
-            xid: 731,
-            state: PREPARED,
-            ..ActiveSlot::default()
-        };
-        let publisher = Publisher {
-            name: b"example".to_vec(),
-            labels: vec![(b"port".to_vec(), b"5432".to_vec())],
-            user: b"ada".to_vec(),
-            pid: 7,
-            started_ns: 1_000_000_000,
-            refused: 1,
-            metrics: vec![metric],
-            slots: vec![
-                slot(3, 1, b""),
-                slot(1, ACTIVE, b"SELECT \x1b[2J"),
-                prepared,
-            ],
-            ..Publisher::default()
-        };
-        let programs = Programs {
-            publishers: vec![publisher],
-            ..Programs::default()
-        };
-        let page = page(&programs, 3_500_000_000);
-        let lines: Vec<&str> = page.lines().collect();
-        assert_eq!(
-            lines[0],
-            "example port=5432 of ada, pid 7, alive, for 2.500s, 1 active of 3, 1 metrics left out"
-        );
-        assert!(
-            lines[3].contains("active")
-                && lines[3].ends_with(
-                    "SELECT \\x1b[2J...  waits for Lock:relation  blocked by 5, 6, transaction 731"
-                )
-        );
-        assert!(lines[2].contains("prepared") && lines[2].ends_with("transaction 731"));
-        assert!(lines[4].contains("(secret)"));
-        assert!(lines[6].contains("commands_total{kind=\\x1b[2J}"), "{page}");
-        assert!(lines[6].contains(" 0.250 ") && !page.contains('\x1b'));
     }
 }

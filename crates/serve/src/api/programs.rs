@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use kymo_base::name::DisplayName;
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_view::programs::state_words;
 use kymo_wire::activity::Recorded;
 use kymo_wire::keeper::{
-    ActiveSlot, Latency, Life, Limited, Metric, MetricKind, PREPARED, Programs, Publisher,
+    ActiveSlot, Latency, Life, Limited, Metric, MetricKind, Programs, Publisher,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -162,18 +163,6 @@ fn limited(limited: &Limited) -> Json {
         "texts": texts,
         "bad": bad,
     })
-}
-
-/// Words of a state.
-pub fn state_words(state: u8) -> &'static str {
-    match state {
-        1 => "idle",
-        2 => "active",
-        3 => "idle in transaction",
-        4 => "idle in failed transaction",
-        PREPARED => "prepared",
-        _ => "",
-    }
 }
 
 fn kind_words(kind: u8) -> &'static str {

@@ -13,7 +13,7 @@ use crate::areas::Drawn;
 use crate::lines::{self, Line, Lines, Shape};
 use crate::meters::short;
 use crate::readings::{Part, Readings};
-use crate::tables::{GROUPED, TABLES};
+use crate::tables::{Content, GROUPED, TABLES};
 
 /// Levels of a tree that are shown by their depth.
 const LEVELS_MAX: usize = 24;
@@ -30,6 +30,9 @@ pub(super) fn draw(
 ) {
     let screen = &app.screen;
     let tabs = cut_above(&mut area, 1);
+    if screen.table.content == Content::Programs {
+        return programs(app, buffer, (tabs, area), drawn);
+    }
     let head = cut_above(&mut area, 1);
     let Some(part) = readings.part(screen.table.subsystem) else {
         bar(app, buffer, tabs, "");
@@ -122,6 +125,27 @@ fn about(app: &App, part: &Part, count: usize) -> String {
     )
 }
 
+/// The programs of the moment, as text.
+fn programs(app: &App, buffer: &mut Buffer, (tabs, area): (Rect, Rect), drawn: &mut Drawn) {
+    bar(app, buffer, tabs, "");
+    let lines = match app.programs() {
+        Ok(lines) => lines,
+        Err(why) => vec![why],
+    };
+    choose(app, (None, lines.len()), usize::from(area.height), drawn);
+    let shown = lines.iter().enumerate().skip(drawn.top);
+    for ((at, line), y) in shown.zip(area.y..area.y + area.height) {
+        let style = match line.starts_with(' ') {
+            _ if app.screen.selected.is_some() && at == drawn.cursor => app.palette.turned(),
+            true => Style::new(),
+            false => app.palette.name(),
+        };
+        put(buffer, area.x, y, area.width, &app.palette.fit(line), style);
+    }
+    drawn.areas.lines = lines.len();
+    drawn.areas.table = Some(area);
+}
+
 /// The position of the selected line, where it is known, else of the cursor; and the first line that is shown.
 fn choose(app: &App, (known, count): (Option<usize>, usize), page: usize, drawn: &mut Drawn) {
     let screen = &app.screen;
@@ -186,7 +210,7 @@ impl Row {
             Some(held) => compared(app, held, part, (lines, line)),
             None => self.row.text(&cells),
         };
-        if app.screen.table.waiting && app.compared().is_none() {
+        if app.screen.table.content == Content::Waiting && app.compared().is_none() {
             let place = match app.is_live() {
                 true => (app.waits_for)(pid_of(cells.name)),
                 false => "not recorded".into(),
