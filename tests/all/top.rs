@@ -102,6 +102,57 @@ fn this_machine_and_files_of_collectl_look_alike() {
     );
 }
 
+/// A recorder that stood still and one that was started again: `n` and `N` find both, each once, and name them.
+#[test]
+fn events_are_gone_to_one_after_the_other() {
+    let scratch = Scratch::new("top-events");
+    let folder = scratch.text("rec");
+    let words = ["record", "-f", &folder, "-s", "cm", "-i", "0.2"];
+    stdout_of(&[&words[..], &["-c", "10"]].concat());
+    let recorder = Command::new(kymo()).args(words).args(["-c", "30"]).spawn();
+    let mut recorder = recorder.expect("kymo runs");
+    let signal = |name: &str| {
+        let sent = Command::new("kill")
+            .args([name, &recorder.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+    };
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    signal("-STOP");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    signal("-CONT");
+    assert!(recorder.wait().expect("ended").success());
+    let at = |keys: &str| {
+        let shown = once(&[("COLUMNS", "120")], &[&folder, "--keys", keys]);
+        let moment = shown
+            .split_whitespace()
+            .nth(2)
+            .expect("a moment")
+            .to_string();
+        let said = shown.lines().last().expect("a last line").to_string();
+        (moment, said)
+    };
+    // Other loads may make it miss more samples, but never fewer events.
+    let forward: Vec<_> = (1..9)
+        .map(|times| at(&format!("B{}", "n".repeat(times))))
+        .collect();
+    let ends = |said: &str| said == "no event on that side";
+    let count = forward.iter().take_while(|(_, said)| !ends(said)).count();
+    assert!((2..8).contains(&count), "{forward:?}");
+    let found = &forward[..count];
+    let has = |word: &str| found.iter().any(|(_, said)| said.contains(word));
+    assert!(has("the recorder was not running"), "{forward:?}");
+    assert!(has("samples were not taken in time"), "{forward:?}");
+    assert!(
+        found.windows(2).all(|pair| pair[0].0 <= pair[1].0),
+        "{forward:?}"
+    );
+    for (times, (moment, _)) in (1..).zip(found.iter().rev().skip(1)) {
+        let keys = format!("B{}{}", "n".repeat(count), "N".repeat(times));
+        assert_eq!(at(&keys).0, *moment, "{keys}: {forward:?}");
+    }
+}
+
 /// The program on a terminal of its own, with keys that are typed after a second.
 fn on_a_terminal(line: &str, typed: &str) -> Output {
     let mut script = Command::new("script")

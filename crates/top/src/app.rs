@@ -12,6 +12,7 @@ use kymo_kernel::subsystem::Subsystem;
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 use kymo_kernel::subsystem::process::{PROCESS, pid_of};
 use kymo_query::archive::Archive;
+use kymo_query::marks::Mark;
 use kymo_query::source::Source;
 use kymo_query::why::{When, why};
 use kymo_view::programs;
@@ -26,7 +27,7 @@ use crate::past::Past;
 use crate::readings::{Readings, Route};
 use crate::screen::{Go, Overlay, Screen, Way, Wish};
 use crate::tables::{Content, Order, order_of_head};
-use crate::window::{Range, Trail, Window};
+use crate::window::{KILLED, Range, Trail, Window};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
@@ -548,7 +549,7 @@ impl App {
                 }
                 past.jump(to_ns, watched)?;
             }
-            Go::Event(way) => match event(past, at_ns, way)? {
+            Go::Event(way) => match event(past, was_live.then_some(at_ns), way)? {
                 Some((event_ns, text)) => {
                     past.jump(event_ns, watched)?;
                     self.is_live = false;
@@ -820,10 +821,19 @@ pub(crate) fn lock(live: &SharedReadings) -> MutexGuard<'_, Readings> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The next event on one side of a moment, with its text.
-fn event(past: &Past, at_ns: i64, way: Way) -> Result<Option<(i64, String)>, String> {
+/// The next event beside the sample that is shown, or before the present moment, with its text.
+fn event(past: &Past, now_ns: Option<i64>, way: Way) -> Result<Option<(i64, String)>, String> {
     const DAY_NS: i64 = DAY_S * SECOND_NS;
     let extent = past.extent();
+    // A sample covers the time since the one before it: events within are seen there.
+    let at_ns = match (way, now_ns) {
+        (_, Some(now_ns)) => now_ns,
+        (Way::Forward, None) => past.at_ns(),
+        (Way::Back, None) => match past.previous()? {
+            Some(previous_ns) => previous_ns + 1,
+            None => return Ok(None),
+        },
+    };
     for day in 0..EVENT_DAYS {
         let (from_ns, thru_ns) = match way {
             Way::Forward => (at_ns + 1 + day * DAY_NS, at_ns + (day + 1) * DAY_NS),
@@ -832,20 +842,44 @@ fn event(past: &Past, at_ns: i64, way: Way) -> Result<Option<(i64, String)>, Str
         if from_ns > extent.thru_ns || thru_ns < extent.from_ns {
             break;
         }
-        let (from_ns, thru_ns) = (from_ns.max(extent.from_ns), thru_ns.min(extent.thru_ns + 1));
-        let marks = past.archive().marks(from_ns, thru_ns)?;
-        let found = |at: i64| match way {
-            Way::Forward => at > at_ns,
-            Way::Back => at < at_ns,
+        let range = Range {
+            from_ns: from_ns.max(extent.from_ns),
+            thru_ns: thru_ns.min(extent.thru_ns + 1),
+            points: DAY_POINTS,
         };
-        let mut marks = marks.into_iter().filter(|mark| found(mark.until_ns));
+        let marks = exact(past, Window::of_events(past.archive(), range)?)?;
         let mark = match way {
-            Way::Forward => marks.next(),
-            Way::Back => marks.next_back(),
+            Way::Forward => marks
+                .filter(|mark| mark.until_ns > at_ns)
+                .min_by_key(|mark| (mark.until_ns, mark.from_ns)),
+            Way::Back => marks
+                .filter(|mark| mark.until_ns < at_ns)
+                .max_by_key(|mark| (mark.until_ns, -mark.from_ns)),
         };
         if let Some(mark) = mark {
             return Ok(Some((mark.until_ns, mark.text)));
         }
     }
     Ok(None)
+}
+
+/// Marks, of which those that are counted in points get the moments of their samples.
+fn exact(past: &Past, marks: Vec<Mark>) -> Result<impl Iterator<Item = Mark>, String> {
+    let mut all = Vec::new();
+    for mark in marks {
+        if mark.text != KILLED {
+            all.push(mark);
+            continue;
+        }
+        let samples = (mark.until_ns - mark.from_ns) / past.interval_ns();
+        let range = Range {
+            from_ns: mark.from_ns,
+            thru_ns: mark.until_ns,
+            points: usize::try_from(samples).unwrap_or(1).max(1),
+        };
+        let found = Window::of_events(past.archive(), range)?;
+        let found = found.into_iter().filter(|one| one.text == KILLED);
+        all.extend(found);
+    }
+    Ok(all.into_iter())
 }

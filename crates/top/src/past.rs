@@ -126,12 +126,17 @@ impl Past {
         Ok(())
     }
 
+    /// The sample before the present one; `None`: this is the first one.
+    pub fn previous(&self) -> Result<Option<i64>, String> {
+        match self.previous_ns {
+            None => self.last_before(self.at_ns),
+            known => Ok(known),
+        }
+    }
+
     /// Goes one sample back; stays at the first one.
     pub fn back(&mut self, watched: Option<&[u8]>) -> Result<(), String> {
-        let previous_ns = match self.previous_ns {
-            None => self.last_before(self.at_ns)?,
-            known => known,
-        };
+        let previous_ns = self.previous()?;
         previous_ns.map_or(Ok(()), |at_ns| self.go(at_ns, watched))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kymo_query::archive::Archive;
-use kymo_query::marks::Mark;
+use kymo_query::marks::{Kind, Mark, Origin};
 use kymo_query::sheet::Pick;
 
 use crate::meters::{self, COUNT, Join, METERS};
@@ -13,6 +13,11 @@ use crate::readings::Readings;
 const TRAIL_MAX: usize = 900;
 /// Share by which values differ that are as good as equal.
 const ALIKE: f64 = 0.02;
+
+/// The field of processes that were killed for lack of memory.
+const KILLS: &str = "memory.oom_kills";
+/// Text of a mark of such a kill.
+pub const KILLED: &str = "a process was killed: no memory was left (OOM)";
 
 /// Values over a range, in points of equal length.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +53,10 @@ impl Range {
 impl Window {
     /// Reads the meters.
     pub fn of_meters(archive: &Archive, range: Range) -> Result<Window, String> {
-        let fields = METERS.iter().flat_map(|meter| meter.fields);
-        let picks: Result<Vec<Pick>, String> = fields.map(|field| Pick::parse(field)).collect();
+        let fields = METERS.iter().flat_map(|meter| meter.fields).copied();
+        let picks: Result<Vec<Pick>, String> = fields.chain([KILLS]).map(Pick::parse).collect();
         let (mut window, ids) = Window::read(archive, range, &picks?)?;
+        window.mark_kills(&ids);
         let points = window.lines.first().map_or(0, Vec::len);
         let line = |field: &&str| ids.iter().position(|id| id == field);
         let lines = METERS.iter().map(|meter| {
@@ -61,6 +67,36 @@ impl Window {
         });
         window.lines = lines.collect();
         Ok(window)
+    }
+
+    /// Reads the events alone.
+    pub fn of_events(archive: &Archive, range: Range) -> Result<Vec<Mark>, String> {
+        let (mut window, ids) = Window::read(archive, range, &[Pick::parse(KILLS)?])?;
+        window.mark_kills(&ids);
+        Ok(window.marks)
+    }
+
+    /// Adds marks of processes that were killed for lack of memory: the kernel only counts them.
+    fn mark_kills(&mut self, ids: &[String]) {
+        let line = ids.iter().position(|id| id == KILLS);
+        let Some(line) = line.and_then(|line| self.lines.get(line)) else {
+            return;
+        };
+        let mut was_killed = false;
+        for (point, value) in line.iter().enumerate() {
+            let is_killed = *value > 0.0;
+            if is_killed && !was_killed {
+                let until_ns = self.end_ns(point);
+                self.marks.push(Mark {
+                    from_ns: until_ns.saturating_sub(self.step_ns),
+                    until_ns,
+                    kind: Kind::Failure,
+                    text: KILLED.into(),
+                    origin: Origin::Machine,
+                });
+            }
+            was_killed = is_killed;
+        }
     }
 
     /// Reads columns of one process: CPU in percent, memory, and bytes read and written.
@@ -217,5 +253,23 @@ mod tests {
         ] {
             assert_eq!(middle_of_greatest(&values), expect, "{values:?}");
         }
+    }
+
+    #[test]
+    fn each_run_of_kills_is_a_mark() {
+        let mut window = Window {
+            from_ns: 100,
+            step_ns: 10,
+            lines: vec![vec![9.0; 6], vec![0.0, f64::NAN, 1.0, 2.0, 0.0, 0.5]],
+            marks: Vec::new(),
+        };
+        window.mark_kills(&["cpu.total".into(), KILLS.into()]);
+        let found = window
+            .marks
+            .iter()
+            .map(|mark| (mark.from_ns, mark.until_ns));
+        assert_eq!(found.collect::<Vec<_>>(), [(120, 130), (150, 160)]);
+        window.mark_kills(&["cpu.total".into()]);
+        assert_eq!(window.marks.len(), 2);
     }
 }
