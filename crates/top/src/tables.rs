@@ -30,6 +30,8 @@ pub struct Table {
     pub key: char,
     /// Name.
     pub name: &'static str,
+    /// Its name where there is little room.
+    pub short: &'static str,
     /// Subsystem of its instances.
     pub subsystem: &'static Subsystem,
     /// Sets of columns; of several with one key the last one that fits is shown.
@@ -137,6 +139,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '1',
         name: "Processes",
+        short: "Procs",
         subsystem: &PROCESS,
         sets: PROCESS_SETS,
         orders: &NO_SETS,
@@ -146,6 +149,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '2',
         name: "Groups",
+        short: "Grps",
         subsystem: &CGROUPS,
         sets: &[
             set(
@@ -179,6 +183,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '3',
         name: "Disks",
+        short: "Disk",
         subsystem: &DISK,
         sets: &[
             set(
@@ -212,6 +217,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '4',
         name: "Interfaces",
+        short: "Net",
         subsystem: &NET,
         sets: &[set(
             ' ',
@@ -234,6 +240,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '5',
         name: "CPUs",
+        short: "CPUs",
         subsystem: &CPU,
         sets: &[set(
             ' ',
@@ -249,6 +256,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '6',
         name: "Waiting",
+        short: "Wait",
         subsystem: &PROCESS,
         sets: &[set(
             ' ',
@@ -264,6 +272,7 @@ pub static TABLES: &[Table] = &[
     Table {
         key: '7',
         name: "Programs",
+        short: "Prog",
         subsystem: &PROCESS,
         sets: &[],
         orders: &NO_SETS,

@@ -42,7 +42,12 @@ pub(super) fn draw(
         return;
     };
     let lines = app.lines(readings);
-    bar(app, buffer, tabs, &about(app, part, lines.all.len()));
+    bar(
+        app,
+        buffer,
+        tabs,
+        &about(app, readings, part, lines.all.len()),
+    );
     let text = head_of(app, area.width);
     let whole = format!("{text:<width$}", width = usize::from(head.width));
     put(
@@ -91,7 +96,7 @@ fn bar(app: &App, buffer: &mut Buffer, area: Rect, about: &str) {
             false => app.palette.quiet(),
         };
         let name = match area.width < 100 && table.key != app.screen.table.key {
-            true => format!("{}:{}", table.key, &table.name[..4]),
+            true => format!("{}:{}", table.key, table.short),
             false => format!("{}:{}", table.key, table.name),
         };
         x = put_until(buffer, (x, area.y), end, &name, style) + 1;
@@ -105,7 +110,7 @@ fn bar(app: &App, buffer: &mut Buffer, area: Rect, about: &str) {
     );
 }
 
-fn about(app: &App, part: &Part, count: usize) -> String {
+fn about(app: &App, readings: &Readings, part: &Part, count: usize) -> String {
     let screen = &app.screen;
     let order = screen.order();
     let name = screen.table.order_names().get(order.at).copied();
@@ -117,10 +122,17 @@ fn about(app: &App, part: &Part, count: usize) -> String {
     };
     let over = match part.elapsed() {
         0.0 => "since their start".into(),
-        seconds => format!("over {seconds:.0} s"),
+        seconds => format!("{seconds:.0} s"),
+    };
+    // Rare readings are of another moment than the one above.
+    let until = match part.at {
+        Some(read) if read.real_ns != app.at_ns() => {
+            format!(" to {}", app.local(&readings.context, read.real_ns).1)
+        }
+        _ => String::new(),
     };
     format!(
-        " {count}, {shape}by {}{turned}, {over}",
+        " {shape}by {}{turned}, {over}{until}, {count}",
         name.unwrap_or_default()
     )
 }
