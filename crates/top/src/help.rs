@@ -1,5 +1,8 @@
 //! The keys: one table for the help on the screen and for the documents.
 
+/// Columns of a usual terminal.
+const WIDTH: usize = 80;
+
 /// Keys and their meaning, in parts.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
@@ -80,15 +83,31 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The keys as lines of text.
+/// The keys as lines of text, none of more than 80 columns.
 pub fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     for (part, keys) in KEYS {
         lines.push((*part).to_string());
-        lines.extend(
-            keys.iter()
-                .map(|(keys, what)| format!("  {keys:<27} {what}")),
-        );
+        for (keys, meaning) in *keys {
+            let mut line = format!("  {keys:<26}");
+            for word in meaning.split(' ') {
+                if line.len() + 1 + word.len() > WIDTH {
+                    lines.push(std::mem::replace(&mut line, " ".repeat(28)));
+                }
+                line = line + " " + word;
+            }
+            lines.push(line);
+        }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn lines_fit_the_least_wide_terminal() {
+        for line in super::lines() {
+            assert!(line.len() <= super::WIDTH, "{line}");
+        }
+    }
 }
