@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use kymo_agentfarm::{Broken, Farm, Lie, Settings};
-use kymo_tests::served::{Served, eventually, get};
+use kymo_tests::served::{Served, eventually, eventually_if_busy, get};
 use kymo_tests::snmpd::Snmpd;
 use kymo_tests::{Scratch, machine};
 use serde_json::Value;
@@ -193,6 +193,32 @@ fn a_device_that_dies_comes_back_with_other_indices() {
     hub.is(count, 4.0);
     farm.change(0, |device, now_ns| device.vanish(1, now_ns));
     hub.is(count, 3.0);
+}
+
+#[test]
+fn a_device_that_falls_silent_is_named_by_why() {
+    let scratch = Scratch::new("devices-why");
+    let farm = farm([127, 0, 71, 1], 2);
+    let tables = [0, 1].map(|device| table(&farm, device, &scratch, ""));
+    let hub = DeviceHub::start(scratch, &tables.concat());
+    for device in ["d0", "d1"] {
+        let polls = format!("count_over_time(sysUpTime{{instance=\"{device}\"}}[1m])");
+        hub.is(&format!("{polls} > bool 9"), 1.0);
+    }
+    let said = || get(&hub.address, "/kymo/v1/why?at=now", "").to_string();
+    let says = |text: &str| {
+        let found = eventually_if_busy(|| Some(said()).filter(|said| said.contains(text)));
+        found.unwrap_or_else(|| panic!("no {text}: {}", said()))
+    };
+    assert!(!said().contains("device d"), "{}", said());
+    farm.change(0, |device, _| device.dead = true);
+    let answer = says("device d0 answered nothing since ");
+    assert!(!answer.contains("device d1"), "{answer}");
+    farm.change(0, |device, now_ns| {
+        device.dead = false;
+        device.restart(now_ns);
+    });
+    says("device d0 answered nothing from ");
 }
 
 #[test]

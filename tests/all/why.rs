@@ -1,34 +1,38 @@
 //! `kymo why` on this machine: planted incidents are in the first three lines. Incidents that look alike beside whatever else runs
 //! are planted in generated recordings, by the tests of `kymo_query::why`.
 
+use std::cell::Cell;
 use std::fs;
 use std::io::Write as _;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use kymo_tests::collectd_packet::users;
 use kymo_tests::machine::{must_skip, skipped};
-use kymo_tests::served::{ask, eventually};
+use kymo_tests::served::{ask, eventually, eventually_if_busy, get};
 use kymo_tests::{Running, Scratch, is_root, kymo, stdout_of};
 use serde_json::Value;
 
 use crate::postgres_asked::{Asked, text_of};
+use crate::serve_collectd::Hub;
 
 /// Seconds since 1970.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.expect("a clock after 1970").as_secs()
 }
 
 /// Records into the folder `rec` until drop.
-fn record(scratch: &Scratch, letters: &str) -> Running {
+pub(crate) fn record(scratch: &Scratch, letters: &str) -> Running {
     let mut command = Command::new(kymo());
     command.args(["record", "-i.5:.5", "-s", letters, "-f"]);
     recorder(command.arg(scratch.path("rec")), scratch)
 }
 
-fn recorder(command: &mut Command, scratch: &Scratch) -> Running {
+pub(crate) fn recorder(command: &mut Command, scratch: &Scratch) -> Running {
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -41,7 +45,7 @@ fn recorder(command: &mut Command, scratch: &Scratch) -> Running {
 }
 
 /// Findings of a span, and the lines of all of them, in order.
-fn why(span: &str, scratch: &Scratch) -> (Vec<Value>, Vec<String>) {
+pub(crate) fn why(span: &str, scratch: &Scratch) -> (Vec<Value>, Vec<String>) {
     let json = stdout_of(&["why", span, &scratch.text("rec"), "--json"]);
     let answer: Value = serde_json::from_str(&json).expect("JSON");
     let findings = answer["findings"].as_array().expect("a list").clone();
@@ -49,7 +53,7 @@ fn why(span: &str, scratch: &Scratch) -> (Vec<Value>, Vec<String>) {
     (findings, lines)
 }
 
-fn lines(finding: &Value) -> Vec<String> {
+pub(crate) fn lines(finding: &Value) -> Vec<String> {
     let own = finding["text"].as_str().expect("a text").to_string();
     let parts = finding["parts"].as_array().expect("a list");
     std::iter::once(own)
@@ -58,10 +62,10 @@ fn lines(finding: &Value) -> Vec<String> {
 }
 
 /// A control group of memory with a limit; removed at drop.
-struct Limited(PathBuf);
+pub(crate) struct Limited(pub(crate) PathBuf);
 
 impl Limited {
-    fn new(name: &str, bytes: u64) -> Option<Limited> {
+    pub(crate) fn new(name: &str, bytes: u64) -> Option<Limited> {
         let version_1 = Path::new("/sys/fs/cgroup/memory");
         let (mount, limit) = match version_1.join("memory.limit_in_bytes").exists() {
             true => (version_1, "memory.limit_in_bytes"),
@@ -256,6 +260,72 @@ fn a_lock_in_postgresql_and_who_may_see_its_text() {
         "{last}"
     );
     assert!(!last.contains(&asked.data), "{last}");
+}
+
+/// A rack stops five minutes ago, one host a minute later; the others go on.
+#[test]
+fn hosts_that_fell_silent() {
+    let hub = Hub::start("why-silent", "trusted = [\"127.0.0.0/8\"]\n");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let send = |host: &str, stamp: u64| {
+        let sent = socket.send_to(&users(host, stamp, 1.0), ("127.0.0.1", hub.port));
+        sent.expect("sent");
+    };
+    let is_back = Cell::new(false);
+    let ask = || {
+        send("web8", now());
+        if is_back.get() {
+            send("web7", now());
+        }
+        get(&hub.address, "/kymo/v1/why?at=now", "")
+    };
+    let found = |text: &str, last: &mut String| {
+        let answer = ask();
+        *last = answer.to_string();
+        let findings = answer["findings"].as_array()?.clone();
+        let is_it = |each: &Value| {
+            each["text"]
+                .as_str()
+                .is_some_and(|line| line.starts_with(text))
+        };
+        findings.into_iter().find(is_it)
+    };
+    let wait = |text: &str| {
+        let mut last = String::new();
+        let finding = eventually_if_busy(|| found(text, &mut last));
+        finding.unwrap_or_else(|| panic!("no {text}: {last}"))
+    };
+    let begin = now() / 10 * 10;
+    for stamp in (begin - 900..begin).step_by(10) {
+        for host in ["rack1", "rack2", "rack3", "rack4", "web7", "web8"] {
+            let is_sent = match host {
+                "web7" => stamp <= begin - 240,
+                "web8" => true,
+                _ => stamp <= begin - 300,
+            };
+            if is_sent {
+                send(host, stamp);
+            }
+        }
+        sleep(Duration::from_millis(10));
+    }
+    let rack = wait("4 hosts (rack1, rack2, rack3 ...) sent nothing since ");
+    assert_eq!(rack["cause"], "silent");
+    assert_eq!(rack["usual"], 10.0, "{rack}");
+    assert_eq!(rack["since"].as_f64(), Some((begin - 300) as f64), "{rack}");
+    assert_eq!(rack["names"].as_array().map(Vec::len), Some(4), "{rack}");
+    wait("host web7 sent nothing since ");
+    let goes_on = || (!ask().to_string().contains("web8")).then_some(());
+    assert!(eventually_if_busy(goes_on).is_some(), "{}", ask());
+    // The terminal says the same, and which command lists the series.
+    let text = stdout_of(&["why", "now", &hub.dir.to_string_lossy()]);
+    let line = text.lines().find(|line| line.contains("host web7"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    let command = line.split_once("| kymo ").expect("a command").1;
+    let words: Vec<&str> = command.split(' ').collect();
+    assert!(stdout_of(&words).contains("web7/users/users"), "{line}");
+    is_back.set(true);
+    wait("host web7 sent nothing from ");
 }
 
 #[test]

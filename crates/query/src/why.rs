@@ -7,18 +7,23 @@ mod finding;
 mod fold;
 mod gather;
 mod judge;
+#[cfg(feature = "store")]
+mod senders;
 mod sessions;
 mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kymo_recording::reader::{Kinds, TimeRange};
+#[cfg(feature = "store")]
+use kymo_series::Reader;
 
 use crate::marks::Kind;
 use crate::open::Recordings;
 use crate::source::Step;
 
 use actors::Cast;
+use finding::worst_first;
 use fold::Unusual;
 use gather::{Gathered, Track, gather};
 use judge::Question;
@@ -71,6 +76,7 @@ pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
         interval_ns: gathered.interval_ns(),
         context: gathered.context.clone(),
         findings: Vec::new(),
+        problem: String::new(),
     };
     let mut unusual = unusual(&gathered, span);
     if !unusual.is_empty() {
@@ -92,14 +98,33 @@ pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
         .collect();
     let mut findings = fold::fold(unusual, &cast, &marks, gathered.bases[0]);
     findings.extend(sessions::findings(recordings, span)?);
-    findings.sort_by(|a, b| b.severity.total_cmp(&a.severity));
-    let mut lines = 0;
-    findings.retain(|finding| {
-        lines += finding.lines();
-        lines <= LINES_MAX
-    });
     why.findings = findings;
+    why.put_in_order();
     Ok(why)
+}
+
+/// Adds what a store knows of the same span: hosts, devices and programs that fell silent, and unusual values of programs.
+#[cfg(feature = "store")]
+pub fn add_stored(why: &mut Why, reader: &dyn Reader) {
+    match senders::findings(reader, (why.from_ns, why.thru_ns)) {
+        Ok(found) => {
+            why.findings.extend(found);
+            why.put_in_order();
+        }
+        Err(error) => why.problem = error.to_string(),
+    }
+}
+
+impl Why {
+    /// Sorts the findings, and drops those for which there is no room.
+    fn put_in_order(&mut self) {
+        worst_first(&mut self.findings);
+        let mut lines = 0;
+        self.findings.retain(|finding| {
+            lines += finding.lines();
+            lines <= LINES_MAX
+        });
+    }
 }
 
 /// The moment of the last sample, in nanoseconds since 1970. `None`: there is none.

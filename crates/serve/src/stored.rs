@@ -41,6 +41,13 @@ impl Stored {
         Visible::new(reader, scopes, Described::OfSeries)
     }
 
+    /// The keeper as a reader for an addition to an asker's answer about this machine.
+    pub(crate) fn reader_for_addition(&self, scopes: Scopes) -> Visible<KeeperReader> {
+        let keeper = self.keeper.for_addition();
+        let reader = KeeperReader::new(keeper.keeper().clone());
+        Visible::new(reader, scopes, Described::OfSeries)
+    }
+
     /// All series, by name.
     pub(crate) fn list(&self) -> Result<Guarded<Listed>, String> {
         self.keeper.all().map(Guarded::new)

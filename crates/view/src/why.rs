@@ -17,6 +17,10 @@ const SECOND_NS: i64 = 1_000_000_000;
 const COARSE_NS: i64 = 10 * SECOND_NS;
 /// Characters of a command of a session.
 const COMMAND_MAX: usize = 60;
+/// Names of senders that fell silent together.
+const NAMES_MAX: usize = 3;
+/// Begin of the line about a store that does not answer.
+const UNSEEN: &str = "hosts, devices and programs are not looked at";
 
 /// Writes an answer: a line about the question, then the findings. `place`: the paths, as a shell wants them.
 pub fn text(why: &Why, place: &str) -> String {
@@ -31,6 +35,10 @@ pub fn text(why: &Why, place: &str) -> String {
             &mut zone,
             place,
         );
+    }
+    if !why.problem.is_empty() {
+        let problem = DisplayName(why.problem.as_bytes());
+        out.push_str(&format!("   {UNSEEN}: {problem}\n"));
     }
     out
 }
@@ -97,10 +105,19 @@ pub fn line(finding: &Finding, zone: &mut Zone) -> String {
             text,
             ..
         } => session(publisher, *pid, *waiters, text, finding),
+        Subject::Silence {
+            kind,
+            names,
+            back_ns,
+        } => silence(kind, names, *back_ns, finding, zone),
+        Subject::Metric { publisher, name } => {
+            let value = amount(finding.unit, finding.value);
+            format!("program {publisher}: {name} {value}{}", usually(finding))
+        }
     };
     let since_ns = finding
         .since_ns
-        .filter(|_| !matches!(finding.subject, Subject::Mark(..)));
+        .filter(|_| !matches!(finding.subject, Subject::Mark(..) | Subject::Silence { .. }));
     if let Some(since_ns) = since_ns {
         out.push_str(&format!(", since {}", clock(zone, since_ns)));
     }
@@ -211,12 +228,13 @@ fn process(who: &str, share: Share, finding: &Finding, is_new: bool) -> String {
 fn comm(finding: &Finding) -> &str {
     match &finding.subject {
         Subject::Process(actor, _) => &actor.comm,
-        Subject::Field { .. } | Subject::Mark(..) | Subject::Session { .. } => "",
+        _ => "",
     }
 }
 
 fn hours(seconds: f64) -> String {
     match seconds / 3600.0 {
+        hours if hours < 2.0 => format!("{:.0} min", seconds / 60.0),
         hours if hours < 48.0 => format!("{hours:.0} h"),
         hours => format!("{:.0} days", hours / 24.0),
     }
@@ -249,6 +267,44 @@ fn session(publisher: &str, pid: u32, waiters: usize, text: &str, finding: &Find
     }
 }
 
+/// Senders that fell silent: the name of one, or how many and the first of them.
+fn silence(
+    kind: &str,
+    names: &[String],
+    back_ns: Option<i64>,
+    finding: &Finding,
+    zone: &mut Zone,
+) -> String {
+    let did = match kind {
+        "host" => "sent",
+        "program" => "counted",
+        _ => "answered",
+    };
+    let who = match names {
+        [name] => format!("{kind} {name}"),
+        names => {
+            let more = if names.len() > NAMES_MAX { " ..." } else { "" };
+            let first = names[..names.len().min(NAMES_MAX)].join(", ");
+            format!("{} {kind}s ({first}{more})", names.len())
+        }
+    };
+    let since = clock(zone, finding.since_ns.unwrap_or(0));
+    let when = match back_ns {
+        None => format!("since {since}"),
+        Some(back_ns) => format!("from {since} to {}", clock(zone, back_ns)),
+    };
+    let usual = amount(finding.unit, finding.usual);
+    format!("{who} {did} nothing {when}, before that each {usual}")
+}
+
+/// The command that lists the series of a sender; of all, if its name is no plain word of a shell.
+fn series_of(name: &str, place: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:@".contains(c);
+    let name = if name.chars().all(is_plain) { name } else { "" };
+    let command = format!("kymo series ls --open {place} {name}");
+    command.trim_end().into()
+}
+
 /// The command that shows the numbers of a finding.
 fn proof(finding: &Finding, why: &Why, zone: &mut Zone, place: &str) -> String {
     let span = |zone: &mut Zone| {
@@ -277,6 +333,8 @@ fn proof(finding: &Finding, why: &Why, zone: &mut Zone, place: &str) -> String {
                 moment(zone, why.thru_ns)
             )
         }
+        Subject::Silence { names, .. } => series_of(names.first().map_or("", |name| name), place),
+        Subject::Metric { publisher, .. } => series_of(publisher, place),
     }
 }
 
@@ -329,6 +387,13 @@ pub fn json(why: &Why, place: &str) -> String {
     put_string(&mut out, head(why, &mut zone).trim_end().as_bytes());
     out.extend_from_slice(b",\"findings\":");
     put_findings(&mut out, &why.findings, why, &mut zone, place);
+    if !why.problem.is_empty() {
+        put_text(
+            &mut out,
+            ",\"problem\":",
+            &format!("{UNSEEN}: {}", why.problem),
+        );
+    }
     out.push(b'}');
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -407,6 +472,25 @@ fn put_subject(out: &mut Vec<u8>, subject: &Subject) {
             if !text.is_empty() {
                 put_text(out, ",\"command_text\":", text);
             }
+        }
+        Subject::Silence {
+            kind,
+            names,
+            back_ns,
+        } => {
+            put_text(out, ",\"silent\":", kind);
+            for (n, name) in names.iter().enumerate() {
+                put_text(out, if n == 0 { ",\"names\":[" } else { "," }, name);
+            }
+            out.push(b']');
+            if let Some(back_ns) = back_ns {
+                out.extend_from_slice(b",\"back\":");
+                put_epoch(out, *back_ns, true);
+            }
+        }
+        Subject::Metric { publisher, name } => {
+            put_text(out, ",\"publisher\":", publisher);
+            put_text(out, ",\"metric\":", name);
         }
     }
 }
@@ -500,6 +584,62 @@ mod tests {
             format!(" 2 recording: clock: clock step \\x1b[2J 3.000 s  | kymo play rec {span}"),
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn senders_that_fell_silent() {
+        let silent = |kind, names: &[&str], back_s: Option<i64>| {
+            let subject = Subject::Silence {
+                kind,
+                names: names.iter().map(|name| name.to_string()).collect(),
+                back_ns: back_s.map(|back_s| AT_NS + back_s * SECOND_NS),
+            };
+            let silent = finding(Cause::Silent, subject, 300.0, 10.0, Unit::Seconds);
+            Finding {
+                since_ns: Some(AT_NS),
+                ..silent
+            }
+        };
+        let metric = Subject::Metric {
+            publisher: "shop".into(),
+            name: "orders_total kind=new".into(),
+        };
+        let metric = finding(Cause::Program, metric, 0.0, 12.5, Unit::PerSecond);
+        for (finding, line, proof) in [
+            (
+                silent("host", &["web7"], None),
+                "host web7 sent nothing since 19:00:47, before that each 10 s",
+                "kymo series ls --open rec web7",
+            ),
+            (
+                silent("device", &["a; rm"], Some(300)),
+                "device a; rm answered nothing from 19:00:47 to 19:05:47, before that each 10 s",
+                "kymo series ls --open rec",
+            ),
+            (
+                silent("host", &["a", "b", "c", "d"], None),
+                "4 hosts (a, b, c ...) sent nothing since 19:00:47, before that each 10 s",
+                "kymo series ls --open rec a",
+            ),
+            (
+                metric,
+                "program shop: orders_total kind=new 0, usually 12.5/s",
+                "kymo series ls --open rec shop",
+            ),
+        ] {
+            let why = Why {
+                findings: vec![finding],
+                ..example()
+            };
+            let text = text(&why, "rec");
+            let said = text.lines().nth(1).unwrap_or_default();
+            assert_eq!(said, format!(" 1 {line}  | {proof}"));
+            let json = json(&why, "rec");
+            assert!(
+                json.contains("\"silent\":") || json.contains("\"metric\":\"orders"),
+                "{json}"
+            );
+        }
     }
 
     #[test]

@@ -5,11 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Error, Result};
 use clap::Args;
+use kymo_keeper_client::Keeper;
 use kymo_query::archive::{Archive, Extent, RecordingSource};
-use kymo_query::why::{When, why};
+use kymo_query::stored::KeeperReader;
+use kymo_query::why::{When, add_stored, why};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_view::time::{Bound, Span, Zone};
 
+use super::data;
 use super::serve::data_folder;
 use crate::output;
 use crate::times::{self, days, words};
@@ -55,13 +58,18 @@ pub(crate) fn run(options: &WhyOptions) -> Result<ExitCode> {
         Some(span) => when(span, &extent, zone)?,
         None => When::WorstMinuteBefore(extent.thru_ns),
     };
-    let answer = why(&recordings, when).map_err(Error::msg)?;
+    let mut answer = why(&recordings, when).map_err(Error::msg)?;
+    match asked.keeper() {
+        Ok(Some(keeper)) => add_stored(&mut answer, &KeeperReader::new(keeper)),
+        Ok(None) => {}
+        Err(error) => answer.problem = format!("{error:#}"),
+    }
     output::put(&match options.json {
         true => kymo_view::why::json(&answer, &asked.place) + "\n",
         false => kymo_view::why::text(&answer, &asked.place),
     })?;
-    Ok(match answer.samples.0 {
-        0 => ExitCode::from(NOTHING),
+    Ok(match (answer.samples.0, answer.findings.is_empty()) {
+        (0, true) => ExitCode::from(NOTHING),
         _ => ExitCode::SUCCESS,
     })
 }
@@ -99,6 +107,18 @@ impl Asked {
             .collect();
         let place = place.join(" ");
         Ok(Asked { what, place, span })
+    }
+
+    /// The keeper of the folder that is asked. `None`: there is no store in it.
+    fn keeper(&self) -> Result<Option<Keeper>> {
+        let dir = match &self.what {
+            RecordingSource::Ring(dir) => Some(dir),
+            RecordingSource::Files(paths) => match &paths[..] {
+                [dir] if dir.is_dir() => Some(dir),
+                _ => None,
+            },
+        };
+        dir.map_or(Ok(None), |dir| data::keeper(dir))
     }
 }
 

@@ -36,6 +36,10 @@ pub enum Cause {
     Sensor,
     /// Long-lived processes that ended.
     Ended,
+    /// Hosts, devices and programs whose values stopped.
+    Silent,
+    /// Values that programs publish.
+    Program,
 }
 
 impl Cause {
@@ -56,6 +60,8 @@ impl Cause {
             Cause::Interrupt => "interrupt",
             Cause::Sensor => "sensor",
             Cause::Ended => "ended",
+            Cause::Silent => "silent",
+            Cause::Program => "program",
         }
     }
 }
@@ -157,6 +163,22 @@ pub enum Subject {
         /// The command, for those who may see it.
         text: String,
     },
+    /// Senders whose values stopped at the same time; the usual value is the time between two of them.
+    Silence {
+        /// Kind of the senders: `host`, `device`, `target` or `program`.
+        kind: &'static str,
+        /// Their names.
+        names: Vec<String>,
+        /// When all of them had come back, in nanoseconds since 1970.
+        back_ns: Option<i64>,
+    },
+    /// A value that a program publishes.
+    Metric {
+        /// Name of the publisher.
+        publisher: String,
+        /// The metric and its labels.
+        name: String,
+    },
 }
 
 /// One finding.
@@ -194,7 +216,8 @@ impl Finding {
                 actor.group.clear();
             }
             Subject::Session { text, .. } => text.clear(),
-            Subject::Field { .. } | Subject::Mark(..) => {}
+            Subject::Metric { name, .. } => name.truncate(name.find(' ').unwrap_or(name.len())),
+            Subject::Field { .. } | Subject::Mark(..) | Subject::Silence { .. } => {}
         }
         self.parts.iter_mut().for_each(Finding::forget_people);
     }
@@ -203,6 +226,11 @@ impl Finding {
     pub fn lines(&self) -> usize {
         1 + self.parts.iter().map(Finding::lines).sum::<usize>()
     }
+}
+
+/// Sorts by how bad findings are.
+pub(super) fn worst_first(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| b.severity.total_cmp(&a.severity));
 }
 
 impl Why {
@@ -232,4 +260,6 @@ pub struct Why {
     pub context: Context,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
+    /// Why hosts, devices and programs are missing, for people; empty: they are not, or there is no store.
+    pub problem: String,
 }

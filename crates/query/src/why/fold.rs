@@ -202,7 +202,9 @@ fn actors(
         | Cause::Stuck
         | Cause::Steal
         | Cause::Sensor
-        | Cause::Ended => Vec::new(),
+        | Cause::Ended
+        | Cause::Silent
+        | Cause::Program => Vec::new(),
     };
     // A fall has no one who did it.
     let is_fall = |one: &&Unusual| one.verdict.value < one.verdict.usual;

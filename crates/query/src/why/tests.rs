@@ -404,6 +404,7 @@ fn first_lines(why: &Why) -> Vec<String> {
             Subject::Process(actor, _) => actor.comm.clone(),
             Subject::Mark(kind, _) => kind.name().into(),
             Subject::Session { publisher, .. } => publisher.clone(),
+            Subject::Silence { .. } | Subject::Metric { .. } => String::new(),
         });
         finding.parts.iter().for_each(|part| put(part, out));
     }

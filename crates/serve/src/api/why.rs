@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use kymo_query::why::{When, Why, why};
+use kymo_query::why::{When, Why, add_stored, why};
 
 use super::{Hub, Params, RequestHead};
 use crate::answer::{Answer, Refusal};
@@ -28,7 +28,10 @@ pub(super) async fn answer(State(hub): State<Arc<Hub>>, head: RequestHead) -> An
     let found = move |hub: &Hub| {
         let what = &hub.archive.what;
         let recordings = what.recordings().map_err(Refusal::unavailable)?;
-        let found = why(&recordings, when).map_err(Refusal::unavailable)?;
+        let mut found = why(&recordings, when).map_err(Refusal::unavailable)?;
+        if let Some(stored) = &hub.stored {
+            add_stored(&mut found, &stored.reader_for_addition(scopes));
+        }
         let found = Guarded::new(found).seen_by(scopes);
         let place = match scopes.tells_of_people() {
             true => what.name(),
