@@ -1,13 +1,13 @@
-//! Sessions of programs that publish, such as PostgreSQL's: which of them others waited for, and commands that took long.
+//! Programs that publish, such as PostgreSQL: sessions that others waited for, commands that took long, and programs that ended.
 
 use std::collections::BTreeMap;
 
 use kymo_base::field::Unit;
 use kymo_base::name::DisplayName;
 use kymo_wire::activity::Recorded;
-use kymo_wire::keeper::{ActiveSlot, Publisher};
+use kymo_wire::keeper::{ActiveSlot, Life, Publisher};
 
-use super::finding::{Cause, Finding, Subject};
+use super::finding::{Actor, Cause, Finding, Share, Subject};
 use crate::activity;
 use crate::open::Recordings;
 
@@ -16,6 +16,9 @@ const WAIT_S: f64 = 1.0;
 const SLOW_S: f64 = 10.0;
 const WAIT_SEVERITY: f64 = 3.0;
 const SLOW_SEVERITY: f64 = 0.6;
+/// Least seconds that a program has published for, so that its end is worth a line.
+const OLD_S: f64 = 600.0;
+const ENDED_SEVERITY: f64 = 1.5;
 /// Most lines below a blocker, and most slow commands.
 const WAITERS_MAX: usize = 3;
 /// Steps from a session to the one at the end of its chain.
@@ -27,20 +30,56 @@ pub(super) fn findings(
     recordings: &Recordings,
     (from_ns, thru_ns): (i64, i64),
 ) -> Result<Vec<Finding>, String> {
-    let mut slow = Vec::new();
-    for at_ns in [thru_ns, from_ns + (thru_ns - from_ns) / 2] {
-        let Some(recorded) = activity::at(recordings, at_ns)? else {
-            continue;
-        };
-        let found = blockers(&recorded);
-        if !found.is_empty() {
-            return Ok(found);
+    let after = activity::at(recordings, thru_ns)?;
+    let middle = activity::at(recordings, from_ns + (thru_ns - from_ns) / 2)?;
+    let mut found = Vec::new();
+    for recorded in after.iter().chain(&middle) {
+        let waited_for = blockers(recorded);
+        if !waited_for.is_empty() {
+            found = waited_for;
+            break;
         }
-        if slow.is_empty() {
-            slow = commands(&recorded);
+        if found.is_empty() {
+            found = commands(recorded);
         }
     }
-    Ok(slow)
+    if let Some(after) = after
+        && let Some(before) = activity::at(recordings, from_ns)?
+    {
+        found.extend(ended(&before, &after));
+    }
+    Ok(found)
+}
+
+/// Programs that published at the begin of a span and not at its end.
+fn ended(before: &Recorded, after: &Recorded) -> Vec<Finding> {
+    fn who(publisher: &Publisher) -> (&[u8], u32, u64) {
+        (&publisher.name, publisher.uid, publisher.started_ns)
+    }
+    fn alive(recorded: &Recorded) -> impl Iterator<Item = &Publisher> {
+        let publishers = recorded.programs.publishers.iter();
+        publishers.filter(|publisher| publisher.life == Life::Alive)
+    }
+    let is_gone = |one: &&Publisher| alive(after).all(|other| who(other) != who(one));
+    let gone = alive(before).filter(is_gone).map(|publisher| {
+        let actor = Actor {
+            pid: publisher.pid,
+            comm: DisplayName(&publisher.name).text().into_owned(),
+            count: 1,
+            ..Actor::default()
+        };
+        Finding {
+            cause: Cause::Program,
+            subject: Subject::Process(actor, Share::Age),
+            ..of(
+                publisher,
+                &ActiveSlot::default(),
+                seconds(after.at_ns, publisher.started_ns),
+                ENDED_SEVERITY,
+            )
+        }
+    });
+    gone.filter(|finding| finding.value >= OLD_S).collect()
 }
 
 fn seconds(at_ns: u64, since_ns: u64) -> f64 {
@@ -150,6 +189,45 @@ mod tests {
     use kymo_wire::keeper::Programs;
 
     use super::*;
+
+    #[test]
+    fn programs_that_ended() {
+        let program = |name: &str, started_s: u64, life| Publisher {
+            name: name.into(),
+            pid: 4711,
+            started_ns: started_s * 1_000_000_000,
+            life,
+            ..Publisher::default()
+        };
+        let recorded = |at_s: u64, publishers: &[Publisher]| Recorded {
+            at_ns: at_s * 1_000_000_000,
+            programs: Programs {
+                publishers: publishers.to_vec(),
+                ..Programs::default()
+            },
+        };
+        let (old, young) = (1_000, 9_900);
+        let before = [
+            program("goes on", old, Life::Alive),
+            program("is gone", old, Life::Alive),
+            program("says so", old, Life::Alive),
+            program("began again", old, Life::Alive),
+            program("is young", young, Life::Alive),
+            program("was gone", old, Life::Ended),
+        ];
+        let after = [
+            before[0].clone(),
+            program("says so", old, Life::Ended),
+            program("began again", young, Life::Alive),
+        ];
+        let found = ended(&recorded(10_000, &before), &recorded(10_060, &after));
+        let told = found.iter().map(|finding| match &finding.subject {
+            Subject::Process(actor, Share::Age) => format!("{} {}", actor.comm, finding.value),
+            other => format!("{other:?}"),
+        });
+        let expected = ["is gone 9060", "says so 9060", "began again 9060"];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn the_end_of_a_chain_is_blamed() {
