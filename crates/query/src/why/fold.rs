@@ -183,7 +183,13 @@ fn actors(
         }
         Cause::Disk | Cause::FileSystem => {
             let mut found = by(Share::Written, 500.0);
-            found.extend(by(Share::Read, 500.0));
+            let read = by(Share::Read, 500.0);
+            let most =
+                |found: &[Finding]| found.first().map_or(0.0, |most| most.value - most.usual);
+            match most(&read) > most(&found) {
+                true => drop(found.splice(0..0, read)),
+                false => found.extend(read),
+            }
             if found.is_empty() {
                 found = by(Share::Calls, 2_000.0);
             }
