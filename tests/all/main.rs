@@ -133,3 +133,4 @@ mod truth_counters;
 mod victoria_metrics;
 mod watch;
 mod why;
+mod why_planted;
