@@ -134,3 +134,4 @@ mod victoria_metrics;
 mod watch;
 mod why;
 mod why_planted;
+mod why_quiet;
