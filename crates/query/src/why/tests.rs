@@ -63,39 +63,134 @@ impl Chance {
     }
 }
 
-/// Counters of the machine and its rates.
-#[derive(Default)]
-struct Machine {
-    user: f64,
-    sys: f64,
-    idle: f64,
-    wait: f64,
-    soft: f64,
-    steal: f64,
-    context: f64,
-    forks: f64,
-    intr: f64,
-    read: f64,
-    written: f64,
-    busy_ms: f64,
-    rx: f64,
-    tx: f64,
-    drops: f64,
-    resent: f64,
-    swapped: f64,
-    kills: f64,
-    hog_ticks: f64,
-    hog_written: f64,
-    hog_calls: f64,
-    hog_read: f64,
-    errors: f64,
-    faults: f64,
-    tasks: f64,
-    blocked: f64,
-    free: f64,
-    sockets: f64,
-    slow: f64,
-    is_hog_there: bool,
+/// A planted change of a rate or an amount.
+#[derive(Clone, Copy)]
+enum Change {
+    To(f64),
+    By(f64),
+    Times(f64),
+}
+
+/// Changes that incidents make; CPU in percent, of the hog of one, all else a second.
+const CHANGES: &[(Plant, &[(&str, Change)])] = &[
+    (
+        Plant::CpuHog,
+        &[("hog_ticks", Change::To(200.0)), ("user", Change::By(50.0))],
+    ),
+    (
+        Plant::DiskHog,
+        &[
+            ("hog_written", Change::To(150_000.0)),
+            ("written", Change::By(150_000.0)),
+        ],
+    ),
+    (Plant::Leak, &[("free", Change::By(-0.25 * MEMORY_KB))]),
+    (
+        Plant::Swap,
+        &[
+            ("swapped", Change::To(5_000.0)),
+            ("read", Change::By(20_000.0)),
+        ],
+    ),
+    (Plant::Steal, &[("steal", Change::To(40.0))]),
+    (
+        Plant::Flood,
+        &[
+            ("rx", Change::To(60_000.0)),
+            ("hog_calls", Change::To(60_000.0)),
+        ],
+    ),
+    (Plant::Silence, &[("rx", Change::To(0.0))]),
+    (Plant::Retransmits, &[("resent", Change::To(300.0))]),
+    (Plant::Drops, &[("drops", Change::To(200.0))]),
+    (
+        Plant::Forks,
+        &[("forks", Change::To(900.0)), ("user", Change::By(20.0))],
+    ),
+    (
+        Plant::OomKill,
+        &[("kills", Change::To(1.0 / EACH_S as f64))],
+    ),
+    (Plant::SlowDisk, &[("slow", Change::To(1.0))]),
+    (Plant::SoftIrqs, &[("soft", Change::To(40.0))]),
+    (Plant::FullTable, &[("sockets", Change::To(9_000.0))]),
+    (
+        Plant::ReadHog,
+        &[
+            ("hog_read", Change::To(120_000.0)),
+            ("read", Change::By(120_000.0)),
+        ],
+    ),
+    (
+        Plant::KernelHog,
+        &[
+            ("hog_ticks", Change::To(160.0)),
+            ("kernel", Change::To(40.0)),
+        ],
+    ),
+    (Plant::Errors, &[("errors", Change::To(50.0))]),
+    (Plant::Tasks, &[("tasks", Change::To(2_500.0))]),
+    (Plant::Switches, &[("context", Change::Times(30.0))]),
+    (Plant::Interrupts, &[("intr", Change::Times(40.0))]),
+    (Plant::Faults, &[("faults", Change::To(4_000.0))]),
+    (Plant::Blocked, &[("blocked", Change::To(20.0))]),
+];
+
+/// Amounts, which are no counters.
+const AMOUNTS: [&str; 4] = ["tasks", "blocked", "free", "sockets"];
+
+/// A sample of collectl: numbers by their names, divided or multiplied.
+const SAMPLE: &str = "\
+>>> {at}.001 <<<
+cpu  {user} 0 {sys} {idle} {wait} 0 {soft} {steal} 0 0
+cpu0 {user/4} 0 {sys/4} {idle/4} {wait/4} 0 {soft/4} {steal/4} 0 0
+cpu1 {user/4} 0 {sys/4} {idle/4} {wait/4} 0 {soft/4} {steal/4} 0 0
+cpu2 {user/4} 0 {sys/4} {idle/4} {wait/4} 0 {soft/4} {steal/4} 0 0
+cpu3 {user/4} 0 {sys/4} {idle/4} {wait/4} 0 {soft/4} {steal/4} 0 0
+intr {intr}
+ctxt {context}
+btime 1793787200
+processes {forks}
+procs_running 1
+procs_blocked {blocked}
+disk  254       0 vda {read/16} 0 {read*2} {read/16} {written/64} 0 {written*2} {written/64} 0 {busy_ms} {busy_ms*2}
+load 0.5 0.4 0.3 1/{tasks} {at}
+MemTotal:  16000000 kB
+MemFree:  {free} kB
+MemAvailable:  {available} kB
+SwapTotal:  2000000 kB
+SwapFree:  2000000 kB
+pgpgin {read}
+pgpgout {written}
+pswpin {swapped}
+pswpout {swapped}
+pgfault 1
+pgmajfault {major}
+oom_kill {kills}
+tcp-Tcp: RtoAlgorithm RetransSegs
+tcp-Tcp: 1 {resent}
+sock used {used}
+sock TCP: inuse 50 orphan 0 tw 10 alloc {sockets} mem 4
+Net   eth0: {rx*1024} {rx*1.2} {errors} {drops} 0 0 0 0 {tx*1024} {tx*1.2} 0 0 0 0 0 0
+";
+
+/// Rates a second, amounts and counters, by name.
+type Numbers = BTreeMap<&'static str, f64>;
+
+/// Puts numbers into a text where it names them.
+fn fill(text: &str, numbers: &Numbers, out: &mut String) {
+    for piece in text.split('}') {
+        let (plain, field) = piece.split_once('{').unwrap_or((piece, ""));
+        out.push_str(plain);
+        let (name, factor) = match (field.split_once('*'), field.split_once('/')) {
+            (Some((name, by)), _) => (name, by.parse().unwrap()),
+            (_, Some((name, by))) => (name, 1.0 / by.parse::<f64>().unwrap()),
+            (None, None) => (field, 1.0),
+        };
+        if !name.is_empty() {
+            let _ = write!(out, "{:.0}", numbers[name] * factor);
+        }
+    }
 }
 
 /// Share of an interval that a job takes which runs each `each_s` seconds for `lasts_s`.
@@ -104,244 +199,151 @@ fn job(at_s: i64, each_s: i64, offset_s: i64, lasts_s: i64) -> f64 {
     seconds.count() as f64 / EACH_S as f64
 }
 
+/// Rates and amounts of a quiet machine with jobs of cron.
+fn quiet(at_s: i64, chance: &mut Chance) -> Numbers {
+    let hour = at_s.rem_euclid(DAY_S) as f64 / 3600.0;
+    let rhythm = 1.0 - (hour / 24.0 * std::f64::consts::TAU).cos();
+    let cron = [
+        (job(at_s, 60, 1, 2), 25.0, 500.0),
+        (job(at_s, 300, 3, 12), 35.0, 12_000.0),
+        (job(at_s, 3_600, 17 * 60, 70), 45.0, 30_000.0),
+        (job(at_s, DAY_S, 6 * 3600 + 25 * 60, 300), 70.0, 60_000.0),
+    ];
+    let cpu: f64 = cron.iter().map(|(share, cpu, _)| share * cpu).sum();
+    let kb: f64 = cron.iter().map(|(share, _, kb)| share * kb).sum();
+    // The flush of dirty pages.
+    let flush = job(at_s, 30, 0, 1) * 9_000.0;
+    Numbers::from([
+        ("user", 5.0 + 12.0 * rhythm + 2.0 * chance.normal() + cpu),
+        (
+            "written",
+            300.0 * chance.burst(0.8) + kb + flush * chance.burst(0.5),
+        ),
+        ("read", 200.0 * chance.burst(1.0)),
+        ("rx", 4_000.0 * (0.3 + rhythm) * chance.burst(0.5)),
+        ("steal", 0.1 * chance.next()),
+        ("forks", 4.0 + 10.0 * chance.next()),
+        ("tasks", 200.0 + 5.0 * chance.normal()),
+        (
+            "free",
+            MEMORY_KB * (0.5 - 0.1 * rhythm) + 40_000.0 * chance.normal(),
+        ),
+        ("sockets", 120.0 + 20.0 * chance.normal()),
+        ("context", 3_000.0 * (1.0 + rhythm) * chance.burst(0.2)),
+        ("intr", 2_000.0 * (1.0 + rhythm) * chance.burst(0.2)),
+        ("soft", 0.5),
+        ("resent", 0.2),
+        ("faults", 3.0),
+    ])
+}
+
+/// Counters of the machine, and its amounts.
+#[derive(Default)]
+struct Machine {
+    numbers: Numbers,
+    is_hog_there: bool,
+}
+
 impl Machine {
     fn step(&mut self, at_s: i64, chance: &mut Chance, plant: Plant) {
-        let hour = at_s.rem_euclid(DAY_S) as f64 / 3600.0;
-        let rhythm = 1.0 - (hour / 24.0 * std::f64::consts::TAU).cos();
-        let cron = [
-            (job(at_s, 60, 1, 2), 25.0, 500.0),
-            (job(at_s, 300, 3, 12), 35.0, 12_000.0),
-            (job(at_s, 3_600, 17 * 60, 70), 45.0, 30_000.0),
-            (job(at_s, DAY_S, 6 * 3600 + 25 * 60, 300), 70.0, 60_000.0),
-        ];
-        let (mut user, mut written) = (
-            5.0 + 12.0 * rhythm + 2.0 * chance.normal(),
-            300.0 * chance.burst(0.8),
-        );
-        for (share, cpu, kb) in cron {
-            user += share * cpu;
-            written += share * kb;
-        }
-        // The flush of dirty pages.
-        written += job(at_s, 30, 0, 1) * 9_000.0 * chance.burst(0.5);
-        let mut read = 200.0 * chance.burst(1.0);
-        let mut net = 4_000.0 * (0.3 + rhythm) * chance.burst(0.5);
-        let (mut soft, mut steal, mut drops, mut resent) = (0.5, 0.1 * chance.next(), 0.0, 0.2);
-        let (mut forks, mut hog_cpu, mut hog_kb, mut swapped) =
-            (4.0 + 10.0 * chance.next(), 0.0, 0.0, 0.0);
-        let (mut hog_calls, mut hog_read, mut errors, mut faults) = (0.0, 0.0, 0.0, 3.0);
-        let (mut switches, mut intr, mut kernel) = (1.0, 1.0, 0.0);
-        (self.tasks, self.blocked) = (200.0 + 5.0 * chance.normal(), 0.0);
-        self.free = MEMORY_KB * (0.5 - 0.1 * rhythm) + 40_000.0 * chance.normal();
-        (self.sockets, self.slow) = (120.0 + 20.0 * chance.normal(), 0.0);
         self.is_hog_there |= plant != Plant::Nothing;
-        match plant {
-            Plant::Nothing => {}
-            Plant::CpuHog => hog_cpu = 200.0,
-            Plant::DiskHog => hog_kb = 150_000.0,
-            Plant::Leak => self.free -= MEMORY_KB * 0.25,
-            Plant::Swap => (swapped, read) = (5_000.0, read + 20_000.0),
-            Plant::Steal => steal = 40.0,
-            Plant::Flood => (net, hog_calls) = (60_000.0, 60_000.0),
-            Plant::Silence => net = 0.0,
-            Plant::Retransmits => resent = 300.0,
-            Plant::Drops => drops = 200.0,
-            Plant::Forks => (forks, user) = (900.0, user + 20.0),
-            Plant::OomKill => self.kills += 1.0,
-            Plant::SlowDisk => self.slow = 1.0,
-            Plant::SoftIrqs => soft = 40.0,
-            Plant::FullTable => self.sockets = 9_000.0,
-            Plant::ReadHog => hog_read = 120_000.0,
-            Plant::KernelHog => (kernel, hog_cpu) = (40.0, 160.0),
-            Plant::Errors => errors = 50.0,
-            Plant::Tasks => self.tasks = 2_500.0,
-            Plant::Switches => switches = 30.0,
-            Plant::Interrupts => intr = 40.0,
-            Plant::Faults => faults = 4_000.0,
-            Plant::Blocked => self.blocked = 20.0,
+        let mut now = quiet(at_s, chance);
+        let planted = CHANGES.iter().filter(|(of, _)| *of == plant);
+        for (name, change) in planted.flat_map(|(_, changes)| *changes) {
+            let number = now.entry(*name).or_default();
+            *number = match change {
+                Change::To(to) => *to,
+                Change::By(by) => *number + by,
+                Change::Times(times) => *number * times,
+            };
         }
-        written += hog_kb;
-        read += hog_read;
-        if kernel == 0.0 {
-            user += hog_cpu / CPUS;
-        }
-        let seconds = EACH_S as f64;
-        let all = CPUS * HZ * seconds;
-        let sys = 0.3 * user + kernel;
-        let user = user.clamp(0.5, 95.0);
-        let wait = (written / 20_000.0).min(20.0);
+        let of = |name: &str| now.get(name).copied().unwrap_or(0.0);
+        let (read, written) = (of("read"), of("written"));
+        let (user, sys) = (of("user").clamp(0.5, 95.0), 0.3 * of("user") + of("kernel"));
+        let (soft, steal, wait) = (of("soft"), of("steal"), (written / 20_000.0).min(20.0));
         let idle = (100.0 - user - sys - soft - steal - wait).max(0.0);
-        for (sum, percent) in [
-            (&mut self.user, user),
-            (&mut self.sys, sys),
-            (&mut self.idle, idle),
-            (&mut self.wait, wait),
-            (&mut self.soft, soft),
-            (&mut self.steal, steal),
-        ] {
-            *sum += percent / 100.0 * all;
+        let busy = ((written + read) / 200_000.0).min(1.0).max(of("slow"));
+        let (tx, major) = (0.7 * of("rx"), of("swapped") + of("faults"));
+        let amounts = AMOUNTS.map(|name| (name, of(name)));
+        now.extend([("busy_ms", busy * 1000.0), ("tx", tx), ("major", major)]);
+        // Ticks of all CPUs.
+        let cpu = [
+            ("user", user),
+            ("sys", sys),
+            ("idle", idle),
+            ("wait", wait),
+            ("soft", soft),
+            ("steal", steal),
+        ];
+        now.extend(cpu.map(|(name, percent)| (name, percent / 100.0 * CPUS * HZ)));
+        for (name, rate) in now {
+            *self.numbers.entry(name).or_default() += rate * EACH_S as f64;
         }
-        let busy = ((written + read) / 200_000.0).min(1.0).max(self.slow);
-        for (sum, rate) in [
-            (
-                &mut self.context,
-                switches * 3_000.0 * (1.0 + rhythm) * chance.burst(0.2),
-            ),
-            (&mut self.forks, forks),
-            (
-                &mut self.intr,
-                intr * 2_000.0 * (1.0 + rhythm) * chance.burst(0.2),
-            ),
-            (&mut self.read, read),
-            (&mut self.written, written),
-            (&mut self.busy_ms, busy * 1000.0),
-            (&mut self.rx, net),
-            (&mut self.tx, 0.7 * net),
-            (&mut self.drops, drops),
-            (&mut self.resent, resent),
-            (&mut self.swapped, swapped),
-            (&mut self.hog_ticks, hog_cpu),
-            (&mut self.hog_written, hog_kb),
-            (&mut self.hog_calls, hog_calls),
-            (&mut self.hog_read, hog_read),
-            (&mut self.errors, errors),
-            (&mut self.faults, faults),
-        ] {
-            *sum += rate * seconds;
-        }
+        self.numbers.extend(amounts);
+    }
+
+    /// A counter or an amount; 0 before there was any.
+    fn of(&self, name: &str) -> f64 {
+        self.numbers.get(name).copied().unwrap_or(0.0)
     }
 
     fn put(&self, at_s: i64, plant: Plant, out: &mut String) {
-        let cpu = [
-            self.user, 0.0, self.sys, self.idle, self.wait, 0.0, self.soft, self.steal, 0.0, 0.0,
-        ];
-        let _ = writeln!(out, ">>> {at_s}.001 <<<");
-        for n in 0..=4 {
-            let name = if n == 0 {
-                "cpu ".into()
-            } else {
-                format!("cpu{}", n - 1)
-            };
-            let share = if n == 0 { 1.0 } else { CPUS };
-            let numbers = cpu.map(|ticks| format!("{:.0}", ticks / share));
-            let _ = writeln!(out, "{name} {}", numbers.join(" "));
+        let mut numbers = self.numbers.clone();
+        for name in ["swapped", "kills", "errors", "drops"] {
+            numbers.entry(name).or_default();
         }
-        let forked = self.forks;
-        let _ = writeln!(
-            out,
-            "intr {:.0}\nctxt {:.0}\nbtime {}\nprocesses {forked:.0}\nprocs_running 1\nprocs_blocked {:.0}",
-            self.intr,
-            self.context,
-            MONDAY_S - 1_000_000,
-            self.blocked
-        );
-        let (reads, writes) = (self.read / 16.0, self.written / 64.0);
-        let _ = writeln!(
-            out,
-            "disk  254       0 vda {reads:.0} 0 {:.0} {reads:.0} {writes:.0} 0 {:.0} {writes:.0} 0 {:.0} {:.0}",
-            self.read * 2.0,
-            self.written * 2.0,
-            self.busy_ms,
-            self.busy_ms * 2.0
-        );
-        let _ = writeln!(out, "load 0.5 0.4 0.3 1/{:.0} {at_s}", self.tasks);
-        for (name, kb) in [
-            ("MemTotal", MEMORY_KB),
-            ("MemFree", self.free),
-            ("MemAvailable", self.free + 1_000_000.0),
-            ("SwapTotal", 2_000_000.0),
-            ("SwapFree", 2_000_000.0),
-        ] {
-            let _ = writeln!(out, "{name}:  {kb:.0} kB");
-        }
-        let _ = writeln!(
-            out,
-            "pgpgin {:.0}\npgpgout {:.0}\npswpin {:.0}\npswpout {:.0}\npgfault 1\npgmajfault {:.0}\noom_kill {:.0}",
-            self.read,
-            self.written,
-            self.swapped,
-            self.swapped,
-            self.swapped + self.faults,
-            self.kills
-        );
-        let _ = writeln!(
-            out,
-            "tcp-Tcp: RtoAlgorithm RetransSegs\ntcp-Tcp: 1 {:.0}",
-            self.resent
-        );
-        let _ = writeln!(
-            out,
-            "sock used {:.0}\nsock TCP: inuse 50 orphan 0 tw 10 alloc {:.0} mem 4",
-            self.sockets + 80.0,
-            self.sockets
-        );
-        let bytes = |kb: f64| kb * 1024.0;
-        let packets = |kb: f64| kb * 1.2;
-        let _ = writeln!(
-            out,
-            "Net   eth0: {:.0} {:.0} {:.0} {:.0} 0 0 0 0 {:.0} {:.0} 0 0 0 0 0 0",
-            bytes(self.rx),
-            packets(self.rx),
-            self.errors,
-            self.drops,
-            bytes(self.tx),
-            packets(self.tx)
-        );
-        let rss = |is_leak: bool| {
-            if is_leak && plant == Plant::Leak {
-                1_000_000
-            } else {
-                2_000
-            }
+        numbers.extend([
+            ("at", at_s as f64),
+            ("available", self.of("free") + 1_000_000.0),
+            ("used", self.of("sockets") + 80.0),
+        ]);
+        fill(SAMPLE, &numbers, out);
+        let bytes = |name: &str| 1024.0 * self.of(name);
+        let rss = |is_leak: bool| match is_leak && plant == Plant::Leak {
+            true => 1_000_000,
+            false => 2_000,
         };
-        self.put_process(
-            out,
-            (300, "server"),
-            (self.user / 3.0, rss(false), 0.0, 0.0, 0.0),
-        );
+        let server = (self.of("user") / 3.0, rss(false), 0.0, 0.0, 0.0);
+        put_process(out, (300, "server"), server);
         if self.is_hog_there {
-            let io = (bytes(self.hog_written), bytes(self.hog_calls));
-            self.put_process(
-                out,
-                (4711, "hog"),
-                (self.hog_ticks, rss(true), io.0, io.1, bytes(self.hog_read)),
+            let io = (bytes("hog_written"), bytes("hog_calls"));
+            let hog = (
+                self.of("hog_ticks"),
+                rss(true),
+                io.0,
+                io.1,
+                bytes("hog_read"),
             );
+            put_process(out, (4711, "hog"), hog);
         }
         if plant == Plant::Forks {
             for n in 0..20 {
-                self.put_process(
-                    out,
-                    (
-                        u32::try_from(10_000 + at_s % 10_000 * 20 + n).unwrap(),
-                        "child",
-                    ),
-                    (1.0, 100, 0.0, 0.0, 0.0),
-                );
+                let pid = u32::try_from(10_000 + at_s % 10_000 * 20 + n).unwrap();
+                put_process(out, (pid, "child"), (1.0, 100, 0.0, 0.0, 0.0));
             }
         }
     }
+}
 
-    fn put_process(
-        &self,
-        out: &mut String,
-        (pid, comm): (u32, &str),
-        (ticks, rss, written, calls, read): (f64, u32, f64, f64, f64),
-    ) {
-        let parent = if comm == "child" { 4711 } else { 1 };
-        let _ = writeln!(
-            out,
-            "proc:{pid} stat {pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks:.0} 0 0 0 20 0 1 0 100 9000000 {rss} 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0"
-        );
-        let _ = writeln!(
-            out,
-            "proc:{pid} Tgid:\t{pid}\nproc:{pid} VmRSS:\t {} kB",
-            rss * 4
-        );
-        let _ = writeln!(
-            out,
-            "proc:{pid} io rchar: {calls:.0}\nproc:{pid} io wchar: 0\nproc:{pid} io read_bytes: {read:.0}\nproc:{pid} io write_bytes: {written:.0}"
-        );
-    }
+fn put_process(
+    out: &mut String,
+    (pid, comm): (u32, &str),
+    (ticks, rss, written, calls, read): (f64, u32, f64, f64, f64),
+) {
+    let parent = if comm == "child" { 4711 } else { 1 };
+    let _ = writeln!(
+        out,
+        "proc:{pid} stat {pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks:.0} 0 0 0 20 0 1 0 100 9000000 {rss} 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0"
+    );
+    let _ = writeln!(
+        out,
+        "proc:{pid} Tgid:\t{pid}\nproc:{pid} VmRSS:\t {} kB",
+        rss * 4
+    );
+    let _ = writeln!(
+        out,
+        "proc:{pid} io rchar: {calls:.0}\nproc:{pid} io wchar: 0\nproc:{pid} io read_bytes: {read:.0}\nproc:{pid} io write_bytes: {written:.0}"
+    );
 }
 
 /// A file of collectl with the hour before a minute and that minute, and some minutes of the day before.
