@@ -117,6 +117,7 @@ impl Asked {
                 [dir] if dir.is_dir() => Some(dir),
                 _ => None,
             },
+            RecordingSource::Kept(_) => None,
         };
         dir.map_or(Ok(None), |dir| data::keeper(dir))
     }
