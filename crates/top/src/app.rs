@@ -530,7 +530,12 @@ impl App {
         let past = self.past.as_mut().ok_or(why)?;
         past.show(self.screen.table.subsystem);
         let watched = watched.as_deref();
-        if was_live || matches!(go, Go::Live | Go::Seconds(_) | Go::Event(_)) {
+        let is_ahead = match go {
+            Go::Live | Go::Event(Way::Forward) => true,
+            Go::Seconds(seconds) => seconds > 0,
+            Go::Sample(_) | Go::Event(Way::Back) | Go::Worst | Go::First | Go::To(_) => false,
+        };
+        if was_live || is_ahead {
             past.look_again()?;
         }
         match go {
