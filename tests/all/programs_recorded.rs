@@ -184,6 +184,41 @@ fn on_the_command_line(place: &Place, moment: f64) {
     assert_eq!(output.status.code(), Some(1), "nothing was found");
 }
 
+/// `kymo top` has the same text in its table of programs: live as of the last look, and at a moment from then on.
+#[test]
+fn the_screen_has_a_table_of_programs() {
+    let place = Place::start("programs-top");
+    let (_publisher, mut slots) = publisher(&place, 2);
+    slots[0].begin(Kind::Sql, b"SELECT price FROM screens", 0, 0);
+    let moment = wait(&place, &["SELECT price FROM screens"]);
+    let screen = |words: &[&str]| {
+        let common = ["top", "--once", "--keys", "7", "--data", &place.data];
+        command_output(&[&common[..], words].concat())
+    };
+    let is_there = |shown: &str| {
+        shown.contains("example of ") && shown.contains("active") && shown.contains("SELECT price")
+    };
+    // A moment is covered by the first sample at or after it, which may still have to come.
+    let at = spelled(moment + 1.0);
+    let then = || screen(&["--at", &at]);
+    assert!(
+        eventually(|| is_there(&then()).then_some(())).is_some(),
+        "{}",
+        then()
+    );
+    assert!(is_there(&screen(&[])), "{}", screen(&[]));
+    slots[0].end();
+    let is_over = || !screen(&[]).contains("SELECT price");
+    assert!(
+        eventually(|| is_over().then_some(())).is_some(),
+        "{}",
+        screen(&[])
+    );
+    assert!(is_there(&then()), "{}", then());
+    let early = screen(&["--at", "20200101:12:00"]);
+    assert!(!early.contains("SELECT price"), "{early}");
+}
+
 /// The secret is neither in the recording, packed or not, nor in any other file.
 fn nowhere(place: &Place) {
     let recorder = place.served.child("record").expect("a recorder");

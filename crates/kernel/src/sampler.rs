@@ -55,7 +55,7 @@ pub struct Plan {
     pub backoff: bool,
     /// The pipe with the keeper's samples of publishing programs; see [`kymo_base::activity`].
     pub activity: Option<Arc<OwnedFd>>,
-    /// True there: nobody looks at control groups now, and they are not read.
+    /// Control groups are not read while this is true: they are not shown.
     pub groups_rest: Arc<AtomicBool>,
 }
 

@@ -13,8 +13,19 @@ use crate::source::{Scope, kind};
 use crate::task_states::TaskStates;
 use crate::tasks::{Listing, Scan, TaskPlan, TaskSource, Tasks};
 
-/// Number of scans for which a listing holds while no process is born: pids can also be given by hand.
-const LISTED_EACH: u32 = 10;
+/// Most scans for which a listing holds while no process is born: pids can also be given by hand.
+const LISTED_EACH: u32 = 5;
+
+/// State of the last listing of processes.
+#[derive(Default)]
+struct LastListing {
+    /// The last pid that the kernel gave before it.
+    last: Option<u64>,
+    /// Scans since.
+    scans: u32,
+    /// True: a process was born, and the last pid was the same.
+    is_wrong: bool,
+}
 
 /// The last pid that the kernel gave; `None`: not known. A process that is born before this is read is in a listing after it.
 fn last_pid(root: &Root) -> Option<u64> {
@@ -44,8 +55,7 @@ pub(crate) struct TaskTables<S: TaskSource> {
     lane: Arc<Lane>,
     /// Counts of all processes by state, if they are recorded.
     states: Option<TaskStates>,
-    /// The last pid that the kernel gave before the last listing, and the number of scans since.
-    listed: (Option<u64>, u32),
+    listed: LastListing,
     pids: Listing,
     tids: Listing,
 }
@@ -66,7 +76,7 @@ impl<S: TaskSource> TaskTables<S> {
             chooser: choice.map(|choice| Chooser::new(choice, lane.clone())),
             lane,
             states: None,
-            listed: (None, 0),
+            listed: LastListing::default(),
             pids: Vec::new(),
             tids: Vec::new(),
         }
@@ -146,19 +156,19 @@ impl<S: TaskSource> TaskTables<S> {
                 chooser.list(scan.root, &mut self.source, scan.age_ns, &mut self.pids);
             }
             None => {
-                let last = last_pid(scan.root);
-                let (known, scans) = self.listed;
-                if last.is_some()
-                    && last == known
-                    && scans < LISTED_EACH
-                    && !self.processes.has_lost()
-                {
-                    self.listed.1 += 1;
+                let last = last_pid(scan.root).filter(|_| !self.listed.is_wrong);
+                let is_same = last.is_some() && last == self.listed.last;
+                self.listed.scans += 1;
+                if is_same && self.listed.scans < LISTED_EACH && !self.processes.has_lost() {
                     return;
                 }
-                self.listed = (last, 1);
-                self.pids.clear();
+                let known = std::mem::take(&mut self.pids);
                 self.source.processes(|pid| self.pids.push((pid, 0)));
+                let is_new = |pid| known.binary_search(pid).is_err();
+                // A loadavg made up by lxcfs is late. One that moves on meanwhile is right.
+                let is_wrong = is_same && self.pids.iter().any(is_new);
+                self.listed.is_wrong |= is_wrong && last_pid(scan.root) == last;
+                (self.listed.last, self.listed.scans) = (last, 0);
             }
         }
     }

@@ -51,7 +51,7 @@ pub enum Content {
     Instances,
     /// Processes in state D.
     Waiting,
-    /// Programs that publish what they do, as text.
+    /// Publishing programs, as text.
     Programs,
 }
 

@@ -1,4 +1,4 @@
-//! Programs that publish what they do, and their sessions, as text: `kymo programs`, and the table of `kymo top`.
+//! Publishing programs and their sessions as text: `kymo programs`, and the table of `kymo top`.
 
 use std::fmt::Write as _;
 

@@ -36,8 +36,8 @@ use live::Live;
 const SIZE: (u16, u16) = (80, 24);
 /// Largest size of a screen that is printed.
 const SIZE_MAX: u16 = 1000;
-/// Time between two reports of how far a file was read.
-const TOLD_EACH: Duration = Duration::from_secs(1);
+/// Time between two reports of the part of the files that was read.
+const REPORTED_EACH: Duration = Duration::from_secs(1);
 /// Longest wait for the rates of a screen that is printed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -156,18 +156,18 @@ fn past(options: &TopOptions) -> Result<Past> {
     Past::open(archive, &PROCESS).map_err(Error::msg)
 }
 
-/// The recording with samples of collectl's files in memory. What takes longer than a moment shows how far it is.
+/// The recording with samples of collectl's files in memory. A reading of more than a moment reports the part that was read.
 fn kept(what: RecordingSource) -> Result<RecordingSource> {
-    let (mut next, mut is_told) = (Instant::now() + TOLD_EACH, false);
+    let (mut next, mut is_reported) = (Instant::now() + REPORTED_EACH, false);
     let kept = what.keep(&mut |read, all| {
         if machine::stderr_is_terminal() && Instant::now() >= next {
-            next = Instant::now() + TOLD_EACH;
-            is_told = true;
+            next = Instant::now() + REPORTED_EACH;
+            is_reported = true;
             let percent = read.saturating_mul(100) / all.max(1);
             talk::put(format!("\rkymo: reading the files: {percent} %").as_bytes());
         }
     });
-    if is_told {
+    if is_reported {
         talk::put(b"\r\x1b[K");
     }
     kept.map_err(Error::msg)

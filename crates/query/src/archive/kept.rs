@@ -57,8 +57,11 @@ enum Interruption {
 }
 
 impl Kept {
-    /// Reads files to their end; `told` learns the bytes that were read so far, and all. `None`: not all of it is collectl's, or it is too much.
-    pub fn read(paths: &[PathBuf], told: &mut dyn FnMut(u64, u64)) -> Result<Option<Kept>, String> {
+    /// Reads files to their end; `report` gets the bytes that were read so far, and all. `None`: not all of it is collectl's, or it is too much.
+    pub fn read(
+        paths: &[PathBuf],
+        report: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Kept>, String> {
         let recordings = Recordings::find(paths)?;
         let sizes = recordings.paths().map(|(_, path)| path.metadata());
         let bytes = sizes.flatten().map(|known| known.len()).sum();
@@ -74,7 +77,7 @@ impl Kept {
         };
         let mut keeper = Keeper::default();
         while let Some(step) = source.next()? {
-            told(read.load(Ordering::Relaxed), bytes);
+            report(read.load(Ordering::Relaxed), bytes);
             if !keeper.take(&step, source.tracks(), source.context())? {
                 return Ok(None);
             }
@@ -161,7 +164,7 @@ impl Keeper {
             }
             Step::Gap(why) => Interruption::Gap(why.clone()),
             Step::Damage(why) => Interruption::Damage(why.clone()),
-            // Such files have none.
+            // Files of collectl's have none.
             Step::Event(..) => return Ok(true),
         };
         self.pack()?;
@@ -413,7 +416,7 @@ mod tests {
         body + &format!(">>> {thru}.001 <<<\n")
     }
 
-    /// What is kept is what the files have, from any moment to any other.
+    /// Kept samples are those of the files, from any moment to any other.
     #[test]
     fn kept_samples_are_those_of_the_files() {
         let folder = std::env::temp_dir().join(format!("kymo-kept-{}", std::process::id()));

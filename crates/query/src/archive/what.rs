@@ -74,10 +74,10 @@ impl RecordingSource {
         }
     }
 
-    /// Reads files of collectl's into memory, if they are all; `told` learns the bytes that were read so far, and all.
-    pub fn keep(self, told: &mut dyn FnMut(u64, u64)) -> Result<RecordingSource, String> {
+    /// Reads files of collectl's into memory, if they are all; `report` gets the bytes that were read so far, and all.
+    pub fn keep(self, report: &mut dyn FnMut(u64, u64)) -> Result<RecordingSource, String> {
         let kept = match &self {
-            RecordingSource::Files(paths) => Kept::read(paths, told)?,
+            RecordingSource::Files(paths) => Kept::read(paths, report)?,
             RecordingSource::Ring(_) | RecordingSource::Kept(_) => None,
         };
         Ok(kept.map_or(self, |kept| RecordingSource::Kept(Arc::new(kept))))
