@@ -5,6 +5,8 @@ pub(crate) mod carbon;
 pub(crate) mod gmond;
 #[cfg(feature = "serve")]
 pub(crate) mod progress;
+#[cfg(feature = "serve")]
+pub(crate) mod redraw;
 pub(crate) mod show;
 pub(crate) mod snapshot;
 

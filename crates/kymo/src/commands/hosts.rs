@@ -4,7 +4,7 @@ mod address;
 mod link;
 mod table;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -17,7 +17,7 @@ use kymo_sys::machine::{self, Signal, Signals};
 use self::link::{Link, Stop};
 use self::table::{COLUMNS, HostColumn, HostRow, LinkState};
 use super::series;
-use crate::output;
+use crate::output::{self, redraw::redraw};
 
 /// Exit code when a host has no row.
 const MISSING: u8 = 1;
@@ -27,12 +27,6 @@ const HOSTS_MAX: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two looks for rows with `--once`.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time between two tables.
-const EVERY: Duration = Duration::from_secs(1);
-/// Escape codes: to the first line, erase the rest of a line, erase the rest of the screen.
-const HOME: &str = "\x1b[H";
-const REST_OF_LINE: &str = "\x1b[K\n";
-const REST_OF_SCREEN: &str = "\x1b[J";
 
 /// Options of `kymo top` for hosts.
 #[derive(Clone, Debug)]
@@ -92,7 +86,10 @@ pub(crate) fn run(options: &HostsOptions) -> Result<ExitCode> {
     let is_once = options.once || at_ns.is_some() || machine::terminal_lines().is_none();
     let shown = match is_once {
         true => once(&links, by, at_ns, &signals),
-        false => show(&links, by, &signals),
+        false => redraw(&signals, || {
+            let now_ns = RealClock.now().real_ns;
+            Ok(table::text(&rows(&links, by, now_ns), now_ns))
+        }),
     };
     // All threads see that.
     drop(writer);
@@ -145,32 +142,4 @@ fn once(links: &[Link], by: HostColumn, at_ns: Option<i64>, signals: &Signals) -
     } else {
         ExitCode::from(MISSING)
     })
-}
-
-/// Draws the table each second, until a signal comes or the terminal is gone.
-fn show(links: &[Link], by: HostColumn, signals: &Signals) -> Result<ExitCode> {
-    let mut out = io::stdout();
-    let mut screen = format!("{HOME}{REST_OF_SCREEN}");
-    loop {
-        let now_ns = RealClock.now().real_ns;
-        let text = table::text(&rows(links, by, now_ns), now_ns);
-        let room = machine::terminal_lines().map_or(24, usize::from);
-        screen.push_str(HOME);
-        for line in text.lines().take(room.saturating_sub(1).max(1)) {
-            screen.push_str(line);
-            screen.push_str(REST_OF_LINE);
-        }
-        screen.push_str(REST_OF_SCREEN);
-        if out
-            .write_all(screen.as_bytes())
-            .and_then(|()| out.flush())
-            .is_err()
-        {
-            return Ok(ExitCode::SUCCESS);
-        }
-        screen.clear();
-        if signals.wait(EVERY) == Some(Signal::Stop) {
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
 }

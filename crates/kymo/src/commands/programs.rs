@@ -1,10 +1,8 @@
 //! `kymo programs`: shows publishers and their activity on the terminal, from a running `kymo serve`, or at a moment, from a
 //! recording.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result};
 use clap::Args;
@@ -13,24 +11,18 @@ use kymo_query::activity;
 use kymo_query::open::Recordings;
 use kymo_recording::folder::safe_host;
 use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_sys::machine;
+use kymo_sys::machine::{self, Signals};
 use kymo_sys::talk;
 use kymo_view::programs;
 use kymo_view::time::Bound;
 use kymo_wire::keeper::Programs;
 
 use super::serve::{KEEPER_SOCKET, data_folder, running_folder};
-use crate::output;
+use crate::output::{self, redraw::redraw};
 use crate::times;
 
 /// Exit code when nothing was found.
 const NOTHING: u8 = 1;
-/// Time between two refreshes of a terminal.
-const EVERY: Duration = Duration::from_secs(1);
-/// Escape codes: to the first line, erase the rest of a line, erase the rest of the screen.
-const HOME: &str = "\x1b[H";
-const REST_OF_LINE: &str = "\x1b[K\n";
-const REST_OF_SCREEN: &str = "\x1b[J";
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// Options of `kymo programs`.
@@ -62,9 +54,9 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
         return show_recorded(options, at);
     }
     let keeper = Keeper::at(running_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
-    let lines = machine::terminal_lines().map(usize::from);
-    if let (Some(lines), false) = (lines, options.once || options.json) {
-        return watch(&keeper, options, lines);
+    if machine::terminal_lines().is_some() && !options.once && !options.json {
+        let text = || Ok(programs::text(&ask(&keeper, options)?, RealClock.now().real_ns));
+        return redraw(&Signals::block(), text);
     }
     let programs = ask(&keeper, options)?;
     let now_ns = RealClock.now().real_ns;
@@ -134,28 +126,4 @@ fn keep_named(programs: &mut Programs, names: &[String]) {
     programs
         .publishers
         .retain(|publisher| is_wanted(&publisher.name));
-}
-
-/// Refreshes the terminal until a signal ends the process, or the terminal is gone.
-fn watch(keeper: &Keeper, options: &ProgramsOptions, lines: usize) -> Result<ExitCode> {
-    let mut out = io::stdout();
-    write!(out, "{HOME}{REST_OF_SCREEN}")?;
-    loop {
-        let text = programs::text(&ask(keeper, options)?, RealClock.now().real_ns);
-        let room = machine::terminal_lines().map_or(lines, usize::from);
-        let mut screen = String::from(HOME);
-        for line in text.lines().take(room.saturating_sub(1).max(1)) {
-            screen.push_str(line);
-            screen.push_str(REST_OF_LINE);
-        }
-        screen.push_str(REST_OF_SCREEN);
-        if out
-            .write_all(screen.as_bytes())
-            .and_then(|()| out.flush())
-            .is_err()
-        {
-            return Ok(ExitCode::SUCCESS);
-        }
-        std::thread::sleep(EVERY);
-    }
 }
