@@ -628,9 +628,14 @@ pub fn write_fd(fd: i32, bytes: &[u8]) -> io::Result<()> {
 
 /// Lines of the terminal that stdout is; `None`: it is none.
 pub fn terminal_lines() -> Option<u16> {
+    terminal_size().map(|(_, lines)| lines)
+}
+
+/// Columns and lines of the terminal that stdout is; `None`: it is none.
+pub fn terminal_size() -> Option<(u16, u16)> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
-    rustix::termios::isatty(&stdout).then_some(size.ws_row)
+    rustix::termios::isatty(&stdout).then_some((size.ws_col, size.ws_row))
 }
 
 /// True if stderr is a terminal.

@@ -19,6 +19,8 @@ const COARSE_NS: i64 = 10 * SECOND_NS;
 const COMMAND_MAX: usize = 60;
 /// Names of senders that fell silent together.
 const NAMES_MAX: usize = 3;
+/// Begin of the rest of a broken line.
+const BROKEN: &str = "         ";
 /// Begin of the line about a store that does not answer.
 const UNSEEN: &str = "hosts, devices and programs are not looked at";
 
@@ -41,6 +43,51 @@ pub fn text(why: &Why, place: &str) -> String {
         out.push_str(&format!("   {UNSEEN}: {problem}\n"));
     }
     out
+}
+
+/// A text for a terminal of this width: where a line is longer, its command is below it, and both are broken at blanks.
+pub fn broken(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        match line.split_once("  | ") {
+            Some((line, command)) if fits(line, columns, command.chars().count() + 4) => {
+                out.push_str(&format!("{line}  | {command}\n"));
+            }
+            Some((line, command)) => {
+                put_broken(&mut out, line, columns, "");
+                put_broken(&mut out, &format!("       $ {command}"), columns, " \\");
+            }
+            None => put_broken(&mut out, line, columns, ""),
+        }
+    }
+    out
+}
+
+/// True if a text fits together with more columns at its end.
+fn fits(text: &str, columns: usize, more: usize) -> bool {
+    text.chars().count() + more <= columns
+}
+
+/// Puts a text in lines of this width; `end`: behind each but the last.
+fn put_broken(out: &mut String, text: &str, columns: usize, end: &str) {
+    let (mut line, mut held) = (String::new(), String::new());
+    for word in text.split_inclusive(' ') {
+        held.push_str(word);
+        // A switch stays with its value.
+        if word.starts_with("--") && word.ends_with(' ') {
+            continue;
+        }
+        let more = held.trim_end().chars().count() + end.len();
+        if !line.trim().is_empty() && !fits(&line, columns, more) {
+            out.push_str(line.trim_end());
+            out.push_str(end);
+            out.push('\n');
+            line = BROKEN.into();
+        }
+        line.push_str(&std::mem::take(&mut held));
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
 }
 
 fn put(out: &mut String, before: &str, finding: &Finding, why: &Why, zone: &mut Zone, place: &str) {
@@ -584,6 +631,26 @@ mod tests {
             format!(" 2 recording: clock: clock step \\x1b[2J 3.000 s  | kymo play rec {span}"),
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn lines_are_broken_at_blanks_for_a_terminal() {
+        let text = text(&example(), "rec");
+        assert_eq!(broken(&text, 400), text);
+        let narrow = broken(&text, 60);
+        let expected = [
+            " 2026-11-21 19:00:47-19:01:47 against 63 min before it and",
+            "         an earlier day; samples are 15 s apart: what was",
+            "         shorter is not seen",
+            " 1 disk sda: time with requests under way 98.2 %, usually",
+            "         1.4 %, since 18:59:17",
+            "       $ kymo play rec -sD --from 20261121:19:00:47 \\",
+            "         --thru 20261121:19:01:47",
+            "     dd (4711) writes 182 MiB/s, usually 0",
+        ];
+        let lines: Vec<&str> = narrow.lines().take(expected.len()).collect();
+        assert_eq!(lines, expected);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use kymo_query::archive::{Archive, Extent, RecordingSource};
 use kymo_query::stored::KeeperReader;
 use kymo_query::why::{When, add_stored, why};
 use kymo_sys::clock::{Clock as _, RealClock};
+use kymo_sys::machine;
 use kymo_view::time::{Bound, Span, Zone};
 
 use super::data;
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &WhyOptions) -> Result<ExitCode> {
     }
     output::put(&match options.json {
         true => kymo_view::why::json(&answer, &asked.place) + "\n",
-        false => kymo_view::why::text(&answer, &asked.place),
+        false => shown(kymo_view::why::text(&answer, &asked.place)),
     })?;
     Ok(match (answer.samples.0, answer.findings.is_empty()) {
         (0, true) => ExitCode::from(NOTHING),
@@ -120,6 +121,14 @@ impl Asked {
             RecordingSource::Kept(_) => None,
         };
         dir.map_or(Ok(None), |dir| data::keeper(dir))
+    }
+}
+
+/// A text as it is shown: broken for a terminal.
+fn shown(text: String) -> String {
+    match machine::terminal_size() {
+        Some((columns, _)) if columns > 0 => kymo_view::why::broken(&text, columns.into()),
+        _ => text,
     }
 }
 
