@@ -150,7 +150,9 @@ fn a_fork_storm() {
     let _alone = alone();
     let found = planted("cZ", |scratch| {
         let program = named(scratch, "sh", "kymo-storm");
-        hogs("", &program, "while :; do (:); done")
+        // Each child counts a little, so that most of the CPU is that of children.
+        let child = "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); done";
+        hogs("", &program, &format!("while :; do ({child}); done"))
     });
     match found {
         Some(found) => is_named(&found, "cpu", "kymo-storm"),

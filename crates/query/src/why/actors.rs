@@ -48,8 +48,9 @@ pub(super) struct One {
     sums: [f64; SUMMED.len()],
     /// Rates before the span, in the same order; `None`: not known.
     before: Option<[f64; SUMMED.len()]>,
-    /// CPU since birth, with that of children that ended, at the last scan.
+    /// CPU since birth, with that of children that ended, at the last scan, and when the span began.
     family_s: f64,
+    family_before_s: f64,
     /// Memory before the span, at the last scan, and most in the span, KiB.
     rss_before: f64,
     rss: f64,
@@ -159,6 +160,7 @@ impl Cast {
                 last_ns = Some(at_ns);
             }
         }
+        cast.forget_former_lives();
         Ok(cast)
     }
 }
@@ -236,6 +238,21 @@ impl Cast {
         }
     }
 
+    /// Takes from parents the CPU that ended children had before the span: the kernel adds it when a child ends.
+    fn forget_former_lives(&mut self) {
+        let mut former: HashMap<u32, f64> = HashMap::new();
+        for one in self.all.values() {
+            if one.last_scan < self.scans {
+                *former.entry(one.ppid).or_default() += one.family_before_s * 100.0;
+            }
+        }
+        for one in self.all.values_mut() {
+            if let (Some(former), [.., children]) = (former.get(&one.pid), &mut one.sums) {
+                *children = (*children - former).max(0.0);
+            }
+        }
+    }
+
     /// Adds up the memory of processes of one name in the last scan: those of a compiler live one after the other.
     fn add_up_memory(&mut self) {
         let mut sums: HashMap<&str, f64> = HashMap::new();
@@ -290,6 +307,9 @@ impl One {
         };
         self.rss = known(rss);
         let rates = [cpu, read, written, read_calls + written_calls, children].map(known);
+        if let Place::Begin(_) = place {
+            self.family_before_s = self.family_s;
+        }
         match place {
             Place::Before | Place::Begin(true) => {
                 self.rss_before = self.rss;

@@ -239,7 +239,7 @@ fn forked(cause: Cause, cast: &Cast) -> Vec<Finding> {
     let is_known = |part: &Finding| found.iter().any(|known| comm(known) == comm(part));
     let most: Vec<Finding> = most
         .into_iter()
-        .take(1)
+        .take(2)
         .filter(|part| !is_known(part))
         .collect();
     found.splice(0..0, most);

@@ -304,7 +304,16 @@ impl Machine {
             false => 2_000,
         };
         let server = (self.of("user") / 3.0, rss(false), 0.0, 0.0, 0.0);
-        put_process(out, (300, "server"), server);
+        put_process(out, (300, "server"), server, 0.0);
+        // An old process ends beside the storm: the kernel adds its CPU to its parent.
+        let (idle, life) = ((0.0, 100, 0.0, 0.0, 0.0), 1_000_000.0);
+        match plant {
+            Plant::Forks => put_process(out, (800, "make"), idle, life),
+            _ => {
+                put_process(out, (800, "make"), idle, 0.0);
+                put_process(out, (900, "worker"), (life, 100, 0.0, 0.0, 0.0), 0.0);
+            }
+        }
         if self.is_hog_there {
             let io = (bytes("hog_written"), bytes("hog_calls"));
             let hog = (
@@ -314,12 +323,12 @@ impl Machine {
                 io.1,
                 bytes("hog_read"),
             );
-            put_process(out, (4711, "hog"), hog);
+            put_process(out, (4711, "hog"), hog, 0.0);
         }
         if plant == Plant::Forks {
             for n in 0..20 {
                 let pid = u32::try_from(10_000 + at_s % 10_000 * 20 + n).unwrap();
-                put_process(out, (pid, "child"), (1.0, 100, 0.0, 0.0, 0.0));
+                put_process(out, (pid, "child"), (1.0, 100, 0.0, 0.0, 0.0), 0.0);
             }
         }
     }
@@ -329,11 +338,16 @@ fn put_process(
     out: &mut String,
     (pid, comm): (u32, &str),
     (ticks, rss, written, calls, read): (f64, u32, f64, f64, f64),
+    children: f64,
 ) {
-    let parent = if comm == "child" { 4711 } else { 1 };
+    let parent = match comm {
+        "child" => 4711,
+        "worker" => 800,
+        _ => 1,
+    };
     let _ = writeln!(
         out,
-        "proc:{pid} stat {pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks:.0} 0 0 0 20 0 1 0 100 9000000 {rss} 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0"
+        "proc:{pid} stat {pid} ({comm}) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks:.0} 0 {children:.0} 0 20 0 1 0 100 9000000 {rss} 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0"
     );
     let _ = writeln!(
         out,
@@ -440,7 +454,7 @@ fn planted_incidents_are_in_the_first_three_lines() {
         let at_s = MONDAY_S + 2 * DAY_S + 14 * 3_600 + 31 * 60;
         let why = answer(&format!("{plant:?}"), at_s, 99, plant);
         let lines = first_lines(&why);
-        if !lines.iter().any(|line| line == expected) {
+        if !lines.iter().any(|line| line == expected) || lines.contains(&"make".into()) {
             missed.push((plant, lines));
         }
     }
