@@ -42,7 +42,9 @@ fn planted(letters: &str, begin: impl FnOnce(&Scratch) -> Vec<Running>) -> Optio
     let scratch = Scratch::new("why-planted");
     let recorder = record(&scratch, letters);
     sleep(BEFORE);
+    // The incident begins within the span.
     let from = now() + 1;
+    sleep(Duration::from_secs(1));
     let mut culprits = begin(&scratch);
     sleep(DURING);
     let ended = culprits
