@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Pictures of `kymo top` and `kymo why` for docs/top.md and docs/why.md: docs/pictures/top.py KYMO RECORDING [PICTURE...]; the
-recording is of a machine with a spike.
+"""Pictures of `kymo top` and `kymo why` for docs/top.md, docs/hosts.md and docs/why.md: docs/pictures/top.py KYMO RECORDING HOSTS
+[PICTURE...]; the recording is of a machine with a spike, HOSTS a folder of recordings, each named after its host.
 
-Prints the screen once for each picture, and writes its text as SVG beside this file."""
+Prints the screen once for each picture, that of hosts in tmux, and writes its text as SVG beside this file."""
 
 import fcntl
 import html
@@ -12,7 +12,9 @@ import pty
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
+import time
 
 # File name, columns, lines and words of each picture.
 PICTURES = [
@@ -47,6 +49,25 @@ def read(terminal):
         return b""
 
 
+def hosts(kymo, folder, columns, lines, keys):
+    """The screen of hosts, after these keys."""
+    with tempfile.TemporaryDirectory() as place:
+        way = pathlib.Path(place) / "way"
+        way.write_text(f'#!/bin/sh\nexec {kymo} feed --stdio --data {folder}/"$6"\n')
+        way.chmod(0o755)
+        tmux = ["tmux", "-u", "-L", f"kymo-{os.getpid()}"]
+        words = " ".join(f"{one.name}:" for one in sorted(pathlib.Path(folder).iterdir()))
+        command = f"KYMO_SSH={way} LC_ALL=C.UTF-8 {kymo} top {words}"
+        subprocess.run([*tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines), command], check=True)
+        for key in keys:
+            time.sleep(2)
+            subprocess.run([*tmux, "send-keys", key], check=True)
+        time.sleep(2)
+        shown = subprocess.run([*tmux, "capture-pane", "-p"], check=True, capture_output=True, text=True)
+        subprocess.run([*tmux, "kill-server"], check=True)
+        return shown.stdout
+
+
 def svg(text, columns, lines):
     width, height = columns * CELL[0] + 20, lines * CELL[1] + 20
     rows = [
@@ -63,13 +84,16 @@ def svg(text, columns, lines):
 
 
 def main():
-    kymo, recording, *names = sys.argv[1:]
+    kymo, recording, folder, *names = sys.argv[1:]
+    pictures = pathlib.Path(__file__).parent
+    if not names or "hosts-80.svg" in names:
+        (pictures / "hosts-80.svg").write_text(svg(hosts(kymo, folder, 80, 24, "xx"), 80, 24))
     for name, columns, lines, words in PICTURES:
         if names and name not in names:
             continue
         text = screen(kymo, recording, columns, lines, words)
         lines = lines or len(text.splitlines())
-        (pathlib.Path(__file__).parent / name).write_text(svg(text, columns, lines))
+        (pictures / name).write_text(svg(text, columns, lines))
 
 
 main()

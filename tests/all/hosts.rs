@@ -54,8 +54,9 @@ case "$6" in
 hang) exec sleep 1000;;
 garbage) exec yes 'Last login: today';;
 other) printf 'KYMOFEED\007\000\000\000'; exec sleep 1000;;
-long) printf 'KYMOFEED\000\000\000\000\377\377\377\377'; exec sleep 1000;;
+long) printf 'KYMOFEED\001\000\000\000\377\377\377\377'; exec sleep 1000;;
 no) printf 'no way to \033[2J%s\n' "$6" >&2; exit 255;;
+stuck) mkdir {folder}/answered 2>/dev/null || exec sleep 1000; exec {kymo} feed --stdio --data {folder}/h1;;
 late) exec python3 {proxy} {kymo} feed --stdio --data {folder}/late;;
 *) exec {kymo} feed --stdio --data {folder}/"$6";;
 esac"#
@@ -130,7 +131,7 @@ fn many_hosts_are_rows_of_a_table() {
         ("garbage", "it sends no feed of kymo"),
         (
             "other",
-            "its feed is of version 7, and 0 is the only one known",
+            "its feed is of version 7, and 1 is the only one known",
         ),
         ("long", "it sends a frame of 4294967295 bytes"),
         ("no", "no way to \\x1b[2Jno"),
@@ -251,6 +252,169 @@ fn a_host_that_is_not_recorded_is_scanned() {
     assert!((0.0..=100.0).contains(&cpu), "{table}");
 }
 
+/// The words of a picture that a program draws by moving the cursor, setting styles and erasing, in 80 columns and 24 lines.
+fn picture_of(bytes: &[u8]) -> String {
+    let mut cells = vec![vec![' '; 80]; 24];
+    let (mut x, mut y) = (0, 0);
+    let text = text(bytes);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\u{1b}' {
+            match letter {
+                '\r' => x = 0,
+                '\n' => y += 1,
+                letter if x < 80 && y < 24 => (cells[y][x], x) = (letter, x + 1),
+                _ => {}
+            }
+            continue;
+        }
+        if letters.next() != Some('[') {
+            continue;
+        }
+        let mut numbers = String::new();
+        let end = letters.by_ref().find(|letter| {
+            numbers.push(*letter);
+            letter.is_ascii_alphabetic()
+        });
+        let numbers: Vec<usize> = numbers
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        match end {
+            Some('H') => {
+                let at = |n: usize| numbers.get(n).map_or(0, |number| number.saturating_sub(1));
+                (y, x) = (at(0), at(1));
+            }
+            Some('J') => cells.iter_mut().for_each(|line| line.fill(' ')),
+            _ => {}
+        }
+    }
+    let lines: Vec<String> = cells.iter().map(|line| line.iter().collect()).collect();
+    lines.join("\n")
+}
+
+/// `kymo top` on a terminal of its own.
+struct OnTerminal {
+    script: std::process::Child,
+    keys: std::process::ChildStdin,
+    shown: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
+}
+
+impl OnTerminal {
+    fn start(way: &str, words: &str) -> OnTerminal {
+        let line = format!(
+            "stty cols 80 rows 24; exec {} top {words}",
+            kymo().display()
+        );
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]);
+        script
+            .env("KYMO_SSH", way)
+            .env("TERM", "xterm")
+            .env("TZ", "UTC");
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut script = script.spawn().expect("script");
+        let mut output = script.stdout.take().expect("its output");
+        let shown = std::sync::Arc::<std::sync::Mutex<Vec<u8>>>::default();
+        let all = shown.clone();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut piece) {
+                all.lock()
+                    .expect("bytes")
+                    .extend_from_slice(&piece[..count]);
+            }
+        });
+        let keys = script.stdin.take().expect("its input");
+        OnTerminal {
+            script,
+            keys,
+            shown,
+        }
+    }
+
+    /// Types keys, and waits until the picture has all of these words.
+    fn then(&mut self, keys: &str, words: &[&str]) -> String {
+        self.keys.write_all(keys.as_bytes()).expect("typed");
+        let mut last = String::new();
+        let found = eventually(|| {
+            last = picture_of(&self.shown.lock().expect("bytes"));
+            words.iter().all(|word| last.contains(word)).then_some(())
+        });
+        assert!(found.is_some(), "{keys:?} {words:?}: {last}");
+        last
+    }
+
+    fn left(mut self) {
+        self.keys.write_all(b"q").expect("typed");
+        let status = self.script.wait().expect("its end");
+        assert!(status.success());
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // The terminal goes with it, and so the program.
+        let _ended = self.script.kill();
+    }
+}
+
+/// The time in the title of the table or of a host, `HH:MM:SS`.
+fn time_of(picture: &str) -> String {
+    let is_time = |word: &&str| word.len() == 8 && word.as_bytes()[2] == b':';
+    let mut words = picture.split_whitespace();
+    words.find(is_time).unwrap_or_default().to_string()
+}
+
+/// From the table to a host and back, with one moment for all.
+fn walk(top: &mut OnTerminal, hosts: &str, first: &str, other: &str) {
+    top.then("", &[hosts, "live", "HOST", "CPU%", "LOAD"]);
+    // A moment that is not the last one any more.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    // The second in which the first recording begins, and the next one, which has samples of it.
+    let begin = time_of(&top.then("B", &[hosts, " ago", "Left Right: time"]));
+    top.then("/", &["Filter:"]);
+    top.then(&format!("{first}\r"), &[&format!("filter {first}")]);
+    let table = top.then("\x1b[C", &[hosts, " ago", "3.0"]);
+    let moment = time_of(&table);
+    let host = top.then("\r", &["1:Processes", "Esc: hosts", " ago"]);
+    let there = time_of(&host);
+    assert!(
+        begin <= there && there <= moment,
+        "{begin} {there} {moment}: {table}\n{host}"
+    );
+    top.then("5", &["Idle CPU"]);
+    // The next samples are of the same second, or of the next one.
+    top.then("\x1b[C", &["Esc: hosts"]);
+    top.then("\x1b", &["HOST", "LOAD", " ago", hosts]);
+    top.then("\x1b", &[other, "?: keys"]);
+    top.then("L", &["live", "HOST"]);
+}
+
+/// Hosts are opened and left; one that hangs answers keys all the same.
+#[test]
+fn hosts_are_opened_and_left() {
+    if must_skip(&["script"]) {
+        return;
+    }
+    let scratch = Scratch::new("hosts-opened");
+    let way = way(&scratch);
+    for (name, load) in [("h1", 3), ("h2", 2), ("h3", 1)] {
+        record(&scratch, name, load);
+    }
+    let mut top = OnTerminal::start(&way, "--sort load h1: h2: h3: stuck: hang:");
+    top.then("", &["4 of 5 hosts"]);
+    walk(&mut top, "4 of 5 hosts", "h1", "h2");
+    top.then("/", &["Filter:"]);
+    top.then("stuck\r", &["filter stuck"]);
+    // The second connection hangs.
+    top.then("\r", &["stuck is being asked"]);
+    top.then("\x1b", &["4 of 5 hosts", "HOST"]);
+    top.then("?", &["the host alone, at this moment"]);
+    top.then("?", &["HOST", "LOAD"]);
+    top.left();
+}
+
 /// Names that ssh could take for switches never reach it.
 #[test]
 fn names_that_are_none_are_refused() {
@@ -303,12 +467,13 @@ fn a_host_refuses_other_clients() {
     for (bytes, why) in [
         (&b"GET / HTTP/1.1\r\n\r\n"[..], "it sends no feed of kymo"),
         (b"KYMOFEED\x03\0\0\0", "its feed is of version 3"),
+        (b"KYMOFEED\0\0\0\0", "its feed is of version 0, and 1 is"),
         (
-            b"KYMOFEED\0\0\0\0\xff\xff\0\0\x01",
+            b"KYMOFEED\x01\0\0\0\xff\xff\0\0\x01",
             "it sends a frame of 65535 bytes",
         ),
         (
-            b"KYMOFEED\0\0\0\0\x02\0\0\0\x63\0",
+            b"KYMOFEED\x01\0\0\0\x02\0\0\0\x63\0",
             "it sends a frame that is none",
         ),
     ] {
@@ -334,7 +499,7 @@ fn a_host_refuses_other_clients() {
             .expect("it ends");
         let output = child.wait_with_output().expect("its end");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(said.starts_with(b"KYMOFEED\0\0\0\0"));
+        assert!(said.starts_with(b"KYMOFEED\x01\0\0\0"));
         assert!(text(&said).contains(why), "{}", text(&said));
         assert!(text(&output.stderr).contains(why), "{output:?}");
     }
@@ -453,6 +618,10 @@ fn hosts_are_reached_by_ssh() {
         .filter_map(|line| line.split(' ').next())
         .collect();
     assert_eq!(names, ["root@one", "two", "three"], "{table}");
+    let mut opened = OnTerminal::start(&way, "one: two: three:");
+    opened.then("", &["3 of 3 hosts"]);
+    walk(&mut opened, "3 of 3 hosts", "one", "two");
+    opened.left();
     let said = top(&way, &["--once", "two:", "wrong:"]);
     let table = text(&said.stdout);
     assert_eq!(said.status.code(), Some(1), "{said:?}");
@@ -525,6 +694,25 @@ fn a_feed_is_what_the_recording_is() {
             assert_eq!(fed.len(), last - first + 1);
             assert!(fed == all[first..=last], "other texts than recorded");
         }
+        let extent = feed.extent().expect("an extent");
+        assert_eq!(extent.thru_ns, all[all.len() - 1].0);
+        let series = feed.series(&["cpu.total", "memory.total"], range, 60);
+        let series = series.expect("a series");
+        let ids: Vec<&str> = series.lines.iter().map(|line| line.id.as_str()).collect();
+        assert_eq!(ids, ["cpu.total", "memory.total"]);
+        let is_known =
+            |points: &Vec<kymo_query::series::Point>| points.iter().any(|point| point.max > 0.0);
+        assert!(series.points.iter().all(is_known), "{:?}", series.points);
+        let refused = feed
+            .series(&["cpu.none"], range, 60)
+            .err()
+            .expect("refused");
+        assert!(
+            refused.contains("no such column") && !feed.is_broken(),
+            "{refused}"
+        );
+        let why = feed.why(range).expect("an answer");
+        assert!(!why.is_empty());
         let offset = feed.offset().expect("its clock");
         assert!(
             offset.ahead_ns.abs() <= offset.doubt_ns + 1_000_000_000,

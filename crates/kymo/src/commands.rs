@@ -22,8 +22,6 @@ pub(crate) mod forward;
 #[cfg(feature = "serve")]
 pub(crate) mod graph;
 #[cfg(feature = "serve")]
-pub(crate) mod hosts;
-#[cfg(feature = "serve")]
 pub(crate) mod hub;
 #[cfg(feature = "serve")]
 pub(crate) mod import;

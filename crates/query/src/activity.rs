@@ -3,7 +3,8 @@
 use kymo_base::track::Track;
 use kymo_kernel::source::kind;
 use kymo_recording::reader::{Kinds, TimeRange};
-use kymo_wire::activity::{Recorded, read};
+pub use kymo_wire::activity::Recorded;
+use kymo_wire::activity::read;
 
 use crate::open::Recordings;
 use crate::source::Step;

@@ -95,6 +95,15 @@ impl Archive {
         Ok(extent)
     }
 
+    /// Takes files for finished no longer: a recorder may be writing them.
+    pub fn forget_extent(&self) {
+        if self.what.ring().is_none()
+            && let Ok(mut known) = self.extent.lock()
+        {
+            *known = None;
+        }
+    }
+
     fn look(&self) -> Result<Extent, String> {
         let mut extent = Extent::default();
         let recordings = self.what.recordings()?;

@@ -11,12 +11,11 @@ use kymo_base::name::DisplayName;
 use kymo_kernel::subsystem::Subsystem;
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 use kymo_kernel::subsystem::process::{PROCESS, pid_of};
-use kymo_query::archive::Archive;
 use kymo_query::marks::Mark;
 use kymo_query::source::Source;
-use kymo_query::why::{When, why};
+use kymo_recording::reader::TimeRange;
 use kymo_view::programs;
-use kymo_view::time::{Bound, PlayedZone};
+use kymo_view::time::{Bound, PlayedZone, Zone};
 
 use crate::areas::{Areas, Drawn};
 use crate::key::{Key, Mouse};
@@ -25,6 +24,7 @@ use crate::meters::{self, COUNT, SUBSYSTEMS};
 use crate::palette::Palette;
 use crate::past::Past;
 use crate::readings::{Readings, Route};
+use crate::retrieve::Retrieve;
 use crate::screen::{Go, Overlay, Screen, Way, Wish};
 use crate::tables::{Content, Order, order_of_head};
 use crate::window::{KILLED, Range, Trail, Window};
@@ -76,16 +76,14 @@ pub enum Reply {
 
 impl Question {
     /// Reads the answer.
-    pub fn answer(self, archive: &Archive) -> Result<Reply, String> {
+    pub fn answer(self, archive: &dyn Retrieve) -> Result<Reply, String> {
         Ok(match self {
             Question::Around(range) | Question::Before(range) | Question::Day(range) => {
                 Reply::Window(Window::of_meters(archive, range)?)
             }
             Question::Life(range, pid) => Reply::Window(Window::of_process(archive, range, pid)?),
             Question::Why(from_ns, thru_ns) => {
-                let recordings = archive.what.recordings()?;
-                let found = why(&recordings, When::Between(from_ns, thru_ns))?;
-                let text = kymo_view::why::text(&found, &archive.what.name());
+                let text = archive.why(TimeRange { from_ns, thru_ns })?;
                 // A command has a line of its own, as lines are cut at the edge.
                 let lines = text.lines().flat_map(|line| match line.split_once("  | ") {
                     Some((line, command)) => vec![line.to_string(), format!("        $ {command}")],
@@ -233,7 +231,7 @@ impl App {
     }
 
     /// The recording.
-    pub fn archive(&self) -> Option<Arc<Archive>> {
+    pub fn archive(&self) -> Option<Arc<dyn Retrieve>> {
         self.past.as_ref().map(|past| past.archive().clone())
     }
 
@@ -252,10 +250,7 @@ impl App {
 
     /// Takes notice of a picture.
     pub fn drawn(&mut self, drawn: Drawn) {
-        let screen = &mut self.screen;
-        (screen.cursor, screen.top, screen.page) = (drawn.cursor, drawn.top, drawn.page);
-        screen.scroll = drawn.scroll;
-        screen.selected = screen.selected.take().map(|_| drawn.selected);
+        self.screen.drawn(&drawn);
         self.areas = drawn.areas;
     }
 
@@ -340,13 +335,10 @@ impl App {
             if let Some(order) = order_of_head(&word) {
                 self.screen.order_by(order);
             }
-        } else if let Some(line) = self.areas.line(y) {
-            let line = self.screen.top + line;
-            let is_again = self.screen.selected.is_some() && self.screen.cursor == line;
-            self.screen.select(line, self.areas.lines);
-            if is_again {
-                return self.fulfil(Wish::Details);
-            }
+        } else if let Some(line) = self.areas.line(y)
+            && self.screen.clicked(line, self.areas.lines)
+        {
+            return self.fulfil(Wish::Details);
         }
         Task::Nothing
     }
@@ -587,42 +579,23 @@ impl App {
 
     /// Goes to a time that was typed. A time without a day is of the day that is shown, or of the day before.
     pub fn jump(&mut self, text: &str) -> Result<(), String> {
+        let at_ns = self.at_ns();
+        let context = self
+            .with(|readings| readings.context.clone())
+            .unwrap_or_default();
         // The present of a recording is its end.
         let latest_ns = match &self.past {
             Some(past) if self.live.is_none() => past.extent().thru_ns,
             _ => self.now_ns,
         };
-        let mut bound = Bound::parse("the time", text.trim(), latest_ns)?;
-        let at_ns = self.at_ns();
-        let context = self
-            .with(|readings| readings.context.clone())
-            .unwrap_or_default();
-        let mut played = self.zone.borrow_mut();
-        let zone = played.of(&context);
-        let day = zone.local(at_ns).day;
-        let before = zone.local(at_ns.saturating_sub(DAY_S * SECOND_NS)).day;
-        let mut to_ns = None;
-        for day in [day, before] {
-            if let Some(wall) = bound.of_every_day() {
-                wall.day = Some(day);
-                to_ns = bound.moment(zone);
-                if to_ns.is_some_and(|to_ns| to_ns <= latest_ns) {
-                    break;
-                }
-                bound = Bound::parse("the time", text.trim(), latest_ns)?;
-            } else {
-                to_ns = bound.moment(zone);
-            }
-        }
-        drop(played);
-        match to_ns {
-            Some(to_ns) => {
-                self.go(Go::To(to_ns))?;
-                self.say_if_beyond(to_ns, &context);
-                Ok(())
-            }
-            None => Err(format!("cannot go to {text}: there is no such time")),
-        }
+        let to_ns = moment_of(
+            text,
+            self.zone.borrow_mut().of(&context),
+            (at_ns, latest_ns),
+        )?;
+        self.go(Go::To(to_ns))?;
+        self.say_if_beyond(to_ns, &context);
+        Ok(())
     }
 
     /// Says that a time is not within the recording.
@@ -658,7 +631,7 @@ impl App {
             thru_ns: worst_ns,
             points: usize::try_from(samples).unwrap_or(1).max(1),
         };
-        let point = Window::of_meters(past.archive(), range)?;
+        let point = Window::of_meters(&**past.archive(), range)?;
         Ok(point.worst_ns(meter).or(Some(worst_ns)))
     }
 
@@ -765,30 +738,20 @@ impl App {
     fn slider_range(&self, at_ns: i64, context: &Context) -> Range {
         let mut played = self.zone.borrow_mut();
         let zone = played.of(context);
-        let mut begin_of = |at_ns: i64, length_s: i64| {
-            let second = i64::from(zone.local(at_ns).second).rem_euclid(length_s);
-            let whole_s = at_ns.div_euclid(SECOND_NS).saturating_sub(second);
-            whole_s.saturating_mul(SECOND_NS)
-        };
-        let extent = self.past.as_ref().map(|past| past.extent());
-        let hours = extent.filter(|_| self.live.is_none()).map(|extent| {
-            let from_ns = begin_of(extent.from_ns, HOUR_S);
-            let end_ns = begin_of(extent.thru_ns, HOUR_S).saturating_add(HOUR_S * SECOND_NS);
-            (from_ns, end_ns)
+        let past = self.past.as_ref().filter(|_| self.live.is_none());
+        let hours = past.map(|past| {
+            let extent = past.extent();
+            let from_ns = begin_of(zone, extent.from_ns, HOUR_S);
+            let end_ns = begin_of(zone, extent.thru_ns, HOUR_S);
+            (from_ns, end_ns.saturating_add(HOUR_S * SECOND_NS))
         });
-        let (from_ns, thru_ns) = match hours {
-            Some((from_ns, thru_ns)) if thru_ns.saturating_sub(from_ns) <= SHORT_NS => {
-                (from_ns, thru_ns)
-            }
-            _ => {
-                let from_ns = begin_of(at_ns, DAY_S);
-                (from_ns, from_ns.saturating_add(DAY_S * SECOND_NS))
-            }
-        };
-        Range {
-            from_ns,
-            thru_ns,
-            points: DAY_POINTS,
+        match hours {
+            Some((from_ns, thru_ns)) if thru_ns.saturating_sub(from_ns) <= SHORT_NS => Range {
+                from_ns,
+                thru_ns,
+                points: DAY_POINTS,
+            },
+            _ => day_around(zone, at_ns, DAY_POINTS),
         }
     }
 
@@ -808,13 +771,61 @@ impl App {
 
     /// Local time of a moment: day and time.
     pub(crate) fn local(&self, context: &Context, real_ns: i64) -> (String, String) {
-        let local = self.zone.borrow_mut().of(context).local(real_ns);
-        let (mut day, mut time) = (Vec::new(), Vec::new());
-        local.put_day(&mut day);
-        local.put_time(&mut time);
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        (text(day), text(time))
+        local(self.zone.borrow_mut().of(context), real_ns)
     }
+}
+
+/// The moment of a time that was typed. A time without a day is of the day that is shown, or of the day before. Times: the moment that
+/// is shown, and the latest one that there is, from which relative ones count.
+pub(crate) fn moment_of(
+    text: &str,
+    zone: &mut Zone,
+    (at_ns, latest_ns): (i64, i64),
+) -> Result<i64, String> {
+    let mut bound = Bound::parse("the time", text.trim(), latest_ns)?;
+    let day = zone.local(at_ns).day;
+    let before = zone.local(at_ns.saturating_sub(DAY_S * SECOND_NS)).day;
+    let mut to_ns = None;
+    for day in [day, before] {
+        if let Some(wall) = bound.of_every_day() {
+            wall.day = Some(day);
+            to_ns = bound.moment(zone);
+            if to_ns.is_some_and(|to_ns| to_ns <= latest_ns) {
+                break;
+            }
+            bound = Bound::parse("the time", text.trim(), latest_ns)?;
+        } else {
+            to_ns = bound.moment(zone);
+        }
+    }
+    to_ns.ok_or_else(|| format!("cannot go to {text}: there is no such time"))
+}
+
+/// Begin of the day or the hour of a moment, by its length.
+fn begin_of(zone: &mut Zone, at_ns: i64, length_s: i64) -> i64 {
+    let second = i64::from(zone.local(at_ns).second).rem_euclid(length_s);
+    let whole_s = at_ns.div_euclid(SECOND_NS).saturating_sub(second);
+    whole_s.saturating_mul(SECOND_NS)
+}
+
+/// The day of a moment.
+pub(crate) fn day_around(zone: &mut Zone, at_ns: i64, points: usize) -> Range {
+    let from_ns = begin_of(zone, at_ns, DAY_S);
+    Range {
+        from_ns,
+        thru_ns: from_ns.saturating_add(DAY_S * SECOND_NS),
+        points,
+    }
+}
+
+/// Local time of a moment: day and time.
+pub(crate) fn local(zone: &mut Zone, real_ns: i64) -> (String, String) {
+    let local = zone.local(real_ns);
+    let (mut day, mut time) = (Vec::new(), Vec::new());
+    local.put_day(&mut day);
+    local.put_time(&mut time);
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (text(day), text(time))
 }
 
 fn holds(range: Option<&Range>, at_ns: i64) -> bool {
@@ -852,7 +863,7 @@ fn event(past: &Past, now_ns: Option<i64>, way: Way) -> Result<Option<(i64, Stri
             thru_ns: thru_ns.min(extent.thru_ns + 1),
             points: DAY_POINTS,
         };
-        let marks = exact(past, Window::of_events(past.archive(), range)?)?;
+        let marks = exact(past, Window::of_events(&**past.archive(), range)?)?;
         let mark = match way {
             Way::Forward => marks
                 .filter(|mark| mark.until_ns > at_ns)
@@ -882,7 +893,7 @@ fn exact(past: &Past, marks: Vec<Mark>) -> Result<impl Iterator<Item = Mark>, St
             thru_ns: mark.until_ns,
             points: usize::try_from(samples).unwrap_or(1).max(1),
         };
-        let found = Window::of_events(past.archive(), range)?;
+        let found = Window::of_events(&**past.archive(), range)?;
         let found = found.into_iter().filter(|one| one.text == KILLED);
         all.extend(found);
     }

@@ -2,6 +2,7 @@
 //! those that changed.
 
 mod details;
+mod fleet;
 mod header;
 mod slider;
 mod table;
@@ -12,8 +13,10 @@ use ratatui_core::style::Style;
 
 use crate::app::App;
 use crate::areas::Drawn;
+use crate::fleet::Fleet;
 use crate::help;
-use crate::screen::{Overlay, Typing};
+use crate::palette::Palette;
+use crate::screen::{Overlay, Screen, Typing};
 
 /// Least size of a picture.
 const LEAST: (u16, u16) = (40, 12);
@@ -22,6 +25,27 @@ const LEAST: (u16, u16) = (40, 12);
 pub fn draw(app: &mut App, buffer: &mut Buffer) {
     let drawn = picture(app, buffer);
     app.drawn(drawn);
+}
+
+/// Draws the screen of several hosts.
+pub fn draw_fleet(fleet: &mut Fleet, buffer: &mut Buffer) {
+    let drawn = fleet::picture(fleet, buffer);
+    fleet.drawn(drawn);
+}
+
+/// Draws a remark in the place of the last line.
+pub fn draw_remark(palette: &Palette, buffer: &mut Buffer, remark: &str) {
+    let mut area = buffer.area;
+    let last = cut_below(&mut area, 1);
+    let remark = format!("{remark:<width$}", width = usize::from(last.width));
+    put(
+        buffer,
+        last.x,
+        last.y,
+        last.width,
+        &palette.fit(&remark),
+        palette.high(),
+    );
 }
 
 /// The picture as text, a line for each row of cells, without blanks at their ends.
@@ -43,23 +67,24 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
         scroll: screen.scroll,
         ..Drawn::default()
     };
-    if area.width < LEAST.0 || area.height < LEAST.1 {
-        put(
-            buffer,
-            area.x,
-            area.y,
-            area.width,
-            "too small",
-            Style::new(),
-        );
+    if is_too_small(buffer) {
         return drawn;
     }
     let last = cut_below(&mut area, 1);
-    footer(app, buffer, last);
+    let latest = if app.has_live() { "live" } else { "end" };
+    let (before, behind) = match screen.nested {
+        true => ("Esc: hosts  ", ""),
+        false => ("", "  q: quit"),
+    };
+    let usual = format!(
+        "{before}?: keys  w: why  x: worst  b: go to  [ ]: a minute  L: {latest}  /: filter{behind}"
+    );
+    footer(screen, &app.palette, buffer, last, &usual);
+    let palette = &app.palette;
     if screen.overlay == Some(Overlay::Help) {
-        let lines = help::lines();
+        let lines = help::lines(help::KEYS);
         drawn.page = usize::from(area.height);
-        drawn.scroll = scrolled(app, buffer, area, &lines);
+        drawn.scroll = scrolled(screen, palette, buffer, area, &lines);
         return drawn;
     }
     let seen = app.with(|readings| {
@@ -70,13 +95,13 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
         match &screen.details {
             _ if screen.overlay == Some(Overlay::Why) => {
                 drawn.page = usize::from(area.height);
-                drawn.scroll = scrolled(app, buffer, area, &app.why());
+                drawn.scroll = scrolled(screen, palette, buffer, area, &app.why());
                 (drawn.cursor, drawn.top) = (screen.cursor, screen.top);
             }
             Some(one) => {
                 let lines = details::lines(app, readings, one, area.width);
                 drawn.page = usize::from(area.height);
-                drawn.scroll = scrolled(app, buffer, area, &lines);
+                drawn.scroll = scrolled(screen, palette, buffer, area, &lines);
                 (drawn.cursor, drawn.top) = (screen.cursor, screen.top);
                 drawn.selected = one.clone();
             }
@@ -96,22 +121,44 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
     drawn
 }
 
+/// Says so where there is no room for a picture.
+fn is_too_small(buffer: &mut Buffer) -> bool {
+    let area = buffer.area;
+    let is_too_small = area.width < LEAST.0 || area.height < LEAST.1;
+    if is_too_small {
+        put(
+            buffer,
+            area.x,
+            area.y,
+            area.width,
+            "too small",
+            Style::new(),
+        );
+    }
+    is_too_small
+}
+
 /// Lines from the one that was scrolled to; where that is, kept within the text.
-fn scrolled(app: &App, buffer: &mut Buffer, area: Rect, lines: &[String]) -> usize {
+fn scrolled(
+    screen: &Screen,
+    palette: &Palette,
+    buffer: &mut Buffer,
+    area: Rect,
+    lines: &[String],
+) -> usize {
     let page = usize::from(area.height);
-    let first = app.screen.scroll.min(lines.len().saturating_sub(page));
+    let first = screen.scroll.min(lines.len().saturating_sub(page));
     for (line, y) in lines.iter().skip(first).zip(area.y..area.y + area.height) {
         let style = match line.starts_with(' ') {
             true => Style::new(),
-            false => app.palette.name(),
+            false => palette.name(),
         };
-        put(buffer, area.x, y, area.width, &app.palette.fit(line), style);
+        put(buffer, area.x, y, area.width, &palette.fit(line), style);
     }
     first
 }
 
-fn footer(app: &App, buffer: &mut Buffer, area: Rect) {
-    let screen = &app.screen;
+fn footer(screen: &Screen, palette: &Palette, buffer: &mut Buffer, area: Rect, usual: &str) {
     let text = match &screen.typing {
         Some((Typing::Filter, text)) => format!("Filter: {text}_"),
         Some((Typing::Time, text)) => format!("Go to (03:12, -10m, 20261121:14:30): {text}_"),
@@ -123,22 +170,19 @@ fn footer(app: &App, buffer: &mut Buffer, area: Rect) {
                 "" => String::new(),
                 filter => format!("filter {filter} (Esc clears it)   "),
             };
-            let latest = if app.has_live() { "live" } else { "end" };
-            format!(
-                "{filter}?: keys  w: why  x: worst  b: go to  [ ]: a minute  L: {latest}  /: filter  q: quit"
-            )
+            filter + usual
         }
     };
     let style = match screen.typing.is_some() || !screen.message.is_empty() {
-        true => app.palette.high(),
-        false => app.palette.quiet(),
+        true => palette.high(),
+        false => palette.quiet(),
     };
     put(
         buffer,
         area.x,
         area.y,
         area.width,
-        &app.palette.fit(&text),
+        &palette.fit(&text),
         style,
     );
 }

@@ -83,10 +83,69 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The keys as lines of text, none of more than 80 columns.
-pub fn lines() -> Vec<String> {
+/// Keys of the table of hosts, and their meaning.
+pub const HOST_KEYS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Time",
+        &[
+            ("Left Right", "a second back, forward"),
+            ("Shift-Left Shift-Right [ ]", "a minute back, forward"),
+            ("Ctrl-Left Ctrl-Right { }", "an hour back, forward"),
+            ("b", "go to a time: 03:12, -10m, 20261121:14:30"),
+            (
+                "n N",
+                "the next event of the day on any host, the one before",
+            ),
+            (
+                "x",
+                "the worst moment of the range, by the slider's meter on any host",
+            ),
+            (
+                "s",
+                "the slider's meter: CPU, memory, swap, pressure, disks, network",
+            ),
+            ("+ -", "a shorter, a longer range: 1m 5m 15m 1h 6h 24h 7d"),
+            ("B", "the first sample of all hosts"),
+            ("L", "live again"),
+            (
+                "=",
+                "hold this moment, and compare others with it; again: let it go",
+            ),
+            ("Space z", "stand still, go on"),
+        ],
+    ),
+    (
+        "Hosts",
+        &[
+            ("Up Down PgUp PgDn Home End", "select"),
+            ("Enter", "the host alone, at this moment; Esc or q back"),
+            ("/ \\ F3 F4", "filter as you type; Esc clears it"),
+            ("P C", "by CPU"),
+            ("M", "by memory"),
+            ("D", "by disk I/O"),
+            ("< > F6", "the order before, the next order"),
+            ("I R", "turn the order round"),
+        ],
+    ),
+    (
+        "Other",
+        &[
+            ("? h F1", "this help"),
+            ("Ctrl-L", "draw everything"),
+            ("Ctrl-Z", "suspend"),
+            ("q F10", "quit"),
+            (
+                "Mouse",
+                "click: a host, an order, a moment of the slider; the wheel scrolls",
+            ),
+        ],
+    ),
+];
+
+/// Keys as lines of text, none of more than 80 columns.
+pub fn lines(parts: &[(&str, &[(&str, &str)])]) -> Vec<String> {
     let mut lines = Vec::new();
-    for (part, keys) in KEYS {
+    for (part, keys) in parts {
         lines.push((*part).to_string());
         for (keys, meaning) in *keys {
             let mut line = format!("  {keys:<26}");
@@ -106,7 +165,8 @@ pub fn lines() -> Vec<String> {
 mod tests {
     #[test]
     fn lines_fit_the_least_wide_terminal() {
-        for line in super::lines() {
+        let parts = [super::KEYS, super::HOST_KEYS];
+        for line in parts.into_iter().flat_map(super::lines) {
             assert!(line.len() <= super::WIDTH, "{line}");
         }
     }

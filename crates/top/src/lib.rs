@@ -9,13 +9,16 @@
 pub mod app;
 pub mod areas;
 pub mod draw;
+pub mod fleet;
 pub mod help;
+pub mod hosts;
 pub mod key;
 pub mod lines;
 pub mod meters;
 pub mod palette;
 pub mod past;
 pub mod readings;
+pub mod retrieve;
 pub mod screen;
 pub mod tables;
 pub mod window;

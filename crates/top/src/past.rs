@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use kymo_kernel::subsystem::Subsystem;
-use kymo_query::archive::{Archive, Extent, RecordingSource};
+use kymo_query::archive::Extent;
 use kymo_query::marks::Marker;
 use kymo_query::source::Step;
 use kymo_recording::reader::{Kinds, TimeRange};
 
 use crate::meters::SUBSYSTEMS;
 use crate::readings::{Readings, Route};
+use crate::retrieve::Retrieve;
 
 const SECOND_NS: i64 = 1_000_000_000;
 /// Used where a recording is too short to know its interval.
@@ -29,7 +30,7 @@ const GAPS_NS: [i64; 4] = [
 
 /// A place in a recording.
 pub struct Past {
-    archive: Arc<Archive>,
+    archive: Arc<dyn Retrieve>,
     extent: Arc<Extent>,
     table: &'static Subsystem,
     readings: Readings,
@@ -40,7 +41,7 @@ pub struct Past {
 
 impl Past {
     /// Opens a recording at its end; `table` is the subsystem whose instances are wanted.
-    pub fn open(archive: Arc<Archive>, table: &'static Subsystem) -> Result<Past, String> {
+    pub fn open(archive: Arc<dyn Retrieve>, table: &'static Subsystem) -> Result<Past, String> {
         let extent = archive.extent()?;
         Ok(Past {
             readings: Readings::new(&[]),
@@ -54,7 +55,7 @@ impl Past {
     }
 
     /// The recording.
-    pub fn archive(&self) -> &Arc<Archive> {
+    pub fn archive(&self) -> &Arc<dyn Retrieve> {
         &self.archive
     }
 
@@ -65,17 +66,8 @@ impl Past {
 
     /// Looks again how far the recording reaches.
     pub fn look_again(&mut self) -> Result<(), String> {
-        // An archive of files takes them for finished, and a recorder may be writing these.
-        let again = match &self.archive.what {
-            RecordingSource::Ring(_) => None,
-            RecordingSource::Files(paths) => Some(RecordingSource::Files(paths.clone())),
-            RecordingSource::Kept(kept) if kept.is_old() => {
-                Some(RecordingSource::Files(kept.paths.clone()).keep(&mut |_, _| {})?)
-            }
-            RecordingSource::Kept(_) => None,
-        };
-        if let Some(what) = again {
-            self.archive = Arc::new(Archive::new(what, None));
+        if let Some(again) = self.archive.again()? {
+            self.archive = again;
         }
         self.extent = self.archive.extent()?;
         Ok(())
@@ -172,7 +164,7 @@ impl Past {
                 from_ns: at_ns.saturating_add(1),
                 thru_ns: at_ns.saturating_add(gap_ns),
             };
-            let mut source = self.archive.what.open(range, Kinds::NONE)?;
+            let mut source = self.archive.open(range, Kinds::NONE)?;
             while let Some(step) = source.next()? {
                 match step {
                     Step::Sample(moment) if moment.real_ns > at_ns => {
@@ -191,7 +183,7 @@ impl Past {
                 from_ns: at_ns.saturating_sub(gap_ns).max(0),
                 thru_ns: at_ns.saturating_sub(1),
             };
-            let mut source = self.archive.what.open(range, Kinds::NONE)?;
+            let mut source = self.archive.open(range, Kinds::NONE)?;
             let mut last_ns = None;
             while let Some(step) = source.next()? {
                 match step {
@@ -224,7 +216,7 @@ impl Past {
             from_ns: at_ns.saturating_sub(reach_ns),
             thru_ns: at_ns.saturating_add(reach_ns),
         };
-        let mut source = self.archive.what.open(range, readings.kinds())?;
+        let mut source = self.archive.open(range, readings.kinds())?;
         let mut marker = Marker::default();
         let (mut previous_ns, mut found_ns, mut next_ns) = (None, None, None);
         let route = Route {

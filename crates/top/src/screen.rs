@@ -1,5 +1,6 @@
 //! State of the screen, and its change by keys: state and key make the next state, and a wish that others fulfil.
 
+use crate::areas::Drawn;
 use crate::key::Key;
 use crate::lines::{Identity, Shape};
 use crate::tables::{Order, TABLES, Table};
@@ -128,6 +129,8 @@ pub struct Screen {
     pub page: usize,
     /// Message on the last line.
     pub message: String,
+    /// True if the screen is one host's, to which a table of hosts leads back.
+    pub nested: bool,
 }
 
 impl Default for Screen {
@@ -156,6 +159,7 @@ impl Default for Screen {
             paused: false,
             page: 10,
             message: String::new(),
+            nested: false,
         }
     }
 }
@@ -268,9 +272,9 @@ impl Screen {
                 self.order_by(order);
             }
             Key::Char('P' | 'C') => self.order_by_any(&["time", "cpu"]),
-            Key::Char('M') => self.order_by_any(&["rss", "memory_kb"]),
+            Key::Char('M') => self.order_by_any(&["rss", "memory_kb", "memory"]),
             Key::Char('T') => self.order_by_any(&["accum"]),
-            Key::Char('D') => self.order_by_any(&["iokb", "read_kb"]),
+            Key::Char('D') => self.order_by_any(&["iokb", "read_kb", "disk"]),
             Key::Char('I' | 'R') => {
                 let at = self.table_at();
                 self.orders[at].turned = !self.orders[at].turned;
@@ -305,6 +309,7 @@ impl Screen {
             Key::Char('/' | '\\') | Key::Function(3 | 4) => {
                 self.typing = Some((Typing::Filter, self.filter.clone()));
             }
+            Key::Escape if self.nested && self.filter.is_empty() => return Wish::Quit,
             Key::Escape => self.filter.clear(),
             Key::Up | Key::Char('k') => self.select(self.cursor.saturating_sub(1), lines),
             // Without a selected line the first key shows where the selection is.
@@ -375,6 +380,21 @@ impl Screen {
         self.cursor = at.min(lines.saturating_sub(1));
         // The picture knows which line is there.
         self.selected = Some(Identity::default());
+    }
+
+    /// Selects the line at a height of the table; true if it was selected before.
+    pub(crate) fn clicked(&mut self, height: usize, lines: usize) -> bool {
+        let line = self.top + height;
+        let is_again = self.selected.is_some() && self.cursor == line;
+        self.select(line, lines);
+        is_again
+    }
+
+    /// Takes notice of a picture.
+    pub(crate) fn drawn(&mut self, drawn: &Drawn) {
+        (self.cursor, self.top, self.page) = (drawn.cursor, drawn.top, drawn.page);
+        self.scroll = drawn.scroll;
+        self.selected = self.selected.take().map(|_| drawn.selected.clone());
     }
 
     fn typed(&mut self, key: Key) -> Wish {

@@ -1,5 +1,7 @@
 //! The whole screen without a terminal: recorded samples, keys, pictures.
 
+mod fleet;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -117,7 +119,7 @@ fn picture(app: &mut App, width: u16, height: u16) -> String {
     draw(app, &mut buffer);
     let archive = app.archive();
     for question in app.questions() {
-        app.answered(question, question.answer(archive.as_ref().unwrap()));
+        app.answered(question, question.answer(&**archive.as_ref().unwrap()));
     }
     buffer.reset();
     draw(app, &mut buffer);

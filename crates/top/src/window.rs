@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use kymo_query::archive::Archive;
 use kymo_query::marks::{Kind, Mark, Origin};
-use kymo_query::sheet::Pick;
+use kymo_query::series::{Point, Series};
+use kymo_recording::reader::TimeRange;
 
-use crate::meters::{self, COUNT, Join, METERS};
+use crate::meters::{self, COUNT, Join, METERS, Meter};
 use crate::readings::Readings;
+use crate::retrieve::Retrieve;
 
 /// Live samples that are kept.
 const TRAIL_MAX: usize = 900;
@@ -52,26 +53,19 @@ impl Range {
 
 impl Window {
     /// Reads the meters.
-    pub fn of_meters(archive: &Archive, range: Range) -> Result<Window, String> {
+    pub fn of_meters(archive: &dyn Retrieve, range: Range) -> Result<Window, String> {
         let fields = METERS.iter().flat_map(|meter| meter.fields).copied();
-        let picks: Result<Vec<Pick>, String> = fields.chain([KILLS]).map(Pick::parse).collect();
-        let (mut window, ids) = Window::read(archive, range, &picks?)?;
+        let fields: Vec<&str> = fields.chain([KILLS]).collect();
+        let (mut window, ids) = Window::read(archive, range, &fields)?;
         window.mark_kills(&ids);
-        let points = window.lines.first().map_or(0, Vec::len);
-        let line = |field: &&str| ids.iter().position(|id| id == field);
-        let lines = METERS.iter().map(|meter| {
-            let lines: Vec<usize> = meter.fields.iter().filter_map(&line).collect();
-            let value =
-                |point: usize| meter.join(lines.iter().map(|&line| window.lines[line][point]));
-            (0..points).map(value).collect()
-        });
+        let lines = METERS.iter().map(|meter| window.joined(&ids, meter));
         window.lines = lines.collect();
         Ok(window)
     }
 
     /// Reads the events alone.
-    pub fn of_events(archive: &Archive, range: Range) -> Result<Vec<Mark>, String> {
-        let (mut window, ids) = Window::read(archive, range, &[Pick::parse(KILLS)?])?;
+    pub fn of_events(archive: &dyn Retrieve, range: Range) -> Result<Vec<Mark>, String> {
+        let (mut window, ids) = Window::read(archive, range, &[KILLS])?;
         window.mark_kills(&ids);
         Ok(window.marks)
     }
@@ -99,22 +93,45 @@ impl Window {
         }
     }
 
-    /// Reads columns of one process: CPU in percent, memory, and bytes read and written.
-    pub fn of_process(archive: &Archive, range: Range, pid: u64) -> Result<Window, String> {
-        let fields = LIFE.map(|(_, field)| Pick::parse(&format!("process.{field}:{pid}")));
-        let picks: Result<Vec<Pick>, String> = fields.into_iter().collect();
-        Window::read(archive, range, &picks?).map(|(window, _)| window)
+    /// One meter of a series of its fields.
+    pub fn of_meter(series: Series, meter: &Meter) -> Window {
+        let (mut window, ids) = Window::of(series);
+        window.lines = vec![window.joined(&ids, meter)];
+        window
     }
 
-    /// Reads fields; also the ids of the lines. Points have the greatest value, those of differences the mean.
+    /// The fields of a meter as one line.
+    fn joined(&self, ids: &[String], meter: &Meter) -> Vec<f64> {
+        let points = self.lines.first().map_or(0, Vec::len);
+        let line = |field: &&str| ids.iter().position(|id| id == field);
+        let lines: Vec<usize> = meter.fields.iter().filter_map(line).collect();
+        let value = |point: usize| meter.join(lines.iter().map(|&line| self.lines[line][point]));
+        (0..points).map(value).collect()
+    }
+
+    /// Reads columns of one process: CPU in percent, memory, and bytes read and written.
+    pub fn of_process(archive: &dyn Retrieve, range: Range, pid: u64) -> Result<Window, String> {
+        let fields = LIFE.map(|(_, field)| format!("process.{field}:{pid}"));
+        let fields = fields.each_ref().map(String::as_str);
+        Window::read(archive, range, &fields).map(|(window, _)| window)
+    }
+
+    /// Reads fields; also the ids of the lines.
     fn read(
-        archive: &Archive,
+        archive: &dyn Retrieve,
         range: Range,
-        picks: &[Pick],
+        fields: &[&str],
     ) -> Result<(Window, Vec<String>), String> {
-        let (mut series, _) =
-            archive.series(picks, range.from_ns, range.thru_ns, range.points.max(1))?;
-        series.sort();
+        let between = TimeRange {
+            from_ns: range.from_ns,
+            thru_ns: range.thru_ns,
+        };
+        let series = archive.series(fields, between, range.points.max(1))?;
+        Ok(Window::of(series))
+    }
+
+    /// The lines of a series, and their ids. Points have the greatest value, those of differences the mean.
+    fn of(series: Series) -> (Window, Vec<String>) {
         let rest = METERS.iter().filter(|meter| meter.join == Join::Rest);
         let means: Vec<&str> = rest.flat_map(|meter| meter.fields).copied().collect();
         let lines = series
@@ -123,7 +140,7 @@ impl Window {
             .zip(&series.points)
             .map(|(line, points)| {
                 let is_mean = means.contains(&line.id.as_str());
-                let value = |point: &kymo_query::series::Point| match point.seconds > 0.0 {
+                let value = |point: &Point| match point.seconds > 0.0 {
                     true if is_mean => point.mean(),
                     true => point.max,
                     false => f64::NAN,
@@ -134,12 +151,10 @@ impl Window {
             from_ns: series.grid.from_ns,
             step_ns: series.grid.step_ns,
             lines: lines.collect(),
-            marks: std::mem::take(&mut series.marks),
+            marks: series.marks,
         };
-        Ok((
-            window,
-            series.lines.into_iter().map(|line| line.id).collect(),
-        ))
+        let ids = series.lines.into_iter().map(|line| line.id).collect();
+        (window, ids)
     }
 
     /// The moment at which a point ends.

@@ -6,22 +6,27 @@ use std::fmt;
 /// The first eight bytes of either side.
 pub const MAGIC: &[u8; 8] = b"KYMOFEED";
 /// The version of the feed.
-pub const VERSION: u32 = 0;
+pub const VERSION: u32 = 1;
 /// Length of [`preface`].
 pub const PREFACE_LEN: usize = 12;
 /// Longest frame, in bytes; a reader may take less.
 pub const FRAME_MAX: usize = 8 << 20;
 /// Longest frame of a request.
-pub const REQUEST_MAX: usize = 256;
+pub const REQUEST_MAX: usize = 1024;
 /// Longest name and longest reason, in bytes.
 pub const TEXT_MAX: usize = 1024;
+/// Most points of an answer's lines together.
+pub const POINTS_MAX: usize = 1 << 17;
 /// The end of a range that goes on with the samples to come.
 pub const GOES_ON: i64 = i64::MAX;
+
+/// Most events of an answer.
+const MARKS_MAX: usize = 1000;
 
 const LENGTH_LEN: usize = 4;
 
 /// A question of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedRequest {
     /// The time of the host.
     Clock {
@@ -30,6 +35,33 @@ pub enum FeedRequest {
     },
     /// Samples.
     Read(FeedRange),
+    /// How far the recording reaches: an [`FeedExtent`].
+    Extent {
+        /// Returned in the answer.
+        id: u32,
+    },
+    /// Fields over a range: a [`FeedSeries`].
+    Series {
+        /// Returned in the answer.
+        id: u32,
+        /// Start, nanoseconds since 1970.
+        from_ns: i64,
+        /// End.
+        thru_ns: i64,
+        /// Most points of a line.
+        points: u32,
+        /// Ids of the fields, with a blank between two.
+        fields: String,
+    },
+    /// The unusual values of a range: text.
+    Why {
+        /// Returned in the answer.
+        id: u32,
+        /// Start, nanoseconds since 1970.
+        from_ns: i64,
+        /// End.
+        thru_ns: i64,
+    },
 }
 
 /// The samples that are asked for.
@@ -76,6 +108,35 @@ pub enum FeedMessage<'a> {
         /// For people.
         why: String,
     },
+    /// The answer to a request for anything but samples.
+    Answer {
+        /// Id of the request.
+        id: u32,
+        /// In the form of the request.
+        bytes: &'a [u8],
+    },
+}
+
+/// How far a recording reaches. Times are nanoseconds since 1970, and 0 where they are not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedExtent {
+    /// Times of the first and the last sample, then nanoseconds from sample to sample, and from scan to scan of the processes.
+    pub times_ns: [i64; 4],
+    /// Facts of the machine.
+    pub facts: String,
+}
+
+/// Fields over a range, in points of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FeedSeries {
+    /// Begin of the first point, nanoseconds since 1970.
+    pub from_ns: i64,
+    /// Length of a point.
+    pub step_ns: i64,
+    /// The lines: a field's id, and of each point the greatest value and the mean, NaN where nothing is known.
+    pub lines: Vec<(String, Vec<[f64; 2]>)>,
+    /// Events: begin, end, kind and text.
+    pub marks: Vec<(i64, i64, u8, String)>,
 }
 
 /// Facts of a host.
@@ -249,6 +310,28 @@ impl FeedRequest {
                 let [from, thru] = [read.from_ns, read.thru_ns].map(i64::to_le_bytes);
                 put_frame(out, 2, &[&read.id.to_le_bytes(), &from, &thru, &read.kinds]);
             }
+            FeedRequest::Extent { id } => put_frame(out, 3, &[&id.to_le_bytes()]),
+            FeedRequest::Series {
+                id,
+                from_ns,
+                thru_ns,
+                points,
+                fields,
+            } => {
+                let mut text = Vec::new();
+                put_text(&mut text, fields);
+                let [from, thru] = [from_ns, thru_ns].map(|ns| ns.to_le_bytes());
+                let [id, points] = [id, points].map(|number| number.to_le_bytes());
+                put_frame(out, 4, &[&id, &from, &thru, &points, &text]);
+            }
+            FeedRequest::Why {
+                id,
+                from_ns,
+                thru_ns,
+            } => {
+                let [from, thru] = [from_ns, thru_ns].map(|ns| ns.to_le_bytes());
+                put_frame(out, 5, &[&id.to_le_bytes(), &from, &thru]);
+            }
         }
     }
 
@@ -265,6 +348,19 @@ impl FeedRequest {
                 thru_ns: i64::from_le_bytes(take(rest)?),
                 kinds: take(rest)?,
             }),
+            3 => FeedRequest::Extent { id },
+            4 => FeedRequest::Series {
+                id,
+                from_ns: i64::from_le_bytes(take(rest)?),
+                thru_ns: i64::from_le_bytes(take(rest)?),
+                points: u32::from_le_bytes(take(rest)?),
+                fields: take_text(rest)?,
+            },
+            5 => FeedRequest::Why {
+                id,
+                from_ns: i64::from_le_bytes(take(rest)?),
+                thru_ns: i64::from_le_bytes(take(rest)?),
+            },
             _ => return Err(FeedError::Damaged),
         };
         end(rest, request)
@@ -294,6 +390,7 @@ impl FeedMessage<'_> {
                 put_text(&mut body, why);
                 put_frame(out, 5, &[&body]);
             }
+            FeedMessage::Answer { id, bytes } => put_frame(out, 6, &[&id.to_le_bytes(), bytes]),
         }
     }
 }
@@ -330,9 +427,88 @@ impl<'a> FeedMessage<'a> {
                 id,
                 why: take_text(rest)?,
             },
+            6 => FeedMessage::Answer {
+                id,
+                bytes: std::mem::take(rest),
+            },
             _ => return Err(FeedError::Damaged),
         };
         end(rest, message)
+    }
+}
+
+impl FeedExtent {
+    /// Appends the answer.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let times = self.times_ns.iter();
+        times.for_each(|ns| out.extend_from_slice(&ns.to_le_bytes()));
+        out.extend_from_slice(self.facts.as_bytes());
+    }
+
+    /// Reads an answer.
+    pub fn parse(mut bytes: &[u8]) -> Result<FeedExtent, FeedError> {
+        let mut times_ns = [0; 4];
+        for ns in &mut times_ns {
+            *ns = i64::from_le_bytes(take(&mut bytes)?);
+        }
+        let facts = String::from_utf8_lossy(bytes).into_owned();
+        Ok(FeedExtent { times_ns, facts })
+    }
+}
+
+impl FeedSeries {
+    /// Appends the answer, with as many events as its limit permits.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let count = |count: usize| u32::try_from(count).unwrap_or(0).to_le_bytes();
+        let points = self.lines.first().map_or(0, |(_, points)| points.len());
+        out.extend_from_slice(&self.from_ns.to_le_bytes());
+        out.extend_from_slice(&self.step_ns.to_le_bytes());
+        out.extend_from_slice(&count(points));
+        out.extend_from_slice(&count(self.lines.len()));
+        for (id, points) in &self.lines {
+            put_text(out, id);
+            let values = points.iter().flatten();
+            values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        }
+        for (from_ns, until_ns, kind, text) in self.marks.iter().take(MARKS_MAX) {
+            out.extend_from_slice(&from_ns.to_le_bytes());
+            out.extend_from_slice(&until_ns.to_le_bytes());
+            out.push(*kind);
+            put_text(out, text);
+        }
+    }
+
+    /// Reads an answer.
+    pub fn parse(mut bytes: &[u8]) -> Result<FeedSeries, FeedError> {
+        let rest = &mut bytes;
+        let mut series = FeedSeries {
+            from_ns: i64::from_le_bytes(take(rest)?),
+            step_ns: i64::from_le_bytes(take(rest)?),
+            ..FeedSeries::default()
+        };
+        let [points, lines] = [take(rest)?, take(rest)?].map(u32::from_le_bytes);
+        let all = usize::try_from(u64::from(points) * u64::from(lines)).unwrap_or(usize::MAX);
+        if all > POINTS_MAX || usize::try_from(lines).unwrap_or(usize::MAX) > POINTS_MAX {
+            return Err(FeedError::TooLong(all));
+        }
+        for _ in 0..lines {
+            let id = take_text(rest)?;
+            let mut values = Vec::new();
+            for _ in 0..points {
+                values.push([take(rest)?, take(rest)?].map(f64::from_le_bytes));
+            }
+            series.lines.push((id, values));
+        }
+        while !rest.is_empty() {
+            if series.marks.len() == MARKS_MAX {
+                return Err(FeedError::Damaged);
+            }
+            let times = [take(rest)?, take(rest)?].map(i64::from_le_bytes);
+            let [kind] = take(rest)?;
+            let text = take_text(rest)?;
+            series.marks.push((times[0], times[1], kind, text));
+        }
+        Ok(series)
     }
 }
 
@@ -356,9 +532,27 @@ pub fn fuzz_feed(input: &[u8]) {
                     let reread = FeedMessage::parse(&again[LENGTH_LEN..]);
                     // A text that is no UTF-8 is read as another one, which may be cut.
                     assert!(reread.is_ok());
+                    if let FeedMessage::Answer { bytes, .. } = message {
+                        fuzz_answer(bytes);
+                    }
                 }
             }
         }
+    }
+}
+
+/// Reads any bytes as an answer; one that is understood is written and read again.
+#[cfg(feature = "testing")]
+fn fuzz_answer(bytes: &[u8]) {
+    let mut again = Vec::new();
+    if let Ok(series) = FeedSeries::parse(bytes) {
+        series.put(&mut again);
+        assert!(FeedSeries::parse(&again).is_ok());
+    }
+    again.clear();
+    if let Ok(extent) = FeedExtent::parse(bytes) {
+        extent.put(&mut again);
+        assert_eq!(FeedExtent::parse(&again), Ok(extent));
     }
 }
 
@@ -375,6 +569,19 @@ mod tests {
                 thru_ns: GOES_ON,
                 kinds: [0xa5; 32],
             }),
+            FeedRequest::Extent { id: 9 },
+            FeedRequest::Series {
+                id: 10,
+                from_ns: 1,
+                thru_ns: 2,
+                points: 240,
+                fields: "cpu.total net.rx_kb".into(),
+            },
+            FeedRequest::Why {
+                id: 11,
+                from_ns: 1,
+                thru_ns: 2,
+            },
         ]
     }
 
@@ -397,7 +604,44 @@ mod tests {
                 id: 9,
                 why: "no".into(),
             },
+            FeedMessage::Answer {
+                id: 10,
+                bytes: b"answer",
+            },
         ]
+    }
+
+    fn series() -> FeedSeries {
+        FeedSeries {
+            from_ns: -7,
+            step_ns: 5,
+            lines: vec![("cpu.total".into(), vec![[2.0, 1.0], [4.0, 3.0]])],
+            marks: vec![(1, 2, 5, "boot".into())],
+        }
+    }
+
+    /// An answer that is cut at any byte is refused, or has fewer events; one that says that it is large costs no memory.
+    #[test]
+    fn answers_have_their_length() {
+        let mut whole = Vec::new();
+        series().put(&mut whole);
+        assert_eq!(FeedSeries::parse(&whole), Ok(series()));
+        for end in 0..whole.len() {
+            let cut = FeedSeries::parse(&whole[..end]);
+            assert!(cut.is_err() || cut.is_ok_and(|cut| cut.marks.is_empty()));
+        }
+        whole[16..24].fill(0xff);
+        assert!(FeedSeries::parse(&whole).is_err());
+        whole[16..20].fill(0);
+        assert!(FeedSeries::parse(&whole).is_err());
+        let extent = FeedExtent {
+            times_ns: [1, 2, 3, 4],
+            facts: "host: web1".into(),
+        };
+        let mut bytes = Vec::new();
+        extent.put(&mut bytes);
+        assert_eq!(FeedExtent::parse(&bytes), Ok(extent));
+        assert!(FeedExtent::parse(&bytes[..31]).is_err());
     }
 
     /// Both sides' streams, cut into pieces of each length, are the same frames.
@@ -434,7 +678,11 @@ mod tests {
             let mut whole = Vec::new();
             message.put(&mut whole);
             let frame = &whole[LENGTH_LEN..];
-            let is_cut = |end: usize| matches!(message, FeedMessage::Records { .. }) && end >= 5;
+            let is_open = matches!(
+                message,
+                FeedMessage::Records { .. } | FeedMessage::Answer { .. }
+            );
+            let is_cut = |end: usize| is_open && end >= 5;
             for end in 0..frame.len() {
                 assert_eq!(
                     FeedMessage::parse(&frame[..end]).is_ok(),
@@ -475,7 +723,7 @@ mod tests {
         let error = after(&other).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "its feed is of version 9, and 0 is the only one known"
+            "its feed is of version 9, and 1 is the only one known"
         );
         for (length, is_fine) in [
             (0_u32, false),

@@ -59,6 +59,17 @@ pub(crate) fn fields(dir: &Path) -> Result<Fields> {
     Ok(Fields::new(Arc::new(archive), keeper))
 }
 
+/// The recording of this machine in a folder, with its roll-ups, or else all recordings there.
+pub(crate) fn archive(dir: &Path) -> Archive {
+    match own(dir).is_dir() {
+        true => Archive::new(
+            RecordingSource::Ring(dir.into()),
+            Some(Rollups::new(dir.join(ROLLUPS_FOLDER))),
+        ),
+        false => Archive::new(RecordingSource::Files(vec![dir.into()]), None),
+    }
+}
+
 /// The keeper that runs with a folder, or this process in its place. `None`: the folder has no store.
 pub(crate) fn keeper(dir: &Path) -> Result<Option<Keeper>> {
     let socket = dir.join(KEEPER_SOCKET);

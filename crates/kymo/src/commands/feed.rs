@@ -10,18 +10,22 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use clap::Args;
-use kymo_query::archive::own;
+use kymo_query::archive::{Archive, own};
+use kymo_query::feed;
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::disk::RealDisk;
 use kymo_sys::machine::{self, wait_readable};
+use kymo_top::retrieve::Retrieve;
 use kymo_wire::feed::{
-    FeedMessage, FeedRange, FeedRequest, Frames, GOES_ON, Hello, REQUEST_MAX, preface,
+    FeedExtent, FeedMessage, FeedRange, FeedRequest, Frames, GOES_ON, Hello, POINTS_MAX,
+    REQUEST_MAX, preface,
 };
 
 use self::records::{Come, RecordedRecords};
+use super::data;
 use super::serve::data_folder;
 use crate::recorder::scans::LiveScans;
 
@@ -35,6 +39,12 @@ const LONG: Duration = Duration::from_secs(3600);
 const QUIET_MAX: Duration = Duration::from_secs(5);
 /// Bytes of records in a frame, about.
 const FRAME: usize = 128 << 10;
+/// Most bytes of an answer without records.
+const ANSWER_FRAME: usize = 4 << 20;
+/// Latest time of a range.
+const LATEST_NS: i64 = i64::MAX / 2;
+/// Most points of a line.
+const LINE_MAX: usize = 4096;
 /// Most bytes of records in answer to one request for a range that ends.
 const ANSWER_MAX: usize = 64 << 20;
 
@@ -54,7 +64,7 @@ pub(crate) struct FeedOptions {
 
 /// Where samples come from.
 enum HostPlace {
-    Recording(Recording),
+    Recording(Recording, Box<Archive>),
     /// No recorder writes here.
     Unrecorded,
 }
@@ -113,20 +123,35 @@ pub(crate) fn run(options: &FeedOptions) -> Result<ExitCode> {
 
 fn place(options: &FeedOptions) -> Result<HostPlace> {
     let open = |path: PathBuf| Recording::open(Arc::new(RealDisk), &path);
+    let recorded = |recording, dir: &PathBuf| {
+        let archive = Box::new(data::archive(dir));
+        HostPlace::Recording(recording, archive)
+    };
     if let Some(dir) = &options.data {
         let recording = match dir.is_dir() {
             true => open(own(dir)).or_else(|_| open(dir.clone())),
             // A recording in one file.
             false => open(dir.clone()),
         };
-        return Ok(HostPlace::Recording(recording?));
+        return Ok(recorded(recording?, dir));
     }
-    let served = data_folder(None).ok().and_then(|dir| open(own(&dir)).ok());
     let is_fresh = |recording: &Recording| records::extent(recording).is_ok_and(is_fresh);
-    Ok(match served.filter(is_fresh) {
-        Some(recording) => HostPlace::Recording(recording),
-        None => HostPlace::Unrecorded,
-    })
+    if let Ok(dir) = data_folder(None)
+        && let Ok(recording) = open(own(&dir))
+        && is_fresh(&recording)
+    {
+        return Ok(recorded(recording, &dir));
+    }
+    Ok(HostPlace::Unrecorded)
+}
+
+/// A range within the times that there are.
+fn between(from_ns: i64, thru_ns: i64) -> TimeRange {
+    let from_ns = from_ns.clamp(0, LATEST_NS);
+    TimeRange {
+        from_ns,
+        thru_ns: thru_ns.clamp(from_ns, LATEST_NS),
+    }
 }
 
 /// True if the last sample is of this minute or the one before: somebody records now.
@@ -145,11 +170,11 @@ fn until_beat() -> Duration {
 impl Host {
     fn hello(&self) -> Result<Hello> {
         let (first_ns, last_ns) = match &self.place {
-            HostPlace::Recording(recording) => records::extent(recording)?,
+            HostPlace::Recording(recording, _) => records::extent(recording)?,
             HostPlace::Unrecorded => (0, 0),
         };
         let recorded = match &self.place {
-            HostPlace::Recording(recording) => recording.host().map(String::from),
+            HostPlace::Recording(recording, _) => recording.host().map(String::from),
             HostPlace::Unrecorded => None,
         };
         Ok(Hello {
@@ -176,33 +201,90 @@ impl Host {
 
     fn answer_all(&mut self, requests: &mut Frames) -> Result<()> {
         while let Some(frame) = requests.take()? {
-            match FeedRequest::parse(frame)? {
+            let request = FeedRequest::parse(frame)?;
+            let (id, done) = match request {
                 FeedRequest::Clock { id } => {
                     let now_ns = RealClock.now().real_ns;
-                    self.say(&FeedMessage::Clock { id, now_ns })?;
+                    (id, self.say(&FeedMessage::Clock { id, now_ns }))
                 }
-                FeedRequest::Read(read) => {
-                    if let Err(error) = self.read(read) {
-                        // A reader that is gone ends this as well.
-                        let why = format!("{error:#}");
-                        self.say(&FeedMessage::Refused { id: read.id, why })?;
-                    }
+                FeedRequest::Read(read) => (read.id, self.read(read)),
+                FeedRequest::Extent { id }
+                | FeedRequest::Series { id, .. }
+                | FeedRequest::Why { id, .. } => {
+                    let answer = self.answer(&request);
+                    let say = |bytes: Vec<u8>| self.say(&FeedMessage::Answer { id, bytes: &bytes });
+                    (id, answer.and_then(say))
                 }
+            };
+            if let Err(error) = done {
+                // A reader that is gone ends this as well.
+                let why = format!("{error:#}");
+                self.say(&FeedMessage::Refused { id, why })?;
             }
         }
         Ok(())
     }
 
+    /// The answer to a request for anything but samples.
+    fn answer(&self, request: &FeedRequest) -> Result<Vec<u8>> {
+        let HostPlace::Recording(_, archive) = &self.place else {
+            bail!("nothing is recorded there");
+        };
+        let mut out = Vec::new();
+        match request {
+            FeedRequest::Clock { .. } | FeedRequest::Read(_) => {}
+            FeedRequest::Extent { .. } => {
+                archive.forget_extent();
+                let extent = archive.extent().map_err(Error::msg)?;
+                let answer = FeedExtent {
+                    times_ns: [
+                        extent.from_ns,
+                        extent.thru_ns,
+                        extent.interval_ns,
+                        extent.scan_interval_ns,
+                    ],
+                    facts: extent.context.text(),
+                };
+                answer.put(&mut out);
+            }
+            FeedRequest::Series {
+                from_ns,
+                thru_ns,
+                points,
+                fields,
+                ..
+            } => {
+                let fields: Vec<&str> = fields.split_whitespace().collect();
+                let points = usize::try_from(*points).unwrap_or(usize::MAX);
+                let range = between(*from_ns, *thru_ns);
+                let series = Retrieve::series(&**archive, &fields, range, points.min(LINE_MAX));
+                let series = series.map_err(Error::msg)?;
+                if series.points.iter().map(Vec::len).sum::<usize>() > POINTS_MAX {
+                    bail!("cannot send so much: ask for less");
+                }
+                feed::sent(series).put(&mut out);
+            }
+            FeedRequest::Why {
+                from_ns, thru_ns, ..
+            } => {
+                let range = between(*from_ns, *thru_ns);
+                out = archive.why(range).map_err(Error::msg)?.into_bytes();
+            }
+        }
+        if out.len() > ANSWER_FRAME {
+            bail!("cannot send so much: ask for less");
+        }
+        Ok(out)
+    }
+
     fn read(&mut self, read: FeedRange) -> Result<()> {
         let goes_on = read.thru_ns == GOES_ON;
-        if goes_on
-            && let Follow::Scans(_, scans) = std::mem::replace(&mut self.follow, Follow::Nothing)
-        {
+        if let Follow::Scans(_, scans) = std::mem::replace(&mut self.follow, Follow::Nothing) {
             scans.end();
         }
         let bit = |kind: u8| read.kinds[usize::from(kind >> 3)] & 1 << (kind & 7) != 0;
         let kinds: Kinds = (0..=u8::MAX).filter(|&kind| bit(kind)).collect();
-        let HostPlace::Recording(recording) = &self.place else {
+        let HostPlace::Recording(recording, _) = &self.place else {
             return self.scan(read.id, goes_on, kinds);
         };
         let range = TimeRange {

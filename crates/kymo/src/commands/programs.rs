@@ -55,7 +55,12 @@ pub(crate) fn run(options: &ProgramsOptions) -> Result<ExitCode> {
     }
     let keeper = Keeper::at(running_folder(options.data.as_deref())?.join(KEEPER_SOCKET));
     if machine::terminal_lines().is_some() && !options.once && !options.json {
-        let text = || Ok(programs::text(&ask(&keeper, options)?, RealClock.now().real_ns));
+        let text = || {
+            Ok(programs::text(
+                &ask(&keeper, options)?,
+                RealClock.now().real_ns,
+            ))
+        };
         return redraw(&Signals::block(), text);
     }
     let programs = ask(&keeper, options)?;

@@ -2,8 +2,10 @@
 //! of it, or recordings.
 
 mod happening;
+mod hosts;
 mod live;
 mod look;
+mod one_machine;
 mod terminal;
 
 use std::path::PathBuf;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
 use kymo_kernel::subsystem::process::PROCESS;
-use kymo_query::archive::{Archive, ROLLUPS_FOLDER, RecordingSource, Rollups, own};
+use kymo_query::archive::{Archive, RecordingSource};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
 use kymo_sys::talk;
@@ -26,11 +28,13 @@ use kymo_top::screen::Go;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::hosts::{self, HostsOptions};
+use super::data;
 use super::serve::files_folder;
 use crate::output;
 use crate::times::days;
+use hosts::HostsOptions;
 use live::Live;
+use one_machine::Machine;
 
 /// Size of a screen that is printed, unless the environment has another.
 const SIZE: (u16, u16) = (80, 24);
@@ -110,7 +114,7 @@ pub(crate) fn run(options: &TopOptions) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     press(&mut app, options.keys.as_deref());
-    terminal::run(app, live)
+    terminal::run(|sender| Ok(Box::new(Machine::new(app, live, 0, sender)?)))
 }
 
 /// The options for hosts, if the command names any.
@@ -145,15 +149,19 @@ fn of_hosts(options: &TopOptions) -> Result<Option<HostsOptions>> {
 
 /// The recording that the command names, or that of a `kymo serve`.
 fn past(options: &TopOptions) -> Result<Past> {
-    let what = match options.paths.is_empty() {
-        true => recorded(files_folder(options.data.as_deref())?)?,
-        false => kept(RecordingSource::Files(days::named(&options.paths)?))?,
+    let archive = match options.paths.is_empty() {
+        true => {
+            let folder = files_folder(options.data.as_deref())?;
+            let found = folder.metadata();
+            found.with_context(|| format!("cannot open {}", folder.display()))?;
+            data::archive(&folder)
+        }
+        false => Archive::new(
+            kept(RecordingSource::Files(days::named(&options.paths)?))?,
+            None,
+        ),
     };
-    let rollups = what
-        .ring()
-        .map(|folder| Rollups::new(folder.join(ROLLUPS_FOLDER)));
-    let archive = Arc::new(Archive::new(what, rollups));
-    Past::open(archive, &PROCESS).map_err(Error::msg)
+    Past::open(Arc::new(archive), &PROCESS).map_err(Error::msg)
 }
 
 /// The recording with samples of collectl's files in memory. A reading of more than a moment reports the part that was read.
@@ -173,16 +181,6 @@ fn kept(what: RecordingSource) -> Result<RecordingSource> {
     kept.map_err(Error::msg)
 }
 
-/// The recording in a folder: this machine's, as `kymo serve` names it, else all that is there.
-fn recorded(folder: PathBuf) -> Result<RecordingSource> {
-    let found = folder.metadata();
-    found.with_context(|| format!("cannot open {}", folder.display()))?;
-    Ok(match own(&folder).is_dir() {
-        true => RecordingSource::Ring(folder),
-        false => RecordingSource::Files(vec![folder]),
-    })
-}
-
 fn press(app: &mut App, keys: Option<&str>) {
     for key in keys.unwrap_or_default().chars() {
         app.press(match key {
@@ -196,6 +194,6 @@ fn press(app: &mut App, keys: Option<&str>) {
 fn answer(app: &mut App) {
     let Some(archive) = app.archive() else { return };
     for question in app.questions() {
-        app.answered(question, question.answer(&archive));
+        app.answered(question, question.answer(&*archive));
     }
 }

@@ -120,7 +120,7 @@ fn safe(text: &str) -> String {
 }
 
 /// A length of time: `12s`, `5m12s`, `3h05m`, `2d04h`.
-fn length(ns: i64) -> String {
+pub(super) fn length(ns: i64) -> String {
     let seconds = ns.max(0) / 1_000_000_000;
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -1,21 +1,34 @@
 //! The slider: the day of the moment as a line over time, with the moment, hours and events on it.
 
 use kymo_base::context::Context;
-use kymo_query::marks::Kind;
+use kymo_query::marks::{Kind, Mark};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 use super::{cells, greatest, put, put_until};
 use crate::app::App;
-use crate::meters::{Full, METERS};
-use crate::window::Window;
+use crate::meters::{Full, METERS, Meter};
+use crate::palette::Palette;
+use crate::window::Range;
 
 /// Lines of the slider.
 pub(super) const HEIGHT: u16 = 2;
 const HOUR_NS: i64 = 3_600_000_000_000;
 /// Least distance between hours that are written.
 const HOUR_CELLS: i64 = 6;
+
+/// The content of a slider.
+pub(super) struct Slider<'a> {
+    pub(super) palette: &'a Palette,
+    pub(super) meter: &'static Meter,
+    /// The day, the meter over it, and its events.
+    pub(super) day: (Range, &'a [f64], &'a [Mark]),
+    /// The moment, and the one that it is compared with.
+    pub(super) moments: [Option<i64>; 2],
+    /// Local hour at which the range begins.
+    pub(super) first_hour: i64,
+}
 
 /// Draws the slider; its place, and the first and last moment.
 pub(super) fn draw(
@@ -24,79 +37,101 @@ pub(super) fn draw(
     buffer: &mut Buffer,
     area: Rect,
 ) -> Option<(Rect, i64, i64)> {
-    let end = area.x + area.width;
+    let (end, quiet) = (area.x + area.width, app.palette.quiet());
     let Some(past) = app.past() else {
         let text = match app.no_past.as_str() {
             "" => "no past",
             why => why,
         };
-        put_until(
-            buffer,
-            (area.x, area.y),
-            end,
-            &app.palette.fit(text),
-            app.palette.quiet(),
-        );
+        let text = app.palette.fit(text);
+        put_until(buffer, (area.x, area.y), end, &text, quiet);
         return None;
     };
-    let name = format!("{} ", METERS[app.screen.meter].name);
-    let x = put_until(buffer, (area.x, area.y), end, &name, app.palette.name());
-    let strip = Rect::new(x, area.y, end.saturating_sub(x), 1);
+    let meter = &METERS[app.screen.meter];
     let Some((range, window)) = app.day() else {
-        put_until(
-            buffer,
-            (x, area.y),
-            end,
-            "reading the day",
-            app.palette.quiet(),
-        );
+        unread(&app.palette, meter, buffer, area);
         return None;
     };
-    curve(app, buffer, strip, window);
-    let spot = Spot {
-        strip,
-        from_ns: range.from_ns,
-        thru_ns: range.thru_ns,
-    };
+    let line = window.lines.get(app.screen.meter);
     let (_, begin) = app.local(context, range.from_ns);
-    let first = begin.get(..2).and_then(|hour| hour.parse().ok());
-    hours(app, buffer, &spot, first.unwrap_or(0));
-    events(app, buffer, &spot);
-    let moments = [Some(app.at_ns()), app.held.as_ref().map(|held| held.at_ns)];
-    for at_ns in moments.into_iter().flatten() {
-        if let Some(x) = spot.x(at_ns) {
-            let cell = &mut buffer[(x, strip.y)];
-            let style = app.palette.high().patch(app.palette.turned());
-            cell.set_style(style);
-            buffer[(x, strip.y + 1)].set_symbol("^").set_style(style);
-        }
-    }
+    let first_hour = begin.get(..2).and_then(|hour| hour.parse().ok());
+    let slider = Slider {
+        palette: &app.palette,
+        meter,
+        day: (*range, line.map_or(&[][..], Vec::as_slice), &window.marks),
+        moments: [Some(app.at_ns()), app.held.as_ref().map(|held| held.at_ns)],
+        first_hour: first_hour.unwrap_or(0),
+    };
+    let place = slider.draw(buffer, area);
     let (day, time) = app.local(context, past.extent().from_ns);
     let kept = format!("kept since {day} {time}");
     let width = u16::try_from(kept.len()).unwrap_or(0);
     if app.is_live() && area.width > 120 {
         let x = end.saturating_sub(width);
-        put(buffer, x, area.y + 1, width, &kept, app.palette.quiet());
+        put(buffer, x, area.y + 1, width, &kept, quiet);
     }
-    Some((strip, range.from_ns, range.thru_ns))
+    Some(place)
 }
 
-/// The meter of the slider over the day.
-fn curve(app: &App, buffer: &mut Buffer, strip: Rect, window: &Window) {
-    let meter = &METERS[app.screen.meter];
-    let line = window.lines.get(app.screen.meter);
+/// The name of the meter; where the slider begins.
+fn name(palette: &Palette, meter: &Meter, buffer: &mut Buffer, area: Rect) -> u16 {
+    let name = format!("{} ", meter.name);
+    let end = area.x + area.width;
+    put_until(buffer, (area.x, area.y), end, &name, palette.name())
+}
+
+/// Draws a slider whose day is not known yet.
+pub(super) fn unread(palette: &Palette, meter: &Meter, buffer: &mut Buffer, area: Rect) {
+    let x = name(palette, meter, buffer, area);
+    let end = area.x + area.width;
+    put_until(buffer, (x, area.y), end, "reading the day", palette.quiet());
+}
+
+impl Slider<'_> {
+    /// Draws the slider; its place, and the first and last moment.
+    pub(super) fn draw(&self, buffer: &mut Buffer, area: Rect) -> (Rect, i64, i64) {
+        let x = name(self.palette, self.meter, buffer, area);
+        let strip = Rect::new(x, area.y, (area.x + area.width).saturating_sub(x), 1);
+        let (range, line, marks) = self.day;
+        curve(self.palette, self.meter, buffer, strip, line);
+        let spot = Spot {
+            strip,
+            from_ns: range.from_ns,
+            thru_ns: range.thru_ns,
+        };
+        hours(self.palette, buffer, &spot, self.first_hour);
+        events(self.palette, buffer, &spot, marks);
+        for at_ns in self.moments.into_iter().flatten() {
+            if let Some(x) = spot.x(at_ns) {
+                let cell = &mut buffer[(x, strip.y)];
+                let style = self.palette.high().patch(self.palette.turned());
+                cell.set_style(style);
+                buffer[(x, strip.y + 1)].set_symbol("^").set_style(style);
+            }
+        }
+        (strip, range.from_ns, range.thru_ns)
+    }
+}
+
+/// A meter over time.
+pub(super) fn curve(
+    palette: &Palette,
+    meter: &Meter,
+    buffer: &mut Buffer,
+    strip: Rect,
+    line: &[f64],
+) {
     // Points may reach beyond the day.
-    let points = line.map_or(&[][..], Vec::as_slice);
-    let values = cells(points, strip.width);
+    let values = cells(line, strip.width);
     let full = match meter.full {
         Full::Percent => 100.0,
         Full::Field(_) | Full::Most => greatest(&values).max(f64::MIN_POSITIVE),
     };
     for (x, value) in (strip.x..strip.x + strip.width).zip(&values) {
-        let bar = app.palette.bar(value / full);
+        let bar = palette.bar(value / full);
         buffer[(x, strip.y)]
             .set_symbol(bar)
-            .set_style(app.palette.line());
+            .set_style(palette.line());
     }
 }
 
@@ -121,7 +156,7 @@ impl Spot {
 }
 
 /// Writes the hours below the line; `first`: the hour at which it begins.
-fn hours(app: &App, buffer: &mut Buffer, spot: &Spot, first: i64) {
+fn hours(palette: &Palette, buffer: &mut Buffer, spot: &Spot, first: i64) {
     let hours = (spot.thru_ns - spot.from_ns) / HOUR_NS;
     let cells = i64::from(spot.strip.width) / hours.max(1);
     let step = [1, 2, 3, 4, 6, 12, 24]
@@ -134,13 +169,7 @@ fn hours(app: &App, buffer: &mut Buffer, spot: &Spot, first: i64) {
         if let Some(x) = spot.x(at_ns + 1) {
             let text = format!("{:02}:00", (first + hour) % 24);
             let end = spot.strip.x + spot.strip.width;
-            put_until(
-                buffer,
-                (x, spot.strip.y + 1),
-                end,
-                &text,
-                app.palette.quiet(),
-            );
+            put_until(buffer, (x, spot.strip.y + 1), end, &text, palette.quiet());
         }
         hour += step;
     }
@@ -160,18 +189,17 @@ fn sign(kind: Kind) -> &'static str {
     }
 }
 
-fn events(app: &App, buffer: &mut Buffer, spot: &Spot) {
-    let Some((_, window)) = app.day() else { return };
+fn events(palette: &Palette, buffer: &mut Buffer, spot: &Spot, marks: &[Mark]) {
     // Gaps first, so that what happened at their ends is seen.
-    let gaps = window.marks.iter().filter(|mark| mark.kind == Kind::Gap);
-    let others = window.marks.iter().filter(|mark| mark.kind != Kind::Gap);
+    let gaps = marks.iter().filter(|mark| mark.kind == Kind::Gap);
+    let others = marks.iter().filter(|mark| mark.kind != Kind::Gap);
     for mark in gaps.chain(others) {
         let from = spot.x(mark.from_ns.max(spot.from_ns));
         let until = spot.x(mark.until_ns.min(spot.thru_ns - 1));
         let (Some(from), Some(until)) = (from, until) else {
             continue;
         };
-        let style: Style = app.palette.event();
+        let style: Style = palette.event();
         for x in from..=until {
             let cell = &mut buffer[(x, spot.strip.y + 1)];
             cell.set_symbol(sign(mark.kind)).set_style(style);

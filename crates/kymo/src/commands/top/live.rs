@@ -1,4 +1,4 @@
-//! This machine, sampled each second for the screen alone: nothing is recorded.
+//! Samples that come: of this machine, read each second for the screen alone without a recording, or of another one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -11,6 +11,7 @@ use kymo_kernel::source::kind;
 use kymo_kernel::subsystem::cgroups::CGROUPS;
 use kymo_kernel::subsystem::process::PROCESS;
 use kymo_query::source::{Source, Step};
+use kymo_recording::reader::Kinds;
 use kymo_sys::talk;
 use kymo_top::app::{App, SharedReadings};
 use kymo_top::tables::Table;
@@ -40,28 +41,44 @@ struct Switches {
     options: RecordOptions,
 }
 
-/// A sampler and the readings of its last sample.
-pub(super) struct Live {
+/// A giver of samples.
+pub(super) trait Sampled: Send {
+    /// Gives those of threads too, or not any more.
+    fn with_threads(
+        self: Box<Self>,
+        shared: &SharedLive,
+        threads: bool,
+    ) -> Result<Box<dyn Sampled>>;
+    /// Ends.
+    fn end(self: Box<Self>);
+}
+
+/// The readings of the last sample, as threads share them.
+#[derive(Clone)]
+pub(super) struct SharedLive {
     readings: SharedReadings,
     paused: Arc<AtomicBool>,
     groups_rest: Arc<AtomicBool>,
     listener: Arc<Mutex<Option<Sender<Happening>>>>,
-    session: Session,
 }
 
-impl Live {
-    /// Samples from now on.
-    pub(super) fn start(threads: bool) -> Result<Live> {
-        Live::into(Arc::new(Mutex::new(App::readings())), threads)
-    }
+/// Samples that come, and the readings of the last one.
+pub(super) struct Live {
+    shared: SharedLive,
+    sampled: Box<dyn Sampled>,
+}
 
-    /// Samples into readings that there are.
-    fn into(readings: SharedReadings, threads: bool) -> Result<Live> {
+/// A sampler of this machine.
+struct OwnSamples(Session);
+
+impl OwnSamples {
+    fn start(shared: &SharedLive, threads: bool) -> Result<OwnSamples> {
         let mut words = vec!["kymo", "-s", LETTERS, "-i", "1:1"];
         words.extend(threads.then_some("--threads"));
         let switches = Switches::try_parse_from(words)?;
         let mut setup = Setup::new(&switches.options, None)?;
         setup.plan.kinds.retain(|kind| !UNSHOWN.contains(kind));
+        setup.plan.groups_rest = shared.groups_rest.clone();
         let session = Session::start(&setup, Arc::default())?;
         let (control, facts) = (session.control.clone(), setup.facts.clone());
         let refresh = move || {
@@ -69,47 +86,112 @@ impl Live {
             changed.then(|| facts.gather())
         };
         let (queue, context) = (session.queue.clone(), setup.context.clone());
-        let live = Live {
-            readings,
-            paused: Arc::default(),
-            groups_rest: setup.plan.groups_rest.clone(),
-            listener: Arc::default(),
-            session,
-        };
-        let (readings, paused) = (live.readings.clone(), live.paused.clone());
-        let listener = live.listener.clone();
+        let shared = shared.clone();
         spawn("readings", move || {
-            let source = kymo_query::live::Live::new(queue, context, Box::new(refresh));
-            follow(source, &readings, &paused, &listener);
+            let mut source = kymo_query::live::Live::new(queue, context, Box::new(refresh));
+            if let Err(error) = shared.follow(&mut source) {
+                talk::say(format_args!("kymo: {error}"));
+            }
         })?;
-        Ok(live)
+        Ok(OwnSamples(session))
+    }
+}
+
+impl Sampled for OwnSamples {
+    fn with_threads(
+        self: Box<Self>,
+        shared: &SharedLive,
+        threads: bool,
+    ) -> Result<Box<dyn Sampled>> {
+        self.end();
+        Ok(Box::new(OwnSamples::start(shared, threads)?))
     }
 
-    /// The readings.
+    fn end(self: Box<Self>) {
+        (self.0.stopper())();
+        self.0.join();
+    }
+}
+
+impl SharedLive {
+    pub(super) fn new() -> SharedLive {
+        SharedLive {
+            readings: Arc::new(Mutex::new(App::readings())),
+            paused: Arc::default(),
+            groups_rest: Arc::default(),
+            listener: Arc::default(),
+        }
+    }
+
+    /// Kinds of source of all tables.
+    pub(super) fn kinds(&self) -> Kinds {
+        let readings = self.readings.lock();
+        readings.unwrap_or_else(PoisonError::into_inner).kinds()
+    }
+
+    /// Takes in each sample until sampling ends.
+    pub(super) fn follow(&self, source: &mut dyn Source) -> Result<(), String> {
+        while let Some(step) = source.next()? {
+            match step {
+                Step::Sample(moment) if !self.paused.load(Ordering::Relaxed) => {
+                    App::advance(&self.readings, source, &moment);
+                    let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let (Some(listener), false) = (&*listener, moment.warmup) {
+                        // There is no listener any more where the screen has ended.
+                        let _ = listener.send(Happening::Sample);
+                    }
+                }
+                Step::Gap(_) | Step::Damage(_) => {
+                    let readings = self.readings.lock();
+                    readings.unwrap_or_else(PoisonError::into_inner).restart();
+                }
+                Step::Sample(_) | Step::Event(..) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Live {
+    /// Samples this machine from now on.
+    pub(super) fn start(threads: bool) -> Result<Live> {
+        let shared = SharedLive::new();
+        let sampled = Box::new(OwnSamples::start(&shared, threads)?);
+        Ok(Live::of(shared, sampled))
+    }
+
+    /// Samples of a giver.
+    pub(super) fn of(shared: SharedLive, sampled: Box<dyn Sampled>) -> Live {
+        Live { shared, sampled }
+    }
+
+    /// The readings of the last sample.
     pub(super) fn readings(&self) -> SharedReadings {
-        self.readings.clone()
+        self.shared.readings.clone()
     }
 
     /// Reports each sample from now on.
     pub(super) fn report_to(&self, listener: Sender<Happening>) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        let known = self.shared.listener.lock();
+        *known.unwrap_or_else(PoisonError::into_inner) = Some(listener);
     }
 
     /// Stands still, or goes on.
     pub(super) fn pause(&self, paused: bool) {
-        self.paused.store(paused, Ordering::Relaxed);
+        self.shared.paused.store(paused, Ordering::Relaxed);
     }
 
     /// Reads control groups from now on only if they are shown.
     pub(super) fn show(&self, table: &Table) {
         let is_shown = table.subsystem.name == CGROUPS.name;
-        self.groups_rest.store(!is_shown, Ordering::Relaxed);
+        self.shared.groups_rest.store(!is_shown, Ordering::Relaxed);
     }
 
     /// Waits until the processes have rates.
     pub(super) fn wait_for_rates(&self, until: Instant) {
         let has_rates = || {
-            let readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+            let readings = self.shared.readings.lock();
+            let readings = readings.unwrap_or_else(PoisonError::into_inner);
             readings
                 .part(&PROCESS)
                 .is_some_and(|part| part.from.is_some())
@@ -119,55 +201,15 @@ impl Live {
         }
     }
 
-    /// Samples threads too, or not any more, by a sampler in place of this one.
+    /// Samples threads too, or not any more.
     pub(super) fn with_threads(self, threads: bool) -> Result<Live> {
-        let (readings, listener) = (self.readings.clone(), self.listener.clone());
-        self.end();
-        let live = Live::into(readings, threads)?;
-        let listener = listener
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(listener) = listener {
-            live.report_to(listener);
-        }
-        Ok(live)
+        let sampled = self.sampled.with_threads(&self.shared, threads)?;
+        Ok(Live::of(self.shared, sampled))
     }
 
     /// Ends sampling.
     pub(super) fn end(self) {
-        (self.session.stopper())();
-        self.session.join();
-    }
-}
-
-/// Takes in each sample until sampling ends.
-fn follow(
-    mut source: kymo_query::live::Live,
-    readings: &SharedReadings,
-    paused: &AtomicBool,
-    listener: &Mutex<Option<Sender<Happening>>>,
-) {
-    loop {
-        match source.next() {
-            Ok(Some(Step::Sample(moment))) if !paused.load(Ordering::Relaxed) => {
-                App::advance(readings, &source, &moment);
-                let listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(listener) = &*listener {
-                    // There is no listener any more where the screen has ended.
-                    let _ = listener.send(Happening::Sample);
-                }
-            }
-            Ok(Some(Step::Gap(_) | Step::Damage(_))) => {
-                readings
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .restart();
-            }
-            Ok(Some(Step::Sample(_) | Step::Event(..))) => {}
-            Ok(None) => return,
-            Err(error) => return talk::say(format_args!("kymo: {error}")),
-        }
+        self.sampled.end();
     }
 }
 

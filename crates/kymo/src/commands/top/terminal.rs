@@ -2,7 +2,8 @@
 
 use std::io::{self, BufWriter, Stdout};
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use crossterm::cursor;
@@ -13,11 +14,9 @@ use crossterm::event::{
 use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use kymo_query::archive::Archive;
-use kymo_sys::clock::{Clock as _, RealClock};
-use kymo_top::app::{App, Question, Task};
-use kymo_top::draw::draw;
+use kymo_top::app::Task;
 use kymo_top::key::{Key, Mouse};
+use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
@@ -26,7 +25,6 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::happening::Happening;
-use super::live::Live;
 use crate::recorder::session::spawn;
 
 /// Bytes of a picture that are written at once.
@@ -34,94 +32,78 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
-/// Shows the screen until it is left.
-pub(super) fn run(app: App, live: Option<Live>) -> Result<ExitCode> {
+/// A screen, of one machine or of several.
+pub(super) trait TerminalScreen {
+    /// Takes in what happened.
+    fn take(&mut self, happening: Happening) -> Result<Task>;
+    /// Draws the picture.
+    fn draw(&mut self, buffer: &mut Buffer) -> Result<()>;
+    /// Longest time to the next picture, whatever happens.
+    fn patience(&self) -> Duration;
+}
+
+/// Shows a screen until it is left. `begin` makes it; it sends what happens.
+pub(super) fn run(
+    begin: impl FnOnce(Sender<Happening>) -> Result<Box<dyn TerminalScreen>>,
+) -> Result<ExitCode> {
     let (sender, happenings) = mpsc::channel();
     listen(&sender)?;
-    let asked = match app.archive() {
-        Some(archive) => Some(answerer(archive, sender.clone())?),
-        None => None,
-    };
-    if let Some(live) = &live {
-        live.report_to(sender);
-    }
+    let shown = begin(sender)?;
     restore_on_panic();
     enter().context("cannot use the terminal")?;
     let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout()));
-    let shown = Terminal::new(backend)
+    let ended = Terminal::new(backend)
         .map_err(anyhow::Error::from)
-        .and_then(|screen| {
-            let mut shown = OnTerminal {
-                app,
-                live,
-                screen,
-                asked,
-            };
-            let ended = shown.go_on(&happenings);
-            if let Some(live) = shown.live.take() {
-                live.end();
-            }
-            ended
-        });
+        .and_then(|screen| OnTerminal { shown, screen }.go_on(&happenings));
     leave();
-    shown
+    ended
         .map(|()| ExitCode::SUCCESS)
         .context("cannot show the screen")
 }
 
 /// The screen while it is shown.
 struct OnTerminal {
-    app: App,
-    live: Option<Live>,
+    shown: Box<dyn TerminalScreen>,
     screen: Screen,
-    asked: Option<Sender<Question>>,
 }
 
 impl OnTerminal {
     fn go_on(&mut self, happenings: &Receiver<Happening>) -> Result<()> {
         self.draw()?;
-        while let Ok(first) = happenings.recv() {
-            self.app.now_ns = RealClock.now().real_ns;
-            // Keys that were typed while a picture was drawn need no pictures of their own.
-            for happening in std::iter::once(first).chain(happenings.try_iter()) {
-                if !self.take(happening)? {
-                    return Ok(());
+        loop {
+            match happenings.recv_timeout(self.shown.patience()) {
+                // Keys that were typed while a picture was drawn need no pictures of their own.
+                Ok(first) => {
+                    for happening in std::iter::once(first).chain(happenings.try_iter()) {
+                        if !self.take(happening)? {
+                            return Ok(());
+                        }
+                    }
                 }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             self.draw()?;
         }
-        Ok(())
     }
 
     fn draw(&mut self) -> Result<()> {
-        let app = &mut self.app;
-        self.screen.draw(|frame| draw(app, frame.buffer_mut()))?;
-        if let Some(asked) = &self.asked {
-            for question in app.questions() {
-                asked.send(question)?;
-            }
-        }
-        Ok(())
+        let (shown, mut done) = (&mut self.shown, Ok(()));
+        self.screen
+            .draw(|frame| done = shown.draw(frame.buffer_mut()))?;
+        done
     }
 
     /// `false`: the screen was left.
     fn take(&mut self, happening: Happening) -> Result<bool> {
         let task = match happening {
-            Happening::Sample => {
-                self.app.tick();
-                Task::Nothing
-            }
-            Happening::Answer(question, answer) => {
-                self.app.answered(question, answer);
-                Task::Nothing
-            }
-            Happening::Input(event) => self.input(&event),
             Happening::Signal(SIGTSTP) => Task::Suspend,
             Happening::Signal(SIGCONT) => {
                 self.come_back()?;
                 Task::Nothing
             }
             Happening::Signal(_) | Happening::Closed => Task::Quit,
+            other => self.shown.take(other)?,
         };
         match task {
             Task::Quit => return Ok(false),
@@ -131,16 +113,7 @@ impl OnTerminal {
                 self.come_back()?;
             }
             Task::Redraw => self.begin_again()?,
-            Task::Threads(threads) => {
-                if let Some(live) = self.live.take() {
-                    self.live = Some(live.with_threads(threads)?);
-                }
-            }
-            Task::Nothing => {}
-        }
-        if let Some(live) = &self.live {
-            live.pause(self.app.screen.paused);
-            live.show(self.app.screen.table);
+            Task::Threads(_) | Task::Nothing => {}
         }
         Ok(true)
     }
@@ -160,24 +133,30 @@ impl OnTerminal {
             .resize(Rect::new(0, 0, size.width, size.height))?;
         Ok(())
     }
+}
 
-    fn input(&mut self, event: &Event) -> Task {
-        match event {
-            Event::Key(event) if event.kind != KeyEventKind::Release => {
-                key(event).map_or(Task::Nothing, |key| self.app.press(key))
-            }
-            Event::Mouse(event) => {
-                let mouse = match event.kind {
-                    MouseEventKind::Down(MouseButton::Left) => Mouse::Click,
-                    MouseEventKind::Drag(MouseButton::Left) => Mouse::Drag,
-                    MouseEventKind::ScrollUp => Mouse::WheelUp,
-                    MouseEventKind::ScrollDown => Mouse::WheelDown,
-                    _ => return Task::Nothing,
-                };
-                self.app.mouse(mouse, event.column, event.row)
-            }
-            _ => Task::Nothing,
+/// A key or an action of the mouse, with its place.
+#[derive(Clone, Copy)]
+pub(super) enum Pressed {
+    Key(Key),
+    Mouse(Mouse, u16, u16),
+}
+
+/// The input of an event, if it is one for a screen.
+pub(super) fn pressed(event: &Event) -> Option<Pressed> {
+    match event {
+        Event::Key(event) if event.kind != KeyEventKind::Release => key(event).map(Pressed::Key),
+        Event::Mouse(event) => {
+            let mouse = match event.kind {
+                MouseEventKind::Down(MouseButton::Left) => Mouse::Click,
+                MouseEventKind::Drag(MouseButton::Left) => Mouse::Drag,
+                MouseEventKind::ScrollUp => Mouse::WheelUp,
+                MouseEventKind::ScrollDown => Mouse::WheelDown,
+                _ => return None,
+            };
+            Some(Pressed::Mouse(mouse, event.column, event.row))
         }
+        _ => None,
     }
 }
 
@@ -236,23 +215,6 @@ fn listen(sender: &Sender<Happening>) -> Result<()> {
         }
     })?;
     Ok(())
-}
-
-/// A thread that reads aside.
-fn answerer(
-    archive: std::sync::Arc<Archive>,
-    sender: Sender<Happening>,
-) -> Result<Sender<Question>> {
-    let (ask, asked) = mpsc::channel::<Question>();
-    spawn("reader", move || {
-        for question in asked {
-            let answer = question.answer(&archive);
-            if sender.send(Happening::Answer(question, answer)).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(ask)
 }
 
 fn enter() -> io::Result<()> {

@@ -1,23 +1,32 @@
 //! `kymo top HOST: HOST: ...`: several machines as rows of a table, each through a program such as ssh that runs `kymo feed` there.
 
 mod address;
+mod call;
+mod far;
 mod link;
-mod table;
+mod opened;
+mod screen;
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine::{self, Signal, Signals};
+use kymo_top::fleet::Fleet;
+use kymo_top::hosts::{self, COLUMNS, HostColumn, HostRow, LinkState, Wanted};
 
-use self::link::{Link, Stop};
-use self::table::{COLUMNS, HostColumn, HostRow, LinkState};
-use super::series;
-use crate::output::{self, redraw::redraw};
+use self::call::{Stop, lock};
+use self::link::{Link, News};
+use self::screen::HostsScreen;
+use super::super::series;
+use super::look;
+use super::terminal;
+use crate::output;
+use crate::times::days;
 
 /// Exit code when a host has no row.
 const MISSING: u8 = 1;
@@ -69,13 +78,21 @@ pub(crate) fn run(options: &HostsOptions) -> Result<ExitCode> {
         bail!("cannot follow {} hosts: at most {HOSTS_MAX}", names.len());
     }
     let at_ns = options.at.as_deref().map(moment).transpose()?;
-    let signals = Signals::block();
+    machine::raise_open_files();
     let (reader, writer) = io::pipe().context("cannot make a pipe")?;
-    let stop = Arc::new(Stop(reader));
-    let links: Vec<Link> = names
+    let (stop, news) = (Arc::new(Stop(reader)), Arc::new(News::default()));
+    let wanted = Wanted {
+        at_ns,
+        ..Wanted::default()
+    };
+    let links: Result<Vec<Link>, io::Error> = names
         .iter()
-        .map(|name| Link::new(name, &stop, at_ns))
+        .map(|name| Link::new(name, &stop, &news, wanted))
         .collect();
+    let links = links.context("cannot make a pipe")?;
+    let is_once = options.once || machine::terminal_lines().is_none();
+    // Before the threads, which inherit it.
+    let signals = is_once.then(Signals::block);
     let mut threads = Vec::new();
     for link in &links {
         let link = link.clone();
@@ -83,13 +100,13 @@ pub(crate) fn run(options: &HostsOptions) -> Result<ExitCode> {
         let thread = thread.spawn(move || link.follow());
         threads.push(thread.context("cannot start a thread")?);
     }
-    let is_once = options.once || at_ns.is_some() || machine::terminal_lines().is_none();
-    let shown = match is_once {
-        true => once(&links, by, at_ns, &signals),
-        false => redraw(&signals, || {
+    let shown = match signals {
+        Some(signals) => once(&links, by, at_ns, &signals),
+        None => {
             let now_ns = RealClock.now().real_ns;
-            Ok(table::text(&rows(&links, by, now_ns), now_ns))
-        }),
+            let fleet = Fleet::new(look::palette(), days::zone()?, now_ns, at_ns, by);
+            terminal::run(|sender| Ok(Box::new(HostsScreen::new(fleet, links, news, sender))))
+        }
     };
     // All threads see that.
     drop(writer);
@@ -108,14 +125,8 @@ fn moment(text: &str) -> Result<i64> {
 }
 
 fn rows(links: &[Link], by: HostColumn, now_ns: i64) -> Vec<HostRow> {
-    let row = |link: &Link| {
-        link.row
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    };
-    let mut rows: Vec<HostRow> = links.iter().map(row).collect();
-    table::sort(&mut rows, by, now_ns);
+    let mut rows: Vec<HostRow> = links.iter().map(|link| lock(&link.row).clone()).collect();
+    hosts::sort(&mut rows, by, now_ns);
     rows
 }
 
@@ -126,8 +137,8 @@ fn once(links: &[Link], by: HostColumn, at_ns: Option<i64>, signals: &Signals) -
     // The first row of a host that is followed has no rates yet.
     let is_waited_for = |row: &HostRow| match row.state {
         LinkState::Connecting => true,
-        LinkState::Up => row.values[0].is_nan(),
-        LinkState::Down(_) => false,
+        LinkState::Up => row.values[0].is_nan() || row.at_ns != at_ns,
+        LinkState::Unrecorded | LinkState::Down(_) => false,
     };
     while begun.elapsed() < PATIENCE && rows(links, by, now_ns()).iter().any(is_waited_for) {
         if signals.wait(LOOK) == Some(Signal::Stop) {
@@ -135,7 +146,7 @@ fn once(links: &[Link], by: HostColumn, at_ns: Option<i64>, signals: &Signals) -
         }
     }
     let rows = rows(links, by, now_ns());
-    output::put(&table::text(&rows, now_ns()))?;
+    output::put(&hosts::text(&rows, now_ns()))?;
     let all = rows.iter().all(|row| row.state == LinkState::Up);
     Ok(if all {
         ExitCode::SUCCESS
