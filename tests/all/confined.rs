@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kymo_tests::injected::Stopped;
 use kymo_tests::served::{Served, eventually, status_of};
-use kymo_tests::{Scratch, machine};
+use kymo_tests::{Scratch, kymo, machine, stdout_of};
 
 const ALL_ONES: u64 = u64::MAX;
 const UNIX: u64 = libc::AF_UNIX as u64;
@@ -182,14 +182,18 @@ impl Confined {
     }
 
     fn stop(&self, word: &str) -> Option<Stopped> {
-        let pid = self.served.child(word).expect(word);
-        eventually(|| match Stopped::stop(pid) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            stopped => Some(stopped),
-        })
-        .expect("a moment of rest")
-        .ok()
+        stopped(self.served.child(word).expect(word))
     }
+}
+
+/// The process, stopped; `None`: this user may not.
+fn stopped(pid: u32) -> Option<Stopped> {
+    eventually(|| match Stopped::stop(pid) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+        stopped => Some(stopped),
+    })
+    .expect("a moment of rest")
+    .ok()
 }
 
 fn is_refused(process: &mut Stopped, word: &str, calls: &[(&str, i64, &[u64])]) {
@@ -247,6 +251,60 @@ fn refused_calls_fail_inside_each_process() {
         let pid = confined.served.child(word).expect(word);
         assert_eq!(status_of(pid, "Seccomp"), ["2"], "{word}");
     }
+}
+
+/// True if the kernel has Landlock.
+#[allow(unsafe_code)]
+fn has_landlock() -> bool {
+    let (no_rules, version) = (std::ptr::null::<u8>(), 1);
+    // SAFETY: with this flag the call reads no memory, and returns a number.
+    let answer = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, no_rules, 0, version) };
+    answer > 0
+}
+
+/// `kymo feed` reads the recording that is asked for, and the kernel's files.
+#[test]
+fn a_feed_reaches_its_recording_alone() {
+    let scratch = Scratch::new("confined-feed");
+    let rec = scratch.text("rec");
+    stdout_of(&["record", "-f", &rec, "-sc", "-i0.1", "-c3"]);
+    fs::write(scratch.path("outside"), "text").expect("a file");
+    let mut command = std::process::Command::new(kymo());
+    command.args(["feed", "--stdio", "--data", &rec]);
+    let piped = std::process::Stdio::piped;
+    let child = command.stdin(piped()).stdout(piped()).spawn();
+    let mut child = child.expect("kymo starts");
+    // The hello comes once it is confined.
+    let output = child.stdout.as_mut().expect("its output");
+    output.read_exact(&mut [0; 20]).expect("a hello");
+    let Some(mut process) = stopped(child.id()) else {
+        child.kill().expect("killed");
+        return machine::skipped("this user may not trace");
+    };
+    is_refused(&mut process, "feed", REFUSED);
+    is_refused(&mut process, "feed", NO_CONNECTIONS);
+    let (read, write) = (libc::O_RDONLY, libc::O_RDWR);
+    let new = scratch.text("rec/new");
+    for (path, flags, may) in [
+        (rec.as_str(), read, true),
+        ("/proc/stat", read, true),
+        ("/etc/shadow", read, false),
+        (&scratch.text("outside"), read, false),
+        (&scratch.text("outside"), write, false),
+        (&new, write | libc::O_CREAT, false),
+    ] {
+        let answer = open(&mut process, path, flags);
+        match may {
+            true => assert!(answer.is_ok(), "{path}: {answer:?}"),
+            false => assert!(
+                answer == Err(libc::EACCES) || !has_landlock(),
+                "{path}: {answer:?}"
+            ),
+        }
+    }
+    drop(process);
+    child.kill().expect("killed");
+    child.wait().expect("its end");
 }
 
 /// The recorder asks how the kernel's clock is kept, and cannot change it; no other process may ask.

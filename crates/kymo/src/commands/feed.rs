@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, bail};
 use clap::Args;
-use kymo_query::archive::{Archive, own};
+use kymo_query::archive::{Archive, ROLLUPS_FOLDER, own};
 use kymo_query::feed;
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
 use kymo_sys::clock::{Clock as _, RealClock};
@@ -27,6 +27,7 @@ use kymo_wire::feed::{
 use self::records::{Come, RecordedRecords};
 use super::data;
 use super::serve::data_folder;
+use crate::process::sandbox::{self, Process};
 use crate::recorder::scans::LiveScans;
 
 /// Time after a beat at which its sample can be read.
@@ -48,6 +49,10 @@ const LINE_MAX: usize = 4096;
 /// Most bytes of records in answer to one request for a range that ends.
 const ANSWER_MAX: usize = 64 << 20;
 
+/// Folder that is listed where no other one needs to be.
+const LISTED: &str = "/proc";
+/// Files that scans read beside /proc: devices, names of users, the time zone.
+const SCANNED: [&str; 3] = ["/sys", "/etc/passwd", "/etc/timezone"];
 /// Bytes that are read at once: with less, the buffer of standard input would keep some that a wait for more does not see.
 const PIECE: usize = 64 << 10;
 
@@ -87,8 +92,12 @@ struct Host {
 
 /// Runs the command.
 pub(crate) fn run(options: &FeedOptions) -> Result<ExitCode> {
+    let (place, list, read) = place(options)?;
+    // A kernel without Landlock goes on: a line on stderr would stand in the host's row.
+    let _files = sandbox::enter_and_list(&list, &read, &[], &[]);
+    let _calls = Process::Recorder.confine();
     let mut host = Host {
-        place: place(options)?,
+        place,
         follow: Follow::Nothing,
         out: io::stdout(),
         frames: preface().to_vec(),
@@ -121,7 +130,8 @@ pub(crate) fn run(options: &FeedOptions) -> Result<ExitCode> {
     }
 }
 
-fn place(options: &FeedOptions) -> Result<HostPlace> {
+/// Where samples come from, the folder that is listed, and the files that are read.
+fn place(options: &FeedOptions) -> Result<(HostPlace, PathBuf, Vec<PathBuf>)> {
     let open = |path: PathBuf| Recording::open(Arc::new(RealDisk), &path);
     let recorded = |recording, dir: &PathBuf| {
         let archive = Box::new(data::archive(dir));
@@ -133,16 +143,20 @@ fn place(options: &FeedOptions) -> Result<HostPlace> {
             // A recording in one file.
             false => open(dir.clone()),
         };
-        return Ok(recorded(recording?, dir));
+        let place = recorded(recording?, dir);
+        return Ok((place, LISTED.into(), vec![dir.clone()]));
     }
     let is_fresh = |recording: &Recording| records::extent(recording).is_ok_and(is_fresh);
     if let Ok(dir) = data_folder(None)
         && let Ok(recording) = open(own(&dir))
         && is_fresh(&recording)
     {
-        return Ok(recorded(recording, &dir));
+        let mut read = recording.folders()?;
+        read.push(dir.join(ROLLUPS_FOLDER));
+        return Ok((recorded(recording, &dir), dir, read));
     }
-    Ok(HostPlace::Unrecorded)
+    let scanned = SCANNED.map(PathBuf::from).to_vec();
+    Ok((HostPlace::Unrecorded, LISTED.into(), scanned))
 }
 
 /// A range within the times that there are.
