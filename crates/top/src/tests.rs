@@ -228,6 +228,19 @@ fn the_worst_moment_is_found() {
     assert!((most - there).abs() < 1e-6, "{most} {there}");
 }
 
+/// Esc opened the details again that it had closed.
+#[test]
+fn details_are_left() {
+    for key in [Key::Escape, Key::Enter, Key::Char('q')] {
+        let mut app = recorded(ASCII);
+        picture(&mut app, 80, 24);
+        app.press(Key::Enter);
+        assert!(picture(&mut app, 80, 24).contains("ancestors:"));
+        assert_eq!(app.press(key), Task::Nothing);
+        assert!(picture(&mut app, 80, 24).contains("1:Processes"), "{key:?}");
+    }
+}
+
 #[test]
 fn two_moments_are_compared() {
     let mut app = recorded(ASCII);
