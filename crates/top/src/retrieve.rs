@@ -14,7 +14,7 @@ use kymo_recording::reader::{Kinds, TimeRange};
 pub trait Retrieve: Send + Sync {
     /// How far it reaches.
     fn extent(&self) -> Result<Arc<Extent>, String>;
-    /// Learns with the next question how far it reaches now; what to ask instead, if the files were read anew.
+    /// Learns with the next question how far it reaches now; the recording to ask instead, if its files were read again.
     fn again(&self) -> Result<Option<Arc<dyn Retrieve>>, String>;
     /// Samples.
     fn open(&self, range: TimeRange, kinds: Kinds) -> Result<Box<dyn Source>, String>;

@@ -30,7 +30,7 @@ pub struct Table {
     pub key: char,
     /// Name.
     pub name: &'static str,
-    /// Its name where there is little room.
+    /// Name where there is little room.
     pub short: &'static str,
     /// Subsystem of its instances.
     pub subsystem: &'static Subsystem,
