@@ -408,13 +408,17 @@ impl Cast {
         self.ranked(&|one| !one.was_there, &|_| 1.0, &|_| 0.0)
     }
 
-    /// Processes of which most was in memory, and which are gone.
+    /// Single processes that are gone, those with the most memory first: the kernel kills one, never all of a name.
     pub(super) fn gone(&self) -> Vec<Ranked> {
-        self.ranked(
-            &|one| one.last_scan < self.scans,
-            &|one| one.rss_most,
-            &|_| 0.0,
-        )
+        let gone = self.all.values().filter(|one| one.last_scan < self.scans);
+        let ranked = gone.map(|one| Ranked {
+            actor: one.actor(1, !one.was_there),
+            value: one.rss_most,
+            usual: 0.0,
+        });
+        let mut ranked: Vec<Ranked> = ranked.filter(|ranked| ranked.value > 0.0).collect();
+        sort(&mut ranked);
+        ranked
     }
 
     /// Processes of at least this age that ended in the span.

@@ -13,6 +13,8 @@ use crate::marks::{Kind, Mark};
 /// Most lines below a finding: those who did it, and other fields.
 const ACTORS_MAX: usize = 3;
 const FIELDS_MAX: usize = 4;
+/// Most processes that are named where the killed one is not certain.
+const GONE_MAX: usize = 3;
 /// Most findings of the recording itself.
 const MARKS_MAX: usize = 4;
 /// Scores beyond this make nothing worse.
@@ -175,8 +177,10 @@ fn actors(
                 .collect();
             let mut gone = cast.gone();
             // Others end, too; the killed one was in a group that had a kill.
-            gone.sort_by_key(|ranked| !groups.contains(&ranked.actor.group.as_str()));
-            gone.truncate(1);
+            let is_known = |ranked: &Ranked| groups.contains(&ranked.actor.group.as_str());
+            gone.sort_by_key(|ranked| !is_known(ranked));
+            let is_certain = gone.first().is_some_and(is_known);
+            gone.truncate(if is_certain { 1 } else { GONE_MAX });
             let mut found = said(cause, Share::Memory, gone, 8_192.0);
             found.extend(by(Share::Memory, (0.01 * memory_kb).max(16_384.0)));
             found
