@@ -36,6 +36,8 @@ const STALE: Duration = Duration::from_secs(150);
 const REST: u32 = 9;
 /// Time between two looks, and before the keeper is asked again. Until then the recording has the values.
 const PAUSE: Duration = Duration::from_secs(30);
+/// Seconds that a recorder may take for its first sample.
+const TRIES: usize = 60;
 /// Series whose values one question holds: their labels and 15 minutes of values take less than its limit.
 const SERIES_AT_ONCE: usize = 512;
 
@@ -68,6 +70,7 @@ impl Feeder {
 
     /// Never ends. What keeps it from its work is reported once.
     pub fn run(&self) {
+        self.wait_for_recording();
         let mut logged = String::new();
         loop {
             if let Err(why) = self.follow()
@@ -79,6 +82,16 @@ impl Feeder {
                 logged = why;
             }
             std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits for the recorder, which starts beside this.
+    fn wait_for_recording(&self) {
+        for _ in 0..TRIES {
+            if self.archive.extent().is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_secs(1));
         }
     }
 
