@@ -151,6 +151,19 @@ fn without_outer_groups(unusual: Vec<Unusual>) -> Vec<Unusual> {
     kept.filter_map(|(one, keep)| keep.then_some(one)).collect()
 }
 
+/// The process that was killed for want of memory, or those that it may be. Others end, too; the killed one was in a group that
+/// had a kill.
+fn killed(fields: &[&Unusual], cast: &Cast) -> Vec<Ranked> {
+    let ids = fields.iter().map(|one| one.track.id.split_once(':'));
+    let groups: Vec<&str> = ids.flatten().map(|(_, group)| group).collect();
+    let is_known = |ranked: &Ranked| groups.contains(&ranked.actor.group.as_str());
+    let mut gone = cast.gone();
+    gone.sort_by_key(|ranked| !is_known(ranked));
+    let is_certain = gone.first().is_some_and(is_known);
+    gone.truncate(if is_certain { 1 } else { GONE_MAX });
+    gone
+}
+
 /// Processes behind a finding, most first.
 fn actors(
     cause: Cause,
@@ -171,17 +184,7 @@ fn actors(
         }
         Cause::Memory => by(Share::Memory, (0.005 * memory_kb).max(16_384.0)),
         Cause::OomKill => {
-            let groups: Vec<&str> = fields
-                .iter()
-                .filter_map(|one| Some(one.track.id.split_once(':')?.1))
-                .collect();
-            let mut gone = cast.gone();
-            // Others end, too; the killed one was in a group that had a kill.
-            let is_known = |ranked: &Ranked| groups.contains(&ranked.actor.group.as_str());
-            gone.sort_by_key(|ranked| !is_known(ranked));
-            let is_certain = gone.first().is_some_and(is_known);
-            gone.truncate(if is_certain { 1 } else { GONE_MAX });
-            let mut found = said(cause, Share::Memory, gone, 8_192.0);
+            let mut found = said(cause, Share::Memory, killed(fields, cast), 8_192.0);
             found.extend(by(Share::Memory, (0.01 * memory_kb).max(16_384.0)));
             found
         }
