@@ -221,7 +221,10 @@ impl Cast {
             let one = self
                 .all
                 .entry((pid, row.key))
-                .or_insert_with(|| One::new(pid, row, &cells, &scan.wanted));
+                .or_insert_with(|| One::new(pid, row));
+            if is_within || one.comm.is_empty() {
+                one.name(&cells, &scan.wanted);
+            }
             one.last_scan = self.scans;
             let numbers = scan.wanted.numbers(&cells);
             let has_past = !rates.baseline && !out.baseline;
@@ -282,17 +285,21 @@ fn known(value: f64) -> f64 {
 }
 
 impl One {
-    fn new(pid: u32, row: &Row, cells: &Cells, wanted: &Wanted) -> One {
+    fn new(pid: u32, row: &Row) -> One {
         let ppid = row.values.get(PPID);
         One {
             pid,
             ppid: ppid.map_or(0, |ppid| u32::try_from(*ppid).unwrap_or(0)),
-            comm: text(wanted.comm, cells),
-            command: text(wanted.command, cells),
-            group: text(wanted.cgroup, cells),
             rss_before: f64::NAN,
             ..One::default()
         }
+    }
+
+    /// Learns the present names: a process has those of its parent until it runs a program of its own, and can change its group.
+    fn name(&mut self, cells: &Cells, wanted: &Wanted) {
+        self.comm = text(wanted.comm, cells);
+        self.command = text(wanted.command, cells);
+        self.group = text(wanted.cgroup, cells);
     }
 
     /// Takes in a scan; `elapsed`: seconds that its rates are of.
