@@ -279,6 +279,7 @@ fn a_feed_reaches_its_recording_alone() {
     output.read_exact(&mut [0; 20]).expect("a hello");
     let Some(mut process) = stopped(child.id()) else {
         child.kill().expect("killed");
+        child.wait().expect("its end");
         return machine::skipped("this user may not trace");
     };
     is_refused(&mut process, "feed", REFUSED);
