@@ -23,8 +23,28 @@ struct LastListing {
     last: Option<u64>,
     /// Scans since.
     scans: u32,
-    /// True: a process was born, and the last pid was the same.
+    /// True: it is the second one with this pid. A process is listed a moment after it got its pid, so the first may lack one.
+    is_settled: bool,
+    /// True: a process was born, and the last pid was the same. A loadavg made up by lxcfs is late.
     is_wrong: bool,
+}
+
+impl LastListing {
+    fn is_same(&self, last: Option<u64>) -> bool {
+        last.is_some() && last == self.last && !self.is_wrong
+    }
+
+    /// True if no process was born since.
+    fn holds(&self, last: Option<u64>) -> bool {
+        self.is_same(last) && self.is_settled && self.scans < LISTED_EACH
+    }
+
+    /// Takes notice of the next listing; `has_new`: it has a process that the one before lacks.
+    fn renew(&mut self, last: Option<u64>, has_new: bool) {
+        let is_same = self.is_same(last);
+        self.is_wrong |= is_same && self.is_settled && has_new;
+        (self.last, self.is_settled, self.scans) = (last, is_same, 0);
+    }
 }
 
 /// The last pid that the kernel gave; `None`: not known. A process that is born before this is read is in a listing after it.
@@ -156,19 +176,18 @@ impl<S: TaskSource> TaskTables<S> {
                 chooser.list(scan.root, &mut self.source, scan.age_ns, &mut self.pids);
             }
             None => {
-                let last = last_pid(scan.root).filter(|_| !self.listed.is_wrong);
-                let is_same = last.is_some() && last == self.listed.last;
+                let last = last_pid(scan.root);
                 self.listed.scans += 1;
-                if is_same && self.listed.scans < LISTED_EACH && !self.processes.has_lost() {
+                if self.listed.holds(last) && !self.processes.has_lost() {
                     return;
                 }
                 let known = std::mem::take(&mut self.pids);
                 self.source.processes(|pid| self.pids.push((pid, 0)));
                 let is_new = |pid| known.binary_search(pid).is_err();
-                // A loadavg made up by lxcfs is late. One that moves on meanwhile is right.
-                let is_wrong = is_same && self.pids.iter().any(is_new);
-                self.listed.is_wrong |= is_wrong && last_pid(scan.root) == last;
-                (self.listed.last, self.listed.scans) = (last, 0);
+                let has_new = self.listed.is_same(last) && self.pids.iter().any(is_new);
+                // A last pid that moves on meanwhile is right.
+                let has_new = has_new && last_pid(scan.root) == last;
+                self.listed.renew(last, has_new);
             }
         }
     }
@@ -186,5 +205,42 @@ impl<S: TaskSource> TaskTables<S> {
             threads.map_or(0, Tasks::len),
             self.processes.kept() + threads.map_or(0, Tasks::kept),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A letter for each scan, `L` for a new listing, of last pids and whether a listing has a new process.
+    fn listings(scans: &[(Option<u64>, bool)]) -> String {
+        let mut listed = LastListing::default();
+        let scan = |&(last, has_new)| {
+            listed.scans += 1;
+            match listed.holds(last) {
+                true => '-',
+                false => {
+                    listed.renew(last, has_new);
+                    'L'
+                }
+            }
+        };
+        scans.iter().map(scan).collect()
+    }
+
+    #[test]
+    fn a_listing_holds_while_no_process_is_born() {
+        let same = |count| vec![(Some(7), false); count];
+        assert_eq!(listings(&same(8)), "LL----L-");
+        // The second listing may have one that the first lacked.
+        let born = [(Some(7), true), (Some(7), true), (Some(7), false)];
+        assert_eq!(listings(&born), "LL-");
+        let others = [(Some(7), true), (Some(8), true), (Some(9), true)];
+        assert_eq!(listings(&others), "LLL");
+        assert_eq!(listings(&[(None, false); 4]), "LLLL");
+        // A born process without a new last pid: never again.
+        let mut late = same(6);
+        late.extend([(Some(7), true), (Some(7), false), (Some(7), false)]);
+        assert_eq!(listings(&late), "LL----LLL");
     }
 }
