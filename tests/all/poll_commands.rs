@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kymo_poll::runner::{Runner, RunnerMessage};
+use kymo_tests::served::eventually;
 use kymo_tests::{Scratch, kymo, machine, run};
 
 /// Longest wait for any event.
@@ -284,9 +285,12 @@ fn thresholds_turn_as_those_of_mrtg() {
     ] {
         fs::write(top.path("value"), format!("{value}\n")).expect("values");
         next_second(&mut latest);
-        let mut seen = Vec::new();
+        let mut seen: Vec<(Vec<String>, _, _)> = Vec::new();
         for (side, folder) in &both {
             let output = side.run(&[], &folder.path("m.cfg"));
+            // Programs may go on when kymo has ended.
+            let of_mrtg = seen.first().map_or(0, |(log, ..)| log.len());
+            eventually(|| (folder.text("log").lines().count() >= of_mrtg).then_some(()));
             let mut states: Vec<_> = fs::read_dir(folder.path("states"))
                 .expect("a folder")
                 .map(|entry| entry.expect("an entry").path())

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_agentfarm::{Farm, Settings};
 use kymo_tests::machine;
+use kymo_tests::served::eventually;
 
 use crate::poll_pages::sides::Sides;
 
@@ -83,14 +84,18 @@ fn failures_have_bounds_as_in_mrtg() {
         // Broken until now.
         std::fs::write(work.join("m.cfg.t.hwthreshmaxO"), "").expect("a file");
     });
-    let [ours, theirs] = sides.texts("log");
-    // kymo waits for no program before it starts the next one.
-    let sorted = |log: &str| {
+    // kymo waits for no program: neither before it starts the next one nor before it ends.
+    let lines_of = |work: &Path| {
+        let log = std::fs::read_to_string(work.join("log")).unwrap_or_default();
         let mut lines: Vec<String> = log.lines().map(String::from).collect();
         lines.sort();
         lines
     };
-    assert_eq!(sorted(&ours), sorted(&theirs));
+    let theirs = lines_of(&sides.theirs);
+    eventually(|| (lines_of(&sides.ours).len() >= theirs.len()).then_some(()));
+    let ours = lines_of(&sides.ours);
+    assert_eq!(ours, theirs);
+    let ours = ours.join("\n");
     assert!(
         ours.contains("[broken][t][1][0][not as ever][not as ever]"),
         "{ours}"

@@ -236,8 +236,10 @@ fn a_flood_is_counted_and_said_and_bad_packets_change_nothing() {
         }
     }
     hub.served.has_said("came too fast");
-    let kept = hub.events("core-1").len();
-    assert!((2..=2048).contains(&kept), "{kept} events");
+    // The note of the first trap may come before it is an event.
+    let kept = || Some(hub.events("core-1").len()).filter(|kept| *kept >= 2);
+    let kept = eventually(kept).expect("events of the flood");
+    assert!(kept <= 2048, "{kept} events");
     // Another network than that of `allow`.
     let foreign = UdpSocket::bind("127.0.0.2:0").expect("a socket");
     foreign
