@@ -189,6 +189,8 @@ fn on_the_command_line(place: &Place, moment: f64) {
 fn the_screen_has_a_table_of_programs() {
     let place = Place::start("programs-top");
     let (_publisher, mut slots) = publisher(&place, 2);
+    // The first sample stands for all earlier moments.
+    wait(&place, &[]);
     slots[0].begin(Kind::Sql, b"SELECT price FROM screens", 0, 0);
     let moment = wait(&place, &["SELECT price FROM screens"]);
     let screen = |words: &[&str]| {
