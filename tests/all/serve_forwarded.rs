@@ -280,7 +280,10 @@ fn a_hub_may_keep_no_values() {
     }
     let count = |all: &Found| all.values().map(Vec::len).sum::<usize>();
     let theirs = eventually(|| found(&victoria).filter(|all| count(all) == 1000));
-    let theirs = theirs.unwrap_or_else(|| panic!("{:?}", found(&victoria)));
+    let theirs = theirs.unwrap_or_else(|| {
+        let all = found(&victoria).unwrap_or_default();
+        panic!("{} of 1000 samples: {:#?}", count(&all), hub.served.said)
+    });
     let same = |hub: &ForwardHub| (found(&hub.address)? == theirs).then_some(());
     eventually(|| same(&hub)).unwrap_or_else(|| panic!("{:?}", found(&hub.address)));
     let data = hub.scratch.path("data");

@@ -362,6 +362,37 @@ fn no_sample_is_lost_uncounted() {
     assert_eq!(read + lost as f64, 200_100.0, "{lost} lost");
 }
 
+/// Many scripts at once send a line and leave while the keeper is busy: there are more of them than places.
+#[test]
+fn scripts_that_send_a_line_and_leave_are_all_heard() {
+    const SCRIPTS: u64 = 200;
+    let hub = LineHub::start("line-scripts");
+    let keeper = hub.served.child("keeper").expect("a keeper");
+    let now = UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let relay = stream(hub.graphite);
+    eventually(|| (hub.account("graphite")["clients"] == 1).then_some(())).expect("the relay");
+    kill("-STOP", keeper);
+    for script in 0..SCRIPTS {
+        let line = format!("backup.bytes {script} {}\n", now - script);
+        let mut connection = stream(hub.graphite);
+        connection.write_all(line.as_bytes()).expect("sent");
+        let mut connection = stream(hub.statsd);
+        connection.write_all(b"backup.runs:1|c\n").expect("sent");
+    }
+    kill("-CONT", keeper);
+    for protocol in ["graphite", "statsd"] {
+        let account = || hub.account(protocol);
+        let all = || {
+            account()["samples"]
+                .as_u64()
+                .filter(|count| *count >= SCRIPTS)
+        };
+        assert_eq!(eventually(all), Some(SCRIPTS), "{}", account());
+    }
+    assert_eq!(hub.account("graphite")["clients"], 1, "the relay");
+    drop(relay);
+}
+
 #[test]
 fn a_keeper_that_dies_costs_the_sums_and_no_lines_after_it() {
     let mut hub = LineHub::start("statsd-killed");

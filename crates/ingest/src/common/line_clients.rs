@@ -1,5 +1,6 @@
 //! Clients by TCP that send lines. Their number is limited: where all places are taken, the longest silent client of the sender
-//! group with most connections makes room.
+//! group with most connections makes room. What a client has sent is read before it is closed: scripts connect, send a line and
+//! leave, many in the same second.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,6 +24,8 @@ const ACCEPTS_MAX: usize = 64;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
 /// Bytes read from one client in a row.
 const READ_SIZE: usize = 64 << 10;
+/// Most readings of a client before another one is accepted.
+const READS_MAX: usize = 4;
 
 /// All clients of one protocol.
 pub(super) struct LineClients {
@@ -50,6 +53,13 @@ struct LineClient {
     begun: Vec<u8>,
     received_ns: u64,
     is_open: bool,
+}
+
+/// Result of a reading.
+enum Heard {
+    Bytes,
+    Nothing,
+    End,
 }
 
 impl LineClients {
@@ -89,10 +99,7 @@ impl LineClients {
         mut take: impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
     ) {
         for (client, _) in self.clients.iter_mut().zip(ready).filter(|(_, is)| **is) {
-            let group = client.group;
-            client.is_open = client.read(&mut self.room, &mut |line| take(group, line));
-            client.received_ns = now_ns;
-            self.counts.cut_off += u64::from(!client.is_open && !client.begun.is_empty());
+            client.read(&mut self.room, now_ns, &mut take);
         }
         for client in &mut self.clients {
             if client.is_open && client.received_ns + idle_max_ns() <= now_ns {
@@ -100,11 +107,24 @@ impl LineClients {
                 self.counts.silent += 1;
             }
         }
+        self.forget_closed();
+    }
+
+    /// Forgets clients that have ended.
+    fn forget_closed(&mut self) {
+        let cut_off = |client: &&LineClient| !client.is_open && !client.begun.is_empty();
+        let cut_off = self.clients.iter().filter(cut_off).count();
+        self.counts.cut_off += u64::try_from(cut_off).unwrap_or(u64::MAX);
         self.clients.retain(|client| client.is_open);
     }
 
-    /// Accepts waiting clients.
-    pub(super) fn accept(&mut self, socket: &OwnedFd, now_ns: u64) {
+    /// Accepts waiting clients; `take` gets the lines of those that make room.
+    pub(super) fn accept(
+        &mut self,
+        socket: &OwnedFd,
+        now_ns: u64,
+        mut take: impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
+    ) {
         for _ in 0..ACCEPTS_MAX {
             let client = match listen::accept(socket) {
                 Ok(Some(client)) => client,
@@ -120,7 +140,7 @@ impl LineClients {
                 continue;
             };
             if self.clients.len() >= CLIENTS_MAX {
-                self.make_room();
+                self.make_room(now_ns, &mut take);
             }
             self.clients.push(LineClient {
                 socket: client,
@@ -136,8 +156,27 @@ impl LineClients {
         }
     }
 
-    /// Closes one connection to make room.
-    fn make_room(&mut self) {
+    /// Makes room for a client: reads what all have sent and forgets who has left, or else closes the most silent one.
+    fn make_room(
+        &mut self,
+        now_ns: u64,
+        take: &mut impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
+    ) {
+        for client in &mut self.clients {
+            let mut heard = (0..READS_MAX).map(|_| client.read(&mut self.room, now_ns, take));
+            let _done = heard.find(|heard| !matches!(heard, Heard::Bytes));
+        }
+        self.forget_closed();
+        if self.clients.len() >= CLIENTS_MAX
+            && let Some(at) = self.most_silent()
+        {
+            self.clients.remove(at);
+            self.counts.displaced += 1;
+        }
+    }
+
+    /// The longest silent client of the sender group with most connections.
+    fn most_silent(&self) -> Option<usize> {
         let mut sizes: HashMap<SenderGroup, usize> = HashMap::new();
         for client in &self.clients {
             *sizes.entry(client.group).or_default() += 1;
@@ -146,10 +185,7 @@ impl LineClients {
         let clients = self.clients.iter().enumerate();
         let last =
             clients.max_by_key(|(_, client)| (size(client), std::cmp::Reverse(client.received_ns)));
-        if let Some(at) = last.map(|(at, _)| at) {
-            self.clients.remove(at);
-            self.counts.displaced += 1;
-        }
+        last.map(|(at, _)| at)
     }
 
     /// Adds the counts to `troubles`.
@@ -169,26 +205,33 @@ impl LineClients {
 }
 
 impl LineClient {
-    /// Reads once and passes on the complete lines. False: the client has ended.
+    /// Reads once and passes on the complete lines.
     fn read(
         &mut self,
         room: &mut Vec<u8>,
-        take: &mut impl FnMut(Result<&[u8], LineTooLong>),
-    ) -> bool {
+        now_ns: u64,
+        take: &mut impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
+    ) -> Heard {
         room.clear();
         room.append(&mut self.begun);
         room.reserve(READ_SIZE);
         let spare = rustix::buffer::spare_capacity(room);
-        let is_open = match rustix::io::read(&self.socket, spare) {
-            Ok(count) => count > 0,
-            Err(errno) => matches!(errno, Errno::AGAIN | Errno::INTR),
+        let heard = match rustix::io::read(&self.socket, spare) {
+            Ok(1..) => Heard::Bytes,
+            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            Ok(0) | Err(_) => Heard::End,
         };
+        match heard {
+            Heard::Bytes => self.received_ns = now_ns,
+            Heard::Nothing => {}
+            Heard::End => self.is_open = false,
+        }
         let mut rest = room.as_slice();
         while let Some(line) = self.lines.take(&mut rest) {
-            take(line);
+            take(self.group, line);
         }
         self.begun.extend_from_slice(rest);
-        is_open
+        heard
     }
 }
 
@@ -206,6 +249,43 @@ mod tests {
         TcpStream::connect(listen::bound_to(socket).unwrap()).unwrap()
     }
 
+    /// Scripts that send a line and leave: more of them wait than there are places.
+    #[test]
+    fn who_sends_and_leaves_is_read_before_making_room() {
+        let socket = listen::bind_tcp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let silent = connect(&socket);
+        let mut clients = LineClients::new(100);
+        clients.accept(&socket, 0, |_, _| panic!("nobody has sent anything"));
+        let count = 2 * CLIENTS_MAX;
+        for number in 1..count {
+            let text = format!("a {number}\nb {number}\n");
+            connect(&socket).write_all(text.as_bytes()).unwrap();
+        }
+        let mut lines = Vec::new();
+        for moment in 1..4 {
+            clients.accept(&socket, moment, |_, line| {
+                lines.push(String::from_utf8(line.unwrap().to_vec()).unwrap());
+            });
+        }
+        while clients.count() > 1 {
+            let ready = vec![true; clients.clients.len()];
+            clients.read(&ready, 4, |_, line| {
+                lines.push(String::from_utf8(line.unwrap().to_vec()).unwrap());
+            });
+        }
+        let sent = |name: char| (1..count).map(move |number| format!("{name} {number}"));
+        let mut sent: Vec<String> = sent('a').chain(sent('b')).collect();
+        sent.sort();
+        lines.sort();
+        assert_eq!(lines, sent);
+        // A relay that sends each minute keeps its place.
+        assert_eq!(clients.count(), 1);
+        drop(silent);
+        let mut troubles = Troubles::default();
+        clients.take_counts(&mut troubles);
+        assert_eq!(troubles.take().as_deref(), None);
+    }
+
     #[test]
     fn the_longest_silent_client_makes_room() {
         let socket = listen::bind_tcp("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -213,7 +293,7 @@ mod tests {
         let mut streams = Vec::new();
         for moment in 0..66 {
             streams.push(connect(&socket));
-            clients.accept(&socket, moment);
+            clients.accept(&socket, moment, |_, _| panic!("nobody has sent anything"));
         }
         assert_eq!(clients.clients.len(), CLIENTS_MAX);
         // The first two clients are gone, and the third one sends.

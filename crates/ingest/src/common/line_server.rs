@@ -233,20 +233,20 @@ impl<I: LineIntake> LineServer<I> {
         let now = RealClock.now();
         let (intake, lots) = (&mut self.intake, &self.lots);
         let mut came = false;
-        self.clients
-            .read(&ready.clients, now.mono_ns, |group, line| {
-                came = true;
-                match line {
-                    Ok(line) => intake.take_lines(line, lots.of(group), store, now),
-                    Err(LineTooLong) => intake.refuse_long_line(),
-                }
-            });
-        if came {
-            intake.end_round(store);
-        }
+        let mut take = |group: SenderGroup, line: Result<&[u8], LineTooLong>| {
+            came = true;
+            match line {
+                Ok(line) => intake.take_lines(line, lots.of(group), store, now),
+                Err(LineTooLong) => intake.refuse_long_line(),
+            }
+        };
+        self.clients.read(&ready.clients, now.mono_ns, &mut take);
         let streams = self.sockets.streams.iter().zip(&ready.streams);
         for (socket, _) in streams.filter(|(_, is_ready)| **is_ready) {
-            self.clients.accept(socket, now.mono_ns);
+            self.clients.accept(socket, now.mono_ns, &mut take);
+        }
+        if came {
+            intake.end_round(store);
         }
         self.clients.take_counts(self.intake.troubles());
     }
