@@ -324,6 +324,12 @@ fn hosts_that_fell_silent() {
     let command = line.split_once("| kymo ").expect("a command").1;
     let words: Vec<&str> = command.split(' ').collect();
     assert!(stdout_of(&words).contains("web7/users/users"), "{line}");
+    // So does the screen, of this machine and of the folder as a recording.
+    let dir = hub.dir.to_string_lossy();
+    for words in [&["--data", &*dir][..], &[&*dir]] {
+        let screen = stdout_of(&[&["top", "--once", "--keys", "w"][..], words].concat());
+        assert!(screen.contains("host web7 sent nothing"), "{screen}");
+    }
     is_back.set(true);
     wait("host web7 sent nothing from ");
 }

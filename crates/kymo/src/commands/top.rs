@@ -6,6 +6,7 @@ mod hosts;
 mod live;
 mod look;
 mod one_machine;
+mod stored;
 mod terminal;
 
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ use crate::times::days;
 use hosts::HostsOptions;
 use live::Live;
 use one_machine::Machine;
+use stored::StoredArchive;
 
 /// Size of a screen that is printed, unless the environment has another.
 const SIZE: (u16, u16) = (80, 24);
@@ -161,7 +163,7 @@ fn past(options: &TopOptions) -> Result<Past> {
             None,
         ),
     };
-    Past::open(Arc::new(archive), &PROCESS).map_err(Error::msg)
+    Past::open(Arc::new(StoredArchive(archive)), &PROCESS).map_err(Error::msg)
 }
 
 /// The recording with samples of collectl's files in memory. A reading of more than a moment reports the part that was read.

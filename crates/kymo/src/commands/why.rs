@@ -8,7 +8,7 @@ use clap::Args;
 use kymo_keeper_client::Keeper;
 use kymo_query::archive::{Archive, Extent, RecordingSource};
 use kymo_query::stored::KeeperReader;
-use kymo_query::why::{When, add_stored, why};
+use kymo_query::why::{When, Why, add_stored, why};
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_sys::machine;
 use kymo_view::time::{Bound, Span, Zone};
@@ -51,7 +51,6 @@ pub(crate) fn run(options: &WhyOptions) -> Result<ExitCode> {
     let given = options.time.iter().chain(&options.paths);
     let given: Vec<String> = given.cloned().collect();
     let asked = Asked::read(&given, now_ns)?;
-    let recordings = asked.what.recordings().map_err(Error::msg)?;
     let extent = Archive::new(asked.what.clone(), None).extent();
     let extent = extent.map_err(Error::msg)?;
     let zone = times::zone_of(&extent.context);
@@ -59,12 +58,7 @@ pub(crate) fn run(options: &WhyOptions) -> Result<ExitCode> {
         Some(span) => when(span, &extent, zone)?,
         None => When::WorstMinuteBefore(extent.thru_ns),
     };
-    let mut answer = why(&recordings, when).map_err(Error::msg)?;
-    match asked.keeper() {
-        Ok(Some(keeper)) => add_stored(&mut answer, &KeeperReader::new(keeper)),
-        Ok(None) => {}
-        Err(error) => answer.problem = format!("{error:#}"),
-    }
+    let answer = answer(&asked.what, when).map_err(Error::msg)?;
     output::put(&match options.json {
         true => kymo_view::why::json(&answer, &asked.place) + "\n",
         false => shown(kymo_view::why::text(&answer, &asked.place)),
@@ -109,19 +103,30 @@ impl Asked {
         let place = place.join(" ");
         Ok(Asked { what, place, span })
     }
+}
 
-    /// The keeper of the folder that is asked. `None`: there is no store in it.
-    fn keeper(&self) -> Result<Option<Keeper>> {
-        let dir = match &self.what {
-            RecordingSource::Ring(dir) => Some(dir),
-            RecordingSource::Files(paths) => match &paths[..] {
-                [dir] if dir.is_dir() => Some(dir),
-                _ => None,
-            },
-            RecordingSource::Kept(_) => None,
-        };
-        dir.map_or(Ok(None), |dir| data::keeper(dir))
+/// The unusual values by a recording, and by the store in its folder if there is one.
+pub(crate) fn answer(what: &RecordingSource, when: When) -> Result<Why, String> {
+    let mut answer = why(&what.recordings()?, when)?;
+    match keeper(what) {
+        Ok(Some(keeper)) => add_stored(&mut answer, &KeeperReader::new(keeper)),
+        Ok(None) => {}
+        Err(error) => answer.problem = format!("{error:#}"),
     }
+    Ok(answer)
+}
+
+/// The keeper of the folder that is asked. `None`: there is no store in it.
+fn keeper(what: &RecordingSource) -> Result<Option<Keeper>> {
+    let dir = match what {
+        RecordingSource::Ring(dir) => Some(dir),
+        RecordingSource::Files(paths) => match &paths[..] {
+            [dir] if dir.is_dir() => Some(dir),
+            _ => None,
+        },
+        RecordingSource::Kept(_) => None,
+    };
+    dir.map_or(Ok(None), |dir| data::keeper(dir))
 }
 
 /// A text as it is shown: broken for a terminal.
