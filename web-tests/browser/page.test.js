@@ -162,7 +162,7 @@ on('why: a held moment and a range, and its lines set filter and graph', {}, asy
   await page.goto(`${server.url}?at=${from + 12}`);
   await ready(page);
   await has(page, '.changes', 'against 63 min before and 1 earlier day');
-  await has(page, '.why li li', 'cc1 x 4 takes 388 % of a CPU, new');
+  await has(page, '.why li li', 'cc1 x 4 takes 388 % of a CPU on average, new');
   await page.locator('.why li li button').click();
   await until(page, () => new URL(location.href).searchParams.get('filter') === 'cc1');
   await page.locator('.why > li > button').click();

@@ -254,17 +254,17 @@ fn process(who: &str, share: Share, finding: &Finding, is_new: bool) -> String {
         false => usually(finding),
     };
     match share {
-        Share::Cpu => format!("{who} takes {value} of a CPU{usual}"),
-        Share::Read => format!("{who} reads {value}{usual}"),
-        Share::Written => format!("{who} writes {value}{usual}"),
-        Share::Calls => format!("{who} reads and writes {value} by system calls{usual}"),
+        Share::Cpu => format!("{who} takes {value} of a CPU on average{usual}"),
+        Share::Read => format!("{who} reads {value} on average{usual}"),
+        Share::Written => format!("{who} writes {value} on average{usual}"),
+        Share::Calls => format!("{who} reads and writes {value} by system calls on average{usual}"),
         Share::Memory if finding.cause == Cause::OomKill && finding.usual == 0.0 && !is_new => {
             format!("{who} had {value} and is gone")
         }
         Share::Memory => format!("{who} has {value} of memory{usual}"),
         Share::Born if finding.usual.is_nan() => format!("{who} started {value} of them"),
         Share::Born => format!("{value} of the new processes were {}", comm(finding)),
-        Share::Children => format!("{who}: its children took {value} of a CPU{usual}"),
+        Share::Children => format!("{who}: its children took {value} of a CPU on average{usual}"),
         Share::Waiting => {
             format!("{who} waits in the kernel and does nothing for {value}, state D")
         }
@@ -626,8 +626,8 @@ mod tests {
         let expected = [
             " 2026-11-21 19:00:47-19:01:47 against 63 min before it and an earlier day; samples are 15 s apart: what was shorter is not seen".to_string(),
             format!(" 1 disk sda: time with requests under way 98.2 %, usually 1.4 %, since 18:59:17  | kymo play rec -sD {span}"),
-            format!("     dd (4711) writes 182 MiB/s, usually 0  | kymo play rec --top iokb,5 {span}"),
-            format!("     dd x 3 takes 12 % of a CPU  | kymo play rec --top time,5 {span}"),
+            format!("     dd (4711) writes 182 MiB/s on average, usually 0  | kymo play rec --top iokb,5 {span}"),
+            format!("     dd x 3 takes 12 % of a CPU on average  | kymo play rec --top time,5 {span}"),
             format!(" 2 recording: clock: clock step \\x1b[2J 3.000 s  | kymo play rec {span}"),
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
@@ -646,7 +646,7 @@ mod tests {
             "         1.4 %, since 18:59:17",
             "       $ kymo play rec -sD --from 20261121:19:00:47 \\",
             "         --thru 20261121:19:01:47",
-            "     dd (4711) writes 182 MiB/s, usually 0",
+            "     dd (4711) writes 182 MiB/s on average, usually 0",
         ];
         let lines: Vec<&str> = narrow.lines().take(expected.len()).collect();
         assert_eq!(lines, expected);
