@@ -74,6 +74,15 @@ pub struct Fleet {
     pub(crate) held: Option<(i64, HashMap<String, Numbers>)>,
     /// Time zone of this machine.
     zone: RefCell<Zone>,
+    /// Strips of all hosts as one, which change once in minutes: of the day, and around the moment.
+    merged: RefCell<[Option<MergedStrip>; 2]>,
+}
+
+/// Strips of hosts as one.
+struct MergedStrip {
+    range: Range,
+    strips: Vec<Arc<Strip>>,
+    window: Arc<Window>,
 }
 
 impl Fleet {
@@ -101,6 +110,7 @@ impl Fleet {
             around: None,
             held: None,
             zone: RefCell::new(zone),
+            merged: RefCell::default(),
         }
     }
 
@@ -221,34 +231,30 @@ impl Fleet {
     }
 
     /// The greatest of all hosts in each point of a range, and the events of all; which: 0 of the day, 1 around the moment.
-    pub(crate) fn strip(&self, which: usize, range: Range) -> Option<Window> {
-        let strips = self
-            .rows
-            .iter()
-            .filter_map(|row| row.strips[which].as_ref());
+    pub(crate) fn strip(&self, which: usize, range: Range) -> Option<Arc<Window>> {
+        let strips = self.rows.iter().filter_map(|row| row.strips[which].clone());
         let meter = self.screen.meter;
-        let strips: Vec<&Arc<Strip>> = strips.filter(|strip| strip.what.meter == meter).collect();
-        let points = i64::try_from(range.points).unwrap_or(1).max(1);
-        let step_ns = (range.thru_ns.saturating_sub(range.from_ns) / points).max(1);
-        let value = |point: i64| {
-            let end_ns = range
-                .from_ns
-                .saturating_add(step_ns.saturating_mul(point + 1));
-            let values = strips.iter().filter_map(|strip| {
-                let line = strip.window.lines.first()?;
-                line.get(strip.window.point(end_ns)?).copied()
-            });
-            values.fold(f64::NAN, f64::max)
+        let strips: Vec<Arc<Strip>> = strips.filter(|strip| strip.what.meter == meter).collect();
+        if strips.is_empty() {
+            return None;
+        }
+        let mut merged = self.merged.borrow_mut();
+        let is_same = |known: &&MergedStrip| {
+            let pairs = || known.strips.iter().zip(&strips);
+            known.range == range
+                && known.strips.len() == strips.len()
+                && pairs().all(|(known, strip)| Arc::ptr_eq(known, strip))
         };
-        let marks = strips.iter().flat_map(|strip| strip.window.marks.clone());
-        let mut marks: Vec<_> = marks.collect();
-        marks.sort_by_key(|mark| mark.until_ns);
-        (!strips.is_empty()).then(|| Window {
-            from_ns: range.from_ns,
-            step_ns,
-            lines: vec![(0..points).map(value).collect()],
-            marks,
-        })
+        if let Some(known) = merged[which].as_ref().filter(is_same) {
+            return Some(known.window.clone());
+        }
+        let window = Arc::new(merge(&strips, range));
+        merged[which] = Some(MergedStrip {
+            range,
+            strips,
+            window: window.clone(),
+        });
+        Some(window)
     }
 
     /// Local time of a moment: day and time.
@@ -445,4 +451,29 @@ fn end_of_second(ns: i64) -> i64 {
     ns.div_euclid(SECOND_NS)
         .saturating_mul(SECOND_NS)
         .saturating_add(SECOND_NS - 1)
+}
+
+/// Of each point of a range the greatest value, and all events.
+fn merge(strips: &[Arc<Strip>], range: Range) -> Window {
+    let points = i64::try_from(range.points).unwrap_or(1).max(1);
+    let step_ns = (range.thru_ns.saturating_sub(range.from_ns) / points).max(1);
+    let value = |point: i64| {
+        let end_ns = range
+            .from_ns
+            .saturating_add(step_ns.saturating_mul(point + 1));
+        let values = strips.iter().filter_map(|strip| {
+            let line = strip.window.lines.first()?;
+            line.get(strip.window.point(end_ns)?).copied()
+        });
+        values.fold(f64::NAN, f64::max)
+    };
+    let marks = strips.iter().flat_map(|strip| strip.window.marks.clone());
+    let mut marks: Vec<_> = marks.collect();
+    marks.sort_by_key(|mark| mark.until_ns);
+    Window {
+        from_ns: range.from_ns,
+        step_ns,
+        lines: vec![(0..points).map(value).collect()],
+        marks,
+    }
 }

@@ -219,6 +219,14 @@ fn the_slider_is_of_all_hosts() {
     assert_eq!(fleet.at_ns(), Some(end(worst_ns)));
     press(&mut fleet, "N");
     assert_eq!(fleet.at_ns(), Some(end(NOW_NS - 1800 * SECOND_NS)));
+    // The strips of later answers are in the next picture.
+    let mut one = row("a", 1.0, 0);
+    one.strips[1] = strip(around, 60);
+    fleet.take(vec![one]);
+    picture(&mut fleet, 80, 24);
+    press(&mut fleet, "x");
+    let worst_ns = around.range.from_ns + 61 * step_ns;
+    assert_eq!(fleet.at_ns(), Some(end(worst_ns)));
 }
 
 #[test]
