@@ -3,6 +3,7 @@
 mod hosts;
 mod live;
 mod replay;
+mod step;
 mod why;
 
 use crate::row::Table;
@@ -10,5 +11,5 @@ use crate::row::Table;
 /// The table of the costs of looking.
 pub(crate) const TOP: Table = Table {
     part: "What looking costs",
-    rows: &[&why::ROW, &live::ROW, &replay::ROW, &hosts::ROW],
+    rows: &[&why::ROW, &step::ROW, &live::ROW, &replay::ROW, &hosts::ROW],
 };

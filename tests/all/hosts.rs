@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use kymo_query::feed::Feed;
 use kymo_query::recorded::Recorded;
@@ -295,7 +295,7 @@ fn picture_of(bytes: &[u8]) -> String {
 
 /// `kymo top` on a terminal of its own.
 struct OnTerminal {
-    script: std::process::Child,
+    script: Child,
     keys: std::process::ChildStdin,
     shown: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
 }
@@ -650,6 +650,19 @@ fn samples_of(source: &mut dyn Source) -> Vec<(i64, String)> {
     samples
 }
 
+/// A `kymo feed` of a place, and its client.
+pub(crate) fn feed_of(place: &str) -> (Child, Feed) {
+    let mut command = Command::new(kymo());
+    command.args(["feed", "--stdio", "--data", place]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("kymo starts");
+    let (input, output) = (child.stdin.take(), child.stdout.take());
+    let (input, output) = (input.expect("its input"), output.expect("its output"));
+    let clock = std::sync::Arc::new(RealClock);
+    let feed = Feed::open(Box::new(output), Box::new(input), clock, 8 << 20);
+    (child, feed.expect("a feed"))
+}
+
 /// A feed of a range is a source like the recording, to the last byte of what the kernel said.
 #[test]
 fn a_feed_is_what_the_recording_is() {
@@ -674,15 +687,7 @@ fn a_feed_is_what_the_recording_is() {
             from_ns: all[first].0,
             thru_ns: all[last].0,
         };
-        let mut command = Command::new(kymo());
-        command.args(["feed", "--stdio", "--data", place]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("kymo starts");
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (input, output) = (input.expect("its input"), output.expect("its output"));
-        let clock = std::sync::Arc::new(RealClock);
-        let feed = Feed::open(Box::new(output), Box::new(input), clock, 8 << 20);
-        let mut feed = feed.expect("a feed");
+        let (mut child, mut feed) = feed_of(place);
         let hello = feed.hello();
         // The first one may be by the name of a block, to the second.
         let begin_ns = all[0].0 - all[0].0 % 1_000_000_000;

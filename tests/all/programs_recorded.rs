@@ -10,6 +10,7 @@ use kymo_tests::kymo;
 use kymo_tests::served::{Served, ask, eventually, get, kill};
 use serde_json::Value;
 
+use crate::hosts::feed_of;
 use crate::programs::{Place, files_below};
 
 /// A publisher with slots that have a label.
@@ -217,6 +218,15 @@ fn the_screen_has_a_table_of_programs() {
         screen(&[])
     );
     assert!(is_there(&then()), "{}", then());
+    // Another machine gets what this one shows.
+    let (mut child, mut feed) = feed_of(&place.data);
+    let ns = |seconds: f64| (seconds * 1e9) as i64;
+    let there = feed.programs(ns(moment)).expect("an answer");
+    assert!(is_there(&there), "{there}");
+    let gone = feed.programs(ns(now())).expect("an answer");
+    assert!(!gone.contains("SELECT price"), "{gone}");
+    drop(feed);
+    assert!(child.wait().expect("its end").success());
     let early = screen(&["--at", "20200101:12:00"]);
     assert!(!early.contains("SELECT price"), "{early}");
 }

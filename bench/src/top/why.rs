@@ -2,6 +2,7 @@
 //! of the ring's files are dropped before each question.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -32,6 +33,18 @@ const MIB: u32 = 8192;
 const MAKE_LIMIT: Duration = Duration::from_secs(3600);
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Records a machine whose processes are scanned each second; the folder of its host.
+pub(super) fn made_ring(bench: &Bench, dir: &Path, words: &[&str]) -> Result<PathBuf> {
+    let mut command = Command::new(&bench.own);
+    command.arg("world").arg("--dir").arg(dir).args(words);
+    let processes = bench.pick(PROCESSES, PROCESSES_QUICK);
+    command.args(["--processes", &processes.to_string(), "--scan", "1"]);
+    Running::start(bench, command.stdout(Stdio::null()))?.finish(MAKE_LIMIT)?;
+    let host = fs::read_dir(dir).cannot("list the ring")?.flatten();
+    let host = host.map(|entry| entry.path()).find(|path| path.is_dir());
+    Ok(host.unwrap_or_else(|| dir.into()))
+}
+
 fn run(bench: &Bench) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let Some(kymo) = &bench.kymo else {
@@ -39,16 +52,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
         return Ok(outcome);
     };
     let dir = bench.new_dir("day")?;
-    let mut command = Command::new(&bench.own);
-    command.arg("world").arg("--dir").arg(&dir);
-    let processes = bench.pick(PROCESSES, PROCESSES_QUICK);
-    command.args(["--processes", &processes.to_string()]);
-    command.args(["--scan", "1", "--mib", &MIB.to_string()]);
-    Running::start(bench, command.stdout(Stdio::null()))?.finish(MAKE_LIMIT)?;
-    // The folder of the host.
-    let host = fs::read_dir(&dir).cannot("list the ring")?.flatten();
-    let host = host.map(|entry| entry.path()).find(|path| path.is_dir());
-    let host = host.unwrap_or_else(|| dir.clone());
+    let host = made_ring(bench, &dir, &["--mib", &MIB.to_string()])?;
     let mut chance = Chance::new(36);
     let (mut wall, mut cpu, mut held) = (Vec::new(), Vec::new(), 0);
     for _ in 0..bench.pick(40, 4) {

@@ -209,6 +209,12 @@ impl Feed {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Asks for the programs at a moment.
+    pub fn programs(&mut self, at_ns: i64) -> Result<String, String> {
+        let bytes = self.answer(|id| FeedRequest::Programs { id, at_ns })?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
     /// The answer to a request. Samples that come meanwhile wait for their turn.
     fn answer(&mut self, request: impl FnOnce(u32) -> FeedRequest) -> Result<Vec<u8>, String> {
         self.id += 1;

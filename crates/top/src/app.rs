@@ -14,7 +14,6 @@ use kymo_kernel::subsystem::process::{PROCESS, pid_of};
 use kymo_query::marks::Mark;
 use kymo_query::source::Source;
 use kymo_recording::reader::TimeRange;
-use kymo_view::programs;
 use kymo_view::time::{Bound, PlayedZone, Zone};
 
 use crate::areas::{Areas, Drawn};
@@ -92,17 +91,8 @@ impl Question {
                 Reply::Lines(lines.collect())
             }
             Question::Programs(at_ns) => {
-                let recorded = archive.programs(at_ns)?;
-                let text = recorded.map(|recorded| {
-                    let looked_ns = i64::try_from(recorded.at_ns).unwrap_or(at_ns);
-                    programs::text(&recorded.programs, looked_ns)
-                });
-                Reply::Lines(
-                    text.iter()
-                        .flat_map(|text| text.lines())
-                        .map(str::to_string)
-                        .collect(),
-                )
+                let text = archive.programs(at_ns)?;
+                Reply::Lines(text.lines().map(str::to_string).collect())
             }
         })
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use kymo_query::activity::Recorded;
 use kymo_query::archive::{Archive, Extent, RecordingSource};
 use kymo_query::series::Series;
 use kymo_query::sheet::Pick;
 use kymo_query::source::Source;
 use kymo_query::why::{When, why};
 use kymo_recording::reader::{Kinds, TimeRange};
+use kymo_view::programs;
 
 /// A recording that is asked.
 pub trait Retrieve: Send + Sync {
@@ -22,8 +22,8 @@ pub trait Retrieve: Send + Sync {
     fn series(&self, fields: &[&str], range: TimeRange, points: usize) -> Result<Series, String>;
     /// The unusual values of a range, as text.
     fn why(&self, range: TimeRange) -> Result<String, String>;
-    /// The programs at a moment.
-    fn programs(&self, at_ns: i64) -> Result<Option<Recorded>, String>;
+    /// The programs at a moment, as text; empty: nothing is known of any.
+    fn programs(&self, at_ns: i64) -> Result<String, String>;
 }
 
 impl Retrieve for Archive {
@@ -61,7 +61,11 @@ impl Retrieve for Archive {
         Ok(kymo_view::why::text(&found, &self.what.name()))
     }
 
-    fn programs(&self, at_ns: i64) -> Result<Option<Recorded>, String> {
-        Archive::programs(self, at_ns)
+    fn programs(&self, at_ns: i64) -> Result<String, String> {
+        let recorded = Archive::programs(self, at_ns)?;
+        Ok(recorded.map_or_else(String::new, |recorded| {
+            let looked_ns = i64::try_from(recorded.at_ns).unwrap_or(at_ns);
+            programs::text(&recorded.programs, looked_ns)
+        }))
     }
 }

@@ -62,6 +62,13 @@ pub enum FeedRequest {
         /// End.
         thru_ns: i64,
     },
+    /// The programs at a moment: text.
+    Programs {
+        /// Returned in the answer.
+        id: u32,
+        /// Nanoseconds since 1970.
+        at_ns: i64,
+    },
 }
 
 /// The samples that are asked for.
@@ -332,6 +339,9 @@ impl FeedRequest {
                 let [from, thru] = [from_ns, thru_ns].map(|ns| ns.to_le_bytes());
                 put_frame(out, 5, &[&id.to_le_bytes(), &from, &thru]);
             }
+            FeedRequest::Programs { id, at_ns } => {
+                put_frame(out, 6, &[&id.to_le_bytes(), &at_ns.to_le_bytes()]);
+            }
         }
     }
 
@@ -360,6 +370,10 @@ impl FeedRequest {
                 id,
                 from_ns: i64::from_le_bytes(take(rest)?),
                 thru_ns: i64::from_le_bytes(take(rest)?),
+            },
+            6 => FeedRequest::Programs {
+                id,
+                at_ns: i64::from_le_bytes(take(rest)?),
             },
             _ => return Err(FeedError::Damaged),
         };
@@ -582,6 +596,7 @@ mod tests {
                 from_ns: 1,
                 thru_ns: 2,
             },
+            FeedRequest::Programs { id: 12, at_ns: 3 },
         ]
     }
 

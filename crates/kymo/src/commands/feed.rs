@@ -224,7 +224,8 @@ impl Host {
                 FeedRequest::Read(read) => (read.id, self.read(read)),
                 FeedRequest::Extent { id }
                 | FeedRequest::Series { id, .. }
-                | FeedRequest::Why { id, .. } => {
+                | FeedRequest::Why { id, .. }
+                | FeedRequest::Programs { id, .. } => {
                     let answer = self.answer(&request);
                     let say = |bytes: Vec<u8>| self.say(&FeedMessage::Answer { id, bytes: &bytes });
                     (id, answer.and_then(say))
@@ -283,6 +284,11 @@ impl Host {
             } => {
                 let range = between(*from_ns, *thru_ns);
                 out = archive.why(range).map_err(Error::msg)?.into_bytes();
+            }
+            FeedRequest::Programs { at_ns, .. } => {
+                let at_ns = (*at_ns).clamp(0, LATEST_NS);
+                let programs = Retrieve::programs(&**archive, at_ns);
+                out = programs.map_err(Error::msg)?.into_bytes();
             }
         }
         if out.len() > ANSWER_FRAME {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kymo_query::activity::Recorded;
 use kymo_query::archive::{Archive, Extent};
 use kymo_query::series::Series;
 use kymo_query::source::Source;
@@ -39,7 +38,7 @@ impl Retrieve for StoredArchive {
         Ok(kymo_view::why::text(&found, &what.name()))
     }
 
-    fn programs(&self, at_ns: i64) -> Result<Option<Recorded>, String> {
-        self.0.programs(at_ns)
+    fn programs(&self, at_ns: i64) -> Result<String, String> {
+        Retrieve::programs(&self.0, at_ns)
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::Result;
 use kymo_base::context::Context;
 use kymo_base::track::Tracks;
-use kymo_query::activity::Recorded;
 use kymo_query::archive::Extent;
 use kymo_query::feed::Feed;
 use kymo_query::series::Series;
@@ -154,8 +153,8 @@ impl Retrieve for FarArchive {
         self.0.ask(|feed| feed.why(range))
     }
 
-    fn programs(&self, _: i64) -> Result<Option<Recorded>, String> {
-        Err("cannot show the programs of another host: kymo feed does not send them".into())
+    fn programs(&self, at_ns: i64) -> Result<String, String> {
+        self.0.ask(|feed| feed.programs(at_ns))
     }
 }
 
