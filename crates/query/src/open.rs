@@ -2,7 +2,8 @@
 //! several paths or patterns with commas between them. `-` is a raw file on standard input.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,8 +15,9 @@ use kymo_kernel::subsystem::{self, Summary};
 use kymo_recording::Error;
 use kymo_recording::collectl::{self, File, is_collectl_name};
 use kymo_recording::reader::{Kinds, Recording, TimeRange};
-use kymo_sys::disk::RealDisk;
+use kymo_sys::disk::{Disk as _, RealDisk};
 use kymo_sys::kernel_file::Root;
+use kymo_sys::known_folders::KnownFolders;
 use kymo_sys::spooled::Spooled;
 
 use crate::collectl::Collectl;
@@ -255,14 +257,19 @@ fn look(path: &Path) -> Result<Vec<Found>, String> {
 
 /// collectl's files in a folder.
 fn raw_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = std::fs::read_dir(folder)
-        .map_err(|error| format!("cannot open {}: {error}", folder.display()))?;
-    let mut raw: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| is_collectl(path) && path.is_file())
-        .collect();
-    raw.sort();
-    Ok(raw)
+    static KNOWN: KnownFolders<OsString> = KnownFolders::new();
+    let names = KNOWN.names(RealDisk.folder_stamp(folder), || {
+        let entries = std::fs::read_dir(folder)?;
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let paths = paths.filter(|path| is_collectl(path) && path.is_file());
+        let mut names: Vec<_> = paths
+            .filter_map(|path| Some(path.file_name()?.to_owned()))
+            .collect();
+        names.sort();
+        Ok::<_, io::Error>(names)
+    });
+    let names = names.map_err(|error| format!("cannot open {}: {error}", folder.display()))?;
+    Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
 /// True if there is a recording of kymo; its faults become notices.

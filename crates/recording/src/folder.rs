@@ -7,7 +7,9 @@
 use crate::error::{Result, Tried};
 use crate::record::SEQ_MAX;
 use kymo_sys::disk::{Disk, NameKind};
+use kymo_sys::known_folders::KnownFolders;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Suffix of a block's name.
 pub const BLOCK_SUFFIX: &str = ".blk";
@@ -110,16 +112,20 @@ pub fn folder_host(folder: &Path) -> Option<&str> {
     host_of(folder.file_name()?.to_str()?)
 }
 
-/// Calls `each` with every block in `folder`.
-pub fn blocks(disk: &dyn Disk, folder: &Path, each: &mut dyn FnMut(BlockName)) -> Result<()> {
-    disk.list(folder, &mut |name, kind| {
-        if kind == NameKind::File
-            && let Some(block) = BlockName::parse(name)
-        {
-            each(block);
-        }
+/// The blocks in `folder`, oldest first.
+pub fn blocks(disk: &dyn Disk, folder: &Path) -> Result<Arc<[BlockName]>> {
+    static KNOWN: KnownFolders<BlockName> = KnownFolders::new();
+    KNOWN.names(disk.folder_stamp(folder), || {
+        let mut names = Vec::new();
+        disk.list(folder, &mut |name, kind| {
+            if kind == NameKind::File {
+                names.extend(BlockName::parse(name));
+            }
+        })
+        .tried("list", folder)?;
+        names.sort_unstable();
+        Ok(names)
     })
-    .tried("list", folder)
 }
 
 #[cfg(test)]

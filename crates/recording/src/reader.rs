@@ -146,12 +146,11 @@ impl Recording {
             return Ok(vec![Listed { name, folder: 0 }]);
         }
         for (number, folder) in folders.iter().enumerate() {
-            folder::blocks(&*self.disk, folder, &mut |name| {
-                listed.push(Listed {
-                    name,
-                    folder: number,
-                });
-            })?;
+            let names = folder::blocks(&*self.disk, folder)?;
+            listed.extend(names.iter().map(|&name| Listed {
+                name,
+                folder: number,
+            }));
         }
         listed.sort_by_key(|block| block.name);
         Ok(listed)
@@ -195,11 +194,10 @@ fn find(disk: &dyn Disk, path: &Path) -> Result<Origin> {
 }
 
 fn is_boot_folder(disk: &dyn Disk, path: &Path) -> bool {
-    let mut has_files = false;
-    let listed = disk.list(path, &mut |name, _| {
-        has_files |= BlockName::parse(name).is_some() || tail::NAMES.contains(&name);
-    });
-    listed.is_ok() && has_files
+    let mut tails = tail::NAMES.iter().map(|name| path.join(name));
+    let has_blocks = |blocks: Arc<[BlockName]>| !blocks.is_empty();
+    folder::blocks(disk, path).is_ok_and(has_blocks)
+        || tails.any(|tail| disk.name_kind(&tail).is_ok())
 }
 
 fn one_host(disk: &dyn Disk, dir: &Path) -> Result<Origin> {

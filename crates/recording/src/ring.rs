@@ -57,9 +57,7 @@ impl Ring {
 
     fn list(&mut self, disk: &dyn Disk, each: &mut dyn FnMut(&mut Self, &Placed)) -> Result<()> {
         for folder in folder::boot_folders_of(disk, &self.dir, &self.host)? {
-            let mut names = Vec::new();
-            folder::blocks(disk, &folder, &mut |name| names.push(name))?;
-            for name in names {
+            for &name in &*folder::blocks(disk, &folder)? {
                 let placed = Placed {
                     folder: folder.clone(),
                     name,

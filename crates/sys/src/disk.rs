@@ -1,12 +1,13 @@
 //! The few file operations that kymo's stores need, as a trait, and the real disk.
 //! `SimDisk` is the simulated twin.
 
+use crate::clock::{Clock as _, RealClock};
 use crate::disk_file::{RealFile, kind_of, metadata_of};
 use crate::tree::{Reach, RealTree, Tree};
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 pub use crate::disk_file::{DiskFile, Metadata, NameKind, RecordLock};
@@ -42,6 +43,10 @@ pub trait Disk: Send + Sync {
     fn rmdir(&self, dir: &Path) -> io::Result<()>;
     /// Calls `each` with every name in `dir`, in no order. Names that are not UTF-8 are left out.
     fn list(&self, dir: &Path, each: &mut dyn FnMut(&str, NameKind)) -> io::Result<()>;
+    /// Identity and last change of a folder. `None`: not known, or so recent that a later change may have the same time.
+    fn folder_stamp(&self, _dir: &Path) -> Option<FolderStamp> {
+        None
+    }
     /// Makes the names in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// `lstat`.
@@ -56,6 +61,18 @@ pub trait Disk: Send + Sync {
     /// The files of others below `base`, by names from outside.
     fn tree(&self, base: &Path, reach: Reach) -> io::Result<Box<dyn Tree>>;
 }
+
+/// Identity and last change of a folder: while they stay, its names do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FolderStamp {
+    device_inode: (u64, u64),
+    /// Seconds and nanoseconds of the last change of its names, and of anything.
+    changed: [i64; 4],
+}
+
+/// A change within this time has a time of its own: the kernel stamps changes by a clock that moves each 10 ms at the slowest,
+/// and file systems such as FAT by one of 2 s.
+const STAMP_AGE_MIN_S: i64 = 3;
 
 /// From Linux's list of file systems: `FUSE_SUPER_MAGIC`.
 const FUSE: libc::c_long = 0x6573_5546;
@@ -110,6 +127,21 @@ impl Disk for RealDisk {
             }
         }
         Ok(())
+    }
+
+    fn folder_stamp(&self, dir: &Path) -> Option<FolderStamp> {
+        let found = std::fs::metadata(dir).ok()?;
+        let now_s = RealClock.now().real_ns.div_euclid(1_000_000_000);
+        let is_settled = now_s.saturating_sub(found.ctime()) >= STAMP_AGE_MIN_S;
+        is_settled.then(|| FolderStamp {
+            device_inode: (found.dev(), found.ino()),
+            changed: [
+                found.mtime(),
+                found.mtime_nsec(),
+                found.ctime(),
+                found.ctime_nsec(),
+            ],
+        })
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod disk_file;
 pub mod effort;
 pub mod kept_file;
 pub mod kernel_file;
+pub mod known_folders;
 pub mod listen;
 pub mod machine;
 pub mod name_service;

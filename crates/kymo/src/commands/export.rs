@@ -220,9 +220,8 @@ fn open(dir: &Path, facts: &str) -> Result<Writer, Error> {
 fn join(dir: &Path, file: &Path) -> Result<()> {
     let mut blocks: Vec<(BlockName, PathBuf)> = Vec::new();
     for folder in folder::boot_folders(&RealDisk, dir)? {
-        folder::blocks(&RealDisk, &folder, &mut |name| {
-            blocks.push((name, folder.join(name.format())));
-        })?;
+        let names = folder::blocks(&RealDisk, &folder)?;
+        blocks.extend(names.iter().map(|name| (*name, folder.join(name.format()))));
     }
     blocks.sort();
     let mut listed = Vec::new();

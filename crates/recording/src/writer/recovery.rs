@@ -114,12 +114,8 @@ impl Writer {
 
 /// Returns true if a block of `folder` holds the records from `first_seq` to `last_seq`.
 fn is_sealed(disk: &dyn Disk, folder: &Path, first_seq: u64, last_seq: u64) -> Result<bool> {
-    let mut same = None;
-    folder::blocks(disk, folder, &mut |name| {
-        if name.first_seq == first_seq {
-            same = Some(name);
-        }
-    })?;
+    let names = folder::blocks(disk, folder)?;
+    let same = names.iter().rfind(|name| name.first_seq == first_seq);
     let last = same.and_then(|name| block::last_seq(disk, &folder.join(name.format())));
     Ok(last.is_some_and(|last| last >= last_seq))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use kymo_backup::{InMemory, Source, Version, Writing};
-use kymo_recording::folder::{BlockName, blocks as list_blocks, boot_folders};
+use kymo_recording::folder::{blocks as list_blocks, boot_folders};
 use kymo_recording::tail::{self, recorded_end};
 use kymo_sys::disk::{Disk, OpenMode};
 
@@ -51,10 +51,7 @@ fn read_tail(backup: &Backup<'_>, place: &Path) -> Result<Option<InMemory>> {
 /// Backs up the blocks. One that goes meanwhile is older than the ring is long.
 pub(super) fn blocks(backup: &mut Backup<'_>, folders: &[PathBuf]) -> Result<()> {
     for folder in folders {
-        let mut names: Vec<BlockName> = Vec::new();
-        list_blocks(&*backup.disk, folder, &mut |name| names.push(name))?;
-        names.sort_unstable();
-        for name in names {
+        for name in &*list_blocks(&*backup.disk, folder)? {
             let place = folder.join(name.format());
             let Some(file) = found(backup.disk.open(&place, OpenMode::Read), &place)? else {
                 continue;
