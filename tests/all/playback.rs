@@ -475,3 +475,40 @@ fn a_cut_or_damaged_file_is_told_in_every_format() {
         }
     }
 }
+
+/// Times without a day are of every day: of a recording over midnight the same lines as of all of it, though what is between is
+/// not read.
+#[test]
+fn times_of_every_day_are_those_of_the_whole() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/quiet.kymo");
+    let fixture = fixture.to_string_lossy();
+    let played = |more: &[&str]| -> Vec<String> {
+        let words = ["play", &fixture, "-scmt", "-oT"];
+        let text = stdout_of(&[&words[..], more].concat());
+        let lines = text.lines().filter(|line| {
+            let mut bytes = line.bytes();
+            bytes.next().is_some_and(|byte| byte.is_ascii_digit())
+        });
+        lines.map(str::to_string).collect()
+    };
+    let whole = played(&[]);
+    assert!(whole.len() > 1000, "{}", whole.len());
+    for (from, thru, is_over_midnight) in [
+        ("23:58:00", "00:02:00", true),
+        ("01:00:00", "01:05:00", false),
+        ("03:30:00", "22:10:00", false),
+        ("22:30:00", "23:59:59", false),
+    ] {
+        let part = played(&["--from", from, "--thru", thru]);
+        let expected = whole.iter().filter(|line| {
+            let time = line.split(' ').next().unwrap_or_default();
+            match is_over_midnight {
+                true => from <= time || time <= thru,
+                false => from <= time && time <= thru,
+            }
+        });
+        let expected: Vec<&String> = expected.collect();
+        assert!(!part.is_empty(), "{from}-{thru}");
+        assert_eq!(part.iter().collect::<Vec<_>>(), expected, "{from}-{thru}");
+    }
+}

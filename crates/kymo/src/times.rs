@@ -48,9 +48,26 @@ pub(crate) fn last_moment(mut bound: Bound, zone: &mut Zone, last_ns: i64) -> Op
     }
 }
 
-/// Range between two times, each of which may be missing. Times without a day hold for every day. If
-/// the recording is of one day, they get that day; otherwise the range cannot leave anything out,
-/// and the view checks each sample.
+/// Ranges between two times, each of which may be missing. Times without a day hold for every day: a range of each. The view
+/// checks each sample.
+pub(crate) fn ranges(
+    from: Option<&str>,
+    thru: Option<&str>,
+    path: &Path,
+) -> Result<Vec<TimeRange>> {
+    let span = span(from, thru).map_err(anyhow::Error::msg)?;
+    if span == Span::default() {
+        return Ok(vec![TimeRange::ALL]);
+    }
+    let (context, first) = beginning(path)?;
+    let mut zone = zone_of(&context);
+    let days = span.of_each_day(&mut zone, first.real_ns, last_ns(path)?);
+    let days = days.unwrap_or_else(|| vec![span.moments(&zone)]);
+    let range = |(from_ns, thru_ns)| TimeRange { from_ns, thru_ns };
+    Ok(days.into_iter().map(range).collect())
+}
+
+/// One range that has all of [`ranges`]: of a recording of one day the times of that day, of several days all of it.
 pub(crate) fn range(from: Option<&str>, thru: Option<&str>, path: &Path) -> Result<TimeRange> {
     let mut span = span(from, thru).map_err(anyhow::Error::msg)?;
     if span == Span::default() {

@@ -162,6 +162,26 @@ impl Recordings {
         }
     }
 
+    /// Opens what [`Recordings::open_merged`] does for several ranges, one after the other.
+    pub fn open_each(
+        &self,
+        ranges: Vec<TimeRange>,
+        kinds: Kinds,
+    ) -> Result<Box<dyn Source>, String> {
+        let mut left = VecDeque::from(ranges);
+        let first = left.pop_front().unwrap_or(TimeRange::ALL);
+        let now = self.open_merged(first, kinds)?;
+        Ok(match left.is_empty() {
+            true => now,
+            false => Box::new(InRanges {
+                recordings: self.clone(),
+                kinds,
+                left,
+                now,
+            }),
+        })
+    }
+
     /// collectl's files, whose bytes go through `through`; `None` where there is anything else.
     pub(crate) fn collectl(
         &self,
@@ -385,6 +405,39 @@ fn users() -> Vec<(String, String)> {
         Some((parts.nth(1)?.to_string(), name.to_string()))
     };
     passwd.lines().filter_map(user).collect()
+}
+
+/// Recordings in several ranges, each of which is opened when it is its turn.
+struct InRanges {
+    recordings: Recordings,
+    kinds: Kinds,
+    left: VecDeque<TimeRange>,
+    now: Box<dyn Source>,
+}
+
+impl Source for InRanges {
+    fn next(&mut self) -> Result<Option<Step>, String> {
+        if let Some(step) = self.now.next()? {
+            return Ok(Some(step));
+        }
+        let Some(range) = self.left.pop_front() else {
+            return Ok(None);
+        };
+        self.now = self.recordings.open_merged(range, self.kinds)?;
+        Ok(Some(Step::Gap(String::new())))
+    }
+
+    fn tracks(&self) -> &Tracks {
+        self.now.tracks()
+    }
+
+    fn context(&self) -> &Context {
+        self.now.context()
+    }
+
+    fn stream(&self) -> usize {
+        self.now.stream()
+    }
 }
 
 /// Sources one after the other.

@@ -142,7 +142,9 @@ impl Player<'_> {
             }
             Step::Gap(why) | Step::Damage(why) => {
                 self.feeds[source.stream()].restart();
-                self.note(source, self.last, Remark::Gap(&why), show, sink)?;
+                if !why.is_empty() {
+                    self.note(source, self.last, Remark::Gap(&why), show, sink)?;
+                }
             }
         }
         Ok(true)

@@ -59,9 +59,14 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
         return recorded_texts(play, &files);
     }
     let moved = play.view.shape.offsettime.is_some();
-    let range = match files.only_recording().filter(|_| !moved) {
-        Some(path) => times::range(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
-        None => TimeRange::ALL,
+    let ranges = match files.only_recording().filter(|_| !moved) {
+        Some(path) => times::ranges(play.view.from.as_deref(), play.view.thru.as_deref(), path)?,
+        None => vec![TimeRange::ALL],
+    };
+    let edge = |at: Option<&TimeRange>| at.copied().unwrap_or(TimeRange::ALL);
+    let range = TimeRange {
+        from_ns: edge(ranges.first()).from_ns,
+        thru_ns: edge(ranges.last()).thru_ns,
     };
     let letters = match (&play.subsys, play.view.ranked()) {
         (None, Some(letter)) => letter.to_string(),
@@ -82,7 +87,7 @@ pub(crate) fn run(play: &PlayOptions) -> Result<ExitCode> {
     let letters = show::letters(letters, &play.view);
     let dir = play.dir.as_deref();
     let view = show::options(&letters, &play.view, dir, count, Pace::Played).map_err(usage)?;
-    let source = files.open_merged(range, kinds(&view)).map_err(usage)?;
+    let source = files.open_each(ranges, kinds(&view)).map_err(usage)?;
     let source = Adjusted::new(source, &play.view.shape)?;
     let mut played = Played::new(Box::new(source));
     let shown = show::run(&mut played, &view, &play.view, (dir, None), Pace::Played)?;

@@ -252,6 +252,53 @@ impl Span {
         }
     }
 
+    /// The moments of each day that can be within the span, from one moment to another, in their order. `None`: no bound is of
+    /// every day, or one is of a single day.
+    pub fn of_each_day(
+        &self,
+        zone: &mut Zone,
+        first_ns: i64,
+        last_ns: i64,
+    ) -> Option<Vec<(i64, i64)>> {
+        const HALF_DAY_S: u32 = 43_200;
+        let second = |bound: Option<Bound>| match bound {
+            None => Some(None),
+            Some(Bound::Wall(wall)) if wall.day.is_none() => Some(Some(i64::from(wall.second))),
+            Some(Bound::Wall(_) | Bound::Moment(_)) => None,
+        };
+        let (from, thru) = (second(self.from)?, second(self.thru)?);
+        from.or(thru)?;
+        let from_ns = from.unwrap_or(0) * SECOND_NS;
+        let thru_ns = (thru.unwrap_or(DAY_LAST_SECOND.into()) + 1) * SECOND_NS - 1;
+        let mut spans: Vec<(i64, i64)> = Vec::new();
+        let mut add = |from_ns: i64, thru_ns: i64| match spans.last_mut() {
+            Some(last) if from_ns <= last.1.saturating_add(1) => last.1 = last.1.max(thru_ns),
+            _ => spans.push((from_ns, thru_ns)),
+        };
+        let mut day = zone.local(first_ns).day;
+        loop {
+            let begin_ns = zone.moment(day, 0)?;
+            if begin_ns > last_ns {
+                return Some(spans);
+            }
+            // Whatever the clocks do, half a day after noon and half a day more is in the next day.
+            let noon_ns = zone.moment(day, HALF_DAY_S)?;
+            day = zone
+                .local(noon_ns.checked_add(2 * i64::from(HALF_DAY_S) * SECOND_NS)?)
+                .day;
+            let next_ns = zone.moment(day, 0)?;
+            match next_ns - begin_ns == 2 * i64::from(HALF_DAY_S) * SECOND_NS {
+                // The clocks are changed.
+                false => add(begin_ns, next_ns - 1),
+                true if from_ns > thru_ns => {
+                    add(begin_ns, begin_ns + thru_ns);
+                    add(begin_ns + from_ns, next_ns - 1);
+                }
+                true => add(begin_ns + from_ns, begin_ns + thru_ns),
+            }
+        }
+    }
+
     /// The limits of all moments that can be within the span; unlimited where a bound has no day.
     pub fn moments(&self, zone: &Zone) -> (i64, i64) {
         let begin = self.from.and_then(|from| from.moment(zone));
@@ -420,6 +467,89 @@ mod tests {
                 span.place(0, local(day, hour)),
                 expect,
                 "{from:?} {thru:?} {day} {hour}"
+            );
+        }
+    }
+
+    /// No moment within a span is between its parts, also where the clocks are changed (2026-10-25 and 2026-03-29).
+    #[test]
+    fn each_day_of_a_span() {
+        const QUARTER_NS: i64 = 900 * SECOND_NS;
+        let text = "tz=Europe/Berlin\n".as_bytes();
+        let mut zone = Zone::of(&kymo_base::context::Context::parse(text));
+        let at = |zone: &Zone, day: u32| zone.moment(day, 0).expect("a day");
+        for (from, thru, days, parts, hours) in [
+            (
+                Some("14:30"),
+                Some("14:39"),
+                (20_261_101, 20_261_103),
+                3,
+                0.5,
+            ),
+            (
+                Some("22:00"),
+                Some("02:00"),
+                (20_261_101, 20_261_103),
+                4,
+                12.0,
+            ),
+            (
+                Some("02:00"),
+                Some("02:59"),
+                (20_261_024, 20_261_026),
+                3,
+                27.0,
+            ),
+            (
+                Some("02:00"),
+                Some("02:59"),
+                (20_260_328, 20_260_330),
+                3,
+                25.0,
+            ),
+            (Some("10:00"), None, (20_261_101, 20_261_102), 2, 28.0),
+            (None, Some("10:00"), (20_261_101, 20_261_102), 2, 20.0),
+            (
+                Some("23:59:59"),
+                Some("24:00"),
+                (20_261_101, 20_261_101),
+                1,
+                0.0,
+            ),
+        ] {
+            let span = Span::parse(from, thru, NOW_NS).expect("sound");
+            let (first_ns, last_ns) = (at(&zone, days.0), at(&zone, days.1) + 86_399 * SECOND_NS);
+            let found = span
+                .of_each_day(&mut zone, first_ns, last_ns)
+                .expect("parts");
+            assert_eq!(found.len(), parts, "{from:?} {thru:?}: {found:?}");
+            let length: i64 = found.iter().map(|(from, thru)| thru - from).sum();
+            let length = length as f64 / 3.6e12;
+            assert!(
+                (length - hours).abs() < 0.4,
+                "{from:?} {thru:?}: {length} h"
+            );
+            let mut moments = first_ns;
+            while moments <= last_ns {
+                let is_within = span.place(moments, zone.local(moments)) == SpanPosition::Within;
+                let is_found = found
+                    .iter()
+                    .any(|(from, thru)| (*from..=*thru).contains(&moments));
+                assert!(is_found || !is_within, "{from:?} {thru:?} {moments}");
+                moments += QUARTER_NS;
+            }
+        }
+        for (from, thru) in [
+            (None, None),
+            (Some("-1h"), Some("11:00")),
+            (Some("20261121:10:00"), None),
+            (Some("10:00"), Some("20261121:10:00")),
+        ] {
+            let span = Span::parse(from, thru, NOW_NS).expect("sound");
+            assert_eq!(
+                span.of_each_day(&mut zone, 0, NOW_NS),
+                None,
+                "{from:?} {thru:?}"
             );
         }
     }
