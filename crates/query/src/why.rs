@@ -25,9 +25,9 @@ use crate::source::Step;
 use actors::Cast;
 use finding::worst_first;
 use fold::Unusual;
-use gather::{Gathered, Track, gather};
+use gather::{Gathered, Track, gather, gather_each};
 use judge::Question;
-use signals::{Floor, Signal, Way};
+use signals::{Floor, Signal};
 
 pub use finding::{Actor, Cause, Finding, Share, Subject, Why};
 
@@ -40,7 +40,12 @@ const EARLY_NS: i64 = 3 * MINUTE_NS;
 /// Days before on which the same time is looked at.
 const DAYS: [i64; 3] = [1, 2, 7];
 /// Most lines of an answer.
-const LINES_MAX: usize = 38;
+const LINES_MAX: usize = 35;
+/// Part of the worst minute's score that another one needs to be named, and how far it is from worse ones of the same cause.
+const OTHER_SHARE: f64 = 0.5;
+const APART_NS: i64 = 5 * MINUTE_NS;
+/// Most of them that are named beside the worst one.
+const OTHERS_MAX: usize = 3;
 
 /// Span that is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +65,22 @@ impl When {
 
 /// Finds the unusual values of a span. Without a sample in it there are only the findings of the recording itself.
 pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
-    let (from_ns, thru_ns) = match when {
-        When::Between(from_ns, thru_ns) => (from_ns, thru_ns.max(from_ns + SECOND_NS)),
+    let mut spans = match when {
+        When::Between(from_ns, thru_ns) => vec![(from_ns, thru_ns.max(from_ns + SECOND_NS))],
         When::WorstMinuteBefore(end_ns) => worst(recordings, end_ns)?,
     };
-    let span = (from_ns, thru_ns);
-    let before_ns = from_ns - HOUR_NS.max(thru_ns - from_ns) - EARLY_NS;
+    loop {
+        let mut answer = of_span(recordings, spans.remove(0))?;
+        if !answer.findings.is_empty() || spans.is_empty() {
+            answer.others = spans;
+            return Ok(answer);
+        }
+    }
+}
+
+fn of_span(recordings: &Recordings, span: MinuteSpan) -> Result<Why, String> {
+    let (from_ns, thru_ns) = span;
+    let before_ns = before_ns(span);
     let gathered = gather(recordings, (before_ns, from_ns, thru_ns), &|_| true)?;
     let mut why = Why {
         from_ns,
@@ -76,6 +91,7 @@ pub fn why(recordings: &Recordings, when: When) -> Result<Why, String> {
         interval_ns: gathered.interval_ns(),
         context: gathered.context.clone(),
         findings: Vec::new(),
+        others: Vec::new(),
         problem: String::new(),
     };
     let mut unusual = unusual(&gathered, span);
@@ -159,14 +175,23 @@ fn is_rare(gathered: &Gathered, kind: Kind, (from_ns, thru_ns): (i64, i64)) -> b
     within * spans > 3 * i64::try_from(before).unwrap_or(i64::MAX)
 }
 
+/// Where the values begin that are usual.
+fn before_ns((from_ns, thru_ns): (i64, i64)) -> i64 {
+    from_ns - HOUR_NS.max(thru_ns - from_ns) - EARLY_NS
+}
+
 /// The unusual values of a span.
 fn unusual(gathered: &Gathered, span: (i64, i64)) -> Vec<Unusual<'_>> {
     let [memory_kb, cpus] = gathered.bases;
+    let before_ns = before_ns(span);
     let judged = gathered.tracks.iter().filter_map(|track| {
         let verdict = match track.signal.floor {
             Floor::Any => any(track, span),
             Floor::Of(_) | Floor::OfMemory(_) | Floor::OfCpus(..) => Question {
-                values: &track.values,
+                values: {
+                    let is_old = |value: &gather::Value| value.thru_ns < before_ns;
+                    &track.values[track.values.partition_point(is_old)..]
+                },
                 span,
                 floor: floor(track.signal, memory_kb, cpus)?,
                 way: track.signal.way,
@@ -260,51 +285,61 @@ fn earlier(
     Ok((days, most.map(|(id, _)| id).collect()))
 }
 
-/// The minute of an hour in which the most was the most unusual.
-fn worst(recordings: &Recordings, end_ns: i64) -> Result<(i64, i64), String> {
-    let begin_ns = end_ns - HOUR_NS;
-    let is_cheap = |signal: &Signal| !signal.id.starts_with("cgroups.") && signal.way != Way::Both;
-    let gathered = gather(recordings, (begin_ns, begin_ns, end_ns), &is_cheap)?;
-    let [memory_kb, cpus] = gathered.bases;
-    let last = (end_ns - MINUTE_NS, end_ns);
-    let mut best = (0.0, last);
-    let minutes = (0..60).map(|n| end_ns - n * MINUTE_NS);
-    let scores: Vec<(&Track, f64, f64)> = gathered
-        .tracks
-        .iter()
-        .filter_map(|track| {
-            let floor = match track.signal.floor {
-                Floor::Any => 0.1,
-                _ => floor(track.signal, memory_kb, cpus)?,
-            };
-            Some((track, judge::median(&track.values), floor))
-        })
-        .collect();
-    for thru_ns in minutes {
+/// A span, from a moment to another one.
+type MinuteSpan = (i64, i64);
+
+/// The minute of an hour in which the most was the most unusual, and behind it others that were bad, too.
+fn worst(recordings: &Recordings, end_ns: i64) -> Result<Vec<MinuteSpan>, String> {
+    let begin_ns = end_ns - 2 * HOUR_NS - EARLY_NS;
+    let is_cheap = |signal: &Signal| !signal.id.starts_with("cgroups.");
+    let times = (begin_ns, end_ns - MINUTE_NS, end_ns);
+    let gathered = gather_each(recordings, times, &is_cheap)?;
+    let minutes = (0..60).map(|n| {
+        let thru_ns = end_ns - n * MINUTE_NS;
         let span = (thru_ns - MINUTE_NS, thru_ns);
         let mut by_cause: BTreeMap<finding::Cause, f64> = BTreeMap::new();
-        for (track, median, floor) in &scores {
-            let sign = if track.signal.way == Way::Down {
-                -1.0
-            } else {
-                1.0
-            };
-            let values = track.values.iter();
-            let within = values.filter(|value| value.thru_ns > span.0 && value.thru_ns <= span.1);
-            let most = within.map(|value| sign * (value.value - median) / floor);
-            let most = most.fold(0.0, f64::max).min(10.0);
-            let entry = by_cause.entry(track.signal.cause).or_default();
-            *entry = entry.max(track.signal.weight * most.ln_1p());
+        for one in unusual(&gathered, span) {
+            let entry = by_cause.entry(one.track.signal.cause).or_default();
+            *entry = entry.max(one.severity());
         }
-        let all: f64 = by_cause.values().sum();
-        if all > best.0 {
-            best = (all, span);
+        let main = by_cause.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        BadMinute {
+            score: by_cause.values().sum(),
+            cause: main.map(|(cause, _)| *cause),
+            span,
+        }
+    });
+    Ok(pick_worst(minutes.collect()))
+}
+
+/// How bad a minute is, and its main cause.
+struct BadMinute {
+    score: f64,
+    cause: Option<finding::Cause>,
+    span: MinuteSpan,
+}
+
+/// The worst of these minutes, the first where none is bad; and others that are nearly as bad and no part of the same incident.
+fn pick_worst(mut minutes: Vec<BadMinute>) -> Vec<MinuteSpan> {
+    let last = minutes.first().map_or((0, 0), |minute| minute.span);
+    minutes.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let most = minutes.first().map_or(0.0, |minute| minute.score);
+    let mut picked: Vec<BadMinute> = Vec::new();
+    for minute in minutes {
+        let is_apart = |known: &BadMinute| {
+            let apart_ns = (known.span.0 - minute.span.0).abs();
+            let is_other = known.cause != minute.cause && apart_ns > MINUTE_NS;
+            is_other || apart_ns > APART_NS
+        };
+        let is_bad = minute.score > 0.0 && minute.score >= OTHER_SHARE * most;
+        if is_bad && picked.len() <= OTHERS_MAX && picked.iter().all(is_apart) {
+            picked.push(minute);
         }
     }
-    Ok(match best.0 > 1.0 {
-        true => best.1,
-        false => last,
-    })
+    match picked.is_empty() {
+        true => vec![last],
+        false => picked.into_iter().map(|minute| minute.span).collect(),
+    }
 }
 
 #[cfg(test)]

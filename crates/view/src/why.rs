@@ -38,11 +38,22 @@ pub fn text(why: &Why, place: &str) -> String {
             place,
         );
     }
+    for &(from_ns, thru_ns) in &why.others {
+        let [from, thru] = [from_ns, thru_ns].map(|ns| clock(&mut zone, ns));
+        let command = others_command((from_ns, thru_ns), &mut zone, place);
+        out.push_str(&format!("   also unusual: {from}-{thru}  | {command}\n"));
+    }
     if !why.problem.is_empty() {
         let problem = DisplayName(why.problem.as_bytes());
         out.push_str(&format!("   {UNSEEN}: {problem}\n"));
     }
     out
+}
+
+/// The command that asks about another minute.
+fn others_command((from_ns, thru_ns): (i64, i64), zone: &mut Zone, place: &str) -> String {
+    let [from, thru] = [from_ns, thru_ns].map(|ns| moment(zone, ns));
+    format!("kymo why {from}-{thru} {place}")
 }
 
 /// A text for a terminal of this width: where a line is longer, its command is below it, and both are broken at blanks.
@@ -261,7 +272,13 @@ fn process(who: &str, share: Share, finding: &Finding, is_new: bool) -> String {
         Share::Memory if finding.cause == Cause::OomKill && finding.usual == 0.0 && !is_new => {
             format!("{who} had {value} and is gone")
         }
-        Share::Memory => format!("{who} has {value} of memory{usual}"),
+        Share::Memory => {
+            let before = match is_new || finding.usual.is_nan() {
+                true => usual,
+                false => format!(", {} before that", amount(finding.unit, finding.usual)),
+            };
+            format!("{who} has {value} of memory{before}")
+        }
         Share::Born if finding.usual.is_nan() => format!("{who} started {value} of them"),
         Share::Born => format!("{value} of the new processes were {}", comm(finding)),
         Share::Children => format!("{who}: its children took {value} of a CPU on average{usual}"),
@@ -434,6 +451,15 @@ pub fn json(why: &Why, place: &str) -> String {
     put_string(&mut out, head(why, &mut zone).trim_end().as_bytes());
     out.extend_from_slice(b",\"findings\":");
     put_findings(&mut out, &why.findings, why, &mut zone, place);
+    out.extend_from_slice(b",\"others\":[");
+    for (n, &(from_ns, thru_ns)) in why.others.iter().enumerate() {
+        out.extend_from_slice(if n > 0 { b",{\"from\":" } else { b"{\"from\":" });
+        put_epoch(&mut out, from_ns, true);
+        out.extend_from_slice(b",\"thru\":");
+        put_epoch(&mut out, thru_ns, true);
+        out.push(b'}');
+    }
+    out.push(b']');
     if !why.problem.is_empty() {
         put_text(
             &mut out,

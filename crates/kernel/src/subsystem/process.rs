@@ -212,7 +212,7 @@ pub const SUMMED: &[usize] = &[
 ];
 
 /// Fields of I/O in bytes.
-pub const BYTES_OF_IO: &[usize] = &[RCHAR, WCHAR, READ_BYTES, WRITE_BYTES, CANCELLED];
+pub const BYTES_OF_IO: [usize; 5] = [RCHAR, WCHAR, READ_BYTES, WRITE_BYTES, CANCELLED];
 
 /// Puts the memory in RAM into a single field of `now`, a copy
 /// of the values, so that several processes can be added.

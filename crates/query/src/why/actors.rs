@@ -6,7 +6,7 @@ use kymo_base::column::{Cells, Column};
 use kymo_base::context::Context;
 use kymo_base::reading::{MISSING, Reading, Row};
 use kymo_kernel::interpret::Interpreter;
-use kymo_kernel::subsystem::process::{PPID, PROCESS, STARTTIME, pid_of};
+use kymo_kernel::subsystem::process::{BYTES_OF_IO, PPID, PROCESS, STARTTIME, pid_of};
 use kymo_recording::reader::{Kinds, TimeRange};
 
 use super::finding::{Actor, Share};
@@ -36,6 +36,9 @@ const SUMMED: [Share; 5] = [
     Share::Children,
 ];
 
+/// The shares of which the kernel gives those of a child to its parent when the child ends, as places in [`SUMMED`].
+const BYTE_SHARES: [usize; 3] = [1, 2, 3];
+
 /// One process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct One {
@@ -48,6 +51,8 @@ pub(super) struct One {
     sums: [f64; SUMMED.len()],
     /// Rates before the span, in the same order; `None`: not known.
     before: Option<[f64; SUMMED.len()]>,
+    /// KB since birth, with those of children that ended, at the last scan: read, written, by system calls.
+    bytes_kb: [f64; BYTE_SHARES.len()],
     /// CPU since birth, with that of children that ended, at the last scan, and when the span began.
     family_s: f64,
     family_before_s: f64,
@@ -59,6 +64,8 @@ pub(super) struct One {
     pub age_s: f64,
     /// True: it was there when the span began.
     pub was_there: bool,
+    /// True: it was there when the span began, or is born in it.
+    is_in_span: bool,
     /// Number of the last scan it was in.
     last_scan: usize,
     /// Since when it has waited in state D without a move, and the longest such time in seconds.
@@ -226,6 +233,8 @@ impl Cast {
                 one.name(&cells, &scan.wanted);
             }
             one.last_scan = self.scans;
+            one.bytes_kb = bytes_kb(row);
+            one.is_in_span |= place != Place::Before;
             let numbers = scan.wanted.numbers(&cells);
             let has_past = !rates.baseline && !out.baseline;
             one.take(numbers, has_past.then_some(rates.elapsed), place);
@@ -241,17 +250,28 @@ impl Cast {
         }
     }
 
-    /// Takes from parents the CPU that ended children had before the span: the kernel adds it when a child ends.
+    /// Takes from parents the CPU that ended children had before the span, and all of their bytes: the kernel adds both when a child
+    /// ends, and what the child did in the span is its own.
     fn forget_former_lives(&mut self) {
-        let mut former: HashMap<u32, f64> = HashMap::new();
+        let mut former: HashMap<u32, (f64, [f64; BYTE_SHARES.len()])> = HashMap::new();
         for one in self.all.values() {
             if one.last_scan < self.scans {
-                *former.entry(one.ppid).or_default() += one.family_before_s * 100.0;
+                let (cpu, bytes) = former.entry(one.ppid).or_default();
+                *cpu += one.family_before_s * 100.0;
+                if one.is_in_span {
+                    let all = bytes.iter_mut().zip(one.bytes_kb);
+                    all.for_each(|(sum, kb)| *sum += kb);
+                }
             }
         }
         for one in self.all.values_mut() {
-            if let (Some(former), [.., children]) = (former.get(&one.pid), &mut one.sums) {
-                *children = (*children - former).max(0.0);
+            let Some((cpu, bytes)) = former.get(&one.pid) else {
+                continue;
+            };
+            let [.., children] = &mut one.sums;
+            *children = (*children - cpu).max(0.0);
+            for (share, kb) in BYTE_SHARES.into_iter().zip(bytes) {
+                one.sums[share] = (one.sums[share] - kb).max(0.0);
             }
         }
     }
@@ -271,6 +291,20 @@ impl Cast {
             }
         }
     }
+}
+
+/// KB that a process has read, written, and moved by system calls since its birth.
+fn bytes_kb(row: &Row) -> [f64; BYTE_SHARES.len()] {
+    let value = |at: usize| match row.values.get(at) {
+        Some(&bytes) if bytes != MISSING => bytes as f64 / 1024.0,
+        _ => 0.0,
+    };
+    let [read_calls, written_calls, read, written, _] = BYTES_OF_IO;
+    [
+        value(read),
+        value(written),
+        value(read_calls) + value(written_calls),
+    ]
 }
 
 /// Seconds since a process was born; NaN: not known.
@@ -531,6 +565,54 @@ impl One {
             group: self.group.clone(),
             count,
             is_new,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(pid: u32, ppid: u32, comm: &str, kb: [f64; 2], last_scan: usize) -> One {
+        let [in_span, ever] = kb;
+        One {
+            pid,
+            ppid,
+            comm: comm.into(),
+            sums: [0.0, 0.0, in_span, in_span, 0.0],
+            bytes_kb: [0.0, ever, ever],
+            was_there: true,
+            is_in_span: true,
+            last_scan,
+            ..One::default()
+        }
+    }
+
+    /// A script writes for five minutes by programs that end within seconds, and ends early in the span. Then the kernel adds all
+    /// that it wrote to the shell that has started it.
+    #[test]
+    fn what_a_child_wrote_before_the_span_is_not_its_parents() {
+        let all = [
+            one(2, 1, "bash", [300_500.0, 300_600.0], 10),
+            one(3, 2, "script", [40_000.0, 300_000.0], 4),
+            one(4, 3, "dd", [2_000.0, 2_000.0], 2),
+            one(5, 1, "log", [1_000.0, 9_000.0], 10),
+        ];
+        let mut cast = Cast {
+            all: all.into_iter().map(|one| ((one.pid, 0), one)).collect(),
+            scans: 10,
+            seconds: 60.0,
+            ..Cast::default()
+        };
+        cast.forget_former_lives();
+        for share in [Share::Written, Share::Calls] {
+            let most = cast.most(share);
+            let names = most.iter().map(|ranked| ranked.actor.comm.as_str());
+            let names: Vec<&str> = names.collect();
+            assert_eq!(names, ["script", "dd", "log"], "{most:?}");
+            let kb = most.iter().map(|ranked| (ranked.value * 60.0).round());
+            let kb: Vec<f64> = kb.collect();
+            assert_eq!(kb, [38_000.0, 2_000.0, 1_000.0]);
         }
     }
 }

@@ -260,6 +260,8 @@ pub struct Why {
     pub context: Context,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
+    /// Other bad minutes of the hour, worst first, where the worst one was asked for.
+    pub others: Vec<(i64, i64)>,
     /// Why hosts, devices and programs are missing, for people; empty: they are not, or there is no store.
     pub problem: String,
 }

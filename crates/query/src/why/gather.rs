@@ -92,7 +92,29 @@ struct Gatherer {
 /// sides of it.
 pub(super) fn gather(
     recordings: &Recordings,
+    times: (i64, i64, i64),
+    wanted: &dyn Fn(&Signal) -> bool,
+) -> Result<Gathered, String> {
+    let (_, from_ns, _) = times;
+    gather_between(recordings, times, &|ns| i64::from(ns >= from_ns), wanted)
+}
+
+/// Does what [`gather`] does for each span as long as that one before it, too.
+pub(super) fn gather_each(
+    recordings: &Recordings,
+    times: (i64, i64, i64),
+    wanted: &dyn Fn(&Signal) -> bool,
+) -> Result<Gathered, String> {
+    let (_, from_ns, thru_ns) = times;
+    let number = |ns: i64| ns.saturating_sub(from_ns).div_euclid(thru_ns - from_ns);
+    gather_between(recordings, times, &number, wanted)
+}
+
+/// `number`: the number of the part that a moment is in; a value ends where the next part begins.
+fn gather_between(
+    recordings: &Recordings,
     (begin_ns, from_ns, thru_ns): (i64, i64, i64),
+    number: &dyn Fn(i64) -> i64,
     wanted: &dyn Fn(&Signal) -> bool,
 ) -> Result<Gathered, String> {
     let length_ns = thru_ns - from_ns;
@@ -123,7 +145,7 @@ pub(super) fn gather(
             break;
         }
         last = Some(moment);
-        let is_edge = last_ns < from_ns && moment.real_ns >= from_ns;
+        let is_edge = number(last_ns) < number(moment.real_ns);
         last_ns = moment.real_ns;
         // Files of collectl give everything, whatever the range is.
         if moment.real_ns < begin_ns - step_ns {

@@ -52,6 +52,13 @@ pub(super) struct Question<'a> {
 impl Question<'_> {
     /// The verdict; `None`: nothing unusual, or too little is known. A peak is unusual, or the mean of all of the span is.
     pub(super) fn verdict(&self) -> Option<Verdict> {
+        // No value is further from the usual one than from any other.
+        let values = self.values.iter().map(|value| value.value);
+        let least = values.clone().fold(f64::INFINITY, f64::min);
+        let most = values.fold(f64::NEG_INFINITY, f64::max);
+        if most - least < SCORE_MIN * self.floor {
+            return None;
+        }
         let (before, within) = self.split();
         if within.is_empty() {
             return None;
@@ -207,6 +214,7 @@ impl Usual {
 }
 
 /// The median of values; NaN of nothing.
+#[cfg(feature = "store")]
 pub(super) fn median(values: &[Value]) -> f64 {
     quantile(values.iter().map(|value| value.value), 50)
 }

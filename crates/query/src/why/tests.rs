@@ -508,3 +508,33 @@ fn people_are_left_out() {
     assert!(format!("{why:?}").contains("marker"));
     assert!(!format!("{:?}", why.without_people()).contains("marker"));
 }
+
+/// The worst minute of an hour, and others: neither a quiet one, nor one beside a worse one of the same cause.
+#[test]
+fn other_bad_minutes_are_named() {
+    let minute = |n: i64| (-n * MINUTE_NS, (1 - n) * MINUTE_NS);
+    let picked = |bad: &[(i64, f64, Cause)]| {
+        let minutes = (0..60).map(|n| {
+            let one = bad.iter().find(|(at, ..)| *at == n);
+            BadMinute {
+                score: one.map_or(0.0, |(_, score, _)| *score),
+                cause: one.map(|(.., cause)| *cause),
+                span: minute(n),
+            }
+        });
+        pick_worst(minutes.collect())
+    };
+    assert_eq!(picked(&[]), [minute(0)]);
+    let (disk, cpu, memory) = (Cause::Disk, Cause::Cpu, Cause::Memory);
+    let bad = [
+        (20, 4.0, memory),
+        (21, 3.5, disk),
+        (22, 3.0, disk),
+        (30, 2.0, cpu),
+        (31, 2.1, cpu),
+        (33, 2.1, cpu),
+        (50, 1.9, cpu),
+    ];
+    // The first minute of the disk touches the worst one.
+    assert_eq!(picked(&bad), [20, 22, 31].map(minute));
+}
