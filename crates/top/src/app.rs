@@ -15,6 +15,7 @@ use kymo_query::marks::Mark;
 use kymo_query::source::Source;
 use kymo_recording::reader::TimeRange;
 use kymo_view::time::{Bound, PlayedZone, Zone};
+use kymo_view::why::broken;
 
 use crate::areas::{Areas, Drawn};
 use crate::key::{Key, Mouse};
@@ -83,12 +84,7 @@ impl Question {
             Question::Life(range, pid) => Reply::Window(Window::of_process(archive, range, pid)?),
             Question::Why(from_ns, thru_ns) => {
                 let text = archive.why(TimeRange { from_ns, thru_ns })?;
-                // A command has a line of its own, as lines are cut at the edge.
-                let lines = text.lines().flat_map(|line| match line.split_once("  | ") {
-                    Some((line, command)) => vec![line.to_string(), format!("        $ {command}")],
-                    None => vec![line.to_string()],
-                });
-                Reply::Lines(lines.collect())
+                Reply::Lines(text.lines().map(str::to_string).collect())
             }
             Question::Programs(at_ns) => {
                 let text = archive.programs(at_ns)?;
@@ -379,10 +375,13 @@ impl App {
         Ok(())
     }
 
-    /// The unusual values at the moment that was asked about.
-    pub(crate) fn why(&self) -> Vec<String> {
+    /// The unusual values at the moment that was asked about, for a screen of this width.
+    pub(crate) fn why(&self, columns: u16) -> Vec<String> {
         match &self.why {
-            Some((.., lines)) if !lines.is_empty() => lines.clone(),
+            Some((.., lines)) if !lines.is_empty() => {
+                let text = broken(&lines.join("\n"), columns.into());
+                text.lines().map(str::to_string).collect()
+            }
             _ => vec!["the recording is being read".into()],
         }
     }
@@ -397,7 +396,10 @@ impl App {
             });
         };
         if lines.is_empty() {
-            return Err("nothing was recorded of programs then");
+            return Err(match self.is_live {
+                true => "no program publishes anything",
+                false => "nothing was recorded of programs then",
+            });
         }
         let filter = self.screen.filter.to_lowercase();
         let lines = lines.iter().map(String::as_str);

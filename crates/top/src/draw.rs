@@ -95,7 +95,7 @@ fn picture(app: &App, buffer: &mut Buffer) -> Drawn {
         match &screen.details {
             _ if screen.overlay == Some(Overlay::Why) => {
                 drawn.page = usize::from(area.height);
-                drawn.scroll = scrolled(screen, palette, buffer, area, &app.why());
+                drawn.scroll = scrolled(screen, palette, buffer, area, &app.why(area.width));
                 (drawn.cursor, drawn.top) = (screen.cursor, screen.top);
             }
             Some(one) => {

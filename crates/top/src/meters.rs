@@ -149,7 +149,11 @@ pub fn short(value: f64, step: f64) -> String {
         (0, size) if size < 9.995 => 2,
         _ => 1,
     };
-    format!("{value:.decimals$}{}", UNITS[unit])
+    let text = format!("{value:.decimals$}{}", UNITS[unit]);
+    match text.as_str() {
+        "-0" | "-0.0" | "-0.00" => "0".into(),
+        _ => text,
+    }
 }
 
 /// Kibibytes in at most six characters.
@@ -175,6 +179,8 @@ mod tests {
             (f64::NAN, 1000.0, "-"),
             (0.0, 1000.0, "0"),
             (0.421, 1000.0, "0.42"),
+            (-0.0, 1000.0, "0"),
+            (-0.001, 1000.0, "0"),
             (9.996, 1000.0, "10.0"),
             (17.34, 1000.0, "17.3"),
             (999.4, 1000.0, "999"),

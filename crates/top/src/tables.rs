@@ -77,14 +77,14 @@ const PROCESS_SETS: &[Set] = &[
         "general",
         0,
         "    PID  User     S  Pct   RSS  RKB  WKB Command",
-        "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {pct:4d} {rss:5k4} {rkb:4u} {wkb:4u} ",
+        "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {pct:4d} {rss:5k4} {rkb:4k4} {wkb:4k4} ",
     ),
     set(
         'g',
         "general",
         120,
         "    PID  User     PR    PPID THRD S   VSZ   RSS CP  SysT  UsrT  Pct  AccuTime  RKB  WKB MajF MinF Command",
-        "{pid:7d}{thread:-1s} {user:-8s8} {priority:2s} {ppid:7d} {threads:4d} {state:1s} {vsz:5k4} {rss:5k4} {cpu:2d} {syst:5.2} {usrt:5.2} {pct:4d} {accum:9t} {rkb:4u} {wkb:4u} {majf:4c} {minf:4c} ",
+        "{pid:7d}{thread:-1s} {user:-8s8} {priority:2s} {ppid:7d} {threads:4d} {state:1s} {vsz:5k4} {rss:5k4} {cpu:2d} {syst:5.2} {usrt:5.2} {pct:4d} {accum:9t} {rkb:4k4} {wkb:4k4} {majf:4c} {minf:4c} ",
     ),
     set(
         'm',
@@ -105,14 +105,14 @@ const PROCESS_SETS: &[Set] = &[
         "I/O",
         0,
         "    PID  User     S   RKB   WKB  RKBC  WKBC RSys WSys Command",
-        "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {rkb:5u} {wkb:5u} {rkbc:5u} {wkbc:5u} {rsys:4u} {wsys:4u} ",
+        "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {rkb:5k4} {wkb:5k4} {rkbc:5k4} {wkbc:5k4} {rsys:4u} {wsys:4u} ",
     ),
     set(
         'd',
         "I/O",
         120,
         "    PID  User        PPID S  SysT  UsrT  Pct  AccuTime   RKB   WKB  RKBC  WKBC  RSys  WSys  Cncl Command",
-        "{pid:7d}{thread:-1s} {user:-8s8} {ppid:7d} {state:1s} {syst:5.2} {usrt:5.2} {pct:4d} {accum:9t} {rkb:5u} {wkb:5u} {rkbc:5u} {wkbc:5u} {rsys:5u} {wsys:5u} {cncl:5u} ",
+        "{pid:7d}{thread:-1s} {user:-8s8} {ppid:7d} {state:1s} {syst:5.2} {usrt:5.2} {pct:4d} {accum:9t} {rkb:5k4} {wkb:5k4} {rkbc:5k4} {wkbc:5k4} {rsys:5u} {wsys:5u} {cncl:5k4} ",
     ),
     set(
         'v',
@@ -129,7 +129,7 @@ pub const GROUPED: Set = set(
     "grouped",
     0,
     "  Procs  Pct   VSZ   RSS  RKB  WKB MajF MinF ",
-    "{pid:7d} {pct:4d} {vsz:5k4} {rss:5k4} {rkb:4u} {wkb:4u} {majf:4c} {minf:4c} ",
+    "{pid:7d} {pct:4d} {vsz:5k4} {rss:5k4} {rkb:4k4} {wkb:4k4} {majf:4c} {minf:4c} ",
 );
 
 const NO_SETS: [&str; 0] = [];
@@ -157,14 +157,14 @@ pub static TABLES: &[Table] = &[
                 "groups",
                 0,
                 "  Cpu%   Mem  Read Write Pids Wait:Cpu%   Mem%    IO% Group",
-                "{cpu:6.1} {memory_kb:5k4} {read_kb:5u} {write_kb:5u} {pids:4c} {cpu_some:9.1} {memory_some:6.1} {io_some:6.1} ",
+                "{cpu:6.1} {memory_kb:5k4} {read_kb:5k4} {write_kb:5k4} {pids:4c} {cpu_some:9.1} {memory_some:6.1} {io_some:6.1} ",
             ),
             set(
                 ' ',
                 "groups",
                 120,
                 "  Cpu%  User%   Sys% Thrtl%   Mem  Anon  File   Max  Swap  Read Write Pids Wait:Cpu%   Mem% MemFul    IO% IOFull Group",
-                "{cpu:6.1} {cpu_user:6.1} {cpu_system:6.1} {throttled:6.1} {memory_kb:5k4} {anon_kb:5k4} {file_kb:5k4} {memory_max_kb:5k4} {swap_kb:5k4} {read_kb:5u} {write_kb:5u} {pids:4c} {cpu_some:9.1} {memory_some:6.1} {memory_full:6.1} {io_some:6.1} {io_full:6.1} ",
+                "{cpu:6.1} {cpu_user:6.1} {cpu_system:6.1} {throttled:6.1} {memory_kb:5k4} {anon_kb:5k4} {file_kb:5k4} {memory_max_kb:5k4} {swap_kb:5k4} {read_kb:5k4} {write_kb:5k4} {pids:4c} {cpu_some:9.1} {memory_some:6.1} {memory_full:6.1} {io_some:6.1} {io_full:6.1} ",
             ),
         ],
         orders: &[
@@ -191,14 +191,14 @@ pub static TABLES: &[Table] = &[
                 "disks",
                 0,
                 " Reads  RKB  Wait Writes  WKB  Wait Size Queue  Util% Disk",
-                "{reads:6c} {read_kb:4u} {read_wait:5.1} {writes:6c} {write_kb:4u} {write_wait:5.1} {size:4d} {queue:5.1} {util:6.1} ",
+                "{reads:6c} {read_kb:4k4} {read_wait:5.1} {writes:6c} {write_kb:4k4} {write_wait:5.1} {size:4d} {queue:5.1} {util:6.1} ",
             ),
             set(
                 ' ',
                 "disks",
                 120,
                 " Reads  RMrg    RKB RSize  Wait Writes  WMrg    WKB WSize  Wait  Disc DiscKB Flush  Wait InFl Size Queue  Wait  Util% Disk",
-                "{reads:6c} {read_merges:5c} {read_kb:6u} {read_size:5d} {read_wait:5.1} {writes:6c} {write_merges:5c} {write_kb:6u} {write_size:5d} {write_wait:5.1} {discards:5c} {discard_kb:6u} {flushes:5c} {flush_wait:5.1} {in_flight:4d} {size:4d} {queue:5.1} {wait:5.1} {util:6.1} ",
+                "{reads:6c} {read_merges:5c} {read_kb:6k4} {read_size:5d} {read_wait:5.1} {writes:6c} {write_merges:5c} {write_kb:6k4} {write_size:5d} {write_wait:5.1} {discards:5c} {discard_kb:6k4} {flushes:5c} {flush_wait:5.1} {in_flight:4d} {size:4d} {queue:5.1} {wait:5.1} {util:6.1} ",
             ),
         ],
         orders: &[
@@ -224,7 +224,7 @@ pub static TABLES: &[Table] = &[
             "interfaces",
             0,
             "   KBIn PktIn SizIn  ErrIn   KBOut PktOut SizOut ErrOut  Mbit/s Interface",
-            "{rx_kb:7u} {rx_packets:5c} {rx_size:5d} {rx_trouble:6d} {tx_kb:7u} {tx_packets:6c} {tx_size:6d} {tx_trouble:6d} {speed:7d} ",
+            "{rx_kb:7k4} {rx_packets:5c} {rx_size:5d} {rx_trouble:6d} {tx_kb:7k4} {tx_packets:6c} {tx_size:6d} {tx_trouble:6d} {speed:7d} ",
         )],
         orders: &[
             "rx_kb",
@@ -263,7 +263,7 @@ pub static TABLES: &[Table] = &[
             "waiting",
             0,
             "    PID  User     S  Pct   RSS  RKB  WKB Waits for            Command",
-            "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {pct:4d} {rss:5k4} {rkb:4u} {wkb:4u} ",
+            "{pid:7d}{thread:-1s} {user:-8s8} {state:1s} {pct:4d} {rss:5k4} {rkb:4k4} {wkb:4k4} ",
         )],
         orders: &NO_SETS,
         last: "command",

@@ -64,7 +64,7 @@ pub(super) fn draw(
     };
     let place = slider.draw(buffer, area);
     let (day, time) = app.local(context, past.extent().from_ns);
-    let kept = format!("kept since {day} {time}");
+    let kept = format!("  kept since {day} {time}");
     let width = u16::try_from(kept.len()).unwrap_or(0);
     if app.is_live() && area.width > 120 {
         let x = end.saturating_sub(width);
