@@ -476,8 +476,8 @@ fn a_cut_or_damaged_file_is_told_in_every_format() {
     }
 }
 
-/// Times without a day are of every day: of a recording over midnight the same lines as of all of it, though what is between is
-/// not read.
+/// Times without a day are of every day. A recording over midnight gives the same lines as all of it, though the samples between
+/// are not read.
 #[test]
 fn times_of_every_day_are_those_of_the_whole() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/quiet.kymo");

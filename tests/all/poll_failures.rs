@@ -15,12 +15,18 @@ use crate::poll_pages::sides::Sides;
 const ARCHIVES: &str = "RRA:HWPREDICT:1440:0.1:0.0035:288:4 RRA:SEASONAL:288:0.1:3 RRA:DEVPREDICT:1440:6 \
                         RRA:DEVSEASONAL:288:0.1:3 RRA:FAILURES:288:7:9:6";
 
-/// A file whose next value completes a step.
+/// Seconds of a step, and those before its end in which the other side may be late for it.
+const STEP: u64 = 300;
+const LATE: u64 = 60;
+
+fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.expect("a time").as_secs()
+}
+
+/// A file whose next value completes one step, whenever it comes until the next step ends.
 fn make_rrd(file: &Path) {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("a time");
-    let from = now.as_secs() - 4000;
+    let from = now_s() / STEP * STEP - 250 - 12 * STEP;
     let rrdtool = |words: &[String]| {
         let output = Command::new("rrdtool")
             .args(words)
@@ -62,6 +68,10 @@ fn failures_have_bounds_as_in_mrtg() {
         community: b"public".to_vec(),
     });
     let farm = farm.expect("a farm");
+    // Both sides are to run in the same step.
+    while now_s() % STEP > STEP - LATE {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
     let config = format!(
         "WorkDir: WORK\nLogFormat: rrdtool\nThreshDir: WORK\n\
          Target[t]: 1:public@{}:{}\nTitle[t]: T\nMaxBytes[t]: 12500000\nRRDHWRRAs[t]: {ARCHIVES}\n\

@@ -90,7 +90,7 @@ fn run(bench: &Bench) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// A program on a terminal, its keys, and what it draws.
+/// A program on a terminal, its keys, and its pictures.
 struct Session {
     family: Family,
     keys: File,

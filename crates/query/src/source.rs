@@ -30,7 +30,7 @@ pub enum Step {
     Sample(Moment),
     /// Something that happened, as a line of text.
     Event(Moment, String),
-    /// The next sample is a new baseline. Why, in a line; empty: what is between was not asked for.
+    /// The next sample is a new baseline. The reason, in a line; empty: samples between were not asked for.
     Gap(String),
     /// A gap where recorded data is lost or cannot be read. The reason, in a line.
     Damage(String),

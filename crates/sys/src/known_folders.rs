@@ -10,7 +10,7 @@ use crate::disk::FolderStamp;
 const FOLDERS_MAX: usize = 8;
 const NAMES_MAX: usize = 1 << 16;
 
-/// What was made of the names of the last folders.
+/// Names of the folders that were listed last, in the caller's form.
 pub struct KnownFolders<T>(Mutex<VecDeque<(FolderStamp, Arc<[T]>)>>);
 
 impl<T> Default for KnownFolders<T> {

@@ -453,7 +453,7 @@ fn end_of_second(ns: i64) -> i64 {
         .saturating_add(SECOND_NS - 1)
 }
 
-/// Of each point of a range the greatest value, and all events.
+/// The greatest value in each point of a range, and all events.
 fn merge(strips: &[Arc<Strip>], range: Range) -> Window {
     let points = i64::try_from(range.points).unwrap_or(1).max(1);
     let step_ns = (range.thru_ns.saturating_sub(range.from_ns) / points).max(1);

@@ -156,7 +156,7 @@ impl LineClients {
         }
     }
 
-    /// Makes room for a client: reads what all have sent and forgets who has left, or else closes the most silent one.
+    /// Makes room for a client: reads all others and forgets those that have left, or else closes the most silent one.
     fn make_room(
         &mut self,
         now_ns: u64,
