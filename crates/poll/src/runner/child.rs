@@ -263,7 +263,8 @@ impl Work {
                     None => continue,
                 },
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
-                Err(rustix::io::Errno::INTR) => continue,
+                // The poller has ended and left answers unread: its last requests are behind this error, which comes once.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => continue,
                 Err(error) => return Err(error.into()),
             }
         }

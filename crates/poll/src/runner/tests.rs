@@ -317,6 +317,39 @@ fn programs_of_thresholds_have_their_arguments_and_may_finish() {
     );
 }
 
+/// A poller that cron runs ends behind its last request, with an answer that it has not read.
+#[test]
+fn programs_run_for_a_poller_that_has_ended() {
+    let mut case = Case::new("runner-cron", &["echo 1; echo 2"]);
+    case.script("broken", "#!/bin/sh\necho $2 > log\n");
+    case.runner.ask(0);
+    assert_eq!(
+        wait_readable(&[case.runner.as_fd()], Duration::from_secs(60)),
+        [true]
+    );
+    let pid = rustix::process::Pid::from_child(&case.runner.child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    signal(rustix::process::Signal::STOP);
+    case.runner.act(Action {
+        target: 5,
+        event: Event::Broken,
+        direction: Direction::In,
+        bound: Bound::Max,
+        value: Value::Percent(12.34),
+    });
+    let Case { folder, runner } = case;
+    drop(runner);
+    signal(rustix::process::Signal::CONT);
+    let log = || fs::read_to_string(folder.0.join("log")).unwrap_or_default();
+    for _ in 0..6000 {
+        if !log().is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(log(), "10%\n");
+}
+
 #[test]
 fn a_runner_that_was_killed_is_seen_and_one_without_a_poller_ends() {
     let mut case = Case::new("runner-killed", &["echo $$ > pid; sleep 1000"]);
