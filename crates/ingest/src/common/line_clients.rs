@@ -163,8 +163,11 @@ impl LineClients {
         take: &mut impl FnMut(SenderGroup, Result<&[u8], LineTooLong>),
     ) {
         for client in &mut self.clients {
-            let mut heard = (0..READS_MAX).map(|_| client.read(&mut self.room, now_ns, take));
-            let _done = heard.find(|heard| !matches!(heard, Heard::Bytes));
+            for _ in 0..READS_MAX {
+                if !matches!(client.read(&mut self.room, now_ns, take), Heard::Bytes) {
+                    break;
+                }
+            }
         }
         self.forget_closed();
         if self.clients.len() >= CLIENTS_MAX
