@@ -200,6 +200,85 @@ fn an_index_has_the_graphs_of_indexmakers() {
     }
 }
 
+#[test]
+fn an_index_takes_the_command_lines_of_indexmaker() {
+    if machine::must_skip(&["indexmaker"]) {
+        return;
+    }
+    let scratch = Scratch::new("poll-index-words");
+    let config = scratch.path("r.cfg");
+    let globals = "WorkDir: WORK\nIconDir: /of-the-configuration\n";
+    std::fs::write(&config, configuration(&scratch.path("w"), "r", globals)).expect("written");
+    let text = scratch.path("text.html");
+    std::fs::write(&text, "<i>from a\nfile</i>").expect("written");
+    let text = text.to_str().expect("a path");
+    for words in [
+        &["-sort=name", "-col", "3"][..],
+        &["--SORT", "title", "--Show=week"],
+        &["--title-file", text, "--title", "not this"],
+        &["--subtitle-file", text, "--headlevel", "2"],
+        &["--title=first", "--title=second"],
+        &["--perhost", "--noperhost", "--no-compact", "--sidebyside"],
+        &["--pagetop", "--above", "--pageend=below"],
+        &["--pagetopend=<hr>"],
+        &["--pagetopend-f", text, "--pagetop", "mine"],
+        &[
+            "--icondir",
+            "/icons//",
+            "--addhead=<!-- a -->",
+            "--headeradd=<!-- b -->",
+        ],
+        &["--icondir=http://icons", "--nolegend"],
+        &["--nobold", "--nooptlog", "--enum"],
+        &[
+            "--bold",
+            "--optlog",
+            "--filter=name!~^r8$",
+            "--filter",
+            "title=~U",
+        ],
+        &[],
+    ] {
+        let (_, theirs) = run(Command::new("indexmaker").args(words).arg(&config));
+        let mut command = Command::new(kymo());
+        let command = command.args(["poll", "--index"]).args(words);
+        let (is_done, ours) = run(command.arg(&config));
+        assert!(is_done, "{words:?}");
+        let text = |page: &str| {
+            let from = page.to_ascii_lowercase().find("<body").expect("a body");
+            let to = page.find("oss.oetiker.ch").unwrap_or(page.len());
+            let to = page[..to].rfind('<').expect("a tag");
+            let text = without_tags(&page[from..to]);
+            // The maker's name is the page's own.
+            text.trim_end_matches(" kymo poll").to_string()
+        };
+        assert_eq!(text(&ours), text(&theirs), "{words:?}");
+        assert_eq!(rows(&ours), rows(&theirs), "{words:?}");
+        let icons = |page: &str| {
+            let page = page.replace('\n', " ");
+            let all = attributes(&page, "img", &["src"]).into_iter().flatten();
+            let all = all.filter(|source| source.contains("mrtg-"));
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(icons(&ours), icons(&theirs), "{words:?}");
+        let bold = |page: &str| page.to_ascii_lowercase().matches("<b>").count();
+        assert_eq!(bold(&ours), bold(&theirs), "{words:?}");
+        let command = |page: &str| {
+            let mut metas = attributes(page, "meta", &["name", "content"]).into_iter();
+            let meta = metas
+                .find(|meta| meta[0] == "Command-Line")
+                .expect("a meta");
+            let words = meta[1].replace("kymo poll --index", "");
+            words.replace("/usr/bin/indexmaker", "")
+        };
+        assert_eq!(command(&ours), command(&theirs), "{words:?}");
+        let comments = |page: &str| ["<!-- b -->", "<!-- a -->"].map(|text| page.find(text));
+        let (ours, theirs) = (comments(&ours), comments(&theirs));
+        assert_eq!(ours.is_sorted(), theirs.is_sorted(), "{words:?}");
+        assert_eq!(ours.map(|at| at.is_some()), theirs.map(|at| at.is_some()));
+    }
+}
+
 /// Rows of the first table: what their cells show, in order. Empty ones do not count.
 fn shown(page: &str) -> Vec<Vec<Vec<String>>> {
     let lower = page.to_ascii_lowercase();
@@ -333,6 +412,12 @@ fn an_index_that_cannot_be_made_is_said() {
         (&["--filter", "title=~nothing", config], "no target fits"),
         (&["--sort", "size", config], "--sort"),
         (&["/nonexistent.cfg"], "cannot read /nonexistent.cfg"),
+        (
+            &["--title-file=/nonexistent.html", config],
+            "cannot read /nonexistent.html",
+        ),
+        (&["--height"], "--height"),
+        (&["--perhost=1", config], "--perhost"),
         (&[], "CONFIGURATION"),
         (
             &["--output", "/nonexistent/x.html", config],

@@ -1,4 +1,6 @@
-//! `kymo poll --index`: a page of the graphs of all targets, with the options of MRTG's indexmaker that are in use.
+//! `kymo poll --index`: a page of the graphs of all targets, with the options of MRTG's indexmaker.
+
+mod words;
 
 use std::ffi::OsString;
 use std::io;
@@ -28,12 +30,13 @@ const FAILED: u8 = 2;
 const BODY: &str =
     "bgcolor=\"#ffffff\" text=\"#000000\" link=\"#000000\" vlink=\"#000000\" alink=\"#000000\"";
 
-/// A page with a graph of each target, which is a link to the target's page. Options are indexmaker's, and may be shortened
+/// A page with a graph of each target, which is a link to the target's page. Options are indexmaker's, and may be shortened;
+/// --NAME-file FILE takes the text of an option from a file, and --noNAME takes back an option without a value
 #[derive(Parser, Debug)]
 #[command(
     name = "kymo poll --index",
     disable_version_flag = true,
-    infer_long_args = true
+    args_override_self = true
 )]
 struct IndexOptions {
     /// Configurations of MRTG
@@ -99,6 +102,15 @@ struct IndexOptions {
     /// Below the graphs
     #[arg(long, value_name = "HTML", default_value = "")]
     pageend: String,
+    /// In place of --pagetop and --pageend, where they are missing
+    #[arg(long, value_name = "HTML", default_value = "")]
+    pagetopend: String,
+    /// Added to the <head>, before --addhead
+    #[arg(long, value_name = "HTML", default_value = "")]
+    headeradd: String,
+    /// Path or URL of MRTG's own pictures, which stand at the end; default: IconDir
+    #[arg(long, value_name = "PATH")]
+    icondir: Option<String>,
     /// Number the graphs
     #[arg(long)]
     enumerate: bool,
@@ -120,9 +132,15 @@ struct IndexOptions {
     /// Put texts and graphs side by side
     #[arg(long)]
     sidebyside: bool,
-    /// Taken and without effect: the page has no logo
-    #[arg(long, hide = true)]
+    /// Leave out the end of the page, which names its maker
+    #[arg(long)]
     nolegend: bool,
+    /// Do not write the command line into the page
+    #[arg(long)]
+    nooptlog: bool,
+    /// Texts above graphs are not bold
+    #[arg(long)]
+    nobold: bool,
     /// Path or URL from the index to the pages, where the index is not in HtmlDir
     #[arg(long, value_name = "PATH", conflicts_with = "autoprefix")]
     prefix: Option<String>,
@@ -192,7 +210,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
 }
 
 fn index(words: &[OsString]) -> Result<ExitCode> {
-    let all = std::iter::once(OsString::from("kymo poll --index")).chain(words.iter().cloned());
+    let all = std::iter::once(OsString::from("kymo poll --index")).chain(words::normal(words)?);
     let options = match IndexOptions::try_parse_from(all) {
         Ok(options) => options,
         Err(error) if error.use_stderr() => {
@@ -206,22 +224,42 @@ fn index(words: &[OsString]) -> Result<ExitCode> {
     let filters = options.filter.iter().map(|text| Filter::of(text));
     let filters = filters.collect::<Result<Vec<_>>>()?;
     let (mut targets, mut refresh_s) = (Vec::new(), None);
+    let mut icons = None;
     for file in &options.files {
         let config = read(file)?;
         let prefix = options.prefix_of(&config);
         targets.extend(IndexedTarget::of_all(&config, file, &prefix));
         refresh_s = config.globals().refresh_s.or(refresh_s);
+        icons = config.globals().icon_dir.clone().or(icons);
     }
     targets.retain(|target| filters.iter().all(|filter| filter.takes(target)));
     ensure!(!targets.is_empty(), "cannot make an index: no target fits");
     sort_index(&mut targets, options.order());
-    let page = options.style().page(&targets, refresh_s);
+    let style = IndexStyle {
+        icons: options.icondir.clone().or(icons.map(String::from)),
+        command: (!options.nooptlog).then(|| command_line(words)),
+        ..options.style()
+    };
+    let page = style.page(&targets, refresh_s);
     match &options.output {
         Some(file) => write(file, page.as_bytes())
             .with_context(|| format!("cannot write {}", file.display()))?,
         None => output::put(&page)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A command line as one text; words that a shell would split or read otherwise are quoted.
+fn command_line(words: &[OsString]) -> String {
+    let mut line = String::from("kymo poll --index");
+    for word in words {
+        let word = word.to_string_lossy();
+        match word.contains([' ', '|', '(', ')']) {
+            true => line += &format!(" \"{word}\""),
+            false => line += &format!(" {word}"),
+        }
+    }
+    line
 }
 
 fn read(file: &Path) -> Result<Config> {
@@ -254,9 +292,9 @@ impl IndexOptions {
         IndexStyle {
             title: self.title.clone(),
             subtitle: self.subtitle.clone(),
-            add_head: self.addhead.clone(),
-            page_top: self.pagetop.clone(),
-            page_end: self.pageend.clone(),
+            add_head: [&*self.headeradd, &self.addhead].join("\n"),
+            page_top: or_else(&self.pagetop, &self.pagetopend),
+            page_end: or_else(&self.pageend, &self.pagetopend),
             body: self.bodyopt.clone(),
             head_level: self.headlevel,
             columns: self.columns.into(),
@@ -282,6 +320,10 @@ impl IndexOptions {
             is_picture_first: self.picfirst,
             is_beside: self.sidebyside,
             is_compact: self.compact,
+            is_bold: !self.nobold,
+            has_footer: !self.nolegend,
+            icons: None,
+            command: None,
             links_text: self.clicktext,
             viewer: self.rrdviewer.clone(),
         }
@@ -301,6 +343,12 @@ impl IndexOptions {
             _ => String::new(),
         }
     }
+}
+
+/// A text, or the other one if it is empty.
+fn or_else(text: &str, other: &str) -> String {
+    let text = if text.is_empty() { other } else { text };
+    text.into()
 }
 
 impl Filter {

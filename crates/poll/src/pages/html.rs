@@ -115,10 +115,7 @@ impl PageStyle {
             amounts: AmountStyle::new(graphs, own_unit.as_deref(), prefixes, factor.unwrap_or(1.0)),
             interval: globals.interval_minutes.to_string(),
             refresh_s: globals.refresh_s.unwrap_or(REFRESH_S),
-            icons: globals.icon_dir.as_deref().map(|folder| {
-                let folder = folder.trim_end_matches('/');
-                escaped(&format!("{folder}/"))
-            }),
+            icons: globals.icon_dir.as_deref().map(icon_folder),
             words,
         }
     }
@@ -148,7 +145,7 @@ impl PageStyle {
             self.put_legend(graphs, &mut out);
         }
         if !graphs.options.has(Choice::Nobanner) {
-            self.put_footer(&mut out);
+            put_footer(self.icons.as_deref(), &mut out);
         }
         out.push_str(&self.page_foot);
         out.push_str("\n</body>\n</html>\n");
@@ -225,22 +222,6 @@ impl PageStyle {
             name.unwrap_or_else(|| self.words.device.into()),
             format!("<strong>{uptime}</strong>"),
         ))
-    }
-
-    /// The end of a page. The pictures of IconDir are MRTG's, which kymo has none of.
-    fn put_footer(&self, out: &mut String) {
-        out.push_str("<!-- Begin MRTG Block -->\n<div id=\"footer\">");
-        if let Some(icons) = &self.icons {
-            out.push_str("<a href=\"http://oss.oetiker.ch/mrtg/\">");
-            for (part, width) in [("l", 63), ("m", 25), ("r", 388)] {
-                let _ = write!(
-                    out,
-                    "<img src=\"{icons}mrtg-{part}.png\" width=\"{width}\" title=\"MRTG\" alt=\"MRTG\" />"
-                );
-            }
-            out.push_str("</a><br />");
-        }
-        out.push_str("kymo poll</div>\n<!-- End MRTG Block -->\n");
     }
 
     fn put_period(
@@ -350,6 +331,27 @@ impl PageStyle {
         }
         out.push_str("</table>\n</div>\n<!-- End Legend -->\n");
     }
+}
+
+/// `IconDir` as the start of a path in a page.
+pub(super) fn icon_folder(folder: &str) -> String {
+    escaped(&format!("{}/", folder.trim_end_matches('/')))
+}
+
+/// The end of a page. The pictures in the folder of icons are MRTG's, which kymo has none of.
+pub(super) fn put_footer(icons: Option<&str>, out: &mut String) {
+    out.push_str("<!-- Begin MRTG Block -->\n<div id=\"footer\">");
+    if let Some(icons) = icons {
+        out.push_str("<a href=\"http://oss.oetiker.ch/mrtg/\">");
+        for (part, width) in [("l", 63), ("m", 25), ("r", 388)] {
+            let _ = write!(
+                out,
+                "<img src=\"{icons}mrtg-{part}.png\" width=\"{width}\" title=\"MRTG\" alt=\"MRTG\" />"
+            );
+        }
+        out.push_str("</a><br />");
+    }
+    out.push_str("kymo poll</div>\n<!-- End MRTG Block -->\n");
 }
 
 fn put_row(class: &str, name: &str, cells: &[String], out: &mut String) {

@@ -1,7 +1,7 @@
 //! A page of the graphs of all targets, as MRTG's indexmaker makes it: the same targets, order, titles, links and pictures. The page
 //! around them is our own.
 
-use super::html::escaped;
+use super::html::{escaped, icon_folder, put_footer};
 use super::style::Period;
 use super::{PageFolders, between};
 use kymo_wire::mrtg_cfg::{Config, Keyword, LogFormat, Target};
@@ -81,6 +81,14 @@ pub struct IndexStyle {
     pub is_compact: bool,
     /// True if the text is a link as well.
     pub links_text: bool,
+    /// True if texts are bold.
+    pub is_bold: bool,
+    /// True if the page ends with its maker's name.
+    pub has_footer: bool,
+    /// Path or URL of MRTG's own pictures, if they are there.
+    pub icons: Option<String>,
+    /// Command line that made the page, unless it is not to be shown.
+    pub command: Option<String>,
     /// Program that shows .rrd files.
     pub viewer: String,
 }
@@ -210,14 +218,21 @@ impl IndexStyle {
             true => (0, 0),
             false => (5, 1),
         };
+        let icons = self.icons.as_deref().map(icon_folder);
         let mut out = String::new();
+        let favicon = icons.as_ref().map_or(String::new(), |icons| {
+            format!("<link rel=\"icon\" href=\"{icons}favicon.ico\" />\n")
+        });
+        let command = self.command.as_deref().unwrap_or("<suppressed>");
+        let command = escaped(command);
         // Writing to memory does not fail.
         let _ = write!(
             out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"UTF-8\" />\n\
+             <meta name=\"Command-Line\" content=\"{command}\" />\n\
              <meta http-equiv=\"refresh\" content=\"{refresh_s}\" />\n<title>{title}</title>\n\
              <style>td {{ vertical-align: top; padding: {padding}px }} td img {{ border: {border}px solid }} td h2 {{ font-size: 100% }}</style>\n\
-             {}\n</head>\n<body {}>\n{}\n<h{level}>{title}</h{level}>\n",
+             {favicon}{}\n</head>\n<body {}>\n{}\n<h{level}>{title}</h{level}>\n",
             self.add_head, self.body, self.page_top
         );
         if !self.subtitle.is_empty() {
@@ -241,7 +256,11 @@ impl IndexStyle {
                 out.push_str("</tr>\n");
             }
         }
-        let _ = write!(out, "</table>\n{}\n</body>\n</html>\n", self.page_end);
+        let _ = writeln!(out, "</table>\n{}", self.page_end);
+        if self.has_footer {
+            put_footer(icons.as_deref(), &mut out);
+        }
+        out.push_str("</body>\n</html>\n");
         out
     }
 
@@ -269,7 +288,11 @@ impl IndexStyle {
             true => format!("<a href=\"{page}\">{section}</a>"),
             false => section,
         };
-        let mut parts = vec![format!("<b>{number}{text}</b>")];
+        let text = match self.is_bold {
+            true => format!("<b>{number}{text}</b>"),
+            false => number + &text,
+        };
+        let mut parts = vec![text];
         if let Some(period) = self.show {
             let source = match &target.graphs {
                 Some(graphs) => escaped(&format!("{graphs}-{}.png", period.word())),
