@@ -348,9 +348,17 @@ fn templates_pick_the_oids_that_a_device_has() {
     if machine::must_skip(&["cfgmaker", "perl", "snmpd"]) {
         return;
     }
-    let agent = Snmpd::start("127.0.42.1", "");
+    let user =
+        "createUser picker SHA-256 \"s3cr3t-signing\" AES \"s3cr3t-private\"\nrouser picker priv\n";
+    let agent = Snmpd::start("127.0.42.1", user);
     let scratch = Scratch::new("discover-picks");
-    fs::write(scratch.path("picks"), PICKS).expect("a template");
+    for (name, text) in [
+        ("picks", PICKS),
+        ("signing", "s3cr3t-signing"),
+        ("private", "s3cr3t-private"),
+    ] {
+        fs::write(scratch.path(name), text).expect("a file");
+    }
     let template = format!("--if-template={}", scratch.text("picks"));
     let place = agent.address.to_string();
     let words = [
@@ -380,6 +388,15 @@ fn templates_pick_the_oids_that_a_device_has() {
         by_name
     };
     let oids = titles(&ours);
+    let (signing, private) = (scratch.text("signing"), scratch.text("private"));
+    let by_user = [
+        &["--snmp=3", "--user=picker"][..],
+        &["--auth-file", &signing, "--privacy-file", &private],
+        &words,
+    ];
+    let (code, by_user, said) = discover(&by_user.concat());
+    assert_eq!((code, said.as_str()), (Some(0), ""), "{by_user}");
+    assert_eq!(titles(&by_user), oids);
     let first = oids.values().next().expect("an interface");
     assert_eq!(
         first[3..6],

@@ -15,8 +15,9 @@ pub(crate) fn tables(name: &str, neighbour: &str) -> String {
     let mut put = |column: &str, value: &str| {
         writeln!(lines, "override .1.0.8802.1.1.2.1.{column} {value}").expect("a line");
     };
-    for (number, port) in [(1, "lo"), (2, "xe-0/0/2")] {
-        put(&format!("3.7.1.2.{number}"), "integer 5");
+    // The first is named by its ifIndex alone, as Juniper does it; the second is no interface.
+    for (number, subtype, port) in [(1, 7, "1"), (2, 5, "xe-0/0/2")] {
+        put(&format!("3.7.1.2.{number}"), &format!("integer {subtype}"));
         put(&format!("3.7.1.3.{number}"), &format!("octet_str {port}"));
     }
     for (number, column, value) in [

@@ -295,7 +295,8 @@ fn snmpd_is_polled_in_each_version() {
         return;
     }
     let lines = format!(
-        "createUser kymo SHA-256 \"{SIGNING}\" AES \"{PRIVATE}\"\nrouser kymo priv\nload 1\n"
+        "createUser kymo SHA-256 \"{SIGNING}\" AES \"{PRIVATE}\"\nrouser kymo priv\nload 1\n\
+         extend fan /bin/echo \"fan 1200 rpm\"\nextend pump /bin/echo off\n"
     );
     let agent = Snmpd::start("127.0.34.1", &lines);
     let scratch = Scratch::new("devices-snmpd");
@@ -308,7 +309,11 @@ fn snmpd_is_polled_in_each_version() {
     }
     fs::create_dir_all(scratch.path("profiles")).expect("a folder");
     let own = "[[table]]\nindex = [\"hrSWRunIndex\"]\nlabels = { hrSWRunName = \"1.3.6.1.2.1.25.4.2.1.2\" }\n\
-               gauge = { hrSWRunStatus = \"1.3.6.1.2.1.25.4.2.1.7\" }\n";
+               gauge = { hrSWRunStatus = \"1.3.6.1.2.1.25.4.2.1.7\" }\n\
+               [[table]]\nindex = [\"ifIndex\"]\nstates = { ifState = \"1.3.6.1.2.1.2.2.1.8\" }\n\
+               words = { ifState = { 1 = \"up\", 2 = \"down\" } }\n\
+               [[table]]\nindex = [\"token:string\"]\n\
+               extract = { rpm = { value = \"1.3.6.1.4.1.8072.1.3.2.3.1.1\", regex = [[\"fan ([0-9]+) rpm\", \"$1\"], [\"off\", \"0\"]] } }\n";
     fs::write(scratch.path("profiles/programs.toml"), own).expect("a profile");
     let device = |name: &str, more: &str| {
         format!(
@@ -359,6 +364,10 @@ fn snmpd_is_polled_in_each_version() {
         "100 * hrStorageUsed{hrStorageDescr=\"/\"} / hrStorageSize",
         "rate(ssCpuRawUser[1m]) >= 0",
         "hrSWRunStatus{hrSWRunName=~\".*snmpd.*\"}",
+        "rpm{token=\"fan\"} == 1200",
+        "rpm{token=\"pump\"} == 0",
+        "ifState{ifIndex=\"1\",ifState=\"up\"} == 1",
+        "ifState{ifIndex=\"1\",ifState=\"down\"} == 0",
     ] {
         let has = eventually(|| (!hub.query(expr).is_empty()).then_some(()));
         assert!(has.is_some(), "{expr}");

@@ -15,7 +15,7 @@ use crate::engine::walk::{Next, Walk, place_of};
 use crate::news::reason;
 use crate::poller::random;
 
-/// Rows of a column that are read.
+/// Neighbours of a device that are read.
 pub(crate) const ROWS_MAX: usize = 512;
 /// Requests of a column, for an agent that answers with few rows.
 const REQUESTS_MAX: usize = 1024;
@@ -74,10 +74,11 @@ impl<'s> AskedAgent<'s> {
         })
     }
 
-    /// Walks a column; `each` gets the place of a row and its value.
+    /// Walks a column; `each` gets the place of a row and its value, of at most `rows_max`.
     pub(crate) fn walk(
         &mut self,
         column: Oid,
+        rows_max: usize,
         mut each: impl FnMut(Vec<u32>, ObjectValue),
     ) -> Result<(), String> {
         let repetitions = match self.security.has_bulk(self.session) {
@@ -100,14 +101,14 @@ impl<'s> AskedAgent<'s> {
                         each(place, value);
                     }
                     rows += 1;
-                    rows < ROWS_MAX
+                    rows < rows_max
                 })
             })?;
             match next {
                 Next::More => {}
                 Next::End => return Ok(()),
                 Next::Looped | Next::Broken => {
-                    return Err("has a list of neighbours that breaks off".into());
+                    return Err("has a table that breaks off".into());
                 }
             }
         }

@@ -7,23 +7,24 @@ use super::layout::TableLayout;
 use super::scrape_text::put_label;
 use super::table_walk::Rows;
 use crate::asked_agent::ROWS_MAX;
-use crate::neighbours::{Row, neighbour, text_of};
+use crate::neighbours::{PortInterfaces, Row, neighbour, text_of};
 
-/// Appends a sample for each neighbour, from the name of the device, its neighbours and its ports. Returns their number.
+/// Appends a sample for each neighbour, from the name of the device, its neighbours, its ports and its interfaces. Returns their number.
 pub(super) fn put_neighbours<'t>(
     out: &mut String,
     tables: impl Iterator<Item = (&'t TableLayout, Rows)>,
 ) -> usize {
     let mut tables = tables.map(|(layout, rows)| rows_of(layout, rows));
-    let [system, remote, local] = [(); 3].map(|()| tables.next().unwrap_or_default());
+    let [system, remote, local, interfaces] = [(); 4].map(|()| tables.next().unwrap_or_default());
     let system = system.into_values().next().unwrap_or_default();
     let system = match system.into_values().next() {
         Some(Ok(name)) => text_of(&name),
         Some(Err(_)) | None => String::new(),
     };
+    let interfaces = PortInterfaces::of(&interfaces);
     let mut samples = BTreeSet::new();
     for (index, row) in remote.iter().take(ROWS_MAX) {
-        let found = neighbour(index, row, &local);
+        let found = neighbour(index, row, &local, &interfaces);
         let mut labels = String::new();
         for (name, text) in [
             ("ifName", &found.port),

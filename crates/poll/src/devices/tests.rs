@@ -415,6 +415,11 @@ fn neighbours_are_asked_for_once_an_hour() {
         "1.3.6.1.2.1.1.5.0".to_string(),
         ObjectValue::OctetString(b"core \"1\""),
     )];
+    let interface = (
+        "1.3.6.1.2.1.31.1.1.1.1.3".to_string(),
+        ObjectValue::OctetString(b"GigabitEthernet0/7"),
+    );
+    objects.push(interface);
     for (rest, value) in [
         ("3.7.1.2.7", ObjectValue::Integer(7)),
         ("3.7.1.3.7", ObjectValue::OctetString(b"512")),
@@ -443,7 +448,7 @@ fn neighbours_are_asked_for_once_an_hour() {
     let mut asker = asker(DeviceAccess::V2c(community()), profiles);
     let found = "# TYPE lldpRemSysName gauge\n\
          lldpRemSysName{ifName=\"9\",lldpRemChassisId=\"\",lldpRemPortDesc=\"\",lldpRemPortId=\"x\",lldpRemSysName=\"\",sysName=\"core \\\"1\\\"\",} 1\n\
-         lldpRemSysName{ifName=\"Gi0/7\",lldpRemChassisId=\"00:1b:09:03:04:05\",lldpRemPortDesc=\"<b>\\\\x1b[2J\",lldpRemPortId=\"Te1/1\",lldpRemSysName=\"core-2\",sysName=\"core \\\"1\\\"\",} 1\n";
+         lldpRemSysName{ifName=\"GigabitEthernet0/7\",lldpRemChassisId=\"00:1b:09:03:04:05\",lldpRemPortDesc=\"<b>\\\\x1b[2J\",lldpRemPortId=\"Te1/1\",lldpRemSysName=\"core-2\",sysName=\"core \\\"1\\\"\",} 1\n";
     let mut requests = Vec::new();
     for after_s in [0, 60, 3599, 3600, 3660] {
         agent.requests = 0;

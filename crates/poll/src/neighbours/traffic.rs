@@ -1,5 +1,4 @@
-//! Traffic of ports that lead to neighbours: two readings of the counters of IF-MIB. A port of LLDP is the interface with its name
-//! or description.
+//! Traffic of ports that lead to neighbours: two readings of the counters of IF-MIB.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,13 +6,10 @@ use std::time::Duration;
 use kymo_sys::clock::{Clock as _, RealClock};
 use kymo_wire::snmp::ObjectValue;
 
-use super::names::text_of;
 use super::{Neighbour, oid};
 use crate::asked_agent::AskedAgent;
 
-/// Columns of IF-MIB: ifName, ifDescr; ifHCInOctets, ifHCOutOctets; ifInOctets, ifOutOctets.
-const NAMES: [u32; 11] = [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 1];
-const DESCRS: [u32; 10] = [1, 3, 6, 1, 2, 1, 2, 2, 1, 2];
+/// Columns of IF-MIB: ifHCInOctets, ifHCOutOctets; ifInOctets, ifOutOctets.
 const LONG: [[u32; 11]; 2] = [
     [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6],
     [1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10],
@@ -38,10 +34,9 @@ pub(super) fn measure(
     neighbours: &mut [Neighbour],
     time: Duration,
 ) -> Result<(), String> {
-    let interfaces = interfaces(agent)?;
     let indexes: BTreeSet<u32> = neighbours
         .iter()
-        .filter_map(|neighbour| interfaces.get(&neighbour.port).copied())
+        .filter_map(|neighbour| neighbour.interface)
         .collect();
     if indexes.is_empty() {
         return Ok(());
@@ -55,24 +50,11 @@ pub(super) fn measure(
     std::thread::sleep(time);
     let after = read(agent)?;
     for neighbour in neighbours {
-        let index = interfaces.get(&neighbour.port);
-        let both = index.and_then(|index| before.get(index).zip(after.get(index)));
+        let index = neighbour.interface;
+        let both = index.and_then(|index| before.get(&index).zip(after.get(&index)));
         neighbour.traffic = both.and_then(|(before, after)| rates(before, after));
     }
     Ok(())
-}
-
-/// Indexes of interfaces by name and by description; a name wins.
-fn interfaces(agent: &mut AskedAgent) -> Result<BTreeMap<String, u32>, String> {
-    let mut found = BTreeMap::new();
-    for column in [oid(&DESCRS, &[]), oid(&NAMES, &[])] {
-        agent.walk(column, |place, value| {
-            if let (&[index], ObjectValue::OctetString(name)) = (&place[..], value) {
-                found.insert(text_of(name), index);
-            }
-        })?;
-    }
-    Ok(found)
 }
 
 fn octets(agent: &mut AskedAgent, index: u32) -> Result<Octets, String> {
